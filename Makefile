@@ -4,6 +4,7 @@
 # `make test` install what a bare Debian or Ubuntu lacks first, and say what.  Variables: JOBS (compile jobs and
 # tests at a time), BUILD (the build folder), ARGS (more arguments for the demo or the bench).
 
+MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD ?= build
 DATA ?= ../shared/data
@@ -33,6 +34,7 @@ configure:
 
 demo:
 	@tools/setup demo
+	@echo 'building in $(BUILD)/'
 	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS) --target csz-demo >$(BUILD)/demo.log || { cat $(BUILD)/demo.log; exit 1; }
 	@$(BUILD)/csz-demo $(ARGS)
