@@ -49,12 +49,13 @@ soak:
 	cmake --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
 
+# OMP_WAIT_POLICY: zfp's idle threads must not spin while another coder is timed.
 bench:
 	@tools/setup bench
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
 	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
-	$(BUILD)/csz-bench --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --out $(BUILD)/bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
 
 gpu-test:
 	@tools/setup test
@@ -69,7 +70,7 @@ gpu-bench:
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
 	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
-	$(BUILD)/csz-bench --backend cuda --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --backend cuda --out $(BUILD)/gpu-bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
 
 format:
 	@tools/setup lint
