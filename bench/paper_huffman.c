@@ -95,7 +95,7 @@ static grid make_grid(const csz_field *field) {
     return g;
 }
 
-/* A quantum, or 0 outside the chunk that (z, y, x) belongs to; dz, dy, dx are 0 or 1 steps back. */
+/* The quantum that lies back (0 or 1 step on each axis) of a place, or 0 outside the place's chunk. */
 static int64_t neighbour(const int64_t *quanta, const grid *g, const size_t at[3], const size_t back[3]) {
     for (int axis = 0; axis < 3; axis++)
         if (back[axis] && at[axis] % g->chunk[axis] == 0)
@@ -114,8 +114,8 @@ static int64_t lorenzo_delta(const int64_t *quanta, const grid *g, const size_t 
     return delta;
 }
 
-/* Fills codes in index order and returns the number of outliers. */
-static size_t make_codes(uint16_t *codes, const int64_t *quanta, const grid *g) {
+/* Fills codes in index order, counts them, and returns the number of outliers. */
+static size_t make_codes(uint16_t *codes, uint64_t *histogram, const int64_t *quanta, const grid *g) {
     size_t noutliers = 0, i = 0, at[3];
     for (at[0] = 0; at[0] < g->extent[0]; at[0]++)
         for (at[1] = 0; at[1] < g->extent[1]; at[1]++)
@@ -124,6 +124,7 @@ static size_t make_codes(uint16_t *codes, const int64_t *quanta, const grid *g) 
                 int is_outlier = delta < -RADIUS || delta >= RADIUS;
                 noutliers += (size_t)is_outlier;
                 codes[i] = (uint16_t)(is_outlier ? RADIUS : delta + RADIUS);
+                histogram[codes[i]]++;
             }
     return noutliers;
 }
@@ -144,9 +145,7 @@ size_t paper_huffman_nbytes(const void *data, const csz_field *field, double bou
             double q = x / (2 * bound_abs);
             quanta[i] = fabs(q) < 0x1p58 ? llrint(q) : 0; /* eight of them still fit in 63 bits */
         }
-        nbytes = HEADER_NBYTES + NCODES + outlier_nbytes * make_codes(codes, quanta, &g);
-        for (size_t i = 0; i < n; i++)
-            histogram[codes[i]]++;
+        nbytes = HEADER_NBYTES + NCODES + outlier_nbytes * make_codes(codes, histogram, quanta, &g);
         huffman_lengths(lengths, histogram);
         for (size_t begin = 0; begin < n; begin += PIECE) {
             size_t nbits = 0, end = begin + PIECE < n ? begin + PIECE : n;

@@ -164,7 +164,7 @@ static void print_pictures(const demo *d, const char *label, double ratio) {
     double scale = 0;
 
     for (size_t i = 0; i < d->nbytes / sizeof(float); i++)
-        scale = fmax(scale, fabs(d->original[i]));
+        scale = fmax(scale, fabsf(d->original[i]));
     printf("\n  %-*s    restored, %s, %.1f times smaller\n", ncolumns, "a vertical slice, original", label,
            ratio);
     for (int row = 0; row < nrows; row++) {
