@@ -137,7 +137,7 @@ size_t paper_huffman_nbytes(const void *data, const csz_field *field, double bou
     uint8_t lengths[NCODES];
     size_t nbytes = 0;
     int64_t *quanta = malloc(n * sizeof *quanta);
-    uint16_t *codes = malloc(n * sizeof *codes);
+    uint16_t *codes = calloc(n, sizeof *codes);
 
     if (quanta && codes) {
         for (size_t i = 0; i < n; i++) {
