@@ -47,7 +47,7 @@ static void read_command(char *text, size_t capacity, const char *command) {
         snprintf(text, capacity, "unknown");
 }
 
-void report_heading(int ncores, int nrepeats_min, const char *backend) {
+void report_heading(int ncores, int nrepeats_min, int cpu_time, const char *backend) {
     char commit[128], cpu[128], date[32];
     time_t t = time(NULL);
     read_command(commit, sizeof commit, "git describe --always --dirty 2>/dev/null");
@@ -68,8 +68,10 @@ void report_heading(int ncores, int nrepeats_min, const char *backend) {
            "bytes. "
            "L+H: size by Lorenzo + Huffman with the paper's chunks, metadata included. csz is verified "
            "against its "
-           "bound, exactly, before it is timed.\n",
-           nrepeats_min);
+           "bound, exactly, before it is timed.%s\n",
+           nrepeats_min,
+           cpu_time ? " One thread: CPU time; several: wall clock, so that these two must not be compared."
+                    : "");
 }
 
 /* ---- One bound ---------------------------------------------------------------------------------------- */

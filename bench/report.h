@@ -43,7 +43,7 @@ typedef struct bench_measurement {
 void report_open(FILE *file);
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-void report_heading(int ncores, int nrepeats_min, const char *backend);
+void report_heading(int ncores, int nrepeats_min, int cpu_time, const char *backend);
 void report_bound(const bench_measurement *measurements, int n, int bound_index, int ncores);
 void report_stages(const bench_measurement *measurements, int n, int bound_index);
 void report_summary(const bench_measurement *measurements, int n, int ncores);
