@@ -38,6 +38,7 @@ demo:
 	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS) --target csz-demo >$(BUILD)/demo.log || { cat $(BUILD)/demo.log; exit 1; }
 	@$(BUILD)/csz-demo $(ARGS)
+	@if [ -x $(BUILD)/csz ]; then echo; echo '  Your own field: $(BUILD)/csz compress FILE -t f32 -d 512x512x512 -e 1e-3 -m rel --verify'; fi
 
 test:
 	@tools/setup test
