@@ -67,8 +67,7 @@ typedef struct contest {
 static int enter(contest *c, bench_slot slot, coder_kind kind, int nthreads, const bench_field *field,
                  const csz_options *options) {
     coder *entrant = &c->coders[slot];
-    if (!coder_available(kind, nthreads))
-        return 0;
+    if (!coder_available(kind, nthreads)) return 0;
     *entrant = (coder){
         .kind = kind, .nthreads = nthreads, .options = *options, .field = field, .tolerance = c->bound_abs};
     c->present[slot] = 1;
@@ -88,8 +87,7 @@ static int verify_csz(contest *c, const bench_field *field, const csz_options *o
     if (csz_inspect(&info, one->archive, one->archive_nbytes) != CSZ_OK ||
         csz_compare(&metrics, field->data, one->restored, &field->shape, info.bound_abs, options) != CSZ_OK)
         return fail(field, options->bound, "csz cannot read its archive");
-    if (metrics.violations)
-        return fail(field, options->bound, "csz BREAKS ITS BOUND");
+    if (metrics.violations) return fail(field, options->bound, "csz BREAKS ITS BOUND");
     c->bound_abs = info.bound_abs;
     return 0;
 }
@@ -101,10 +99,8 @@ static int same_archive(const contest *c, bench_slot slot) {
 }
 
 static int enter_all(contest *c, const bench_field *field, const csz_options *options, int ncores) {
-    if (enter(c, SLOT_CSZ_1, CODER_CSZ, 1, field, options))
-        return fail(field, options->bound, "csz fails");
-    if (verify_csz(c, field, options))
-        return -1;
+    if (enter(c, SLOT_CSZ_1, CODER_CSZ, 1, field, options)) return fail(field, options->bound, "csz fails");
+    if (verify_csz(c, field, options)) return -1;
     if ((ncores > 1 && enter(c, SLOT_CSZ_2, CODER_CSZ, 2, field, options)) ||
         (ncores > 2 && enter(c, SLOT_CSZ_ALL, CODER_CSZ, ncores, field, options)))
         return fail(field, options->bound, "csz fails with several threads");
@@ -129,15 +125,13 @@ static int take_turns(bench_measurement *m, contest *c, int nrepeats, int cpu_ti
     double compress[BENCH_NSLOTS][MAX_REPEATS], decompress[BENCH_NSLOTS][MAX_REPEATS];
     for (int repeat = 0; repeat < nrepeats; repeat++)
         for (int slot = 0; slot < BENCH_NSLOTS; slot++) {
-            if (!is_timed(c, slot, cpu_time))
-                continue;
+            if (!is_timed(c, slot, cpu_time)) continue;
             double start = seconds(clock);
             int failed = coder_compress(&c->coders[slot]);
             double middle = seconds(clock);
             failed |= coder_decompress(&c->coders[slot]);
             double end = seconds(clock);
-            if (failed)
-                return fail(m->field, bench_bounds[m->bound_index], "a coder fails when repeated");
+            if (failed) return fail(m->field, bench_bounds[m->bound_index], "a coder fails when repeated");
             compress[slot][repeat] = middle - start;
             decompress[slot][repeat] = end - middle;
         }
@@ -152,8 +146,7 @@ static int take_turns(bench_measurement *m, contest *c, int nrepeats, int cpu_ti
 /* Repeats until csz alone has run for a tenth of a second, within limits: small fields need more for a steady median. */
 static int choose_repeats(contest *c, int smoke) {
     double start = seconds(CLOCK_MONOTONIC);
-    if (smoke || coder_compress(&c->coders[SLOT_CSZ_1]) || coder_decompress(&c->coders[SLOT_CSZ_1]))
-        return 1;
+    if (smoke || coder_compress(&c->coders[SLOT_CSZ_1]) || coder_decompress(&c->coders[SLOT_CSZ_1])) return 1;
     double wanted = 0.1 / (seconds(CLOCK_MONOTONIC) - start);
     return wanted < MIN_REPEATS ? MIN_REPEATS : wanted > MAX_REPEATS ? MAX_REPEATS : (int)wanted;
 }
@@ -188,17 +181,14 @@ static int measure(bench_measurement *m, const settings *s) {
                        metrics.violations == 0;
     if (!failed && c.bound_abs > 0)
         m->paper_nbytes = paper_huffman_nbytes(field->plain, &field->shape, c.bound_abs);
-    if (!failed)
-        failed = take_turns(m, &c, choose_repeats(&c, s->smoke), s->cpu_time);
-    if (!failed && s->stages)
-        failed = profile(m, &c.coders[SLOT_CSZ_1]);
+    if (!failed) failed = take_turns(m, &c, choose_repeats(&c, s->smoke), s->cpu_time);
+    if (!failed && s->stages) failed = profile(m, &c.coders[SLOT_CSZ_1]);
     if (s->ncores == 2)
         m->slots[SLOT_CSZ_ALL] = m->slots[SLOT_CSZ_2];
     else if (s->ncores == 1)
         m->slots[SLOT_CSZ_ALL] = m->slots[SLOT_CSZ_1];
     for (int slot = 0; slot < BENCH_NSLOTS; slot++)
-        if (c.present[slot])
-            coder_close(&c.coders[slot]);
+        if (c.present[slot]) coder_close(&c.coders[slot]);
     return failed;
 }
 
@@ -229,8 +219,7 @@ static int parse_arguments(settings *s, int argc, char **argv) {
             s->smoke = s->stages = 1;
             continue;
         }
-        if (!value)
-            return -1;
+        if (!value) return -1;
         if (strcmp(argv[i], "--fields") == 0)
             s->list_path = value;
         else if (strcmp(argv[i], "--data") == 0)
@@ -251,8 +240,7 @@ static int run(const settings *s, const bench_field *fields, int nfields) {
     static const char *const backend_names[] = {"auto", "cpu", "cuda"};
     int n = 0, nwanted = 0;
 
-    for (int i = 0; i < nfields; i++)
-        nwanted += !s->only || strstr(fields[i].name, s->only);
+    for (int i = 0; i < nfields; i++) nwanted += !s->only || strstr(fields[i].name, s->only);
     if (nwanted == 0) {
         fprintf(stderr, "csz-bench: no field to measure\n");
         return 1;
@@ -260,18 +248,15 @@ static int run(const settings *s, const bench_field *fields, int nfields) {
     report_heading(s->ncores, s->smoke ? 1 : MIN_REPEATS, s->cpu_time, backend_names[s->backend]);
     for (int b = 0; b < BENCH_NBOUNDS; b++) {
         for (int i = 0; i < nfields; i++) {
-            if (s->only && !strstr(fields[i].name, s->only))
-                continue;
+            if (s->only && !strstr(fields[i].name, s->only)) continue;
             measurements[n] = (bench_measurement){.field = &fields[i], .bound_index = b};
-            if (measure(&measurements[n], s))
-                return 1;
+            if (measure(&measurements[n], s)) return 1;
             n++;
         }
         report_bound(measurements, n, b, s->ncores);
         fflush(stdout);
     }
-    for (int b = 0; s->stages && b < BENCH_NBOUNDS; b++)
-        report_stages(measurements, n, b);
+    for (int b = 0; s->stages && b < BENCH_NBOUNDS; b++) report_stages(measurements, n, b);
     report_summary(measurements, n, s->ncores);
     return 0;
 }

@@ -20,14 +20,10 @@ static zfp_field *make_zfp_field(const csz_field *shape, void *data) {
     const zfp_type type = shape->type == CSZ_F32 ? zfp_type_float : zfp_type_double;
     const uint64_t *d = shape->dims;
     switch (shape->ndim) {
-    case 1:
-        return zfp_field_1d(data, type, d[0]);
-    case 2:
-        return zfp_field_2d(data, type, d[1], d[0]);
-    case 3:
-        return zfp_field_3d(data, type, d[2], d[1], d[0]);
-    default:
-        return zfp_field_4d(data, type, d[3], d[2], d[1], d[0]);
+    case 1: return zfp_field_1d(data, type, d[0]);
+    case 2: return zfp_field_2d(data, type, d[1], d[0]);
+    case 3: return zfp_field_3d(data, type, d[2], d[1], d[0]);
+    default: return zfp_field_4d(data, type, d[3], d[2], d[1], d[0]);
     }
 }
 
@@ -79,10 +75,8 @@ int coder_available(coder_kind kind, int nthreads) {
 #else
         return 0;
 #endif
-    case CODER_MEMCPY:
-        return nthreads == 1;
-    default:
-        return 1;
+    case CODER_MEMCPY: return nthreads == 1;
+    default: return 1;
     }
 }
 
@@ -93,17 +87,12 @@ static int find_capacity(coder *c) {
         c->status = csz_compress_bound(&c->archive_capacity, &c->field->shape, &c->options);
         return c->status == CSZ_OK ? 0 : -1;
 #ifdef CSZ_HAVE_ZFP
-    case CODER_ZFP:
-        c->archive_capacity = call_zfp(c, ZFP_SIZE);
-        return c->archive_capacity ? 0 : -1;
+    case CODER_ZFP: c->archive_capacity = call_zfp(c, ZFP_SIZE); return c->archive_capacity ? 0 : -1;
 #endif
 #ifdef CSZ_HAVE_ZSTD
-    case CODER_ZSTD:
-        c->archive_capacity = ZSTD_compressBound(c->field->nbytes);
-        return 0;
+    case CODER_ZSTD: c->archive_capacity = ZSTD_compressBound(c->field->nbytes); return 0;
 #endif
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -111,14 +100,11 @@ int coder_open(coder *c) {
     c->archive = c->restored = NULL;
     c->context = NULL;
     c->options.threads = c->nthreads;
-    if (find_capacity(c))
-        return -1;
+    if (find_capacity(c)) return -1;
     c->archive = malloc(c->archive_capacity);
     c->restored = malloc(c->field->nbytes);
-    if (!c->archive || !c->restored)
-        return -1;
-    if (c->kind == CODER_CSZ)
-        c->status = csz_context_create(&c->context);
+    if (!c->archive || !c->restored) return -1;
+    if (c->kind == CODER_CSZ) c->status = csz_context_create(&c->context);
     return c->status == CSZ_OK ? 0 : -1;
 }
 
@@ -135,9 +121,7 @@ int coder_compress(coder *c) {
                                  c->field->data, &c->field->shape, &c->options);
         return c->status == CSZ_OK ? 0 : -1;
 #ifdef CSZ_HAVE_ZFP
-    case CODER_ZFP:
-        c->archive_nbytes = call_zfp(c, ZFP_COMPRESS);
-        return c->archive_nbytes ? 0 : -1;
+    case CODER_ZFP: c->archive_nbytes = call_zfp(c, ZFP_COMPRESS); return c->archive_nbytes ? 0 : -1;
 #endif
 #ifdef CSZ_HAVE_ZSTD
     case CODER_ZSTD:
@@ -149,8 +133,7 @@ int coder_compress(coder *c) {
         memcpy(c->archive, c->field->data, c->field->nbytes);
         c->archive_nbytes = c->field->nbytes;
         return 0;
-    default:
-        return -1;
+    default: return -1;
     }
 }
 
@@ -161,8 +144,7 @@ int coder_decompress(coder *c) {
                                    &c->options);
         return c->status == CSZ_OK ? 0 : -1;
 #ifdef CSZ_HAVE_ZFP
-    case CODER_ZFP:
-        return call_zfp(c, ZFP_DECOMPRESS) ? 0 : -1;
+    case CODER_ZFP: return call_zfp(c, ZFP_DECOMPRESS) ? 0 : -1;
 #endif
 #ifdef CSZ_HAVE_ZSTD
     case CODER_ZSTD:
@@ -170,10 +152,7 @@ int coder_decompress(coder *c) {
                    ? -1
                    : 0;
 #endif
-    case CODER_MEMCPY:
-        memcpy(c->restored, c->archive, c->field->nbytes);
-        return 0;
-    default:
-        return -1;
+    case CODER_MEMCPY: memcpy(c->restored, c->archive, c->field->nbytes); return 0;
+    default: return -1;
     }
 }

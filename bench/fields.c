@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t value_nbytes(csz_type type) {
-    return type == CSZ_F32 ? sizeof(float) : sizeof(double);
-}
+static size_t value_nbytes(csz_type type) { return type == CSZ_F32 ? sizeof(float) : sizeof(double); }
 
 /* Reads "512x512x512".  0, or -1. */
 static int parse_dims(csz_field *shape, const char *text) {
@@ -23,8 +21,7 @@ static int parse_dims(csz_field *shape, const char *text) {
     do {
         char *end;
         unsigned long long extent = strtoull(text, &end, 10);
-        if (end == text || extent == 0 || shape->ndim == 3)
-            return -1;
+        if (end == text || extent == 0 || shape->ndim == 3) return -1;
         shape->dims[shape->ndim++] = extent;
         text = end;
     } while (*text++ == 'x');
@@ -33,8 +30,7 @@ static int parse_dims(csz_field *shape, const char *text) {
 
 static void set_sizes(bench_field *field) {
     field->n = 1;
-    for (int i = 0; i < field->shape.ndim; i++)
-        field->n *= field->shape.dims[i];
+    for (int i = 0; i < field->shape.ndim; i++) field->n *= field->shape.dims[i];
     field->nbytes = field->n * value_nbytes(field->shape.type);
 }
 
@@ -53,12 +49,10 @@ static int make_plain(bench_field *field) {
     field->plain = field->data;
     field->n_missing = 0;
     for (size_t i = 0; i < field->n; i++) {
-        if (!is_missing(field, i))
-            continue;
+        if (!is_missing(field, i)) continue;
         if (field->n_missing++ == 0) {
             field->plain = malloc(field->nbytes);
-            if (!field->plain)
-                return -1;
+            if (!field->plain) return -1;
             memcpy(field->plain, field->data, field->nbytes);
         }
         memset((char *)field->plain + i * nbytes, 0, nbytes);
@@ -69,16 +63,13 @@ static int make_plain(bench_field *field) {
 /* 1 read, 0 absent, -1 failed after a message. */
 static int read_values(bench_field *field, const char *path) {
     FILE *file = fopen(path, "rb");
-    if (!file)
-        return 0;
+    if (!file) return 0;
     field->data = malloc(field->nbytes);
     int good =
         field->data && fread(field->data, 1, field->nbytes, file) == field->nbytes && fgetc(file) == EOF;
     fclose(file);
-    if (good)
-        good = make_plain(field) == 0;
-    if (!good)
-        fprintf(stderr, "csz-bench: %s cannot be read, or its size does not match its dims\n", path);
+    if (good) good = make_plain(field) == 0;
+    if (!good) fprintf(stderr, "csz-bench: %s cannot be read, or its size does not match its dims\n", path);
     return good ? 1 : -1;
 }
 
@@ -94,8 +85,7 @@ int bench_fields_read(bench_field *fields, int *nfields, const char *list_path, 
     while (result == 0 && *nfields < BENCH_MAX_FIELDS && fgets(line, sizeof line, list)) {
         bench_field field = {.data = NULL};
         char dims[64], type[8], fill[32];
-        if (line[0] == '#' || line[0] == '\n')
-            continue;
+        if (line[0] == '#' || line[0] == '\n') continue;
         if (sscanf(line, "%63s %63s %7s %31s", field.name, dims, type, fill) != 4 ||
             parse_dims(&field.shape, dims)) {
             fprintf(stderr, "csz-bench: %s: this line is not understood: %s", list_path, line);
@@ -104,8 +94,7 @@ int bench_fields_read(bench_field *fields, int *nfields, const char *list_path, 
         }
         field.shape.type = strcmp(type, "f64") == 0 ? CSZ_F64 : CSZ_F32;
         field.has_fill = strcmp(fill, "-") != 0;
-        if (field.has_fill)
-            field.fill = strtod(fill, NULL);
+        if (field.has_fill) field.fill = strtod(fill, NULL);
         set_sizes(&field);
         snprintf(path, sizeof path, "%s/%s", folder, field.name);
         field.name[strcspn(field.name, ".")] = '\0'; /* the type has a column of its own */
@@ -176,8 +165,7 @@ static bench_field *add_generated(bench_field *fields, int *nfields, const char 
     field->is_generated = 1;
     field->shape.type = CSZ_F32;
     field->shape.ndim = ndim;
-    for (int i = 0; i < ndim; i++)
-        field->shape.dims[i] = dims[3 - ndim + i];
+    for (int i = 0; i < ndim; i++) field->shape.dims[i] = dims[3 - ndim + i];
     set_sizes(field);
     field->data = field->plain = malloc(field->nbytes);
     if (!field->data) {
@@ -190,34 +178,29 @@ static bench_field *add_generated(bench_field *fields, int *nfields, const char 
 
 int bench_fields_generate(bench_field *fields, int *nfields, int small, int nthreads) {
     bench_field *field;
-    if (*nfields + 3 > BENCH_MAX_FIELDS)
-        return 0;
+    if (*nfields + 3 > BENCH_MAX_FIELDS) return 0;
     const wave_setup wave = small ? (wave_setup){48, 56, 64, 150, nthreads, NULL}
                                   : (wave_setup){160, 224, 224, 580, nthreads, NULL};
     field = add_generated(fields, nfields, "wave", 3, wave.nz, wave.ny, wave.nx);
-    if (!field)
-        return -1;
+    if (!field) return -1;
     if (wave_simulate(field->data, &wave)) {
         fprintf(stderr, "csz-bench: the simulation lacks memory\n");
         return -1;
     }
     const size_t ny = small ? 120 : 1800, nx = small ? 240 : 3600;
     field = add_generated(fields, nfields, "texture", 2, 1, ny, nx);
-    if (!field)
-        return -1;
+    if (!field) return -1;
     fill_texture(field->data, ny, nx);
     const size_t edge = small ? 48 : 192;
     field = add_generated(fields, nfields, "sparse", 3, edge, edge, edge);
-    if (!field)
-        return -1;
+    if (!field) return -1;
     fill_sparse(field->data, edge, edge, edge);
     return 0;
 }
 
 void bench_fields_free(bench_field *fields, int nfields) {
     for (int i = 0; i < nfields; i++) {
-        if (fields[i].plain != fields[i].data)
-            free(fields[i].plain);
+        if (fields[i].plain != fields[i].data) free(fields[i].plain);
         free(fields[i].data);
     }
 }

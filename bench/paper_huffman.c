@@ -27,12 +27,9 @@ typedef struct node {
 static void sift_down(int *heap, int n, int i, const node *nodes) {
     for (;;) {
         int smallest = i, left = 2 * i + 1, right = left + 1;
-        if (left < n && nodes[heap[left]].weight < nodes[heap[smallest]].weight)
-            smallest = left;
-        if (right < n && nodes[heap[right]].weight < nodes[heap[smallest]].weight)
-            smallest = right;
-        if (smallest == i)
-            return;
+        if (left < n && nodes[heap[left]].weight < nodes[heap[smallest]].weight) smallest = left;
+        if (right < n && nodes[heap[right]].weight < nodes[heap[smallest]].weight) smallest = right;
+        if (smallest == i) return;
         int swap = heap[i];
         heap[i] = heap[smallest];
         heap[smallest] = swap;
@@ -54,13 +51,10 @@ static void huffman_lengths(uint8_t *lengths, const uint64_t *histogram) {
     memset(lengths, 0, NCODES);
     for (int i = 0; i < NCODES; i++) {
         nodes[i] = (node){histogram[i], -1};
-        if (histogram[i])
-            heap[n++] = i;
+        if (histogram[i]) heap[n++] = i;
     }
-    if (n == 1)
-        lengths[heap[0]] = 1; /* the paper's floor of one bit a code */
-    for (int i = n / 2 - 1; i >= 0; i--)
-        sift_down(heap, n, i, nodes);
+    if (n == 1) lengths[heap[0]] = 1; /* the paper's floor of one bit a code */
+    for (int i = n / 2 - 1; i >= 0; i--) sift_down(heap, n, i, nodes);
     while (n > 1) {
         int a = pop(heap, &n, nodes), b = pop(heap, &n, nodes);
         nodes[nnodes] = (node){nodes[a].weight + nodes[b].weight, -1};
@@ -74,8 +68,7 @@ static void huffman_lengths(uint8_t *lengths, const uint64_t *histogram) {
         }
     }
     for (int i = 0; i < NCODES; i++)
-        for (int k = i; nodes[k].parent >= 0; k = nodes[k].parent)
-            lengths[i]++;
+        for (int k = i; nodes[k].parent >= 0; k = nodes[k].parent) lengths[i]++;
 }
 
 /* ---- Codes -------------------------------------------------------------------------------------------- */
@@ -99,8 +92,7 @@ static grid make_grid(const csz_field *field) {
 /* The quantum that lies back (0 or 1 step on each axis) of a place, or 0 outside the place's chunk. */
 static int64_t neighbour(const int64_t *quanta, const grid *g, const size_t at[3], const size_t back[3]) {
     for (int axis = 0; axis < 3; axis++)
-        if (back[axis] && at[axis] % g->chunk[axis] == 0)
-            return 0;
+        if (back[axis] && at[axis] % g->chunk[axis] == 0) return 0;
     return quanta[((at[0] - back[0]) * g->extent[1] + at[1] - back[1]) * g->extent[2] + at[2] - back[2]];
 }
 
@@ -150,8 +142,7 @@ size_t paper_huffman_nbytes(const void *data, const csz_field *field, double bou
         huffman_lengths(lengths, histogram);
         for (size_t begin = 0; begin < n; begin += PIECE) {
             size_t nbits = 0, end = begin + PIECE < n ? begin + PIECE : n;
-            for (size_t i = begin; i < end; i++)
-                nbits += lengths[codes[i]];
+            for (size_t i = begin; i < end; i++) nbits += lengths[codes[i]];
             nbytes += PIECE_NBYTES + (nbits + 31) / 32 * 4;
         }
     }

@@ -16,9 +16,7 @@ static const char *const bound_names[BENCH_NBOUNDS] = {"1e-2", "1e-3", "1e-4"};
 
 static FILE *report_file; /* a program's own report, not the library's state */
 
-void report_open(FILE *file) {
-    report_file = file;
-}
+void report_open(FILE *file) { report_file = file; }
 
 void report(const char *format, ...) {
     va_list arguments;
@@ -38,13 +36,10 @@ void report(const char *format, ...) {
 static void read_command(char *text, size_t capacity, const char *command) {
     FILE *pipe = popen(command, "r");
     snprintf(text, capacity, "unknown");
-    if (!pipe)
-        return;
-    if (fgets(text, (int)capacity, pipe))
-        text[strcspn(text, "\n")] = '\0';
+    if (!pipe) return;
+    if (fgets(text, (int)capacity, pipe)) text[strcspn(text, "\n")] = '\0';
     pclose(pipe);
-    if (!*text)
-        snprintf(text, capacity, "unknown");
+    if (!*text) snprintf(text, capacity, "unknown");
 }
 
 void report_heading(int ncores, int nrepeats_min, int cpu_time, const char *backend) {
@@ -122,8 +117,7 @@ void report_bound(const bench_measurement *measurements, int n, int bound_index,
     for (int i = 0; i < n; i++) {
         const bench_measurement *m = &measurements[i];
         char dims[48], name[80];
-        if (m->bound_index != bound_index)
-            continue;
+        if (m->bound_index != bound_index) continue;
         format_dims(dims, sizeof dims, &m->field->shape);
         snprintf(name, sizeof name, "%s%s%s%s", m->field->name, m->field->n_missing ? " *" : "",
                  is_below_paper(m) ? " !" : "", m->slots[SLOT_ZFP_1].present && !m->zfp_holds ? " ~" : "");
@@ -147,14 +141,10 @@ void report_bound(const bench_measurement *measurements, int n, int bound_index,
         report_cell(6, 0, slot_speed(m, SLOT_MEMCPY, 0));
         report("\n");
     }
-    if (has_missing || has_below || has_broken)
-        report("\n");
-    if (has_missing)
-        report("`*` missing values; zfp and L+H, which know none, get 0 in their place.\n");
-    if (has_below)
-        report("`!` csz's ratio is below that of L+H.\n");
-    if (has_broken)
-        report("`~` zfp exceeds the bound.\n");
+    if (has_missing || has_below || has_broken) report("\n");
+    if (has_missing) report("`*` missing values; zfp and L+H, which know none, get 0 in their place.\n");
+    if (has_below) report("`!` csz's ratio is below that of L+H.\n");
+    if (has_broken) report("`~` zfp exceeds the bound.\n");
 }
 
 /* ---- Stages ------------------------------------------------------------------------------------------- */
@@ -173,8 +163,7 @@ void report_stages(const bench_measurement *measurements, int n, int bound_index
         const bench_measurement *m = &measurements[i];
         const csz_stages *c = &m->compress, *d = &m->decompress;
         const double scale = 1e9 / (double)m->field->n;
-        if (m->bound_index != bound_index)
-            continue;
+        if (m->bound_index != bound_index) continue;
         report("| %-23s |", m->field->name);
         report_cell(5, 3, scale * c->range);
         report_cell(6, 3, scale * c->sample);
@@ -198,8 +187,7 @@ typedef enum group { GROUP_DATA_F32, GROUP_DATA_ALL, GROUP_GENERATED, NGROUPS } 
 static const char *const group_names[NGROUPS] = {"real, f32", "real, all", "generated"};
 
 static int is_in_group(const bench_measurement *m, group g) {
-    if (g == GROUP_GENERATED || m->field->is_generated)
-        return g == GROUP_GENERATED && m->field->is_generated;
+    if (g == GROUP_GENERATED || m->field->is_generated) return g == GROUP_GENERATED && m->field->is_generated;
     return g == GROUP_DATA_ALL || m->field->shape.type == CSZ_F32;
 }
 
@@ -218,24 +206,15 @@ typedef enum quantity {
 
 static double value_of(const bench_measurement *m, quantity q) {
     switch (q) {
-    case RATIO_CSZ:
-        return slot_ratio(m, SLOT_CSZ_1);
-    case RATIO_ZFP:
-        return slot_ratio(m, SLOT_ZFP_1);
-    case RATIO_PAPER:
-        return ratio_of(m, m->paper_nbytes);
-    case COMPRESS_CSZ:
-        return slot_speed(m, SLOT_CSZ_1, 0);
-    case COMPRESS_ZFP:
-        return slot_speed(m, SLOT_ZFP_1, 0);
-    case DECOMPRESS_CSZ:
-        return slot_speed(m, SLOT_CSZ_1, 1);
-    case DECOMPRESS_ZFP:
-        return slot_speed(m, SLOT_ZFP_1, 1);
-    case COMPRESS_CSZ_2:
-        return slot_speed(m, SLOT_CSZ_2, 0);
-    default:
-        return slot_speed(m, SLOT_CSZ_2, 1);
+    case RATIO_CSZ: return slot_ratio(m, SLOT_CSZ_1);
+    case RATIO_ZFP: return slot_ratio(m, SLOT_ZFP_1);
+    case RATIO_PAPER: return ratio_of(m, m->paper_nbytes);
+    case COMPRESS_CSZ: return slot_speed(m, SLOT_CSZ_1, 0);
+    case COMPRESS_ZFP: return slot_speed(m, SLOT_ZFP_1, 0);
+    case DECOMPRESS_CSZ: return slot_speed(m, SLOT_CSZ_1, 1);
+    case DECOMPRESS_ZFP: return slot_speed(m, SLOT_ZFP_1, 1);
+    case COMPRESS_CSZ_2: return slot_speed(m, SLOT_CSZ_2, 0);
+    default: return slot_speed(m, SLOT_CSZ_2, 1);
     }
 }
 
@@ -253,8 +232,7 @@ static double mean_of(const bench_measurement *measurements, int n, group g, int
 
 static int count_group(const bench_measurement *measurements, int n, group g) {
     int count = 0;
-    for (int i = 0; i < n; i++)
-        count += measurements[i].bound_index == 0 && is_in_group(&measurements[i], g);
+    for (int i = 0; i < n; i++) count += measurements[i].bound_index == 0 && is_in_group(&measurements[i], g);
     return count;
 }
 
@@ -311,8 +289,7 @@ void report_summary(const bench_measurement *measurements, int n, int ncores) {
         const int count = count_group(measurements, n, g);
         for (int b = 0; count && b < BENCH_NBOUNDS; b++) {
             double mean[DECOMPRESS_CSZ_2 + 1];
-            for (quantity q = 0; q <= DECOMPRESS_CSZ_2; q++)
-                mean[q] = mean_of(measurements, n, g, b, q);
+            for (quantity q = 0; q <= DECOMPRESS_CSZ_2; q++) mean[q] = mean_of(measurements, n, g, b, q);
             report("| %-9s | %2d | %-5s |", group_names[g], count, bound_names[b]);
             report_cell(9, 2, mean[RATIO_CSZ]);
             report_cell(5, 2, mean[RATIO_PAPER]);
@@ -329,8 +306,6 @@ void report_summary(const bench_measurement *measurements, int n, int ncores) {
             report("\n");
         }
     }
-    if (ncores == 1)
-        report("\nTwo threads were not measured: there is one core.\n");
-    if (count_group(measurements, n, GROUP_DATA_ALL))
-        report_goals(measurements, n);
+    if (ncores == 1) report("\nTwo threads were not measured: there is one core.\n");
+    if (count_group(measurements, n, GROUP_DATA_ALL)) report_goals(measurements, n);
 }

@@ -72,8 +72,7 @@ static csz_status run_bound(outcome *r, const demo *d, csz_bound_mode mode, doub
         double middle = now();
         if (status == CSZ_OK)
             status = csz_decompress(d->context, d->restored, d->nbytes, d->archive, archive_nbytes, &options);
-        if (status != CSZ_OK)
-            return status;
+        if (status != CSZ_OK) return status;
         compress[i] = middle - start;
         decompress[i] = now() - middle;
     }
@@ -93,10 +92,8 @@ static void print_rule(const char *left, const char *cross, const char *right) {
     static const int widths[] = {15, 11, 9, 12, 9, 13, 10, 12, 3};
     printf("  %s", left);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-        if (i)
-            printf("%s", cross);
-        for (int k = 0; k < widths[i]; k++)
-            printf("─");
+        if (i) printf("%s", cross);
+        for (int k = 0; k < widths[i]; k++) printf("─");
     }
     printf("%s\n", right);
 }
@@ -153,8 +150,7 @@ static void print_picture_row(const csz_field *field, const float *data, double 
             putchar(ramp[v > 0 ? (int)(9.49 * v + 0.5) : 0]);
         }
     }
-    if (colour)
-        printf("\033[0m");
+    if (colour) printf("\033[0m");
 }
 
 static void print_pictures(const demo *d, const char *label, double ratio) {
@@ -163,8 +159,7 @@ static void print_pictures(const demo *d, const char *label, double ratio) {
     const int ncolumns = 48, nrows = 17;
     double scale = 0;
 
-    for (size_t i = 0; i < d->nbytes / sizeof(float); i++)
-        scale = fmax(scale, fabsf(d->original[i]));
+    for (size_t i = 0; i < d->nbytes / sizeof(float); i++) scale = fmax(scale, fabsf(d->original[i]));
     printf("\n  %-*s    restored, %s, %.1f times smaller\n", ncolumns, "a vertical slice, original", label,
            ratio);
     for (int row = 0; row < nrows; row++) {
@@ -181,10 +176,8 @@ static void print_pictures(const demo *d, const char *label, double ratio) {
 static int save(const char *path, const void *data, size_t nbytes) {
     FILE *file = fopen(path, "wb");
     int failed = !file || fwrite(data, 1, nbytes, file) != nbytes;
-    if (file && fclose(file))
-        failed = 1;
-    if (failed)
-        fprintf(stderr, "csz-demo: cannot write %s\n", path);
+    if (file && fclose(file)) failed = 1;
+    if (failed) fprintf(stderr, "csz-demo: cannot write %s\n", path);
     return failed ? -1 : 0;
 }
 
@@ -240,8 +233,7 @@ int main(int argc, char **argv) {
     }
     const long ncores = sysconf(_SC_NPROCESSORS_ONLN);
     setup.nthreads = ncores > 0 ? (int)ncores : 1;
-    if (isatty(STDERR_FILENO))
-        setup.progress = show_progress;
+    if (isatty(STDERR_FILENO)) setup.progress = show_progress;
 
     d.field.dims[0] = setup.nz;
     d.field.dims[1] = setup.ny;
@@ -268,8 +260,7 @@ int main(int argc, char **argv) {
     printf(
         "\n  cuSZ+ %s: an acoustic wave in layered rock, %zu x %zu x %zu f32, %.1f MB, simulated in %.1f s\n",
         csz_version_string(), setup.nz, setup.ny, setup.nx, 1e-6 * (double)d.nbytes, now() - start);
-    if (save_path && save(save_path, d.original, d.nbytes))
-        goto end;
+    if (save_path && save(save_path, d.original, d.nbytes)) goto end;
     result = run(&d);
 
 end:

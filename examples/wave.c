@@ -55,8 +55,7 @@ static float velocity_at(float z, float y, float x) {
     static const float layers[] = {1500, 1900, 2250, 2600, 3000, 3500};
     float depth = z + 0.06f * sinf(5.1f * x + 1.3f) * cosf(3.7f * y) + 0.04f * x;
     float v = layers[0];
-    for (int i = 1; i < 6; i++)
-        v += (layers[i] - layers[i - 1]) * blend(depth - 0.155f * (float)i);
+    for (int i = 1; i < 6; i++) v += (layers[i] - layers[i - 1]) * blend(depth - 0.155f * (float)i);
     float dome = (x - 0.62f) * (x - 0.62f) + (y - 0.45f) * (y - 0.45f) + 1.6f * (z - 1.02f) * (z - 1.02f);
     return v + (velocity_max - v) * blend(0.4f - sqrtf(dome));
 }
@@ -93,8 +92,7 @@ static void *run_slab(void *argument) {
 
     pthread_mutex_lock(&sim->gate);
     pthread_mutex_unlock(&sim->gate);
-    if (sim->aborted)
-        return NULL;
+    if (sim->aborted) return NULL;
     for (int step = 0; step < w->nsteps; step++) {
         float *next = sim->pressure[step & 1];
         const float *now = sim->pressure[~step & 1];
@@ -108,8 +106,7 @@ static void *run_slab(void *argument) {
         if (source_z - HALO >= s->z_begin && source_z - HALO < s->z_end)
             next[source_z * sim->plane + source_y * sim->row + source_x] += 40 * ricker((float)step * dt);
         pthread_barrier_wait(&sim->barrier);
-        if (s->z_begin == 0 && w->progress)
-            w->progress(step + 1, w->nsteps);
+        if (s->z_begin == 0 && w->progress) w->progress(step + 1, w->nsteps);
     }
     return NULL;
 }
@@ -144,10 +141,8 @@ static int run_threads(simulation *sim) {
     int n = 1; /* the caller's own thread is the first */
 
     pthread_mutex_lock(&sim->gate);
-    for (int i = 0; i < MAX_THREADS; i++)
-        slabs[i].sim = sim;
-    while (n < wanted && pthread_create(&threads[n], NULL, run_slab, &slabs[n]) == 0)
-        n++;
+    for (int i = 0; i < MAX_THREADS; i++) slabs[i].sim = sim;
+    while (n < wanted && pthread_create(&threads[n], NULL, run_slab, &slabs[n]) == 0) n++;
     for (int i = 0; i < n; i++) {
         slabs[i].z_begin = sim->setup->nz * (size_t)i / (size_t)n;
         slabs[i].z_end = sim->setup->nz * (size_t)(i + 1) / (size_t)n;
@@ -156,10 +151,8 @@ static int run_threads(simulation *sim) {
     pthread_mutex_unlock(&sim->gate);
 
     run_slab(&slabs[0]);
-    for (int i = 1; i < n; i++)
-        pthread_join(threads[i], NULL);
-    if (sim->aborted)
-        return -1;
+    for (int i = 1; i < n; i++) pthread_join(threads[i], NULL);
+    if (sim->aborted) return -1;
     pthread_barrier_destroy(&sim->barrier);
     return 0;
 }
@@ -175,8 +168,7 @@ int wave_simulate(float *field, const wave_setup *setup) {
     sim.pressure[0] = calloc(padded, sizeof(float));
     sim.pressure[1] = calloc(padded, sizeof(float));
     sim.factor = malloc(setup->nz * setup->ny * setup->nx * sizeof(float));
-    for (int axis = 0; axis < 3; axis++)
-        sim.damping[axis] = malloc(extents[axis] * sizeof(float));
+    for (int axis = 0; axis < 3; axis++) sim.damping[axis] = malloc(extents[axis] * sizeof(float));
     if (sim.pressure[0] && sim.pressure[1] && sim.factor && sim.damping[0] && sim.damping[1] &&
         sim.damping[2]) {
         fill_medium(&sim);
@@ -193,7 +185,6 @@ int wave_simulate(float *field, const wave_setup *setup) {
     free(sim.pressure[0]);
     free(sim.pressure[1]);
     free(sim.factor);
-    for (int axis = 0; axis < 3; axis++)
-        free(sim.damping[axis]);
+    for (int axis = 0; axis < 3; axis++) free(sim.damping[axis]);
     return result;
 }
