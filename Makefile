@@ -82,7 +82,7 @@ lint:
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release >/dev/null
 	clang-format --dry-run -Werror $(CC_FILES)
 	cppcheck --quiet --std=c11 --language=c --inline-suppr --error-exitcode=1 -j $(JOBS) \
-		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		--enable=warning,performance --suppress=missingIncludeSystem \
 		-D_GNU_SOURCE= -D__GNUC__ -I include -I src -I bench -I examples -I cli $(C_UNITS)
 	clang-tidy --quiet -p $(BUILD) $(C_UNITS)
 
