@@ -18,7 +18,8 @@ int cli_archive_read(cli_archive *archive, const char *path) {
     } else {
         csz_status inspected = csz_inspect(&archive->info, archive->input.bytes, archive->input.nbytes);
         if (inspected != CSZ_OK)
-            status = cli_fail_archive(inspected, archive->input.name, archive->input.bytes, archive->input.nbytes);
+            status =
+                cli_fail_archive(inspected, archive->input.name, archive->input.bytes, archive->input.nbytes);
     }
     if (status != CLI_DONE)
         cli_archive_release(archive);

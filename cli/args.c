@@ -45,11 +45,13 @@ static int apply_dims(cli_arguments *arguments, const char *value) {
     uint64_t nelements;
     int parsed = cli_parse_dims(&arguments->expected.field, value);
     if (parsed == 0)
-        return cli_fail_usage("dims '%s' are not understood; give 1 to 4 whole numbers joined by x, slowest first, "
-                              "such as -d 512x512x512",
-                              value);
+        return cli_fail_usage(
+            "dims '%s' are not understood; give 1 to 4 whole numbers joined by x, slowest first, "
+            "such as -d 512x512x512",
+            value);
     if (parsed < 0 || !cli_field_count(&nelements, &arguments->expected.field))
-        return cli_fail_usage("dims %s overflow: a field has at most 2^56 elements; give smaller ones", value);
+        return cli_fail_usage("dims %s overflow: a field has at most 2^56 elements; give smaller ones",
+                              value);
     arguments->expected.has_dims = 1;
     return CLI_DONE;
 }
@@ -68,7 +70,8 @@ static int apply_bound(cli_arguments *arguments, const char *value) {
 static int apply_compare_bound(cli_arguments *arguments, const char *value) {
     double bound;
     if (!cli_parse_double(&bound, value) || !(bound >= 0) || !isfinite(bound))
-        return cli_fail_usage("bound '%s' is not a finite number of at least 0; give one, such as --bound 1e-3", value);
+        return cli_fail_usage(
+            "bound '%s' is not a finite number of at least 0; give one, such as --bound 1e-3", value);
     arguments->options.bound = bound;
     arguments->has_bound = 1;
     return CLI_DONE;
@@ -102,7 +105,8 @@ static int apply_zstd(cli_arguments *arguments, const char *value) {
     uint64_t level = DEFAULT_ZSTD_LEVEL;
     if (strcmp(value, "zstd") != 0 && (strncmp(value, "zstd:", 5) != 0 || !cli_parse_u64(&level, value + 5) ||
                                        level < 1 || level > MOST_ZSTD_LEVEL))
-        return cli_fail_usage("final pass '%s' is unknown; give -z zstd or -z zstd:LEVEL with a level from 1 to 22", value);
+        return cli_fail_usage(
+            "final pass '%s' is unknown; give -z zstd or -z zstd:LEVEL with a level from 1 to 22", value);
     arguments->options.zstd_level = (int)level;
     return CLI_DONE;
 }
@@ -110,15 +114,17 @@ static int apply_zstd(cli_arguments *arguments, const char *value) {
 static int apply_threads(cli_arguments *arguments, const char *value) {
     uint64_t threads;
     if (!cli_parse_u64(&threads, value) || threads > MOST_THREADS)
-        return cli_fail_usage("'%s' is no number of threads; give -j a whole number up to %d, or 0 for one per core", value,
-                              MOST_THREADS);
+        return cli_fail_usage(
+            "'%s' is no number of threads; give -j a whole number up to %d, or 0 for one per core", value,
+            MOST_THREADS);
     arguments->options.threads = (int)threads;
     return CLI_DONE;
 }
 
 static int apply_fill(cli_arguments *arguments, const char *value) {
     if (!cli_parse_double(&arguments->options.fill, value))
-        return cli_fail_usage("fill value '%s' is no number; give one, such as --fill 1e20, or --fill nan", value);
+        return cli_fail_usage("fill value '%s' is no number; give one, such as --fill 1e20, or --fill nan",
+                              value);
     arguments->options.has_fill = 1;
     return CLI_DONE;
 }
@@ -133,16 +139,18 @@ static int apply_region(cli_arguments *arguments, const char *value) {
 
 static int apply_memory_limit(cli_arguments *arguments, const char *value) {
     if (!cli_parse_nbytes(&arguments->options.memory_limit, value) || arguments->options.memory_limit == 0)
-        return cli_fail_usage("memory limit '%s' is not understood; give bytes, or a number with K, M, G or T, such as "
-                              "--memory-limit 4G",
-                              value);
+        return cli_fail_usage(
+            "memory limit '%s' is not understood; give bytes, or a number with K, M, G or T, such as "
+            "--memory-limit 4G",
+            value);
     return CLI_DONE;
 }
 
 static int apply_repeat(cli_arguments *arguments, const char *value) {
     uint64_t repeat;
     if (!cli_parse_u64(&repeat, value) || repeat < 1 || repeat > MOST_REPEATS)
-        return cli_fail_usage("'%s' is no number of repeats; give --repeat a whole number from 1 to %d", value, MOST_REPEATS);
+        return cli_fail_usage("'%s' is no number of repeats; give --repeat a whole number from 1 to %d",
+                              value, MOST_REPEATS);
     arguments->repeat = (int)repeat;
     return CLI_DONE;
 }
@@ -179,20 +187,26 @@ static int apply_help(cli_arguments *arguments, const char *unused) {
 }
 
 static const option_row rows[] = {
-    {'o', "output", NULL, "OUT", CLI_COMPRESS, apply_output, "write the archive here; - is standard output (default IN.csz)"},
+    {'o', "output", NULL, "OUT", CLI_COMPRESS, apply_output,
+     "write the archive here; - is standard output (default IN.csz)"},
     {'o', "output", NULL, "OUT", CLI_DECOMPRESS, apply_output,
      "write the field here; - is standard output, x.npy gets a header (default IN without .csz)"},
     {'t', "type", NULL, "f32|f64", READS_FIELD, apply_type, "type of a raw field's values"},
-    {'d', "dims", NULL, "512x512x512", READS_FIELD, apply_dims, "dims of a raw field, slowest first, 1 to 4 of them"},
-    {'e', "error", "bound", "1e-3", ENCODES, apply_bound, "the bound: largest error, or least PSNR in dB with -m psnr"},
-    {'e', "bound", "error", "1e-3", CLI_COMPARE, apply_compare_bound, "exit 1 if any |a - b| is larger; 0 means equal"},
+    {'d', "dims", NULL, "512x512x512", READS_FIELD, apply_dims,
+     "dims of a raw field, slowest first, 1 to 4 of them"},
+    {'e', "error", "bound", "1e-3", ENCODES, apply_bound,
+     "the bound: largest error, or least PSNR in dB with -m psnr"},
+    {'e', "bound", "error", "1e-3", CLI_COMPARE, apply_compare_bound,
+     "exit 1 if any |a - b| is larger; 0 means equal"},
     {'m', "mode", NULL, "abs|rel|psnr", ENCODES, apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
     {'w', "workflow", NULL, "NAME", ENCODES, apply_workflow, "auto (default), huffman, rle or rle+vle"},
     {'z', "zstd", NULL, "zstd[:LEVEL]", ENCODES, apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
     {'b', "backend", NULL, "auto|cpu|cuda", RUNS, apply_backend, "where to run; never changes the bytes"},
-    {'j', "threads", NULL, "N", RUNS, apply_threads, "threads, 0 for one per core (default); never changes the bytes"},
-    {0, "fill", NULL, "V", ENCODES | CLI_COMPARE, apply_fill, "values equal to V (a number or nan) are missing"},
+    {'j', "threads", NULL, "N", RUNS, apply_threads,
+     "threads, 0 for one per core (default); never changes the bytes"},
+    {0, "fill", NULL, "V", ENCODES | CLI_COMPARE, apply_fill,
+     "values equal to V (a number or nan) are missing"},
     {0, "region", NULL, "z0:z1,y0:y1,x0:x1", CLI_DECOMPRESS, apply_region,
      "restore this half-open box alone, one range per dim; an end left out is the field's"},
     {0, "memory-limit", NULL, "BYTES", CLI_DECOMPRESS | CLI_TEST, apply_memory_limit,
@@ -216,7 +230,8 @@ static const option_row *find_name(cli_command command, const char *name, size_t
     for (int i = 0; i < N_ROWS; i++) {
         const char *names[] = {rows[i].name, rows[i].other_name};
         for (int j = 0; j < 2; j++)
-            if (names[j] && (rows[i].commands & command) && strlen(names[j]) == nchars && strncmp(names[j], name, nchars) == 0)
+            if (names[j] && (rows[i].commands & command) && strlen(names[j]) == nchars &&
+                strncmp(names[j], name, nchars) == 0)
                 return &rows[i];
     }
     return NULL;
@@ -231,7 +246,8 @@ static int fail_valueless(const char *option, const option_row *row) {
 }
 
 /* "--name", "--name=value", "--name value"; moves *i to the last argument used. */
-static int parse_long(cli_arguments *arguments, cli_command command, const char *command_name, int argc, char **argv, int *i) {
+static int parse_long(cli_arguments *arguments, cli_command command, const char *command_name, int argc,
+                      char **argv, int *i) {
     const char *option = argv[*i];
     const char *equals = strchr(option, '=');
     size_t nchars = equals ? (size_t)(equals - option - 2) : strlen(option + 2);
@@ -249,8 +265,8 @@ static int parse_long(cli_arguments *arguments, cli_command command, const char 
 }
 
 /* "-f", "-fj4", "-j4", "-j 4"; moves *i to the last argument used. */
-static int parse_letters(cli_arguments *arguments, cli_command command, const char *command_name, int argc, char **argv,
-                         int *i) {
+static int parse_letters(cli_arguments *arguments, cli_command command, const char *command_name, int argc,
+                         char **argv, int *i) {
     for (const char *letter = argv[*i] + 1; *letter; letter++) {
         char option[] = {'-', *letter, '\0'};
         const option_row *row = find_letter(command, *letter);
@@ -271,8 +287,8 @@ static int parse_letters(cli_arguments *arguments, cli_command command, const ch
     return CLI_DONE;
 }
 
-int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name, int npaths_wanted,
-                        int argc, char **argv) {
+int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,
+                        int npaths_wanted, int argc, char **argv) {
     int options_ended = 0;
     const char *surplus = NULL;
     memset(arguments, 0, sizeof *arguments);
@@ -303,8 +319,10 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
                               npaths_wanted == 1 ? "one file" : "two files", surplus, command_name);
     if (arguments->npaths < npaths_wanted)
         return cli_fail_usage("%s needs %s; see csz %s --help", command_name,
-                              npaths_wanted == 1 ? "a file, or - for standard input" : "two files", command_name);
-    if (npaths_wanted == 2 && cli_path_is_stdio(arguments->paths[0]) && cli_path_is_stdio(arguments->paths[1]))
+                              npaths_wanted == 1 ? "a file, or - for standard input" : "two files",
+                              command_name);
+    if (npaths_wanted == 2 && cli_path_is_stdio(arguments->paths[0]) &&
+        cli_path_is_stdio(arguments->paths[1]))
         return cli_fail_usage("both files are standard input; give a path for one of them");
     if ((command & ENCODES) && !arguments->has_bound)
         return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
@@ -317,22 +335,25 @@ void cli_arguments_print_options(FILE *stream, cli_command command) {
         if (!(rows[i].commands & command))
             continue;
         if (rows[i].letter)
-            snprintf(left, sizeof left, "-%c, --%s%s%s", rows[i].letter, rows[i].name, rows[i].value ? " " : "",
-                     rows[i].value ? rows[i].value : "");
+            snprintf(left, sizeof left, "-%c, --%s%s%s", rows[i].letter, rows[i].name,
+                     rows[i].value ? " " : "", rows[i].value ? rows[i].value : "");
         else
             snprintf(left, sizeof left, "    --%s%s%s", rows[i].name, rows[i].value ? " " : "",
                      rows[i].value ? rows[i].value : "");
-        fprintf(stream, "  %-30s %s%s\n", left, strlen(left) > 30 ? "\n                                 " : "", rows[i].help);
+        fprintf(stream, "  %-30s %s%s\n", left,
+                strlen(left) > 30 ? "\n                                 " : "", rows[i].help);
     }
 }
 
 int cli_arguments_check_available(const cli_arguments *arguments) {
     const csz_options *options = &arguments->options;
     if (options->backend == CSZ_BACKEND_CUDA && !csz_backend_available(CSZ_BACKEND_CUDA))
-        return cli_fail("backend cuda is missing: this csz was built without CUDA, or the machine has no NVIDIA GPU and "
-                        "driver it can use; use -b cpu");
+        return cli_fail(
+            "backend cuda is missing: this csz was built without CUDA, or the machine has no NVIDIA GPU and "
+            "driver it can use; use -b cpu");
     if (options->zstd_level > 0 && !csz_zstd_available())
-        return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or build with libzstd");
+        return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "
+                        "build with libzstd");
     return CLI_DONE;
 }
 

@@ -35,8 +35,8 @@ typedef struct cli_arguments {
 } cli_arguments;
 
 /* Reads what follows the subcommand's name.  Returns CLI_DONE, or CLI_USAGE after the message. */
-int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name, int npaths_wanted,
-                        int argc, char **argv);
+int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,
+                        int npaths_wanted, int argc, char **argv);
 
 /* The options that the subcommand knows, two columns, for --help. */
 void cli_arguments_print_options(FILE *stream, cli_command command);

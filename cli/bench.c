@@ -49,11 +49,13 @@ static double stage_at(const csz_stages *stages, int row) {
 }
 
 static csz_status compress_once(bench *b) {
-    return csz_compress(b->context, b->archive, b->archive_capacity, &b->archive_nbytes, b->data, &b->field, b->options);
+    return csz_compress(b->context, b->archive, b->archive_capacity, &b->archive_nbytes, b->data, &b->field,
+                        b->options);
 }
 
 static csz_status decompress_once(bench *b) {
-    return csz_decompress(b->context, b->restored, (size_t)b->nbytes, b->archive, b->archive_nbytes, b->options);
+    return csz_decompress(b->context, b->restored, (size_t)b->nbytes, b->archive, b->archive_nbytes,
+                          b->options);
 }
 
 static int by_seconds(const void *a, const void *b) {
@@ -119,7 +121,8 @@ static void write_direction(cli_json *json, const char *key, const timing *t, ui
     cli_json_begin_object(json, key);
     cli_json_double(json, "seconds", t->median_seconds);
     cli_json_double(json, "best_seconds", t->best_seconds);
-    cli_json_double(json, "bytes_per_second", t->median_seconds > 0 ? rate_of(nbytes, t->median_seconds) : NAN);
+    cli_json_double(json, "bytes_per_second",
+                    t->median_seconds > 0 ? rate_of(nbytes, t->median_seconds) : NAN);
     cli_json_begin_object(json, "stage_seconds");
     for (int i = 0; i < N_STAGE_ROWS; i++)
         cli_json_double(json, stage_rows[i].key, stage_at(&t->stages, i));
@@ -152,13 +155,14 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
     }
     char dims[CLI_DIMS_TEXT_NBYTES], size[CLI_NBYTES_TEXT_NBYTES], bound[CLI_BOUND_TEXT_NBYTES], threads[32];
     snprintf(threads, sizeof threads, "%d", b->options->threads);
-    printf("%s, %s of %s, %s\n", cli_input_name(arguments->paths[0]), cli_dims_text(dims, &b->field), cli_type_names[b->field.type],
-           cli_nbytes_text(size, (double)b->nbytes));
+    printf("%s, %s of %s, %s\n", cli_input_name(arguments->paths[0]), cli_dims_text(dims, &b->field),
+           cli_type_names[b->field.type], cli_nbytes_text(size, (double)b->nbytes));
     printf("bound %s, workflow %s, backend %s, threads %s\n", cli_bound_text(bound, info),
            cli_name_of(info->workflow, cli_workflow_names), cli_backend_used(b->options),
            b->options->threads ? threads : "one per core");
     cli_report_size(stdout, info);
-    printf(", PSNR %.2f dB (20 log10(range/rmse)), largest error %.6g\n\n", metrics->psnr, metrics->max_abs_error);
+    printf(", PSNR %.2f dB (20 log10(range/rmse)), largest error %.6g\n\n", metrics->psnr,
+           metrics->max_abs_error);
     print_direction("compress", compress, b->nbytes);
     print_direction("decompress", decompress, b->nbytes);
     printf("\nmedian of %d; stages from profiled runs, their seconds summed over threads;\n"
@@ -210,8 +214,9 @@ static int run(bench *b, const cli_arguments *arguments) {
         status = csz_compare(&metrics, b->data, b->restored, &b->field, info.bound_abs, b->options);
     if (status == CSZ_OK && metrics.violations) {
         cli_progress_stop();
-        return cli_fail("%llu elements of %s would break the bound, so nothing is measured; report this with the field",
-                        (unsigned long long)metrics.violations, cli_input_name(arguments->paths[0]));
+        return cli_fail(
+            "%llu elements of %s would break the bound, so nothing is measured; report this with the field",
+            (unsigned long long)metrics.violations, cli_input_name(arguments->paths[0]));
     }
     if (status == CSZ_OK)
         status = measure(&compress, b, compress_once, arguments->repeat);

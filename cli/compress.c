@@ -32,7 +32,8 @@ static char *default_output_path(const char *input_path) {
     return path;
 }
 
-static int compress_field(compressed *result, csz_context *context, const cli_field *field, const csz_options *options) {
+static int compress_field(compressed *result, csz_context *context, const cli_field *field,
+                          const csz_options *options) {
     size_t capacity = 0;
     csz_status status = csz_compress_bound(&capacity, &field->field, options);
     if (status != CSZ_OK)
@@ -42,7 +43,8 @@ static int compress_field(compressed *result, csz_context *context, const cli_fi
         return CLI_FAILED;
     cli_progress_start("compressing", field->nbytes);
     double begin = cli_seconds_now();
-    status = csz_compress(context, result->archive, capacity, &result->nbytes, field->data, &field->field, options);
+    status = csz_compress(context, result->archive, capacity, &result->nbytes, field->data, &field->field,
+                          options);
     result->seconds = cli_seconds_now() - begin;
     cli_progress_stop();
     if (status == CSZ_OK)
@@ -50,13 +52,14 @@ static int compress_field(compressed *result, csz_context *context, const cli_fi
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "compress", field->input.name);
 }
 
-static int verify_archive(csz_metrics *metrics, csz_context *context, const cli_field *field, const compressed *result,
-                          const csz_options *options) {
+static int verify_archive(csz_metrics *metrics, csz_context *context, const cli_field *field,
+                          const compressed *result, const csz_options *options) {
     void *restored = cli_allocate("the restored field", field->nbytes);
     if (!restored)
         return CLI_FAILED;
     cli_progress_start("verifying", field->nbytes);
-    csz_status status = csz_decompress(context, restored, field->nbytes, result->archive, result->nbytes, options);
+    csz_status status =
+        csz_decompress(context, restored, field->nbytes, result->archive, result->nbytes, options);
     if (status == CSZ_OK)
         status = csz_compare(metrics, field->data, restored, &field->field, result->info.bound_abs, options);
     cli_progress_stop();
@@ -64,8 +67,9 @@ static int verify_archive(csz_metrics *metrics, csz_context *context, const cli_
     if (status != CSZ_OK)
         return cli_fail_status(status, "verify", field->input.name);
     if (metrics->violations)
-        return cli_fail("%llu elements of %s would break the bound, so nothing is written; report this with the field",
-                        (unsigned long long)metrics->violations, field->input.name);
+        return cli_fail(
+            "%llu elements of %s would break the bound, so nothing is written; report this with the field",
+            (unsigned long long)metrics->violations, field->input.name);
     return CLI_DONE;
 }
 

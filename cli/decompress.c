@@ -30,7 +30,8 @@ static char *default_output_path(const char *input_path) {
     const char *slash = strrchr(input_path, '/');
     size_t name_nchars = slash ? strlen(slash + 1) : n;
     if (!cli_path_has_suffix(input_path, ".csz") || name_nchars == 4) {
-        cli_fail_usage("%s does not end in .csz, so the output's name is not known; give one with -o", input_path);
+        cli_fail_usage("%s does not end in .csz, so the output's name is not known; give one with -o",
+                       input_path);
         return NULL;
     }
     char *path = strndup(input_path, n - 4);
@@ -39,21 +40,23 @@ static char *default_output_path(const char *input_path) {
     return path;
 }
 
-static int select_region(selection *selected, const csz_info *info, const cli_region *region, const char *name) {
+static int select_region(selection *selected, const csz_info *info, const cli_region *region,
+                         const char *name) {
     char dims[CLI_DIMS_TEXT_NBYTES];
     const csz_field *field = &info->field;
     if (region->nranges != field->ndim)
-        return cli_fail("the region has %d ranges, and the field in %s is %s; give one range per dim", region->nranges, name,
-                        cli_dims_text(dims, field));
+        return cli_fail("the region has %d ranges, and the field in %s is %s; give one range per dim",
+                        region->nranges, name, cli_dims_text(dims, field));
     selected->is_region = 1;
     selected->nbytes = cli_type_nbytes(field->type);
     for (int i = 0; i < field->ndim; i++) {
         uint64_t begin = region->has_begin[i] ? region->begin[i] : 0;
         uint64_t end = region->has_end[i] ? region->end[i] : field->dims[i];
         if (begin >= end || end > field->dims[i])
-            return cli_fail("range %llu:%llu of the region is empty or outside dim %d of the field in %s, which is %s; "
-                            "give 0 <= begin < end <= extent",
-                            (unsigned long long)begin, (unsigned long long)end, i, name, cli_dims_text(dims, field));
+            return cli_fail(
+                "range %llu:%llu of the region is empty or outside dim %d of the field in %s, which is %s; "
+                "give 0 <= begin < end <= extent",
+                (unsigned long long)begin, (unsigned long long)end, i, name, cli_dims_text(dims, field));
         selected->begin[i] = begin;
         selected->end[i] = end;
         selected->field.dims[i] = end - begin;
@@ -67,20 +70,22 @@ static int restore(void **data, double *seconds, const cli_archive *archive, con
     csz_context *context = NULL;
     csz_status status;
     if (options->memory_limit && selected->nbytes > options->memory_limit)
-        return cli_fail("%s would need %llu bytes, and --memory-limit allows %llu; raise the limit, or restore less with "
-                        "--region",
-                        archive->input.name, (unsigned long long)selected->nbytes,
-                        (unsigned long long)options->memory_limit);
+        return cli_fail(
+            "%s would need %llu bytes, and --memory-limit allows %llu; raise the limit, or restore less with "
+            "--region",
+            archive->input.name, (unsigned long long)selected->nbytes,
+            (unsigned long long)options->memory_limit);
     *data = cli_allocate("the restored field", selected->nbytes);
     if (!*data || cli_context_create(&context) != CLI_DONE)
         return CLI_FAILED;
     cli_progress_start("decompressing", selected->nbytes);
     double begin = cli_seconds_now();
     if (selected->is_region)
-        status = csz_decompress_region(context, *data, (size_t)selected->nbytes, archive->input.bytes, archive->input.nbytes,
-                                       selected->begin, selected->end, options);
+        status = csz_decompress_region(context, *data, (size_t)selected->nbytes, archive->input.bytes,
+                                       archive->input.nbytes, selected->begin, selected->end, options);
     else
-        status = csz_decompress(context, *data, (size_t)selected->nbytes, archive->input.bytes, archive->input.nbytes, options);
+        status = csz_decompress(context, *data, (size_t)selected->nbytes, archive->input.bytes,
+                                archive->input.nbytes, options);
     *seconds = cli_seconds_now() - begin;
     cli_progress_stop();
     csz_context_destroy(context);

@@ -33,17 +33,20 @@ static int read_npy(cli_field *field, const cli_expected *expected) {
         return status;
     if (expected->has_type && npy.field.type != expected->field.type)
         return cli_fail("%s holds %s, and %s says %s; give the file that belongs here", field->input.name,
-                        cli_type_names[npy.field.type], expected->source, cli_type_names[expected->field.type]);
+                        cli_type_names[npy.field.type], expected->source,
+                        cli_type_names[expected->field.type]);
     if (expected->has_dims && !same_dims(&npy.field, &expected->field))
-        return cli_fail("%s has the dims %s, and %s says %s; give the file that belongs here", field->input.name,
-                        cli_dims_text(found, &npy.field), expected->source, cli_dims_text(wanted, &expected->field));
+        return cli_fail("%s has the dims %s, and %s says %s; give the file that belongs here",
+                        field->input.name, cli_dims_text(found, &npy.field), expected->source,
+                        cli_dims_text(wanted, &expected->field));
     const unsigned char *data = field->input.bytes + npy.header_nbytes;
     size_t value_nbytes = cli_type_nbytes(npy.field.type);
     field->field = npy.field;
     field->nbytes = npy.data_nbytes;
     field->nelements = npy.data_nbytes / value_nbytes;
     field->data = data;
-    if (npy.is_big_endian || (uintptr_t)data % value_nbytes != 0) { /* a header of odd length leaves data unaligned */
+    if (npy.is_big_endian ||
+        (uintptr_t)data % value_nbytes != 0) { /* a header of odd length leaves data unaligned */
         field->copy = malloc(field->nbytes ? field->nbytes : 1);
         if (!field->copy)
             return cli_fail_memory(field->input.name, field->nbytes);
@@ -60,9 +63,11 @@ static int read_raw(cli_field *field, const cli_expected *expected, uint64_t exp
     char dims[CLI_DIMS_TEXT_NBYTES];
     if (field->input.nbytes != expected_nbytes)
         return cli_fail("%s has %s%zu bytes, and %s of %s are %llu; check type and dims", field->input.name,
-                        !field->input.is_mapped && field->input.nbytes > expected_nbytes + NPY_HEADER_NBYTES ? "at least " : "",
-                        field->input.nbytes, cli_dims_text(dims, &expected->field), cli_type_names[expected->field.type],
-                        (unsigned long long)expected_nbytes);
+                        !field->input.is_mapped && field->input.nbytes > expected_nbytes + NPY_HEADER_NBYTES
+                            ? "at least "
+                            : "",
+                        field->input.nbytes, cli_dims_text(dims, &expected->field),
+                        cli_type_names[expected->field.type], (unsigned long long)expected_nbytes);
     field->field = expected->field;
     field->data = field->input.bytes;
     field->nbytes = field->input.nbytes;
@@ -86,18 +91,20 @@ int cli_field_read(cli_field *field, const char *path, const cli_expected *expec
                                   cli_dims_text(dims, &expected->field));
         expected_nbytes = nelements * cli_type_nbytes(expected->field.type);
     }
-    status = cli_input_read(&field->input, path, is_described ? expected_nbytes + NPY_HEADER_NBYTES : UINT64_MAX);
+    status =
+        cli_input_read(&field->input, path, is_described ? expected_nbytes + NPY_HEADER_NBYTES : UINT64_MAX);
     if (status != CLI_DONE)
         return status;
     int is_sized_raw = is_described && field->input.nbytes == expected_nbytes;
     if (is_called_npy || (!is_sized_raw && cli_npy_has_magic(field->input.bytes, field->input.nbytes)))
         status = read_npy(field, expected);
     else if (!is_described)
-        status = cli_fail_usage("%s is raw, so its %s must be given; add %s", field->input.name,
-                                expected->has_type ? "dims" : (expected->has_dims ? "type" : "type and dims"),
-                                expected->has_type ? "-d, slowest first, such as -d 512x512x512"
-                                                   : (expected->has_dims ? "-t f32 or -t f64"
-                                                                         : "-t f32 or -t f64, and -d, slowest first"));
+        status = cli_fail_usage(
+            "%s is raw, so its %s must be given; add %s", field->input.name,
+            expected->has_type ? "dims" : (expected->has_dims ? "type" : "type and dims"),
+            expected->has_type
+                ? "-d, slowest first, such as -d 512x512x512"
+                : (expected->has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
     else
         status = read_raw(field, expected, expected_nbytes);
     if (status != CLI_DONE)

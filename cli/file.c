@@ -41,7 +41,8 @@ static int read_stream(cli_input *input, int descriptor, uint64_t most_nbytes) {
     for (;;) {
         if (input->nbytes == capacity) {
             size_t larger = capacity ? 2 * capacity : FIRST_READ_NBYTES;
-            if (most_nbytes < SIZE_MAX - 1 && larger > most_nbytes + 1) /* one more shows that there is too much */
+            if (most_nbytes < SIZE_MAX - 1 &&
+                larger > most_nbytes + 1) /* one more shows that there is too much */
                 larger = capacity > most_nbytes ? capacity : (size_t)most_nbytes + 1;
             if (larger == capacity)
                 break;

@@ -77,12 +77,14 @@ static void print_text(const cli_archive *archive, const csz_tile_counts *counts
     printf("bound            %s\n", cli_bound_text(bound, info));
     if (info->has_fill)
         printf("missing values   %.9g\n", info->fill);
-    printf("workflow         %s%s\n", cli_name_of(info->workflow, cli_workflow_names), info->has_zstd ? ", then zstd" : "");
+    printf("workflow         %s%s\n", cli_name_of(info->workflow, cli_workflow_names),
+           info->has_zstd ? ", then zstd" : "");
     printf("size             %llu bytes, ", (unsigned long long)info->nbytes_archive);
     cli_report_size(stdout, info);
-    printf("\nframes           %llu\ntiles            %llu of %llux%llux%llu\n", (unsigned long long)info->nframes,
-           (unsigned long long)info->ntiles, (unsigned long long)info->tile_dims[0],
-           (unsigned long long)info->tile_dims[1], (unsigned long long)info->tile_dims[2]);
+    printf("\nframes           %llu\ntiles            %llu of %llux%llux%llu\n",
+           (unsigned long long)info->nframes, (unsigned long long)info->ntiles,
+           (unsigned long long)info->tile_dims[0], (unsigned long long)info->tile_dims[1],
+           (unsigned long long)info->tile_dims[2]);
     for (int i = 0; i < N_TILE_ROWS; i++) {
         uint64_t count = count_at(counts, tile_rows[i].offset);
         if (count)
@@ -90,7 +92,8 @@ static void print_text(const cli_archive *archive, const csz_tile_counts *counts
                    100.0 * (double)count / (double)(info->ntiles ? info->ntiles : 1));
     }
     for (int i = 0; i < N_OTHER_ROWS; i++)
-        printf("  %-24s %12llu\n", other_rows[i].text, (unsigned long long)count_at(counts, other_rows[i].offset));
+        printf("  %-24s %12llu\n", other_rows[i].text,
+               (unsigned long long)count_at(counts, other_rows[i].offset));
 }
 
 int cli_run_info(const cli_arguments *arguments) {

@@ -130,7 +130,8 @@ static int dispatch(int argc, char **argv) {
         print_version();
         return CLI_DONE;
     }
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || (strcmp(first, "help") == 0 && argc == 2)) {
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 ||
+        (strcmp(first, "help") == 0 && argc == 2)) {
         print_help();
         return CLI_DONE;
     }

@@ -71,30 +71,37 @@ int cli_fail_errno(const char *verb, const char *name, int error) {
 }
 
 int cli_fail_memory(const char *purpose, unsigned long long nbytes) {
-    return cli_fail("not enough memory for %s (%llu bytes); free some, or use a machine that has more", purpose, nbytes);
+    return cli_fail("not enough memory for %s (%llu bytes); free some, or use a machine that has more",
+                    purpose, nbytes);
 }
 
-int cli_fail_archive(csz_status status, const char *name, const unsigned char *archive, size_t archive_nbytes) {
+int cli_fail_archive(csz_status status, const char *name, const unsigned char *archive,
+                     size_t archive_nbytes) {
     switch (status) {
     case CSZ_ERROR_NOT_ARCHIVE:
         return cli_fail("%s is no csz archive; give a file that csz compress has written", name);
     case CSZ_ERROR_VERSION:
         if (archive_nbytes > 4 && archive[4] != CSZ_FORMAT_VERSION)
-            return cli_fail("%s is an archive of format version %d, and this csz reads version %d; use a newer csz", name,
-                            archive[4], CSZ_FORMAT_VERSION);
-        return cli_fail("%s needs a feature of the format that this csz does not know; use a newer csz", name);
+            return cli_fail(
+                "%s is an archive of format version %d, and this csz reads version %d; use a newer csz", name,
+                archive[4], CSZ_FORMAT_VERSION);
+        return cli_fail("%s needs a feature of the format that this csz does not know; use a newer csz",
+                        name);
     case CSZ_ERROR_TRUNCATED:
-        return cli_fail("%s is cut short (%zu bytes, and the archive goes on); copy it again from its source", name,
-                        archive_nbytes);
+        return cli_fail("%s is cut short (%zu bytes, and the archive goes on); copy it again from its source",
+                        name, archive_nbytes);
     case CSZ_ERROR_CORRUPT:
         return cli_fail("%s is damaged (%s); copy it again from its source", name, csz_status_string(status));
     case CSZ_ERROR_TRAILING:
-        return cli_fail("%s has bytes after the archive's end; copy it again from its source, or cut them off", name);
+        return cli_fail(
+            "%s has bytes after the archive's end; copy it again from its source, or cut them off", name);
     case CSZ_ERROR_LIMIT:
-        return cli_fail("%s needs more memory than --memory-limit allows; raise the limit, or restore a part with --region",
+        return cli_fail("%s needs more memory than --memory-limit allows; raise the limit, or restore a part "
+                        "with --region",
                         name);
     case CSZ_ERROR_REGION:
-        return cli_fail("the region is empty, reversed or outside the field of %s; see csz info for the dims", name);
+        return cli_fail("the region is empty, reversed or outside the field of %s; see csz info for the dims",
+                        name);
     default:
         return cli_fail_status(status, "read", name);
     }

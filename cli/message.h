@@ -24,7 +24,8 @@ int cli_fail_usage(const char *format, ...) CLI_PRINTF; /* returns CLI_USAGE */
 int cli_fail_errno(const char *verb, const char *name, int error);
 
 /* The library refused an archive, or failed while working on it. */
-int cli_fail_archive(csz_status status, const char *name, const unsigned char *archive, size_t archive_nbytes);
+int cli_fail_archive(csz_status status, const char *name, const unsigned char *archive,
+                     size_t archive_nbytes);
 
 /* The library failed on a field: compressing, comparing, creating a context. */
 int cli_fail_status(csz_status status, const char *verb, const char *name);

@@ -36,7 +36,8 @@ int cli_npy_has_magic(const unsigned char *bytes, size_t nbytes) {
 }
 
 static void skip_space(cursor *at) {
-    while (at->next < at->end && (*at->next == ' ' || *at->next == '\n' || *at->next == '\t' || *at->next == '\r'))
+    while (at->next < at->end &&
+           (*at->next == ' ' || *at->next == '\n' || *at->next == '\t' || *at->next == '\r'))
         at->next++;
 }
 
@@ -154,7 +155,9 @@ static int order_matters(const header *found) {
 }
 
 static int fail_damaged(const char *name) {
-    return cli_fail("%s is no .npy file that can be read (its header does not hold); write it again with numpy.save", name);
+    return cli_fail(
+        "%s is no .npy file that can be read (its header does not hold); write it again with numpy.save",
+        name);
 }
 
 static int take_type(cli_npy *npy, const header *found, const char *name) {
@@ -162,8 +165,8 @@ static int take_type(cli_npy *npy, const header *found, const char *name) {
         const char *descr;
         csz_type type;
         int is_big_endian;
-    } known[] = {{"<f4", CSZ_F32, 0}, {"<f8", CSZ_F64, 0}, {"=f4", CSZ_F32, 0}, {"=f8", CSZ_F64, 0},
-                 {">f4", CSZ_F32, 1}, {">f8", CSZ_F64, 1}};
+    } known[] = {{"<f4", CSZ_F32, 0}, {"<f8", CSZ_F64, 0}, {"=f4", CSZ_F32, 0},
+                 {"=f8", CSZ_F64, 0}, {">f4", CSZ_F32, 1}, {">f8", CSZ_F64, 1}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(found->descr, known[i].descr) == 0) {
             npy->field.type = known[i].type;
@@ -171,8 +174,9 @@ static int take_type(cli_npy *npy, const header *found, const char *name) {
             return CLI_DONE;
         }
     }
-    return cli_fail("%s holds values of type '%s', and only f4 and f8 can be compressed; convert it with astype('<f4')",
-                    name, found->descr);
+    return cli_fail(
+        "%s holds values of type '%s', and only f4 and f8 can be compressed; convert it with astype('<f4')",
+        name, found->descr);
 }
 
 int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const char *name) {
@@ -182,14 +186,17 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
     memset(npy, 0, sizeof *npy);
     memset(&found, 0, sizeof found);
     if (!cli_npy_has_magic(bytes, nbytes))
-        return cli_fail("%s is no .npy file (it does not start as one does); rename it and give -t and -d if it is raw", name);
+        return cli_fail(
+            "%s is no .npy file (it does not start as one does); rename it and give -t and -d if it is raw",
+            name);
     if (nbytes < 10)
         return fail_damaged(name);
     unsigned major = bytes[6];
     size_t start = major == 1 ? 10 : 12;
     if (major < 1 || major > 3)
-        return cli_fail("%s is a .npy file of version %u.%u, and versions 1.0 to 3.0 are known; save it again with NumPy",
-                        name, major, bytes[7]);
+        return cli_fail(
+            "%s is a .npy file of version %u.%u, and versions 1.0 to 3.0 are known; save it again with NumPy",
+            name, major, bytes[7]);
     if (nbytes < start)
         return fail_damaged(name);
     size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
@@ -206,8 +213,8 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
     if (status != CLI_DONE)
         return status;
     if (found.ndim > CSZ_MAX_NDIM)
-        return cli_fail("%s has %d dimensions, and at most %d can be compressed; reshape it first", name, found.ndim,
-                        CSZ_MAX_NDIM);
+        return cli_fail("%s has %d dimensions, and at most %d can be compressed; reshape it first", name,
+                        found.ndim, CSZ_MAX_NDIM);
     if (order_matters(&found))
         return cli_fail("%s is in Fortran order; save it as numpy.ascontiguousarray(array) first", name);
     npy->field.ndim = found.ndim ? found.ndim : 1;
@@ -216,12 +223,14 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
         npy->field.dims[0] = 1;
 
     if (!cli_field_count(&nelements, &npy->field))
-        return cli_fail("the shape of %s overflows: more than 2^56 elements; write it again with numpy.save", name);
+        return cli_fail("the shape of %s overflows: more than 2^56 elements; write it again with numpy.save",
+                        name);
     npy->header_nbytes = start + length;
     uint64_t expected_nbytes = nelements * cli_type_nbytes(npy->field.type);
     if (expected_nbytes != nbytes - npy->header_nbytes)
-        return cli_fail("%s should hold %llu bytes of data after its header and holds %zu; copy or save it again", name,
-                        (unsigned long long)expected_nbytes, nbytes - npy->header_nbytes);
+        return cli_fail(
+            "%s should hold %llu bytes of data after its header and holds %zu; copy or save it again", name,
+            (unsigned long long)expected_nbytes, nbytes - npy->header_nbytes);
     npy->data_nbytes = (size_t)expected_nbytes;
     return CLI_DONE;
 }
@@ -229,8 +238,10 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
 size_t cli_npy_write_header(unsigned char out[CLI_NPY_HEADER_MAX_NBYTES], const csz_field *field) {
     char shape[CLI_DIMS_TEXT_NBYTES + CSZ_MAX_NDIM], text[CLI_NPY_HEADER_MAX_NBYTES];
     size_t n = 0;
-    for (int i = 0; i < field->ndim; i++) /* "5," or "3, 4": one dim keeps its comma, or it would be a number */
-        n += (size_t)snprintf(shape + n, sizeof shape - n, i ? ", %llu" : "%llu", (unsigned long long)field->dims[i]);
+    for (int i = 0; i < field->ndim;
+         i++) /* "5," or "3, 4": one dim keeps its comma, or it would be a number */
+        n += (size_t)snprintf(shape + n, sizeof shape - n, i ? ", %llu" : "%llu",
+                              (unsigned long long)field->dims[i]);
     if (field->ndim == 1)
         snprintf(shape + n, sizeof shape - n, ",");
     int length = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",

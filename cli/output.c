@@ -100,8 +100,9 @@ int cli_output_check_distinct(const cli_output *output, const cli_input *input) 
 int cli_output_check(const cli_output *output) {
     target_kind kind = target_of(output);
     if (kind == TARGET_STDOUT)
-        return isatty(STDOUT_FILENO) ? cli_fail("binary data is not written to a terminal; give a file with -o, or a pipe")
-                                     : CLI_DONE;
+        return isatty(STDOUT_FILENO)
+                   ? cli_fail("binary data is not written to a terminal; give a file with -o, or a pipe")
+                   : CLI_DONE;
     return kind == TARGET_FILE ? check_file(output) : CLI_DONE;
 }
 

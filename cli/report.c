@@ -50,12 +50,13 @@ const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes) {
 
 const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info) {
     if (info->bound_abs == 0)
-        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = exact", info->bound, cli_name_of(info->bound_mode, cli_mode_names));
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = exact", info->bound,
+                 cli_name_of(info->bound_mode, cli_mode_names));
     else if (info->bound_mode == CSZ_BOUND_ABS && info->bound_abs == info->bound)
         snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g absolute", info->bound);
     else
-        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = %.9g absolute", info->bound, cli_name_of(info->bound_mode, cli_mode_names),
-                 info->bound_abs);
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = %.9g absolute", info->bound,
+                 cli_name_of(info->bound_mode, cli_mode_names), info->bound_abs);
     return text;
 }
 
@@ -105,7 +106,9 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     cli_json_u64(json, "nbytes_out", report->nbytes_out);
     cli_json_double(json, "ratio", info ? cli_ratio(info) : NAN);
     cli_json_double(json, "bits_per_value", info ? cli_bits_per_value(info) : NAN);
-    cli_json_string(json, "bound_mode", has_bound ? cli_name_of(info ? (int)info->bound_mode : CSZ_BOUND_ABS, cli_mode_names) : NULL);
+    cli_json_string(json, "bound_mode",
+                    has_bound ? cli_name_of(info ? (int)info->bound_mode : CSZ_BOUND_ABS, cli_mode_names)
+                              : NULL);
     cli_json_double(json, "bound", info ? info->bound : report->compare_bound);
     cli_json_double(json, "bound_abs", info ? info->bound_abs : report->compare_bound);
     cli_json_string(json, "workflow", info ? cli_name_of(info->workflow, cli_workflow_names) : NULL);
@@ -143,8 +146,8 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
     fprintf(stream, "\n%sPSNR           %.2f dB (20 log10(range/rmse)), NRMSE %.4g\n", indent, metrics->psnr,
             metrics->nrmse);
     if (bound >= 0 || metrics->violations > 0) /* without a bound: special values that differ */
-        fprintf(stream, "%sviolations     %llu of %llu elements\n", indent, (unsigned long long)metrics->violations,
-                (unsigned long long)metrics->n);
+        fprintf(stream, "%sviolations     %llu of %llu elements\n", indent,
+                (unsigned long long)metrics->violations, (unsigned long long)metrics->n);
     else
         fprintf(stream, "%selements       %llu\n", indent, (unsigned long long)metrics->n);
     if (metrics->n_special)

@@ -41,7 +41,8 @@ static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
     const char *address = cause->si_addr;
     (void)unused;
     for (int i = 0; i < MOST_MAPPINGS; i++) {
-        if (mappings[i].start && address >= mappings[i].start && address < mappings[i].start + mappings[i].nbytes) {
+        if (mappings[i].start && address >= mappings[i].start &&
+            address < mappings[i].start + mappings[i].nbytes) {
             remove_temporary();
             if (write(STDERR_FILENO, line, sizeof line - 1) < 0)
                 _exit(CLI_FAILED);
@@ -73,7 +74,8 @@ void cli_signals_setup(void) {
     action.sa_handler = end_by_signal;
     action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
     for (int i = 0; i < N_ENDING_SIGNALS; i++)
-        if (sigaction(ending_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup stays in force */
+        if (sigaction(ending_signals[i], NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN) /* nohup stays in force */
             sigaction(ending_signals[i], &action, NULL);
     action.sa_sigaction = report_shrunk_input;
     action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER | SA_SIGINFO);

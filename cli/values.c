@@ -142,6 +142,7 @@ const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *fiel
     size_t n = 0;
     text[0] = '\0';
     for (int i = 0; i < field->ndim; i++)
-        n += (size_t)snprintf(text + n, CLI_DIMS_TEXT_NBYTES - n, i ? "x%llu" : "%llu", (unsigned long long)field->dims[i]);
+        n += (size_t)snprintf(text + n, CLI_DIMS_TEXT_NBYTES - n, i ? "x%llu" : "%llu",
+                              (unsigned long long)field->dims[i]);
     return text;
 }

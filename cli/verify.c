@@ -21,16 +21,17 @@ static int restore_and_compare(csz_metrics *metrics, double *seconds, const cli_
     if (status == CLI_DONE) {
         cli_progress_start("verifying", original->nbytes);
         double begin = cli_seconds_now();
-        csz_status decoded =
-            csz_decompress(context, restored, original->nbytes, archive->input.bytes, archive->input.nbytes, options);
+        csz_status decoded = csz_decompress(context, restored, original->nbytes, archive->input.bytes,
+                                            archive->input.nbytes, options);
         csz_status compared = CSZ_OK;
         if (decoded == CSZ_OK)
-            compared = csz_compare(metrics, original->data, restored, &original->field, archive->info.bound_abs,
-                                   &compare_options);
+            compared = csz_compare(metrics, original->data, restored, &original->field,
+                                   archive->info.bound_abs, &compare_options);
         *seconds = cli_seconds_now() - begin;
         cli_progress_stop();
         if (decoded != CSZ_OK)
-            status = cli_fail_archive(decoded, archive->input.name, archive->input.bytes, archive->input.nbytes);
+            status =
+                cli_fail_archive(decoded, archive->input.name, archive->input.bytes, archive->input.nbytes);
         else if (compared != CSZ_OK)
             status = cli_fail_status(compared, "compare", original->input.name);
     }
@@ -39,8 +40,8 @@ static int restore_and_compare(csz_metrics *metrics, double *seconds, const cli_
     return status;
 }
 
-static void print_report(const cli_arguments *arguments, const cli_field *original, const cli_archive *archive,
-                         const csz_metrics *metrics, double seconds) {
+static void print_report(const cli_arguments *arguments, const cli_field *original,
+                         const cli_archive *archive, const csz_metrics *metrics, double seconds) {
     if (!arguments->json) {
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->input.name, original->input.name,
@@ -84,10 +85,11 @@ int cli_run_verify(const cli_arguments *arguments) {
     if (status == CLI_DONE) {
         print_report(arguments, &original, &archive, &metrics, seconds);
         if (metrics.violations)
-            status = cli_fail("%llu of %llu elements of %s break the bound of %s; use another archive, or check that the "
-                              "original is the right one",
-                              (unsigned long long)metrics.violations, (unsigned long long)metrics.n, original.input.name,
-                              archive.input.name);
+            status = cli_fail(
+                "%llu of %llu elements of %s break the bound of %s; use another archive, or check that the "
+                "original is the right one",
+                (unsigned long long)metrics.violations, (unsigned long long)metrics.n, original.input.name,
+                archive.input.name);
     }
     cli_field_release(&original);
     cli_archive_release(&archive);
