@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * code.h: from deltas to symbols, the rule that picks a tile's mode, and the first word of a tile's record
+ * (docs/format.md, sections 5, 6 and 9).
+ */
+#ifndef CSZ_CORE_CODE_H
+#define CSZ_CORE_CODE_H
+
+#include "core/base.h"
+
+enum csz_mode {
+    CSZ_MODE_CONSTANT = 0,
+    CSZ_MODE_M = 1,
+    CSZ_MODE_Q = 2,
+    CSZ_MODE_P = 3,
+    CSZ_MODE_S = 4,
+    CSZ_MODE_RLE = 5,
+    CSZ_MODE_RLE_VLE = 6,
+    CSZ_MODE_RAW = 7,
+    CSZ_MODE_FILL = 8
+};
+
+enum csz_book_id {
+    CSZ_BOOK_S,
+    CSZ_BOOK_PV,
+    CSZ_BOOK_PE,
+    CSZ_BOOK_QV,
+    CSZ_BOOK_QE,
+    CSZ_BOOK_MV,
+    CSZ_BOOK_ME,
+    CSZ_BOOK_W,
+    CSZ_BOOK_RV,
+    CSZ_BOOK_RL,
+    CSZ_NBOOKS
+};
+
+enum {
+    CSZ_DIRECT_N = 96,     /* deltas -48 .. 47 */
+    CSZ_DIRECT_HALF = 48,
+    CSZ_NARROW_N = 140,    /* alphabet of 16-bit deltas */
+    CSZ_WIDE_N = 236,      /* alphabet of wider ones */
+    CSZ_COARSE_FIRST = 204, /* from here on one symbol an octave */
+    CSZ_SYMBOLS_MAX = 256,
+    CSZ_MASK_MIN = 32,     /* equal exceptions that make a mask */
+    CSZ_MASKS_MAX = 4,
+    CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
+    CSZ_RLE_CANDIDATE_UNITS = 64
+};
+
+CSZ_FN uint64_t csz_zigzag(int64_t d) { return ((uint64_t)d << 1) ^ (uint64_t)(d >> 63); }
+CSZ_FN int64_t csz_unzigzag(uint64_t u) { return (int64_t)(u >> 1) ^ -(int64_t)(u & 1); }
+
+/* Symbol of a delta outside the direct ones, its raw bits and their number. */
+CSZ_FN uint32_t csz_bucket(int64_t d, uint64_t *raw, uint32_t *nraw) {
+    uint64_t w = csz_zigzag(d) - 64;
+    uint32_t e = (uint32_t)csz_log2_u64(w);
+    if (e < 32) {
+        *nraw = e - 2;
+        *raw = w & (((uint64_t)1 << (e - 2)) - 1);
+        return CSZ_DIRECT_N + 4 * (e - 5) + (uint32_t)((w >> (e - 2)) & 3);
+    }
+    *nraw = e;
+    *raw = w & (((uint64_t)1 << e) - 1);
+    return CSZ_COARSE_FIRST + (e - 32);
+}
+
+/* Symbol of any delta. */
+CSZ_FN uint32_t csz_delta_symbol(int64_t d, uint64_t *raw, uint32_t *nraw) {
+    *raw = 0;
+    *nraw = 0;
+    if (d >= -CSZ_DIRECT_HALF && d < CSZ_DIRECT_HALF) return (uint32_t)(d + CSZ_DIRECT_HALF);
+    return csz_bucket(d, raw, nraw);
+}
+
+/* Number of raw bits behind a symbol; 0 for direct ones. */
+CSZ_FN uint32_t csz_symbol_nraw(uint32_t symbol) {
+    if (symbol < CSZ_DIRECT_N) return 0;
+    if (symbol < CSZ_COARSE_FIRST) return ((symbol - CSZ_DIRECT_N) >> 2) + 3;
+    return symbol - CSZ_COARSE_FIRST + 32;
+}
+
+CSZ_FN int64_t csz_symbol_delta(uint32_t symbol, uint64_t raw) {
+    if (symbol < CSZ_DIRECT_N) return (int64_t)symbol - CSZ_DIRECT_HALF;
+    uint64_t w;
+    if (symbol < CSZ_COARSE_FIRST) {
+        uint32_t t = symbol - CSZ_DIRECT_N;
+        w = ((uint64_t)(4 | (t & 3)) << ((t >> 2) + 3)) + raw;
+    } else {
+        w = ((uint64_t)1 << (symbol - CSZ_COARSE_FIRST + 32)) + raw;
+    }
+    return csz_unzigzag(w + 64);
+}
+
+/* The mode by the share of nonzero deltas among the codes of lanes that have any. */
+CSZ_FN int csz_mode_by_share(uint32_t n_nonzero, uint32_t n_codes) {
+    if (n_nonzero == 0) return CSZ_MODE_CONSTANT;
+    if (100 * n_nonzero < 16 * n_codes) return CSZ_MODE_M;
+    if (100 * n_nonzero < 58 * n_codes) return CSZ_MODE_Q;
+    if (100 * n_nonzero < 89 * n_codes) return CSZ_MODE_P;
+    return CSZ_MODE_S;
+}
+
+CSZ_FN uint32_t csz_mode_lanes(int mode) { return mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 64 : 32; }
+
+/* Dims along which a tile is predicted. */
+enum csz_order { CSZ_ORDER_FULL = 0, CSZ_ORDER_XY = 1, CSZ_ORDER_X = 2 };
+
+/* The order by the nonzero deltas each would leave; a lower one must gain 1/32 to be worth its own statistics. */
+CSZ_FN int csz_order_choose(int rank, uint32_t n_full, uint32_t n_xy, uint32_t n_x) {
+    int order = CSZ_ORDER_FULL;
+    uint32_t least = 31 * n_full;
+    if (rank == 3 && 32 * n_xy < least) {
+        least = 32 * n_xy;
+        order = CSZ_ORDER_XY;
+    }
+    if (rank >= 2 && 32 * n_x < least) order = CSZ_ORDER_X;
+    return order;
+}
+
+/* First word of a record. */
+typedef struct csz_record_head {
+    uint32_t mode, klass, has_base, has_bitmap, nmasks, has_tail, width, min_length, order;
+} csz_record_head;
+
+CSZ_FN uint32_t csz_record_pack(const csz_record_head *h) {
+    return h->mode | h->klass << 4 | h->has_base << 6 | h->has_bitmap << 7 | h->nmasks << 8 | h->has_tail << 11 |
+           h->width << 12 | h->min_length << 16 | h->order << 30;
+}
+
+CSZ_FN csz_record_head csz_record_unpack(uint32_t w) {
+    csz_record_head h;
+    h.mode = w & 15;
+    h.klass = (w >> 4) & 3;
+    h.has_base = (w >> 6) & 1;
+    h.has_bitmap = (w >> 7) & 1;
+    h.nmasks = (w >> 8) & 7;
+    h.has_tail = (w >> 11) & 1;
+    h.width = (w >> 12) & 15;
+    h.min_length = (w >> 16) & 0x3FFF;
+    h.order = w >> 30;
+    return h;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * quantum.h: from a bound to a quantizer, and from a value to a quantum.  A quantum is accepted only after
+ * restoring the value exactly as the decoder will and comparing; whatever fails is an exception and is kept
+ * bit for bit.  That is the whole proof of the bound (docs/format.md, sections 7 and 9).
+ */
+#ifndef CSZ_CORE_QUANTUM_H
+#define CSZ_CORE_QUANTUM_H
+
+#include <math.h>
+
+#include "core/base.h"
+
+/* 1.5 * 2^23: adding it to |x| < 2^22 leaves x rounded to an integer in the low bits of the float. */
+#define CSZ_MAGIC_F32 12582912.0f
+#define CSZ_MAGIC_F32_BITS 0x4B400000u
+#define CSZ_MAGIC_F64 6755399441055744.0
+#define CSZ_MAGIC_F64_BITS 0x4338000000000000ull
+#define CSZ_QUANTUM_LIMIT_F32 (1 << 22)
+#define CSZ_QUANTUM_LIMIT_F64 ((int64_t)1 << 50)
+
+typedef struct csz_quantizer_f32 {
+    float bound;   /* E: the largest float not above the user's bound */
+    float step;    /* 2 E */
+    float inverse; /* 1 / step */
+    int has_fill;
+    uint32_t fill;
+} csz_quantizer_f32;
+
+typedef struct csz_quantizer_f64 {
+    double bound;
+    double step;
+    double inverse;
+    int has_fill;
+    uint64_t fill;
+} csz_quantizer_f64;
+
+/*
+ * Limits: step and 1 / step must be normal numbers, so E lies in 2^-126 .. 2^125.  A bound below that is
+ * zero, which makes every value but +0 an exception; one above is lowered, which keeps it.
+ */
+CSZ_FN csz_quantizer_f32 csz_quantizer_make_f32(double bound, int has_fill, uint64_t fill_bits) {
+    csz_quantizer_f32 q;
+    float e = bound >= 0x1p125 ? 0x1p125f : (float)bound;
+    if ((double)e > bound) e = csz_f32_bits(csz_bits_f32(e) - 1);
+    if (!(e >= 0x1p-126f)) e = 0.0f;
+    q.bound = e;
+    q.step = 2.0f * e;
+    q.inverse = e > 0.0f ? 1.0f / q.step : 0.0f;
+    q.has_fill = has_fill;
+    q.fill = (uint32_t)fill_bits;
+    return q;
+}
+
+CSZ_FN csz_quantizer_f64 csz_quantizer_make_f64(double bound, int has_fill, uint64_t fill_bits) {
+    csz_quantizer_f64 q;
+    double e = bound >= 0x1p1021 ? 0x1p1021 : bound;
+    if (!(e >= 0x1p-1022)) e = 0.0;
+    q.bound = e;
+    q.step = 2.0 * e;
+    q.inverse = e > 0.0 ? 1.0 / q.step : 0.0;
+    q.has_fill = has_fill;
+    q.fill = fill_bits;
+    return q;
+}
+
+/*
+ * magic + (v * inverse rounded once to an integer, ties to even).  Outside (2^23, 2^24), or NaN, it stands
+ * for no quantum.  Without a fast fma the product is formed in double, where it is exact: both ways round once.
+ */
+CSZ_FN float csz_round_product_f32(float v, float inverse) {
+#if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
+    return fmaf(v, inverse, CSZ_MAGIC_F32);
+#else
+    double r = ((double)v * (double)inverse + CSZ_MAGIC_F64) - CSZ_MAGIC_F64;
+    return (float)((double)CSZ_MAGIC_F32 + r);
+#endif
+}
+
+CSZ_FN int csz_rounded_in_range_f32(float t) { return csz_bits_f32(t) - 0x4B000001u < 0x007FFFFFu; }
+
+/* Returns 1 and the quantum, or 0: v is an exception. */
+CSZ_FN int csz_quantum_f32(float v, const csz_quantizer_f32 *z, int32_t *q) {
+    uint32_t bits = csz_bits_f32(v);
+    *q = 0;
+    if (bits == 0x80000000u || (z->has_fill && bits == z->fill)) return 0;
+    float t = csz_round_product_f32(v, z->inverse);
+    if (!csz_rounded_in_range_f32(t)) return 0;
+    float restored = (t - CSZ_MAGIC_F32) * z->step;
+    if (!(fabsf(v - restored) <= z->bound)) {
+        /* 1 / step is rounded, so far from 0 the product may fall on the wrong side of a half. */
+        t += v > restored ? 1.0f : -1.0f;
+        if (!csz_rounded_in_range_f32(t)) return 0;
+        restored = (t - CSZ_MAGIC_F32) * z->step;
+        if (!(fabsf(v - restored) <= z->bound)) return 0;
+    }
+    *q = (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
+    return 1;
+}
+
+CSZ_FN int csz_quantum_f64(double v, const csz_quantizer_f64 *z, int64_t *q) {
+    uint64_t bits = csz_bits_f64(v);
+    *q = 0;
+    if (bits == 0x8000000000000000ull || (z->has_fill && bits == z->fill)) return 0;
+    double product = v * z->inverse;
+    if (!(fabs(product) <= 0x1p50)) return 0;
+    double r = (product + CSZ_MAGIC_F64) - CSZ_MAGIC_F64;
+    if (!(fabs(r) < 0x1p50)) return 0;
+    double restored = r * z->step;
+    if (!(fabs(v - restored) <= z->bound)) {
+        r += v > restored ? 1.0 : -1.0;
+        restored = r * z->step;
+        if (!(fabs(r) < 0x1p50) || !(fabs(v - restored) <= z->bound)) return 0;
+    }
+    *q = (int64_t)r;
+    return 1;
+}
+
+CSZ_FN float csz_restore_f32(int32_t q, float step) { return (float)q * step; }
+CSZ_FN double csz_restore_f64(int64_t q, double step) { return (double)q * step; }
+
+#endif

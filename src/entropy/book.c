@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * book.c: whole books on the host.  The choice weighs what explicit lengths save on the counted symbols against the
+ * bits they cost; small frames, such as HDF5 chunks, mostly end up with built-in books.
+ */
+#include "entropy/book.h"
+
+#include <stdlib.h>
+
+typedef struct weighted {
+    uint32_t weight, symbol;
+} weighted;
+
+static int weighted_compare(const void *pa, const void *pb) {
+    const weighted *a = pa, *b = pb;
+    if (a->weight != b->weight) return a->weight < b->weight ? -1 : 1;
+    return a->symbol < b->symbol ? -1 : 1;
+}
+
+void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit) {
+    weighted order[CSZ_SYMBOLS_MAX];
+    uint32_t sorted[CSZ_SYMBOLS_MAX], inner[CSZ_SYMBOLS_MAX], used = 0;
+    uint16_t parent[2 * CSZ_SYMBOLS_MAX];
+    uint8_t by_rank[CSZ_SYMBOLS_MAX];
+    for (uint32_t s = 0; s < n; s++) {
+        lengths[s] = 0;
+        if (weights[s]) order[used++] = (weighted){weights[s], s};
+    }
+    if (used == 0) return;
+    qsort(order, used, sizeof order[0], weighted_compare);
+    for (uint32_t i = 0; i < used; i++) sorted[i] = order[i].weight;
+    csz_lengths_from_sorted(by_rank, sorted, used, limit, inner, parent);
+    for (uint32_t i = 0; i < used; i++) lengths[order[i].symbol] = by_rank[i];
+}
+
+static void builtin_lengths(uint8_t *lengths, int book, int kind) {
+    uint32_t weights[CSZ_SYMBOLS_MAX];
+    csz_builtin_weights(weights, book, kind);
+    csz_book_lengths(lengths, weights, csz_book_size(book), csz_book_limit(book));
+}
+
+/* The built-in book under which the counted symbols would cost least. */
+static int builtin_choose(int book, const uint32_t *count) {
+    uint32_t n = csz_book_size(book), weights[CSZ_SYMBOLS_MAX];
+    uint64_t best_cost = ~(uint64_t)0;
+    int best = 0;
+    for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
+        csz_builtin_weights(weights, book, kind);
+        uint64_t total = 0, cost = 0;
+        for (uint32_t s = 0; s < n; s++) total += weights[s];
+        uint64_t log2_total = csz_log2_fixed(total);
+        for (uint32_t s = 0; s < n; s++) {
+            if (count[s]) cost += count[s] * (log2_total - csz_log2_fixed(weights[s]));
+        }
+        if (cost < best_cost) {
+            best_cost = cost;
+            best = kind;
+        }
+    }
+    return best;
+}
+
+static uint64_t coded_nbits(const uint32_t *count, const uint8_t *lengths, uint32_t n) {
+    uint64_t sum = 0;
+    for (uint32_t s = 0; s < n; s++) sum += (uint64_t)count[s] * lengths[s];
+    return sum;
+}
+
+void csz_books_choose(csz_book *books, const csz_histograms *histograms, uint32_t ntiles, uint32_t stride) {
+    uint32_t explicit_nbits = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        const uint32_t *count = histograms->count[b];
+        uint32_t n = csz_book_size(b), first = csz_book_first(b), weights[CSZ_SYMBOLS_MAX];
+        uint64_t counted = 0;
+        for (uint32_t s = 0; s < n; s++) counted += count[s];
+        if (counted == 0) {
+            books[b].kind = CSZ_KIND_UNUSED;
+            builtin_lengths(books[b].lengths, b, CSZ_KIND_UNUSED);
+            continue;
+        }
+        books[b].kind = (uint8_t)builtin_choose(b, count);
+        builtin_lengths(books[b].lengths, b, books[b].kind);
+
+        uint8_t lengths[CSZ_SYMBOLS_MAX];
+        for (uint32_t s = 0; s < n; s++) weights[s] = count[s] + (stride > 1);
+        for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(b, j)] = 0;
+        csz_book_lengths(lengths, weights, n, csz_book_limit(b));
+        uint32_t nbits = csz_explicit_nbits(b, lengths);
+        uint64_t builtin = coded_nbits(count, books[b].lengths, n), own = coded_nbits(count, lengths, n);
+        if (builtin <= own || (builtin - own) * stride <= nbits) continue;
+        if (ntiles < CSZ_SMALL_FRAME_TILES && explicit_nbits + nbits > CSZ_SMALL_FRAME_BOOK_BITS) continue;
+        explicit_nbits += nbits;
+        books[b].kind = CSZ_KIND_EXPLICIT;
+        memcpy(books[b].lengths, lengths, sizeof lengths);
+    }
+}
+
+/* Bits of a section, most significant first in each little-endian word. */
+static void put_bits(uint8_t *out, uint32_t *at, uint32_t value, uint32_t nbits) {
+    for (uint32_t i = nbits; i-- > 0; (*at)++) {
+        uint32_t byte = (*at >> 5) * 4 + 3 - ((*at >> 3) & 3);
+        if ((*at & 31) == 0) csz_store_u32(out + (*at >> 5) * 4, 0);
+        out[byte] = (uint8_t)(out[byte] | ((value >> i) & 1) << (7 - (*at & 7)));
+    }
+}
+
+uint32_t csz_books_write(uint8_t *out, const csz_book *books) {
+    uint32_t at = 0;
+    memset(out, 0, CSZ_BOOKS_FIXED_NBYTES);
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        out[b] = books[b].kind;
+        if (books[b].kind != CSZ_KIND_EXPLICIT) continue;
+        uint32_t n = csz_book_size(b), previous = 6;
+        for (uint32_t j = csz_book_first(b); j < n; j++) {
+            uint32_t length = books[b].lengths[csz_book_symbol_at(b, j)];
+            uint32_t nbits = csz_length_code_nbits(previous, length);
+            uint32_t value = nbits == 1 ? 0 : nbits == 2 ? 2 : nbits == 3 ? 6 : 0x70 | length;
+            put_bits(out + CSZ_BOOKS_FIXED_NBYTES, &at, value, nbits);
+            previous = length;
+        }
+    }
+    return CSZ_BOOKS_FIXED_NBYTES + (at + 31) / 32 * 4;
+}
+
+/* Bits past the end read as 1: the caller compares at with the end after each book. */
+static uint32_t get_bits(const uint8_t *in, uint32_t end, uint32_t *at, uint32_t nbits) {
+    uint32_t value = 0;
+    for (; nbits > 0; nbits--, (*at)++) {
+        uint32_t byte = (*at >> 5) * 4 + 3 - ((*at >> 3) & 3);
+        value = value << 1 | (*at < end ? (in[byte] >> (7 - (*at & 7))) & 1u : 1u);
+    }
+    return value;
+}
+
+int csz_books_read(csz_book *books, const uint8_t *in, uint32_t nbytes) {
+    if (nbytes < CSZ_BOOKS_FIXED_NBYTES || nbytes > CSZ_BOOKS_MAX_NBYTES || nbytes % 4) return 0;
+    if (in[10] || in[11]) return 0;
+    const uint8_t *bits = in + CSZ_BOOKS_FIXED_NBYTES;
+    uint32_t end = (nbytes - CSZ_BOOKS_FIXED_NBYTES) * 8, at = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        books[b].kind = in[b];
+        if (in[b] < CSZ_BUILTIN_N) {
+            builtin_lengths(books[b].lengths, b, in[b]);
+            continue;
+        }
+        if (in[b] != CSZ_KIND_EXPLICIT) return 0;
+        uint32_t n = csz_book_size(b), previous = 6;
+        memset(books[b].lengths, 0, sizeof books[b].lengths);
+        for (uint32_t j = csz_book_first(b); j < n; j++) {
+            uint32_t length = previous;
+            if (get_bits(bits, end, &at, 1)) {
+                if (!get_bits(bits, end, &at, 1)) {
+                    length = previous + 1;
+                } else if (!get_bits(bits, end, &at, 1)) {
+                    length = previous - 1;
+                } else {
+                    length = get_bits(bits, end, &at, 4);
+                }
+            }
+            if (at > end || length > CSZ_LENGTH_MAX) return 0;
+            books[b].lengths[csz_book_symbol_at(b, j)] = (uint8_t)length;
+            previous = length;
+        }
+        if (!csz_lengths_valid(books[b].lengths, n, csz_book_limit(b))) return 0;
+    }
+    if ((at + 31) / 32 * 32 != end) return 0;
+    for (; at < end;) {
+        if (get_bits(bits, end, &at, 1)) return 0;
+    }
+    return 1;
+}

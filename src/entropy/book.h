@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * book.h: the ten books of a frame: their alphabets, the built-in family, and the choice between a built-in
+ * book (one byte) and explicit lengths (a few dozen).  Histograms go in, code lengths and the archive's section of
+ * books come out; the reader's way back is here too (docs/format.md, sections 5 and 9).
+ */
+#ifndef CSZ_ENTROPY_BOOK_H
+#define CSZ_ENTROPY_BOOK_H
+
+#include "entropy/huffman.h"
+
+enum {
+    CSZ_BUILTIN_N = 16,
+    CSZ_KIND_EXPLICIT = 16,
+    CSZ_KIND_UNUSED = 7, /* the built-in book of a book without counts */
+    CSZ_SMALL_FRAME_TILES = 16,
+    CSZ_SMALL_FRAME_BOOK_BITS = 768,
+    CSZ_BOOKS_FIXED_NBYTES = 12,
+    /* 7 bits for each of 4 x 140 - 19 + 3 x 256 + 2 x 236 + 128 symbols, in words, and the fixed part */
+    CSZ_BOOKS_MAX_NBYTES = 12 + 1676
+};
+
+CSZ_FN uint32_t csz_book_size(int book) {
+    switch (book) {
+    case CSZ_BOOK_PV:
+    case CSZ_BOOK_QV:
+    case CSZ_BOOK_MV: return 256;
+    case CSZ_BOOK_W:
+    case CSZ_BOOK_RV: return CSZ_WIDE_N;
+    case CSZ_BOOK_RL: return 128;
+    default: return CSZ_NARROW_N;
+    }
+}
+
+CSZ_FN uint32_t csz_book_limit(int book) {
+    return book == CSZ_BOOK_S || book == CSZ_BOOK_W || book == CSZ_BOOK_RV ? 12 : 11;
+}
+
+CSZ_FN int csz_book_of_deltas(int book) {
+    return book != CSZ_BOOK_PV && book != CSZ_BOOK_QV && book != CSZ_BOOK_MV && book != CSZ_BOOK_RL;
+}
+
+/* Places in the order of lengths that the book cannot use: the deltas its vector symbols cover. */
+CSZ_FN uint32_t csz_book_first(int book) {
+    return book == CSZ_BOOK_PE ? 15 : book == CSZ_BOOK_QE ? 3 : book == CSZ_BOOK_ME ? 1 : 0;
+}
+
+/* The symbol at place j in the order of lengths: deltas by magnitude, so that lengths change slowly. */
+CSZ_FN uint32_t csz_book_symbol_at(int book, uint32_t j) {
+    if (!csz_book_of_deltas(book) || j >= CSZ_DIRECT_N) return j;
+    return (uint32_t)((int)CSZ_DIRECT_HALF + (int)csz_unzigzag(j));
+}
+
+/* ---- the built-in family ---- */
+
+/* f[n] of docs/format.md, n < 512 */
+CSZ_FN void csz_builtin_decay(uint32_t *f, int kind) {
+    const uint16_t theta[CSZ_BUILTIN_N] = {1024,  2048,  4096,  8192,  12288, 16384, 23040, 32768,
+                                           39424, 45824, 52480, 57088, 60288, 62976, 64256, 64896};
+    f[0] = 1u << 20;
+    for (int n = 1; n < 512; n++) f[n] = (uint32_t)(((uint64_t)f[n - 1] * theta[kind]) >> 16);
+}
+
+CSZ_FN uint64_t csz_builtin_tail(const uint32_t *f, int n) {
+    uint64_t sum = 0;
+    for (; n < 512; n++) sum += f[n];
+    return 2 * sum;
+}
+
+/* Scaled weights of the digits of a vector symbol: digits 0 .. ndigits-2 are deltas around the middle, the last is the escape. */
+CSZ_FN void csz_builtin_digits(uint32_t *scaled, const uint32_t *f, int ndigits, int radius) {
+    uint64_t weight[16], sum = 0;
+    for (int v = 0; v < ndigits; v++) {
+        int d = v < radius ? radius - v : v - radius;
+        weight[v] = v < ndigits - 1 ? f[d] : csz_builtin_tail(f, radius + 1);
+        sum += weight[v];
+    }
+    for (int v = 0; v < ndigits; v++) {
+        uint64_t w = (weight[v] << 20) / sum;
+        scaled[v] = w > 0 ? (uint32_t)w : 1;
+    }
+}
+
+CSZ_FN uint32_t csz_builtin_weight_delta(const uint32_t *f, uint32_t symbol) {
+    if (symbol < CSZ_DIRECT_N) {
+        uint32_t n = symbol < CSZ_DIRECT_HALF ? CSZ_DIRECT_HALF - symbol : symbol - CSZ_DIRECT_HALF;
+        return f[n] + 4;
+    }
+    uint32_t e;
+    uint64_t w0;
+    if (symbol < CSZ_COARSE_FIRST) {
+        uint32_t t = symbol - CSZ_DIRECT_N;
+        e = (t >> 2) + 5;
+        w0 = (uint64_t)(4 | (t & 3)) << (e - 2);
+    } else {
+        e = symbol - CSZ_COARSE_FIRST + 32;
+        w0 = (uint64_t)1 << e;
+    }
+    uint64_t n = (w0 + 64) >> 1;
+    uint64_t model = n < 512 ? (uint64_t)f[n] << (e - 2 < 20 ? e - 2 : 20) : 0;
+    if (model > 1u << 20) model = 1u << 20;
+    return (uint32_t)model + (512u >> (e - 5 < 9 ? e - 5 : 9)) + 1;
+}
+
+/* Weights of a built-in book; symbols it cannot use get 0.  f is its decay, digits its csz_builtin_digits. */
+CSZ_FN uint32_t csz_builtin_weight(int book, const uint32_t *f, const uint32_t *digits, uint32_t symbol) {
+    uint32_t bits = book == CSZ_BOOK_PV ? 4 : book == CSZ_BOOK_QV ? 2 : 1;
+    if (book == CSZ_BOOK_RL) return f[symbol] + 64 + (symbol == 127 ? 1u << 18 : 0);
+    if (csz_book_of_deltas(book)) return csz_builtin_weight_delta(f, symbol);
+    uint64_t product = digits[symbol & ((1u << bits) - 1)];
+    for (uint32_t at = bits; at < 8; at += bits) {
+        product = (product * digits[(symbol >> at) & ((1u << bits) - 1)]) >> 20;
+    }
+    return (uint32_t)product + 1;
+}
+
+CSZ_FN void csz_builtin_weights(uint32_t *weights, int book, int kind) {
+    uint32_t f[512], digits[16] = {0};
+    csz_builtin_decay(f, kind);
+    if (book == CSZ_BOOK_PV) csz_builtin_digits(digits, f, 16, 7);
+    if (book == CSZ_BOOK_QV) csz_builtin_digits(digits, f, 4, 1);
+    if (book == CSZ_BOOK_MV) csz_builtin_digits(digits, f, 2, 0);
+    uint32_t n = csz_book_size(book), first = csz_book_first(book);
+    for (uint32_t s = 0; s < n; s++) weights[s] = csz_builtin_weight(book, f, digits, s);
+    for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(book, j)] = 0;
+}
+
+/* log2 in 1/256, by the leading bit and linear interpolation: only compares built-in books. */
+CSZ_FN uint64_t csz_log2_fixed(uint64_t x) {
+    int k = csz_log2_u64(x);
+    uint64_t rest = x - ((uint64_t)1 << k);
+    return (uint64_t)256 * (uint64_t)k + (k >= 8 ? rest >> (k - 8) : rest << (8 - k));
+}
+
+/* ---- explicit lengths ---- */
+
+CSZ_FN uint32_t csz_length_code_nbits(uint32_t previous, uint32_t length) {
+    if (length == previous) return 1;
+    if (length == previous + 1) return 2;
+    if (length + 1 == previous) return 3;
+    return 7;
+}
+
+CSZ_FN uint32_t csz_explicit_nbits(int book, const uint8_t *lengths) {
+    uint32_t n = csz_book_size(book), previous = 6, nbits = 0;
+    for (uint32_t j = csz_book_first(book); j < n; j++) {
+        uint32_t length = lengths[csz_book_symbol_at(book, j)];
+        nbits += csz_length_code_nbits(previous, length);
+        previous = length;
+    }
+    return nbits;
+}
+
+/* ---- host side: whole books ---- */
+
+typedef struct csz_book {
+    uint8_t kind;
+    uint8_t lengths[CSZ_SYMBOLS_MAX];
+} csz_book;
+
+typedef struct csz_histograms {
+    uint32_t count[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+} csz_histograms;
+
+/* Lengths from weights of any order. */
+void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
+
+/* Kinds and lengths of all books of a frame. */
+void csz_books_choose(csz_book *books, const csz_histograms *histograms, uint32_t ntiles, uint32_t stride);
+
+/* The section of books; returns its size in bytes.  out has room for CSZ_BOOKS_MAX_NBYTES. */
+uint32_t csz_books_write(uint8_t *out, const csz_book *books);
+
+/* Reads and checks the section.  Returns 0 where it is malformed. */
+int csz_books_read(csz_book *books, const uint8_t *in, uint32_t nbytes);
+
+#endif
