@@ -99,16 +99,22 @@ static void print_text(const cli_archive *archive, const csz_tile_counts *counts
 int cli_run_info(const cli_arguments *arguments) {
     cli_archive archive;
     csz_tile_counts counts;
+    csz_context *context = NULL;
     int status = cli_archive_read(&archive, arguments->paths[0]);
     if (status != CLI_DONE)
         return status;
-    csz_status surveyed = csz_survey(&counts, archive.input.bytes, archive.input.nbytes);
-    if (surveyed != CSZ_OK)
-        status = cli_fail_archive(surveyed, archive.input.name, archive.input.bytes, archive.input.nbytes);
-    else if (arguments->json)
+    status = cli_context_create(&context);
+    if (status == CLI_DONE) {
+        csz_status surveyed = csz_survey(context, &counts, archive.input.bytes, archive.input.nbytes);
+        if (surveyed != CSZ_OK)
+            status =
+                cli_fail_archive(surveyed, archive.input.name, archive.input.bytes, archive.input.nbytes);
+    }
+    if (status == CLI_DONE && arguments->json)
         print_json(&archive, &counts, arguments->paths[0]);
-    else
+    else if (status == CLI_DONE)
         print_text(&archive, &counts);
+    csz_context_destroy(context);
     cli_archive_release(&archive);
     return status;
 }

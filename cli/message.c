@@ -113,9 +113,6 @@ int cli_fail_status(csz_status status, const char *verb, const char *name) {
     case CSZ_ERROR_MEMORY:
         advice = "free some memory, or use a machine that has more";
         break;
-    case CSZ_ERROR_THREAD:
-        advice = "ask for fewer with -j, or raise the limit on processes (ulimit -u)";
-        break;
     case CSZ_ERROR_BACKEND:
         advice = "use -b cpu";
         break;

@@ -4,6 +4,7 @@
 # one line per property and exits 1 if any does not hold.  Needs coreutils, bash and python3's standard
 # library.  A refusal counts as one only if it has the right exit status and says what is wrong in one line.
 
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
 set -u
 csz=$(realpath "${1:?usage: cli_test.sh CSZ}") || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_cli_test.XXXXXX") || exit 2
