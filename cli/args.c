@@ -24,10 +24,10 @@ enum {
 };
 
 typedef struct option_row {
+    unsigned commands;
     char letter; /* 0: none */
     const char *name, *other_name;
     const char *value; /* NULL: a flag */
-    unsigned commands;
     int (*apply)(cli_arguments *arguments, const char *value);
     const char *help;
 } option_row;
@@ -187,42 +187,41 @@ static int apply_help(cli_arguments *arguments, const char *unused) {
 }
 
 static const option_row rows[] = {
-    {'o', "output", NULL, "OUT", CLI_COMPRESS, apply_output,
+    {CLI_COMPRESS, 'o', "output", NULL, "OUT", apply_output,
      "write the archive here; - is standard output (default IN.csz)"},
-    {'o', "output", NULL, "OUT", CLI_DECOMPRESS, apply_output,
+    {CLI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
      "write the field here; - is standard output, x.npy gets a header (default IN without .csz)"},
-    {'t', "type", NULL, "f32|f64", READS_FIELD, apply_type, "type of a raw field's values"},
-    {'d', "dims", NULL, "512x512x512", READS_FIELD, apply_dims,
+    {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type, "type of a raw field's values"},
+    {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims,
      "dims of a raw field, slowest first, 1 to 4 of them"},
-    {'e', "error", "bound", "1e-3", ENCODES, apply_bound,
+    {ENCODES, 'e', "error", "bound", "1e-3", apply_bound,
      "the bound: largest error, or least PSNR in dB with -m psnr"},
-    {'e', "bound", "error", "1e-3", CLI_COMPARE, apply_compare_bound,
+    {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
      "exit 1 if any |a - b| is larger; 0 means equal"},
-    {'m', "mode", NULL, "abs|rel|psnr", ENCODES, apply_mode,
+    {ENCODES, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
-    {'w', "workflow", NULL, "NAME", ENCODES, apply_workflow, "auto (default), huffman, rle or rle+vle"},
-    {'z', "zstd", NULL, "zstd[:LEVEL]", ENCODES, apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
-    {'b', "backend", NULL, "auto|cpu|cuda", RUNS, apply_backend, "where to run; never changes the bytes"},
-    {'j', "threads", NULL, "N", RUNS, apply_threads,
+    {ENCODES, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
+    {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
+    {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
+    {RUNS, 'j', "threads", NULL, "N", apply_threads,
      "threads, 0 for one per core (default); never changes the bytes"},
-    {0, "fill", NULL, "V", ENCODES | CLI_COMPARE, apply_fill,
+    {ENCODES | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
      "values equal to V (a number or nan) are missing"},
-    {0, "region", NULL, "z0:z1,y0:y1,x0:x1", CLI_DECOMPRESS, apply_region,
+    {CLI_DECOMPRESS, 0, "region", NULL, "z0:z1,y0:y1,x0:x1", apply_region,
      "restore this half-open box alone, one range per dim; an end left out is the field's"},
-    {0, "memory-limit", NULL, "BYTES", CLI_DECOMPRESS | CLI_TEST, apply_memory_limit,
+    {CLI_DECOMPRESS | CLI_TEST, 0, "memory-limit", NULL, "BYTES", apply_memory_limit,
      "refuse what needs more memory; K, M, G, T are understood"},
-    {0, "verify", NULL, NULL, CLI_COMPRESS, apply_verify, "restore and compare before writing anything"},
-    {0, "repeat", NULL, "N", CLI_BENCH, apply_repeat, "runs of each direction, the median counts (5)"},
-    {0, "json", NULL, NULL, EVERYWHERE, apply_json, "one JSON object instead of text"},
-    {'f', "force", NULL, NULL, WRITES, apply_force, "replace an existing output"},
-    {'h', "help", NULL, NULL, EVERYWHERE, apply_help, "this text"},
+    {CLI_COMPRESS, 0, "verify", NULL, NULL, apply_verify, "restore and compare before writing anything"},
+    {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
+    {EVERYWHERE, 0, "json", NULL, NULL, apply_json, "one JSON object instead of text"},
+    {WRITES, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
+    {EVERYWHERE, 'h', "help", NULL, NULL, apply_help, "this text"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
 static const option_row *find_letter(cli_command command, char letter) {
     for (int i = 0; i < N_ROWS; i++)
-        if (rows[i].letter == letter && rows[i].letter && (rows[i].commands & command))
-            return &rows[i];
+        if (rows[i].letter == letter && rows[i].letter && (rows[i].commands & command)) return &rows[i];
     return NULL;
 }
 
@@ -252,15 +251,12 @@ static int parse_long(cli_arguments *arguments, cli_command command, const char 
     const char *equals = strchr(option, '=');
     size_t nchars = equals ? (size_t)(equals - option - 2) : strlen(option + 2);
     const option_row *row = find_name(command, option + 2, nchars);
-    if (!row)
-        return fail_unknown(command_name, option);
+    if (!row) return fail_unknown(command_name, option);
     if (!row->value)
         return equals ? cli_fail_usage("option --%s takes no value; give --%s alone", row->name, row->name)
                       : row->apply(arguments, NULL);
-    if (equals)
-        return row->apply(arguments, equals + 1);
-    if (*i + 1 == argc)
-        return fail_valueless(option, row);
+    if (equals) return row->apply(arguments, equals + 1);
+    if (*i + 1 == argc) return fail_valueless(option, row);
     return row->apply(arguments, argv[++*i]);
 }
 
@@ -271,18 +267,14 @@ static int parse_letters(cli_arguments *arguments, cli_command command, const ch
         char option[] = {'-', *letter, '\0'};
         const option_row *row = find_letter(command, *letter);
         int status;
-        if (!row)
-            return fail_unknown(command_name, option);
+        if (!row) return fail_unknown(command_name, option);
         if (row->value) {
-            if (letter[1])
-                return row->apply(arguments, letter + 1);
-            if (*i + 1 == argc)
-                return fail_valueless(option, row);
+            if (letter[1]) return row->apply(arguments, letter + 1);
+            if (*i + 1 == argc) return fail_valueless(option, row);
             return row->apply(arguments, argv[++*i]);
         }
         status = row->apply(arguments, NULL);
-        if (status != CLI_DONE)
-            return status;
+        if (status != CLI_DONE) return status;
     }
     return CLI_DONE;
 }
@@ -309,11 +301,9 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
         } else {
             status = parse_letters(arguments, command, command_name, argc, argv, &i);
         }
-        if (status != CLI_DONE)
-            return status;
+        if (status != CLI_DONE) return status;
     }
-    if (arguments->help)
-        return CLI_DONE;
+    if (arguments->help) return CLI_DONE;
     if (surplus)
         return cli_fail_usage("%s takes %s, and '%s' is one too many; see csz %s --help", command_name,
                               npaths_wanted == 1 ? "one file" : "two files", surplus, command_name);
@@ -332,8 +322,7 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
 void cli_arguments_print_options(FILE *stream, cli_command command) {
     for (int i = 0; i < N_ROWS; i++) {
         char left[80];
-        if (!(rows[i].commands & command))
-            continue;
+        if (!(rows[i].commands & command)) continue;
         if (rows[i].letter)
             snprintf(left, sizeof left, "-%c, --%s%s%s", rows[i].letter, rows[i].name,
                      rows[i].value ? " " : "", rows[i].value ? rows[i].value : "");

@@ -71,8 +71,7 @@ static csz_status measure(timing *result, bench *b, csz_status (*once)(bench *),
     csz_status status = CSZ_OK;
     double *seconds = calloc((size_t)repeat, sizeof *seconds);
     csz_stages *stages = calloc((size_t)repeat, sizeof *stages);
-    if (!seconds || !stages)
-        status = CSZ_ERROR_MEMORY;
+    if (!seconds || !stages) status = CSZ_ERROR_MEMORY;
     for (int i = 0; i < repeat && status == CSZ_OK; i++) {
         double begin = cli_seconds_now();
         status = once(b);
@@ -97,9 +96,7 @@ static csz_status measure(timing *result, bench *b, csz_status (*once)(bench *),
     return status;
 }
 
-static double rate_of(uint64_t nbytes, double seconds) {
-    return seconds > 0 ? (double)nbytes / seconds : 0;
-}
+static double rate_of(uint64_t nbytes, double seconds) { return seconds > 0 ? (double)nbytes / seconds : 0; }
 
 static void print_direction(const char *name, const timing *t, uint64_t nbytes) {
     char median[CLI_NBYTES_TEXT_NBYTES], best[CLI_NBYTES_TEXT_NBYTES];
@@ -107,8 +104,7 @@ static void print_direction(const char *name, const timing *t, uint64_t nbytes) 
     printf("%-24s %10.3f ms  %9s/s   best %9.3f ms  %9s/s\n", name, 1e3 * t->median_seconds,
            cli_nbytes_text(median, rate_of(nbytes, t->median_seconds)), 1e3 * t->best_seconds,
            cli_nbytes_text(best, rate_of(nbytes, t->best_seconds)));
-    for (int i = 0; i < N_STAGE_ROWS; i++)
-        sum += stage_at(&t->stages, i);
+    for (int i = 0; i < N_STAGE_ROWS; i++) sum += stage_at(&t->stages, i);
     for (int i = 0; i < N_STAGE_ROWS; i++) {
         double seconds = stage_at(&t->stages, i);
         if (seconds > 0)
@@ -124,8 +120,7 @@ static void write_direction(cli_json *json, const char *key, const timing *t, ui
     cli_json_double(json, "bytes_per_second",
                     t->median_seconds > 0 ? rate_of(nbytes, t->median_seconds) : NAN);
     cli_json_begin_object(json, "stage_seconds");
-    for (int i = 0; i < N_STAGE_ROWS; i++)
-        cli_json_double(json, stage_rows[i].key, stage_at(&t->stages, i));
+    for (int i = 0; i < N_STAGE_ROWS; i++) cli_json_double(json, stage_rows[i].key, stage_at(&t->stages, i));
     cli_json_double(json, "total", t->stages.total);
     cli_json_end_object(json);
     cli_json_end_object(json);
@@ -174,18 +169,15 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
 static int set_up(bench *b, const cli_arguments *arguments) {
     cli_field field;
     int status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     b->options = &arguments->options;
     b->field = field.field;
     b->nbytes = field.nbytes;
     status = cli_arguments_check_fill(arguments, field.field.type);
-    if (status == CLI_DONE)
-        status = cli_context_create(&b->context);
+    if (status == CLI_DONE) status = cli_context_create(&b->context);
     if (status == CLI_DONE) {
         csz_status bounded = csz_compress_bound(&b->archive_capacity, &b->field, b->options);
-        if (bounded != CSZ_OK)
-            status = cli_fail_status(bounded, "compress", field.input.name);
+        if (bounded != CSZ_OK) status = cli_fail_status(bounded, "compress", field.input.name);
     }
     if (status == CLI_DONE) {
         b->data = cli_allocate("the field", b->nbytes);
@@ -206,10 +198,8 @@ static int run(bench *b, const cli_arguments *arguments) {
     timing compress, decompress;
     cli_progress_start("measuring", b->nbytes);
     csz_status status = compress_once(b);
-    if (status == CSZ_OK)
-        status = csz_inspect(&info, b->archive, b->archive_nbytes);
-    if (status == CSZ_OK)
-        status = decompress_once(b);
+    if (status == CSZ_OK) status = csz_inspect(&info, b->archive, b->archive_nbytes);
+    if (status == CSZ_OK) status = decompress_once(b);
     if (status == CSZ_OK)
         status = csz_compare(&metrics, b->data, b->restored, &b->field, info.bound_abs, b->options);
     if (status == CSZ_OK && metrics.violations) {
@@ -218,13 +208,10 @@ static int run(bench *b, const cli_arguments *arguments) {
             "%llu elements of %s would break the bound, so nothing is measured; report this with the field",
             (unsigned long long)metrics.violations, cli_input_name(arguments->paths[0]));
     }
-    if (status == CSZ_OK)
-        status = measure(&compress, b, compress_once, arguments->repeat);
-    if (status == CSZ_OK)
-        status = measure(&decompress, b, decompress_once, arguments->repeat);
+    if (status == CSZ_OK) status = measure(&compress, b, compress_once, arguments->repeat);
+    if (status == CSZ_OK) status = measure(&decompress, b, decompress_once, arguments->repeat);
     cli_progress_stop();
-    if (status != CSZ_OK)
-        return cli_fail_status(status, "measure", cli_input_name(arguments->paths[0]));
+    if (status != CSZ_OK) return cli_fail_status(status, "measure", cli_input_name(arguments->paths[0]));
     print_report(arguments, b, &info, &metrics, &compress, &decompress);
     return CLI_DONE;
 }
@@ -233,10 +220,8 @@ int cli_run_bench(const cli_arguments *arguments) {
     bench b;
     memset(&b, 0, sizeof b);
     int status = cli_arguments_check_available(arguments);
-    if (status == CLI_DONE)
-        status = set_up(&b, arguments);
-    if (status == CLI_DONE)
-        status = run(&b, arguments);
+    if (status == CLI_DONE) status = set_up(&b, arguments);
+    if (status == CLI_DONE) status = run(&b, arguments);
     csz_context_destroy(b.context);
     free(b.data);
     free(b.restored);

@@ -16,8 +16,7 @@ static int read_fields(cli_field fields[2], const cli_arguments *arguments) {
     if (!cli_path_has_suffix(arguments->paths[0], ".npy") && cli_path_has_suffix(arguments->paths[1], ".npy"))
         first = 1;
     int status = cli_field_read(&fields[first], arguments->paths[first], &arguments->expected);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     cli_expected expected = {fields[first].field, 1, 1, fields[first].input.name};
     return cli_field_read(&fields[1 - first], arguments->paths[1 - first], &expected);
 }
@@ -26,16 +25,14 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
     double bound = arguments->has_bound ? arguments->options.bound : -1;
     csz_metrics metrics;
     int status = cli_arguments_check_fill(arguments, fields[0].field.type);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     cli_progress_start("comparing", fields[0].nbytes);
     double begin = cli_seconds_now();
     csz_status compared =
         csz_compare(&metrics, fields[0].data, fields[1].data, &fields[0].field, bound, &arguments->options);
     double seconds = cli_seconds_now() - begin;
     cli_progress_stop();
-    if (compared != CSZ_OK)
-        return cli_fail_status(compared, "compare", fields[0].input.name);
+    if (compared != CSZ_OK) return cli_fail_status(compared, "compare", fields[0].input.name);
     if (arguments->json) {
         cli_report report;
         cli_json json;
@@ -67,8 +64,7 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
 int cli_run_compare(const cli_arguments *arguments) {
     cli_field fields[2] = {{.data = NULL}, {.data = NULL}};
     int status = read_fields(fields, arguments);
-    if (status == CLI_DONE)
-        status = compare_fields(fields, arguments);
+    if (status == CLI_DONE) status = compare_fields(fields, arguments);
     cli_field_release(&fields[0]);
     cli_field_release(&fields[1]);
     return status;

@@ -21,8 +21,7 @@ typedef struct compressed {
 
 /* IN.csz beside IN; standard output for standard input.  NULL if memory ran out. */
 static char *default_output_path(const char *input_path) {
-    if (cli_path_is_stdio(input_path))
-        return strdup("-");
+    if (cli_path_is_stdio(input_path)) return strdup("-");
     size_t n = strlen(input_path);
     char *path = malloc(n + sizeof ".csz");
     if (path) {
@@ -36,27 +35,23 @@ static int compress_field(compressed *result, csz_context *context, const cli_fi
                           const csz_options *options) {
     size_t capacity = 0;
     csz_status status = csz_compress_bound(&capacity, &field->field, options);
-    if (status != CSZ_OK)
-        return cli_fail_status(status, "compress", field->input.name);
+    if (status != CSZ_OK) return cli_fail_status(status, "compress", field->input.name);
     result->archive = cli_allocate("the archive", capacity);
-    if (!result->archive)
-        return CLI_FAILED;
+    if (!result->archive) return CLI_FAILED;
     cli_progress_start("compressing", field->nbytes);
     double begin = cli_seconds_now();
     status = csz_compress(context, result->archive, capacity, &result->nbytes, field->data, &field->field,
                           options);
     result->seconds = cli_seconds_now() - begin;
     cli_progress_stop();
-    if (status == CSZ_OK)
-        status = csz_inspect(&result->info, result->archive, result->nbytes);
+    if (status == CSZ_OK) status = csz_inspect(&result->info, result->archive, result->nbytes);
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "compress", field->input.name);
 }
 
 static int verify_archive(csz_metrics *metrics, csz_context *context, const cli_field *field,
                           const compressed *result, const csz_options *options) {
     void *restored = cli_allocate("the restored field", field->nbytes);
-    if (!restored)
-        return CLI_FAILED;
+    if (!restored) return CLI_FAILED;
     cli_progress_start("verifying", field->nbytes);
     csz_status status =
         csz_decompress(context, restored, field->nbytes, result->archive, result->nbytes, options);
@@ -64,8 +59,7 @@ static int verify_archive(csz_metrics *metrics, csz_context *context, const cli_
         status = csz_compare(metrics, field->data, restored, &field->field, result->info.bound_abs, options);
     cli_progress_stop();
     free(restored);
-    if (status != CSZ_OK)
-        return cli_fail_status(status, "verify", field->input.name);
+    if (status != CSZ_OK) return cli_fail_status(status, "verify", field->input.name);
     if (metrics->violations)
         return cli_fail(
             "%llu elements of %s would break the bound, so nothing is written; report this with the field",
@@ -120,17 +114,12 @@ static int compress_to(const cli_arguments *arguments, const cli_output *output)
     memset(&result, 0, sizeof result);
 
     int status = cli_output_check(output);
-    if (status == CLI_DONE)
-        status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
-    if (status != CLI_DONE)
-        return status;
+    if (status == CLI_DONE) status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
+    if (status != CLI_DONE) return status;
     status = cli_output_check_distinct(output, &field.input);
-    if (status == CLI_DONE)
-        status = cli_arguments_check_fill(arguments, field.field.type);
-    if (status == CLI_DONE)
-        status = cli_context_create(&context);
-    if (status == CLI_DONE)
-        status = compress_field(&result, context, &field, &arguments->options);
+    if (status == CLI_DONE) status = cli_arguments_check_fill(arguments, field.field.type);
+    if (status == CLI_DONE) status = cli_context_create(&context);
+    if (status == CLI_DONE) status = compress_field(&result, context, &field, &arguments->options);
     if (status == CLI_DONE && arguments->verify) {
         memset(&metrics, 0, sizeof metrics); /* restoring may fail before anything is compared */
         status = verify_archive(&metrics, context, &field, &result, &arguments->options);
@@ -151,12 +140,10 @@ static int compress_to(const cli_arguments *arguments, const cli_output *output)
 
 int cli_run_compress(const cli_arguments *arguments) {
     int status = cli_arguments_check_available(arguments);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
-    if (!output.path)
-        return cli_fail_memory("a path", strlen(arguments->paths[0]));
+    if (!output.path) return cli_fail_memory("a path", strlen(arguments->paths[0]));
     status = compress_to(arguments, &output);
     free(default_path);
     return status;

@@ -24,8 +24,7 @@ typedef struct selection {
 
 /* IN without .csz; standard output for standard input.  NULL after the message. */
 static char *default_output_path(const char *input_path) {
-    if (cli_path_is_stdio(input_path))
-        return strdup("-");
+    if (cli_path_is_stdio(input_path)) return strdup("-");
     size_t n = strlen(input_path);
     const char *slash = strrchr(input_path, '/');
     size_t name_nchars = slash ? strlen(slash + 1) : n;
@@ -35,8 +34,7 @@ static char *default_output_path(const char *input_path) {
         return NULL;
     }
     char *path = strndup(input_path, n - 4);
-    if (!path)
-        cli_fail_memory("a path", n);
+    if (!path) cli_fail_memory("a path", n);
     return path;
 }
 
@@ -76,8 +74,7 @@ static int restore(void **data, double *seconds, const cli_archive *archive, con
             archive->input.name, (unsigned long long)selected->nbytes,
             (unsigned long long)options->memory_limit);
     *data = cli_allocate("the restored field", selected->nbytes);
-    if (!*data || cli_context_create(&context) != CLI_DONE)
-        return CLI_FAILED;
+    if (!*data || cli_context_create(&context) != CLI_DONE) return CLI_FAILED;
     cli_progress_start("decompressing", selected->nbytes);
     double begin = cli_seconds_now();
     if (selected->is_region)
@@ -138,25 +135,21 @@ static int decompress_to(const cli_arguments *arguments, const cli_output *outpu
     memset(&selected, 0, sizeof selected);
 
     int status = cli_output_check(output);
-    if (status == CLI_DONE)
-        status = cli_archive_read(&archive, arguments->paths[0]);
-    if (status != CLI_DONE)
-        return status;
+    if (status == CLI_DONE) status = cli_archive_read(&archive, arguments->paths[0]);
+    if (status != CLI_DONE) return status;
     status = cli_output_check_distinct(output, &archive.input);
     selected.field = archive.info.field;
     selected.nbytes = archive.info.nbytes_field;
     if (status == CLI_DONE && arguments->region.nranges > 0)
         status = select_region(&selected, &archive.info, &arguments->region, archive.input.name);
-    if (status == CLI_DONE)
-        status = restore(&data, &seconds, &archive, &selected, &arguments->options);
+    if (status == CLI_DONE) status = restore(&data, &seconds, &archive, &selected, &arguments->options);
     if (status == CLI_DONE) {
         int is_npy = cli_path_has_suffix(output->path, ".npy");
         size_t header_nbytes = is_npy ? cli_npy_write_header(header, &selected.field) : 0;
         cli_part parts[] = {{header, header_nbytes}, {data, (size_t)selected.nbytes}};
         status = cli_output_write(output, parts, 2);
     }
-    if (status == CLI_DONE)
-        print_report(arguments, output, &archive, &selected, seconds);
+    if (status == CLI_DONE) print_report(arguments, output, &archive, &selected, seconds);
     free(data);
     cli_archive_release(&archive);
     return status;
@@ -164,12 +157,10 @@ static int decompress_to(const cli_arguments *arguments, const cli_output *outpu
 
 int cli_run_decompress(const cli_arguments *arguments) {
     int status = cli_arguments_check_available(arguments);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
-    if (!output.path)
-        return CLI_USAGE;
+    if (!output.path) return CLI_USAGE;
     status = decompress_to(arguments, &output);
     free(default_path);
     return status;

@@ -18,9 +18,6 @@
 #error "csz runs on little-endian machines"
 #endif
 
-/* The longest .npy header of version 1: a stream may be that much longer than its data. */
-enum { NPY_HEADER_NBYTES = 10 + 65535 };
-
 static int same_dims(const csz_field *a, const csz_field *b) {
     return a->ndim == b->ndim && memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->ndim) == 0;
 }
@@ -29,8 +26,7 @@ static int read_npy(cli_field *field, const cli_expected *expected) {
     char wanted[CLI_DIMS_TEXT_NBYTES], found[CLI_DIMS_TEXT_NBYTES];
     cli_npy npy;
     int status = cli_npy_parse(&npy, field->input.bytes, field->input.nbytes, field->input.name);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     if (expected->has_type && npy.field.type != expected->field.type)
         return cli_fail("%s holds %s, and %s says %s; give the file that belongs here", field->input.name,
                         cli_type_names[npy.field.type], expected->source,
@@ -48,8 +44,7 @@ static int read_npy(cli_field *field, const cli_expected *expected) {
     if (npy.is_big_endian ||
         (uintptr_t)data % value_nbytes != 0) { /* a header of odd length leaves data unaligned */
         field->copy = malloc(field->nbytes ? field->nbytes : 1);
-        if (!field->copy)
-            return cli_fail_memory(field->input.name, field->nbytes);
+        if (!field->copy) return cli_fail_memory(field->input.name, field->nbytes);
         if (npy.is_big_endian)
             cli_npy_swap(field->copy, data, (size_t)field->nelements, value_nbytes);
         else
@@ -63,7 +58,8 @@ static int read_raw(cli_field *field, const cli_expected *expected, uint64_t exp
     char dims[CLI_DIMS_TEXT_NBYTES];
     if (field->input.nbytes != expected_nbytes)
         return cli_fail("%s has %s%zu bytes, and %s of %s are %llu; check type and dims", field->input.name,
-                        !field->input.is_mapped && field->input.nbytes > expected_nbytes + NPY_HEADER_NBYTES
+                        !field->input.is_mapped &&
+                                field->input.nbytes >= expected_nbytes + CLI_INPUT_SURPLUS_NBYTES
                             ? "at least "
                             : "",
                         field->input.nbytes, cli_dims_text(dims, &expected->field),
@@ -91,10 +87,8 @@ int cli_field_read(cli_field *field, const char *path, const cli_expected *expec
                                   cli_dims_text(dims, &expected->field));
         expected_nbytes = nelements * cli_type_nbytes(expected->field.type);
     }
-    status =
-        cli_input_read(&field->input, path, is_described ? expected_nbytes + NPY_HEADER_NBYTES : UINT64_MAX);
-    if (status != CLI_DONE)
-        return status;
+    status = cli_input_read(&field->input, path, is_described ? expected_nbytes : UINT64_MAX);
+    if (status != CLI_DONE) return status;
     int is_sized_raw = is_described && field->input.nbytes == expected_nbytes;
     if (is_called_npy || (!is_sized_raw && cli_npy_has_magic(field->input.bytes, field->input.nbytes)))
         status = read_npy(field, expected);
@@ -107,8 +101,7 @@ int cli_field_read(cli_field *field, const char *path, const cli_expected *expec
                 : (expected->has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
     else
         status = read_raw(field, expected, expected_nbytes);
-    if (status != CLI_DONE)
-        cli_field_release(field);
+    if (status != CLI_DONE) cli_field_release(field);
     return status;
 }
 

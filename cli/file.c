@@ -19,34 +19,34 @@
 
 enum { FIRST_READ_NBYTES = 1 << 20 };
 
-int cli_path_is_stdio(const char *path) {
-    return strcmp(path, "-") == 0;
-}
+int cli_path_is_stdio(const char *path) { return strcmp(path, "-") == 0; }
 
-const char *cli_input_name(const char *path) {
-    return cli_path_is_stdio(path) ? "standard input" : path;
-}
+const char *cli_input_name(const char *path) { return cli_path_is_stdio(path) ? "standard input" : path; }
 
 int cli_path_has_suffix(const char *path, const char *suffix) {
     size_t n = strlen(path), m = strlen(suffix);
     return n >= m && strcmp(path + n - m, suffix) == 0;
 }
 
-static int read_stream(cli_input *input, int descriptor, uint64_t most_nbytes) {
+/* Twice the capacity, but not beyond most_nbytes; the capacity itself where it cannot grow. */
+static size_t larger_capacity(size_t capacity, uint64_t most_nbytes) {
+    size_t larger = capacity ? capacity : FIRST_READ_NBYTES;
+    if (capacity && capacity <= SIZE_MAX / 2) larger = 2 * capacity;
+    return larger < most_nbytes ? larger : (size_t)most_nbytes;
+}
+
+static int read_stream(cli_input *input, int descriptor, uint64_t expected_nbytes) {
     size_t capacity = 0;
     unsigned char *bytes = NULL;
     int result = CLI_DONE;
+    int is_expected = expected_nbytes <= PTRDIFF_MAX - CLI_INPUT_SURPLUS_NBYTES;
+    uint64_t most_nbytes = is_expected ? expected_nbytes + CLI_INPUT_SURPLUS_NBYTES : PTRDIFF_MAX;
 
-    cli_progress_start("reading", most_nbytes < UINT64_MAX ? most_nbytes : 0);
-    for (;;) {
+    cli_progress_start("reading", is_expected ? expected_nbytes : 0);
+    while (input->nbytes < most_nbytes) {
         if (input->nbytes == capacity) {
-            size_t larger = capacity ? 2 * capacity : FIRST_READ_NBYTES;
-            if (most_nbytes < SIZE_MAX - 1 &&
-                larger > most_nbytes + 1) /* one more shows that there is too much */
-                larger = capacity > most_nbytes ? capacity : (size_t)most_nbytes + 1;
-            if (larger == capacity)
-                break;
-            unsigned char *moved = larger > capacity ? realloc(bytes, larger) : NULL;
+            size_t larger = larger_capacity(capacity, most_nbytes);
+            unsigned char *moved = realloc(bytes, larger);
             if (!moved) {
                 cli_progress_stop();
                 result = cli_fail_memory(input->name, larger);
@@ -77,15 +77,14 @@ static int read_stream(cli_input *input, int descriptor, uint64_t most_nbytes) {
     return result;
 }
 
-int cli_input_read(cli_input *input, const char *path, uint64_t most_nbytes) {
+int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes) {
     int is_stdin = cli_path_is_stdio(path);
     int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     int result = CLI_DONE;
 
     memset(input, 0, sizeof *input);
     input->name = cli_input_name(path);
-    if (descriptor < 0)
-        return cli_fail_errno("open", input->name, errno);
+    if (descriptor < 0) return cli_fail_errno("open", input->name, errno);
     if (fstat(descriptor, &input->status) != 0) {
         result = cli_fail_errno("read", input->name, errno);
         goto done;
@@ -113,12 +112,10 @@ int cli_input_read(cli_input *input, const char *path, uint64_t most_nbytes) {
             goto done;
         }
     }
-    result = read_stream(input, descriptor, most_nbytes);
+    result = read_stream(input, descriptor, expected_nbytes);
 done:
-    if (!is_stdin)
-        close(descriptor);
-    if (result != CLI_DONE)
-        cli_input_release(input);
+    if (!is_stdin) close(descriptor);
+    if (result != CLI_DONE) cli_input_release(input);
     return result;
 }
 

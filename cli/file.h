@@ -24,10 +24,12 @@ const char *cli_input_name(const char *path); /* for messages */
 int cli_path_has_suffix(const char *path, const char *suffix);
 
 /*
- * Returns CLI_DONE, or an exit status after the message.  A stream is read up to one byte more than
- * most_nbytes, so that a caller who knows the size sees that there is too much without reading it all.
+ * Returns CLI_DONE, or an exit status after the message.  A stream of which expected_nbytes are known
+ * (UINT64_MAX: nothing is) is read up to a surplus beyond them: the longest .npy header of version 1 and one
+ * byte, so that a caller sees that there is too much without reading it all.
  */
-int cli_input_read(cli_input *input, const char *path, uint64_t most_nbytes);
+enum { CLI_INPUT_SURPLUS_NBYTES = 10 + 65535 + 1 };
+int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes);
 void cli_input_release(cli_input *input); /* zeroed ones are allowed */
 
 #endif

@@ -75,8 +75,7 @@ static void print_text(const cli_archive *archive, const csz_tile_counts *counts
            cli_name_of(info->field.type, cli_type_names), (unsigned long long)info->nelements,
            cli_nbytes_text(size, (double)info->nbytes_field));
     printf("bound            %s\n", cli_bound_text(bound, info));
-    if (info->has_fill)
-        printf("missing values   %.9g\n", info->fill);
+    if (info->has_fill) printf("missing values   %.9g\n", info->fill);
     printf("workflow         %s%s\n", cli_name_of(info->workflow, cli_workflow_names),
            info->has_zstd ? ", then zstd" : "");
     printf("size             %llu bytes, ", (unsigned long long)info->nbytes_archive);
@@ -101,8 +100,7 @@ int cli_run_info(const cli_arguments *arguments) {
     csz_tile_counts counts;
     csz_context *context = NULL;
     int status = cli_archive_read(&archive, arguments->paths[0]);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     status = cli_context_create(&context);
     if (status == CLI_DONE) {
         csz_status surveyed = csz_survey(context, &counts, archive.input.bytes, archive.input.nbytes);

@@ -18,9 +18,7 @@ void cli_json_begin(cli_json *json, FILE *stream) {
     fputc('{', stream);
 }
 
-void cli_json_end(cli_json *json) {
-    fputs("}\n", json->stream);
-}
+void cli_json_end(cli_json *json) { fputs("}\n", json->stream); }
 
 void cli_json_begin_object(cli_json *json, const char *key) {
     write_key(json, key);
@@ -60,8 +58,7 @@ void cli_json_double(cli_json *json, const char *key, double value) {
 void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values, int n) {
     write_key(json, key);
     fputc('[', json->stream);
-    for (int i = 0; i < n; i++)
-        fprintf(json->stream, i ? ", %llu" : "%llu", (unsigned long long)values[i]);
+    for (int i = 0; i < n; i++) fprintf(json->stream, i ? ", %llu" : "%llu", (unsigned long long)values[i]);
     fputc(']', json->stream);
 }
 
@@ -69,8 +66,7 @@ void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values,
 static int utf8_nbytes(const unsigned char *text) {
     unsigned lead = text[0], low = 0x80, high = 0xBF;
     int n;
-    if (lead < 0x80)
-        return 1;
+    if (lead < 0x80) return 1;
     if (lead >= 0xC2 && lead <= 0xDF)
         n = 2;
     else if (lead >= 0xE0 && lead <= 0xEF)
@@ -79,19 +75,13 @@ static int utf8_nbytes(const unsigned char *text) {
         n = 4;
     else
         return 0;
-    if (lead == 0xE0)
-        low = 0xA0;
-    if (lead == 0xED)
-        high = 0x9F;
-    if (lead == 0xF0)
-        low = 0x90;
-    if (lead == 0xF4)
-        high = 0x8F;
-    if (text[1] < low || text[1] > high)
-        return 0;
+    if (lead == 0xE0) low = 0xA0;
+    if (lead == 0xED) high = 0x9F;
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F;
+    if (text[1] < low || text[1] > high) return 0;
     for (int i = 2; i < n; i++)
-        if (text[i] < 0x80 || text[i] > 0xBF)
-            return 0;
+        if (text[i] < 0x80 || text[i] > 0xBF) return 0;
     return n;
 }
 

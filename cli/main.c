@@ -74,8 +74,7 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const command_row *find_command(const char *name) {
     for (int i = 0; i < N_COMMANDS; i++)
-        if (strcmp(name, commands[i].name) == 0)
-            return &commands[i];
+        if (strcmp(name, commands[i].name) == 0) return &commands[i];
     return NULL;
 }
 
@@ -110,8 +109,7 @@ static void print_version(void) {
 static int run_command(const command_row *row, int argc, char **argv) {
     cli_arguments arguments;
     int status = cli_arguments_parse(&arguments, row->command, row->name, row->npaths, argc, argv);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     if (arguments.help) {
         print_command_help(row);
         return CLI_DONE;
@@ -137,14 +135,12 @@ static int dispatch(int argc, char **argv) {
     }
     if (strcmp(first, "help") == 0) {
         row = find_command(argv[2]);
-        if (!row)
-            return cli_fail_usage("there is no command '%s'; see csz --help", argv[2]);
+        if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", argv[2]);
         print_command_help(row);
         return CLI_DONE;
     }
     row = find_command(first);
-    if (!row)
-        return cli_fail_usage("there is no command '%s'; see csz --help", first);
+    if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", first);
     return run_command(row, argc - 2, argv + 2);
 }
 

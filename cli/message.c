@@ -14,8 +14,7 @@ static void print_line(const char *format, va_list values) {
     char line[8192]; /* longer than a message with two paths of PATH_MAX would need to be of use */
     vsnprintf(line, sizeof line, format, values);
     for (char *c = line; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
     fprintf(stderr, "csz: %s\n", line);
 }
 
@@ -38,31 +37,20 @@ int cli_fail_usage(const char *format, ...) {
 static const char *advice_for(int error) {
     switch (error) {
     case ENOENT:
-    case ENOTDIR:
-        return "check the spelling of the path, and that its folder exists";
+    case ENOTDIR: return "check the spelling of the path, and that its folder exists";
     case EACCES:
-    case EPERM:
-        return "check the permissions, or choose another place";
-    case EROFS:
-        return "choose a place that can be written";
+    case EPERM: return "check the permissions, or choose another place";
+    case EROFS: return "choose a place that can be written";
     case ENOSPC:
-    case EDQUOT:
-        return "free some space, or choose another place";
-    case EFBIG:
-        return "raise the limit on the size of files (ulimit -f), or choose another place";
-    case EPIPE:
-        return "the reader has gone away: let it read to the end";
-    case EISDIR:
-        return "give a file, not a folder";
+    case EDQUOT: return "free some space, or choose another place";
+    case EFBIG: return "raise the limit on the size of files (ulimit -f), or choose another place";
+    case EPIPE: return "the reader has gone away: let it read to the end";
+    case EISDIR: return "give a file, not a folder";
     case EMFILE:
-    case ENFILE:
-        return "raise the limit on open files (ulimit -n)";
-    case ENOMEM:
-        return "free some memory, or use a machine that has more";
-    case EIO:
-        return "check the disk";
-    default:
-        return "check the path and the file system";
+    case ENFILE: return "raise the limit on open files (ulimit -n)";
+    case ENOMEM: return "free some memory, or use a machine that has more";
+    case EIO: return "check the disk";
+    default: return "check the path and the file system";
     }
 }
 
@@ -91,7 +79,8 @@ int cli_fail_archive(csz_status status, const char *name, const unsigned char *a
         return cli_fail("%s is cut short (%zu bytes, and the archive goes on); copy it again from its source",
                         name, archive_nbytes);
     case CSZ_ERROR_CORRUPT:
-        return cli_fail("%s is damaged (%s); copy it again from its source", name, csz_status_string(status));
+        return cli_fail(
+            "%s is damaged: a checksum or a structure does not hold; copy it again from its source", name);
     case CSZ_ERROR_TRAILING:
         return cli_fail(
             "%s has bytes after the archive's end; copy it again from its source, or cut them off", name);
@@ -102,31 +91,21 @@ int cli_fail_archive(csz_status status, const char *name, const unsigned char *a
     case CSZ_ERROR_REGION:
         return cli_fail("the region is empty, reversed or outside the field of %s; see csz info for the dims",
                         name);
-    default:
-        return cli_fail_status(status, "read", name);
+    default: return cli_fail_status(status, "read", name);
     }
 }
 
 int cli_fail_status(csz_status status, const char *verb, const char *name) {
     const char *advice = "check the options";
     switch (status) {
-    case CSZ_ERROR_MEMORY:
-        advice = "free some memory, or use a machine that has more";
-        break;
-    case CSZ_ERROR_BACKEND:
-        advice = "use -b cpu";
-        break;
+    case CSZ_ERROR_MEMORY: advice = "free some memory, or use a machine that has more"; break;
+    case CSZ_ERROR_BACKEND: advice = "use -b cpu"; break;
     case CSZ_ERROR_ZSTD:
         advice = csz_zstd_available() ? "try again without -z" : "use a csz that was built with zstd";
         break;
-    case CSZ_ERROR_DIMS:
-        advice = "give 1 to 4 dims whose product is at most 2^56";
-        break;
-    case CSZ_ERROR_BOUND:
-        advice = "give -e a number above 0";
-        break;
-    default:
-        break;
+    case CSZ_ERROR_DIMS: advice = "give 1 to 4 dims whose product is at most 2^56"; break;
+    case CSZ_ERROR_BOUND: advice = "give -e a number above 0"; break;
+    default: break;
     }
     return cli_fail("cannot %s %s: %s; %s", verb, name, csz_status_string(status), advice);
 }

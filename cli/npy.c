@@ -44,23 +44,20 @@ static void skip_space(cursor *at) {
 /* Takes the character if it comes next, after blanks. */
 static int take(cursor *at, char wanted) {
     skip_space(at);
-    if (at->failed || at->next == at->end || *at->next != (unsigned char)wanted)
-        return 0;
+    if (at->failed || at->next == at->end || *at->next != (unsigned char)wanted) return 0;
     at->next++;
     return 1;
 }
 
 static void expect(cursor *at, char wanted) {
-    if (!take(at, wanted))
-        at->failed = 1;
+    if (!take(at, wanted)) at->failed = 1;
 }
 
 /* A quoted string without escapes, shorter than capacity. */
 static void expect_string(cursor *at, char *text, size_t capacity) {
     size_t n = 0;
     char quote = take(at, '\'') ? '\'' : '"';
-    if (quote == '"')
-        expect(at, '"');
+    if (quote == '"') expect(at, '"');
     while (!at->failed && at->next < at->end && *at->next != (unsigned char)quote) {
         if (n + 1 == capacity || *at->next < 0x20 || *at->next > 0x7e || *at->next == '\\') {
             at->failed = 1;
@@ -78,8 +75,7 @@ static void expect_string(cursor *at, char *text, size_t capacity) {
 static int take_word(cursor *at, const char *word) {
     size_t n = strlen(word);
     skip_space(at);
-    if (at->failed || (size_t)(at->end - at->next) < n || memcmp(at->next, word, n) != 0)
-        return 0;
+    if (at->failed || (size_t)(at->end - at->next) < n || memcmp(at->next, word, n) != 0) return 0;
     at->next += n;
     return 1;
 }
@@ -87,12 +83,10 @@ static int take_word(cursor *at, const char *word) {
 static uint64_t expect_extent(cursor *at) {
     uint64_t value = 0;
     skip_space(at);
-    if (at->next == at->end || *at->next < '0' || *at->next > '9')
-        at->failed = 1;
+    if (at->next == at->end || *at->next < '0' || *at->next > '9') at->failed = 1;
     while (!at->failed && at->next < at->end && *at->next >= '0' && *at->next <= '9') {
         uint64_t digit = (uint64_t)(*at->next++ - '0');
-        if (value > (UINT64_MAX - digit) / 10)
-            at->failed = 1;
+        if (value > (UINT64_MAX - digit) / 10) at->failed = 1;
         value = value * 10 + digit;
     }
     take(at, 'L'); /* Python 2 wrote long integers so */
@@ -104,8 +98,7 @@ static void expect_shape(cursor *at, header *found) {
     expect(at, '(');
     while (!at->failed && !take(at, ')')) {
         uint64_t extent = expect_extent(at);
-        if (found->ndim < CSZ_MAX_NDIM)
-            found->dims[found->ndim] = extent;
+        if (found->ndim < CSZ_MAX_NDIM) found->dims[found->ndim] = extent;
         found->ndim++;
         if (!take(at, ',')) {
             expect(at, ')');
@@ -120,16 +113,14 @@ static void expect_header(cursor *at, header *found) {
     while (!at->failed && !take(at, '}')) {
         expect_string(at, key, sizeof key);
         expect(at, ':');
-        if (at->failed)
-            return;
+        if (at->failed) return;
         if (strcmp(key, "descr") == 0 && !found->has_descr) {
             found->has_descr = 1;
             expect_string(at, found->descr, sizeof found->descr);
         } else if (strcmp(key, "fortran_order") == 0 && !found->has_order) {
             found->has_order = 1;
             found->is_fortran_order = take_word(at, "True");
-            if (!found->is_fortran_order && !take_word(at, "False"))
-                at->failed = 1;
+            if (!found->is_fortran_order && !take_word(at, "False")) at->failed = 1;
         } else if (strcmp(key, "shape") == 0 && !found->has_shape) {
             found->has_shape = 1;
             expect_shape(at, found);
@@ -142,15 +133,13 @@ static void expect_header(cursor *at, header *found) {
         }
     }
     skip_space(at);
-    if (at->next != at->end || !found->has_descr || !found->has_order || !found->has_shape)
-        at->failed = 1;
+    if (at->next != at->end || !found->has_descr || !found->has_order || !found->has_shape) at->failed = 1;
 }
 
 /* Where elements lie does not depend on the order if at most one extent differs from 1. */
 static int order_matters(const header *found) {
     int n_long = 0;
-    for (int i = 0; i < found->ndim && i < CSZ_MAX_NDIM; i++)
-        n_long += found->dims[i] != 1;
+    for (int i = 0; i < found->ndim && i < CSZ_MAX_NDIM; i++) n_long += found->dims[i] != 1;
     return found->is_fortran_order && n_long > 1;
 }
 
@@ -189,29 +178,23 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
         return cli_fail(
             "%s is no .npy file (it does not start as one does); rename it and give -t and -d if it is raw",
             name);
-    if (nbytes < 10)
-        return fail_damaged(name);
+    if (nbytes < 10) return fail_damaged(name);
     unsigned major = bytes[6];
     size_t start = major == 1 ? 10 : 12;
     if (major < 1 || major > 3)
         return cli_fail(
             "%s is a .npy file of version %u.%u, and versions 1.0 to 3.0 are known; save it again with NumPy",
             name, major, bytes[7]);
-    if (nbytes < start)
-        return fail_damaged(name);
+    if (nbytes < start) return fail_damaged(name);
     size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
-    if (major > 1)
-        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (length > nbytes - start)
-        return fail_damaged(name);
+    if (major > 1) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (length > nbytes - start) return fail_damaged(name);
     at = (cursor){bytes + start, bytes + start + length, 0};
     expect_header(&at, &found);
-    if (at.failed)
-        return fail_damaged(name);
+    if (at.failed) return fail_damaged(name);
 
     int status = take_type(npy, &found, name);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     if (found.ndim > CSZ_MAX_NDIM)
         return cli_fail("%s has %d dimensions, and at most %d can be compressed; reshape it first", name,
                         found.ndim, CSZ_MAX_NDIM);
@@ -219,8 +202,7 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
         return cli_fail("%s is in Fortran order; save it as numpy.ascontiguousarray(array) first", name);
     npy->field.ndim = found.ndim ? found.ndim : 1;
     memcpy(npy->field.dims, found.dims, sizeof found.dims);
-    if (found.ndim == 0)
-        npy->field.dims[0] = 1;
+    if (found.ndim == 0) npy->field.dims[0] = 1;
 
     if (!cli_field_count(&nelements, &npy->field))
         return cli_fail("the shape of %s overflows: more than 2^56 elements; write it again with numpy.save",
@@ -242,8 +224,7 @@ size_t cli_npy_write_header(unsigned char out[CLI_NPY_HEADER_MAX_NBYTES], const 
          i++) /* "5," or "3, 4": one dim keeps its comma, or it would be a number */
         n += (size_t)snprintf(shape + n, sizeof shape - n, i ? ", %llu" : "%llu",
                               (unsigned long long)field->dims[i]);
-    if (field->ndim == 1)
-        snprintf(shape + n, sizeof shape - n, ",");
+    if (field->ndim == 1) snprintf(shape + n, sizeof shape - n, ",");
     int length = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
                           field->type == CSZ_F32 ? "<f4" : "<f8", shape);
     /* Padded with blanks so that the data starts at a multiple of 64, and ended by a newline. */

@@ -27,8 +27,7 @@ typedef enum target_kind { TARGET_STDOUT, TARGET_IN_PLACE, TARGET_FILE } target_
 int cli_output_is_stdout(const cli_output *output) {
     static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(output->path, names[i]) == 0)
-            return 1;
+        if (strcmp(output->path, names[i]) == 0) return 1;
     return 0;
 }
 
@@ -38,8 +37,7 @@ int cli_output_is_stdout(const cli_output *output) {
  */
 static target_kind target_of(const cli_output *output) {
     struct stat status;
-    if (cli_output_is_stdout(output))
-        return TARGET_STDOUT;
+    if (cli_output_is_stdout(output)) return TARGET_STDOUT;
     if (strncmp(output->path, "/dev/fd/", 8) == 0 || strncmp(output->path, "/proc/", 6) == 0 ||
         strcmp(output->path, "/dev/stderr") == 0)
         return TARGET_IN_PLACE;
@@ -59,29 +57,24 @@ static int fail_existing(const char *path) {
 /* The folder that holds path, "." where none is named.  NULL if memory ran out; freed by the caller. */
 static char *folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
-    if (!slash)
-        return strdup(".");
+    if (!slash) return strdup(".");
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
 static int check_file(const cli_output *output) {
     struct stat status;
     size_t n = strlen(output->path);
-    if (n == 0)
-        return cli_fail_usage("the output has no name; give one with -o");
-    if (output->path[n - 1] == '/')
-        return cli_fail_errno("write", output->path, EISDIR);
+    if (n == 0) return cli_fail_usage("the output has no name; give one with -o");
+    if (output->path[n - 1] == '/') return cli_fail_errno("write", output->path, EISDIR);
     if (stat(output->path, &status) == 0 && S_ISDIR(status.st_mode)) /* a link to one counts */
         return cli_fail_errno("write", output->path, EISDIR);
     if (lstat(output->path, &status) == 0) {
-        if (!output->force)
-            return fail_existing(output->path);
+        if (!output->force) return fail_existing(output->path);
     } else if (errno != ENOENT) {
         return cli_fail_errno("write", output->path, errno);
     }
     char *folder = folder_of(output->path);
-    if (!folder)
-        return cli_fail_memory("a path", n);
+    if (!folder) return cli_fail_memory("a path", n);
     int error = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
     free(folder);
     return error ? cli_fail_errno("write", output->path, error) : CLI_DONE;
@@ -110,8 +103,7 @@ int cli_output_check(const cli_output *output) {
 static int write_parts(int descriptor, const cli_part *parts, int nparts) {
     uint64_t nbytes_total = 0, nbytes_done = 0;
     int error = 0;
-    for (int i = 0; i < nparts; i++)
-        nbytes_total += parts[i].nbytes;
+    for (int i = 0; i < nparts; i++) nbytes_total += parts[i].nbytes;
     cli_progress_start("writing", nbytes_total);
     for (int i = 0; i < nparts && !error; i++) {
         const unsigned char *next = parts[i].bytes;
@@ -136,30 +128,26 @@ static int write_parts(int descriptor, const cli_part *parts, int nparts) {
 
 /* Some file systems and devices know no fsync and say so; that is no failure. */
 static int sync_descriptor(int descriptor) {
-    if (fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
-        return 0;
+    if (fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) return 0;
     return errno;
 }
 
 static int write_in_place(const cli_output *output, const cli_part *parts, int nparts, int is_stdout) {
     int descriptor = is_stdout ? dup(STDOUT_FILENO) : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (descriptor < 0)
-        return cli_fail_errno("write", cli_output_name(output), errno);
+    if (descriptor < 0) return cli_fail_errno("write", cli_output_name(output), errno);
     if (isatty(descriptor)) {
         close(descriptor);
         return cli_fail("binary data is not written to a terminal; give a file with -o, or a pipe");
     }
     int error = write_parts(descriptor, parts, nparts);
-    if (close(descriptor) != 0 && !error)
-        error = errno;
+    if (close(descriptor) != 0 && !error) error = errno;
     return error ? cli_fail_errno("write", cli_output_name(output), error) : CLI_DONE;
 }
 
 /* The mode that a new file would get, or the one of the file replaced. */
 static mode_t mode_for(const char *path) {
     struct stat status;
-    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode))
-        return status.st_mode & 0777;
+    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) return status.st_mode & 0777;
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
@@ -172,19 +160,15 @@ static mode_t mode_for(const char *path) {
 static int rename_to_new(const char *from, const char *to) {
     struct stat status;
 #ifdef RENAME_NOREPLACE
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)
-        return errno;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
 #endif
     if (link(from, to) == 0) {
         unlink(from);
         return 0;
     }
-    if (errno == EEXIST)
-        return EEXIST;
-    if (lstat(to, &status) == 0)
-        return EEXIST;
+    if (errno == EEXIST) return EEXIST;
+    if (lstat(to, &status) == 0) return EEXIST;
     return rename(from, to) == 0 ? 0 : errno;
 }
 
@@ -214,8 +198,7 @@ static int create_temporary(char temporary[PATH_MAX], const char *path) {
     cli_signals_block(&before);
     int descriptor = mkostemp(temporary, O_CLOEXEC);
     int error = errno;
-    if (descriptor >= 0)
-        cli_signals_set_temporary(temporary);
+    if (descriptor >= 0) cli_signals_set_temporary(temporary);
     cli_signals_restore(&before);
     errno = error;
     return descriptor;
@@ -226,16 +209,13 @@ static int write_file(const cli_output *output, const cli_part *parts, int npart
     sigset_t before;
     int error = 0;
     int descriptor = create_temporary(temporary, output->path);
-    if (descriptor < 0)
-        return cli_fail_errno("write", output->path, errno);
+    if (descriptor < 0) return cli_fail_errno("write", output->path, errno);
 
     error = write_parts(descriptor, parts, nparts);
     if (!error && fchmod(descriptor, mode_for(output->path)) != 0 && errno != EPERM) /* FAT has no modes */
         error = errno;
-    if (!error)
-        error = sync_descriptor(descriptor);
-    if (close(descriptor) != 0 && !error)
-        error = errno;
+    if (!error) error = sync_descriptor(descriptor);
+    if (close(descriptor) != 0 && !error) error = errno;
 
     cli_signals_block(&before);
     if (!error) {
@@ -244,21 +224,17 @@ static int write_file(const cli_output *output, const cli_part *parts, int npart
         else if (rename(temporary, output->path) != 0)
             error = errno;
     }
-    if (error)
-        unlink(temporary);
+    if (error) unlink(temporary);
     cli_signals_set_temporary(NULL);
     cli_signals_restore(&before);
 
-    if (error == EEXIST)
-        return fail_existing(output->path);
-    if (!error)
-        error = sync_folder(output->path);
+    if (error == EEXIST) return fail_existing(output->path);
+    if (!error) error = sync_folder(output->path);
     return error ? cli_fail_errno("write", output->path, error) : CLI_DONE;
 }
 
 int cli_output_write(const cli_output *output, const cli_part *parts, int nparts) {
     target_kind kind = target_of(output);
-    if (kind == TARGET_FILE)
-        return write_file(output, parts, nparts);
+    if (kind == TARGET_FILE) return write_file(output, parts, nparts);
     return write_in_place(output, parts, nparts, kind == TARGET_STDOUT);
 }

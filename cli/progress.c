@@ -48,8 +48,7 @@ static void draw(unsigned frame) {
     bar[BAR_NCHARS] = '\0';
     uint64_t shown = progress.nbytes_total ? progress.nbytes_total : done;
     fprintf(stderr, "\r%s %s [%s] %.1f s", progress.verb, cli_nbytes_text(size, (double)shown), bar, seconds);
-    if (done > 0 && seconds > 0)
-        fprintf(stderr, ", %s/s", cli_nbytes_text(rate, (double)done / seconds));
+    if (done > 0 && seconds > 0) fprintf(stderr, ", %s/s", cli_nbytes_text(rate, (double)done / seconds));
     fputs("\033[K", stderr);
     fflush(stderr);
 }
@@ -73,16 +72,14 @@ static void *draw_until_stopped(void *unused) {
         }
     }
     pthread_mutex_unlock(&progress.mutex);
-    if (has_drawn)
-        fputs("\r\033[K", stderr);
+    if (has_drawn) fputs("\r\033[K", stderr);
     return NULL;
 }
 
 void cli_progress_start(const char *verb, uint64_t nbytes_total) {
     pthread_condattr_t attributes;
     sigset_t all, before;
-    if (progress.is_running || !isatty(STDERR_FILENO))
-        return;
+    if (progress.is_running || !isatty(STDERR_FILENO)) return;
     progress.verb = verb;
     progress.nbytes_total = nbytes_total;
     progress.nbytes_done = 0;
@@ -96,8 +93,7 @@ void cli_progress_start(const char *verb, uint64_t nbytes_total) {
     pthread_sigmask(SIG_BLOCK, &all, &before);
     progress.is_running = pthread_create(&progress.thread, NULL, draw_until_stopped, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!progress.is_running)
-        pthread_cond_destroy(&progress.wake);
+    if (!progress.is_running) pthread_cond_destroy(&progress.wake);
 }
 
 void cli_progress_set(uint64_t nbytes_done) {
@@ -105,8 +101,7 @@ void cli_progress_set(uint64_t nbytes_done) {
 }
 
 void cli_progress_stop(void) {
-    if (!progress.is_running)
-        return;
+    if (!progress.is_running) return;
     pthread_mutex_lock(&progress.mutex);
     progress.must_stop = 1;
     pthread_cond_signal(&progress.wake);

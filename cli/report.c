@@ -15,9 +15,7 @@ void cli_report_init(cli_report *report, const char *command) {
     report->compare_bound = NAN;
 }
 
-double cli_ratio(const csz_info *info) {
-    return (double)info->nbytes_field / (double)info->nbytes_archive;
-}
+double cli_ratio(const csz_info *info) { return (double)info->nbytes_field / (double)info->nbytes_archive; }
 
 double cli_bits_per_value(const csz_info *info) {
     return info->nelements ? 8.0 * (double)info->nbytes_archive / (double)info->nelements : NAN;
@@ -25,8 +23,7 @@ double cli_bits_per_value(const csz_info *info) {
 
 void cli_report_size(FILE *stream, const csz_info *info) {
     fprintf(stream, "ratio %.2f", cli_ratio(info));
-    if (info->nelements)
-        fprintf(stream, ", %.3f bits a value", cli_bits_per_value(info));
+    if (info->nelements) fprintf(stream, ", %.3f bits a value", cli_bits_per_value(info));
 }
 
 /* The library says what is available, not what it took; auto means CUDA wherever that is available. */
@@ -137,8 +134,7 @@ static void print_index(FILE *stream, uint64_t index, const csz_field *field) {
 void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
                         const char *indent) {
     fprintf(stream, "%slargest error  %.9g", indent, metrics->max_abs_error);
-    if (bound >= 0)
-        fprintf(stream, " of %.9g allowed", bound);
+    if (bound >= 0) fprintf(stream, " of %.9g allowed", bound);
     if (metrics->max_abs_error > 0 || metrics->violations > 0) {
         fputs(", at ", stream);
         print_index(stream, metrics->worst_index, field);

@@ -26,8 +26,7 @@ static struct {
 } mappings[MOST_MAPPINGS];
 
 static void remove_temporary(void) {
-    if (has_temporary)
-        unlink(temporary_path);
+    if (has_temporary) unlink(temporary_path);
 }
 
 static void end_by_signal(int number) {
@@ -44,8 +43,7 @@ static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
         if (mappings[i].start && address >= mappings[i].start &&
             address < mappings[i].start + mappings[i].nbytes) {
             remove_temporary();
-            if (write(STDERR_FILENO, line, sizeof line - 1) < 0)
-                _exit(CLI_FAILED);
+            if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(CLI_FAILED);
             _exit(CLI_FAILED);
         }
     }
@@ -59,8 +57,7 @@ static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
 static void take_standard_descriptors(void) {
     for (int descriptor = 0; descriptor <= 2; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
-            if (open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) < 0)
-                _exit(CLI_FAILED);
+            if (open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(CLI_FAILED);
 }
 
 void cli_signals_setup(void) {
@@ -85,22 +82,17 @@ void cli_signals_setup(void) {
 void cli_signals_block(sigset_t *before) {
     sigset_t blocked;
     sigemptyset(&blocked);
-    for (int i = 0; i < N_ENDING_SIGNALS; i++)
-        sigaddset(&blocked, ending_signals[i]);
+    for (int i = 0; i < N_ENDING_SIGNALS; i++) sigaddset(&blocked, ending_signals[i]);
     sigprocmask(SIG_BLOCK, &blocked, before);
 }
 
-void cli_signals_restore(const sigset_t *before) {
-    sigprocmask(SIG_SETMASK, before, NULL);
-}
+void cli_signals_restore(const sigset_t *before) { sigprocmask(SIG_SETMASK, before, NULL); }
 
 int cli_signals_set_temporary(const char *path) {
     has_temporary = 0;
-    if (!path)
-        return 1;
+    if (!path) return 1;
     size_t n = strlen(path);
-    if (n >= sizeof temporary_path)
-        return 0;
+    if (n >= sizeof temporary_path) return 0;
     memcpy(temporary_path, path, n + 1);
     has_temporary = 1;
     return 1;
@@ -118,6 +110,5 @@ void cli_signals_add_mapping(const void *start, size_t nbytes) {
 
 void cli_signals_remove_mapping(const void *start) {
     for (int i = 0; i < MOST_MAPPINGS; i++)
-        if (mappings[i].start == start)
-            mappings[i].start = NULL;
+        if (mappings[i].start == start) mappings[i].start = NULL;
 }

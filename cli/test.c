@@ -11,11 +11,9 @@ int cli_run_test(const cli_arguments *arguments) {
     cli_archive archive;
     csz_context *context = NULL;
     int status = cli_arguments_check_available(arguments);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     status = cli_archive_read(&archive, arguments->paths[0]);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     status = cli_context_create(&context);
     if (status == CLI_DONE) {
         cli_progress_start("testing", archive.info.nbytes_field);

@@ -29,8 +29,7 @@ int cli_parse_name(int *value, const char *text, const char *const *names) {
 
 const char *cli_name_of(int value, const char *const *names) {
     for (int i = 0; names[i]; i++)
-        if (i == value)
-            return names[i];
+        if (i == value) return names[i];
     return "unknown";
 }
 
@@ -38,8 +37,7 @@ int cli_parse_digits(uint64_t *value, const char **text) {
     const char *c = *text;
     uint64_t sum = 0;
     int is_too_large = 0;
-    if (!isdigit((unsigned char)*c))
-        return 0;
+    if (!isdigit((unsigned char)*c)) return 0;
     for (; isdigit((unsigned char)*c); c++) {
         uint64_t digit = (uint64_t)(*c - '0');
         is_too_large |= sum > (UINT64_MAX - digit) / 10;
@@ -56,8 +54,7 @@ int cli_parse_u64(uint64_t *value, const char *text) {
 
 int cli_parse_double(double *value, const char *text) {
     char *end;
-    if (*text == '\0' || isspace((unsigned char)*text))
-        return 0;
+    if (*text == '\0' || isspace((unsigned char)*text)) return 0;
     *value = strtod(text, &end);
     return end != text && *end == '\0';
 }
@@ -66,13 +63,10 @@ int cli_parse_dims(csz_field *field, const char *text) {
     int is_too_large = 0;
     for (field->ndim = 0; field->ndim < CSZ_MAX_NDIM;) {
         int parsed = cli_parse_digits(&field->dims[field->ndim++], &text);
-        if (parsed == 0)
-            return 0;
+        if (parsed == 0) return 0;
         is_too_large |= parsed < 0;
-        if (*text == '\0')
-            return is_too_large ? -1 : 1;
-        if (*text++ != 'x')
-            return 0;
+        if (*text == '\0') return is_too_large ? -1 : 1;
+        if (*text++ != 'x') return 0;
     }
     return 0;
 }
@@ -83,36 +77,27 @@ int cli_parse_region(cli_region *region, const char *text) {
         int i = region->nranges++;
         if (*text != ':') {
             region->has_begin[i] = 1;
-            if (cli_parse_digits(&region->begin[i], &text) != 1)
-                return 0;
+            if (cli_parse_digits(&region->begin[i], &text) != 1) return 0;
         }
-        if (*text++ != ':')
-            return 0;
+        if (*text++ != ':') return 0;
         if (*text != ',' && *text != '\0') {
             region->has_end[i] = 1;
-            if (cli_parse_digits(&region->end[i], &text) != 1)
-                return 0;
+            if (cli_parse_digits(&region->end[i], &text) != 1) return 0;
         }
-        if (*text == '\0')
-            return 1;
-        if (*text++ != ',')
-            return 0;
+        if (*text == '\0') return 1;
+        if (*text++ != ',') return 0;
     }
     return 0;
 }
 
 int cli_parse_nbytes(uint64_t *nbytes, const char *text) {
     static const char suffixes[] = "KMGT";
-    if (cli_parse_digits(nbytes, &text) != 1)
-        return 0;
-    if (*text == '\0')
-        return 1;
+    if (cli_parse_digits(nbytes, &text) != 1) return 0;
+    if (*text == '\0') return 1;
     const char *suffix = strchr(suffixes, toupper((unsigned char)*text));
-    if (!suffix || text[1] != '\0')
-        return 0;
+    if (!suffix || text[1] != '\0') return 0;
     int shift = 10 * (int)(suffix - suffixes + 1);
-    if (*nbytes > UINT64_MAX >> shift)
-        return 0;
+    if (*nbytes > UINT64_MAX >> shift) return 0;
     *nbytes <<= shift;
     return 1;
 }
@@ -126,17 +111,14 @@ int cli_field_count(uint64_t *nelements, const csz_field *field) {
         }
     }
     for (int i = 0; i < field->ndim; i++) {
-        if (field->dims[i] > most_nelements / product)
-            return 0;
+        if (field->dims[i] > most_nelements / product) return 0;
         product *= field->dims[i];
     }
     *nelements = product;
     return 1;
 }
 
-size_t cli_type_nbytes(csz_type type) {
-    return type == CSZ_F32 ? 4 : 8;
-}
+size_t cli_type_nbytes(csz_type type) { return type == CSZ_F32 ? 4 : 8; }
 
 const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *field) {
     size_t n = 0;

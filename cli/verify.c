@@ -73,11 +73,9 @@ int cli_run_verify(const cli_arguments *arguments) {
     csz_metrics metrics;
     double seconds = 0;
     int status = cli_arguments_check_available(arguments);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     status = cli_archive_read(&archive, arguments->paths[1]);
-    if (status != CLI_DONE)
-        return status;
+    if (status != CLI_DONE) return status;
     cli_expected expected = {archive.info.field, 1, 1, "the archive"};
     status = cli_field_read(&original, arguments->paths[0], &expected);
     if (status == CLI_DONE)
