@@ -22,12 +22,10 @@ typedef struct compressed {
 /* IN.csz beside IN; standard output for standard input.  NULL if memory ran out. */
 static char *default_output_path(const char *input_path) {
     if (cli_path_is_stdio(input_path)) return strdup("-");
-    size_t n = strlen(input_path);
-    char *path = malloc(n + sizeof ".csz");
-    if (path) {
-        memcpy(path, input_path, n);
-        memcpy(path + n, ".csz", sizeof ".csz");
-    }
+    size_t nbytes = strlen(input_path) + sizeof ".csz";
+    char *path = malloc(nbytes);
+    if (path)
+        snprintf(path, nbytes, "%s.csz", input_path);
     return path;
 }
 

@@ -70,7 +70,7 @@ static void print_report(const cli_arguments *arguments, const cli_field *origin
 int cli_run_verify(const cli_arguments *arguments) {
     cli_archive archive;
     cli_field original = {.data = NULL};
-    csz_metrics metrics;
+    csz_metrics metrics = {.n = 0};
     double seconds = 0;
     int status = cli_arguments_check_available(arguments);
     if (status != CLI_DONE) return status;
