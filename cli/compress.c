@@ -24,8 +24,7 @@ static char *default_output_path(const char *input_path) {
     if (cli_path_is_stdio(input_path)) return strdup("-");
     size_t nbytes = strlen(input_path) + sizeof ".csz";
     char *path = malloc(nbytes);
-    if (path)
-        snprintf(path, nbytes, "%s.csz", input_path);
+    if (path) snprintf(path, nbytes, "%s.csz", input_path);
     return path;
 }
 
