@@ -68,12 +68,14 @@ static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, int
         FLOAT restored = (t - CSZ_MAGIC_F64) * step;
         hash += csz_value_fold_f64(csz_bits_f64(restored)) * weight[e];
         bad |= (BITS)(fabs(v[e] - restored) <= bound ? 0 : 1);
+        bad |= (BITS)(csz_bits_f64(restored) == fill ? 1 : 0);
 #else
         FLOAT t = csz_round_product_f32(v[e], inverse);
         BITS offset = csz_bits_f32(t) - CSZ_MAGIC_F32_BITS - (BITS)base + 32768u;
         FLOAT restored = (t - CSZ_MAGIC_F32) * step;
         hash += csz_bits_f32(restored) * weight[e];
         bad |= (BITS)(fabsf(v[e] - restored) <= bound ? 0 : 1);
+        bad |= (BITS)(csz_bits_f32(restored) == fill ? 1 : 0); /* never -0.0, the stand-in for no fill value */
         bad |= (BITS)(csz_bits_f32(t) - 0x4B000001u < 0x007FFFFFu ? 0 : 1);
 #endif
         bad |= (BITS)(vbits[e] == minus_zero || vbits[e] == fill ? 1 : 0);
