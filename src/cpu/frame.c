@@ -8,7 +8,6 @@
 #include "cpu/frame.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -46,7 +45,6 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->code_tables);
     free(s->kept);
     free(s->frame);
-    memset(s, 0, sizeof *s);
 }
 
 csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
@@ -228,6 +226,7 @@ static void compress_body(void *arg, int rank) {
         uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES, hash;
         if (end > job->box.ntiles) end = job->box.ntiles;
         uint32_t words = encode_chunk(job, worker, first, end, &hash);
+        atomic_fetch_add(&job->scratch->tiles_done, end - first);
 
         double mark = now();
         pthread_mutex_lock(&job->mutex);
@@ -377,6 +376,7 @@ static void decompress_body(void *arg, int rank) {
         if (chunk >= nchunks || atomic_load(&job->damaged)) break;
         uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES;
         if (end > job->box.ntiles) end = job->box.ntiles;
+        atomic_fetch_add(&job->scratch->tiles_done, end - first);
         uint64_t at = csz_frame_tile_offset(job->view, first);
         for (uint32_t t = first; t < end; t++) {
             uint32_t words = csz_frame_tile_words(job->view, t);
