@@ -104,8 +104,7 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     cli_json_double(json, "ratio", info ? cli_ratio(info) : NAN);
     cli_json_double(json, "bits_per_value", info ? cli_bits_per_value(info) : NAN);
     cli_json_string(json, "bound_mode",
-                    has_bound ? cli_name_of(info ? (int)info->bound_mode : CSZ_BOUND_ABS, cli_mode_names)
-                              : NULL);
+                    has_bound ? cli_name_of(info ? info->bound_mode : CSZ_BOUND_ABS, cli_mode_names) : NULL);
     cli_json_double(json, "bound", info ? info->bound : report->compare_bound);
     cli_json_double(json, "bound_abs", info ? info->bound_abs : report->compare_bound);
     cli_json_string(json, "workflow", info ? cli_name_of(info->workflow, cli_workflow_names) : NULL);

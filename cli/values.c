@@ -27,8 +27,8 @@ int cli_parse_name(int *value, const char *text, const char *const *names) {
     return 0;
 }
 
-const char *cli_name_of(int value, const char *const *names) {
-    for (int i = 0; names[i]; i++)
+const char *cli_name_of(unsigned value, const char *const *names) {
+    for (unsigned i = 0; names[i]; i++)
         if (i == value) return names[i];
     return "unknown";
 }

@@ -40,6 +40,6 @@ extern const char *const cli_mode_names[];
 extern const char *const cli_workflow_names[];
 extern const char *const cli_backend_names[];
 int cli_parse_name(int *value, const char *text, const char *const *names);
-const char *cli_name_of(int value, const char *const *names); /* "unknown" beyond the last */
+const char *cli_name_of(unsigned value, const char *const *names); /* "unknown" beyond the last */
 
 #endif

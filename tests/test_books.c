@@ -177,7 +177,7 @@ static void sections_come_back_as_written(void **state) {
         csz_books_choose(books, &h, ntiles, csz_sample_stride(ntiles));
         uint32_t nbytes = csz_books_write(section, books);
         assert_true(nbytes <= CSZ_BOOKS_MAX_NBYTES && nbytes % 4 == 0);
-        if (ntiles < CSZ_SMALL_FRAME_TILES) assert_true(nbytes <= CSZ_BOOKS_FIXED_NBYTES + CSZ_SMALL_FRAME_BOOK_BITS / 8);
+        assert_true(nbytes <= CSZ_BOOKS_FIXED_NBYTES + csz_explicit_limit_nbits(ntiles) / 8);
         assert_int_equal(csz_books_read(again, section, nbytes), 1);
         for (int b = 0; b < CSZ_NBOOKS; b++) {
             uint32_t n = csz_book_size(b);

@@ -72,30 +72,41 @@ static void bad_options_are_refused(void **state) {
     csz_field field = field_1d(CSZ_F32, 16);
     csz_options good = options_make(CSZ_BOUND_ABS, 1e-3), o;
     ASSERT_OK(compress_status(&field, &good));
-    (o = good).threads = -1;
+    o = good;
+    o.threads = -1;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ARGUMENT);
-    (o = good).threads = 100000; /* more than anyone has is no error */
+    o = good;
+    o.threads = 100000; /* more than anyone has is no error */
     ASSERT_OK(compress_status(&field, &o));
-    (o = good).zstd_level = -1;
+    o = good;
+    o.zstd_level = -1;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ARGUMENT);
-    (o = good).zstd_level = 23;
+    o = good;
+    o.zstd_level = 23;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ARGUMENT);
-    (o = good).bound_mode = (csz_bound_mode)3;
+    o = good;
+    o.bound_mode = (csz_bound_mode)3;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ARGUMENT);
-    (o = good).bound_mode = (csz_bound_mode)-1;
+    o = good;
+    o.bound_mode = (csz_bound_mode)-1;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ARGUMENT);
-    (o = good).workflow = (csz_workflow)4;
+    o = good;
+    o.workflow = (csz_workflow)4;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ARGUMENT);
-    (o = good).workflow = (csz_workflow)-1;
+    o = good;
+    o.workflow = (csz_workflow)-1;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ARGUMENT);
-    (o = good).backend = (csz_backend)3;
+    o = good;
+    o.backend = (csz_backend)3;
     assert_int_equal(compress_status(&field, &o), CSZ_ERROR_BACKEND);
     if (!csz_backend_available(CSZ_BACKEND_CUDA)) {
-        (o = good).backend = CSZ_BACKEND_CUDA;
+        o = good;
+        o.backend = CSZ_BACKEND_CUDA;
         assert_int_equal(compress_status(&field, &o), CSZ_ERROR_BACKEND);
     }
     if (!csz_zstd_available()) {
-        (o = good).zstd_level = 3;
+        o = good;
+        o.zstd_level = 3;
         assert_int_equal(compress_status(&field, &o), CSZ_ERROR_ZSTD);
     }
     assert_int_equal(csz_backend_available(CSZ_BACKEND_AUTO), 1);
