@@ -78,7 +78,8 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
     csz_header h;
     csz_options o;
     double start = csz_clock();
-    csz_status status = csz_header_read(&h, archive, archive ? archive_nbytes : 0);
+    if (!archive && archive_nbytes) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_header_read(&h, archive, archive_nbytes);
     if (status) return status;
     status = begin(context, &h, &o, archive, archive_nbytes, nbytes_of(&h), options);
     if (status) return status;
@@ -96,8 +97,8 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
                                  const csz_options *options) {
     csz_header h;
     csz_options o;
-    if (!data || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_header_read(&h, archive, archive ? archive_nbytes : 0);
+    if (!data || !begin_index || !end_index || (!archive && archive_nbytes)) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_header_read(&h, archive, archive_nbytes);
     if (status) return status;
     uint64_t count = 1, lo[4] = {0, 0, 0, 0}, hi[4] = {1, 1, 1, 1}, dims[4] = {1, 1, 1, 1};
     int kept = 0;
