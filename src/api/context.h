@@ -12,9 +12,9 @@ struct csz_context {
 /* Options a caller may leave out, checked; CSZ_BACKEND_AUTO is resolved. */
 csz_status csz_options_check(csz_options *checked, const csz_options *options);
 
-/* A checked frame; zstd is undone into the context's scratch, within scratch_limit bytes if that is not 0. */
+/* A checked frame; zstd is undone into the context's scratch. */
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
-                          const csz_header *header, uint64_t frame, uint64_t scratch_limit);
+                          const csz_header *header, uint64_t frame);
 
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);

@@ -7,13 +7,12 @@
 #include "api/pack.h"
 
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
-                          const csz_header *h, uint64_t frame, uint64_t scratch_limit) {
+                          const csz_header *h, uint64_t frame) {
     csz_status status = csz_frame_header_read(view, stored, nbytes_left, h, frame);
     if (status) return status;
     const uint8_t *raw = stored;
     if (h->has_zstd) {
         if (!csz_zstd_available()) return CSZ_ERROR_ZSTD;
-        if (scratch_limit && view->nbytes_raw > scratch_limit) return CSZ_ERROR_LIMIT;
         status = csz_cpu_scratch_frame(&context->cpu, (size_t)view->nbytes_raw);
         if (status) return status;
         const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
@@ -43,7 +42,7 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {
         if (frame_touches(&h->geometry, f, lo, hi)) {
             csz_frame_view view;
-            csz_status status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f, o->memory_limit);
+            csz_status status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
             if (status) return status;
             status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, o->threads);
             if (status) return status;
@@ -51,6 +50,17 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
         at += csz_load_u64(archive + at);
     }
     return CSZ_OK;
+}
+
+/* The largest frame before zstd, as the frames' headers say; 0 without zstd. */
+static uint64_t unpacked_nbytes(const csz_header *h, const uint8_t *archive) {
+    uint64_t largest = 0, at = h->nbytes;
+    for (uint64_t f = 0; h->has_zstd && f < h->geometry.nframes; f++) {
+        uint64_t n = csz_load_u64(archive + at + 8);
+        largest = n > largest ? n : largest;
+        at += csz_load_u64(archive + at);
+    }
+    return largest;
 }
 
 /* Header, skeleton, options and limits of a decoding call. */
@@ -62,13 +72,12 @@ static csz_status begin(csz_context *context, csz_header *h, csz_options *o, con
     if (!status) status = csz_archive_open(h, &footer, archive, nbytes);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles);
-    uint64_t need = nbytes_out + csz_cpu_scratch_nbytes(o->threads);
-    if (o->memory_limit && need > o->memory_limit) {
-        /* fewer threads need less scratch */
-        o->threads = 1;
-        if (nbytes_out + csz_cpu_scratch_nbytes(1) > o->memory_limit) return CSZ_ERROR_LIMIT;
-    }
-    return CSZ_OK;
+    if (!o->memory_limit) return CSZ_OK;
+    uint64_t unpacked = unpacked_nbytes(h, archive), room = o->memory_limit;
+    if (unpacked > room || nbytes_out > room - unpacked) return CSZ_ERROR_LIMIT;
+    room -= unpacked + nbytes_out;
+    if (csz_cpu_scratch_nbytes(o->threads) > room) o->threads = 1; /* fewer threads need less scratch */
+    return csz_cpu_scratch_nbytes(o->threads) > room ? CSZ_ERROR_LIMIT : CSZ_OK;
 }
 
 static uint64_t nbytes_of(const csz_header *h) { return h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u); }
