@@ -32,9 +32,9 @@ double rng_unit(rng *r) { return (double)(rng_next(r) >> 11) * 0x1p-53; }
 
 /* ---- fields ---- */
 
-const char *const character_names[CHARACTERS] = {"smooth",  "steps",       "noise",    "rough",    "sparse",
-                                                 "zeros",   "constant",    "specials", "missing",  "random bits",
-                                                 "payloads", "extremes",   "-0.0",     "all NaN",  "ramp"};
+const char *const character_names[CHARACTERS] = {"smooth",   "steps",    "noise",    "rough",   "sparse",
+                                                 "zeros",    "constant", "specials", "missing", "random bits",
+                                                 "payloads", "extremes", "-0.0",     "all NaN", "ramp"};
 const double fill_value = 1e20;
 
 csz_field field_make(csz_type type, int ndim, const uint64_t *dims) {
@@ -44,7 +44,9 @@ csz_field field_make(csz_type type, int ndim, const uint64_t *dims) {
 }
 
 csz_field field_1d(csz_type type, uint64_t n) { return field_make(type, 1, (uint64_t[]){n}); }
-csz_field field_2d(csz_type type, uint64_t ny, uint64_t nx) { return field_make(type, 2, (uint64_t[]){ny, nx}); }
+csz_field field_2d(csz_type type, uint64_t ny, uint64_t nx) {
+    return field_make(type, 2, (uint64_t[]){ny, nx});
+}
 csz_field field_3d(csz_type type, uint64_t nz, uint64_t ny, uint64_t nx) {
     return field_make(type, 3, (uint64_t[]){nz, ny, nx});
 }
@@ -110,7 +112,8 @@ static double smooth_at(const uint64_t *at, int ndim, double phase) {
 static uint64_t special_bits(rng *r, csz_type type) {
     int wide = type == CSZ_F64;
     uint64_t sign = rng_below(r, 2) ? (wide ? 1ull << 63 : 1ull << 31) : 0;
-    uint64_t exponent = wide ? 0x7FFull << 52 : 0xFFull << 23, mantissa = wide ? (1ull << 52) - 1 : (1u << 23) - 1;
+    uint64_t exponent = wide ? 0x7FFull << 52 : 0xFFull << 23,
+             mantissa = wide ? (1ull << 52) - 1 : (1u << 23) - 1;
     switch (rng_below(r, 6)) {
     case 0: return sign | exponent | ((rng_next(r) & mantissa) | 1); /* NaN */
     case 1: return sign | exponent;                                  /* infinity */
@@ -157,7 +160,9 @@ static void store_value(test_field *s, uint64_t i, const uint64_t *at, character
         store_at(s->data, type, i, (i & 1 ? -1.0 : 1.0) * (type == CSZ_F32 ? (double)FLT_MAX : DBL_MAX));
         break;
     case MINUS_ZERO: store_at(s->data, type, i, -0.0); break;
-    case ALL_NAN: store_bits_at(s->data, type, i, type == CSZ_F32 ? 0x7FC00000u : 0x7FF8000000000000ull); break;
+    case ALL_NAN:
+        store_bits_at(s->data, type, i, type == CSZ_F32 ? 0x7FC00000u : 0x7FF8000000000000ull);
+        break;
     case RAMP: store_at(s->data, type, i, (rng_unit(r) - 0.5) * 1000.0 + (double)at[ndim - 1]); break;
     default: fail_msg("no such character"); break;
     }
@@ -249,16 +254,18 @@ void describe_field(char *out, size_t capacity, const csz_field *f, const csz_op
         n += snprintf(out + n, capacity - (size_t)n, "%c%llu", i ? 'x' : ' ', (unsigned long long)f->dims[i]);
     }
     if (o) {
-        snprintf(out + n, capacity - (size_t)n, " mode %d bound %g workflow %d zstd %d fill %d/%g", (int)o->bound_mode,
-                 o->bound, (int)o->workflow, o->zstd_level, o->has_fill, o->fill);
+        snprintf(out + n, capacity - (size_t)n, " mode %d bound %g workflow %d zstd %d fill %d/%g",
+                 (int)o->bound_mode, o->bound, (int)o->workflow, o->zstd_level, o->has_fill, o->fill);
     }
 }
 
-void assert_bound_kept(const test_field *original, const void *restored, double bound, const csz_options *options) {
+void assert_bound_kept(const test_field *original, const void *restored, double bound,
+                       const csz_options *options) {
     const csz_type type = original->field.type;
     const uint64_t minus_zero = type == CSZ_F32 ? 0x80000000u : 1ull << 63;
     uint64_t fill = 0;
-    if (options->has_fill) fill = type == CSZ_F32 ? csz_bits_f32((float)options->fill) : csz_bits_f64(options->fill);
+    if (options->has_fill)
+        fill = type == CSZ_F32 ? csz_bits_f32((float)options->fill) : csz_bits_f64(options->fill);
     test_field other = *original;
     other.data = (void *)(uintptr_t)restored;
     for (uint64_t i = 0; i < original->n; i++) {
@@ -268,8 +275,9 @@ void assert_bound_kept(const test_field *original, const void *restored, double 
         if (exact ? bits == got : isfinite(b) && !exceeds(a, b, bound)) continue;
         char story[200];
         describe_field(story, sizeof story, &original->field, options);
-        fail_msg("element %llu: %.17g (%llx) came back as %.17g (%llx), bound %.17g; %s", (unsigned long long)i, a,
-                 (unsigned long long)bits, b, (unsigned long long)got, bound, story);
+        fail_msg("element %llu: %.17g (%llx) came back as %.17g (%llx), bound %.17g; %s",
+                 (unsigned long long)i, a, (unsigned long long)bits, b, (unsigned long long)got, bound,
+                 story);
     }
 }
 

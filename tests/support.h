@@ -28,21 +28,21 @@ double rng_unit(rng *r);                /* 0 <= x < 1 */
 /* ---- fields ---- */
 
 typedef enum character {
-    SMOOTH,     /* sums of piecewise parabolic waves, of size about 1 */
-    STEPS,      /* plateaus of a few levels */
-    NOISE,      /* white, within +-1 */
-    ROUGH,      /* smooth, with white noise of 1/64 on top */
-    SPARSE,     /* zero but for one value in a hundred */
-    ZEROS,      /* +0.0 */
-    CONSTANT,   /* one value that no quantum meets exactly */
-    SPECIALS,   /* smooth, sprinkled with NaN payloads, infinities, -0.0, denormals and the largest numbers */
-    MISSING,    /* smooth, with whole areas of the fill value */
-    RANDOM_BITS,/* any bit pattern */
-    PAYLOADS,   /* nothing but NaN of random payloads and signs */
-    EXTREMES,   /* the largest number and its negative by turns */
-    MINUS_ZERO, /* -0.0 */
-    ALL_NAN,    /* one NaN */
-    RAMP,       /* steep: neighbours are far apart, so that quanta need 32 or 64 bits */
+    SMOOTH,   /* sums of piecewise parabolic waves, of size about 1 */
+    STEPS,    /* plateaus of a few levels */
+    NOISE,    /* white, within +-1 */
+    ROUGH,    /* smooth, with white noise of 1/64 on top */
+    SPARSE,   /* zero but for one value in a hundred */
+    ZEROS,    /* +0.0 */
+    CONSTANT, /* one value that no quantum meets exactly */
+    SPECIALS, /* smooth, sprinkled with NaN payloads, infinities, -0.0, denormals and the largest numbers */
+    MISSING,  /* smooth, with whole areas of the fill value */
+    RANDOM_BITS, /* any bit pattern */
+    PAYLOADS,    /* nothing but NaN of random payloads and signs */
+    EXTREMES,    /* the largest number and its negative by turns */
+    MINUS_ZERO,  /* -0.0 */
+    ALL_NAN,     /* one NaN */
+    RAMP,        /* steep: neighbours are far apart, so that quanta need 32 or 64 bits */
     CHARACTERS
 } character;
 
@@ -97,7 +97,8 @@ int exceeds(double a, double b, double bound);
  * Fails unless every finite value that is not missing is within bound of the original, compared exactly, and
  * every other value (-0.0 is one) has its bits.
  */
-void assert_bound_kept(const test_field *original, const void *restored, double bound, const csz_options *options);
+void assert_bound_kept(const test_field *original, const void *restored, double bound,
+                       const csz_options *options);
 
 /*
  * Compresses with 1, 2, 3 and 7 threads, restores with 1 and 3, and asserts everything that holds for every field:

@@ -61,7 +61,8 @@ static void lengths_are_complete_and_limited_for_extreme_histograms(void **state
             memset(w, 0, sizeof w); /* Fibonacci: the deepest tree there is */
             for (uint32_t s = 0; s < 40; s++) w[s] = s < 2 ? 1 : w[s - 1] + w[s - 2];
             check_lengths(w, n, limit);
-            for (uint32_t s = 0; s < n; s++) w[s] = s < 24 ? 1u << s : 1; /* powers of two, and many that share the bottom */
+            for (uint32_t s = 0; s < n; s++)
+                w[s] = s < 24 ? 1u << s : 1; /* powers of two, and many that share the bottom */
             check_lengths(w, n, limit);
             for (uint32_t s = 0; s < n; s++) w[s] = s == 0 ? 0xFFFF0000u : 1; /* one far above all others */
             check_lengths(w, n, limit);
@@ -116,7 +117,8 @@ static void codes_are_prefix_free_and_canonical(void **state) {
     rng r = rng_make(33);
     for (int k = 0; k < 200; k++) {
         uint32_t n = 2 + rng_below(&r, 255), w[CSZ_SYMBOLS_MAX];
-        for (uint32_t s = 0; s < n; s++) w[s] = rng_below(&r, 3) ? 1 + rng_below(&r, 1u << rng_below(&r, 20)) : 0;
+        for (uint32_t s = 0; s < n; s++)
+            w[s] = rng_below(&r, 3) ? 1 + rng_below(&r, 1u << rng_below(&r, 20)) : 0;
         w[0] = w[1] = 1;
         uint8_t lengths[CSZ_SYMBOLS_MAX], taken[1 << CSZ_LENGTH_MAX] = {0};
         uint16_t codes[CSZ_SYMBOLS_MAX];
@@ -146,7 +148,8 @@ static void builtin_books_of_every_kind_are_complete(void **state) {
             for (uint32_t s = 0; s < n; s++) unusable += books[b].lengths[s] == 0;
             /* every symbol that can occur has a code, or a tile could not be written */
             assert_int_equal(unusable, csz_book_first(b));
-            for (uint32_t j = 0; j < csz_book_first(b); j++) assert_int_equal(books[b].lengths[csz_book_symbol_at(b, j)], 0);
+            for (uint32_t j = 0; j < csz_book_first(b); j++)
+                assert_int_equal(books[b].lengths[csz_book_symbol_at(b, j)], 0);
         }
     }
 }
@@ -222,18 +225,21 @@ static void malformed_sections_are_refused_or_usable(void **state) {
     uint32_t accepted = 0, refused = 0;
     for (int k = 0; k < 6000; k++) {
         csz_book books[CSZ_NBOOKS];
-        uint32_t nbytes = rng_below(&r, 3) ? 4 * (3 + rng_below(&r, 40)) : rng_below(&r, CSZ_BOOKS_MAX_NBYTES + 8);
+        uint32_t nbytes =
+            rng_below(&r, 3) ? 4 * (3 + rng_below(&r, 40)) : rng_below(&r, CSZ_BOOKS_MAX_NBYTES + 8);
         uint8_t *section = malloc(nbytes ? nbytes : 1);
         assert_non_null(section);
         for (uint32_t i = 0; i < nbytes; i++) section[i] = (uint8_t)(rng_below(&r, 3) ? rng_next(&r) : 0);
-        for (uint32_t i = 0; i < nbytes && i < CSZ_NBOOKS; i++) section[i] = (uint8_t)rng_below(&r, rng_below(&r, 3) ? 17 : 16);
+        for (uint32_t i = 0; i < nbytes && i < CSZ_NBOOKS; i++)
+            section[i] = (uint8_t)rng_below(&r, rng_below(&r, 3) ? 17 : 16);
         if (nbytes >= 12 && rng_below(&r, 4)) section[10] = section[11] = 0;
         if (nbytes == 12 || k % 16 == 0) {
             for (uint32_t i = 0; i < nbytes && i < CSZ_NBOOKS; i++) section[i] %= 16;
         }
         if (csz_books_read(books, section, nbytes)) {
             accepted++;
-            for (int b = 0; b < CSZ_NBOOKS; b++) assert_complete(books[b].lengths, csz_book_size(b), csz_book_limit(b));
+            for (int b = 0; b < CSZ_NBOOKS; b++)
+                assert_complete(books[b].lengths, csz_book_size(b), csz_book_limit(b));
             csz_decode_tables_make(&tables, books);
         } else {
             refused++;
@@ -263,7 +269,8 @@ static void flips_in_explicit_lengths_are_seen(void **state) {
     csz_book books[CSZ_NBOOKS], again[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
     memset(&h, 0, sizeof h);
-    for (uint32_t j = 0; j < CSZ_NARROW_N; j++) h.count[CSZ_BOOK_S][csz_book_symbol_at(CSZ_BOOK_S, j)] = 100000 / (1 + j * j);
+    for (uint32_t j = 0; j < CSZ_NARROW_N; j++)
+        h.count[CSZ_BOOK_S][csz_book_symbol_at(CSZ_BOOK_S, j)] = 100000 / (1 + j * j);
     csz_books_choose(books, &h, 1000, 1);
     assert_int_equal(books[CSZ_BOOK_S].kind, CSZ_KIND_EXPLICIT);
     uint32_t nbytes = csz_books_write(section, books);

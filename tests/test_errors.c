@@ -42,7 +42,8 @@ static void null_pointers_are_refused(void **state) {
     assert_int_equal(csz_decompress(c, NULL, sizeof data, a.bytes, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_decompress(c, data, sizeof data, NULL, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
     uint64_t begin = 0, end = 1;
-    assert_int_equal(csz_decompress_region(c, data, sizeof data, NULL, a.nbytes, &begin, &end, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_decompress_region(c, data, sizeof data, NULL, a.nbytes, &begin, &end, NULL),
+                     CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_test(NULL, a.bytes, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_test(c, NULL, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_survey(NULL, &counts, a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
@@ -161,7 +162,8 @@ static void check_capacities(const test_field *s, const csz_options *o) {
         for (int i = 0; i < 16; i++) assert_int_equal(out[capacity + (size_t)i], 0xA5);
         if (capacity < a.nbytes) {
             assert_int_equal(status, CSZ_ERROR_CAPACITY);
-        } else if (status == CSZ_OK) { /* with enough room, but less than the bound, it may fail, or be the same */
+        } else if (status ==
+                   CSZ_OK) { /* with enough room, but less than the bound, it may fail, or be the same */
             assert_int_equal(n, a.nbytes);
             assert_memory_equal(out, a.bytes, n);
         } else {
@@ -199,7 +201,8 @@ static void fields_that_do_not_fit_are_refused(void **state) {
         uint8_t *data = malloc(capacity + 1);
         assert_non_null(data);
         data[capacity] = 0xA5;
-        assert_int_equal(csz_decompress(the_context(), data, capacity, a.bytes, a.nbytes, NULL), CSZ_ERROR_CAPACITY);
+        assert_int_equal(csz_decompress(the_context(), data, capacity, a.bytes, a.nbytes, NULL),
+                         CSZ_ERROR_CAPACITY);
         assert_int_equal(data[capacity], 0xA5);
         free(data);
     }
@@ -219,10 +222,12 @@ static void memory_limits_are_kept(void **state) {
         assert_non_null(data);
         csz_options limited = options_make(CSZ_BOUND_ABS, 0);
         limited.memory_limit = 1;
-        assert_int_equal(csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, &limited), CSZ_ERROR_LIMIT);
+        assert_int_equal(csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, &limited),
+                         CSZ_ERROR_LIMIT);
         assert_int_equal(csz_test(the_context(), a.bytes, a.nbytes, &limited), CSZ_ERROR_LIMIT);
         limited.memory_limit = s.nbytes - 1;
-        assert_int_equal(csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, &limited), CSZ_ERROR_LIMIT);
+        assert_int_equal(csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, &limited),
+                         CSZ_ERROR_LIMIT);
         limited.memory_limit = s.nbytes + s.nbytes / 2; /* room for scratch, not for a second copy */
         csz_status status = csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, &limited);
         assert_int_equal(status, zstd ? CSZ_ERROR_LIMIT : CSZ_OK);
@@ -254,7 +259,8 @@ static void options_start_at_their_defaults(void **state) {
     memset(&o, 0xFF, sizeof o);
     csz_options_init(&o);
     assert_true(o.bound_mode == CSZ_BOUND_ABS && o.bound == 0 && o.workflow == CSZ_WORKFLOW_AUTO);
-    assert_true(o.backend == CSZ_BACKEND_AUTO && o.threads == 0 && o.zstd_level == 0 && !o.has_fill && o.memory_limit == 0);
+    assert_true(o.backend == CSZ_BACKEND_AUTO && o.threads == 0 && o.zstd_level == 0 && !o.has_fill &&
+                o.memory_limit == 0);
 }
 
 /* compare counts what exceeds the bound, exactly, and special values that differ. */

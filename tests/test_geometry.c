@@ -39,10 +39,18 @@ static void effective_dims_drop_ones_and_merge_the_slowest_of_four(void **state)
         int rank;
         uint64_t n[3];
     } cases[] = {
-        {1, {1}, 1, {1, 1, 1}},           {4, {1, 1, 1, 1}, 1, {1, 1, 1}},    {4, {1, 1, 1, 77}, 1, {1, 1, 77}},
-        {4, {77, 1, 1, 1}, 1, {1, 1, 77}}, {3, {5, 1, 7}, 2, {1, 5, 7}},       {4, {2, 1, 3, 4}, 3, {2, 3, 4}},
-        {4, {2, 3, 4, 5}, 3, {6, 4, 5}},  {2, {1, 9}, 1, {1, 1, 9}},          {2, {9, 2}, 2, {1, 9, 2}},
-        {4, {2, 0, 3, 4}, 3, {0, 3, 4}},  {1, {0}, 1, {1, 1, 0}},             {2, {1, 0}, 1, {1, 1, 0}},
+        {1, {1}, 1, {1, 1, 1}},
+        {4, {1, 1, 1, 1}, 1, {1, 1, 1}},
+        {4, {1, 1, 1, 77}, 1, {1, 1, 77}},
+        {4, {77, 1, 1, 1}, 1, {1, 1, 77}},
+        {3, {5, 1, 7}, 2, {1, 5, 7}},
+        {4, {2, 1, 3, 4}, 3, {2, 3, 4}},
+        {4, {2, 3, 4, 5}, 3, {6, 4, 5}},
+        {2, {1, 9}, 1, {1, 1, 9}},
+        {2, {9, 2}, 2, {1, 9, 2}},
+        {4, {2, 0, 3, 4}, 3, {0, 3, 4}},
+        {1, {0}, 1, {1, 1, 0}},
+        {2, {1, 0}, 1, {1, 1, 0}},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         csz_geometry g = geometry_of(field_make(CSZ_F32, cases[k].ndim, cases[k].dims));
@@ -149,9 +157,17 @@ static void frames_have_at_most_8192_tiles_and_are_cut_along_the_slowest_dim(voi
         int ndim;
         uint64_t dims[4];
     } cases[] = {
-        {1, {1ull << 33}},         {1, {(1ull << 40) + 1}},     {2, {1 << 20, 1 << 20}},   {3, {4096, 4096, 4096}},
-        {3, {100000, 300, 300}},   {2, {3, 1ull << 40}},        {2, {1ull << 40, 3}},      {4, {1000, 1000, 1000, 1000}},
-        {3, {2, 1ull << 20, 1 << 20}}, {1, {1ull << 56}},       {2, {1ull << 28, 1ull << 28}},
+        {1, {1ull << 33}},
+        {1, {(1ull << 40) + 1}},
+        {2, {1 << 20, 1 << 20}},
+        {3, {4096, 4096, 4096}},
+        {3, {100000, 300, 300}},
+        {2, {3, 1ull << 40}},
+        {2, {1ull << 40, 3}},
+        {4, {1000, 1000, 1000, 1000}},
+        {3, {2, 1ull << 20, 1 << 20}},
+        {1, {1ull << 56}},
+        {2, {1ull << 28, 1ull << 28}},
         {4, {1ull << 14, 1ull << 14, 1ull << 14, 1ull << 14}},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
@@ -210,7 +226,8 @@ static void dims_beyond_the_limit_are_refused(void **state) {
 /* One tile of each stride is sampled, all of them where there are few, none twice out of order. */
 static void samples_are_spread_over_the_frame(void **state) {
     (void)state;
-    static const uint32_t ntiles[] = {1, 2, 255, 256, 511, 512, 513, 1000, 4095, 4096, 8191, 8192, 100000, 1 << 20};
+    static const uint32_t ntiles[] = {1,    2,    255,  256,  511,  512,    513,
+                                      1000, 4095, 4096, 8191, 8192, 100000, 1 << 20};
     for (size_t k = 0; k < sizeof ntiles / sizeof ntiles[0]; k++) {
         uint32_t n = ntiles[k], stride = csz_sample_stride(n), count = csz_sample_count(n);
         assert_true(stride >= 1 && stride <= 16);

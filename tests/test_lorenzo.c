@@ -87,8 +87,8 @@ static void assert_sums_invert(const csz_tile_plan *plan, uint32_t klass, int or
     csz_tile_box box = box_of(plan);
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) q[e] = wrap(rng_next(r), klass);
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-        uint32_t at[3] = {e >> (g->log2_t[1] + g->log2_t[2]), (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1),
-                          e & ((1u << g->log2_t[2]) - 1)};
+        uint32_t at[3] = {e >> (g->log2_t[1] + g->log2_t[2]),
+                          (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1), e & ((1u << g->log2_t[2]) - 1)};
         uint64_t d = wrap(difference_at(q, g, order, at), klass);
         uint32_t code = csz_element_code(g->rank, e);
         work->code16[code] = (int16_t)(uint16_t)d;
@@ -148,8 +148,10 @@ static void check_quantize(const csz_tile_plan *plan, rng *r) {
     static const uint32_t spread_log2[] = {1, 4, 15, 16, 31, 32, 49};
     for (uint32_t k = 0; k < sizeof spread_log2 / sizeof spread_log2[0]; k++) {
         int64_t half = (int64_t)1 << spread_log2[k];
-        uint32_t rough = rng_below(r, 3); /* rows, planes or everything differ, so that each order wins somewhere */
-        int64_t offset = half < (1ll << 40) ? (int64_t)rng_below(r, 1u << 30) - (1 << 29) : 0, row = 0, plane = 0;
+        uint32_t rough =
+            rng_below(r, 3); /* rows, planes or everything differ, so that each order wins somewhere */
+        int64_t offset = half < (1ll << 40) ? (int64_t)rng_below(r, 1u << 30) - (1 << 29) : 0, row = 0,
+                plane = 0;
         for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
             int64_t drawn = (int64_t)(rng_next(r) % (uint64_t)(2 * half)) - half;
             if (e % (1u << g->log2_t[2]) == 0) row = drawn;
@@ -170,7 +172,8 @@ static void check_quantize(const csz_tile_plan *plan, rng *r) {
         assert_int_equal(work->klass, klass);
         if (klass) assert_int_equal(work->order, 0);
         for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-            uint32_t at[3] = {e >> (g->log2_t[1] + g->log2_t[2]), (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1),
+            uint32_t at[3] = {e >> (g->log2_t[1] + g->log2_t[2]),
+                              (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1),
                               e & ((1u << g->log2_t[2]) - 1)};
             uint64_t d = wrap(difference_at(q, g, (int)work->order, at), klass);
             uint32_t code = csz_element_code(g->rank, e);
@@ -193,7 +196,8 @@ static void integers_survive_the_archive(void **state) {
         csz_field field = field_random(&r, type, 1 + k % 4, 9000);
         test_field s = sample_make(field, ZEROS, 1);
         uint64_t most = 1ull << (1 + rng_below(&r, type == CSZ_F32 ? 21 : 49));
-        for (uint64_t i = 0; i < s.n; i++) store_at(s.data, type, i, (double)(rng_next(&r) % most) - (double)(most / 2));
+        for (uint64_t i = 0; i < s.n; i++)
+            store_at(s.data, type, i, (double)(rng_next(&r) % most) - (double)(most / 2));
         for (uint64_t i = 0; i < s.n; i++) {
             if (sample_at(&s, i) == 0) store_at(s.data, type, i, 0.0);
         }
@@ -234,7 +238,8 @@ static void zigzag_and_delta_symbols_are_bijections(void **state) {
         assert_true(csz_symbol_delta(symbol, raw) == d);
         assert_int_equal(csz_symbol_nraw(symbol), nraw);
     }
-    static const int64_t edges[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, INT32_MIN, INT32_MAX, -49, -48, 47, 48};
+    static const int64_t edges[] = {
+        INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, INT32_MIN, INT32_MAX, -49, -48, 47, 48};
     for (size_t k = 0; k < sizeof edges / sizeof edges[0]; k++) {
         uint64_t raw;
         uint32_t nraw, symbol = csz_delta_symbol(edges[k], &raw, &nraw);

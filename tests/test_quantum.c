@@ -73,7 +73,8 @@ static void f32_quanta_keep_the_bound_and_are_idempotent(void **state) {
             assert_true(isfinite(v) && csz_bits_f32(v) != 0x80000000u);
             assert_true(abs(q) < CSZ_QUANTUM_LIMIT_F32);
             float back = csz_restore_f32(q, z.step);
-            if (exceeds(v, back, bound)) fail_msg("bound %.17g: %.9g restored as %.9g", bound, (double)v, (double)back);
+            if (exceeds(v, back, bound))
+                fail_msg("bound %.17g: %.9g restored as %.9g", bound, (double)v, (double)back);
             assert_true(csz_bits_f32(back) != 0x80000000u);
             assert_int_equal(csz_quantum_f32(back, &z, &again), 1);
             assert_int_equal(again, q);

@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* The box's elements of the whole field, in order. */
-static void slice(void *out, const void *whole, const csz_field *f, const uint64_t *begin, const uint64_t *end) {
+static void slice(void *out, const void *whole, const csz_field *f, const uint64_t *begin,
+                  const uint64_t *end) {
     size_t size = f->type == CSZ_F32 ? 4 : 8;
     uint64_t at[CSZ_MAX_NDIM];
     memcpy(at, begin, (size_t)f->ndim * sizeof *at);
@@ -23,8 +24,8 @@ static void slice(void *out, const void *whole, const csz_field *f, const uint64
     }
 }
 
-static void assert_region(const archive *a, const void *whole, const csz_field *f, const uint64_t *begin, const uint64_t *end,
-                          int threads) {
+static void assert_region(const archive *a, const void *whole, const csz_field *f, const uint64_t *begin,
+                          const uint64_t *end, int threads) {
     size_t nbytes = f->type == CSZ_F32 ? 4 : 8;
     for (int i = 0; i < f->ndim; i++) nbytes *= (size_t)(end[i] - begin[i]);
     uint8_t *expected = malloc(nbytes), *got = malloc(nbytes + 8);
@@ -36,8 +37,9 @@ static void assert_region(const archive *a, const void *whole, const csz_field *
     ASSERT_OK(csz_decompress_region(the_context(), got, nbytes, a->bytes, a->nbytes, begin, end, &o));
     assert_memory_equal(expected, got, nbytes);
     for (int i = 0; i < 8; i++) assert_int_equal(got[nbytes + (size_t)i], 0xA5);
-    assert_int_equal(csz_decompress_region(the_context(), got, nbytes - 1, a->bytes, a->nbytes, begin, end, &o),
-                     CSZ_ERROR_CAPACITY);
+    assert_int_equal(
+        csz_decompress_region(the_context(), got, nbytes - 1, a->bytes, a->nbytes, begin, end, &o),
+        CSZ_ERROR_CAPACITY);
     free(expected);
     free(got);
 }
@@ -62,7 +64,9 @@ static void regions_are_slices_of_the_whole(void **state) {
             for (int i = 0; i < field.ndim; i++) {
                 uint32_t n = (uint32_t)field.dims[i];
                 begin[i] = box == 0 ? 0 : rng_below(&r, n);
-                end[i] = box == 0 ? n : box < 4 ? begin[i] + 1 : begin[i] + 1 + rng_below(&r, n - (uint32_t)begin[i]);
+                end[i] = box == 0  ? n
+                         : box < 4 ? begin[i] + 1
+                                   : begin[i] + 1 + rng_below(&r, n - (uint32_t)begin[i]);
             }
             assert_region(&a, whole, &field, begin, end, 1 + box % 3);
         }
@@ -101,27 +105,40 @@ static void regions_outside_the_field_are_refused(void **state) {
     csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
     archive a = archive_make(&s, &o);
     static const uint64_t refused[][2][3] = {
-        {{0, 0, 0}, {0, 20, 30}},  {{0, 0, 0}, {10, 20, 0}}, {{5, 0, 0}, {4, 20, 30}}, {{0, 0, 0}, {11, 20, 30}},
-        {{0, 0, 30}, {1, 1, 31}},  {{0, 20, 0}, {1, 21, 1}}, {{0, 0, 0}, {1, 1, UINT64_MAX}},
-        {{UINT64_MAX, 0, 0}, {0, 1, 1}}, {{UINT64_MAX - 1, 0, 0}, {UINT64_MAX, 1, 1}}, {{3, 3, 3}, {3, 3, 3}},
+        {{0, 0, 0}, {0, 20, 30}},
+        {{0, 0, 0}, {10, 20, 0}},
+        {{5, 0, 0}, {4, 20, 30}},
+        {{0, 0, 0}, {11, 20, 30}},
+        {{0, 0, 30}, {1, 1, 31}},
+        {{0, 20, 0}, {1, 21, 1}},
+        {{0, 0, 0}, {1, 1, UINT64_MAX}},
+        {{UINT64_MAX, 0, 0}, {0, 1, 1}},
+        {{UINT64_MAX - 1, 0, 0}, {UINT64_MAX, 1, 1}},
+        {{3, 3, 3}, {3, 3, 3}},
     };
     float *data = malloc(s.nbytes);
     assert_non_null(data);
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
-        assert_int_equal(csz_decompress_region(the_context(), data, s.nbytes, a.bytes, a.nbytes, refused[k][0], refused[k][1], NULL),
+        assert_int_equal(csz_decompress_region(the_context(), data, s.nbytes, a.bytes, a.nbytes,
+                                               refused[k][0], refused[k][1], NULL),
                          CSZ_ERROR_REGION);
     }
     uint64_t begin[3] = {0, 0, 0}, end[3] = {1, 1, 1};
-    assert_int_equal(csz_decompress_region(the_context(), NULL, 4, a.bytes, a.nbytes, begin, end, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_decompress_region(the_context(), data, 4, a.bytes, a.nbytes, NULL, end, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_decompress_region(the_context(), data, 4, a.bytes, a.nbytes, begin, NULL, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_decompress_region(NULL, data, 4, a.bytes, a.nbytes, begin, end, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_decompress_region(the_context(), NULL, 4, a.bytes, a.nbytes, begin, end, NULL),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_decompress_region(the_context(), data, 4, a.bytes, a.nbytes, NULL, end, NULL),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_decompress_region(the_context(), data, 4, a.bytes, a.nbytes, begin, NULL, NULL),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_decompress_region(NULL, data, 4, a.bytes, a.nbytes, begin, end, NULL),
+                     CSZ_ERROR_ARGUMENT);
     archive_free(&a);
     sample_free(&s);
 
     s = sample_make(field_2d(CSZ_F32, 0, 5), ZEROS, 1);
     a = archive_make(&s, &o);
-    assert_int_equal(csz_decompress_region(the_context(), data, 4, a.bytes, a.nbytes, begin, end, NULL), CSZ_ERROR_REGION);
+    assert_int_equal(csz_decompress_region(the_context(), data, 4, a.bytes, a.nbytes, begin, end, NULL),
+                     CSZ_ERROR_REGION);
     archive_free(&a);
     sample_free(&s);
     free(data);
@@ -141,8 +158,11 @@ static void a_region_reads_only_the_groups_it_touches(void **state) {
     float *data = malloc(s.nbytes);
     assert_non_null(data);
     ASSERT_OK(csz_decompress_region(the_context(), data, s.nbytes, a.bytes, a.nbytes, &begin, &end, NULL));
-    assert_int_equal(csz_decompress_region(the_context(), data, s.nbytes, a.bytes, a.nbytes, &last, &all, NULL), CSZ_ERROR_CORRUPT);
-    assert_int_equal(csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, NULL), CSZ_ERROR_CORRUPT);
+    assert_int_equal(
+        csz_decompress_region(the_context(), data, s.nbytes, a.bytes, a.nbytes, &last, &all, NULL),
+        CSZ_ERROR_CORRUPT);
+    assert_int_equal(csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, NULL),
+                     CSZ_ERROR_CORRUPT);
     free(data);
     archive_free(&a);
     sample_free(&s);

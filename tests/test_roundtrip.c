@@ -50,8 +50,8 @@ static void random_fields_of_every_kind_come_back(void **state) {
 /* Every combination once, on fields that fill some tiles and touch the faces of others. */
 static void every_type_rank_workflow_and_character_comes_back(void **state) {
     (void)state;
-    const csz_field shapes[] = {field_1d(CSZ_F32, 9001), field_2d(CSZ_F32, 70, 130), field_3d(CSZ_F32, 9, 33, 34),
-                                field_4d(CSZ_F32, 3, 5, 17, 33)};
+    const csz_field shapes[] = {field_1d(CSZ_F32, 9001), field_2d(CSZ_F32, 70, 130),
+                                field_3d(CSZ_F32, 9, 33, 34), field_4d(CSZ_F32, 3, 5, 17, 33)};
     for (int type = 0; type < 2; type++) {
         for (int rank = 0; rank < 4; rank++) {
             for (int kind = 0; kind < CHARACTERS; kind++) {
@@ -77,18 +77,45 @@ static void small_and_thin_extents_come_back(void **state) {
         int ndim;
         uint64_t dims[4];
     } shapes[] = {
-        {1, {1}},          {1, {2}},          {1, {3}},         {1, {4}},        {1, {5}},           {1, {4095}},
-        {1, {4096}},       {1, {4097}},       {2, {1, 1}},      {2, {2, 2}},     {2, {5000, 3}},     {2, {3, 5000}},
-        {2, {1, 777}},     {2, {777, 1}},     {2, {16, 3000}},  {3, {1, 1, 1}},  {3, {2, 2, 2}},     {3, {2000, 2, 2}},
-        {3, {2, 2000, 2}}, {3, {2, 2, 2000}}, {3, {3, 3, 3}},   {3, {1, 40, 1}}, {3, {7, 1, 9}},     {4, {1, 1, 1, 1}},
-        {4, {2, 2, 2, 2}}, {4, {1, 1, 1, 999}}, {4, {9, 1, 1, 9}}, {4, {5, 3, 2, 70}}, {4, {100, 3, 3, 3}}, {2, {32, 128}},
-        {3, {8, 16, 32}},  {3, {9, 17, 33}},
+        {1, {1}},
+        {1, {2}},
+        {1, {3}},
+        {1, {4}},
+        {1, {5}},
+        {1, {4095}},
+        {1, {4096}},
+        {1, {4097}},
+        {2, {1, 1}},
+        {2, {2, 2}},
+        {2, {5000, 3}},
+        {2, {3, 5000}},
+        {2, {1, 777}},
+        {2, {777, 1}},
+        {2, {16, 3000}},
+        {3, {1, 1, 1}},
+        {3, {2, 2, 2}},
+        {3, {2000, 2, 2}},
+        {3, {2, 2000, 2}},
+        {3, {2, 2, 2000}},
+        {3, {3, 3, 3}},
+        {3, {1, 40, 1}},
+        {3, {7, 1, 9}},
+        {4, {1, 1, 1, 1}},
+        {4, {2, 2, 2, 2}},
+        {4, {1, 1, 1, 999}},
+        {4, {9, 1, 1, 9}},
+        {4, {5, 3, 2, 70}},
+        {4, {100, 3, 3, 3}},
+        {2, {32, 128}},
+        {3, {8, 16, 32}},
+        {3, {9, 17, 33}},
     };
     static const character kinds[] = {SMOOTH, NOISE, SPECIALS, STEPS};
     for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
         for (int type = 0; type < 2; type++) {
             for (int c = 0; c < 4; c++) {
-                test_field s = sample_make(field_make((csz_type)type, shapes[k].ndim, shapes[k].dims), kinds[c], k);
+                test_field s =
+                    sample_make(field_make((csz_type)type, shapes[k].ndim, shapes[k].dims), kinds[c], k);
                 csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
                 round_trip(&s, &o);
                 sample_free(&s);
@@ -105,7 +132,8 @@ static void fields_without_elements_are_valid(void **state) {
     } shapes[] = {{1, {0}}, {2, {0, 5}}, {2, {5, 0}}, {3, {0, 0, 0}}, {4, {4, 0, 4, 4}}, {4, {1, 1, 0, 1}}};
     for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
         for (int mode = 0; mode < 3; mode++) {
-            test_field s = sample_make(field_make(k & 1 ? CSZ_F64 : CSZ_F32, shapes[k].ndim, shapes[k].dims), ZEROS, 1);
+            test_field s =
+                sample_make(field_make(k & 1 ? CSZ_F64 : CSZ_F32, shapes[k].ndim, shapes[k].dims), ZEROS, 1);
             csz_options o = options_make((csz_bound_mode)mode, 1e-3);
             csz_info info = round_trip(&s, &o);
             assert_true(info.nframes == 0 && info.ntiles == 0 && info.nelements == 0);
@@ -142,7 +170,8 @@ static void fields_of_several_frames_come_back(void **state) {
     (void)state;
     test_field s = sample_make(field_1d(CSZ_F32, ((uint64_t)1 << 25) + 5000), ZEROS, 1);
     static const uint64_t places[] = {0, 1, 4095, 4096, (1u << 25) - 1, 1u << 25, (1u << 25) + 4999};
-    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) store_at(s.data, CSZ_F32, places[k], 3.25 + (double)k);
+    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++)
+        store_at(s.data, CSZ_F32, places[k], 3.25 + (double)k);
     csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
     o.threads = 2;
     archive a = archive_make(&s, &o);
@@ -158,8 +187,9 @@ static void fields_of_several_frames_come_back(void **state) {
 
 static void adversarial_values_keep_adversarial_bounds(void **state) {
     (void)state;
-    static const double bounds[] = {1e-300, 4.9e-324, 1e-45, 1.1754943508222875e-38, 1e-30,       1e-7, 1.0 / 3, 1,
-                                    123456.789, 1e20, 3.4e38, 4.253529586511731e37, 1e39, 1e150, 1e300, DBL_MAX};
+    static const double bounds[] = {
+        1e-300,     4.9e-324, 1e-45,  1.1754943508222875e-38, 1e-30, 1e-7,  1.0 / 3, 1,
+        123456.789, 1e20,     3.4e38, 4.253529586511731e37,   1e39,  1e150, 1e300,   DBL_MAX};
     static const character kinds[] = {RANDOM_BITS, SPECIALS, EXTREMES, RAMP};
     for (size_t b = 0; b < sizeof bounds / sizeof bounds[0]; b++) {
         for (int type = 0; type < 2; type++) {
@@ -186,7 +216,8 @@ static void values_at_half_steps_keep_the_bound(void **state) {
             for (uint64_t i = 0; i < s.n; i++) {
                 double q = (double)rng_below(&r, i < 4096 ? 1000 : 3000000) + 0.5;
                 store_at(s.data, s.field.type, i, q * 2 * bounds[b]);
-                store_bits_at(s.data, s.field.type, i, bits_at(s.data, s.field.type, i) + rng_below(&r, 5) - 2);
+                store_bits_at(s.data, s.field.type, i,
+                              bits_at(s.data, s.field.type, i) + rng_below(&r, 5) - 2);
             }
             csz_options o = options_make(CSZ_BOUND_ABS, bounds[b]);
             round_trip(&s, &o);
@@ -206,7 +237,9 @@ static void fill_values_are_restored_exactly_and_leave_the_range_alone(void **st
                 double min = INFINITY, max = -INFINITY;
                 for (uint64_t i = 0; i < s.n; i++) {
                     double v = sample_at(&s, i);
-                    int missing = density == 0 ? rng_below(&r, 1000) == 0 : density == 1 ? v > 0.3 : rng_below(&r, 10) > 0;
+                    int missing = density == 0   ? rng_below(&r, 1000) == 0
+                                  : density == 1 ? v > 0.3
+                                                 : rng_below(&r, 10) > 0;
                     if (missing) {
                         store_at(s.data, s.field.type, i, fills[f]);
                     } else {
@@ -219,7 +252,8 @@ static void fill_values_are_restored_exactly_and_leave_the_range_alone(void **st
                 o.fill = fills[f];
                 csz_info info = round_trip(&s, &o);
                 assert_true(info.bound_abs == 1e-2 * (max - min));
-                assert_true(isnan(o.fill) ? isnan(info.fill) : info.fill == (type ? o.fill : (double)(float)o.fill));
+                assert_true(isnan(o.fill) ? isnan(info.fill)
+                                          : info.fill == (type ? o.fill : (double)(float)o.fill));
                 sample_free(&s);
             }
         }
@@ -243,7 +277,8 @@ static void present_values_never_turn_missing(void **state) {
             void *back = restore(&a, s.nbytes);
             uint64_t fill = bits_at(none.data, none.field.type, 0);
             for (uint64_t i = 0; i < s.n; i++) {
-                assert_int_equal(bits_at(s.data, s.field.type, i) == fill, bits_at(back, s.field.type, i) == fill);
+                assert_int_equal(bits_at(s.data, s.field.type, i) == fill,
+                                 bits_at(back, s.field.type, i) == fill);
             }
             free(back);
             archive_free(&a);
@@ -344,7 +379,8 @@ static void psnr_holds_when_every_error_is_the_largest(void **state) {
         csz_info info;
         ASSERT_OK(csz_inspect(&info, a.bytes, a.nbytes));
         archive_free(&a);
-        for (uint64_t i = 2; i < s.n; i++) store_at(s.data, CSZ_F64, i, (double)((int)(i % 3) * 2 - 1) * info.bound_abs);
+        for (uint64_t i = 2; i < s.n; i++)
+            store_at(s.data, CSZ_F64, i, (double)((int)(i % 3) * 2 - 1) * info.bound_abs);
         a = archive_make(&s, &o);
         void *back = restore(&a, s.nbytes);
         csz_metrics m;
@@ -364,7 +400,8 @@ static void wide_classes_come_back(void **state) {
     for (size_t b = 0; b < sizeof bounds / sizeof bounds[0]; b++) {
         for (int type = 0; type < 2; type++) {
             for (int workflow = 0; workflow < 4; workflow++) {
-                test_field s = sample_make(field_3d((csz_type)type, 10, 20, 40), workflow & 1 ? RAMP : STEPS, b);
+                test_field s =
+                    sample_make(field_3d((csz_type)type, 10, 20, 40), workflow & 1 ? RAMP : STEPS, b);
                 for (uint64_t i = 0; i < s.n && !(workflow & 1); i++) {
                     store_at(s.data, s.field.type, i, 500 * sample_at(&s, i));
                 }
@@ -432,7 +469,8 @@ static void used_contexts_write_what_fresh_ones_do(void **state) {
         assert_non_null(b.bytes);
         csz_context *fresh;
         ASSERT_OK(csz_context_create(&fresh));
-        ASSERT_OK(csz_compress(fresh, b.bytes, a.nbytes + 4096 + s.nbytes * 2, &b.nbytes, s.data, &s.field, &o));
+        ASSERT_OK(
+            csz_compress(fresh, b.bytes, a.nbytes + 4096 + s.nbytes * 2, &b.nbytes, s.data, &s.field, &o));
         csz_context_destroy(fresh);
         assert_int_equal(a.nbytes, b.nbytes);
         assert_memory_equal(a.bytes, b.bytes, a.nbytes);

@@ -18,7 +18,8 @@ static void bounds_are_within_one_percent_and_a_kibibyte(void **state) {
     (void)state;
     rng r = rng_make(301);
     for (int k = 0; k < 20000; k++) {
-        csz_field field = field_random(&r, (csz_type)(k & 1), 1 + (k >> 1) % 4, 1u << (1 + rng_below(&r, 28)));
+        csz_field field =
+            field_random(&r, (csz_type)(k & 1), 1 + (k >> 1) % 4, 1u << (1 + rng_below(&r, 28)));
         csz_options o = options_make(CSZ_BOUND_ABS, 1);
         o.zstd_level = k % 3 == 0 && csz_zstd_available();
         uint64_t raw = field.type == CSZ_F32 ? 4 : 8;
@@ -54,8 +55,9 @@ static void bounds_hold_for_every_small_box(void **state) {
 static void hopeless_fields_stay_within_the_bound(void **state) {
     (void)state;
     static const character kinds[] = {NOISE, PAYLOADS, EXTREMES, RANDOM_BITS, SPECIALS, MINUS_ZERO, RAMP};
-    const csz_field shapes[] = {field_1d(CSZ_F32, 1), field_1d(CSZ_F32, 100), field_1d(CSZ_F32, 100000),
-                                field_2d(CSZ_F32, 300, 301), field_2d(CSZ_F32, 3000, 3), field_3d(CSZ_F32, 33, 33, 33),
+    const csz_field shapes[] = {field_1d(CSZ_F32, 1),          field_1d(CSZ_F32, 100),
+                                field_1d(CSZ_F32, 100000),     field_2d(CSZ_F32, 300, 301),
+                                field_2d(CSZ_F32, 3000, 3),    field_3d(CSZ_F32, 33, 33, 33),
                                 field_3d(CSZ_F32, 2, 3000, 2), field_4d(CSZ_F32, 3, 7, 19, 37)};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
@@ -79,10 +81,11 @@ static void hopeless_fields_stay_within_the_bound(void **state) {
 /* An HDF5 chunk of 16384 floats, its metadata against its payload. */
 static void chunks_of_64_KB_have_at_most_256_bytes_of_overhead(void **state) {
     (void)state;
-    static const character kinds[] = {SMOOTH, STEPS, NOISE, ROUGH, SPARSE, ZEROS, CONSTANT, SPECIALS, RANDOM_BITS, RAMP};
+    static const character kinds[] = {SMOOTH, STEPS,    NOISE,    ROUGH,       SPARSE,
+                                      ZEROS,  CONSTANT, SPECIALS, RANDOM_BITS, RAMP};
     static const double bounds[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-6};
-    const csz_field shapes[] = {field_1d(CSZ_F32, 16384), field_2d(CSZ_F32, 128, 128), field_3d(CSZ_F32, 16, 32, 32),
-                                field_4d(CSZ_F32, 4, 8, 16, 32)};
+    const csz_field shapes[] = {field_1d(CSZ_F32, 16384), field_2d(CSZ_F32, 128, 128),
+                                field_3d(CSZ_F32, 16, 32, 32), field_4d(CSZ_F32, 4, 8, 16, 32)};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (int f = 0; f < 4; f++) {
             test_field s = sample_make(shapes[f], kinds[k], 1);
@@ -120,7 +123,8 @@ static void empty_fields_shrink_into_the_thousands(void **state) {
 /* Missing values in areas are masked for little: far less than a bit for each. */
 static void missing_areas_are_cheap(void **state) {
     (void)state;
-    test_field s = sample_make(field_2d(CSZ_F32, 512, 512), SMOOTH, 1), t = sample_make(field_2d(CSZ_F32, 512, 512), SMOOTH, 1);
+    test_field s = sample_make(field_2d(CSZ_F32, 512, 512), SMOOTH, 1),
+               t = sample_make(field_2d(CSZ_F32, 512, 512), SMOOTH, 1);
     for (uint64_t i = 0; i < s.n; i++) {
         if (sample_at(&s, i) > 0.2) store_at(s.data, CSZ_F32, i, fill_value);
     }
@@ -136,8 +140,9 @@ static void missing_areas_are_cheap(void **state) {
 static void auto_is_hardly_larger_than_the_best_forced_workflow(void **state) {
     (void)state;
     static const double bounds[] = {0.3, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6};
-    const csz_field shapes[] = {field_1d(CSZ_F32, 50000), field_2d(CSZ_F32, 200, 260), field_3d(CSZ_F32, 40, 50, 60),
-                                field_3d(CSZ_F64, 40, 50, 60), field_1d(CSZ_F32, 3000)};
+    const csz_field shapes[] = {field_1d(CSZ_F32, 50000), field_2d(CSZ_F32, 200, 260),
+                                field_3d(CSZ_F32, 40, 50, 60), field_3d(CSZ_F64, 40, 50, 60),
+                                field_1d(CSZ_F32, 3000)};
     int failures = 0;
     for (int kind = 0; kind < CHARACTERS; kind++) {
         for (int f = 0; f < 5; f++) {
@@ -155,7 +160,8 @@ static void auto_is_hardly_larger_than_the_best_forced_workflow(void **state) {
                 if (100 * automatic <= 101 * best + 25600) continue;
                 char story[200];
                 describe_field(story, sizeof story, &s.field, &o);
-                print_error("auto %zu, workflow %d %zu: %s, %s\n", automatic, who, best, character_names[kind], story);
+                print_error("auto %zu, workflow %d %zu: %s, %s\n", automatic, who, best,
+                            character_names[kind], story);
                 failures++;
             }
             sample_free(&s);

@@ -102,7 +102,8 @@ static void huffman_codes_keep_the_papers_bounds(void **state) {
     (void)state;
     rng r = rng_make(41);
     for (int k = 0; k < 2000; k++) {
-        uint32_t n = 2 + rng_below(&r, 255), weights[CSZ_SYMBOLS_MAX] = {0}, decay = rng_below(&r, 12), longest = 0;
+        uint32_t n = 2 + rng_below(&r, 255), weights[CSZ_SYMBOLS_MAX] = {0}, decay = rng_below(&r, 12),
+                 longest = 0;
         uint64_t histogram[CSZ_SYMBOLS_MAX] = {0}, total = 0, nbits = 0;
         for (uint32_t s = 0; s < n; s++) {
             uint32_t shift = s * decay / 8;

@@ -15,7 +15,8 @@
 static int allowed = 1 << 20;
 static int refused;
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
+                   void *argument) {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
     if (allowed-- > 0) return real(thread, attributes, body, argument);
@@ -71,7 +72,8 @@ static void *compress_alone(void *p) {
     j->status = csz_compress_bound(&capacity, &j->field->field, &o);
     j->archive.bytes = malloc(capacity);
     if (!j->status) {
-        j->status = csz_compress(context, j->archive.bytes, capacity, &j->archive.nbytes, j->field->data, &j->field->field, &o);
+        j->status = csz_compress(context, j->archive.bytes, capacity, &j->archive.nbytes, j->field->data,
+                                 &j->field->field, &o);
     }
     csz_context_destroy(context);
     return NULL;
@@ -85,7 +87,8 @@ static void different_contexts_may_run_at_once(void **state) {
     pthread_t threads[N];
     allowed = 1 << 20;
     for (int i = 0; i < N; i++) {
-        s[i] = sample_make(field_2d(i & 1 ? CSZ_F64 : CSZ_F32, 300, 400), i & 2 ? SPECIALS : ROUGH, (uint64_t)i);
+        s[i] =
+            sample_make(field_2d(i & 1 ? CSZ_F64 : CSZ_F32, 300, 400), i & 2 ? SPECIALS : ROUGH, (uint64_t)i);
         jobs[i] = (job){&s[i], {NULL, 0}, CSZ_OK};
         assert_int_equal(pthread_create(&threads[i], NULL, compress_alone, &jobs[i]), 0);
     }
