@@ -31,8 +31,8 @@ int victims_make(victim *v) {
         }
         v[n++] = victim_make(field_1d(t, 150), SPECIALS, 0.01, CSZ_WORKFLOW_AUTO, 0);
         v[n++] = victim_make(field_4d(t, 2, 3, 5, 70), MISSING, 0.1, CSZ_WORKFLOW_AUTO, 0);
-        v[n++] = victim_make(field_1d(t, 1024), ROUGH, type ? 0.004 : 0.012, CSZ_WORKFLOW_AUTO, 0);
-        v[n++] = victim_make(field_1d(t, 40), RAMP, type ? 1e-10 : 1e-3,
+        v[n++] = victim_make(field_1d(t, 1024), ROUGH, type ? 0.05 : 0.012, CSZ_WORKFLOW_AUTO, 0);
+        v[n++] = victim_make(field_1d(t, type ? 40 : 150), RAMP, type ? 1e-10 : 1e-3,
                              type ? CSZ_WORKFLOW_RLE_VLE : CSZ_WORKFLOW_AUTO, 0);
     }
     v[n++] = victim_make(field_1d(CSZ_F32, 20), RANDOM_BITS, 1e-3, CSZ_WORKFLOW_AUTO, 0); /* raw */
