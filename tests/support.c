@@ -32,9 +32,9 @@ double rng_unit(rng *r) { return (double)(rng_next(r) >> 11) * 0x1p-53; }
 
 /* ---- fields ---- */
 
-const char *const character_names[CHARACTERS] = {"smooth",   "steps",    "noise",    "rough",   "sparse",
-                                                 "zeros",    "constant", "specials", "missing", "random bits",
-                                                 "payloads", "extremes", "-0.0",     "all NaN", "ramp"};
+const char *const character_names[CHARACTERS] = {
+    "smooth",  "steps",       "noise",    "rough",    "sparse",     "zeros",   "constant", "specials",
+    "missing", "random_bits", "payloads", "extremes", "minus_zero", "all_nan", "ramp"};
 const double fill_value = 1e20;
 
 csz_field field_make(csz_type type, int ndim, const uint64_t *dims) {
