@@ -127,13 +127,13 @@ static __attribute__((noinline)) void NAME(candidates)(SIGNED *restrict q, uint8
         SIGNED quantum = (SIGNED)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
         FLOAT restored = (t - CSZ_MAGIC_F64) * step;
         BITS error = csz_bits_f64(fabs(v[e] - restored));
-        BITS outside = (BITS)(quantum + (CSZ_QUANTUM_LIMIT_F64 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F64 - 1));
+        BITS outside = ((BITS)quantum + (BITS)(CSZ_QUANTUM_LIMIT_F64 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F64 - 1));
 #else
         FLOAT t = csz_round_product_f32(v[e], inverse);
         SIGNED quantum = (SIGNED)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
         FLOAT restored = (t - CSZ_MAGIC_F32) * step;
         BITS error = csz_bits_f32(fabsf(v[e] - restored));
-        BITS outside = (BITS)(quantum + (CSZ_QUANTUM_LIMIT_F32 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F32 - 1));
+        BITS outside = ((BITS)quantum + (BITS)(CSZ_QUANTUM_LIMIT_F32 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F32 - 1));
 #endif
         BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero) | (BITS)(vbits[e] == fill) |
                        (BITS)(NAME(csz_bits)(restored) == fill);
