@@ -1,0 +1,727 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compress.cu: the fused encoder.  A block of 128 threads takes tile after tile: load, quantize, predict (front.cuh), choose the mode, look
+ * up code words, add up their lengths, write the record into shared memory, learn by looking back at the tiles before it where in the archive
+ * the record belongs, and store it there.  Nothing between the field and the archive touches device memory.
+ *
+ * A tile is claimed only when work on it begins, in order, so whoever looks back waits for tiles that are being worked
+ * on.  Frames follow each other in one launch; the block that finishes a frame's last tile completes its header, the one
+ * that finishes the last frame the footer.
+ */
+#include "cuda/runs.cuh"
+#include "cuda/special.cuh"
+#include "cuda/work.cuh"
+
+template <typename V> struct encode_job {
+    csz_job<V> tile;
+    csz_work work;
+    uint32_t *out;
+    uint64_t capacity; /* words */
+    uint64_t *nbytes;
+    uint32_t header_nwords;
+};
+
+template <typename V> struct encode_shared {
+    csz_front_shared<V> front;
+    csz_special_shared special;
+    uint32_t books[CSZ_NARROW_BOOKS_WORDS];
+    /* one word a warp */
+    uint4 counts; /* nonzeros | exceptions << 11 */
+    uint4 lanes;  /* pairs of units that are not empty | fours << 8 | units of equal deltas << 16 */
+    uint4 nbits, nbits_raw, shortest, longest;
+    csz_claim claim[2];
+    uint64_t frame_start;    /* word of the archive */
+    uint32_t frame_start_of; /* the frame that is known of */
+    uint32_t payload_at;     /* word of the frame's payload */
+    uint32_t last;
+    uint32_t padding[3];
+};
+
+CSZ_DEVICE uint32_t word_of(const uint4 &v, uint32_t i) { return ((const uint32_t *)&v)[i]; }
+CSZ_DEVICE uint32_t sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
+CSZ_DEVICE uint32_t sum_before(const uint4 &v, uint32_t i) { return (i > 0 ? v.x : 0) + (i > 1 ? v.y : 0) + (i > 2 ? v.z : 0); }
+
+/* ---- claiming a tile ---- */
+
+template <typename V> CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const encode_job<V> &job) {
+    const csz_geometry *g = &job.tile.geometry;
+    *next = *previous;
+    next->index = atomicAdd(&job.work.counters[0], 1u);
+    if (next->index >= g->ntiles) return;
+    while (next->index - next->first >= next->box.ntiles) {
+        next->first += next->box.ntiles;
+        next->frame++;
+        next->box = csz_frame_box_at(g, next->frame);
+    }
+    next->tile = next->index - next->first;
+    csz_claim_place(next, g);
+}
+
+/* Words of a frame before its payload, and before the sizes of tiles. */
+CSZ_DEVICE uint32_t frame_groups(uint32_t ntiles) { return (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP; }
+CSZ_DEVICE uint32_t frame_sizes_at(uint32_t section_nwords, uint32_t ntiles) {
+    return CSZ_FRAME_HEADER_NBYTES / 4 + section_nwords + 3 * frame_groups(ntiles);
+}
+CSZ_DEVICE uint32_t frame_payload_at(uint32_t section_nwords, uint32_t ntiles) {
+    return frame_sizes_at(section_nwords, ntiles) + (ntiles + 1) / 2;
+}
+
+/* ---- look-back ---- */
+
+enum { STATE_SHIFT = 62 };
+#define STATE_OWN (1ull << STATE_SHIFT)    /* the tile's own words */
+#define STATE_PREFIX (2ull << STATE_SHIFT) /* the frame's up to and with it */
+#define STATE_VALUE (STATE_OWN - 1)
+
+/* Payload words of the frame before this tile.  One warp. */
+CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t tile) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t sum = 0;
+    for (int64_t at = (int64_t)tile - 1; at >= 0; at -= 32) {
+        const int64_t i = at - lane;
+        unsigned long long s = STATE_PREFIX;
+        if (i >= 0) {
+            while ((s = csz_load_shared_state(state + i)) >> STATE_SHIFT == 0) CSZ_SPIN();
+        }
+        __syncwarp();
+        const uint32_t prefixes = __ballot_sync(CSZ_ALL, s >> STATE_SHIFT == 2);
+        const uint32_t stop = prefixes ? (uint32_t)__ffs(prefixes) - 1 : 31;
+        sum += __reduce_add_sync(CSZ_ALL, lane <= stop ? (uint32_t)s : 0);
+        if (prefixes) break;
+    }
+    return sum;
+}
+
+/* ---- lanes ---- */
+
+/* Where a thread's bits go among the tile's lane bits, and what all threads know of the lanes. */
+struct lane_layout {
+    uint32_t symbols_at, escapes_at, raw_at;
+    uint32_t length; /* of this thread's lane */
+    uint32_t total, shortest, longest;
+};
+
+/*
+ * A lane is `units` neighbouring threads: their symbols one after another, then their escapes, then their raw bits.  PACKED: symbols and
+ * escapes of a warp stay below 2^16 and are summed in one word.  Has a barrier.
+ */
+template <typename V, bool PACKED>
+CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n, uint32_t units, bool empty) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int head = (int)(lane & ~(units - 1)), tail = (int)(lane | (units - 1));
+    lane_layout l;
+    const uint32_t x = PACKED ? n.symbols | n.escapes << 16 : n.symbols;
+    const uint32_t upto = csz_warp_scan(x);
+    const uint32_t first = __shfl_sync(CSZ_ALL, upto - x, head);
+    const uint32_t all = __shfl_sync(CSZ_ALL, upto, tail) - first;
+    uint32_t raw_upto = 0, raw_first = 0, raw_all = 0;
+    if (__any_sync(CSZ_ALL, n.raw != 0)) {
+        raw_upto = csz_warp_scan(n.raw);
+        raw_first = __shfl_sync(CSZ_ALL, raw_upto - n.raw, head);
+        raw_all = __shfl_sync(CSZ_ALL, raw_upto, tail) - raw_first;
+    }
+    const uint32_t mine = upto - x - first; /* in the lane, before this thread */
+    const uint32_t symbols = PACKED ? all & 0xFFFFu : all, escapes = PACKED ? all >> 16 : 0;
+    l.length = symbols + escapes + raw_all;
+    l.symbols_at = (PACKED ? (first & 0xFFFFu) + (first >> 16) : first) + raw_first; /* where the lane starts */
+    l.escapes_at = l.symbols_at + symbols + (PACKED ? mine >> 16 : 0);
+    l.raw_at = l.symbols_at + symbols + escapes + (raw_upto - n.raw - raw_first);
+    l.symbols_at += PACKED ? mine & 0xFFFFu : mine;
+    const uint32_t shortest = __reduce_min_sync(CSZ_ALL, empty ? ~0u : l.length), longest = __reduce_max_sync(CSZ_ALL, l.length);
+    if (lane == 31) {
+        ((uint32_t *)&sh.nbits)[warp] = (PACKED ? (upto & 0xFFFFu) + (upto >> 16) : upto) + raw_upto;
+        ((uint32_t *)&sh.shortest)[warp] = shortest;
+        ((uint32_t *)&sh.longest)[warp] = longest;
+    }
+    __syncthreads();
+    const uint4 nbits = sh.nbits, s = sh.shortest, m = sh.longest;
+    const uint32_t before = sum_before(nbits, warp);
+    l.symbols_at += before;
+    l.escapes_at += before;
+    l.raw_at += before;
+    l.total = sum_of(nbits);
+    l.shortest = min(min(s.x, s.y), min(s.z, s.w));
+    l.longest = max(max(m.x, m.y), max(m.z, m.w));
+    return l;
+}
+
+/* ---- the record ---- */
+
+struct record_layout {
+    csz_record_head head;
+    uint32_t tail;                                   /* the tail word */
+    uint32_t bitmap_at, lengths_at, bits_at, special_at; /* words */
+    uint32_t words;
+};
+
+template <typename V>
+CSZ_DEVICE record_layout record_plan(int mode, uint32_t klass, bool has_base, const csz_special_sizes &special, uint32_t nlanes,
+                                     uint32_t nfull, const lane_layout &l) {
+    record_layout r;
+    r.head.mode = (uint32_t)mode;
+    r.head.klass = klass;
+    r.head.has_base = has_base;
+    r.head.nmasks = special.nmasks;
+    r.head.has_tail = special.words != 0;
+    r.head.has_bitmap = r.head.width = r.head.min_length = 0;
+    r.tail = special.nsingle | special.mask_words << 16;
+    uint32_t at = 1 + (has_base ? (uint32_t)csz_value<V>::words : 0) + r.head.has_tail;
+    r.bitmap_at = at;
+    if (mode != CSZ_MODE_CONSTANT) {
+        r.head.has_bitmap = nfull < nlanes;
+        r.head.width = 32 - (uint32_t)__clz(l.longest - l.shortest);
+        r.head.min_length = l.shortest;
+        if (r.head.has_bitmap) at += nlanes / 32;
+        r.lengths_at = at;
+        at += (nfull * r.head.width + 31) / 32;
+        r.bits_at = at;
+        at += (l.total + 31) / 32;
+    }
+    r.special_at = at;
+    r.words = at + special.words;
+    if (mode == CSZ_MODE_CONSTANT && r.words == 1) r.words = 0;
+    return r;
+}
+
+/* Everything but lane bits and specials.  rank: this thread's lane among those that are not empty. */
+template <typename V>
+CSZ_DEVICE void record_put_head(uint32_t *stage, const record_layout &r, typename csz_value<V>::quantum base, uint32_t units, bool empty,
+                                uint32_t rank, uint32_t length) {
+    const uint32_t t = threadIdx.x;
+    if (t == 0) {
+        stage[0] = csz_record_pack(&r.head);
+        if (r.head.has_base) csz_special_put_value<V>(stage + 1, (uint64_t)(int64_t)base);
+        if (r.head.has_tail) stage[r.bitmap_at - 1] = r.tail;
+    }
+    if (r.head.mode == CSZ_MODE_CONSTANT || empty || (t & (units - 1))) return;
+    const uint32_t lane = t / units;
+    if (r.head.has_bitmap) csz_shared_or(stage + r.bitmap_at + (lane >> 5), 1u << (lane & 31));
+    if (r.head.width) {
+        csz_putter out(stage, 32 * r.lengths_at + rank * r.head.width);
+        out.put(csz_packet(length - r.head.min_length, r.head.width));
+        out.flush();
+    }
+}
+
+/* ---- the end of a frame and of the archive ---- */
+
+template <typename V> CSZ_DEVICE void put_word(const encode_job<V> &job, uint64_t at, uint32_t word) {
+    if (at < job.capacity) job.out[at] = word;
+}
+
+template <typename V> CSZ_COLD void archive_finish(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = threadIdx.x;
+    const uint64_t nframes = job.tile.geometry.nframes;
+    const uint64_t end = csz_load_shared_state(job.work.frame_state + nframes - 1) & STATE_VALUE;
+    uint64_t sum = 0;
+    for (uint64_t f = t; f < nframes; f += CSZ_TILE_THREADS) {
+        const uint64_t from = f ? csz_load_shared_state(job.work.frame_state + f - 1) & STATE_VALUE : job.header_nwords;
+        const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + f) & STATE_VALUE) - from);
+        for (int i = 0; i < 2; i++) {
+            const uint32_t word = (uint32_t)(size >> (32 * i));
+            put_word(job, end + 2 * f + i, word);
+            sum += csz_hash_term(word, 2 * f + i);
+        }
+    }
+    unsigned long long *total = (unsigned long long *)sh.front.scratch;
+    if (t == 0) *total = CSZ_HASH_FOOTER_SEED;
+    __syncthreads();
+    sum = csz_warp_sum_u64(sum);
+    if ((t & 31) == 0) atomicAdd(total, (unsigned long long)sum);
+    __syncthreads();
+    if (t == 0) {
+        put_word(job, end + 2 * nframes, (uint32_t)*total);
+        put_word(job, end + 2 * nframes + 1, (uint32_t)(*total >> 32));
+        *job.nbytes = 4 * (end + 2 * nframes + 2);
+    }
+}
+
+template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t first, uint32_t ntiles) {
+    const uint32_t t = threadIdx.x, ngroups = frame_groups(ntiles), section = job.work.section_nwords[frame];
+    const uint64_t start = frame ? csz_load_shared_state(job.work.frame_state + frame - 1) & STATE_VALUE : job.header_nwords;
+    const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + frame) & STATE_VALUE) - start);
+    uint64_t sum = 0;
+    for (uint32_t g = t; g < ngroups; g += CSZ_TILE_THREADS) {
+        const uint64_t checksum = __ldcg(job.work.group_sum + csz_group_at(first, frame) + g);
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * g + 1 + i, word = (uint32_t)(checksum >> (32 * i));
+            put_word(job, start + at, word);
+            sum += csz_hash_term(word, at);
+        }
+    }
+    unsigned long long *total = (unsigned long long *)sh.front.scratch;
+    if (t == 0) {
+        *total = csz_hash_frame_seed(frame) + __ldcg(&job.work.frame_sums[frame].checksum);
+        const uint32_t header[6] = {(uint32_t)size, (uint32_t)(size >> 32), (uint32_t)size, (uint32_t)(size >> 32), 4 * section,
+                                    __ldcg(&job.work.frame_sums[frame].hash)};
+        for (uint32_t i = 0; i < 6; i++) {
+            put_word(job, start + i, header[i]);
+            sum += csz_hash_term(header[i], i);
+        }
+    }
+    __syncthreads();
+    sum = csz_warp_sum_u64(sum);
+    if ((t & 31) == 0) atomicAdd(total, (unsigned long long)sum);
+    __syncthreads();
+    if (t == 0) {
+        put_word(job, start + 6, (uint32_t)*total);
+        put_word(job, start + 7, (uint32_t)(*total >> 32));
+        sh.last = atomicAdd(&job.work.counters[1], 1u) + 1 == job.tile.geometry.nframes;
+    }
+    __syncthreads();
+    if (sh.last) archive_finish(sh, job);
+    __syncthreads();
+}
+
+/* Adds this block's part of a frame to its sums; whoever adds the last part finishes the frame. */
+template <typename V>
+CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t first, uint32_t ntiles, uint32_t done,
+                          uint32_t hash, uint64_t checksum) {
+    const uint32_t t = threadIdx.x;
+    hash = __reduce_add_sync(CSZ_ALL, hash);
+    checksum = csz_warp_sum_u64(checksum);
+    if ((t & 31) == 0) {
+        atomicAdd(&job.work.frame_sums[frame].hash, hash);
+        atomicAdd(&job.work.frame_sums[frame].checksum, (unsigned long long)checksum);
+    }
+    __threadfence();
+    __syncthreads();
+    if (t == 0) sh.last = atomicAdd(&job.work.frame_sums[frame].done, done) + done == ntiles;
+    __syncthreads();
+    if (sh.last) {
+        __threadfence();
+        frame_finish(sh, job, frame, first, ntiles);
+    }
+}
+
+/* ---- rare records ---- */
+
+/* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
+template <typename V, int RANK> CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_claim &c) {
+    const uint32_t lx = job.geometry.log2_t[2], ly = job.geometry.log2_t[1];
+    uint32_t hash = 0;
+#pragma unroll 4
+    for (uint32_t b = 0; b < 32; b++) {
+        const uint32_t e = csz_code_element(RANK, threadIdx.x, b);
+        bool in;
+        const typename csz_value<V>::bits bits = csz_value<V>::to_bits(__ldg(csz_element(job, c, e, lx, ly, &in)));
+        const uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
+        const uint32_t at = c.full ? e : (z * c.extent[1] + y) * c.extent[2] + x;
+        if (in) csz_special_put_value<V>(region + at * csz_value<V>::words, bits);
+        hash = hash * CSZ_VALUE_K + (in ? csz_value<V>::fold(bits) : 0);
+    }
+    return hash;
+}
+
+/* ---- the kernel ---- */
+
+/* Bits of the unit in one of the modes M, Q, P, S. */
+struct narrow_packets {
+    uint32_t single[16], vector[8];
+};
+
+CSZ_DEVICE void narrow_look(narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, int mode) {
+    if (mode == CSZ_MODE_S) {
+        csz_look_singles<CSZ_MODE_S>(w, books, p.single, n);
+    } else if (mode == CSZ_MODE_P) {
+        csz_look_singles<CSZ_MODE_P>(w, books, p.single, n);
+        csz_look_vectors<CSZ_MODE_P>(w, nonzero, books, p.vector, n);
+    } else if (mode == CSZ_MODE_Q) {
+        csz_look_singles<CSZ_MODE_Q>(w, books, p.single, n);
+        csz_look_vectors<CSZ_MODE_Q>(w, nonzero, books, p.vector, n);
+    } else {
+        csz_look_singles<CSZ_MODE_M>(w, books, p.single, n);
+        csz_look_vectors<CSZ_MODE_M>(w, nonzero, books, p.vector, n);
+    }
+}
+
+CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layout &l, const narrow_packets &p, const uint32_t (&w)[16],
+                           uint32_t buckets, int mode) {
+    csz_putter a(stage, first_bit + l.symbols_at);
+    if (mode == CSZ_MODE_S) {
+#pragma unroll
+        for (int i = 0; i < 16; i++) a.put(p.single[i]);
+        a.flush();
+    } else {
+        a.put(p.vector[0]);
+        a.put(p.vector[1]);
+        if (mode >= CSZ_MODE_Q) {
+            a.put(p.vector[2]);
+            a.put(p.vector[3]);
+        }
+        if (mode == CSZ_MODE_P) {
+#pragma unroll
+            for (int i = 4; i < 8; i++) a.put(p.vector[i]);
+        }
+        a.flush();
+        csz_putter e(stage, first_bit + l.escapes_at);
+#pragma unroll
+        for (int i = 0; i < 16; i += 2) e.put_pair(p.single[i], p.single[i + 1]);
+        e.flush();
+    }
+    if (buckets) {
+        csz_putter r(stage, first_bit + l.raw_at);
+        if (mode == CSZ_MODE_S) csz_put_raw<true>(&r, w, buckets);
+        else csz_put_raw<false>(&r, w, buckets);
+    }
+}
+
+/* The thread's accumulated part of its block's frame. */
+struct frame_part {
+    uint32_t hash, done;
+    uint64_t checksum;
+};
+
+/*
+ * From a finished record, staged in shared memory (raw: without its first word), to the archive.  Claims the next tile on the way.  Leaves the
+ * stage zeroed.  `words` has been published before.
+ */
+template <typename V, int RANK>
+CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, csz_claim *next, uint32_t words, bool is_raw,
+                             frame_part *part) {
+    const uint32_t t = threadIdx.x;
+    const uint32_t section = __ldg(job.work.section_nwords + c.frame), ntiles = c.box.ntiles;
+    if (t < 32) {
+        const uint32_t before = look_back(job.work.tile_state + c.first, c.tile);
+        if (t == 0) {
+            atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
+            sh.payload_at = before;
+            if (sh.frame_start_of != c.frame) {
+                unsigned long long s = job.header_nwords;
+                if (c.frame > 0) {
+                    while ((s = csz_load_shared_state(job.work.frame_state + c.frame - 1)) >> STATE_SHIFT == 0) CSZ_SPIN();
+                }
+                sh.frame_start = s & STATE_VALUE;
+                sh.frame_start_of = c.frame;
+            }
+            const uint64_t start = sh.frame_start;
+            const uint32_t sizes_at = frame_sizes_at(section, ntiles);
+            if (c.tile == ntiles - 1) {
+                const uint64_t end = start + frame_payload_at(section, ntiles) + before + words;
+                atomicExch(job.work.frame_state + c.frame, STATE_OWN | ((end + 1) & ~1ull));
+                if (end & 1) put_word(job, end, 0);
+            }
+            const uint64_t size_at = start + sizes_at + c.tile / 2;
+            if (size_at < job.capacity) {
+                uint16_t *sizes = (uint16_t *)(job.out + start + sizes_at);
+                sizes[c.tile] = (uint16_t)words;
+                if (c.tile == ntiles - 1 && !(c.tile & 1)) sizes[ntiles] = 0;
+            }
+            part->checksum += csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
+            if (c.tile % CSZ_INDEX_GROUP == 0) {
+                const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * (c.tile / CSZ_INDEX_GROUP);
+                put_word(job, start + at, before);
+                part->checksum += csz_hash_term(before, at);
+            }
+        }
+    }
+    __syncthreads();
+    if (t == 32) claim_next(next, &c, job);
+    const uint32_t at = sh.payload_at;
+    const uint64_t start = sh.frame_start, to = start + frame_payload_at(section, ntiles) + at;
+    const bool room = to + words <= job.capacity;
+    uint32_t *out = job.out + to, *stage = sh.front.region;
+    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    uint64_t sum = 0;
+    if (is_raw) {
+        if (t == 0) {
+            if (room) out[0] = CSZ_MODE_RAW;
+            sum = csz_hash_term(CSZ_MODE_RAW, at);
+        }
+        for (uint32_t i = t; i < words - 1; i += CSZ_TILE_THREADS) {
+            const uint32_t word = stage[i];
+            if (i < stage_words) stage[i] = 0;
+            if (room) out[1 + i] = word;
+            sum += csz_hash_term(word, at + 1 + i);
+        }
+    } else {
+        for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
+            const uint32_t word = stage[i];
+            if (i < stage_words) stage[i] = 0;
+            if (room) out[i] = word;
+            sum += csz_hash_term(word, at + i);
+        }
+    }
+    sum = csz_warp_sum_u64(sum);
+    if ((t & 31) == 0 && sum) atomicAdd(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP, (unsigned long long)sum);
+    if (c.tile == 0) {
+        /* the frame's first tile brings its books */
+        for (uint32_t i = t; i < section; i += CSZ_TILE_THREADS) {
+            const uint32_t word = job.work.section[c.frame][i], index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
+            put_word(job, start + index, word);
+            part->checksum += csz_hash_term(word, index);
+        }
+    }
+    part->done++;
+    __syncthreads();
+}
+
+template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t from, uint32_t to) {
+    for (uint32_t i = from + threadIdx.x; i < to; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
+}
+
+/* Tiles of class above 0: deltas are in the region until they are in registers. */
+template <typename V, int RANK>
+CSZ_COLD uint32_t wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, const csz_front<V> &f, uint32_t *nonraw) {
+    typedef typename csz_value<V>::quantum quantum;
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const uint32_t *tables = &job.work.table[c.frame][0][0];
+    quantum d[32];
+    const csz_wide_deltas<quantum> deltas = {d};
+    bool nonzero = false, equal = true;
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + t];
+        nonzero |= d[b] != 0;
+        equal &= d[b] == d[0];
+    }
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
+    const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
+    if (lane == 0) {
+        ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 8 | (uint32_t)__popc(equals) << 16;
+    }
+    const uint32_t nexceptions = (uint32_t)__syncthreads_or(f.exceptions != 0);
+    const uint4 lanes = sh.lanes;
+    csz_special_sizes special = {0, 0, 0, 0};
+    if (nexceptions) {
+        /* the number of exceptions only decides whether to look for masks: any number from 32 on will do */
+        csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, f.exceptions, CSZ_MASK_MIN);
+        special = csz_special_size<V>(sh.special);
+    }
+    const csz_runs runs = csz_runs_find(deltas);
+    const uint32_t totals = sum_of(lanes), before = sum_before(lanes, warp);
+    int mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE
+               : job.tile.workflow == CSZ_WORKFLOW_RLE_VLE ? CSZ_MODE_RLE_VLE
+                                                           : CSZ_MODE_S;
+    const bool both = job.tile.workflow == CSZ_WORKFLOW_AUTO && (totals >> 16) >= CSZ_RLE_CANDIDATE_UNITS;
+    record_layout best;
+    lane_layout best_lanes;
+    for (int pass = 0; pass < (both ? 2 : 1); pass++) {
+        const int m = pass ? CSZ_MODE_RLE_VLE : mode;
+        csz_unit_bits n = {0, 0, 0, 0};
+        const uint32_t units = m == CSZ_MODE_S ? 2 : 4;
+        const bool empty = !((ballot >> (lane & ~(units - 1))) & ((1u << units) - 1));
+        if (!empty) {
+            if (m == CSZ_MODE_S) csz_wide_nbits(deltas, tables, &n);
+            else n.symbols = csz_runs_nbits(deltas, runs, m, f.klass, tables);
+        }
+        __syncthreads();
+        const lane_layout l = lanes_place<V, false>(sh, n, units, empty);
+        const uint32_t nfull = m == CSZ_MODE_S ? totals & 0xFFu : (totals >> 8) & 0xFFu;
+        const record_layout r = record_plan<V>(m, f.klass, f.base != 0, special, csz_mode_lanes(m), nfull, l);
+        if (pass && r.words >= best.words) continue;
+        best = r;
+        best_lanes = l;
+        mode = m;
+    }
+    const uint32_t raw_words = 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
+    *nonraw = best.words < raw_words;
+    if (!*nonraw) return raw_words;
+    __syncthreads();
+    stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
+    __syncthreads();
+    const uint32_t units = mode == CSZ_MODE_S ? 2 : 4;
+    const bool empty = !((ballot >> (lane & ~(units - 1))) & ((1u << units) - 1));
+    const uint32_t below = (1u << (lane & ~(units - 1))) - 1;
+    const uint32_t rank = mode == CSZ_MODE_S ? (before & 0xFFu) + (uint32_t)__popc(pairs & below) : ((before >> 8) & 0xFFu) + (uint32_t)__popc(fours & below);
+    record_put_head<V>(sh.front.region, best, f.base, units, empty, rank, best_lanes.length);
+    if (!empty) {
+        const csz_putter a(sh.front.region, 32 * best.bits_at + best_lanes.symbols_at);
+        if (mode == CSZ_MODE_S) csz_wide_put(a, csz_putter(sh.front.region, 32 * best.bits_at + best_lanes.raw_at), deltas, tables);
+        else csz_runs_put(a, deltas, runs, mode, f.klass, tables);
+    }
+    if (nexceptions) csz_special_put<V, RANK>(sh.front.region + best.special_at, sh.special, sh.front.scratch, job.tile, c, f.exceptions);
+    return best.words;
+}
+
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 5) encode_kernel(const __grid_constant__ encode_job<V> job) {
+    CSZ_DYNAMIC_SHARED(encode_shared<V>, sh);
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const uint32_t unit_weight = csz_unit_weight(t);
+    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    uint32_t *stage = sh.front.region;
+    uint32_t frame = ~0u, frame_first = 0, frame_ntiles = 0;
+    frame_part part = {0, 0, 0};
+    stage_zero(sh, 0, stage_words);
+    if (t == 32) {
+        csz_claim none;
+        none.frame = none.first = 0;
+        none.box = csz_frame_box_at(&job.tile.geometry, 0);
+        claim_next(&sh.claim[0], &none, job);
+    }
+    if (t == 0) sh.frame_start_of = ~0u;
+    __syncthreads();
+    for (uint32_t slot = 0;; slot ^= 1) {
+        const csz_claim &c = sh.claim[slot];
+        if (c.index >= job.tile.geometry.ntiles) break;
+        if (c.frame != frame) {
+            if (frame != ~0u) frame_leave(sh, job, frame, frame_first, frame_ntiles, part.done, part.hash, part.checksum);
+            frame = c.frame;
+            frame_first = c.first;
+            frame_ntiles = c.box.ntiles;
+            part.hash = part.done = 0;
+            part.checksum = 0;
+            uint32_t at = 0;
+            for (int b = CSZ_BOOK_S; b <= CSZ_BOOK_ME; b++) {
+                for (uint32_t i = t; i < csz_book_size(b); i += CSZ_TILE_THREADS) sh.books[at + i] = job.work.table[frame][b][i];
+                at += csz_book_size(b);
+            }
+            /* the front has a barrier before the books are used */
+        }
+        uint32_t w[16];
+        csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c);
+        const uint32_t tile_weight = csz_tile_weight(c.tile) * unit_weight;
+        const uint32_t raw_words = 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
+        uint32_t words;
+        bool is_raw = false;
+        if (f.is_fill) {
+            words = 1 + csz_value<V>::words;
+            __syncthreads();
+            stage_zero(sh, 0, stage_words);
+            __syncthreads();
+            if (t == 0) {
+                stage[0] = CSZ_MODE_FILL;
+                csz_special_put_value<V>(stage + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
+                atomicExch(job.work.tile_state + c.index, STATE_OWN | words);
+            }
+        } else if (f.klass) {
+            uint32_t nonraw;
+            words = wide_encode<V, RANK>(sh, job, c, f, &nonraw);
+            is_raw = !nonraw;
+            if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | words);
+        } else {
+            if (f.careful) {
+                __syncthreads();
+                stage_zero(sh, 0, stage_words);
+            }
+            const uint32_t nonzero = csz_nonzero_mask(w);
+            const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero != 0);
+            const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
+            {
+                bool equal = nonzero == 0;
+                if (nonzero == ~0u) {
+                    uint32_t differs = w[0] ^ __byte_perm(w[0], 0, 0x1032);
+#pragma unroll
+                    for (int i = 1; i < 16; i++) differs |= w[i] ^ w[0];
+                    equal = differs == 0;
+                }
+                const uint32_t equals = __ballot_sync(CSZ_ALL, equal);
+                const uint32_t counts = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(nonzero) | (uint32_t)__popc(f.exceptions) << 11);
+                if (lane == 0) {
+                    ((uint32_t *)&sh.counts)[warp] = counts;
+                    ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 8 | (uint32_t)__popc(equals) << 16;
+                }
+            }
+            __syncthreads();
+            const uint4 counts = sh.counts, lanes = sh.lanes;
+            const uint32_t totals = sum_of(lanes), before = sum_before(lanes, warp);
+            const uint32_t nnonzero = (counts.x & 2047u) + (counts.y & 2047u) + (counts.z & 2047u) + (counts.w & 2047u);
+            const uint32_t nexceptions = (counts.x >> 11) + (counts.y >> 11) + (counts.z >> 11) + (counts.w >> 11);
+            csz_special_sizes special = {0, 0, 0, 0};
+            if (nexceptions) {
+                csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, f.exceptions, nexceptions);
+                special = csz_special_size<V>(sh.special);
+            }
+            int mode = csz_mode_by_share(nnonzero, 64 * (totals & 0xFFu));
+            if (job.tile.workflow != CSZ_WORKFLOW_AUTO && mode != CSZ_MODE_CONSTANT) {
+                mode = job.tile.workflow == CSZ_WORKFLOW_HUFFMAN ? CSZ_MODE_S
+                       : job.tile.workflow == CSZ_WORKFLOW_RLE   ? CSZ_MODE_RLE
+                                                                 : CSZ_MODE_RLE_VLE;
+            }
+            const csz_narrow_deltas deltas = {w};
+            narrow_packets p;
+            csz_unit_bits n = {0, 0, 0, 0};
+            csz_runs runs = {0, 0};
+            const uint32_t *tables = &job.work.table[frame][0][0];
+            uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4;
+            bool empty = !((ballot >> (lane & ~(units - 1))) & ((1u << units) - 1));
+#pragma unroll
+            for (int i = 0; i < 16; i++) p.single[i] = 0;
+#pragma unroll
+            for (int i = 0; i < 8; i++) p.vector[i] = 0;
+            if (mode >= CSZ_MODE_RLE) {
+                runs = csz_runs_find(deltas);
+                if (!empty) n.symbols = csz_runs_nbits(deltas, runs, mode, 0, tables);
+            } else if (mode != CSZ_MODE_CONSTANT && !empty) {
+                narrow_look(p, &n, w, nonzero, sh.books, mode);
+            }
+            lane_layout l;
+            l.longest = l.shortest = l.total = l.length = 0;
+            if (mode != CSZ_MODE_CONSTANT) l = lanes_place<V, true>(sh, n, units, empty);
+            record_layout r = record_plan<V>(mode, 0, f.base != 0, special, csz_mode_lanes(mode), units == 2 ? totals & 0xFFu : (totals >> 8) & 0xFFu, l);
+            if (job.tile.workflow == CSZ_WORKFLOW_AUTO && mode != CSZ_MODE_CONSTANT && (totals >> 16) >= CSZ_RLE_CANDIDATE_UNITS) {
+                /* mostly units of one value: runs may be smaller */
+                const bool empty4 = !((ballot >> (lane & ~3u)) & 15u);
+                csz_unit_bits n4 = {0, 0, 0, 0};
+                runs = csz_runs_find(deltas);
+                if (!empty4) n4.symbols = csz_runs_nbits(deltas, runs, CSZ_MODE_RLE_VLE, 0, tables);
+                __syncthreads();
+                const lane_layout l4 = lanes_place<V, true>(sh, n4, 4, empty4);
+                const record_layout r4 = record_plan<V>(CSZ_MODE_RLE_VLE, 0, f.base != 0, special, 32, (totals >> 8) & 0xFFu, l4);
+                if (r4.words < r.words) {
+                    mode = CSZ_MODE_RLE_VLE;
+                    units = 4;
+                    empty = empty4;
+                    l = l4;
+                    r = r4;
+                }
+            }
+            words = r.words;
+            is_raw = words >= raw_words;
+            if (is_raw) words = raw_words;
+            if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | words);
+            if (!is_raw && words) {
+                if (words > stage_words) {
+                    __syncthreads();
+                    stage_zero(sh, stage_words, stage_words + CSZ_EXCHANGE_WORDS);
+                    __syncthreads();
+                }
+                const uint32_t below = (1u << (lane & ~(units - 1))) - 1;
+                const uint32_t rank = units == 2 ? (before & 0xFFu) + (uint32_t)__popc(pairs & below) : ((before >> 8) & 0xFFu) + (uint32_t)__popc(fours & below);
+                record_put_head<V>(stage, r, f.base, units, empty, rank, l.length);
+                if (mode != CSZ_MODE_CONSTANT && !empty) {
+                    if (mode >= CSZ_MODE_RLE) csz_runs_put(csz_putter(stage, 32 * r.bits_at + l.symbols_at), deltas, runs, mode, 0, tables);
+                    else narrow_put(stage, 32 * r.bits_at, l, p, w, n.buckets, mode);
+                }
+                if (nexceptions) csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c, f.exceptions);
+            }
+        }
+        if (is_raw) {
+            __syncthreads();
+            if (f.klass) {
+                stage_zero(sh, 0, stage_words);
+                __syncthreads();
+            }
+            f.hash = raw_load<V, RANK>(stage, job.tile, c);
+        }
+        part.hash += f.hash * tile_weight;
+        record_store<V, RANK>(sh, job, c, &sh.claim[slot ^ 1], words, is_raw, &part);
+    }
+    if (frame != ~0u) frame_leave(sh, job, frame, frame_first, frame_ntiles, part.done, part.hash, part.checksum);
+}
+
+/* ---- launch ---- */
+
+template <typename V, int RANK>
+static void encode_launch(const csz_work &work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data, const csz_cuda_plan *plan,
+                          int nsms, cudaStream_t stream) {
+    encode_job<V> job;
+    job.tile = csz_job_make<V>(work, d_data, plan);
+    job.work = work;
+    job.out = d_out;
+    job.capacity = capacity / 4;
+    job.nbytes = d_nbytes;
+    job.header_nwords = plan->header_nbytes / 4;
+    const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? 8 : 5), ntiles = plan->geometry.ntiles;
+    const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
+#if !defined(CSZ_EMU)
+    cudaFuncSetAttribute(encode_kernel<V, RANK>, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
+#endif
+    CSZ_LAUNCH((encode_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>), stream, job);
+}
+
+void csz_cuda_encode(csz_work work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                     cudaStream_t stream) {
+    CSZ_DISPATCH(plan, encode_launch, work, d_out, capacity, d_nbytes, d_data, plan, nsms, stream);
+}
