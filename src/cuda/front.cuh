@@ -135,14 +135,16 @@ template <typename V> struct csz_front_shared {
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
     uint32_t scratch[4 * CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; later the units' masks */
     typename csz_value<V>::quantum base;
-    uint32_t klass, is_fill;
-    uint32_t padding;
+    uint32_t klass, is_fill, order;
+    uint4 stats[3];    /* of each order, a word for each warp: nonzeros | pairs that have any << 13 | fours << 20 */
+    uint4 exceptions; /* a word for each warp */
 };
 
 template <typename V> struct csz_front {
     typename csz_value<V>::quantum base;
     uint32_t hash;       /* of the unit's restored values, before the unit's weight */
     uint32_t exceptions; /* in the field, by code */
+    uint32_t nonzero[3]; /* by code, for each order */
     uint32_t klass, is_fill;
     uint32_t careful;    /* the region was used up */
 };
@@ -292,21 +294,44 @@ CSZ_DEVICE uint32_t csz_hash_edge(const uint32_t *w, uint32_t in_field, typename
 
 /* ---- differences ---- */
 
+/* Codes whose half is not 2^15, that is, whose delta is not 0; words are taken one by one, from 15 down. */
+CSZ_DEVICE uint32_t csz_nonzero_step(uint32_t mask, uint32_t biased) {
+    return mask * 2 + __viaddmin_u16x2(biased, 0x80008000u, 0x00010001u);
+}
+
+CSZ_DEVICE uint32_t csz_nonzero_mask(const uint32_t (&w)[16]) {
+    uint32_t m = 0;
+#pragma unroll
+    for (int i = 15; i >= 0; i--) m = csz_nonzero_step(m, w[i]);
+    return m;
+}
+
+#define CSZ_BIASED 0x80008000u    /* a half becomes delta + 2^15 */
+#define CSZ_FIRST_OF_4 0x11111111u /* codes at x = 0 of the unit */
+
+/* Word i less the same code one slice before: slices of the low halves go on in the high ones. */
+CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i) {
+    return w[i] - (i >= 4 ? w[i - 4] : w[i + 12] << 16);
+}
+
 /*
- * Along x, y and z in turn where the rank has them.  Neighbours in x are in the thread or the lane before; the rest crosses warps
- * through `exchange`, whose barrier also gathers the block's vote.  Returns the vote; halves come out as delta + 2^15.
+ * First half: differences along x; then, for rank 3, along y.  What crosses warps goes through `exchange`, whose barrier also gathers the
+ * block's vote, which is returned.  The rest of each order's differences lies inside a thread: it is computed once here, for
+ * the nonzero deltas each order would leave, and again by csz_lorenzo_finish once the order is known.
+ *
+ * Orders that leave a dim out still tie the first elements along it.  Those are the codes with k = 0 of the threads that own x = 0.
  */
-template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t *w, uint32_t *exchange, int vote, int bias) {
-    const uint32_t t = threadIdx.x, lane = t & 31;
+template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, int vote, int bias) {
+    const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
     uint32_t left[4];
-    int any;
+    uint4 *ex = (uint4 *)exchange;
 #pragma unroll
     for (int z = 0; z < 4; z++) left[z] = __shfl_sync(CSZ_ALL, w[4 * z + 3], (int)((lane - 1) & 31));
     if (RANK == 1) {
         /* a row goes on from lane 31 of a slice to lane 0 of the next, and from a warp's last slice to the next warp */
         if (lane == 31) exchange[t >> 5] = w[15] >> 16;
         if (lane == 0) {
-            uint32_t last = left[3];
+            const uint32_t last = left[3];
             left[3] = left[2];
             left[2] = left[1];
             left[1] = left[0];
@@ -323,51 +348,104 @@ template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t *w, uint32_t *exchange, 
         w[4 * z + 1] -= w[4 * z];
         w[4 * z] -= left[z];
     }
-    uint4 *ex = (uint4 *)exchange;
     if (RANK == 2) {
         /* rows are slices; the warp's last one, sign-extended out of the high halves */
         ex[t] = make_uint4((uint32_t)((int32_t)(w[12] + 0x8000u) >> 16), (uint32_t)((int32_t)(w[13] + 0x8000u) >> 16),
                            (uint32_t)((int32_t)(w[14] + 0x8000u) >> 16), (uint32_t)((int32_t)(w[15] + 0x8000u) >> 16));
     }
-    if (RANK > 1) {
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const uint32_t last = w[12 + k];
-            w[12 + k] -= w[8 + k];
-            w[8 + k] -= w[4 + k];
-            w[4 + k] -= w[k];
-            w[k] -= last << 16;
-        }
-    }
     if (RANK == 3) {
 #pragma unroll
         for (int i = 0; i < 4; i++) ex[i * CSZ_TILE_THREADS + t] = make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
     }
-    any = __syncthreads_or(vote);
+    const int any = __syncthreads_or(vote);
+    nonzero[0] = nonzero[1] = nonzero[2] = 0;
+    if (RANK == 1) {
+        if (lane == 0 && t > 0) w[0] -= exchange[(t >> 5) - 1];
+        w[0] -= corner; /* the bias cancelled in every other difference */
+#pragma unroll
+        for (int i = 0; i < 16; i++) w[i] += CSZ_BIASED;
+        nonzero[CSZ_ORDER_FULL] = csz_nonzero_mask(w);
+        return any;
+    }
+    uint32_t full = 0, xy = 0, x = 0;
     if (RANK == 3) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
+        for (int i = 3; i >= 0; i--) {
             uint4 a = make_uint4(0, 0, 0, 0);
             if (t >= 8) a = ex[i * CSZ_TILE_THREADS + t - 8];
-            w[4 * i] += 0x80008000u - a.x;
-            w[4 * i + 1] += 0x80008000u - a.y;
-            w[4 * i + 2] += 0x80008000u - a.z;
-            w[4 * i + 3] += 0x80008000u - a.w;
+            x = csz_nonzero_step(x, w[4 * i + 3] + CSZ_BIASED);
+            x = csz_nonzero_step(x, w[4 * i + 2] + CSZ_BIASED);
+            x = csz_nonzero_step(x, w[4 * i + 1] + CSZ_BIASED);
+            x = csz_nonzero_step(x, w[4 * i] + CSZ_BIASED);
+            w[4 * i] -= a.x;
+            w[4 * i + 1] -= a.y;
+            w[4 * i + 2] -= a.z;
+            w[4 * i + 3] -= a.w;
+        }
+#pragma unroll
+        for (int i = 15; i >= 0; i--) {
+            xy = csz_nonzero_step(xy, w[i] + CSZ_BIASED);
+            full = csz_nonzero_step(full, csz_slice_difference(w, i) + CSZ_BIASED - (i == 0 ? corner : 0));
+        }
+        if ((t & 7) == 0) x = (x & ~CSZ_FIRST_OF_4) | (xy & CSZ_FIRST_OF_4);
+        if (t == 0) {
+            xy = (xy & ~CSZ_FIRST_OF_4) | (full & CSZ_FIRST_OF_4);
+            x = (x & ~CSZ_FIRST_OF_4) | (full & CSZ_FIRST_OF_4);
         }
     } else {
-        if (RANK == 2 && t >= 32) {
-            uint4 a = ex[t - 32];
-            w[0] -= a.x;
-            w[1] -= a.y;
-            w[2] -= a.z;
-            w[3] -= a.w;
-        }
-        if (RANK == 1 && lane == 0 && t > 0) w[0] -= exchange[(t >> 5) - 1];
+        uint4 a = make_uint4(0, 0, 0, 0);
+        if (t >= 32) a = ex[t - 32];
 #pragma unroll
-        for (int i = 0; i < 16; i++) w[i] += 0x80008000u;
+        for (int i = 15; i >= 0; i--) {
+            x = csz_nonzero_step(x, w[i] + CSZ_BIASED);
+            const uint32_t before = i == 0 ? a.x + corner : i == 1 ? a.y : i == 2 ? a.z : i == 3 ? a.w : 0;
+            full = csz_nonzero_step(full, csz_slice_difference(w, i) + CSZ_BIASED - before);
+        }
+        if (lane == 0) x = (x & ~CSZ_FIRST_OF_4) | (full & CSZ_FIRST_OF_4);
     }
-    if (t == 0) w[0] -= (uint32_t)bias; /* it cancelled in every other difference */
+    nonzero[CSZ_ORDER_FULL] = full;
+    nonzero[CSZ_ORDER_XY] = xy;
+    nonzero[CSZ_ORDER_X] = x;
     return any;
+}
+
+/* Second half: the deltas of one order, biased.  The exchange still holds what the first half left. */
+template <int RANK> CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange, int bias) {
+    const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
+    const uint4 *ex = (const uint4 *)exchange;
+    if (RANK == 1) return;
+    if (RANK == 3 && order == CSZ_ORDER_X) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint4 a = ex[i * CSZ_TILE_THREADS + t];
+            if (t & 7) w[4 * i] = a.x;
+            w[4 * i + 1] = a.y;
+            w[4 * i + 2] = a.z;
+            w[4 * i + 3] = a.w;
+        }
+    }
+    uint4 a = make_uint4(0, 0, 0, 0);
+    if (RANK == 2 && t >= 32) a = ex[t - 32];
+    if (order == CSZ_ORDER_FULL) {
+        uint32_t first[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) first[k] = csz_slice_difference(w, k);
+#pragma unroll
+        for (int i = 15; i >= 4; i--) w[i] = csz_slice_difference(w, i) + CSZ_BIASED;
+        w[0] = first[0] + CSZ_BIASED - a.x - corner;
+        w[1] = first[1] + CSZ_BIASED - a.y;
+        w[2] = first[2] + CSZ_BIASED - a.z;
+        w[3] = first[3] + CSZ_BIASED - a.w;
+        return;
+    }
+    if (RANK == 3 ? t == 0 : lane == 0) {
+        const uint32_t first = csz_slice_difference(w, 0);
+#pragma unroll
+        for (int i = 12; i >= 4; i -= 4) w[i] = csz_slice_difference(w, i);
+        w[0] = first - a.x - corner;
+    }
+#pragma unroll
+    for (int i = 0; i < 16; i++) w[i] += CSZ_BIASED;
 }
 
 /* ---- the careful path ---- */
@@ -422,6 +500,25 @@ template <int RANK> CSZ_DEVICE void csz_bitmap_store(uint32_t *bits, uint32_t ma
 }
 
 struct csz_careful { uint32_t hash, exceptions; };
+
+/* Delta of element e in one of the orders, from quanta by element. */
+template <typename V, int RANK>
+CSZ_DEVICE typename csz_value<V>::bits csz_careful_delta(const typename csz_value<V>::quantum *q, typename csz_value<V>::quantum base, uint32_t e,
+                                                         uint32_t lx, uint32_t ly, uint32_t order) {
+    typedef typename csz_value<V>::bits bits;
+    const uint32_t row = 1u << lx, plane = row << ly;
+    bool x = (e & (row - 1)) != 0, y = RANK > 1 && (e & (plane - 1)) >= row, z = RANK > 2 && e >= plane;
+    if (order != CSZ_ORDER_FULL && (x || y)) z = false;
+    if (order == CSZ_ORDER_X && x) y = false;
+    bits sum = 0;
+#pragma unroll
+    for (int i = 0; i < 1 << RANK; i++) {
+        if ((i & 1 && !x) || (i & 2 && !y) || (i & 4 && !z)) continue;
+        const bits a = (bits)q[e - (i & 1 ? 1 : 0) - (i & 2 ? row : 0) - (i & 4 ? plane : 0)] - (bits)base;
+        sum = (i ^ i >> 1 ^ i >> 2) & 1 ? sum - a : sum + a;
+    }
+    return sum;
+}
 
 /* Quanta less base by element, in the region; deltas are left there, code b of thread t at 128 b + t. */
 template <typename V, int RANK>
@@ -480,23 +577,28 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     }
     uint32_t klass = __syncthreads_or(beyond16) ? 1 : 0;
     if (klass && __syncthreads_or(beyond32)) klass = 2;
-    bits d[32];
-    const uint32_t row = 1u << lx, plane = row << ly;
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        const uint32_t e = csz_code_element(RANK, t, (uint32_t)b);
-        const bool x = (e & (row - 1)) != 0, y = RANK > 1 && (e & (plane - 1)) >= row, zz = RANK > 2 && e >= plane;
-        bits sum = 0;
-#pragma unroll
-        for (int i = 0; i < 1 << RANK; i++) {
-            const bool there = (!(i & 1) || x) && (!(i & 2) || y) && (!(i & 4) || zz);
-            if (!there) continue;
-            const uint32_t from = e - (i & 1 ? 1 : 0) - (i & 2 ? row : 0) - (i & 4 ? plane : 0);
-            const bits a = (bits)q[from] - (bits)base;
-            sum = (i ^ i >> 1 ^ i >> 2) & 1 ? sum - a : sum + a;
+    /* the order that leaves the fewest nonzeros; wide classes have the full one */
+    uint32_t order = CSZ_ORDER_FULL;
+    if (klass == 0 && RANK > 1) {
+        uint32_t *count = planes + 32;
+        if (t < 3) count[t] = 0;
+        __syncthreads();
+        uint32_t n[3] = {0, 0, 0};
+#pragma unroll 1
+        for (uint32_t b = 0; b < 32; b++) {
+            const uint32_t e = csz_code_element(RANK, t, b);
+            for (uint32_t i = 0; i < 3; i++) n[i] += (csz_careful_delta<V, RANK>(q, base, e, lx, ly, i) & 0xFFFFu) != 0;
         }
-        d[b] = sum;
+        for (uint32_t i = 0; i < 3; i++) {
+            const uint32_t sum = __reduce_add_sync(CSZ_ALL, n[i]);
+            if ((t & 31) == 0) atomicAdd(&count[i], sum);
+        }
+        __syncthreads();
+        order = (uint32_t)csz_order_choose(RANK, count[CSZ_ORDER_FULL], count[CSZ_ORDER_XY], count[CSZ_ORDER_X]);
     }
+    bits d[32];
+#pragma unroll
+    for (int b = 0; b < 32; b++) d[b] = csz_careful_delta<V, RANK>(q, base, csz_code_element(RANK, t, (uint32_t)b), lx, ly, order);
     __syncthreads();
 #pragma unroll
     for (int b = 0; b < 32; b++) q[b * CSZ_TILE_THREADS + t] = klass == 1 ? (quantum)(int32_t)(uint32_t)d[b] : (quantum)d[b];
@@ -504,6 +606,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
         sh.base = base;
         sh.klass = klass;
         sh.is_fill = !any && same;
+        sh.order = order;
     }
     __syncthreads();
     return r;
@@ -512,8 +615,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
 /* ---- the whole front ---- */
 
 /*
- * Leaves the deltas in w, each half delta + 2^15, or, for a class above 0, in the region, code b of thread t at 128 b + t.  Has passed at
- * least one barrier since w's exchange.
+ * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
  */
 template <typename V, int RANK>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
@@ -595,7 +697,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             if (!c.full && !settled) f.hash = csz_hash_edge<V>(w, csz_unit_in_field<V, RANK>(job, c), base, bias, step);
         }
         f.base = base;
-        f.careful = (uint32_t)csz_lorenzo<RANK>(w, sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS, lost, bias);
+        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS, lost, bias);
     }
     if (f.careful) {
         const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
@@ -607,18 +709,85 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         const quantum *d = (const quantum *)sh.region;
 #pragma unroll
         for (int i = 0; i < 16; i++) {
-            w[i] = __byte_perm((uint32_t)d[i * CSZ_TILE_THREADS + t], (uint32_t)d[(i + 16) * CSZ_TILE_THREADS + t], 0x5410) ^ 0x80008000u;
+            w[i] = __byte_perm((uint32_t)d[i * CSZ_TILE_THREADS + t], (uint32_t)d[(i + 16) * CSZ_TILE_THREADS + t], 0x5410) ^ CSZ_BIASED;
         }
+        f.nonzero[0] = csz_nonzero_mask(w);
     }
     return f;
 }
 
-/* Codes with a nonzero delta. */
-CSZ_DEVICE uint32_t csz_nonzero_mask(const uint32_t (&w)[16]) {
-    uint32_t m = 0;
+/* What every thread knows of a tile of class 0 once its order is chosen. */
+struct csz_codes {
+    uint32_t order;
+    uint32_t nonzero;       /* of this thread's unit */
+    uint32_t pairs, fours;  /* first threads of this warp's groups of two and four that have nonzeros */
+    uint32_t nnonzero;      /* of the tile */
+    uint32_t npairs, nfours;
+    uint32_t pairs_before, fours_before; /* in the warps before */
+    uint32_t nexceptions;
+};
+
+CSZ_DEVICE uint32_t csz_sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
+CSZ_DEVICE uint32_t csz_sum_before(const uint4 &v, uint32_t i) { return (i > 0 ? v.x : 0) + (i > 1 ? v.y : 0) + (i > 2 ? v.z : 0); }
+
+/* Chooses the order and completes the deltas: each half of w becomes delta + 2^15.  Has a barrier. */
+template <typename V, int RANK> CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_front<V> &f) {
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const int norders = RANK == 1 ? 1 : 3;
+    csz_codes c;
+    uint32_t ballot[3];
 #pragma unroll
-    for (int i = 15; i >= 0; i--) m = m * 2 + __viaddmin_u16x2(w[i], 0x80008000u, 0x00010001u);
-    return m;
+    for (int o = 0; o < norders; o++) {
+        if (RANK == 2 && o == CSZ_ORDER_XY) continue;
+        ballot[o] = __ballot_sync(CSZ_ALL, f.nonzero[o] != 0);
+        const uint32_t n = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.nonzero[o]));
+        const uint32_t pairs = (ballot[o] | ballot[o] >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
+        if (lane == 0) ((uint32_t *)&sh.stats[o])[warp] = n | (uint32_t)__popc(pairs) << 13 | (uint32_t)__popc(fours) << 20;
+    }
+    const uint32_t nexceptions = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.exceptions));
+    if (lane == 0) ((uint32_t *)&sh.exceptions)[warp] = nexceptions;
+    __syncthreads();
+    c.order = CSZ_ORDER_FULL;
+    if (RANK > 1 && !f.careful) {
+        const uint32_t n_xy = RANK == 3 ? csz_sum_of(sh.stats[CSZ_ORDER_XY]) & 0x1FFFu : 0;
+        c.order = (uint32_t)csz_order_choose(RANK, csz_sum_of(sh.stats[CSZ_ORDER_FULL]) & 0x1FFFu, n_xy, csz_sum_of(sh.stats[CSZ_ORDER_X]) & 0x1FFFu);
+    }
+    const uint4 stats = sh.stats[c.order];
+    const uint32_t all = csz_sum_of(stats), before = csz_sum_before(stats, warp);
+    uint32_t own = ballot[0];
+    c.nonzero = f.nonzero[0];
+    if (RANK == 3 && c.order == CSZ_ORDER_XY) {
+        own = ballot[1];
+        c.nonzero = f.nonzero[1];
+    }
+    if (RANK > 1 && c.order == CSZ_ORDER_X) {
+        own = ballot[2];
+        c.nonzero = f.nonzero[2];
+    }
+    c.pairs = (own | own >> 1) & 0x55555555u;
+    c.fours = (c.pairs | c.pairs >> 2) & 0x11111111u;
+    c.nnonzero = all & 0x1FFFu;
+    c.npairs = (all >> 13) & 0x7Fu;
+    c.nfours = all >> 20;
+    c.pairs_before = (before >> 13) & 0x7Fu;
+    c.fours_before = before >> 20;
+    c.nexceptions = csz_sum_of(sh.exceptions);
+    if (!f.careful) {
+        csz_lorenzo_finish<RANK>(w, c.order, sh.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, 1 << (csz_shape<RANK>::window - 1));
+    } else {
+        c.order = sh.order;
+    }
+    return c;
+}
+
+/* 1 if all deltas of the unit are the same. */
+CSZ_DEVICE bool csz_unit_is_even(const uint32_t (&w)[16], uint32_t nonzero) {
+    if (nonzero == 0) return true;
+    uint32_t differs = (w[0] ^ __byte_perm(w[0], 0, 0x1032)) | (w[0] ^ w[1]);
+    if (nonzero != ~0u || differs) return false;
+#pragma unroll
+    for (int i = 2; i < 16; i++) differs |= w[i] ^ w[0];
+    return differs == 0;
 }
 
 #endif

@@ -15,7 +15,7 @@ template <typename V> struct histogram_job {
 template <typename V> struct histogram_shared {
     csz_front_shared<V> front;
     uint32_t count[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-    uint4 nonzeros, lanes;
+    uint4 lanes; /* units of equal deltas, a word for each warp */
     csz_claim claim;
 };
 
@@ -66,7 +66,7 @@ template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int work
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
     if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
     __syncthreads();
-    const bool candidate = sh.lanes.x + sh.lanes.y + sh.lanes.z + sh.lanes.w >= CSZ_RLE_CANDIDATE_UNITS;
+    const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
     const bool as_single = workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
 #pragma unroll
@@ -119,37 +119,25 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
         if (f.klass && !f.is_fill) {
             count_wide(sh, workflow);
         } else if (!f.is_fill) {
-            const uint32_t nonzero = csz_nonzero_mask(w), ballot = __ballot_sync(CSZ_ALL, nonzero != 0);
-            bool equal = nonzero == 0;
-            if (nonzero == ~0u) {
-                uint32_t differs = w[0] ^ __byte_perm(w[0], 0, 0x1032);
-#pragma unroll
-                for (int i = 1; i < 16; i++) differs |= w[i] ^ w[0];
-                equal = differs == 0;
-            }
-            const uint32_t equals = __ballot_sync(CSZ_ALL, equal), n = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(nonzero));
-            if (lane == 0) {
-                ((uint32_t *)&sh.nonzeros)[warp] = n;
-                ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc((ballot | ballot >> 1) & 0x55555555u) | (uint32_t)__popc(equals) << 16;
-            }
+            const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+            const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
+            if (lane == 0) ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc(evens);
             __syncthreads();
-            const uint32_t nnonzero = sh.nonzeros.x + sh.nonzeros.y + sh.nonzeros.z + sh.nonzeros.w;
-            const uint32_t lanes = sh.lanes.x + sh.lanes.y + sh.lanes.z + sh.lanes.w;
-            int mode = csz_mode_by_share(nnonzero, 64 * (lanes & 0xFFu));
+            int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
             if (mode != CSZ_MODE_CONSTANT) {
-                const bool candidate = workflow == CSZ_WORKFLOW_AUTO && (lanes >> 16) >= CSZ_RLE_CANDIDATE_UNITS;
+                const bool candidate = workflow == CSZ_WORKFLOW_AUTO && csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
                 if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
                 const uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4;
-                const bool empty = !(ballot >> (lane & ~(units - 1)) & ((1u << units) - 1));
+                const bool empty = !((units == 2 ? codes.pairs : codes.fours) >> (lane & ~(units - 1)) & 1);
                 if (!empty && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN)) {
-                    if (mode == CSZ_MODE_S) count_narrow<CSZ_MODE_S>(sh.count, w, nonzero);
-                    else if (mode == CSZ_MODE_P) count_narrow<CSZ_MODE_P>(sh.count, w, nonzero);
-                    else if (mode == CSZ_MODE_Q) count_narrow<CSZ_MODE_Q>(sh.count, w, nonzero);
-                    else count_narrow<CSZ_MODE_M>(sh.count, w, nonzero);
+                    if (mode == CSZ_MODE_S) count_narrow<CSZ_MODE_S>(sh.count, w, codes.nonzero);
+                    else if (mode == CSZ_MODE_P) count_narrow<CSZ_MODE_P>(sh.count, w, codes.nonzero);
+                    else if (mode == CSZ_MODE_Q) count_narrow<CSZ_MODE_Q>(sh.count, w, codes.nonzero);
+                    else count_narrow<CSZ_MODE_M>(sh.count, w, codes.nonzero);
                 }
                 if (candidate || workflow == CSZ_WORKFLOW_RLE_VLE) {
                     const csz_narrow_deltas deltas = {w};
-                    count_runs(sh.count, deltas, !(ballot >> (lane & ~3u) & 15u));
+                    count_runs(sh.count, deltas, !(codes.fours >> (lane & ~3u) & 1));
                 }
             }
         }
