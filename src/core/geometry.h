@@ -62,7 +62,7 @@ CSZ_FN uint32_t csz_distance_u32(uint32_t a, uint32_t b) { return a > b ? a - b 
 
 /*
  * The shape whose tiles cover the field with the least padding, where each step away from the default
- * (8 x 16 x 32, 32 x 128) counts as 1/16 more volume: thin fields get thin tiles, others the default.
+ * (8 x 16 x 32, 32 x 128) counts as 1/4 more volume: thin fields get thin tiles, others the default.
  */
 CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
     g->log2_t[0] = g->log2_t[1] = 0;
@@ -78,7 +78,7 @@ CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
                                              : csz_distance_u32(ly, 5) + csz_distance_u32(lx, 7);
             uint64_t tiles =
                 csz_tiles_along(g->n[0], lz) * csz_tiles_along(g->n[1], ly) * csz_tiles_along(g->n[2], lx);
-            uint64_t cost = tiles * (16 + distance);
+            uint64_t cost = tiles * (4 + distance);
             int better = cost < best_cost;
             if (cost == best_cost) {
                 better = distance < best_distance;

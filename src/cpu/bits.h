@@ -70,6 +70,20 @@ CSZ_FN uint64_t csz_bits_get_long(const uint8_t *start, uint32_t *pos, uint32_t 
     return high | low;
 }
 
+/* Appends nbits of a byte stream to a stream of words that holds `at` bits; the words behind are cleared. */
+CSZ_FN void csz_bits_append(uint32_t *words, uint32_t at, const uint8_t *bytes, uint32_t nbits) {
+    uint32_t shift = at & 31, n = (nbits + 31) / 32, carry = shift ? words[at >> 5] : 0;
+    uint32_t *out = words + (at >> 5);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t word;
+        memcpy(&word, bytes + 4 * i, sizeof word);
+        word = CSZ_BIG32(word);
+        out[i] = carry | word >> shift;
+        carry = shift ? word << (32 - shift) : 0;
+    }
+    if (shift) out[n] = carry;
+}
+
 /* Byte stream <-> words of the archive. */
 CSZ_FN void csz_bits_to_words(uint32_t *words, const uint8_t *bytes, uint32_t nwords) {
     for (uint32_t i = 0; i < nwords; i++) {

@@ -334,8 +334,16 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_histograms 
 
 /* ---- records ---- */
 
-/* Lane bits into bits[], then head, bitmap, lengths and bits into record[] from word `at`; returns the words used, head changed. */
-static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, uint32_t at) {
+static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_record_head *head, csz_type type) {
+    uint32_t nbits = csz_base_nbits(head->has_base, head->short_base, type == CSZ_F32 ? 32 : 64);
+    if (nbits) csz_bits_put_long(out, nbits == 64 ? (uint64_t)w->base : (uint64_t)w->base & (((uint64_t)1 << nbits) - 1), nbits);
+}
+
+/*
+ * Lane bits into bits[]; then bitmap, and the stream of base, lengths and lane bits, into record[] from word `at`.  Returns the words used; head
+ * learns what it needs.
+ */
+static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, csz_type type, uint32_t at) {
     uint32_t nlanes = csz_mode_lanes((int)head->mode), units = CSZ_TILE_UNITS / nlanes;
     uint32_t length[64], shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0, bitmap[2] = {0, 0};
     csz_bit_writer out = {0, 0, w->bits};
@@ -372,21 +380,18 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     if (head->has_bitmap) {
         for (uint32_t i = 0; i < nlanes / 32; i++) w->record[at++] = bitmap[i];
     }
-    if (head->width) {
-        uint8_t packed[64 * 2 + 16];
-        csz_bit_writer lens = {0, 0, packed};
-        for (uint32_t i = 0; i < n_full; i++) {
-            csz_bits_put(&lens, length[i] - shortest, head->width);
-            csz_bits_flush(&lens);
-        }
-        csz_bits_flush(&lens);
-        uint32_t nwords = (n_full * head->width + 31) / 32;
-        csz_bits_to_words(w->record + at, packed, nwords);
-        at += nwords;
+    uint8_t prefix[8 + 64 * 2 + 16];
+    csz_bit_writer pre = {0, 0, prefix};
+    put_base(&pre, w, head, type);
+    for (uint32_t i = 0; head->width && i < n_full; i++) {
+        csz_bits_put(&pre, length[i] - shortest, head->width);
+        csz_bits_flush(&pre);
     }
-    uint32_t nwords = (previous + 31) / 32;
-    csz_bits_to_words(w->record + at, w->bits, nwords);
-    return at + nwords - begin;
+    uint32_t prefix_nbits = csz_bits_position(&pre, prefix);
+    csz_bits_flush(&pre);
+    csz_bits_append(w->record + at, 0, prefix, prefix_nbits);
+    csz_bits_append(w->record + at, prefix_nbits, w->bits, previous);
+    return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
 static uint32_t put_value(uint32_t *record, uint64_t bits, csz_type type) {
@@ -421,7 +426,7 @@ static uint32_t choose_masks(const csz_tile_work *w, const csz_tile_plan *plan, 
     for (int k = 0; k < 4; k++) {
         uint32_t count = 0;
         for (uint32_t i = 0; present[k] && i < w->n_special; i++) count += w->special_bits[i] == candidate[k];
-        if (count >= CSZ_MASK_MIN) values[n++] = candidate[k];
+        if (count >= CSZ_MASK_MIN && n < CSZ_MASKS_MAX) values[n++] = candidate[k];
     }
     return n;
 }
@@ -460,24 +465,34 @@ static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         if (w->special_bits[i] == value) unit_mask[code >> 5] |= 1u << (code & 31);
     }
     at += put_value(w->record + at, value, plan->type);
-    uint32_t *classes = w->record + at;
-    memset(classes, 0, 8 * sizeof *classes);
-    at += 8;
-    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
-        if (unit_mask[u] == 0) continue;
-        uint32_t in_field = unit_in_field(&plan->geometry, box, u), klass = 1;
-        if (unit_mask[u] != in_field) {
-            uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles), n = (uint32_t)__builtin_popcount(f);
-            klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
-            if (klass == 3) {
-                flags[nflags++] = (uint8_t)f;
-                nnibbles += n;
-            } else {
-                w->record[at++] = unit_mask[u];
+    uint32_t *group_class = w->record + at, nmixed = 0, nliterals = 0, literals[CSZ_TILE_UNITS];
+    uint8_t mixed[CSZ_TILE_UNITS / 4 + 4] = {0};
+    group_class[0] = group_class[1] = 0;
+    at += 2;
+    for (uint32_t group = 0; group < CSZ_TILE_UNITS / 4; group++) {
+        uint32_t classes = 0, n_none = 0, n_all = 0;
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t u = 4 * group + k, in_field = unit_in_field(&plan->geometry, box, u), klass = unit_mask[u] != 0;
+            n_none += unit_mask[u] == 0;
+            n_all += unit_mask[u] == in_field;
+            if (klass && unit_mask[u] != in_field) {
+                uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles), n = (uint32_t)__builtin_popcount(f);
+                klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
+                if (klass == 3) {
+                    flags[nflags++] = (uint8_t)f;
+                    nnibbles += n;
+                } else {
+                    literals[nliterals++] = unit_mask[u];
+                }
             }
+            classes |= klass << (2 * k);
         }
-        classes[u >> 4] |= klass << (2 * (u & 15));
+        uint32_t klass = n_none == 4 ? 0 : n_all == 4 ? 1 : 2;
+        group_class[group >> 4] |= klass << (2 * (group & 15));
+        if (klass == 2) mixed[nmixed++] = (uint8_t)classes;
     }
+    for (uint32_t i = 0; i < nmixed; i += 4) w->record[at++] = csz_load_u32(mixed + i);
+    for (uint32_t i = 0; i < nliterals; i++) w->record[at++] = literals[i];
     for (uint32_t i = 0; i < nflags; i += 4) w->record[at++] = csz_load_u32(flags + i);
     for (uint32_t i = 0; i < nnibbles; i++) {
         if (i % 8 == 0) w->record[at++] = 0;
@@ -510,14 +525,23 @@ static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const 
 /* The record of one mode, from word 0 of record[]. */
 static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t, const csz_tile_box *box,
                            int mode) {
-    csz_record_head head = {(uint32_t)mode, w->klass, w->base != 0, 0, 0, w->n_special != 0, 0, 0, w->order};
-    if (mode == CSZ_MODE_CONSTANT) head.klass = head.order = 0;
-    uint32_t at = 1, tail_at;
-    if (head.has_base) at += put_value(w->record + at, (uint64_t)w->base, plan->type);
-    tail_at = at;
-    at += head.has_tail;
-    if (mode != CSZ_MODE_CONSTANT) at += put_lanes(w, t, &head, at);
-    if (head.has_tail) at += put_specials(w, plan, box, at, &head.nmasks, &w->record[tail_at]);
+    csz_record_head head = {.mode = (uint32_t)mode, .has_base = w->base != 0, .has_tail = w->n_special != 0};
+    head.short_base = w->base != 0 && w->base >= INT16_MIN && w->base <= INT16_MAX;
+    uint32_t at = 1 + head.has_tail;
+    if (mode == CSZ_MODE_CONSTANT) {
+        uint8_t base[24];
+        csz_bit_writer out = {0, 0, base};
+        put_base(&out, w, &head, plan->type);
+        uint32_t nbits = csz_bits_position(&out, base);
+        csz_bits_flush(&out);
+        csz_bits_append(w->record + at, 0, base, nbits);
+        at += (nbits + 31) / 32;
+    } else {
+        head.klass = w->klass;
+        head.order = w->order;
+        at += put_lanes(w, t, &head, plan->type, at);
+    }
+    if (head.has_tail) at += put_specials(w, plan, box, at, &head.nmasks, &w->record[1]);
     w->record[0] = csz_record_pack(&head);
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }

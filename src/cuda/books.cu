@@ -64,11 +64,20 @@ CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
     __syncwarp();
 }
 
-/* The length at place j of the explicit order and the one before it. */
-CSZ_DEVICE uint32_t length_code_nbits(const book_shared &b, int book, uint32_t j, uint32_t *length, uint32_t *previous) {
-    *length = b.length[csz_book_symbol_at(book, j)];
-    *previous = j > csz_book_first(book) ? b.length[csz_book_symbol_at(book, j - 1)] : 6;
-    return csz_length_code_nbits(*previous, *length);
+/* Code of the length at place j of the explicit order, one lane for each of 32 places; last: the last length above 0 before them. */
+CSZ_DEVICE uint32_t length_code(const book_shared &b, int book, uint32_t j, uint32_t *last, uint32_t *nbits) {
+    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
+    const uint32_t length = j < n ? b.length[csz_book_symbol_at(book, j)] : 0;
+    const uint32_t used = __ballot_sync(CSZ_ALL, length != 0), before = used & ((1u << lane) - 1);
+    const uint32_t nearest = __shfl_sync(CSZ_ALL, length, before ? 31 - __clz(before) : 0);
+    csz_length_state state = csz_length_state_begin();
+    if (j > first && j < n) state.previous = b.length[csz_book_symbol_at(book, j - 1)];
+    state.last = before ? nearest : *last;
+    const uint32_t newest = __shfl_sync(CSZ_ALL, length, used ? 31 - __clz(used) : 0);
+    if (used) *last = newest;
+    const uint32_t code = csz_length_code(&state, length, nbits);
+    if (j >= n) *nbits = 0;
+    return code;
 }
 
 CSZ_DEVICE uint64_t coded_nbits(const uint32_t (&count)[PER_LANE], const uint8_t *length) {
@@ -110,9 +119,11 @@ static __global__ void __launch_bounds__(32 * CSZ_NBOOKS) books_kernel(const __g
             }
         }
         explicit_lengths(b, n, csz_book_limit(book));
-        for (uint32_t j = first + lane; j < n; j += 32) {
-            uint32_t length, previous;
-            nbits += length_code_nbits(b, book, j, &length, &previous);
+        uint32_t last = csz_length_state_begin().last;
+        for (uint32_t j = first; j < n; j += 32) {
+            uint32_t one;
+            length_code(b, book, j + lane, &last, &one);
+            nbits += one;
         }
         nbits = __reduce_add_sync(CSZ_ALL, nbits);
         const uint64_t with_builtin = coded_nbits(count, job.builtins->length[book][builtin]), own = coded_nbits(count, b.length);
@@ -137,13 +148,12 @@ static __global__ void __launch_bounds__(32 * CSZ_NBOOKS) books_kernel(const __g
     }
     if (lane == 0) csz_shared_or(&sh.section[book / 4], kind << (8 * (book % 4)));
     if (kind == CSZ_KIND_EXPLICIT) {
-        for (uint32_t j0 = first; j0 < n; j0 += 32) {
-            const uint32_t j = j0 + lane;
-            uint32_t length = 0, previous, bits = 0;
-            if (j < n) bits = length_code_nbits(b, book, j, &length, &previous);
-            const uint32_t upto = csz_warp_scan(bits);
-            csz_putter out(sh.section, 8 * CSZ_BOOKS_FIXED_NBYTES + mine + upto - bits);
-            out.put(csz_packet(bits == 1 ? 0 : bits == 2 ? 2 : bits == 3 ? 6 : 0x70 | length, bits));
+        uint32_t last = csz_length_state_begin().last;
+        for (uint32_t j = first; j < n; j += 32) {
+            uint32_t one;
+            const uint32_t code = length_code(b, book, j + lane, &last, &one), upto = csz_warp_scan(one);
+            csz_putter out(sh.section, 8 * CSZ_BOOKS_FIXED_NBYTES + mine + upto - one);
+            out.put(one ? csz_packet(code, one) : 0);
             out.flush();
             mine += __shfl_sync(CSZ_ALL, upto, 31);
         }

@@ -24,22 +24,23 @@ template <typename V> struct encode_job {
 template <typename V> struct encode_shared {
     csz_front_shared<V> front;
     csz_special_shared special;
+    csz_special_sizes special_sizes;
     uint32_t books[CSZ_NARROW_BOOKS_WORDS];
-    /* one word a warp */
-    uint4 counts; /* nonzeros | exceptions << 11 */
-    uint4 lanes;  /* pairs of units that are not empty | fours << 8 | units of equal deltas << 16 */
-    uint4 nbits, nbits_raw, shortest, longest;
+    uint4 nbits, shortest, longest; /* of lanes, a word for each warp */
     csz_claim claim[2];
+    /* the block's part of its frame, but for the restored values' hash */
+    unsigned long long part_checksum;
+    uint32_t part_done;
+    uint32_t frame_start_of; /* the frame whose start is known */
     uint64_t frame_start;    /* word of the archive */
-    uint32_t frame_start_of; /* the frame that is known of */
     uint32_t payload_at;     /* word of the frame's payload */
     uint32_t last;
-    uint32_t padding[3];
+    uint32_t hash[CSZ_TILE_THREADS]; /* of the units' restored values */
 };
 
-CSZ_DEVICE uint32_t word_of(const uint4 &v, uint32_t i) { return ((const uint32_t *)&v)[i]; }
-CSZ_DEVICE uint32_t sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
-CSZ_DEVICE uint32_t sum_before(const uint4 &v, uint32_t i) { return (i > 0 ? v.x : 0) + (i > 1 ? v.y : 0) + (i > 2 ? v.z : 0); }
+template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
+    return sh.front.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+}
 
 /* ---- claiming a tile ---- */
 
@@ -52,9 +53,16 @@ template <typename V> CSZ_DEVICE void claim_next(csz_claim *next, const csz_clai
         next->first += next->box.ntiles;
         next->frame++;
         next->box = csz_frame_box_at(g, next->frame);
+        next->section_nwords = job.work.section_nwords[next->frame];
     }
     next->tile = next->index - next->first;
     csz_claim_place(next, g);
+}
+
+/* Index of a frame's tile 0: all frames before it in the grid of frames, which only the upper faces cut short. */
+CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, uint32_t frame) {
+    const csz_frame_box b = csz_frame_box_at(g, frame);
+    return (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] + b.first[2] * b.tiles[1] * b.tiles[0]);
 }
 
 /* Words of a frame before its payload, and before the sizes of tiles. */
@@ -135,11 +143,11 @@ CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n,
     }
     __syncthreads();
     const uint4 nbits = sh.nbits, s = sh.shortest, m = sh.longest;
-    const uint32_t before = sum_before(nbits, warp);
+    const uint32_t before = csz_sum_before(nbits, warp);
     l.symbols_at += before;
     l.escapes_at += before;
     l.raw_at += before;
-    l.total = sum_of(nbits);
+    l.total = csz_sum_of(nbits);
     l.shortest = min(min(s.x, s.y), min(s.z, s.w));
     l.longest = max(max(m.x, m.y), max(m.z, m.w));
     return l;
@@ -149,55 +157,58 @@ CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n,
 
 struct record_layout {
     csz_record_head head;
-    uint32_t tail;                                   /* the tail word */
-    uint32_t bitmap_at, lengths_at, bits_at, special_at; /* words */
+    uint32_t base_nbits;
+    uint32_t stream_at, special_at; /* words */
+    uint32_t bits_at;               /* of lanes, a bit of the record */
     uint32_t words;
 };
 
 template <typename V>
-CSZ_DEVICE record_layout record_plan(int mode, uint32_t klass, bool has_base, const csz_special_sizes &special, uint32_t nlanes,
-                                     uint32_t nfull, const lane_layout &l) {
+CSZ_DEVICE record_layout record_plan(int mode, uint32_t klass, uint32_t order, typename csz_value<V>::quantum base, const csz_special_sizes *special,
+                                     uint32_t nlanes, uint32_t nfull, const lane_layout &l) {
     record_layout r;
+    memset(&r.head, 0, sizeof r.head);
     r.head.mode = (uint32_t)mode;
-    r.head.klass = klass;
-    r.head.has_base = has_base;
-    r.head.nmasks = special.nmasks;
-    r.head.has_tail = special.words != 0;
-    r.head.has_bitmap = r.head.width = r.head.min_length = 0;
-    r.tail = special.nsingle | special.mask_words << 16;
-    uint32_t at = 1 + (has_base ? (uint32_t)csz_value<V>::words : 0) + r.head.has_tail;
-    r.bitmap_at = at;
+    r.head.has_base = base != 0;
+    r.head.short_base = base != 0 && base == (int16_t)base;
+    r.base_nbits = csz_base_nbits(r.head.has_base, r.head.short_base, 8 * sizeof(V));
+    r.head.has_tail = special != NULL;
+    r.head.nmasks = special ? special->nmasks : 0;
+    uint32_t at = 1 + r.head.has_tail, nbits = r.base_nbits;
     if (mode != CSZ_MODE_CONSTANT) {
+        r.head.klass = klass;
+        r.head.order = order;
         r.head.has_bitmap = nfull < nlanes;
-        r.head.width = 32 - (uint32_t)__clz(l.longest - l.shortest);
+        r.head.width = 32 - (uint32_t)__clz((int)(l.longest - l.shortest));
         r.head.min_length = l.shortest;
         if (r.head.has_bitmap) at += nlanes / 32;
-        r.lengths_at = at;
-        at += (nfull * r.head.width + 31) / 32;
-        r.bits_at = at;
-        at += (l.total + 31) / 32;
+        nbits += nfull * r.head.width + l.total;
     }
-    r.special_at = at;
-    r.words = at + special.words;
+    r.stream_at = at;
+    r.bits_at = 32 * at + nbits - l.total;
+    r.special_at = at + (nbits + 31) / 32;
+    r.words = r.special_at + (special ? special->words : 0);
     if (mode == CSZ_MODE_CONSTANT && r.words == 1) r.words = 0;
     return r;
 }
 
 /* Everything but lane bits and specials.  rank: this thread's lane among those that are not empty. */
 template <typename V>
-CSZ_DEVICE void record_put_head(uint32_t *stage, const record_layout &r, typename csz_value<V>::quantum base, uint32_t units, bool empty,
-                                uint32_t rank, uint32_t length) {
+CSZ_DEVICE void record_put_head(uint32_t *stage, const record_layout &r, typename csz_value<V>::quantum base, const csz_special_sizes *special,
+                                uint32_t units, bool empty, uint32_t rank, uint32_t length) {
     const uint32_t t = threadIdx.x;
     if (t == 0) {
         stage[0] = csz_record_pack(&r.head);
-        if (r.head.has_base) csz_special_put_value<V>(stage + 1, (uint64_t)(int64_t)base);
-        if (r.head.has_tail) stage[r.bitmap_at - 1] = r.tail;
+        if (special) stage[1] = special->nsingle | special->mask_words << 16;
+        csz_putter out(stage, 32 * r.stream_at);
+        out.put_long((uint64_t)(int64_t)base & (r.base_nbits == 64 ? ~0ull : (1ull << r.base_nbits) - 1), r.base_nbits);
+        out.flush();
     }
     if (r.head.mode == CSZ_MODE_CONSTANT || empty || (t & (units - 1))) return;
     const uint32_t lane = t / units;
-    if (r.head.has_bitmap) csz_shared_or(stage + r.bitmap_at + (lane >> 5), 1u << (lane & 31));
+    if (r.head.has_bitmap) csz_shared_or(stage + 1 + r.head.has_tail + (lane >> 5), 1u << (lane & 31));
     if (r.head.width) {
-        csz_putter out(stage, 32 * r.lengths_at + rank * r.head.width);
+        csz_putter out(stage, 32 * r.stream_at + r.base_nbits + rank * r.head.width);
         out.put(csz_packet(length - r.head.min_length, r.head.width));
         out.flush();
     }
@@ -236,8 +247,8 @@ template <typename V> CSZ_COLD void archive_finish(encode_shared<V> &sh, const e
     }
 }
 
-template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t first, uint32_t ntiles) {
-    const uint32_t t = threadIdx.x, ngroups = frame_groups(ntiles), section = job.work.section_nwords[frame];
+template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t ntiles) {
+    const uint32_t t = threadIdx.x, first = frame_first_tile(&job.tile.geometry, frame), ngroups = frame_groups(ntiles), section = job.work.section_nwords[frame];
     const uint64_t start = frame ? csz_load_shared_state(job.work.frame_state + frame - 1) & STATE_VALUE : job.header_nwords;
     const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + frame) & STATE_VALUE) - start);
     uint64_t sum = 0;
@@ -275,22 +286,23 @@ template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const enc
 
 /* Adds this block's part of a frame to its sums; whoever adds the last part finishes the frame. */
 template <typename V>
-CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t first, uint32_t ntiles, uint32_t done,
-                          uint32_t hash, uint64_t checksum) {
+CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t hash) {
     const uint32_t t = threadIdx.x;
     hash = __reduce_add_sync(CSZ_ALL, hash);
-    checksum = csz_warp_sum_u64(checksum);
-    if ((t & 31) == 0) {
-        atomicAdd(&job.work.frame_sums[frame].hash, hash);
-        atomicAdd(&job.work.frame_sums[frame].checksum, (unsigned long long)checksum);
-    }
+    if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
+    if (t == 0) atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
     __threadfence();
     __syncthreads();
-    if (t == 0) sh.last = atomicAdd(&job.work.frame_sums[frame].done, done) + done == ntiles;
+    const uint32_t ntiles = csz_frame_box_at(&job.tile.geometry, frame).ntiles;
+    if (t == 0) {
+        sh.last = atomicAdd(&job.work.frame_sums[frame].done, sh.part_done) + sh.part_done == ntiles;
+        sh.part_done = 0;
+        sh.part_checksum = 0;
+    }
     __syncthreads();
     if (sh.last) {
         __threadfence();
-        frame_finish(sh, job, frame, first, ntiles);
+        frame_finish(sh, job, frame, ntiles);
     }
 }
 
@@ -366,93 +378,86 @@ CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layou
     }
 }
 
-/* The thread's accumulated part of its block's frame. */
-struct frame_part {
-    uint32_t hash, done;
-    uint64_t checksum;
-};
+/* Payload words before the tile, and everything of the frame that is not its payload.  One warp. */
+template <typename V> CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t words) {
+    const uint32_t before = look_back(job.work.tile_state + c.first, c.tile);
+    if (threadIdx.x != 0) return;
+    atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
+    if (sh.frame_start_of != c.frame) {
+        unsigned long long s = job.header_nwords;
+        if (c.frame > 0) {
+            while ((s = csz_load_shared_state(job.work.frame_state + c.frame - 1)) >> STATE_SHIFT == 0) CSZ_SPIN();
+        }
+        sh.frame_start = s & STATE_VALUE;
+        sh.frame_start_of = c.frame;
+    }
+    sh.payload_at = before;
+    const uint64_t start = sh.frame_start;
+    const uint32_t ntiles = c.box.ntiles, section = c.section_nwords, sizes_at = frame_sizes_at(section, ntiles);
+    uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
+    if (start + sizes_at + c.tile / 2 < job.capacity) ((uint16_t *)(job.out + start + sizes_at))[c.tile] = (uint16_t)words;
+    if (c.tile % CSZ_INDEX_GROUP == 0) {
+        const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * (c.tile / CSZ_INDEX_GROUP);
+        put_word(job, start + at, before);
+        checksum += csz_hash_term(before, at);
+    }
+    if (c.tile == ntiles - 1) {
+        const uint64_t end = start + frame_payload_at(section, ntiles) + before + words;
+        atomicExch(job.work.frame_state + c.frame, STATE_OWN | ((end + 1) & ~1ull));
+        if (end & 1) put_word(job, end, 0);
+        if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < job.capacity) ((uint16_t *)(job.out + start + sizes_at))[ntiles] = 0;
+    }
+    sh.part_checksum += checksum;
+    sh.part_done++;
+}
+
+/* The frame's first tile brings its books. */
+template <typename V> CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    uint64_t sum = 0;
+    for (uint32_t i = threadIdx.x; i < c.section_nwords; i += CSZ_TILE_THREADS) {
+        const uint32_t word = job.work.section[c.frame][i], index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
+        put_word(job, sh.frame_start + index, word);
+        sum += csz_hash_term(word, index);
+    }
+    sum = csz_warp_sum_u64(sum);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
+}
 
 /*
- * From a finished record, staged in shared memory (raw: without its first word), to the archive.  Claims the next tile on the way.  Leaves the
+ * From a finished record, staged in shared memory (raw: all but its first word), to the archive.  Claims the next tile on the way.  Leaves the
  * stage zeroed.  `words` has been published before.
  */
-template <typename V, int RANK>
-CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, csz_claim *next, uint32_t words, bool is_raw,
-                             frame_part *part) {
+template <typename V>
+CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, csz_claim *next, uint32_t words, bool is_raw) {
     const uint32_t t = threadIdx.x;
-    const uint32_t section = __ldg(job.work.section_nwords + c.frame), ntiles = c.box.ntiles;
-    if (t < 32) {
-        const uint32_t before = look_back(job.work.tile_state + c.first, c.tile);
-        if (t == 0) {
-            atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
-            sh.payload_at = before;
-            if (sh.frame_start_of != c.frame) {
-                unsigned long long s = job.header_nwords;
-                if (c.frame > 0) {
-                    while ((s = csz_load_shared_state(job.work.frame_state + c.frame - 1)) >> STATE_SHIFT == 0) CSZ_SPIN();
-                }
-                sh.frame_start = s & STATE_VALUE;
-                sh.frame_start_of = c.frame;
-            }
-            const uint64_t start = sh.frame_start;
-            const uint32_t sizes_at = frame_sizes_at(section, ntiles);
-            if (c.tile == ntiles - 1) {
-                const uint64_t end = start + frame_payload_at(section, ntiles) + before + words;
-                atomicExch(job.work.frame_state + c.frame, STATE_OWN | ((end + 1) & ~1ull));
-                if (end & 1) put_word(job, end, 0);
-            }
-            const uint64_t size_at = start + sizes_at + c.tile / 2;
-            if (size_at < job.capacity) {
-                uint16_t *sizes = (uint16_t *)(job.out + start + sizes_at);
-                sizes[c.tile] = (uint16_t)words;
-                if (c.tile == ntiles - 1 && !(c.tile & 1)) sizes[ntiles] = 0;
-            }
-            part->checksum += csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
-            if (c.tile % CSZ_INDEX_GROUP == 0) {
-                const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * (c.tile / CSZ_INDEX_GROUP);
-                put_word(job, start + at, before);
-                part->checksum += csz_hash_term(before, at);
-            }
-        }
-    }
+    if (t < 32) tile_place(sh, job, c, words);
     __syncthreads();
     if (t == 32) claim_next(next, &c, job);
-    const uint32_t at = sh.payload_at;
-    const uint64_t start = sh.frame_start, to = start + frame_payload_at(section, ntiles) + at;
+    uint32_t at = sh.payload_at;
+    const uint64_t to = sh.frame_start + frame_payload_at(c.section_nwords, c.box.ntiles) + at;
     const bool room = to + words <= job.capacity;
-    uint32_t *out = job.out + to, *stage = sh.front.region;
     const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    uint32_t *out = job.out + to, *stage = sh.front.region;
     uint64_t sum = 0;
     if (is_raw) {
         if (t == 0) {
             if (room) out[0] = CSZ_MODE_RAW;
             sum = csz_hash_term(CSZ_MODE_RAW, at);
         }
-        for (uint32_t i = t; i < words - 1; i += CSZ_TILE_THREADS) {
-            const uint32_t word = stage[i];
-            if (i < stage_words) stage[i] = 0;
-            if (room) out[1 + i] = word;
-            sum += csz_hash_term(word, at + 1 + i);
-        }
-    } else {
-        for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
-            const uint32_t word = stage[i];
-            if (i < stage_words) stage[i] = 0;
-            if (room) out[i] = word;
-            sum += csz_hash_term(word, at + i);
-        }
+        out++;
+        at++;
+        words--;
+    }
+#pragma unroll 2
+    for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
+        const uint32_t word = stage[i];
+        if (i < stage_words) stage[i] = 0;
+        if (room) out[i] = word;
+        sum += csz_hash_term(word, at + i);
     }
     sum = csz_warp_sum_u64(sum);
     if ((t & 31) == 0 && sum) atomicAdd(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP, (unsigned long long)sum);
-    if (c.tile == 0) {
-        /* the frame's first tile brings its books */
-        for (uint32_t i = t; i < section; i += CSZ_TILE_THREADS) {
-            const uint32_t word = job.work.section[c.frame][i], index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
-            put_word(job, start + index, word);
-            part->checksum += csz_hash_term(word, index);
-        }
-    }
-    part->done++;
+    if (c.tile == 0) section_store(sh, job, c);
     __syncthreads();
 }
 
@@ -460,108 +465,220 @@ template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t 
     for (uint32_t i = from + threadIdx.x; i < to; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
 }
 
-/* Tiles of class above 0: deltas are in the region until they are in registers. */
-template <typename V, int RANK>
-CSZ_COLD uint32_t wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, const csz_front<V> &f, uint32_t *nonraw) {
-    typedef typename csz_value<V>::quantum quantum;
+template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
+    return 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
+}
+
+/* ---- wide deltas, and runs: out of line ---- */
+
+struct general_result {
+    uint32_t words;
+    uint32_t is_raw;
+};
+
+/*
+ * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless it was only to be measured or raw is no
+ * larger.  The region must hold nothing that is needed.
+ */
+template <typename V, int RANK, typename Deltas>
+CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, const Deltas &deltas, uint32_t klass,
+                                         uint32_t order, typename csz_value<V>::quantum base, uint32_t exceptions, int mode, bool try_runs,
+                                         bool measure) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t *tables = &job.work.table[c.frame][0][0];
-    quantum d[32];
-    const csz_wide_deltas<quantum> deltas = {d};
-    bool nonzero = false, equal = true;
+    bool nonzero = false;
 #pragma unroll
-    for (int b = 0; b < 32; b++) {
-        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + t];
-        nonzero |= d[b] != 0;
-        equal &= d[b] == d[0];
-    }
-    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
+    for (int b = 0; b < 32; b++) nonzero |= deltas(b) != 0;
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero);
     const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
-    if (lane == 0) {
-        ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 8 | (uint32_t)__popc(equals) << 16;
-    }
-    const uint32_t nexceptions = (uint32_t)__syncthreads_or(f.exceptions != 0);
-    const uint4 lanes = sh.lanes;
-    csz_special_sizes special = {0, 0, 0, 0};
-    if (nexceptions) {
-        /* the number of exceptions only decides whether to look for masks: any number from 32 on will do */
-        csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, f.exceptions, CSZ_MASK_MIN);
-        special = csz_special_size<V>(sh.special);
-    }
+    if (lane == 0) ((uint32_t *)&sh.front.even)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 16;
+    const bool special = __syncthreads_or(exceptions != 0);
+    const csz_special_sizes *sizes = special ? &sh.special_sizes : NULL;
+    const uint4 lanes = sh.front.even;
+    const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
     const csz_runs runs = csz_runs_find(deltas);
-    const uint32_t totals = sum_of(lanes), before = sum_before(lanes, warp);
-    int mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE
-               : job.tile.workflow == CSZ_WORKFLOW_RLE_VLE ? CSZ_MODE_RLE_VLE
-                                                           : CSZ_MODE_S;
-    const bool both = job.tile.workflow == CSZ_WORKFLOW_AUTO && (totals >> 16) >= CSZ_RLE_CANDIDATE_UNITS;
-    record_layout best;
-    lane_layout best_lanes;
-    for (int pass = 0; pass < (both ? 2 : 1); pass++) {
-        const int m = pass ? CSZ_MODE_RLE_VLE : mode;
+    record_layout best = {};
+    lane_layout best_lanes = {};
+    for (int pass = 0; pass < (try_runs ? 2 : 1); pass++) {
+        const int m = pass ? (int)CSZ_MODE_RLE_VLE : mode;
         csz_unit_bits n = {0, 0, 0, 0};
         const uint32_t units = m == CSZ_MODE_S ? 2 : 4;
-        const bool empty = !((ballot >> (lane & ~(units - 1))) & ((1u << units) - 1));
+        const bool empty = !((units == 2 ? pairs : fours) >> (lane & ~(units - 1)) & 1);
         if (!empty) {
             if (m == CSZ_MODE_S) csz_wide_nbits(deltas, tables, &n);
-            else n.symbols = csz_runs_nbits(deltas, runs, m, f.klass, tables);
+            else n.symbols = csz_runs_nbits(deltas, runs, m, klass, tables);
         }
         __syncthreads();
         const lane_layout l = lanes_place<V, false>(sh, n, units, empty);
-        const uint32_t nfull = m == CSZ_MODE_S ? totals & 0xFFu : (totals >> 8) & 0xFFu;
-        const record_layout r = record_plan<V>(m, f.klass, f.base != 0, special, csz_mode_lanes(m), nfull, l);
+        const record_layout r = record_plan<V>(m, klass, order, base, sizes, csz_mode_lanes(m), units == 2 ? totals & 0xFFFFu : totals >> 16, l);
         if (pass && r.words >= best.words) continue;
         best = r;
         best_lanes = l;
         mode = m;
     }
-    const uint32_t raw_words = 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
-    *nonraw = best.words < raw_words;
-    if (!*nonraw) return raw_words;
+    general_result result = {best.words, best.words >= raw_words_of<V>(c)};
+    if (measure) return result;
+    if (result.is_raw) {
+        result.words = raw_words_of<V>(c);
+        return result;
+    }
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
     __syncthreads();
-    const uint32_t units = mode == CSZ_MODE_S ? 2 : 4;
-    const bool empty = !((ballot >> (lane & ~(units - 1))) & ((1u << units) - 1));
-    const uint32_t below = (1u << (lane & ~(units - 1))) - 1;
-    const uint32_t rank = mode == CSZ_MODE_S ? (before & 0xFFu) + (uint32_t)__popc(pairs & below) : ((before >> 8) & 0xFFu) + (uint32_t)__popc(fours & below);
-    record_put_head<V>(sh.front.region, best, f.base, units, empty, rank, best_lanes.length);
+    const uint32_t units = mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1), below = (1u << head) - 1;
+    const bool empty = !((units == 2 ? pairs : fours) >> head & 1);
+    const uint32_t rank = units == 2 ? (before & 0xFFFFu) + (uint32_t)__popc(pairs & below) : (before >> 16) + (uint32_t)__popc(fours & below);
+    record_put_head<V>(sh.front.region, best, base, sizes, units, empty, rank, best_lanes.length);
     if (!empty) {
-        const csz_putter a(sh.front.region, 32 * best.bits_at + best_lanes.symbols_at);
-        if (mode == CSZ_MODE_S) csz_wide_put(a, csz_putter(sh.front.region, 32 * best.bits_at + best_lanes.raw_at), deltas, tables);
-        else csz_runs_put(a, deltas, runs, mode, f.klass, tables);
+        const csz_putter a(sh.front.region, best.bits_at + best_lanes.symbols_at);
+        if (mode == CSZ_MODE_S) csz_wide_put(a, csz_putter(sh.front.region, best.bits_at + best_lanes.raw_at), deltas, tables);
+        else csz_runs_put(a, deltas, runs, mode, klass, tables);
     }
-    if (nexceptions) csz_special_put<V, RANK>(sh.front.region + best.special_at, sh.special, sh.front.scratch, job.tile, c, f.exceptions);
-    return best.words;
+    if (special) csz_special_put<V, RANK>(sh.front.region + best.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
+    return result;
+}
+
+/* Masks and exceptions of a tile that has some. */
+template <typename V, int RANK>
+CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t exceptions, uint32_t nexceptions) {
+    csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions, nexceptions);
+    if (threadIdx.x == 0) sh.special_sizes = csz_special_size<V>(sh.special);
+    __syncthreads();
+}
+
+/* Tiles of class above 0: the deltas are in the region until they are in registers. */
+template <typename V, int RANK>
+CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t exceptions) {
+    typedef typename csz_value<V>::quantum quantum;
+    const int workflow = job.tile.workflow;
+    quantum d[32];
+    bool even = true;
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + threadIdx.x];
+        even &= d[b] == d[0];
+    }
+    const bool runs = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS && workflow == CSZ_WORKFLOW_AUTO;
+    /* how many there are only decides whether to look for masks: any number from CSZ_MASK_MIN on will do */
+    if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions, CSZ_MASK_MIN);
+    const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : workflow == CSZ_WORKFLOW_RLE_VLE ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
+    const csz_wide_deltas<quantum> deltas = {d};
+    return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base, exceptions, mode, runs, false);
+}
+
+/* Runs of 16-bit deltas, which the exchange holds: word i of thread t at 128 i + t. */
+template <typename V, int RANK>
+CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t order,
+                                    typename csz_value<V>::quantum base, uint32_t exceptions, int mode, bool measure) {
+    uint32_t w[16];
+#pragma unroll
+    for (int i = 0; i < 16; i++) w[i] = exchange_of(sh)[i * CSZ_TILE_THREADS + threadIdx.x];
+    const csz_narrow_deltas deltas = {w};
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, base, exceptions, mode, false, measure);
+}
+
+/* ---- the kernel ---- */
+
+/*
+ * From here to the record of a tile of class 0.  Lives in registers, but for what few tiles need: those paths park the words in the
+ * exchange, which is free once the deltas are complete.
+ */
+template <typename V, int RANK>
+CSZ_DEVICE general_result narrow_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t (&w)[16], const csz_codes &codes,
+                                        typename csz_value<V>::quantum base, uint32_t exceptions) {
+    const uint32_t t = threadIdx.x, lane = t & 31;
+    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    uint32_t *stage = sh.front.region;
+    const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO;
+    int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
+    const bool maybe_runs = is_auto ? mode != CSZ_MODE_CONSTANT && codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS : true;
+    const csz_special_sizes *special = codes.nexceptions ? &sh.special_sizes : NULL;
+    uint32_t runs_words = ~0u;
+    if (special || maybe_runs) {
+        const bool even = csz_unit_is_even(w, codes.nonzero);
+        const bool candidate = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS; /* the exchange is free now */
+        const bool forced = !is_auto && mode != CSZ_MODE_CONSTANT && job.tile.workflow != CSZ_WORKFLOW_HUFFMAN;
+        if (special || forced || candidate) {
+#pragma unroll
+            for (int i = 0; i < 16; i++) exchange_of(sh)[i * CSZ_TILE_THREADS + t] = w[i];
+            if (special) special_measure<V, RANK>(sh, job, c, exceptions, codes.nexceptions);
+            if (forced) {
+                mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
+                return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, mode, false);
+            }
+            if (is_auto && candidate && mode != CSZ_MODE_CONSTANT) {
+                runs_words = runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, true).words;
+                __syncthreads();
+            }
+#pragma unroll
+            for (int i = 0; i < 16; i++) w[i] = exchange_of(sh)[i * CSZ_TILE_THREADS + t];
+        }
+        if (!is_auto && mode != CSZ_MODE_CONSTANT) mode = CSZ_MODE_S;
+    }
+    const uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4, head = lane & ~(units - 1), below = (1u << head) - 1;
+    const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
+    const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) + (uint32_t)__popc(groups & below);
+    const bool empty = !(groups >> head & 1);
+    narrow_packets p;
+    csz_unit_bits n = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 16; i++) p.single[i] = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) p.vector[i] = 0;
+    lane_layout l;
+    l.symbols_at = l.escapes_at = l.raw_at = l.length = l.total = l.shortest = l.longest = 0;
+    if (mode != CSZ_MODE_CONSTANT) {
+        if (!empty) narrow_look(p, &n, w, codes.nonzero, sh.books, mode);
+        l = lanes_place<V, true>(sh, n, units, empty);
+    }
+    const record_layout r = record_plan<V>(mode, 0, codes.order, base, special, 32 * 4 / units, units == 2 ? codes.npairs : codes.nfours, l);
+    if (runs_words < r.words) return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, false);
+    general_result result = {r.words, r.words >= raw_words_of<V>(c)};
+    if (result.is_raw) {
+        result.words = raw_words_of<V>(c);
+        return result;
+    }
+    if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words); /* before the bits are written: others wait for it */
+    if (r.words > stage_words) {
+        __syncthreads();
+        stage_zero(sh, stage_words, stage_words + CSZ_EXCHANGE_WORDS);
+        __syncthreads();
+    }
+    if (r.words) {
+        record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
+        if (mode != CSZ_MODE_CONSTANT && !empty) narrow_put(stage, r.bits_at, l, p, w, n.buckets, mode);
+        if (special) csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
+    }
+    return result;
 }
 
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 5) encode_kernel(const __grid_constant__ encode_job<V> job) {
     CSZ_DYNAMIC_SHARED(encode_shared<V>, sh);
-    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const uint32_t t = threadIdx.x, stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
     const uint32_t unit_weight = csz_unit_weight(t);
-    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
-    uint32_t *stage = sh.front.region;
-    uint32_t frame = ~0u, frame_first = 0, frame_ntiles = 0;
-    frame_part part = {0, 0, 0};
+    uint32_t frame = ~0u, hash = 0;
     stage_zero(sh, 0, stage_words);
     if (t == 32) {
         csz_claim none;
         none.frame = none.first = 0;
         none.box = csz_frame_box_at(&job.tile.geometry, 0);
+        none.section_nwords = job.work.section_nwords[0];
         claim_next(&sh.claim[0], &none, job);
     }
-    if (t == 0) sh.frame_start_of = ~0u;
+    if (t == 0) {
+        sh.frame_start_of = ~0u;
+        sh.part_checksum = 0;
+        sh.part_done = 0;
+    }
     __syncthreads();
     for (uint32_t slot = 0;; slot ^= 1) {
         const csz_claim &c = sh.claim[slot];
         if (c.index >= job.tile.geometry.ntiles) break;
         if (c.frame != frame) {
-            if (frame != ~0u) frame_leave(sh, job, frame, frame_first, frame_ntiles, part.done, part.hash, part.checksum);
+            if (frame != ~0u) frame_leave(sh, job, frame, hash);
             frame = c.frame;
-            frame_first = c.first;
-            frame_ntiles = c.box.ntiles;
-            part.hash = part.done = 0;
-            part.checksum = 0;
+            hash = 0;
             uint32_t at = 0;
             for (int b = CSZ_BOOK_S; b <= CSZ_BOOK_ME; b++) {
                 for (uint32_t i = t; i < csz_book_size(b); i += CSZ_TILE_THREADS) sh.books[at + i] = job.work.table[frame][b][i];
@@ -569,136 +686,41 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 
             }
             /* the front has a barrier before the books are used */
         }
-        uint32_t w[16];
-        csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c);
-        const uint32_t tile_weight = csz_tile_weight(c.tile) * unit_weight;
-        const uint32_t raw_words = 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
-        uint32_t words;
-        bool is_raw = false;
-        if (f.is_fill) {
-            words = 1 + csz_value<V>::words;
-            __syncthreads();
-            stage_zero(sh, 0, stage_words);
-            __syncthreads();
-            if (t == 0) {
-                stage[0] = CSZ_MODE_FILL;
-                csz_special_put_value<V>(stage + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
-                atomicExch(job.work.tile_state + c.index, STATE_OWN | words);
-            }
-        } else if (f.klass) {
-            uint32_t nonraw;
-            words = wide_encode<V, RANK>(sh, job, c, f, &nonraw);
-            is_raw = !nonraw;
-            if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | words);
-        } else {
+        general_result r;
+        {
+            uint32_t w[16];
+            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c);
+            sh.hash[t] = f.hash;
             if (f.careful) {
                 __syncthreads();
-                stage_zero(sh, 0, stage_words);
+                if (f.klass == 0) stage_zero(sh, 0, stage_words);
             }
-            const uint32_t nonzero = csz_nonzero_mask(w);
-            const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero != 0);
-            const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
-            {
-                bool equal = nonzero == 0;
-                if (nonzero == ~0u) {
-                    uint32_t differs = w[0] ^ __byte_perm(w[0], 0, 0x1032);
-#pragma unroll
-                    for (int i = 1; i < 16; i++) differs |= w[i] ^ w[0];
-                    equal = differs == 0;
-                }
-                const uint32_t equals = __ballot_sync(CSZ_ALL, equal);
-                const uint32_t counts = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(nonzero) | (uint32_t)__popc(f.exceptions) << 11);
-                if (lane == 0) {
-                    ((uint32_t *)&sh.counts)[warp] = counts;
-                    ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 8 | (uint32_t)__popc(equals) << 16;
-                }
-            }
-            __syncthreads();
-            const uint4 counts = sh.counts, lanes = sh.lanes;
-            const uint32_t totals = sum_of(lanes), before = sum_before(lanes, warp);
-            const uint32_t nnonzero = (counts.x & 2047u) + (counts.y & 2047u) + (counts.z & 2047u) + (counts.w & 2047u);
-            const uint32_t nexceptions = (counts.x >> 11) + (counts.y >> 11) + (counts.z >> 11) + (counts.w >> 11);
-            csz_special_sizes special = {0, 0, 0, 0};
-            if (nexceptions) {
-                csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, f.exceptions, nexceptions);
-                special = csz_special_size<V>(sh.special);
-            }
-            int mode = csz_mode_by_share(nnonzero, 64 * (totals & 0xFFu));
-            if (job.tile.workflow != CSZ_WORKFLOW_AUTO && mode != CSZ_MODE_CONSTANT) {
-                mode = job.tile.workflow == CSZ_WORKFLOW_HUFFMAN ? CSZ_MODE_S
-                       : job.tile.workflow == CSZ_WORKFLOW_RLE   ? CSZ_MODE_RLE
-                                                                 : CSZ_MODE_RLE_VLE;
-            }
-            const csz_narrow_deltas deltas = {w};
-            narrow_packets p;
-            csz_unit_bits n = {0, 0, 0, 0};
-            csz_runs runs = {0, 0};
-            const uint32_t *tables = &job.work.table[frame][0][0];
-            uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4;
-            bool empty = !((ballot >> (lane & ~(units - 1))) & ((1u << units) - 1));
-#pragma unroll
-            for (int i = 0; i < 16; i++) p.single[i] = 0;
-#pragma unroll
-            for (int i = 0; i < 8; i++) p.vector[i] = 0;
-            if (mode >= CSZ_MODE_RLE) {
-                runs = csz_runs_find(deltas);
-                if (!empty) n.symbols = csz_runs_nbits(deltas, runs, mode, 0, tables);
-            } else if (mode != CSZ_MODE_CONSTANT && !empty) {
-                narrow_look(p, &n, w, nonzero, sh.books, mode);
-            }
-            lane_layout l;
-            l.longest = l.shortest = l.total = l.length = 0;
-            if (mode != CSZ_MODE_CONSTANT) l = lanes_place<V, true>(sh, n, units, empty);
-            record_layout r = record_plan<V>(mode, 0, f.base != 0, special, csz_mode_lanes(mode), units == 2 ? totals & 0xFFu : (totals >> 8) & 0xFFu, l);
-            if (job.tile.workflow == CSZ_WORKFLOW_AUTO && mode != CSZ_MODE_CONSTANT && (totals >> 16) >= CSZ_RLE_CANDIDATE_UNITS) {
-                /* mostly units of one value: runs may be smaller */
-                const bool empty4 = !((ballot >> (lane & ~3u)) & 15u);
-                csz_unit_bits n4 = {0, 0, 0, 0};
-                runs = csz_runs_find(deltas);
-                if (!empty4) n4.symbols = csz_runs_nbits(deltas, runs, CSZ_MODE_RLE_VLE, 0, tables);
+            if (f.is_fill) {
                 __syncthreads();
-                const lane_layout l4 = lanes_place<V, true>(sh, n4, 4, empty4);
-                const record_layout r4 = record_plan<V>(CSZ_MODE_RLE_VLE, 0, f.base != 0, special, 32, (totals >> 8) & 0xFFu, l4);
-                if (r4.words < r.words) {
-                    mode = CSZ_MODE_RLE_VLE;
-                    units = 4;
-                    empty = empty4;
-                    l = l4;
-                    r = r4;
+                if (t == 0) {
+                    sh.front.region[0] = CSZ_MODE_FILL;
+                    csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
                 }
-            }
-            words = r.words;
-            is_raw = words >= raw_words;
-            if (is_raw) words = raw_words;
-            if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | words);
-            if (!is_raw && words) {
-                if (words > stage_words) {
-                    __syncthreads();
-                    stage_zero(sh, stage_words, stage_words + CSZ_EXCHANGE_WORDS);
-                    __syncthreads();
-                }
-                const uint32_t below = (1u << (lane & ~(units - 1))) - 1;
-                const uint32_t rank = units == 2 ? (before & 0xFFu) + (uint32_t)__popc(pairs & below) : ((before >> 8) & 0xFFu) + (uint32_t)__popc(fours & below);
-                record_put_head<V>(stage, r, f.base, units, empty, rank, l.length);
-                if (mode != CSZ_MODE_CONSTANT && !empty) {
-                    if (mode >= CSZ_MODE_RLE) csz_runs_put(csz_putter(stage, 32 * r.bits_at + l.symbols_at), deltas, runs, mode, 0, tables);
-                    else narrow_put(stage, 32 * r.bits_at, l, p, w, n.buckets, mode);
-                }
-                if (nexceptions) csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c, f.exceptions);
+                r.words = 1 + csz_value<V>::words;
+                r.is_raw = 0;
+            } else if (f.klass) {
+                r = wide_encode<V, RANK>(sh, job, c, f.exceptions);
+            } else {
+                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+                r = narrow_encode<V, RANK>(sh, job, c, w, codes, f.base, f.exceptions);
             }
         }
-        if (is_raw) {
+        if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words);
+        if (r.is_raw) {
             __syncthreads();
-            if (f.klass) {
-                stage_zero(sh, 0, stage_words);
-                __syncthreads();
-            }
-            f.hash = raw_load<V, RANK>(stage, job.tile, c);
+            stage_zero(sh, 0, stage_words); /* what lies behind a short raw record must be clear */
+            __syncthreads();
+            sh.hash[t] = raw_load<V, RANK>(sh.front.region, job.tile, c);
         }
-        part.hash += f.hash * tile_weight;
-        record_store<V, RANK>(sh, job, c, &sh.claim[slot ^ 1], words, is_raw, &part);
+        hash += sh.hash[t] * (csz_tile_weight(c.tile) * unit_weight);
+        record_store<V>(sh, job, c, &sh.claim[slot ^ 1], r.words, r.is_raw != 0);
     }
-    if (frame != ~0u) frame_leave(sh, job, frame, frame_first, frame_ntiles, part.done, part.hash, part.checksum);
+    if (frame != ~0u) frame_leave(sh, job, frame, hash);
 }
 
 /* ---- launch ---- */

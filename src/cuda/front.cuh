@@ -120,6 +120,7 @@ struct csz_claim {
     uint32_t extent[3]; /* elements in the field */
     uint32_t full;
     uint32_t first;     /* index of the frame's tile 0 */
+    uint32_t section_nwords; /* of the frame's books */
     csz_frame_box box;
 };
 
@@ -138,6 +139,7 @@ template <typename V> struct csz_front_shared {
     uint32_t klass, is_fill, order;
     uint4 stats[3];    /* of each order, a word for each warp: nonzeros | pairs that have any << 13 | fours << 20 */
     uint4 exceptions; /* a word for each warp */
+    uint4 even;       /* units of no or of only nonzeros, a byte for each order */
 };
 
 template <typename V> struct csz_front {
@@ -626,6 +628,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
     csz_front<V> f;
     f.careful = 1;
     f.exceptions = f.klass = f.is_fill = 0;
+    f.nonzero[0] = f.nonzero[1] = f.nonzero[2] = 0;
     f.hash = 0;
     f.base = 0;
     if (job.default_shape) {
@@ -725,6 +728,7 @@ struct csz_codes {
     uint32_t npairs, nfours;
     uint32_t pairs_before, fours_before; /* in the warps before */
     uint32_t nexceptions;
+    uint32_t nmaybe_even; /* units whose deltas might all be equal; the others cannot */
 };
 
 CSZ_DEVICE uint32_t csz_sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
@@ -735,17 +739,21 @@ template <typename V, int RANK> CSZ_DEVICE csz_codes csz_front_finish(uint32_t (
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const int norders = RANK == 1 ? 1 : 3;
     csz_codes c;
-    uint32_t ballot[3];
+    uint32_t ballot[3], even = 0;
 #pragma unroll
     for (int o = 0; o < norders; o++) {
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;
         ballot[o] = __ballot_sync(CSZ_ALL, f.nonzero[o] != 0);
+        even |= (uint32_t)__popc(__ballot_sync(CSZ_ALL, f.nonzero[o] == ~0u) | ~ballot[o]) << (8 * o);
         const uint32_t n = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.nonzero[o]));
         const uint32_t pairs = (ballot[o] | ballot[o] >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
         if (lane == 0) ((uint32_t *)&sh.stats[o])[warp] = n | (uint32_t)__popc(pairs) << 13 | (uint32_t)__popc(fours) << 20;
     }
     const uint32_t nexceptions = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.exceptions));
-    if (lane == 0) ((uint32_t *)&sh.exceptions)[warp] = nexceptions;
+    if (lane == 0) {
+        ((uint32_t *)&sh.exceptions)[warp] = nexceptions;
+        ((uint32_t *)&sh.even)[warp] = even;
+    }
     __syncthreads();
     c.order = CSZ_ORDER_FULL;
     if (RANK > 1 && !f.careful) {
@@ -772,6 +780,7 @@ template <typename V, int RANK> CSZ_DEVICE csz_codes csz_front_finish(uint32_t (
     c.pairs_before = (before >> 13) & 0x7Fu;
     c.fours_before = before >> 20;
     c.nexceptions = csz_sum_of(sh.exceptions);
+    c.nmaybe_even = csz_sum_of(sh.even) >> (8 * c.order) & 0xFFu;
     if (!f.careful) {
         csz_lorenzo_finish<RANK>(w, c.order, sh.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, 1 << (csz_shape<RANK>::window - 1));
     } else {

@@ -54,7 +54,7 @@ namespace emu {
 struct barrier {
     int n = 0, waiting = 0;
     unsigned generation = 0;
-    int any = 0, result = 0;
+    int votes = 0, result = 0;
 };
 
 struct index3 { unsigned x, y, z; };
@@ -111,10 +111,10 @@ static inline void resume(fiber *f) {
 
 static inline int wait(barrier *b, int vote) {
     unsigned generation = b->generation;
-    b->any |= vote;
+    b->votes += vote;
     if (++b->waiting == b->n) {
-        b->result = b->any;
-        b->any = b->waiting = 0;
+        b->result = b->votes;
+        b->votes = b->waiting = 0;
         b->generation++;
     } else {
         current->waits = b;
@@ -214,7 +214,8 @@ static inline void *shared_memory() {
 #define gridDim (emu::grid_dim)
 
 static inline void __syncthreads() { emu::wait(&emu::current->home->all, 0); }
-static inline int __syncthreads_or(int vote) { return emu::wait(&emu::current->home->all, vote != 0); }
+static inline int __syncthreads_or(int vote) { return emu::wait(&emu::current->home->all, vote != 0) != 0; }
+static inline int __syncthreads_count(int vote) { return emu::wait(&emu::current->home->all, vote != 0); }
 static inline void __syncwarp() { emu::wait(emu::warp_barrier(), 0); }
 static inline void __threadfence() {}
 
