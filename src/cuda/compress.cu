@@ -35,7 +35,9 @@ template <typename V> struct encode_shared {
     uint64_t frame_start;    /* word of the archive */
     uint32_t payload_at;     /* word of the frame's payload */
     uint32_t last;
-    uint32_t hash[CSZ_TILE_THREADS]; /* of the units' restored values */
+    uint32_t hash[CSZ_TILE_THREADS];        /* of the tile's units */
+    uint32_t hash_weight[CSZ_TILE_THREADS]; /* of units */
+    uint32_t hash_sum[CSZ_TILE_THREADS];    /* over the block's tiles of the frame */
 };
 
 template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
@@ -286,9 +288,9 @@ template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const enc
 
 /* Adds this block's part of a frame to its sums; whoever adds the last part finishes the frame. */
 template <typename V>
-CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t hash) {
-    const uint32_t t = threadIdx.x;
-    hash = __reduce_add_sync(CSZ_ALL, hash);
+CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
+    const uint32_t t = threadIdx.x, hash = __reduce_add_sync(CSZ_ALL, sh.hash_sum[t]);
+    sh.hash_sum[t] = 0;
     if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
     if (t == 0) atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
     __threadfence();
@@ -347,8 +349,7 @@ CSZ_DEVICE void narrow_look(narrow_packets &p, csz_unit_bits *n, const uint32_t 
     }
 }
 
-CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layout &l, const narrow_packets &p, const uint32_t (&w)[16],
-                           uint32_t buckets, int mode) {
+CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layout &l, const narrow_packets &p, int mode) {
     csz_putter a(stage, first_bit + l.symbols_at);
     if (mode == CSZ_MODE_S) {
 #pragma unroll
@@ -371,11 +372,12 @@ CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layou
         for (int i = 0; i < 16; i += 2) e.put_pair(p.single[i], p.single[i + 1]);
         e.flush();
     }
-    if (buckets) {
-        csz_putter r(stage, first_bit + l.raw_at);
-        if (mode == CSZ_MODE_S) csz_put_raw<true>(&r, w, buckets);
-        else csz_put_raw<false>(&r, w, buckets);
-    }
+}
+
+CSZ_DEVICE void narrow_put_raw(uint32_t *stage, uint32_t first_bit, const uint32_t (&w)[16], uint32_t buckets, int mode) {
+    csz_putter out(stage, first_bit);
+    if (mode == CSZ_MODE_S) csz_put_raw<true>(&out, w, buckets);
+    else csz_put_raw<false>(&out, w, buckets);
 }
 
 /* Payload words before the tile, and everything of the frame that is not its payload.  One warp. */
@@ -566,23 +568,35 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base, exceptions, mode, runs, false);
 }
 
-/* Runs of 16-bit deltas, which the exchange holds: word i of thread t at 128 i + t. */
+/* Runs of 16-bit deltas, which are parked in the exchange. */
 template <typename V, int RANK>
 CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t order,
                                     typename csz_value<V>::quantum base, uint32_t exceptions, int mode, bool measure) {
     uint32_t w[16];
-#pragma unroll
-    for (int i = 0; i < 16; i++) w[i] = exchange_of(sh)[i * CSZ_TILE_THREADS + threadIdx.x];
+    csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
     return general_encode<V, RANK>(sh, job, c, deltas, 0, order, base, exceptions, mode, false, measure);
 }
 
+/* Lane bits of a record that reaches into the exchange: the words must leave it first. */
+template <typename V>
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const record_layout &r, const lane_layout &l, int mode, uint32_t nonzero, bool empty) {
+    uint32_t w[16], *stage = sh.front.region;
+    csz_words_fetch(w, exchange_of(sh));
+    __syncthreads();
+    csz_words_park(exchange_of(sh), {0});
+    __syncthreads();
+    if (empty) return;
+    narrow_packets p;
+    csz_unit_bits n = {0, 0, 0, 0};
+    narrow_look(p, &n, w, nonzero, sh.books, mode);
+    narrow_put(stage, r.bits_at, l, p, mode);
+    if (n.buckets) narrow_put_raw(stage, r.bits_at + l.raw_at, w, n.buckets, mode);
+}
+
 /* ---- the kernel ---- */
 
-/*
- * From here to the record of a tile of class 0.  Lives in registers, but for what few tiles need: those paths park the words in the
- * exchange, which is free once the deltas are complete.
- */
+/* The record of a tile of class 0 from its deltas, which are in w and parked in the exchange. */
 template <typename V, int RANK>
 CSZ_DEVICE general_result narrow_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t (&w)[16], const csz_codes &codes,
                                         typename csz_value<V>::quantum base, uint32_t exceptions) {
@@ -596,11 +610,9 @@ CSZ_DEVICE general_result narrow_encode(encode_shared<V> &sh, const encode_job<V
     uint32_t runs_words = ~0u;
     if (special || maybe_runs) {
         const bool even = csz_unit_is_even(w, codes.nonzero);
-        const bool candidate = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS; /* the exchange is free now */
+        const bool candidate = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS;
         const bool forced = !is_auto && mode != CSZ_MODE_CONSTANT && job.tile.workflow != CSZ_WORKFLOW_HUFFMAN;
         if (special || forced || candidate) {
-#pragma unroll
-            for (int i = 0; i < 16; i++) exchange_of(sh)[i * CSZ_TILE_THREADS + t] = w[i];
             if (special) special_measure<V, RANK>(sh, job, c, exceptions, codes.nexceptions);
             if (forced) {
                 mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
@@ -610,8 +622,7 @@ CSZ_DEVICE general_result narrow_encode(encode_shared<V> &sh, const encode_job<V
                 runs_words = runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, true).words;
                 __syncthreads();
             }
-#pragma unroll
-            for (int i = 0; i < 16; i++) w[i] = exchange_of(sh)[i * CSZ_TILE_THREADS + t];
+            csz_words_fetch(w, exchange_of(sh));
         }
         if (!is_auto && mode != CSZ_MODE_CONSTANT) mode = CSZ_MODE_S;
     }
@@ -640,15 +651,19 @@ CSZ_DEVICE general_result narrow_encode(encode_shared<V> &sh, const encode_job<V
     }
     if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words); /* before the bits are written: others wait for it */
     if (r.words > stage_words) {
-        __syncthreads();
-        stage_zero(sh, stage_words, stage_words + CSZ_EXCHANGE_WORDS);
-        __syncthreads();
-    }
-    if (r.words) {
+        narrow_put_large<V>(sh, r, l, mode, codes.nonzero, empty);
         record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
-        if (mode != CSZ_MODE_CONSTANT && !empty) narrow_put(stage, r.bits_at, l, p, w, n.buckets, mode);
-        if (special) csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
+    } else if (r.words) {
+        record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
+        if (mode != CSZ_MODE_CONSTANT && !empty) {
+            narrow_put(stage, r.bits_at, l, p, mode);
+            if (n.buckets) {
+                csz_words_fetch(w, exchange_of(sh));
+                narrow_put_raw(stage, r.bits_at + l.raw_at, w, n.buckets, mode);
+            }
+        }
     }
+    if (special && r.words) csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
     return result;
 }
 
@@ -656,8 +671,9 @@ template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 5) encode_kernel(const __grid_constant__ encode_job<V> job) {
     CSZ_DYNAMIC_SHARED(encode_shared<V>, sh);
     const uint32_t t = threadIdx.x, stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
-    const uint32_t unit_weight = csz_unit_weight(t);
-    uint32_t frame = ~0u, hash = 0;
+    uint32_t frame = ~0u;
+    sh.hash_weight[t] = csz_unit_weight(t);
+    sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_words);
     if (t == 32) {
         csz_claim none;
@@ -676,9 +692,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 
         const csz_claim &c = sh.claim[slot];
         if (c.index >= job.tile.geometry.ntiles) break;
         if (c.frame != frame) {
-            if (frame != ~0u) frame_leave(sh, job, frame, hash);
+            if (frame != ~0u) frame_leave(sh, job, frame);
             frame = c.frame;
-            hash = 0;
             uint32_t at = 0;
             for (int b = CSZ_BOOK_S; b <= CSZ_BOOK_ME; b++) {
                 for (uint32_t i = t; i < csz_book_size(b); i += CSZ_TILE_THREADS) sh.books[at + i] = job.work.table[frame][b][i];
@@ -691,7 +706,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 
             uint32_t w[16];
             const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c);
             sh.hash[t] = f.hash;
-            if (f.careful) {
+            if (f.dirty) {
                 __syncthreads();
                 if (f.klass == 0) stage_zero(sh, 0, stage_words);
             }
@@ -707,6 +722,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 
                 r = wide_encode<V, RANK>(sh, job, c, f.exceptions);
             } else {
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+                csz_words_park(exchange_of(sh), w);
                 r = narrow_encode<V, RANK>(sh, job, c, w, codes, f.base, f.exceptions);
             }
         }
@@ -717,10 +733,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 
             __syncthreads();
             sh.hash[t] = raw_load<V, RANK>(sh.front.region, job.tile, c);
         }
-        hash += sh.hash[t] * (csz_tile_weight(c.tile) * unit_weight);
+        sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * csz_tile_weight(c.tile);
         record_store<V>(sh, job, c, &sh.claim[slot ^ 1], r.words, r.is_raw != 0);
     }
-    if (frame != ~0u) frame_leave(sh, job, frame, hash);
+    if (frame != ~0u) frame_leave(sh, job, frame);
 }
 
 /* ---- launch ---- */

@@ -148,7 +148,8 @@ template <typename V> struct csz_front {
     uint32_t exceptions; /* in the field, by code */
     uint32_t nonzero[3]; /* by code, for each order */
     uint32_t klass, is_fill;
-    uint32_t careful;    /* the region was used up */
+    uint32_t careful;    /* the deltas are complete */
+    uint32_t dirty;      /* the stage holds remains */
 };
 
 /* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
@@ -188,6 +189,16 @@ template <typename V, int RANK> CSZ_DEVICE uint32_t csz_unit_in_field(const csz_
         mask |= (uint32_t)in << b;
     }
     return mask;
+}
+
+/* A thread's values, padding repeating the field's last ones: code b of thread t to 128 b + t. */
+template <typename V, int RANK> CSZ_COLD void csz_edge_load(V *to, const csz_job<V> &job, const csz_claim &c) {
+#pragma unroll 4
+    for (uint32_t b = 0; b < 32; b++) {
+        bool in;
+        const uint32_t e = csz_code_element(RANK, threadIdx.x, b);
+        to[b * CSZ_TILE_THREADS + threadIdx.x] = __ldg(csz_element(job, c, e, csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in));
+    }
 }
 
 /* ---- exceptions inside a warp ---- */
@@ -397,6 +408,7 @@ template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&non
     } else {
         uint4 a = make_uint4(0, 0, 0, 0);
         if (t >= 32) a = ex[t - 32];
+        ex[CSZ_TILE_THREADS + t] = a;
 #pragma unroll
         for (int i = 15; i >= 0; i--) {
             x = csz_nonzero_step(x, w[i] + CSZ_BIASED);
@@ -411,7 +423,7 @@ template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&non
     return any;
 }
 
-/* Second half: the deltas of one order, biased.  The exchange still holds what the first half left. */
+/* Second half: the deltas of one order, biased.  Of the exchange a thread reads only what it wrote itself. */
 template <int RANK> CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange, int bias) {
     const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
     const uint4 *ex = (const uint4 *)exchange;
@@ -427,7 +439,7 @@ template <int RANK> CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32
         }
     }
     uint4 a = make_uint4(0, 0, 0, 0);
-    if (RANK == 2 && t >= 32) a = ex[t - 32];
+    if (RANK == 2) a = ex[CSZ_TILE_THREADS + t];
     if (order == CSZ_ORDER_FULL) {
         uint32_t first[4];
 #pragma unroll
@@ -627,6 +639,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
     const uint32_t t = threadIdx.x;
     csz_front<V> f;
     f.careful = 1;
+    f.dirty = 0;
     f.exceptions = f.klass = f.is_fill = 0;
     f.nonzero[0] = f.nonzero[1] = f.nonzero[2] = 0;
     f.hash = 0;
@@ -651,17 +664,23 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
                 for (int k = 0; k < 4; k++) v[4 * s + k] = __ldg(p + s * stride + k);
             }
         } else {
+            f.dirty = 1;
+            csz_edge_load<V, RANK>((V *)sh.region, job, c);
 #pragma unroll
-            for (int b = 0; b < 32; b++) {
-                bool in;
-                v[b] = __ldg(csz_element(job, c, csz_code_element(RANK, t, (uint32_t)b), csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in));
-            }
+            for (int b = 0; b < 32; b++) v[b] = ((const V *)sh.region)[b * CSZ_TILE_THREADS + t];
+            __syncthreads();
         }
         quantum corner;
         bool lost = !value::quantize(__ldg(tile), z, &corner);
         const quantum base = corner & ~(quantum)1;
         lost |= !csz_base_is_safe(base);
         const V magic = csz_magic(step, base, bias);
+        bool doubtful = false;
+        if (z.has_fill) {
+            const typename value::bits fill = z.fill;
+#pragma unroll
+            for (int b = 0; b < 32; b++) doubtful |= value::to_bits(v[b]) == fill;
+        }
         V worst = 0;
         uint32_t outside = 0, h0 = 0, h1 = 0;
         int32_t sign = 0;
@@ -677,12 +696,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             w[i] = __byte_perm(low0, low1, 0x5410);
         }
         f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
-        bool doubtful = outside != 0 || !(worst <= bound) || sign == INT32_MIN;
-        if (z.has_fill) {
-            const typename value::bits fill = z.fill;
-#pragma unroll
-            for (int b = 0; b < 32; b++) doubtful |= value::to_bits(v[b]) == fill;
-        }
+        doubtful |= outside != 0 || !(worst <= bound) || sign == INT32_MIN;
         if (!lost) {
             uint32_t invalid = 0, settled = 0;
             for (uint32_t m = __ballot_sync(CSZ_ALL, doubtful); m; m &= m - 1) {
@@ -703,6 +717,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS, lost, bias);
     }
     if (f.careful) {
+        f.dirty = 1;
         const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
         f.hash = r.hash;
         f.exceptions = r.exceptions;
@@ -787,6 +802,25 @@ template <typename V, int RANK> CSZ_DEVICE csz_codes csz_front_finish(uint32_t (
         c.order = sh.order;
     }
     return c;
+}
+
+/* The words, out of and back into registers: once the deltas are complete the exchange is free for them. */
+CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x] = make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
+    }
+}
+
+CSZ_DEVICE void csz_words_fetch(uint32_t (&w)[16], const uint32_t *exchange) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x];
+        w[4 * i] = a.x;
+        w[4 * i + 1] = a.y;
+        w[4 * i + 2] = a.z;
+        w[4 * i + 3] = a.w;
+    }
 }
 
 /* 1 if all deltas of the unit are the same. */
