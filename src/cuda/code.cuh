@@ -186,7 +186,7 @@ template <int MODE> CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], 
 CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) { return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4; }
 
 template <int MODE>
-CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, uint32_t (&packets)[8], csz_unit_bits *n) {
+CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, uint32_t *packets, csz_unit_bits *n) {
     const uint32_t *book = books + csz_at_vectors(MODE);
     uint32_t symbol[16], sum = 0;
     csz_vector_symbols<MODE>(w, nonzero, symbol);

@@ -329,55 +329,32 @@ template <typename V, int RANK> CSZ_COLD uint32_t raw_load(uint32_t *region, con
 
 /* ---- the kernel ---- */
 
-/* Bits of the unit in one of the modes M, Q, P, S. */
-struct narrow_packets {
-    uint32_t single[16], vector[8];
+/* Code words of a unit in one of the modes M, Q, P, S: escapes (S: all), vectors. */
+template <int MODE> struct narrow_packets {
+    uint32_t single[16], vector[MODE == CSZ_MODE_S ? 1 : csz_vectors_per_unit(MODE) / 2];
 };
 
-CSZ_DEVICE void narrow_look(narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, int mode) {
-    if (mode == CSZ_MODE_S) {
-        csz_look_singles<CSZ_MODE_S>(w, books, p.single, n);
-    } else if (mode == CSZ_MODE_P) {
-        csz_look_singles<CSZ_MODE_P>(w, books, p.single, n);
-        csz_look_vectors<CSZ_MODE_P>(w, nonzero, books, p.vector, n);
-    } else if (mode == CSZ_MODE_Q) {
-        csz_look_singles<CSZ_MODE_Q>(w, books, p.single, n);
-        csz_look_vectors<CSZ_MODE_Q>(w, nonzero, books, p.vector, n);
-    } else {
-        csz_look_singles<CSZ_MODE_M>(w, books, p.single, n);
-        csz_look_vectors<CSZ_MODE_M>(w, nonzero, books, p.vector, n);
-    }
+template <int MODE>
+CSZ_DEVICE void narrow_look(narrow_packets<MODE> &p, csz_unit_bits *n, const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books) {
+    csz_look_singles<MODE>(w, books, p.single, n);
+    if (MODE != CSZ_MODE_S) csz_look_vectors<MODE>(w, nonzero, books, p.vector, n);
 }
 
-CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layout &l, const narrow_packets &p, int mode) {
-    csz_putter a(stage, first_bit + l.symbols_at);
-    if (mode == CSZ_MODE_S) {
+template <int MODE> CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layout &l, const narrow_packets<MODE> &p) {
+    csz_putter out(stage, first_bit + l.symbols_at);
+    if (MODE == CSZ_MODE_S) {
 #pragma unroll
-        for (int i = 0; i < 16; i++) a.put(p.single[i]);
-        a.flush();
-    } else {
-        a.put(p.vector[0]);
-        a.put(p.vector[1]);
-        if (mode >= CSZ_MODE_Q) {
-            a.put(p.vector[2]);
-            a.put(p.vector[3]);
-        }
-        if (mode == CSZ_MODE_P) {
-#pragma unroll
-            for (int i = 4; i < 8; i++) a.put(p.vector[i]);
-        }
-        a.flush();
-        csz_putter e(stage, first_bit + l.escapes_at);
-#pragma unroll
-        for (int i = 0; i < 16; i += 2) e.put_pair(p.single[i], p.single[i + 1]);
-        e.flush();
+        for (int i = 0; i < 16; i++) out.put(p.single[i]);
+        out.flush();
+        return;
     }
-}
-
-CSZ_DEVICE void narrow_put_raw(uint32_t *stage, uint32_t first_bit, const uint32_t (&w)[16], uint32_t buckets, int mode) {
-    csz_putter out(stage, first_bit);
-    if (mode == CSZ_MODE_S) csz_put_raw<true>(&out, w, buckets);
-    else csz_put_raw<false>(&out, w, buckets);
+#pragma unroll
+    for (int i = 0; i < csz_vectors_per_unit(MODE) / 2; i++) out.put(p.vector[i]);
+    out.flush();
+    csz_putter escapes(stage, first_bit + l.escapes_at);
+#pragma unroll
+    for (int i = 0; i < 16; i += 2) escapes.put_pair(p.single[i], p.single[i + 1]);
+    escapes.flush();
 }
 
 /* Payload words before the tile, and everything of the frame that is not its payload.  One warp. */
@@ -473,9 +450,12 @@ template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
 
 /* ---- wide deltas, and runs: out of line ---- */
 
+enum { RECORD_RAW = 1, RECORD_RUNS = 2 };
+
 struct general_result {
     uint32_t words;
-    uint32_t is_raw;
+    uint32_t instead;    /* RECORD_RAW or RECORD_RUNS: nothing is staged, such a record is better */
+    uint32_t special_at; /* word of the record where masks and exceptions are still to be put */
 };
 
 /*
@@ -518,12 +498,8 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         best_lanes = l;
         mode = m;
     }
-    general_result result = {best.words, best.words >= raw_words_of<V>(c)};
-    if (measure) return result;
-    if (result.is_raw) {
-        result.words = raw_words_of<V>(c);
-        return result;
-    }
+    general_result result = {best.words, best.words >= raw_words_of<V>(c), 0};
+    if (measure || result.instead) return result;
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
     __syncthreads();
@@ -579,92 +555,107 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
 }
 
 /* Lane bits of a record that reaches into the exchange: the words must leave it first. */
-template <typename V>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const record_layout &r, const lane_layout &l, int mode, uint32_t nonzero, bool empty) {
-    uint32_t w[16], *stage = sh.front.region;
+template <typename V, int MODE>
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, uint32_t first_bit, const lane_layout &l, uint32_t nonzero, bool empty) {
+    uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
     if (empty) return;
-    narrow_packets p;
+    narrow_packets<MODE> p;
     csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look(p, &n, w, nonzero, sh.books, mode);
-    narrow_put(stage, r.bits_at, l, p, mode);
-    if (n.buckets) narrow_put_raw(stage, r.bits_at + l.raw_at, w, n.buckets, mode);
+    narrow_look<MODE>(p, &n, w, nonzero, sh.books);
+    narrow_put<MODE>(sh.front.region, first_bit, l, p);
+    csz_putter raw(sh.front.region, first_bit + l.raw_at);
+    if (n.buckets) csz_put_raw<MODE == CSZ_MODE_S>(&raw, w, n.buckets);
 }
 
 /* ---- the kernel ---- */
 
-/* The record of a tile of class 0 from its deltas, which are in w and parked in the exchange. */
-template <typename V, int RANK>
+/*
+ * The record of a tile of class 0 in one of the modes, from its deltas, which are in w and parked in the exchange.  Stages nothing where a
+ * raw record or one of runs (of runs_words) is better.
+ */
+template <typename V, int MODE>
 CSZ_DEVICE general_result narrow_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t (&w)[16], const csz_codes &codes,
-                                        typename csz_value<V>::quantum base, uint32_t exceptions) {
+                                        typename csz_value<V>::quantum base, uint32_t runs_words) {
     const uint32_t t = threadIdx.x, lane = t & 31;
     const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    const uint32_t units = MODE == CSZ_MODE_P || MODE == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
+    const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
+    const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    const bool empty = !(groups >> head & 1);
+    narrow_packets<MODE> p;
+    csz_unit_bits n = {0, 0, 0, 0};
+    lane_layout l;
+    l.symbols_at = l.escapes_at = l.raw_at = l.length = l.total = l.shortest = l.longest = 0;
+    if (MODE != CSZ_MODE_CONSTANT) {
+        if (!empty) {
+            narrow_look<MODE>(p, &n, w, codes.nonzero, sh.books);
+        }
+        l = lanes_place<V, true>(sh, n, units, empty);
+    }
+    const csz_special_sizes *special = codes.nexceptions ? &sh.special_sizes : NULL;
+    const record_layout r = record_plan<V>(MODE, 0, codes.order, base, special, CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours, l);
+    general_result result = {r.words, 0, r.special_at};
+    if (r.words >= raw_words_of<V>(c)) result.instead = RECORD_RAW;
+    if (runs_words < r.words) result.instead = RECORD_RUNS;
+    if (result.instead || r.words == 0) return result;
+    if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words); /* before the bits are written: others wait for it */
     uint32_t *stage = sh.front.region;
+    if (MODE != CSZ_MODE_CONSTANT && r.words > stage_words) {
+        narrow_put_large<V, MODE>(sh, r.bits_at, l, codes.nonzero, empty);
+        record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
+        return result;
+    }
+    record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
+    if (MODE != CSZ_MODE_CONSTANT && !empty) {
+        narrow_put<MODE>(stage, r.bits_at, l, p);
+        if (n.buckets) {
+            csz_putter raw(stage, r.bits_at + l.raw_at);
+            csz_words_fetch(w, exchange_of(sh));
+            csz_put_raw<MODE == CSZ_MODE_S>(&raw, w, n.buckets);
+        }
+    }
+    return result;
+}
+
+/* A tile of class 0: which mode, and what few tiles need besides. */
+template <typename V, int RANK>
+CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t (&w)[16], const csz_codes &codes,
+                                      typename csz_value<V>::quantum base, uint32_t exceptions) {
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     const bool maybe_runs = is_auto ? mode != CSZ_MODE_CONSTANT && codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS : true;
-    const csz_special_sizes *special = codes.nexceptions ? &sh.special_sizes : NULL;
     uint32_t runs_words = ~0u;
-    if (special || maybe_runs) {
-        const bool even = csz_unit_is_even(w, codes.nonzero);
-        const bool candidate = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS;
-        const bool forced = !is_auto && mode != CSZ_MODE_CONSTANT && job.tile.workflow != CSZ_WORKFLOW_HUFFMAN;
-        if (special || forced || candidate) {
-            if (special) special_measure<V, RANK>(sh, job, c, exceptions, codes.nexceptions);
-            if (forced) {
+    if (codes.nexceptions || maybe_runs) {
+        const bool candidate = __syncthreads_count(csz_unit_is_even(w, codes.nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
+        if (codes.nexceptions) special_measure<V, RANK>(sh, job, c, exceptions, codes.nexceptions);
+        if (!is_auto && mode != CSZ_MODE_CONSTANT) {
+            mode = CSZ_MODE_S;
+            if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
                 mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
                 return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, mode, false);
             }
-            if (is_auto && candidate && mode != CSZ_MODE_CONSTANT) {
-                runs_words = runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, true).words;
-                __syncthreads();
-            }
-            csz_words_fetch(w, exchange_of(sh));
         }
-        if (!is_auto && mode != CSZ_MODE_CONSTANT) mode = CSZ_MODE_S;
-    }
-    const uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4, head = lane & ~(units - 1), below = (1u << head) - 1;
-    const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
-    const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) + (uint32_t)__popc(groups & below);
-    const bool empty = !(groups >> head & 1);
-    narrow_packets p;
-    csz_unit_bits n = {0, 0, 0, 0};
-#pragma unroll
-    for (int i = 0; i < 16; i++) p.single[i] = 0;
-#pragma unroll
-    for (int i = 0; i < 8; i++) p.vector[i] = 0;
-    lane_layout l;
-    l.symbols_at = l.escapes_at = l.raw_at = l.length = l.total = l.shortest = l.longest = 0;
-    if (mode != CSZ_MODE_CONSTANT) {
-        if (!empty) narrow_look(p, &n, w, codes.nonzero, sh.books, mode);
-        l = lanes_place<V, true>(sh, n, units, empty);
-    }
-    const record_layout r = record_plan<V>(mode, 0, codes.order, base, special, 32 * 4 / units, units == 2 ? codes.npairs : codes.nfours, l);
-    if (runs_words < r.words) return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, false);
-    general_result result = {r.words, r.words >= raw_words_of<V>(c)};
-    if (result.is_raw) {
-        result.words = raw_words_of<V>(c);
-        return result;
-    }
-    if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words); /* before the bits are written: others wait for it */
-    if (r.words > stage_words) {
-        narrow_put_large<V>(sh, r, l, mode, codes.nonzero, empty);
-        record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
-    } else if (r.words) {
-        record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
-        if (mode != CSZ_MODE_CONSTANT && !empty) {
-            narrow_put(stage, r.bits_at, l, p, mode);
-            if (n.buckets) {
-                csz_words_fetch(w, exchange_of(sh));
-                narrow_put_raw(stage, r.bits_at + l.raw_at, w, n.buckets, mode);
-            }
+        if (is_auto && candidate && mode != CSZ_MODE_CONSTANT) {
+            runs_words = runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, true).words;
+            __syncthreads();
         }
+        csz_words_fetch(w, exchange_of(sh));
     }
-    if (special && r.words) csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
-    return result;
+    general_result r;
+    if (mode == CSZ_MODE_S) r = narrow_encode<V, CSZ_MODE_S>(sh, job, c, w, codes, base, runs_words);
+    else if (mode == CSZ_MODE_P) r = narrow_encode<V, CSZ_MODE_P>(sh, job, c, w, codes, base, runs_words);
+    else if (mode == CSZ_MODE_Q) r = narrow_encode<V, CSZ_MODE_Q>(sh, job, c, w, codes, base, runs_words);
+    else if (mode == CSZ_MODE_M) r = narrow_encode<V, CSZ_MODE_M>(sh, job, c, w, codes, base, runs_words);
+    else r = narrow_encode<V, CSZ_MODE_CONSTANT>(sh, job, c, w, codes, base, runs_words);
+    if (r.instead == RECORD_RUNS) return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, false);
+    if (codes.nexceptions && !r.instead) {
+        csz_special_put<V, RANK>(sh.front.region + r.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
+    }
+    return r;
 }
 
 template <typename V, int RANK>
@@ -717,24 +708,25 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 
                     csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
                 }
                 r.words = 1 + csz_value<V>::words;
-                r.is_raw = 0;
+                r.instead = 0;
             } else if (f.klass) {
                 r = wide_encode<V, RANK>(sh, job, c, f.exceptions);
             } else {
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);
-                r = narrow_encode<V, RANK>(sh, job, c, w, codes, f.base, f.exceptions);
+                r = tile_encode<V, RANK>(sh, job, c, w, codes, f.base, f.exceptions);
             }
         }
+        if (r.instead) r.words = raw_words_of<V>(c);
         if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words);
-        if (r.is_raw) {
+        if (r.instead) {
             __syncthreads();
             stage_zero(sh, 0, stage_words); /* what lies behind a short raw record must be clear */
             __syncthreads();
             sh.hash[t] = raw_load<V, RANK>(sh.front.region, job.tile, c);
         }
         sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * csz_tile_weight(c.tile);
-        record_store<V>(sh, job, c, &sh.claim[slot ^ 1], r.words, r.is_raw != 0);
+        record_store<V>(sh, job, c, &sh.claim[slot ^ 1], r.words, r.instead != 0);
     }
     if (frame != ~0u) frame_leave(sh, job, frame);
 }

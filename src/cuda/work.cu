@@ -4,8 +4,7 @@
  */
 #include "cuda/work.cuh"
 
-/* Lays the workspace out from `base` (which may be null, to learn the size); returns its size. */
-static size_t work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan) {
+size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan) {
     const size_t nframes = (size_t)plan->geometry.nframes, ntiles = (size_t)plan->geometry.ntiles;
     size_t at = 0;
     auto take = [&](size_t nbytes) {
@@ -31,14 +30,14 @@ static size_t work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan) {
 
 size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan) {
     csz_work work;
-    return work_lay_out(&work, NULL, plan);
+    return csz_cuda_work_lay_out(&work, NULL, plan);
 }
 
 csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data, const csz_cuda_plan *plan,
                              const csz_cuda_builtins *d_builtins, void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream) {
     csz_work work;
     int device = 0, nsms = 0;
-    if (work_lay_out(&work, d_workspace, plan) > workspace_nbytes) return CSZ_ERROR_ARGUMENT;
+    if (csz_cuda_work_lay_out(&work, d_workspace, plan) > workspace_nbytes) return CSZ_ERROR_ARGUMENT;
     if (plan->geometry.ntiles >= 0xFFFFFFFFull - 65536) return CSZ_ERROR_DIMS;
     if (cudaGetDevice(&device) != cudaSuccess) return CSZ_ERROR_BACKEND;
     if (cudaDeviceGetAttribute(&nsms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return CSZ_ERROR_BACKEND;

@@ -47,6 +47,9 @@ struct csz_work {
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
 
+/* Lays the workspace out from `base` (which may be null, to learn the size); returns its size. */
+size_t csz_cuda_work_lay_out(csz_work *work, void *base, const csz_cuda_plan *plan);
+
 /* Partial ranges, one a block; returns their number. */
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const csz_cuda_plan *plan,
