@@ -216,6 +216,9 @@ CSZ_API csz_status csz_test(csz_context *context, const void *archive, size_t ar
 CSZ_API csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive,
                               size_t archive_nbytes);
 
+/* Share of the running call's work that is done, 0 to 1.  The one call that another thread may make at the same time. */
+CSZ_API double csz_context_progress(const csz_context *context);
+
 /* Seconds per stage of the context's last call that had csz_context_profile on. */
 CSZ_API void csz_context_profile(csz_context *context, int on);
 CSZ_API void csz_context_stages(const csz_context *context, csz_stages *stages);

@@ -87,9 +87,9 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
 
     double start = csz_clock();
     csz_header h;
-    memset(&context->cpu.stages, 0, sizeof context->cpu.stages);
     status = csz_geometry_of(&h.geometry, field);
     if (status) return status;
+    csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
     status = make_header(context, &h, data, field, &o);
     if (status) return status;

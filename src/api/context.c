@@ -30,6 +30,18 @@ void csz_context_stages(const csz_context *context, csz_stages *stages) {
     if (context) *stages = context->cpu.stages;
 }
 
+double csz_context_progress(const csz_context *context) {
+    if (!context) return 0;
+    unsigned long long total = atomic_load(&context->cpu.tiles_total), done = atomic_load(&context->cpu.tiles_done);
+    return total == 0 ? 0 : done >= total ? 1 : (double)done / (double)total;
+}
+
+void csz_context_begin(csz_context *context, uint64_t ntiles) {
+    memset(&context->cpu.stages, 0, sizeof context->cpu.stages);
+    atomic_store(&context->cpu.tiles_done, 0);
+    atomic_store(&context->cpu.tiles_total, ntiles);
+}
+
 void csz_options_init(csz_options *options) {
     if (options) memset(options, 0, sizeof *options);
 }

@@ -16,6 +16,9 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options);
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
                           const csz_header *header, uint64_t frame, uint64_t scratch_limit);
 
+/* Clears what a call reports: stages and progress over ntiles tiles. */
+void csz_context_begin(csz_context *context, uint64_t ntiles);
+
 /* Seconds of a clock that never goes back. */
 double csz_clock(void);
 

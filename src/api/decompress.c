@@ -61,7 +61,7 @@ static csz_status begin(csz_context *context, csz_header *h, csz_options *o, con
     const uint8_t *footer;
     if (!status) status = csz_archive_open(h, &footer, archive, nbytes);
     if (status) return status;
-    memset(&context->cpu.stages, 0, sizeof context->cpu.stages);
+    csz_context_begin(context, h->geometry.ntiles);
     uint64_t need = nbytes_out + csz_cpu_scratch_nbytes(o->threads);
     if (o->memory_limit && need > o->memory_limit) {
         /* fewer threads need less scratch */

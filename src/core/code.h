@@ -77,6 +77,16 @@ CSZ_FN uint32_t csz_bucket(int64_t d, uint64_t *raw, uint32_t *nraw) {
     return CSZ_COARSE_FIRST + (e - 32);
 }
 
+/*
+ * Symbol of a 16-bit delta without a branch: a float's exponent and two leading bits of mantissa are the octave and quarter of
+ * the bucket; 528 = 4 * (127 + 5), where the first bucket's exponent stands.
+ */
+CSZ_FN uint32_t csz_narrow_symbol(int32_t d) {
+    uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31);
+    uint32_t bucket = (csz_bits_f32((float)(int32_t)(u - 64)) >> 21) - 528 + CSZ_DIRECT_N;
+    return u < CSZ_DIRECT_N ? (uint32_t)(d + CSZ_DIRECT_HALF) : bucket;
+}
+
 /* Symbol of any delta. */
 CSZ_FN uint32_t csz_delta_symbol(int64_t d, uint64_t *raw, uint32_t *nraw) {
     *raw = 0;

@@ -166,6 +166,13 @@ CSZ_FN csz_tile_box csz_tile_box_at(const csz_geometry *g, const csz_frame_box *
 
 CSZ_FN uint32_t csz_tile_box_count(const csz_tile_box *b) { return b->extent[0] * b->extent[1] * b->extent[2]; }
 
+/* 1 if element e of the tile lies in the field. */
+CSZ_FN int csz_element_in_box(const csz_geometry *g, const csz_tile_box *box, uint32_t e) {
+    uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
+    uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
+    return x < box->extent[2] && y < box->extent[1] && z < box->extent[0];
+}
+
 /* Element number of code b of unit T. */
 CSZ_FN uint32_t csz_code_element(int rank, uint32_t unit, uint32_t b) {
     if (rank == 3) return 512 * (b >> 2) + 4 * unit + (b & 3);

@@ -83,44 +83,46 @@ static const uint8_t place_p[8] = {0, 2, 4, 6, 16, 18, 20, 22};
 static const uint8_t place_q[8] = {0, 2, 8, 10, 16, 18, 24, 26};
 static const uint8_t place_m[4] = {0, 4, 8, 12};
 
-/* Escapes of units first .. first + units - 1 replace the codes marked in escape[], then raw bits those that are buckets. */
+/*
+ * Escapes of units first .. first + units - 1 replace the codes marked in escape[], then raw bits those that are buckets.  A window
+ * serves as many codes as it holds.
+ */
 static void decode_escapes(csz_tile_work *w, const uint16_t *table, lane *in, uint32_t first, uint32_t units) {
-    uint32_t at = in->at, bucket[4] = {0}, any = 0;
+    uint32_t at = in->at, bucket[4] = {0}, any = 0, left = 0;
+    uint64_t window = 0;
     for (uint32_t u = 0; u < units; u++) {
+        int16_t *code = w->code16 + (first + u) * 32;
         for (uint32_t m = w->escape[first + u]; m; m &= m - 1) {
-            if (at > in->end) return; /* malformed: the caller sees at beyond end */
-            uint32_t entry = table[csz_bits_peek(w->bits, at) >> (64 - 11)];
-            at += entry >> 12;
-            in->at = at;
-            w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)] = (int16_t)((int)(entry & 255) - CSZ_DIRECT_HALF);
+            if (left < 11) {
+                if (at > in->end) goto over; /* malformed: the caller sees it */
+                window = csz_bits_peek(w->bits, at);
+                left = 57;
+            }
+            uint32_t entry = table[window >> (64 - 11)], used = entry >> 12;
+            window <<= used;
+            left -= used;
+            at += used;
+            code[(uint32_t)__builtin_ctz(m)] = (int16_t)((int)(entry & 255) - CSZ_DIRECT_HALF);
             if (entry & 256) bucket[u] |= m & (0u - m);
         }
         any |= bucket[u];
     }
-    if (!any) return;
-    for (uint32_t u = 0; u < units; u++) {
+    for (uint32_t u = 0; any && u < units; u++) {
         for (uint32_t m = bucket[u]; m; m &= m - 1) {
-            if (in->at > in->end) return;
+            if (at > in->end) goto over;
             int16_t *code = &w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)];
-            uint32_t symbol = (uint32_t)(*code + CSZ_DIRECT_HALF);
-            uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(symbol));
+            uint32_t symbol = (uint32_t)(*code + CSZ_DIRECT_HALF), nraw = ((symbol - CSZ_DIRECT_N) >> 2) + 3;
+            uint64_t raw = csz_bits_peek(w->bits, at) >> (64 - nraw);
+            at += nraw;
             *code = (int16_t)(uint16_t)csz_symbol_delta(symbol, raw);
         }
     }
+over:
+    in->at = at;
 }
 
 static void zero_lane(csz_tile_work *w, uint32_t lane_number, uint32_t units) {
     memset(w->code16 + lane_number * units * 32, 0, units * 32 * sizeof w->code16[0]);
-}
-
-static uint32_t mask_of_nibbles(const uint8_t *symbols, uint32_t digit_bits) {
-    uint32_t mask = 0;
-    uint32_t per_symbol = 8 / digit_bits, top = (1u << digit_bits) - 1;
-    for (uint32_t i = 0; i < 32; i++) {
-        uint32_t digit = (symbols[i / per_symbol] >> (digit_bits * (i % per_symbol))) & top;
-        mask |= (uint32_t)(digit == top) << i;
-    }
-    return mask;
 }
 
 /* ---- modes ---- */
@@ -159,6 +161,21 @@ static uint32_t decode_all_symbols(csz_tile_work *w, const uint16_t *table, lane
     return any;
 }
 
+/* Raw bits of the buckets among a unit's 32 symbols, in the order of mode S; its codes begin at `first`. */
+static void decode_raw_bits(csz_tile_work *w, lane *in, const uint8_t *s, uint32_t first) {
+    uint8_t flag[32];
+    uint32_t any = 0;
+    for (uint32_t b = 0; b < 32; b++) any |= flag[b] = s[b] >= CSZ_DIRECT_N;
+    for (uint32_t i = 0; any && i < 32 && in->at <= in->end; i++) {
+        uint32_t b = (i >> 1) + 16 * (i & 1);
+        if (!flag[b]) continue;
+        uint32_t nraw = ((s[b] - (uint32_t)CSZ_DIRECT_N) >> 2) + 3; /* at most 13 */
+        uint64_t raw = csz_bits_peek(w->bits, in->at) >> (64 - nraw);
+        in->at += nraw;
+        w->code16[first + b] = (int16_t)(uint16_t)csz_symbol_delta(s[b], raw);
+    }
+}
+
 static int decode_s(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
     uint32_t any = decode_all_symbols(w, t->entry[CSZ_BOOK_S], set, CSZ_MODE_S);
     for (uint32_t i = 0; i < set->n; i++) {
@@ -166,17 +183,9 @@ static int decode_s(csz_tile_work *w, const csz_decode_tables *t, lane_set *set)
         int16_t *restrict code = w->code16 + set->number[i] * 64;
         for (uint32_t k = 0; k < 64; k++) code[k] = (int16_t)(s[k] - CSZ_DIRECT_HALF);
     }
-    if (any & 256) {
-        for (uint32_t i = 0; i < set->n; i++) {
-            const uint8_t *s = w->digit + i * 64;
-            lane *in = &set->lanes[i];
-            for (uint32_t k = 0; k < 64 && in->at <= in->end; k++) {
-                uint32_t place = (k & 32) + ((k & 31) >> 1) + 16 * (k & 1);
-                if (s[place] < CSZ_DIRECT_N) continue;
-                uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(s[place]));
-                w->code16[set->number[i] * 64 + place] = (int16_t)(uint16_t)csz_symbol_delta(s[place], raw);
-            }
-        }
+    for (uint32_t i = 0; any & 256 && i < set->n; i++) {
+        decode_raw_bits(w, &set->lanes[i], w->digit + i * 64, set->number[i] * 64u);
+        decode_raw_bits(w, &set->lanes[i], w->digit + i * 64 + 32, set->number[i] * 64u + 32);
     }
     return used_up(set);
 }
@@ -186,15 +195,15 @@ static int decode_p(csz_tile_work *w, const csz_decode_tables *t, lane_set *set)
     for (uint32_t i = 0; i < set->n; i++) {
         const uint8_t *restrict s = w->digit + i * 32;
         int16_t *restrict code = w->code16 + set->number[i] * 64;
-        uint8_t escaped = 0;
+        uint8_t *restrict flag = w->valid;
         for (uint32_t k = 0; k < 32; k++) {
             uint8_t low = s[k] & 15, high = s[k] >> 4;
             code[2 * k] = (int16_t)(low - 7);
             code[2 * k + 1] = (int16_t)(high - 7);
-            escaped |= (uint8_t)(low == 15) | (uint8_t)(high == 15);
+            flag[2 * k] = low == 15;
+            flag[2 * k + 1] = high == 15;
         }
-        if (!escaped) continue;
-        for (uint32_t u = 0; u < 2; u++) w->escape[set->number[i] * 2 + u] = mask_of_nibbles(s + 16 * u, 4);
+        for (uint32_t u = 0; u < 2; u++) w->escape[set->number[i] * 2 + u] = csz_mask_of_bytes(flag + 32 * u);
         decode_escapes(w, t->entry[CSZ_BOOK_PE], &set->lanes[i], set->number[i] * 2u, 2);
     }
     return used_up(set);
@@ -205,13 +214,15 @@ static int decode_q(csz_tile_work *w, const csz_decode_tables *t, lane_set *set)
     for (uint32_t i = 0; i < set->n; i++) {
         const uint8_t *restrict s = w->digit + i * 32;
         int16_t *restrict code = w->code16 + set->number[i] * 128;
-        uint8_t escaped = 0;
+        uint8_t *restrict flag = w->valid;
         for (uint32_t k = 0; k < 32; k++) {
-            for (uint32_t j = 0; j < 4; j++) code[4 * k + j] = (int16_t)(((s[k] >> (2 * j)) & 3) - 1);
-            escaped |= s[k] & (uint8_t)(s[k] >> 1) & 0x55;
+            for (uint32_t j = 0; j < 4; j++) {
+                uint8_t digit = (s[k] >> (2 * j)) & 3;
+                code[4 * k + j] = (int16_t)(digit - 1);
+                flag[4 * k + j] = digit == 3;
+            }
         }
-        if (!escaped) continue;
-        for (uint32_t u = 0; u < 4; u++) w->escape[set->number[i] * 4 + u] = mask_of_nibbles(s + 8 * u, 2);
+        for (uint32_t u = 0; u < 4; u++) w->escape[set->number[i] * 4 + u] = csz_mask_of_bytes(flag + 32 * u);
         decode_escapes(w, t->entry[CSZ_BOOK_QE], &set->lanes[i], set->number[i] * 4u, 4);
     }
     return used_up(set);
@@ -369,13 +380,6 @@ static int read_lengths(csz_tile_work *w, const csz_record_head *head, lane_set 
     return stream_ends(w, total, nwords);
 }
 
-static int code_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t code) {
-    uint32_t e = csz_code_element(g->rank, code >> 5, code & 31);
-    uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
-    uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
-    return x < box->extent[2] && y < box->extent[1] && z < box->extent[0];
-}
-
 /* The units' masks of one mask, as far as they can be told without the field's extents. */
 static int read_unit_masks(cursor *c, uint8_t *unit_class, uint32_t *unit_mask) {
     uint32_t nflags = 0, nnibbles = 0, nmixed = 0, nliterals = 0, at = 0;
@@ -443,7 +447,7 @@ static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_til
         if (!read_unit_masks(c, unit_class, unit_mask)) return 0;
         for (uint32_t code = 0; code < CSZ_TILE_N; code++) {
             if (!(unit_mask[code >> 5] >> (code & 31) & 1)) continue;
-            int inside = code_in_field(&plan->geometry, box, code);
+            int inside = csz_element_in_box(&plan->geometry, box, csz_code_element(plan->geometry.rank, code >> 5, code & 31));
             if (!inside && unit_class[code >> 5] != 2) continue;
             if (!inside || taken[code]) return 0;
             taken[code] = 1;
@@ -462,7 +466,7 @@ static int read_exceptions(csz_tile_work *w, const csz_tile_plan *plan, const cs
     for (uint32_t i = 0, previous = 0; i < n; i++) {
         uint32_t code = csz_load_u16(positions + 2 * i);
         if (code >= CSZ_TILE_N || (i > 0 && code <= previous) || taken[code]) return 0;
-        if (!code_in_field(&plan->geometry, box, code)) return 0;
+        if (!csz_element_in_box(&plan->geometry, box, csz_code_element(plan->geometry.rank, code >> 5, code & 31))) return 0;
         previous = code;
         w->special_code[w->n_special] = (uint16_t)code;
         w->special_bits[w->n_special++] = load_value(values + 4 * (size_t)i * value_words, plan->type);

@@ -69,17 +69,6 @@ static int lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) 
     return n == 0;
 }
 
-/* Bytes of 0 and 1 to a mask, eight at a time: the multiplication moves byte i to bit 56 + i. */
-static uint32_t mask_of_bytes(const uint8_t *flags) {
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-        uint64_t x = 0;
-        for (uint32_t k = 0; k < 8; k++) x |= (uint64_t)flags[8 * i + k] << (8 * k);
-        mask |= (uint32_t)((x * 0x0102040810204080ull) >> 56) << (8 * i);
-    }
-    return mask;
-}
-
 /* digit[] of a vector mode: deltas moved up by radius, capped at the escape; escape[] marks the capped ones. */
 static void make_digits(csz_tile_work *w, uint16_t radius, uint16_t cap) {
     uint8_t *restrict digit = w->digit;
@@ -91,7 +80,7 @@ static void make_digits(csz_tile_work *w, uint16_t radius, uint16_t cap) {
         digit[i] = (uint8_t)v;
         flag[i] = v == cap;
     }
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) w->escape[unit] = mask_of_bytes(flag + unit * 32);
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) w->escape[unit] = csz_mask_of_bytes(flag + unit * 32);
 }
 
 /* symbol[] of the mode, in the order docs/format.md gives for each; for P 16 a unit, Q 8, M 4, S 32. */
@@ -109,16 +98,12 @@ static void make_symbols(csz_tile_work *w, int mode) {
     } else if (mode == CSZ_MODE_M) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i++) w->valid[i] = w->code16[i] != 0;
         for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-            uint32_t mask = mask_of_bytes(w->valid + unit * 32);
+            uint32_t mask = csz_mask_of_bytes(w->valid + unit * 32);
             w->escape[unit] = mask;
             for (uint32_t k = 0; k < 4; k++) s[unit * 4 + k] = (uint8_t)(mask >> (8 * k));
         }
     } else {
-        /* direct deltas; 96 stands for a bucket, looked at again when it is written */
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
-            uint16_t v = (uint16_t)((uint16_t)w->code16[i] + CSZ_DIRECT_HALF);
-            s[i] = (uint8_t)(v < CSZ_DIRECT_N ? v : CSZ_DIRECT_N);
-        }
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) s[i] = (uint8_t)csz_narrow_symbol(w->code16[i]);
     }
 }
 
@@ -129,22 +114,18 @@ static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
 /* ---- lanes ---- */
 
 static void put_escapes(csz_bit_writer *out, const csz_tile_work *w, const uint32_t *book, uint32_t first, uint32_t units) {
-    uint32_t any_bucket = 0;
+    uint32_t largest = 0, n = 0;
     for (uint32_t u = first; u < first + units; u++) {
+        const int16_t *code = w->code16 + u * 32;
         for (uint32_t m = w->escape[u]; m; m &= m - 1) {
-            int d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
-            uint32_t symbol = (uint32_t)(d + CSZ_DIRECT_HALF);
-            if (symbol >= CSZ_DIRECT_N) {
-                uint64_t raw;
-                uint32_t nraw;
-                symbol = csz_bucket(d, &raw, &nraw);
-                any_bucket = 1;
-            }
+            uint32_t symbol = csz_narrow_symbol(code[__builtin_ctz(m)]);
+            largest = symbol > largest ? symbol : largest;
             csz_bits_put_code(out, book[symbol]);
-            csz_bits_flush(out);
+            if ((++n & 3) == 0) csz_bits_flush(out); /* 4 x 11 bits fit */
         }
     }
-    if (!any_bucket) return;
+    csz_bits_flush(out);
+    if (largest < CSZ_DIRECT_N) return;
     for (uint32_t u = first; u < first + units; u++) {
         for (uint32_t m = w->escape[u]; m; m &= m - 1) {
             int d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
@@ -191,42 +172,40 @@ static void put_lane_m(csz_bit_writer *out, const csz_tile_work *w, const csz_co
     put_escapes(out, w, t->code[CSZ_BOOK_ME], first, 4);
 }
 
-static void put_lane_s(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
-    const uint32_t *book = t->code[CSZ_BOOK_S];
-    uint32_t any_bucket = 0;
-    for (uint32_t u = first; u < first + 2; u++) {
-        const uint8_t *s = w->symbol + u * 32;
-        for (uint32_t i = 0; i < 16; i += 2) {
-            uint32_t s0 = s[i], s1 = s[i + 16], s2 = s[i + 1], s3 = s[i + 17];
-            if ((s0 == CSZ_DIRECT_N) | (s1 == CSZ_DIRECT_N) | (s2 == CSZ_DIRECT_N) | (s3 == CSZ_DIRECT_N)) {
-                const int16_t *c = w->code16 + u * 32;
-                uint64_t raw;
-                uint32_t nraw;
-                any_bucket = 1;
-                s0 = csz_delta_symbol(c[i], &raw, &nraw);
-                s1 = csz_delta_symbol(c[i + 16], &raw, &nraw);
-                s2 = csz_delta_symbol(c[i + 1], &raw, &nraw);
-                s3 = csz_delta_symbol(c[i + 17], &raw, &nraw);
-            }
-            csz_bits_put_code(out, book[s0]);
-            csz_bits_put_code(out, book[s1]);
-            csz_bits_put_code(out, book[s2]);
-            csz_bits_put_code(out, book[s3]);
-            csz_bits_flush(out);
-        }
-    }
-    if (!any_bucket) return;
-    for (uint32_t u = first; u < first + 2; u++) {
-        for (uint32_t i = 0; i < 32; i++) {
-            uint32_t b = (i >> 1) + 16 * (i & 1);
-            if (w->symbol[u * 32 + b] != CSZ_DIRECT_N) continue;
+/* Raw bits of the buckets among a unit's symbols, in the order of mode S. */
+static void put_raw_bits(csz_bit_writer *out, const csz_tile_work *w, uint32_t unit) {
+    uint8_t flag[32];
+    const uint8_t *s = w->symbol + unit * 32;
+    for (uint32_t b = 0; b < 32; b++) flag[b] = s[b] >= CSZ_DIRECT_N;
+    uint32_t mask = csz_mask_of_bytes(flag);
+    for (uint32_t both = (mask | mask >> 16) & 0xFFFF; both; both &= both - 1) {
+        for (uint32_t b = (uint32_t)__builtin_ctz(both); b < 32; b += 16) {
+            if (!(mask >> b & 1)) continue;
             uint64_t raw;
             uint32_t nraw;
-            csz_bucket(w->code16[u * 32 + b], &raw, &nraw);
+            csz_bucket(w->code16[unit * 32 + b], &raw, &nraw);
             csz_bits_put(out, raw, nraw);
             csz_bits_flush(out);
         }
     }
+}
+
+static void put_lane_s(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    const uint32_t *book = t->code[CSZ_BOOK_S];
+    uint8_t largest = 0;
+    for (uint32_t u = first; u < first + 2; u++) {
+        const uint8_t *s = w->symbol + u * 32;
+        for (uint32_t i = 0; i < 16; i += 2) {
+            csz_bits_put_code(out, book[s[i]]);
+            csz_bits_put_code(out, book[s[i + 16]]);
+            csz_bits_put_code(out, book[s[i + 1]]);
+            csz_bits_put_code(out, book[s[i + 17]]);
+            csz_bits_flush(out);
+        }
+        for (uint32_t i = 0; i < 32; i++) largest = s[i] > largest ? s[i] : largest;
+    }
+    if (largest < CSZ_DIRECT_N) return;
+    for (uint32_t u = first; u < first + 2; u++) put_raw_bits(out, w, u);
 }
 
 static int64_t code_at(const csz_tile_work *w, uint32_t i) { return w->klass == 0 ? w->code16[i] : w->code64[i]; }
@@ -304,11 +283,14 @@ static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
         }
         uint64_t raw;
         uint32_t nraw;
-        if (mode == CSZ_MODE_S) {
-            uint32_t *count = h->count[w->klass ? CSZ_BOOK_W : CSZ_BOOK_S];
+        if (mode == CSZ_MODE_S && w->klass) {
             for (uint32_t i = first * 32; i < (first + units) * 32; i++) {
-                count[csz_delta_symbol(code_at(w, i), &raw, &nraw)]++;
+                h->count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
             }
+            continue;
+        }
+        if (mode == CSZ_MODE_S) {
+            for (uint32_t i = first * 32; i < (first + units) * 32; i++) h->count[CSZ_BOOK_S][w->symbol[i]]++;
             continue;
         }
         int book = mode == CSZ_MODE_P ? CSZ_BOOK_PV : mode == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
@@ -433,13 +415,9 @@ static uint32_t choose_masks(const csz_tile_work *w, const csz_tile_plan *plan, 
 
 /* Bits of a unit that lie in the field. */
 static uint32_t unit_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t unit) {
+    if (csz_tile_box_count(box) == CSZ_TILE_N) return ~0u;
     uint32_t mask = 0;
-    for (uint32_t b = 0; b < 32; b++) {
-        uint32_t e = csz_code_element(g->rank, unit, b);
-        uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
-        uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
-        mask |= (uint32_t)(x < box->extent[2] && y < box->extent[1] && z < box->extent[0]) << b;
-    }
+    for (uint32_t b = 0; b < 32; b++) mask |= (uint32_t)csz_element_in_box(g, box, csz_code_element(g->rank, unit, b)) << b;
     return mask;
 }
 

@@ -6,6 +6,8 @@
 #ifndef CSZ_CPU_FRAME_H
 #define CSZ_CPU_FRAME_H
 
+#include <stdatomic.h>
+
 #include "cpu/tile.h"
 #include "format/archive.h"
 
@@ -15,10 +17,13 @@ typedef struct csz_cpu_scratch {
     struct csz_worker **workers;
     csz_decode_tables *decode_tables;
     csz_code_tables *code_tables;
+    struct csz_kept_tile *kept; /* deltas of the tiles of a frame that is counted whole */
+    uint32_t kept_capacity;
     uint8_t *frame; /* a frame before zstd */
     size_t frame_capacity;
     int profile;
     csz_stages stages;
+    atomic_ullong tiles_done, tiles_total; /* of the running call; read by other threads */
 } csz_cpu_scratch;
 
 void csz_cpu_scratch_free(csz_cpu_scratch *scratch);

@@ -88,7 +88,7 @@ void csz_books_choose(csz_book *books, const csz_histograms *histograms, uint32_
         uint32_t nbits = csz_explicit_nbits(b, lengths);
         uint64_t builtin = coded_nbits(count, books[b].lengths, n), own = coded_nbits(count, lengths, n);
         if (builtin <= own || (builtin - own) * stride <= nbits) continue;
-        if (ntiles < CSZ_SMALL_FRAME_TILES && explicit_nbits + nbits > CSZ_SMALL_FRAME_BOOK_BITS) continue;
+        if (explicit_nbits + nbits > csz_explicit_limit_nbits(ntiles)) continue;
         explicit_nbits += nbits;
         books[b].kind = CSZ_KIND_EXPLICIT;
         memcpy(books[b].lengths, lengths, sizeof lengths);

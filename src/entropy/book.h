@@ -13,12 +13,19 @@ enum {
     CSZ_BUILTIN_N = 16,
     CSZ_KIND_EXPLICIT = 16,
     CSZ_KIND_UNUSED = 7, /* the built-in book of a book without counts */
-    CSZ_SMALL_FRAME_TILES = 16,
-    CSZ_SMALL_FRAME_BOOK_BITS = 768,
     CSZ_BOOKS_FIXED_NBYTES = 12,
     /* 8 bits for each of 4 x 140 - 19 + 3 x 256 + 2 x 236 + 128 symbols, in words, and the fixed part */
     CSZ_BOOKS_MAX_NBYTES = 12 + 1912
 };
+
+/*
+ * Most bits of explicit lengths in a frame: 96 bytes for a chunk of a few tiles, and 4 bytes for each tile above 16, so that books can never lift an
+ * incompressible field past raw + 1% + 1 KiB.
+ */
+CSZ_FN uint32_t csz_explicit_limit_nbits(uint32_t ntiles) {
+    uint32_t more = ntiles > 16 ? (ntiles < 1024 ? ntiles : 1024) - 16 : 0;
+    return 768 + 32 * more;
+}
 
 CSZ_FN uint32_t csz_book_size(int book) {
     switch (book) {
