@@ -136,10 +136,10 @@ static __global__ void __launch_bounds__(32 * CSZ_NBOOKS) books_kernel(const __g
     }
     for (uint32_t i = threadIdx.x; i < CSZ_SECTION_WORDS; i += 32 * CSZ_NBOOKS) sh.section[i] = 0;
     __syncthreads();
-    /* every thread goes through the books in order: small frames take explicit lengths only while there is room */
+    /* every thread goes through the books in order: explicit lengths are taken while there is room for them */
     uint32_t total = 0, mine = 0, kind = 0;
     for (int i = 0; i < CSZ_NBOOKS; i++) {
-        const bool own = sh.worth[i] && (ntiles >= CSZ_SMALL_FRAME_TILES || total + sh.explicit_nbits[i] <= CSZ_SMALL_FRAME_BOOK_BITS);
+        const bool own = sh.worth[i] && total + sh.explicit_nbits[i] <= csz_explicit_limit_nbits(ntiles);
         if (i == book) {
             mine = total;
             kind = own ? (uint32_t)CSZ_KIND_EXPLICIT : sh.builtin[i];
