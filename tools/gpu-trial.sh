@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 out=${OUT:-build/trial}
 mkdir -p "$out" build/trial
 nvcc=${NVCC:-nvcc}
-flags="-O3 -std=c++17 -arch=sm_90 -fmad=false -lineinfo -Xptxas -v -Iinclude -Isrc"
+flags="-O3 -std=c++17 -arch=sm_90 -fmad=false -lineinfo -split-compile=0 -Xptxas -v -Iinclude -Isrc"
 objects=
 pids=
 for f in src/entropy/*.c src/format/*.c src/cpu/*.c src/api/*.c; do
