@@ -214,7 +214,7 @@ CSZ_API csz_status csz_decompress_region(csz_context *context, void *data, size_
                                          const void *archive, size_t archive_nbytes, const uint64_t *begin,
                                          const uint64_t *end, const csz_options *options);
 
-/* Checks everything: structure, every checksum, and the restored values' checksum, by decoding frame by frame. */
+/* Checks everything: structure, every checksum, and the restored values' checksum, by decoding frame by frame on the CPU. */
 CSZ_API csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
                             const csz_options *options);
 

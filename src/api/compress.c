@@ -54,7 +54,7 @@ static csz_status make_header(csz_context *context, csz_header *h, const void *d
     return CSZ_OK;
 }
 
-/* One frame as stored; with zstd it is built in scratch first. */
+/* One frame as stored; with zstd it is built and packed in scratch first. */
 static csz_status compress_frame(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
                                  const csz_header *h, const csz_tile_plan *plan, uint64_t frame, const csz_options *o) {
     if (!h->has_zstd) {
@@ -62,16 +62,17 @@ static csz_status compress_frame(csz_context *context, uint8_t *out, uint64_t ca
     }
     csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
     uint64_t most = csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, h->field.type, 0) + 8, raw, packed;
-    csz_status status = csz_cpu_scratch_frame(&context->cpu, (size_t)most);
+    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, room = csz_pack_bound(most);
+    csz_status status = csz_cpu_scratch_frame(&context->cpu, (size_t)(most + room));
     if (status) return status;
-    const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
-    uint8_t *built = context->cpu.frame;
+    uint8_t *built = context->cpu.frame, *stored = built + most;
     status = csz_cpu_frame_compress(&context->cpu, built, most, &raw, data, plan, frame, o->threads);
     if (status) return status;
-    if (capacity < head + 64) return CSZ_ERROR_CAPACITY;
-    status = csz_pack(out + head, capacity - head, &packed, built + head, raw - head, o->zstd_level);
+    status = csz_pack(stored, room, &packed, built + head, raw - head, o->zstd_level);
     if (status) return status;
     *nbytes = head + packed;
+    if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
+    memcpy(out + head, stored, (size_t)packed);
     csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes, frame);
     return CSZ_OK;
 }

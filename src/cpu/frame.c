@@ -180,7 +180,6 @@ static void sample_body(void *arg, int rank) {
     csz_worker *worker = job->scratch->workers[rank];
     double mark = now();
     uint32_t nsamples = csz_sample_count(job->box.ntiles);
-    memset(&worker->histograms, 0, sizeof worker->histograms);
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
@@ -261,6 +260,8 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     if (status) return status;
     if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
 
+    /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
+    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->histograms, 0, sizeof s->workers[i]->histograms);
     atomic_init(&job.next, 0);
     csz_team_run(nthreads, sample_body, &job);
     double mark = now();
