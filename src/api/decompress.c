@@ -4,6 +4,7 @@
  * touch are skipped, tiles that it does not touch are not decoded.
  */
 #include "api/context.h"
+#include "api/gpu.h"
 #include "api/pack.h"
 
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
@@ -37,6 +38,7 @@ static int frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *
 /* The box lo .. hi in effective dims, dense, into data (NULL: checked, not stored). */
 static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes, const csz_header *h,
                                  const uint64_t *lo, const uint64_t *hi, const csz_options *o) {
+    if (context->used == CSZ_BACKEND_CUDA) return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi);
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {
@@ -63,19 +65,35 @@ static uint64_t unpacked_nbytes(const csz_header *h, const uint8_t *archive) {
     return largest;
 }
 
-/* Header, skeleton, options and limits of a decoding call. */
-static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive, size_t nbytes,
+/* The header of an archive in host or device memory. */
+static csz_status read_header(csz_header *h, const void *archive, size_t nbytes) {
+    uint8_t start[CSZ_HEADER_MAX_NBYTES];
+    if (!archive && nbytes) return CSZ_ERROR_ARGUMENT;
+    if (!csz_gpu_is_device_pointer(archive)) return csz_header_read(h, archive, nbytes);
+    size_t n = nbytes < sizeof start ? nbytes : sizeof start;
+    csz_status status = csz_gpu_copy(start, archive, n);
+    return status ? status : csz_header_read(h, start, n);
+}
+
+/* Backend, skeleton, options and limits of a decoding call whose header was read. */
+static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive, size_t nbytes, const void *data,
                         uint64_t nbytes_out, const csz_options *options) {
-    if (!context || (!archive && nbytes)) return CSZ_ERROR_ARGUMENT;
+    if (!context) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_check(o, options);
-    const uint8_t *footer;
-    if (!status) status = csz_archive_open(h, &footer, archive, nbytes);
+    if (status) return status;
+    if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA) return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
+    if (h->has_zstd) o->backend = CSZ_BACKEND_CPU;
+    status = csz_backend_choose(context, o, nbytes_out, data, archive);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles);
-    if (!o->memory_limit) return CSZ_OK;
+    const uint8_t *footer;
+    const int on_device = context->used == CSZ_BACKEND_CUDA && csz_gpu_is_device_pointer(archive);
+    if (!on_device) status = csz_archive_open(h, &footer, archive, nbytes);
+    if (status || !o->memory_limit) return status;
     uint64_t unpacked = unpacked_nbytes(h, archive), room = o->memory_limit;
     if (unpacked > room || nbytes_out > room - unpacked) return CSZ_ERROR_LIMIT;
     room -= unpacked + nbytes_out;
+    if (context->used == CSZ_BACKEND_CUDA) return CSZ_OK; /* no scratch on the host */
     if (csz_cpu_scratch_nbytes(o->threads) > room) o->threads = 1; /* fewer threads need less scratch */
     return csz_cpu_scratch_nbytes(o->threads) > room ? CSZ_ERROR_LIMIT : CSZ_OK;
 }
@@ -87,10 +105,9 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
     csz_header h;
     csz_options o;
     double start = csz_clock();
-    if (!archive && archive_nbytes) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_header_read(&h, archive, archive_nbytes);
+    csz_status status = read_header(&h, archive, archive_nbytes);
     if (status) return status;
-    status = begin(context, &h, &o, archive, archive_nbytes, nbytes_of(&h), options);
+    status = begin(context, &h, &o, archive, archive_nbytes, data, nbytes_of(&h), options);
     if (status) return status;
     if (data_capacity < nbytes_of(&h)) return CSZ_ERROR_CAPACITY;
     if (h.geometry.nelements == 0) return CSZ_OK;
@@ -106,8 +123,8 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
                                  const csz_options *options) {
     csz_header h;
     csz_options o;
-    if (!data || !begin_index || !end_index || (!archive && archive_nbytes)) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_header_read(&h, archive, archive_nbytes);
+    if (!data || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
+    csz_status status = read_header(&h, archive, archive_nbytes);
     if (status) return status;
     uint64_t count = 1, lo[4] = {0, 0, 0, 0}, hi[4] = {1, 1, 1, 1}, dims[4] = {1, 1, 1, 1};
     int kept = 0;
@@ -125,7 +142,7 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     }
     const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
     if (data_capacity / size < count) return CSZ_ERROR_CAPACITY;
-    status = begin(context, &h, &o, archive, archive_nbytes, count * size, options);
+    status = begin(context, &h, &o, archive, archive_nbytes, data, count * size, options);
     if (status) return status;
     /* Of four dims the two slowest are one in the archive: a box of each index of the slowest. */
     uint64_t part = (hi[1] - lo[1]) * (hi[2] - lo[2]) * (hi[3] - lo[3]) * size;
@@ -138,8 +155,13 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
 
 csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes, const csz_options *options) {
     csz_header h;
-    csz_options o;
-    csz_status status = begin(context, &h, &o, archive, archive_nbytes, 0, options);
+    csz_options o, on_cpu;
+    csz_status status = csz_options_check(&on_cpu, options);
+    if (status) return status;
+    on_cpu.backend = CSZ_BACKEND_CPU;
+    if (!archive && archive_nbytes) return CSZ_ERROR_ARGUMENT;
+    status = csz_header_read(&h, archive, archive_nbytes);
+    if (!status) status = begin(context, &h, &o, archive, archive_nbytes, NULL, 0, &on_cpu);
     if (status || h.geometry.nelements == 0) return status;
     const uint64_t lo[3] = {0, 0, 0};
     return decompress_box(context, NULL, archive, archive_nbytes, &h, lo, h.geometry.n, &o);
