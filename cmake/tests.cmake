@@ -45,11 +45,13 @@ if(Cmocka_FOUND)
 endif()
 
 if(TARGET csz)
-    if(EXISTS "${tests_dir}/cli_test.sh")
-        csz_register(cli_test unit 300 COMMAND "${tests_dir}/cli_test.sh" $<TARGET_FILE:csz>)
-        # A leak check takes seconds a process on some machines, and this script starts hundreds.
-        set_tests_properties(cli_test PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
-    endif()
+    foreach(name IN ITEMS cli_test format_test)
+        if(EXISTS "${tests_dir}/${name}.sh")
+            csz_register(${name} unit 300 COMMAND "${tests_dir}/${name}.sh" $<TARGET_FILE:csz>)
+            # A leak check takes seconds a process on some machines, and these scripts start hundreds.
+            set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+        endif()
+    endforeach()
     file(GLOB soak_scripts CONFIGURE_DEPENDS "${tests_dir}/soak_*.sh")
     foreach(script IN LISTS soak_scripts)
         get_filename_component(name "${script}" NAME_WE)

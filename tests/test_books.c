@@ -11,6 +11,8 @@
 #include "cpu/tile.h"
 
 /* Complete by exact arithmetic of its own: the sum of 2^-length is 1, or one symbol has length 1. */
+static csz_builtin_cache cache; /* starts empty; each built-in book is made once for all tests */
+
 static void assert_complete(const uint8_t *lengths, uint32_t n, uint32_t limit) {
     uint64_t sum = 0;
     uint32_t used = 0;
@@ -141,7 +143,7 @@ static void builtin_books_of_every_kind_are_complete(void **state) {
     csz_book books[CSZ_NBOOKS];
     for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
         memset(section, kind, CSZ_NBOOKS);
-        assert_int_equal(csz_books_read(books, section, sizeof section), 1);
+        assert_int_equal(csz_books_read(books, &cache, section, sizeof section), 1);
         for (int b = 0; b < CSZ_NBOOKS; b++) {
             uint32_t n = csz_book_size(b), unusable = 0;
             assert_complete(books[b].lengths, n, csz_book_limit(b));
@@ -177,11 +179,11 @@ static void sections_come_back_as_written(void **state) {
         uint8_t section[CSZ_BOOKS_MAX_NBYTES];
         uint32_t ntiles = 1 + rng_below(&r, 4000);
         histograms_random(&h, &r);
-        csz_books_choose(books, &h, ntiles, csz_sample_stride(ntiles));
+        csz_books_choose(books, &cache, &h, ntiles, csz_sample_stride(ntiles));
         uint32_t nbytes = csz_books_write(section, books);
         assert_true(nbytes <= CSZ_BOOKS_MAX_NBYTES && nbytes % 4 == 0);
         assert_true(nbytes <= CSZ_BOOKS_FIXED_NBYTES + csz_explicit_limit_nbits(ntiles) / 8);
-        assert_int_equal(csz_books_read(again, section, nbytes), 1);
+        assert_int_equal(csz_books_read(again, &cache, section, nbytes), 1);
         for (int b = 0; b < CSZ_NBOOKS; b++) {
             uint32_t n = csz_book_size(b);
             assert_int_equal(books[b].kind, again[b].kind);
@@ -191,10 +193,10 @@ static void sections_come_back_as_written(void **state) {
             explicit_ones += books[b].kind == CSZ_KIND_EXPLICIT;
         }
         /* any other size is malformed */
-        assert_int_equal(csz_books_read(again, section, nbytes - 4), 0);
+        assert_int_equal(csz_books_read(again, &cache, section, nbytes - 4), 0);
         if (nbytes + 4 <= CSZ_BOOKS_MAX_NBYTES) {
             memset(section + nbytes, 0, 4);
-            assert_int_equal(csz_books_read(again, section, nbytes + 4), 0);
+            assert_int_equal(csz_books_read(again, &cache, section, nbytes + 4), 0);
         }
     }
     assert_true(explicit_ones > 500);
@@ -208,7 +210,7 @@ static void sampled_books_code_what_was_not_counted(void **state) {
         csz_histograms h;
         csz_book books[CSZ_NBOOKS];
         histograms_random(&h, &r);
-        csz_books_choose(books, &h, 4000, 15);
+        csz_books_choose(books, &cache, &h, 4000, 15);
         for (int b = 0; b < CSZ_NBOOKS; b++) {
             for (uint32_t j = csz_book_first(b); j < csz_book_size(b); j++) {
                 assert_true(books[b].lengths[csz_book_symbol_at(b, j)] > 0);
@@ -236,7 +238,7 @@ static void malformed_sections_are_refused_or_usable(void **state) {
         if (nbytes == 12 || k % 16 == 0) {
             for (uint32_t i = 0; i < nbytes && i < CSZ_NBOOKS; i++) section[i] %= 16;
         }
-        if (csz_books_read(books, section, nbytes)) {
+        if (csz_books_read(books, &cache, section, nbytes)) {
             accepted++;
             for (int b = 0; b < CSZ_NBOOKS; b++)
                 assert_complete(books[b].lengths, csz_book_size(b), csz_book_limit(b));
@@ -250,16 +252,16 @@ static void malformed_sections_are_refused_or_usable(void **state) {
     csz_book books[CSZ_NBOOKS];
     uint8_t section[16] = {0};
     section[3] = 17;
-    assert_int_equal(csz_books_read(books, section, 12), 0);
+    assert_int_equal(csz_books_read(books, &cache, section, 12), 0);
     section[3] = 255;
-    assert_int_equal(csz_books_read(books, section, 12), 0);
+    assert_int_equal(csz_books_read(books, &cache, section, 12), 0);
     section[3] = 0;
     section[11] = 1;
-    assert_int_equal(csz_books_read(books, section, 12), 0);
+    assert_int_equal(csz_books_read(books, &cache, section, 12), 0);
     section[11] = 0;
-    assert_int_equal(csz_books_read(books, section, 12), 1);
-    assert_int_equal(csz_books_read(books, section, 13), 0);
-    assert_int_equal(csz_books_read(books, section, 16), 0);
+    assert_int_equal(csz_books_read(books, &cache, section, 12), 1);
+    assert_int_equal(csz_books_read(books, &cache, section, 13), 0);
+    assert_int_equal(csz_books_read(books, &cache, section, 16), 0);
 }
 
 /* A flip in the lengths of one book must not pass for another book of the same size. */
@@ -271,12 +273,12 @@ static void flips_in_explicit_lengths_are_seen(void **state) {
     memset(&h, 0, sizeof h);
     for (uint32_t j = 0; j < CSZ_NARROW_N; j++)
         h.count[CSZ_BOOK_S][csz_book_symbol_at(CSZ_BOOK_S, j)] = 100000 / (1 + j * j);
-    csz_books_choose(books, &h, 1000, 1);
+    csz_books_choose(books, &cache, &h, 1000, 1);
     assert_int_equal(books[CSZ_BOOK_S].kind, CSZ_KIND_EXPLICIT);
     uint32_t nbytes = csz_books_write(section, books);
     for (uint32_t bit = 8 * CSZ_BOOKS_FIXED_NBYTES; bit < 8 * nbytes; bit++) {
         section[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-        if (csz_books_read(again, section, nbytes)) {
+        if (csz_books_read(again, &cache, section, nbytes)) {
             assert_memory_not_equal(again[CSZ_BOOK_S].lengths, books[CSZ_BOOK_S].lengths, CSZ_NARROW_N);
         }
         section[bit / 8] ^= (uint8_t)(1u << (bit % 8));

@@ -240,9 +240,9 @@ static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz
     }
 }
 
-/* Runs of a lane of 128 codes; each is handed to `out` and, when counting, to the histograms. */
-static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, csz_histograms *count,
-                          uint32_t first, int mode) {
+/* Runs of a lane of 128 codes, written, or counted where there are counts. */
+static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t *value_count,
+                          uint32_t *length_count, uint32_t first, int mode) {
     uint32_t at = first * 32, end = at + 128;
     while (at < end) {
         int64_t d = code_at(w, at);
@@ -258,9 +258,9 @@ static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz
         }
         uint64_t raw;
         uint32_t nraw, symbol = csz_delta_symbol(d, &raw, &nraw);
-        if (count) {
-            count->count[CSZ_BOOK_RV][symbol]++;
-            count->count[CSZ_BOOK_RL][run - 1]++;
+        if (value_count) {
+            value_count[symbol]++;
+            length_count[run - 1]++;
             continue;
         }
         csz_bits_put_code(out, t->code[CSZ_BOOK_RV][symbol]);
@@ -273,14 +273,17 @@ static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz
 
 /* ---- the choice of a mode ---- */
 
-static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile_statistics *s) {
+static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile_statistics *s, int policy) {
     if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
     switch (plan->workflow) {
     case CSZ_WORKFLOW_HUFFMAN: return CSZ_MODE_S;
     case CSZ_WORKFLOW_RLE: return CSZ_MODE_RLE;
     case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
-    default: return w->klass ? CSZ_MODE_S : csz_mode_by_share(s->n_nonzero, s->n_codes);
+    default: break;
     }
+    if (policy == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
+    if (policy == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
+    return csz_mode_by_share(s->n_nonzero, s->n_codes);
 }
 
 /* ---- histograms ---- */
@@ -291,7 +294,7 @@ static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
     for (uint32_t first = 0; first < CSZ_TILE_UNITS; first += units) {
         if (lane_is_empty(w, first / units, units)) continue;
         if (mode == CSZ_MODE_RLE_VLE) {
-            put_lane_runs(NULL, w, NULL, h, first, mode);
+            put_lane_runs(NULL, w, NULL, h->count[CSZ_BOOK_RV], h->count[CSZ_BOOK_RL], first, mode);
             continue;
         }
         uint64_t raw;
@@ -318,13 +321,30 @@ static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
     }
 }
 
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_histograms *histograms) {
+/* The tile as the policies single and runs would code it. */
+static void count_probe(csz_tile_work *w, csz_sample *sample) {
+    if (w->klass == 0) {
+        make_symbols(w, CSZ_MODE_S);
+        for (uint32_t lane = 0; lane < 64; lane++) {
+            if (lane_is_empty(w, lane, 2)) continue;
+            for (uint32_t i = lane * 64; i < (lane + 1) * 64; i++) sample->single[w->symbol[i]]++;
+        }
+    }
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        if (lane_is_empty(w, lane, 4)) continue;
+        put_lane_runs(NULL, w, NULL, sample->run_value, sample->run_length, lane * 4, CSZ_MODE_RLE_VLE);
+    }
+}
+
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe) {
     if (w->is_fill) return;
     tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s);
+    int mode = mode_of(w, plan, &s, CSZ_POLICY_VECTOR), is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     if (mode == CSZ_MODE_CONSTANT || mode == CSZ_MODE_RLE) return;
+    csz_histograms *histograms = is_probe ? &sample->probe : &sample->rest;
     count_mode(w, histograms, mode);
-    if (plan->workflow == CSZ_WORKFLOW_AUTO && s.rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
+    if (is_auto && s.rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
+    if (is_auto && is_probe) count_probe(w, sample);
 }
 
 /* ---- records ---- */
@@ -357,7 +377,7 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
                 put_lane_s(&out, w, t, first);
             }
             break;
-        default: put_lane_runs(&out, w, t, NULL, first, (int)head->mode); break;
+        default: put_lane_runs(&out, w, t, NULL, NULL, first, (int)head->mode); break;
         }
         uint32_t position = csz_bits_position(&out, w->bits), n = position - previous;
         previous = position;
@@ -562,9 +582,10 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         return 1 + put_value(w->record + 1, w->special_bits[0], plan->type);
     }
     tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s);
+    int mode = mode_of(w, plan, &s, tables->policy);
     uint32_t words, runs_words = UINT32_MAX;
-    if (plan->workflow == CSZ_WORKFLOW_AUTO && s.rle_candidate && mode != CSZ_MODE_CONSTANT) {
+    int vector = plan->workflow == CSZ_WORKFLOW_AUTO && tables->policy == CSZ_POLICY_VECTOR;
+    if (vector && s.rle_candidate && mode != CSZ_MODE_CONSTANT) {
         runs_words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
     }
     words = put_record(w, plan, tables, box, mode);

@@ -21,7 +21,7 @@ enum {
 
 typedef struct csz_worker {
     csz_tile_work tile;
-    csz_histograms histograms;
+    csz_sample sample;
     csz_stages stages;
     uint8_t chunk[CHUNK_NBYTES];
 } csz_worker;
@@ -43,6 +43,7 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->workers);
     free(s->decode_tables);
     free(s->code_tables);
+    free(s->builtins);
     free(s->kept);
     free(s->frame);
 }
@@ -58,7 +59,7 @@ csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
 }
 
 uint64_t csz_cpu_scratch_nbytes(int nthreads) {
-    return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables);
+    return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables) + sizeof(csz_builtin_cache);
 }
 
 static csz_status scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
@@ -74,7 +75,8 @@ static csz_status scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
 static csz_status scratch_workers(csz_cpu_scratch *s, int n, int rank) {
     if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
     if (!s->code_tables) s->code_tables = calloc(1, sizeof *s->code_tables);
-    if (!s->decode_tables || !s->code_tables) return CSZ_ERROR_MEMORY;
+    if (!s->builtins) s->builtins = calloc(1, sizeof *s->builtins);
+    if (!s->decode_tables || !s->code_tables || !s->builtins) return CSZ_ERROR_MEMORY;
     if (n > s->nworkers) {
         csz_worker **grown = realloc(s->workers, (size_t)n * sizeof *grown);
         if (!grown) return CSZ_ERROR_MEMORY;
@@ -187,7 +189,7 @@ static void sample_body(void *arg, int rank) {
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
         csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
         if (job->kept) keep_tile(&job->kept[t], &worker->tile);
-        csz_tile_count(&worker->tile, job->plan, &worker->histograms);
+        csz_tile_count(&worker->tile, job->plan, &worker->sample, s % csz_policy_stride(nsamples) == 0);
     }
     lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -261,20 +263,22 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
-    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->histograms, 0, sizeof s->workers[i]->histograms);
+    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->sample, 0, sizeof s->workers[i]->sample);
     atomic_init(&job.next, 0);
     csz_team_run(nthreads, sample_body, &job);
     double mark = now();
-    csz_histograms *sum = &s->workers[0]->histograms;
+    csz_sample *sum = &s->workers[0]->sample;
     for (int i = 1; i < nthreads; i++) {
-        const csz_histograms *h = &s->workers[i]->histograms;
-        for (int b = 0; b < CSZ_NBOOKS; b++) {
-            for (int k = 0; k < CSZ_SYMBOLS_MAX; k++) sum->count[b][k] += h->count[b][k];
-        }
+        const uint32_t *from = (const uint32_t *)&s->workers[i]->sample;
+        for (size_t k = 0; k < sizeof *sum / sizeof *from; k++) ((uint32_t *)sum)[k] += from[k];
     }
+    csz_histograms histograms;
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
-    csz_books_choose(books, sum, job.box.ntiles, csz_sample_stride(job.box.ntiles));
+    uint32_t stride = csz_sample_stride(job.box.ntiles);
+    int policy = csz_policy_choose(&histograms, &stride, s->builtins, sum, job.box.ntiles, plan->workflow == CSZ_WORKFLOW_AUTO);
+    csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);
+    s->code_tables->policy = policy;
     csz_code_tables_make(s->code_tables, books);
     uint32_t books_nbytes = csz_books_write(section, books);
     lap(s->profile, &mark, &s->stages.books);
@@ -413,7 +417,7 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
 
     double mark = now();
     csz_book books[CSZ_NBOOKS];
-    if (!csz_books_read(books, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes)) return CSZ_ERROR_CORRUPT;
+    if (!csz_books_read(books, s->builtins, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes)) return CSZ_ERROR_CORRUPT;
     csz_decode_tables_make(s->decode_tables, books);
     lap(s->profile, &mark, &s->stages.books);
 

@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "core/quantum.h"
 #include "entropy/book.h"
+#include "select/policy.h"
 
 enum {
     /* the longest lanes are those of rle+vle with 64-bit deltas, 4096 x (12 + 63 + 11) bits; more is slack */
@@ -36,6 +37,7 @@ typedef struct csz_tile_plan {
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
 typedef struct csz_code_tables {
     uint32_t code[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    int policy; /* of the frame, for the auto workflow */
 } csz_code_tables;
 
 typedef struct csz_decode_tables {
@@ -87,8 +89,8 @@ void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
-/* Adds the tile's symbols to the histograms. */
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_histograms *histograms);
+/* Adds the tile's symbols to the sample; a probe's also as the other policies would code it. */
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe);
 
 /* deltas -> record[]; returns its size in words (0: no record). */
 uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables,
