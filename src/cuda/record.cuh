@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * record.cuh: the sections of a tile's record, measured before they are used.
+ */
+#ifndef CSZ_CUDA_RECORD_CUH
+#define CSZ_CUDA_RECORD_CUH
+
+#include "cuda/restore.cuh"
+
+template <typename V> struct record_view {
+    typename value_traits<V>::quantum base;
+    uint32_t mode, klass, nmasks, width, min_length;
+    uint32_t nlanes, bitmap[2];
+    uint32_t lengths_word, lanes_word; /* lanes_word is bounded by nwords */
+    uint32_t n_exceptions, mask_words;
+    uint32_t sound;
+};
+
+/* Reads a record's head from words, which holds at least min(nwords, 8) words. */
+template <typename V> CSZ_DEVICE record_view<V> record_open(const uint32_t *words, uint32_t nwords) {
+    typedef value_traits<V> traits;
+    record_view<V> v;
+    v.base = 0;
+    v.mode = CSZ_MODE_CONSTANT;
+    v.klass = v.nmasks = v.width = v.min_length = v.nlanes = 0;
+    v.bitmap[0] = v.bitmap[1] = 0;
+    v.lengths_word = v.lanes_word = v.n_exceptions = v.mask_words = 0;
+    v.sound = 1;
+    if (nwords == 0) return v;
+    const uint32_t first = words[0];
+    const csz_record_head head = csz_record_unpack(first);
+    uint32_t at = 1, tail = 0;
+    v.mode = head.mode;
+    if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL) {
+        v.sound = first == head.mode;
+        return v;
+    }
+    v.klass = head.klass;
+    v.nmasks = head.nmasks;
+    v.width = head.width;
+    v.min_length = head.min_length;
+    /* what stands before the bitmap is at most 4 words, and it 2 */
+    uint32_t has_lanes = head.mode != CSZ_MODE_CONSTANT;
+    v.nlanes = has_lanes ? csz_mode_lanes((int)head.mode) : 0;
+    uint32_t fixed = 1 + (head.has_base ? (uint32_t)traits::WORDS : 0) + head.has_tail + (head.has_bitmap ? v.nlanes / 32 : 0);
+    if (fixed > nwords || head.mode > CSZ_MODE_RLE_VLE || head.klass > (uint32_t)traits::WORDS || head.nmasks > CSZ_MASKS_MAX ||
+        (head.klass && head.mode < CSZ_MODE_S) || (head.nmasks && !head.has_tail) ||
+        (!has_lanes && (head.has_bitmap || head.width || head.min_length))) {
+        v.sound = 0;
+        return v;
+    }
+    if (head.has_base) {
+        v.base = traits::load_base(words + at);
+        at += traits::WORDS;
+        if (v.base == 0) v.sound = 0;
+    }
+    if (head.has_tail) {
+        tail = words[at++];
+        v.n_exceptions = tail & 0xFFFF;
+        v.mask_words = tail >> 16;
+        if (tail == 0 || v.n_exceptions > CSZ_TILE_N) v.sound = 0;
+    }
+    if (has_lanes) {
+        v.bitmap[0] = ~0u;
+        v.bitmap[1] = v.nlanes == 64 ? ~0u : 0;
+        if (head.has_bitmap) {
+            v.bitmap[0] = words[at++];
+            if (v.nlanes == 64) v.bitmap[1] = words[at++];
+        }
+        uint32_t used = (uint32_t)(__popc(v.bitmap[0]) + __popc(v.bitmap[1]));
+        v.lengths_word = at;
+        at += (used * v.width + 31) / 32;
+        if (at > nwords || used == 0) v.sound = 0;
+    }
+    v.lanes_word = at;
+    return v;
+}
+
+/* Length in bits of a lane; 0 for an empty one.  words holds the record as far as lanes_word. */
+template <typename V> CSZ_DEVICE uint32_t lane_length(const record_view<V> *v, const uint32_t *words, uint32_t lane) {
+    uint32_t map = lane < 32 ? v->bitmap[0] : v->bitmap[1], before = map & ((1u << (lane & 31)) - 1);
+    if (!(map >> (lane & 31) & 1)) return 0;
+    uint32_t number = (uint32_t)__popc(before) + (lane < 32 ? 0 : (uint32_t)__popc(v->bitmap[0]));
+    if (v->width == 0) return v->min_length;
+    uint32_t at = number * v->width;
+    const uint32_t *p = words + v->lengths_word + (at >> 5);
+    /* a length that ends in this word makes no use of the next one, which may lie past the record */
+    uint32_t high = p[0], low = (at & 31) + v->width > 32 ? p[1] : 0;
+    return v->min_length + (__funnelshift_l(low, high, at) >> (32 - v->width));
+}
+
+/* 1 if the record's sections add up: lanes of total_nbits bits, masks, exceptions. */
+template <typename V> CSZ_DEVICE uint32_t record_adds_up(const record_view<V> *v, uint32_t total_nbits, uint32_t nwords) {
+    return v->lanes_word + (total_nbits + 31) / 32 + v->mask_words + (v->n_exceptions + 1) / 2 + v->n_exceptions * (uint32_t)value_traits<V>::WORDS ==
+           nwords;
+}
+
+#endif
