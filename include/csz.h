@@ -49,8 +49,7 @@ typedef enum csz_status {
     CSZ_ERROR_CORRUPT = 12,    /* a checksum or a structure of the archive does not hold */
     CSZ_ERROR_TRAILING = 13,   /* bytes follow the archive's end */
     CSZ_ERROR_BACKEND = 14,    /* the backend asked for is not available */
-    CSZ_ERROR_ZSTD = 15,       /* zstd is needed and this build lacks it, or zstd failed */
-    CSZ_ERROR_THREAD = 16      /* a thread could not be started */
+    CSZ_ERROR_ZSTD = 15        /* zstd is needed and this build lacks it, or zstd failed */
 } csz_status;
 
 typedef enum csz_type { CSZ_F32 = 0, CSZ_F64 = 1 } csz_type;
@@ -214,7 +213,8 @@ CSZ_API csz_status csz_test(csz_context *context, const void *archive, size_t ar
                             const csz_options *options);
 
 /* Counts tiles by coder.  Checks the frames' checksums; does not decode. */
-CSZ_API csz_status csz_survey(csz_tile_counts *counts, const void *archive, size_t archive_nbytes);
+CSZ_API csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive,
+                              size_t archive_nbytes);
 
 /* Seconds per stage of the context's last call that had csz_context_profile on. */
 CSZ_API void csz_context_profile(csz_context *context, int on);

@@ -43,6 +43,7 @@ enum {
     CSZ_SYMBOLS_MAX = 256,
     CSZ_MASK_MIN = 32,     /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 4,
+    CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
     CSZ_RLE_CANDIDATE_UNITS = 64
 };
 
@@ -101,14 +102,29 @@ CSZ_FN int csz_mode_by_share(uint32_t n_nonzero, uint32_t n_codes) {
 
 CSZ_FN uint32_t csz_mode_lanes(int mode) { return mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 64 : 32; }
 
+/* Dims along which a tile is predicted. */
+enum csz_order { CSZ_ORDER_FULL = 0, CSZ_ORDER_XY = 1, CSZ_ORDER_X = 2 };
+
+/* The order by the nonzero deltas each would leave; a lower one must gain 1/32 to be worth its own statistics. */
+CSZ_FN int csz_order_choose(int rank, uint32_t n_full, uint32_t n_xy, uint32_t n_x) {
+    int order = CSZ_ORDER_FULL;
+    uint32_t least = 31 * n_full;
+    if (rank == 3 && 32 * n_xy < least) {
+        least = 32 * n_xy;
+        order = CSZ_ORDER_XY;
+    }
+    if (rank >= 2 && 32 * n_x < least) order = CSZ_ORDER_X;
+    return order;
+}
+
 /* First word of a record. */
 typedef struct csz_record_head {
-    uint32_t mode, klass, has_base, has_bitmap, nmasks, has_tail, width, min_length;
+    uint32_t mode, klass, has_base, has_bitmap, nmasks, has_tail, width, min_length, order;
 } csz_record_head;
 
 CSZ_FN uint32_t csz_record_pack(const csz_record_head *h) {
     return h->mode | h->klass << 4 | h->has_base << 6 | h->has_bitmap << 7 | h->nmasks << 8 | h->has_tail << 11 |
-           h->width << 12 | h->min_length << 16;
+           h->width << 12 | h->min_length << 16 | h->order << 30;
 }
 
 CSZ_FN csz_record_head csz_record_unpack(uint32_t w) {
@@ -120,7 +136,8 @@ CSZ_FN csz_record_head csz_record_unpack(uint32_t w) {
     h.nmasks = (w >> 8) & 7;
     h.has_tail = (w >> 11) & 1;
     h.width = (w >> 12) & 15;
-    h.min_length = w >> 16;
+    h.min_length = (w >> 16) & 0x3FFF;
+    h.order = w >> 30;
     return h;
 }
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compress.c: a whole field to an archive: the bound is resolved once for the field, then frame follows frame, then the footer.
+ * decompress.c is its mirror image.
+ */
+#include "api/context.h"
+#include "api/pack.h"
+#include "core/bound.h"
+
+static csz_status check_bound(const csz_options *o) {
+    const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    return o->bound > 0 && o->bound <= largest ? CSZ_OK : CSZ_ERROR_BOUND;
+}
+
+csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_options *options) {
+    csz_geometry g;
+    if (!nbytes) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_geometry_of(&g, field);
+    if (status) return status;
+    int has_zstd = options && options->zstd_level > 0;
+    /* Every frame as large as the fullest, and the elements of all of them once. */
+    uint64_t frame_tiles = g.frame[0] * g.frame[1] * g.frame[2];
+    uint64_t fixed = csz_frame_bound((uint32_t)frame_tiles, 0, field->type, 0) + 8;
+    uint64_t data = g.nelements * (field->type == CSZ_F32 ? 4u : 8u);
+    uint64_t total = CSZ_HEADER_MAX_NBYTES + g.nframes * fixed + data + csz_footer_nbytes(g.nframes);
+    if (has_zstd) total += (total >> 15) + 72 * g.nframes;
+    if (total > SIZE_MAX) return CSZ_ERROR_DIMS;
+    *nbytes = (size_t)total;
+    return CSZ_OK;
+}
+
+/* Header with the bound resolved; reads the field where the bound depends on it. */
+static csz_status make_header(csz_context *context, csz_header *h, const void *data, const csz_field *field,
+                              const csz_options *o) {
+    memset(h, 0, sizeof *h);
+    h->field = *field;
+    for (int i = field->ndim; i < CSZ_MAX_NDIM; i++) h->field.dims[i] = 0;
+    h->bound_mode = o->bound_mode;
+    h->bound = o->bound;
+    h->workflow = o->workflow;
+    h->has_fill = o->has_fill != 0;
+    h->fill_bits = h->has_fill ? csz_fill_bits(field->type, o->fill) : 0;
+    h->has_zstd = o->zstd_level > 0;
+    csz_status status = csz_geometry_of(&h->geometry, field);
+    if (status) return status;
+    double min = 0, max = 0, start = csz_clock();
+    int has_range = 0;
+    if (o->bound_mode != CSZ_BOUND_ABS && h->geometry.nelements) {
+        has_range = csz_cpu_range(data, h->geometry.nelements, field->type, h->has_fill, h->fill_bits, o->threads, &min, &max);
+        context->cpu.stages.range += csz_clock() - start;
+    }
+    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, has_range, min, max);
+    return CSZ_OK;
+}
+
+/* One frame as stored; with zstd it is built in scratch first. */
+static csz_status compress_frame(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
+                                 const csz_header *h, const csz_tile_plan *plan, uint64_t frame, const csz_options *o) {
+    if (!h->has_zstd) {
+        return csz_cpu_frame_compress(&context->cpu, out, capacity, nbytes, data, plan, frame, o->threads);
+    }
+    csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
+    uint64_t most = csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, h->field.type, 0) + 8, raw, packed;
+    csz_status status = csz_cpu_scratch_frame(&context->cpu, (size_t)most);
+    if (status) return status;
+    const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
+    uint8_t *built = context->cpu.frame;
+    status = csz_cpu_frame_compress(&context->cpu, built, most, &raw, data, plan, frame, o->threads);
+    if (status) return status;
+    if (capacity < head + 64) return CSZ_ERROR_CAPACITY;
+    status = csz_pack(out + head, capacity - head, &packed, built + head, raw - head, o->zstd_level);
+    if (status) return status;
+    *nbytes = head + packed;
+    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes, frame);
+    return CSZ_OK;
+}
+
+csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes, const void *data,
+                        const csz_field *field, const csz_options *options) {
+    if (!context || !out || !out_nbytes || !field || !options) return CSZ_ERROR_ARGUMENT;
+    csz_options o;
+    csz_status status = csz_options_check(&o, options);
+    if (!status) status = csz_field_check(field);
+    if (!status) status = check_bound(&o);
+    if (status) return status;
+    if (o.zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
+
+    double start = csz_clock();
+    csz_header h;
+    memset(&context->cpu.stages, 0, sizeof context->cpu.stages);
+    status = csz_geometry_of(&h.geometry, field);
+    if (status) return status;
+    if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
+    status = make_header(context, &h, data, field, &o);
+    if (status) return status;
+    uint64_t footer_nbytes = csz_footer_nbytes(h.geometry.nframes), at = csz_header_nbytes(&h);
+    if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
+    uint8_t *bytes = out;
+    csz_header_write(bytes, &h);
+    csz_tile_plan plan = csz_tile_plan_of(&h);
+    for (uint64_t f = 0; f < h.geometry.nframes; f++) {
+        uint64_t nbytes;
+        status = compress_frame(context, bytes + at, out_capacity - footer_nbytes - at, &nbytes, data, &h, &plan, f, &o);
+        if (status) return status;
+        at += nbytes;
+    }
+    uint8_t *footer = bytes + at;
+    for (uint64_t f = 0, from = h.nbytes; f < h.geometry.nframes; f++) {
+        uint64_t nbytes = csz_load_u64(bytes + from);
+        csz_store_u64(footer + 8 * f, nbytes);
+        from += nbytes;
+    }
+    csz_footer_finish(footer, h.geometry.nframes);
+    *out_nbytes = (size_t)(at + footer_nbytes);
+    context->cpu.stages.total = csz_clock() - start;
+    return CSZ_OK;
+}

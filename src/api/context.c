@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* context.c: contexts, options, status messages. */
+#define _POSIX_C_SOURCE 200809L
+#include "api/context.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "cpu/team.h"
+
+csz_status csz_context_create(csz_context **context) {
+    if (!context) return CSZ_ERROR_ARGUMENT;
+    *context = calloc(1, sizeof **context);
+    return *context ? CSZ_OK : CSZ_ERROR_MEMORY;
+}
+
+void csz_context_destroy(csz_context *context) {
+    if (!context) return;
+    csz_cpu_scratch_free(&context->cpu);
+    free(context);
+}
+
+void csz_context_profile(csz_context *context, int on) {
+    if (context) context->cpu.profile = on != 0;
+}
+
+void csz_context_stages(const csz_context *context, csz_stages *stages) {
+    if (!stages) return;
+    memset(stages, 0, sizeof *stages);
+    if (context) *stages = context->cpu.stages;
+}
+
+void csz_options_init(csz_options *options) {
+    if (options) memset(options, 0, sizeof *options);
+}
+
+int csz_backend_available(csz_backend backend) { return backend == CSZ_BACKEND_AUTO || backend == CSZ_BACKEND_CPU; }
+
+csz_status csz_options_check(csz_options *checked, const csz_options *options) {
+    csz_options_init(checked);
+    if (options) *checked = *options;
+    if (checked->threads < 0 || checked->zstd_level < 0 || checked->zstd_level > 22) return CSZ_ERROR_ARGUMENT;
+    if ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR || (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE) {
+        return CSZ_ERROR_ARGUMENT;
+    }
+    if (!csz_backend_available(checked->backend)) return CSZ_ERROR_BACKEND;
+    checked->backend = CSZ_BACKEND_CPU;
+    if (checked->threads == 0) checked->threads = csz_team_cores();
+    if (checked->threads > 256) checked->threads = 256;
+    return CSZ_OK;
+}
+
+double csz_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const char *csz_version_string(void) { return "0.1.0"; }
+
+const char *csz_status_string(csz_status status) {
+    switch (status) {
+    case CSZ_OK: return "done";
+    case CSZ_ERROR_ARGUMENT: return "an argument is missing or outside its range";
+    case CSZ_ERROR_TYPE: return "the type is neither f32 nor f64";
+    case CSZ_ERROR_DIMS: return "the dims are not 1 to 4 numbers whose product is at most 2^56";
+    case CSZ_ERROR_BOUND: return "the bound is not a positive finite number";
+    case CSZ_ERROR_CAPACITY: return "the output buffer is too small";
+    case CSZ_ERROR_MEMORY: return "out of memory";
+    case CSZ_ERROR_LIMIT: return "the memory limit would be exceeded";
+    case CSZ_ERROR_REGION: return "the region is empty, reversed or outside the field";
+    case CSZ_ERROR_NOT_ARCHIVE: return "not a cuSZ+ archive";
+    case CSZ_ERROR_VERSION: return "the archive needs a newer version of cuSZ+";
+    case CSZ_ERROR_TRUNCATED: return "the archive is cut short";
+    case CSZ_ERROR_CORRUPT: return "the archive is damaged";
+    case CSZ_ERROR_TRAILING: return "bytes follow the end of the archive";
+    case CSZ_ERROR_BACKEND: return "the backend is not available in this build or on this machine";
+    case CSZ_ERROR_ZSTD: return "zstd is not available in this build, or it failed";
+    }
+    return "unknown status";
+}

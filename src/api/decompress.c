@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress.c: an archive, or a box of it, to values.  A whole field is the box that holds everything; frames that the box does not
+ * touch are skipped, tiles that it does not touch are not decoded.
+ */
+#include "api/context.h"
+#include "api/pack.h"
+
+csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
+                          const csz_header *h, uint64_t frame, uint64_t scratch_limit) {
+    csz_status status = csz_frame_header_read(view, stored, nbytes_left, h, frame);
+    if (status) return status;
+    const uint8_t *raw = stored;
+    if (h->has_zstd) {
+        if (!csz_zstd_available()) return CSZ_ERROR_ZSTD;
+        if (scratch_limit && view->nbytes_raw > scratch_limit) return CSZ_ERROR_LIMIT;
+        status = csz_cpu_scratch_frame(&context->cpu, (size_t)view->nbytes_raw);
+        if (status) return status;
+        const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
+        status = csz_unpack(context->cpu.frame + head, view->nbytes_raw - head, stored + head, view->nbytes_stored - head);
+        if (status) return status;
+        memcpy(context->cpu.frame, stored, head);
+        raw = context->cpu.frame;
+    }
+    return csz_frame_index_read(view, stored, raw, h, frame);
+}
+
+/* 1 if the frame holds elements of the box. */
+static int frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo, const uint64_t *hi) {
+    csz_frame_box box = csz_frame_box_at(g, frame);
+    for (int i = 0; i < 3; i++) {
+        uint64_t begin = box.first[i] << g->log2_t[i], end = (box.first[i] + box.tiles[i]) << g->log2_t[i];
+        if (begin >= hi[i] || end <= lo[i]) return 0;
+    }
+    return 1;
+}
+
+/* The box lo .. hi in effective dims, dense, into data (NULL: checked, not stored). */
+static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes, const csz_header *h,
+                                 const uint64_t *lo, const uint64_t *hi, const csz_options *o) {
+    csz_tile_plan plan = csz_tile_plan_of(h);
+    uint64_t at = h->nbytes;
+    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
+        if (frame_touches(&h->geometry, f, lo, hi)) {
+            csz_frame_view view;
+            csz_status status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f, o->memory_limit);
+            if (status) return status;
+            status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, o->threads);
+            if (status) return status;
+        }
+        at += csz_load_u64(archive + at);
+    }
+    return CSZ_OK;
+}
+
+/* Header, skeleton, options and limits of a decoding call. */
+static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive, size_t nbytes,
+                        uint64_t nbytes_out, const csz_options *options) {
+    if (!context || (!archive && nbytes)) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_options_check(o, options);
+    const uint8_t *footer;
+    if (!status) status = csz_archive_open(h, &footer, archive, nbytes);
+    if (status) return status;
+    memset(&context->cpu.stages, 0, sizeof context->cpu.stages);
+    uint64_t need = nbytes_out + csz_cpu_scratch_nbytes(o->threads);
+    if (o->memory_limit && need > o->memory_limit) {
+        /* fewer threads need less scratch */
+        o->threads = 1;
+        if (nbytes_out + csz_cpu_scratch_nbytes(1) > o->memory_limit) return CSZ_ERROR_LIMIT;
+    }
+    return CSZ_OK;
+}
+
+static uint64_t nbytes_of(const csz_header *h) { return h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u); }
+
+csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive, size_t archive_nbytes,
+                          const csz_options *options) {
+    csz_header h;
+    csz_options o;
+    double start = csz_clock();
+    csz_status status = csz_header_read(&h, archive, archive ? archive_nbytes : 0);
+    if (status) return status;
+    status = begin(context, &h, &o, archive, archive_nbytes, nbytes_of(&h), options);
+    if (status) return status;
+    if (data_capacity < nbytes_of(&h)) return CSZ_ERROR_CAPACITY;
+    if (h.geometry.nelements == 0) return CSZ_OK;
+    if (!data) return CSZ_ERROR_ARGUMENT;
+    const uint64_t lo[3] = {0, 0, 0};
+    status = decompress_box(context, data, archive, archive_nbytes, &h, lo, h.geometry.n, &o);
+    context->cpu.stages.total = csz_clock() - start;
+    return status;
+}
+
+csz_status csz_decompress_region(csz_context *context, void *data, size_t data_capacity, const void *archive,
+                                 size_t archive_nbytes, const uint64_t *begin_index, const uint64_t *end_index,
+                                 const csz_options *options) {
+    csz_header h;
+    csz_options o;
+    if (!data || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_header_read(&h, archive, archive ? archive_nbytes : 0);
+    if (status) return status;
+    uint64_t count = 1, lo[4] = {0, 0, 0, 0}, hi[4] = {1, 1, 1, 1}, dims[4] = {1, 1, 1, 1};
+    int kept = 0;
+    for (int i = 0; i < h.field.ndim; i++) {
+        if (begin_index[i] >= end_index[i] || end_index[i] > h.field.dims[i]) return CSZ_ERROR_REGION;
+        count *= end_index[i] - begin_index[i];
+        kept += h.field.dims[i] != 1;
+    }
+    /* right-aligned in four dims, extents of 1 dropped */
+    for (int i = 0, at = 4 - kept; i < h.field.ndim; i++) {
+        if (h.field.dims[i] == 1) continue;
+        lo[at] = begin_index[i];
+        hi[at] = end_index[i];
+        dims[at++] = h.field.dims[i];
+    }
+    const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
+    if (data_capacity / size < count) return CSZ_ERROR_CAPACITY;
+    status = begin(context, &h, &o, archive, archive_nbytes, count * size, options);
+    if (status) return status;
+    /* Of four dims the two slowest are one in the archive: a box of each index of the slowest. */
+    uint64_t part = (hi[1] - lo[1]) * (hi[2] - lo[2]) * (hi[3] - lo[3]) * size;
+    for (uint64_t w = lo[0]; w < hi[0] && !status; w++) {
+        uint64_t from[3] = {w * dims[1] + lo[1], lo[2], lo[3]}, to[3] = {w * dims[1] + hi[1], hi[2], hi[3]};
+        status = decompress_box(context, (uint8_t *)data + (w - lo[0]) * part, archive, archive_nbytes, &h, from, to, &o);
+    }
+    return status;
+}
+
+csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes, const csz_options *options) {
+    csz_header h;
+    csz_options o;
+    csz_status status = begin(context, &h, &o, archive, archive_nbytes, 0, options);
+    if (status || h.geometry.nelements == 0) return status;
+    const uint64_t lo[3] = {0, 0, 0};
+    return decompress_box(context, NULL, archive, archive_nbytes, &h, lo, h.geometry.n, &o);
+}

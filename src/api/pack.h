@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pack.h: the optional final pass over a frame with zstd; the only place that knows the library. */
+#ifndef CSZ_API_PACK_H
+#define CSZ_API_PACK_H
+
+#include "csz.h"
+
+/* Packs what follows a frame's header; *out_nbytes is a multiple of 8, padded with zeros. */
+csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes, int level);
+
+/* Unpacks exactly out_nbytes; anything else is an error. */
+csz_status csz_unpack(uint8_t *out, uint64_t out_nbytes, const uint8_t *in, uint64_t nbytes);
+
+#endif

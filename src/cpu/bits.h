@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bits.h: bit streams of the CPU backend.  While a tile is coded its stream is kept as bytes, most significant first, so that a
+ * write is one unaligned store and a read one unaligned load; the archive's order (the same bits in little-endian words) is made
+ * by swapping bytes on the way in and out.
+ */
+#ifndef CSZ_CPU_BITS_H
+#define CSZ_CPU_BITS_H
+
+#include "core/words.h"
+
+/* The low n bits of acc wait to be written; between flushes at most 57 may gather. */
+typedef struct csz_bit_writer {
+    uint64_t acc;
+    uint32_t n;
+    uint8_t *at;
+} csz_bit_writer;
+
+CSZ_FN void csz_bits_put(csz_bit_writer *w, uint64_t value, uint32_t nbits) {
+    w->acc = w->acc << nbits | value;
+    w->n += nbits;
+}
+
+/* An entry is code << 8 | length. */
+CSZ_FN void csz_bits_put_code(csz_bit_writer *w, uint32_t entry) { csz_bits_put(w, entry >> 8, entry & 63); }
+
+/* Stores eight bytes whatever is due, so that no branch is needed. */
+CSZ_FN void csz_bits_flush(csz_bit_writer *w) {
+    uint64_t big = CSZ_BIG64((w->acc << 1) << (63 - w->n));
+    memcpy(w->at, &big, sizeof big);
+    w->at += w->n >> 3;
+    w->n &= 7;
+}
+
+/* Up to 64 bits, flushing as needed; the writer must have been flushed. */
+CSZ_FN void csz_bits_put_long(csz_bit_writer *w, uint64_t value, uint32_t nbits) {
+    if (nbits > 32) {
+        csz_bits_put(w, value >> 32, nbits - 32);
+        csz_bits_flush(w);
+        csz_bits_put(w, value & 0xFFFFFFFFu, 32);
+    } else {
+        csz_bits_put(w, value, nbits);
+    }
+    csz_bits_flush(w);
+}
+
+CSZ_FN uint32_t csz_bits_position(const csz_bit_writer *w, const uint8_t *start) {
+    return (uint32_t)(w->at - start) * 8 + w->n;
+}
+
+/* At least 57 bits from position pos, left-aligned; reads eight bytes. */
+CSZ_FN uint64_t csz_bits_peek(const uint8_t *start, uint32_t pos) {
+    uint64_t big;
+    memcpy(&big, start + (pos >> 3), sizeof big);
+    return CSZ_BIG64(big) << (pos & 7);
+}
+
+/* nbits <= 63 at *pos. */
+CSZ_FN uint64_t csz_bits_get_long(const uint8_t *start, uint32_t *pos, uint32_t nbits) {
+    uint64_t high = 0;
+    if (nbits > 32) {
+        uint32_t n = nbits - 32;
+        high = csz_bits_peek(start, *pos) >> (64 - n) << 32;
+        *pos += n;
+        nbits = 32;
+    }
+    if (nbits == 0) return high;
+    uint64_t low = csz_bits_peek(start, *pos) >> (64 - nbits);
+    *pos += nbits;
+    return high | low;
+}
+
+/* Byte stream <-> words of the archive. */
+CSZ_FN void csz_bits_to_words(uint32_t *words, const uint8_t *bytes, uint32_t nwords) {
+    for (uint32_t i = 0; i < nwords; i++) {
+        uint32_t big;
+        memcpy(&big, bytes + 4 * i, sizeof big);
+        words[i] = CSZ_BIG32(big);
+    }
+}
+
+CSZ_FN void csz_words_to_bits(uint8_t *bytes, const uint8_t *words, uint32_t nwords) {
+    for (uint32_t i = 0; i < nwords; i++) {
+        uint32_t word;
+        memcpy(&word, words + 4 * i, sizeof word);
+        word = CSZ_BIG32(CSZ_LITTLE32(word));
+        memcpy(bytes + 4 * i, &word, sizeof word);
+    }
+}
+
+#endif

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decode.c: from a record to a tile's deltas.  The record is untrusted: its sections are measured before they are read, its bits are
+ * copied into a buffer longer than any lane can reach, loops run over counts known beforehand, and a lane that does
+ * not use up its bits exactly is refused.  Four lanes are decoded at a time, so that one lane's table look-up hides another's.
+ */
+#include "cpu/bits.h"
+#include "cpu/tile.h"
+
+void csz_decode_tables_make(csz_decode_tables *tables, const csz_book *books) {
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        uint16_t codes[CSZ_SYMBOLS_MAX];
+        uint32_t n = csz_book_size(b), limit = csz_book_limit(b), used = 0, last = 0;
+        int deltas = csz_book_of_deltas(b);
+        csz_codes_from_lengths(codes, books[b].lengths, n);
+        for (uint32_t s = 0; s < n; s++) {
+            uint32_t length = books[b].lengths[s];
+            if (length == 0) continue;
+            uint16_t entry = (uint16_t)(length << 12 | (uint32_t)(deltas && s >= CSZ_DIRECT_N) << 8 | s);
+            uint32_t first = (uint32_t)codes[s] << (limit - length), count = 1u << (limit - length);
+            for (uint32_t i = 0; i < count; i++) tables->entry[b][first + i] = entry;
+            used++;
+            last = s;
+        }
+        if (used != 1) continue;
+        for (uint32_t i = 0; i < 1u << limit; i++) tables->entry[b][i] = tables->entry[b][codes[last]];
+    }
+}
+
+/* A lane's place in bits[]. */
+typedef struct lane {
+    uint32_t at, end;
+} lane;
+
+enum { AT_ONCE = 4 };
+
+/* One look-up of a window whose top bits are next. */
+#define LOOK(ENTRY, WINDOW, LIMIT)                  \
+    do {                                            \
+        ENTRY = table[(WINDOW) >> (64 - (LIMIT))];  \
+        used = (ENTRY) >> 12;                       \
+        (WINDOW) <<= used;                          \
+        at[l] += used;                              \
+    } while (0)
+
+/*
+ * Decodes 4 * nsteps symbols of each of AT_ONCE lanes; one refill of the window serves four symbols, as 4 x 12 <= 57.  Symbols of
+ * step i go to place[i] of the lane's symbols, in two halves: `half` bytes there and `half` more at place[i] + gap.
+ * Returns the or of all entries, whose bit 8 tells of buckets.
+ */
+static inline uint32_t decode_symbols(const uint8_t *bits, const uint16_t *table, uint32_t limit, lane *lanes, uint8_t *symbols,
+                                      uint32_t per_lane, uint32_t nsteps, const uint8_t *place, uint32_t gap, int alternate) {
+    uint32_t at[AT_ONCE], any = 0, used;
+    for (uint32_t l = 0; l < AT_ONCE; l++) at[l] = lanes[l].at;
+    for (uint32_t i = 0; i < nsteps; i++) {
+        for (uint32_t l = 0; l < AT_ONCE; l++) {
+            uint64_t window = csz_bits_peek(bits, at[l]);
+            uint32_t e0, e1, e2, e3;
+            LOOK(e0, window, limit);
+            LOOK(e1, window, limit);
+            LOOK(e2, window, limit);
+            LOOK(e3, window, limit);
+            any |= e0 | e1 | e2 | e3;
+            uint8_t *s = symbols + l * per_lane + place[i];
+            s[0] = (uint8_t)e0;
+            if (alternate) {
+                s[gap] = (uint8_t)e1;
+                s[1] = (uint8_t)e2;
+            } else {
+                s[1] = (uint8_t)e1;
+                s[gap] = (uint8_t)e2;
+            }
+            s[gap + 1] = (uint8_t)e3;
+        }
+    }
+    for (uint32_t l = 0; l < AT_ONCE; l++) lanes[l].at = at[l];
+    return any;
+}
+
+/* Where each step of four symbols goes, for the units of one lane. */
+static const uint8_t place_s[16] = {0, 2, 4, 6, 8, 10, 12, 14, 32, 34, 36, 38, 40, 42, 44, 46};
+static const uint8_t place_p[8] = {0, 2, 4, 6, 16, 18, 20, 22};
+static const uint8_t place_q[8] = {0, 2, 8, 10, 16, 18, 24, 26};
+static const uint8_t place_m[4] = {0, 4, 8, 12};
+
+/* Escapes of units first .. first + units - 1 replace the codes marked in escape[], then raw bits those that are buckets. */
+static void decode_escapes(csz_tile_work *w, const uint16_t *table, lane *in, uint32_t first, uint32_t units) {
+    uint32_t at = in->at, bucket[4] = {0}, any = 0;
+    for (uint32_t u = 0; u < units; u++) {
+        for (uint32_t m = w->escape[first + u]; m; m &= m - 1) {
+            if (at > in->end) return; /* malformed: the caller sees at beyond end */
+            uint32_t entry = table[csz_bits_peek(w->bits, at) >> (64 - 11)];
+            at += entry >> 12;
+            in->at = at;
+            w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)] = (int16_t)((int)(entry & 255) - CSZ_DIRECT_HALF);
+            if (entry & 256) bucket[u] |= m & (0u - m);
+        }
+        any |= bucket[u];
+    }
+    if (!any) return;
+    for (uint32_t u = 0; u < units; u++) {
+        for (uint32_t m = bucket[u]; m; m &= m - 1) {
+            if (in->at > in->end) return;
+            int16_t *code = &w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)];
+            uint32_t symbol = (uint32_t)(*code + CSZ_DIRECT_HALF);
+            uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(symbol));
+            *code = (int16_t)(uint16_t)csz_symbol_delta(symbol, raw);
+        }
+    }
+}
+
+static void zero_lane(csz_tile_work *w, uint32_t lane_number, uint32_t units) {
+    memset(w->code16 + lane_number * units * 32, 0, units * 32 * sizeof w->code16[0]);
+}
+
+static uint32_t mask_of_nibbles(const uint8_t *symbols, uint32_t digit_bits) {
+    uint32_t mask = 0;
+    uint32_t per_symbol = 8 / digit_bits, top = (1u << digit_bits) - 1;
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t digit = (symbols[i / per_symbol] >> (digit_bits * (i % per_symbol))) & top;
+        mask |= (uint32_t)(digit == top) << i;
+    }
+    return mask;
+}
+
+/* ---- modes ---- */
+
+typedef struct lane_set {
+    lane lanes[64 + AT_ONCE]; /* of those that are not empty, and copies of the last to fill four */
+    uint8_t number[64 + AT_ONCE];
+    uint32_t n;
+} lane_set;
+
+static int used_up(const lane_set *set) {
+    uint32_t wrong = 0;
+    for (uint32_t i = 0; i < set->n; i++) wrong |= set->lanes[i].at ^ set->lanes[i].end;
+    return wrong == 0;
+}
+
+/*
+ * Symbols of all lanes, four lanes at a time, into symbol[] in the order of the lanes in the set (not empty ones only), then
+ * spread to their units.  A group that lacks lanes repeats the last one: the same symbols are written twice.
+ */
+static uint32_t decode_all_symbols(csz_tile_work *w, const uint16_t *table, lane_set *set, int mode) {
+    uint32_t any = 0, per_lane = mode == CSZ_MODE_S ? 64 : mode == CSZ_MODE_P || mode == CSZ_MODE_Q ? 32 : 16;
+    for (uint32_t i = 0; i < set->n; i += AT_ONCE) {
+        lane group[AT_ONCE];
+        uint32_t n = set->n - i < AT_ONCE ? set->n - i : AT_ONCE;
+        for (uint32_t l = 0; l < AT_ONCE; l++) group[l] = set->lanes[l < n ? i + l : i];
+        uint8_t *out = w->digit + i * per_lane;
+        switch (mode) {
+        case CSZ_MODE_S: any |= decode_symbols(w->bits, table, 12, group, out, 64, 16, place_s, 16, 1); break;
+        case CSZ_MODE_P: any |= decode_symbols(w->bits, table, 11, group, out, 32, 8, place_p, 8, 0); break;
+        case CSZ_MODE_Q: any |= decode_symbols(w->bits, table, 11, group, out, 32, 8, place_q, 4, 0); break;
+        default: any |= decode_symbols(w->bits, table, 11, group, out, 16, 4, place_m, 2, 0); break;
+        }
+        for (uint32_t l = 0; l < n; l++) set->lanes[i + l].at = group[l].at;
+    }
+    return any;
+}
+
+static int decode_s(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    uint32_t any = decode_all_symbols(w, t->entry[CSZ_BOOK_S], set, CSZ_MODE_S);
+    for (uint32_t i = 0; i < set->n; i++) {
+        const uint8_t *restrict s = w->digit + i * 64;
+        int16_t *restrict code = w->code16 + set->number[i] * 64;
+        for (uint32_t k = 0; k < 64; k++) code[k] = (int16_t)(s[k] - CSZ_DIRECT_HALF);
+    }
+    if (any & 256) {
+        for (uint32_t i = 0; i < set->n; i++) {
+            const uint8_t *s = w->digit + i * 64;
+            lane *in = &set->lanes[i];
+            for (uint32_t k = 0; k < 64 && in->at <= in->end; k++) {
+                uint32_t place = (k & 32) + ((k & 31) >> 1) + 16 * (k & 1);
+                if (s[place] < CSZ_DIRECT_N) continue;
+                uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(s[place]));
+                w->code16[set->number[i] * 64 + place] = (int16_t)(uint16_t)csz_symbol_delta(s[place], raw);
+            }
+        }
+    }
+    return used_up(set);
+}
+
+static int decode_p(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    decode_all_symbols(w, t->entry[CSZ_BOOK_PV], set, CSZ_MODE_P);
+    for (uint32_t i = 0; i < set->n; i++) {
+        const uint8_t *restrict s = w->digit + i * 32;
+        int16_t *restrict code = w->code16 + set->number[i] * 64;
+        uint8_t escaped = 0;
+        for (uint32_t k = 0; k < 32; k++) {
+            uint8_t low = s[k] & 15, high = s[k] >> 4;
+            code[2 * k] = (int16_t)(low - 7);
+            code[2 * k + 1] = (int16_t)(high - 7);
+            escaped |= (uint8_t)(low == 15) | (uint8_t)(high == 15);
+        }
+        if (!escaped) continue;
+        for (uint32_t u = 0; u < 2; u++) w->escape[set->number[i] * 2 + u] = mask_of_nibbles(s + 16 * u, 4);
+        decode_escapes(w, t->entry[CSZ_BOOK_PE], &set->lanes[i], set->number[i] * 2u, 2);
+    }
+    return used_up(set);
+}
+
+static int decode_q(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    decode_all_symbols(w, t->entry[CSZ_BOOK_QV], set, CSZ_MODE_Q);
+    for (uint32_t i = 0; i < set->n; i++) {
+        const uint8_t *restrict s = w->digit + i * 32;
+        int16_t *restrict code = w->code16 + set->number[i] * 128;
+        uint8_t escaped = 0;
+        for (uint32_t k = 0; k < 32; k++) {
+            for (uint32_t j = 0; j < 4; j++) code[4 * k + j] = (int16_t)(((s[k] >> (2 * j)) & 3) - 1);
+            escaped |= s[k] & (uint8_t)(s[k] >> 1) & 0x55;
+        }
+        if (!escaped) continue;
+        for (uint32_t u = 0; u < 4; u++) w->escape[set->number[i] * 4 + u] = mask_of_nibbles(s + 8 * u, 2);
+        decode_escapes(w, t->entry[CSZ_BOOK_QE], &set->lanes[i], set->number[i] * 4u, 4);
+    }
+    return used_up(set);
+}
+
+static int decode_m(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    decode_all_symbols(w, t->entry[CSZ_BOOK_MV], set, CSZ_MODE_M);
+    for (uint32_t i = 0; i < set->n; i++) {
+        zero_lane(w, set->number[i], 4);
+        for (uint32_t u = 0; u < 4; u++) {
+            w->escape[set->number[i] * 4 + u] = csz_load_u32(w->digit + i * 16 + u * 4);
+        }
+        decode_escapes(w, t->entry[CSZ_BOOK_ME], &set->lanes[i], set->number[i] * 4u, 4);
+    }
+    return used_up(set);
+}
+
+static void set_code(csz_tile_work *w, uint32_t i, int64_t d) {
+    if (w->klass == 0) {
+        w->code16[i] = (int16_t)(uint16_t)(uint64_t)d;
+    } else {
+        w->code64[i] = w->klass == 1 ? (int64_t)(int32_t)(uint32_t)(uint64_t)d : d;
+    }
+}
+
+static int decode_wide(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    for (uint32_t i = 0; i < set->n; i++) {
+        lane *in = &set->lanes[i];
+        uint8_t symbol[64];
+        for (uint32_t k = 0; k < 64; k++) {
+            if (in->at > in->end) return 0;
+            uint32_t entry = t->entry[CSZ_BOOK_W][csz_bits_peek(w->bits, in->at) >> (64 - 12)];
+            in->at += entry >> 12;
+            symbol[k] = (uint8_t)entry;
+        }
+        for (uint32_t k = 0; k < 64; k++) {
+            if (in->at > in->end) return 0;
+            uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(symbol[k]));
+            uint32_t place = (k & 32) + ((k & 31) >> 1) + 16 * (k & 1);
+            set_code(w, set->number[i] * 64u + place, csz_symbol_delta(symbol[k], raw));
+        }
+    }
+    return used_up(set);
+}
+
+static int decode_runs(csz_tile_work *w, const csz_decode_tables *t, lane_set *set, int mode) {
+    for (uint32_t i = 0; i < set->n; i++) {
+        lane *in = &set->lanes[i];
+        uint32_t k = 0;
+        while (k < 128) {
+            if (in->at >= in->end) return 0;
+            int64_t d;
+            uint32_t run;
+            if (mode == CSZ_MODE_RLE) {
+                uint32_t nbits = 16u << w->klass;
+                uint64_t high = csz_bits_get_long(w->bits, &in->at, nbits == 64 ? 32 : nbits);
+                if (nbits == 64) high = high << 32 | csz_bits_get_long(w->bits, &in->at, 32);
+                d = nbits == 16 ? (int64_t)(int16_t)(uint16_t)high
+                                : nbits == 32 ? (int64_t)(int32_t)(uint32_t)high : (int64_t)high;
+                run = (uint32_t)csz_bits_get_long(w->bits, &in->at, 7) + 1;
+            } else {
+                uint32_t entry = t->entry[CSZ_BOOK_RV][csz_bits_peek(w->bits, in->at) >> (64 - 12)];
+                in->at += entry >> 12;
+                uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(entry & 255));
+                d = csz_symbol_delta(entry & 255, raw);
+                entry = t->entry[CSZ_BOOK_RL][csz_bits_peek(w->bits, in->at) >> (64 - 11)];
+                in->at += entry >> 12;
+                run = (entry & 255) + 1;
+            }
+            if (run > 128 - k) return 0;
+            for (; run > 0; run--) set_code(w, set->number[i] * 128u + k++, d);
+        }
+    }
+    return used_up(set);
+}
+
+/* ---- sections of a record ---- */
+
+typedef struct cursor {
+    const uint8_t *record;
+    uint32_t at, nwords;
+} cursor;
+
+static int take(cursor *c, uint32_t nwords, const uint8_t **section) {
+    if (nwords > c->nwords - c->at) return 0;
+    *section = c->record + 4 * (size_t)c->at;
+    c->at += nwords;
+    return 1;
+}
+
+static uint64_t load_value(const uint8_t *p, csz_type type) { return type == CSZ_F32 ? csz_load_u32(p) : csz_load_u64(p); }
+
+/* Lane bitmap, lengths and bits; the bits are copied into bits[]. */
+static int read_lanes(csz_tile_work *w, cursor *c, const csz_record_head *head, lane_set *set) {
+    uint32_t nlanes = csz_mode_lanes((int)head->mode), bitmap[2] = {~0u, nlanes == 64 ? ~0u : 0u};
+    const uint8_t *p;
+    if (head->has_bitmap) {
+        if (!take(c, nlanes / 32, &p)) return 0;
+        for (uint32_t i = 0; i < nlanes / 32; i++) bitmap[i] = csz_load_u32(p + 4 * i);
+    }
+    set->n = 0;
+    for (uint32_t l = 0; l < nlanes; l++) {
+        if (bitmap[l >> 5] >> (l & 31) & 1) {
+            set->number[set->n++] = (uint8_t)l;
+        } else if (w->klass == 0) {
+            zero_lane(w, l, CSZ_TILE_UNITS / nlanes);
+        } else {
+            uint32_t n = CSZ_TILE_N / nlanes;
+            memset(w->code64 + l * n, 0, n * sizeof w->code64[0]);
+        }
+    }
+    if (set->n == 0 || (head->has_bitmap && set->n == nlanes)) return 0;
+    uint8_t packed[128 + 8] = {0};
+    uint32_t length_words = (set->n * head->width + 31) / 32;
+    if (!take(c, length_words, &p)) return 0;
+    csz_words_to_bits(packed, p, length_words);
+    uint32_t total = 0, at = 0, shortest = UINT32_MAX, longest = 0;
+    for (uint32_t i = 0; i < set->n; i++) {
+        uint32_t length = head->min_length + (uint32_t)csz_bits_get_long(packed, &at, head->width);
+        shortest = length < shortest ? length : shortest;
+        longest = length > longest ? length : longest;
+        set->lanes[i].at = total;
+        total += length;
+        set->lanes[i].end = total;
+    }
+    if (shortest != head->min_length || shortest == 0) return 0;
+    if (head->width != (longest > shortest ? (uint32_t)csz_log2_u32(longest - shortest) + 1 : 0)) return 0;
+    if (at % 32 && csz_bits_peek(packed, at) >> (32 + at % 32)) return 0; /* padding of the lengths */
+    uint32_t bit_words = (total + 31) / 32;
+    if (bit_words * 4 > CSZ_BITS_NBYTES - CSZ_BITS_SLACK_NBYTES || !take(c, bit_words, &p)) return 0;
+    csz_words_to_bits(w->bits, p, bit_words);
+    memset(w->bits + bit_words * 4, 0, CSZ_BITS_SLACK_NBYTES);
+    return !(total % 32 && csz_bits_peek(w->bits, total) >> (32 + total % 32));
+}
+
+static int code_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t code) {
+    uint32_t e = csz_code_element(g->rank, code >> 5, code & 31);
+    uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
+    uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
+    return x < box->extent[2] && y < box->extent[1] && z < box->extent[0];
+}
+
+/* The units' masks of one mask section, as far as they can be told without the field's extents. */
+static int read_unit_masks(cursor *c, const uint8_t *classes, uint8_t *unit_class, uint32_t *unit_mask) {
+    uint32_t nflags = 0, nnibbles = 0, at = 0;
+    const uint8_t *p, *flags, *nibbles;
+    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
+        unit_class[u] = csz_load_u32(classes + 4 * (u >> 4)) >> (2 * (u & 15)) & 3;
+        unit_mask[u] = unit_class[u] ? ~0u : 0;
+        nflags += unit_class[u] == 3;
+        if (unit_class[u] != 2) continue;
+        if (!take(c, 1, &p)) return 0;
+        unit_mask[u] = csz_load_u32(p);
+    }
+    if (!take(c, (nflags + 3) / 4, &flags)) return 0;
+    for (uint32_t i = 0; i < nflags; i++) nnibbles += (uint32_t)__builtin_popcount(flags[i]);
+    for (uint32_t i = nflags; i < (nflags + 3) / 4 * 4; i++) {
+        if (flags[i]) return 0;
+    }
+    if (!take(c, (nnibbles + 7) / 8, &nibbles)) return 0;
+    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
+        if (unit_class[u] != 3) continue;
+        uint32_t mask = 0, nibble = 0;
+        for (uint32_t s = 0; s < 8; s++) {
+            if (*flags >> s & 1) {
+                nibble = nibbles[at / 2] >> (4 * (at & 1)) & 15;
+                at++;
+            }
+            mask |= nibble << (4 * s);
+        }
+        flags++;
+        unit_mask[u] = mask;
+    }
+    for (; at % 8; at++) {
+        if (nibbles[at / 2] >> (4 * (at & 1)) & 15) return 0;
+    }
+    return 1;
+}
+
+static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c, uint32_t nmasks,
+                      uint32_t mask_words, uint8_t *taken) {
+    uint32_t begin = c->at, value_words = plan->type == CSZ_F32 ? 1 : 2, unit_mask[CSZ_TILE_UNITS];
+    uint8_t unit_class[CSZ_TILE_UNITS];
+    for (uint32_t m = 0; m < nmasks; m++) {
+        const uint8_t *p;
+        if (!take(c, value_words + 8, &p)) return 0;
+        uint64_t bits = load_value(p, plan->type);
+        if (!read_unit_masks(c, p + 4 * value_words, unit_class, unit_mask)) return 0;
+        for (uint32_t code = 0; code < CSZ_TILE_N; code++) {
+            if (!(unit_mask[code >> 5] >> (code & 31) & 1)) continue;
+            int inside = code_in_field(&plan->geometry, box, code);
+            if (!inside && unit_class[code >> 5] != 2) continue;
+            if (!inside || taken[code]) return 0;
+            taken[code] = 1;
+            w->special_code[w->n_special] = (uint16_t)code;
+            w->special_bits[w->n_special++] = bits;
+        }
+    }
+    return c->at - begin == mask_words;
+}
+
+static int read_exceptions(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c, uint32_t n,
+                           uint8_t *taken) {
+    uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2;
+    const uint8_t *positions, *values;
+    if (!take(c, (n + 1) / 2, &positions) || !take(c, n * value_words, &values)) return 0;
+    for (uint32_t i = 0, previous = 0; i < n; i++) {
+        uint32_t code = csz_load_u16(positions + 2 * i);
+        if (code >= CSZ_TILE_N || (i > 0 && code <= previous) || taken[code]) return 0;
+        if (!code_in_field(&plan->geometry, box, code)) return 0;
+        previous = code;
+        w->special_code[w->n_special] = (uint16_t)code;
+        w->special_bits[w->n_special++] = load_value(values + 4 * (size_t)i * value_words, plan->type);
+    }
+    return n % 2 == 0 || csz_load_u16(positions + 2 * n) == 0;
+}
+
+/* Raw and fill tiles: value[] from the record, padding untouched. */
+static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c, int is_fill) {
+    const csz_geometry *g = &plan->geometry;
+    uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2, tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1];
+    const uint8_t *p;
+    if (!take(c, (is_fill ? 1 : csz_tile_box_count(box)) * value_words, &p)) return 0;
+    for (uint32_t z = 0; z < box->extent[0]; z++) {
+        for (uint32_t y = 0; y < box->extent[1]; y++) {
+            uint32_t e = (z * ty + y) * tx;
+            for (uint32_t x = 0; x < box->extent[2]; x++) {
+                uint64_t bits = load_value(p, plan->type);
+                if (plan->type == CSZ_F32) {
+                    w->value.u32[e + x] = (uint32_t)bits;
+                } else {
+                    w->value.u64[e + x] = bits;
+                }
+                if (!is_fill) p += 4 * value_words;
+            }
+        }
+    }
+    w->has_values = 1;
+    return c->at == c->nwords;
+}
+
+int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decode_tables *tables, const csz_tile_box *box,
+                    const uint8_t *record, uint32_t nwords) {
+    w->n_special = 0;
+    w->klass = 0;
+    w->base = 0;
+    w->has_values = 0;
+    w->is_constant = 1;
+    if (nwords == 0) return 1;
+    cursor c = {record, 1, nwords};
+    uint32_t first = csz_load_u32(record);
+    csz_record_head head = csz_record_unpack(first);
+    if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL) {
+        return first == head.mode && read_values(w, plan, box, &c, head.mode == CSZ_MODE_FILL);
+    }
+    if (head.mode > CSZ_MODE_RLE_VLE || head.klass > (plan->type == CSZ_F32 ? 1u : 2u) || head.nmasks > CSZ_MASKS_MAX) return 0;
+    if (head.klass && head.mode < CSZ_MODE_S) return 0;
+    if (head.order > CSZ_ORDER_X || (head.order && (head.klass || head.mode == CSZ_MODE_CONSTANT))) return 0;
+    if ((head.order == CSZ_ORDER_XY && plan->geometry.rank != 3) || (head.order == CSZ_ORDER_X && plan->geometry.rank < 2)) return 0;
+    w->klass = head.klass;
+    w->order = head.order;
+    const uint8_t *p;
+    uint32_t tail = 0;
+    if (head.has_base) {
+        if (!take(&c, plan->type == CSZ_F32 ? 1 : 2, &p)) return 0;
+        w->base = plan->type == CSZ_F32 ? (int64_t)(int32_t)csz_load_u32(p) : (int64_t)csz_load_u64(p);
+        if (w->base == 0) return 0;
+    }
+    if (head.has_tail) {
+        if (!take(&c, 1, &p)) return 0;
+        tail = csz_load_u32(p);
+        if ((tail & 0xFFFF) > CSZ_TILE_N || tail == 0) return 0;
+    }
+    if (head.nmasks && !head.has_tail) return 0;
+    if (head.mode == CSZ_MODE_CONSTANT) {
+        if (head.has_bitmap || head.width || head.min_length) return 0;
+    } else {
+        lane_set set;
+        w->is_constant = 0;
+        if (!read_lanes(w, &c, &head, &set)) return 0;
+        int good;
+        switch (head.mode) {
+        case CSZ_MODE_M: good = decode_m(w, tables, &set); break;
+        case CSZ_MODE_Q: good = decode_q(w, tables, &set); break;
+        case CSZ_MODE_P: good = decode_p(w, tables, &set); break;
+        case CSZ_MODE_S: good = head.klass ? decode_wide(w, tables, &set) : decode_s(w, tables, &set); break;
+        default: good = decode_runs(w, tables, &set, (int)head.mode); break;
+        }
+        if (!good) return 0;
+    }
+    if (head.has_tail) {
+        memset(w->valid, 0, sizeof w->valid);
+        if (!read_masks(w, plan, box, &c, head.nmasks, tail >> 16, w->valid)) return 0;
+        if (!read_exceptions(w, plan, box, &c, tail & 0xFFFF, w->valid)) return 0;
+    }
+    return c.at == nwords;
+}

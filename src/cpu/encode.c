@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * encode.c: from a tile's deltas to its record.  Symbols of the whole tile are formed first, in loops that vectorise; then the
+ * lanes are written one after another: symbols, escapes, raw bits (docs/format.md, sections 6 and 9).
+ */
+#include "cpu/bits.h"
+#include "cpu/tile.h"
+
+void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        uint16_t codes[CSZ_SYMBOLS_MAX];
+        uint32_t n = csz_book_size(b);
+        csz_codes_from_lengths(codes, books[b].lengths, n);
+        for (uint32_t s = 0; s < n; s++) tables->code[b][s] = (uint32_t)codes[s] << 8 | books[b].lengths[s];
+    }
+}
+
+/* ---- statistics and symbols of a whole tile ---- */
+
+typedef struct tile_statistics {
+    uint32_t n_nonzero;
+    uint32_t n_codes; /* in pairs of units that have a nonzero */
+    int rle_candidate;
+} tile_statistics;
+
+static tile_statistics count_narrow(csz_tile_work *w) {
+    tile_statistics s = {0, 0, 0};
+    uint32_t n_equal = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+        const int16_t *c = w->code16 + unit * 32;
+        uint16_t n_zero = 0, differs = 0;
+        for (uint32_t b = 0; b < 32; b++) {
+            n_zero = (uint16_t)(n_zero + (c[b] == 0));
+            differs = (uint16_t)(differs | (uint16_t)(c[b] ^ c[0]));
+        }
+        w->unit_nonzero[unit] = (uint16_t)(32 - n_zero);
+        n_equal += differs == 0;
+    }
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
+        uint32_t n = (uint32_t)w->unit_nonzero[unit] + w->unit_nonzero[unit + 1];
+        s.n_nonzero += n;
+        s.n_codes += n ? 64 : 0;
+    }
+    s.rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
+    return s;
+}
+
+static tile_statistics count_wide(csz_tile_work *w) {
+    tile_statistics s = {0, 0, 0};
+    uint32_t n_equal = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+        const int64_t *c = w->code64 + unit * 32;
+        uint32_t n = 0, equal = 1;
+        for (uint32_t b = 0; b < 32; b++) {
+            n += c[b] != 0;
+            equal &= c[b] == c[0];
+        }
+        w->unit_nonzero[unit] = (uint16_t)n;
+        s.n_nonzero += n;
+        n_equal += equal;
+    }
+    s.rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
+    return s;
+}
+
+static int lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) {
+    uint32_t n = 0;
+    for (uint32_t u = lane * units; u < (lane + 1) * units; u++) n += w->unit_nonzero[u];
+    return n == 0;
+}
+
+/* Bytes of 0 and 1 to a mask, eight at a time: the multiplication moves byte i to bit 56 + i. */
+static uint32_t mask_of_bytes(const uint8_t *flags) {
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t x = 0;
+        for (uint32_t k = 0; k < 8; k++) x |= (uint64_t)flags[8 * i + k] << (8 * k);
+        mask |= (uint32_t)((x * 0x0102040810204080ull) >> 56) << (8 * i);
+    }
+    return mask;
+}
+
+/* digit[] of a vector mode: deltas moved up by radius, capped at the escape; escape[] marks the capped ones. */
+static void make_digits(csz_tile_work *w, uint16_t radius, uint16_t cap) {
+    uint8_t *restrict digit = w->digit;
+    uint8_t *restrict flag = w->valid;
+    const int16_t *restrict code = w->code16;
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+        uint16_t v = (uint16_t)((uint16_t)code[i] + radius);
+        v = v < cap ? v : cap;
+        digit[i] = (uint8_t)v;
+        flag[i] = v == cap;
+    }
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) w->escape[unit] = mask_of_bytes(flag + unit * 32);
+}
+
+/* symbol[] of the mode, in the order docs/format.md gives for each; for P 16 a unit, Q 8, M 4, S 32. */
+static void make_symbols(csz_tile_work *w, int mode) {
+    uint8_t *restrict s = w->symbol;
+    const uint8_t *restrict d = w->digit;
+    if (mode == CSZ_MODE_P) {
+        make_digits(w, 7, 15);
+        for (uint32_t i = 0; i < CSZ_TILE_N / 2; i++) s[i] = (uint8_t)(d[2 * i] | d[2 * i + 1] << 4);
+    } else if (mode == CSZ_MODE_Q) {
+        make_digits(w, 1, 3);
+        for (uint32_t i = 0; i < CSZ_TILE_N / 4; i++) {
+            s[i] = (uint8_t)(d[4 * i] | d[4 * i + 1] << 2 | d[4 * i + 2] << 4 | d[4 * i + 3] << 6);
+        }
+    } else if (mode == CSZ_MODE_M) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) w->valid[i] = w->code16[i] != 0;
+        for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+            uint32_t mask = mask_of_bytes(w->valid + unit * 32);
+            w->escape[unit] = mask;
+            for (uint32_t k = 0; k < 4; k++) s[unit * 4 + k] = (uint8_t)(mask >> (8 * k));
+        }
+    } else {
+        /* direct deltas; 96 stands for a bucket, looked at again when it is written */
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+            uint16_t v = (uint16_t)((uint16_t)w->code16[i] + CSZ_DIRECT_HALF);
+            s[i] = (uint8_t)(v < CSZ_DIRECT_N ? v : CSZ_DIRECT_N);
+        }
+    }
+}
+
+/* Place of the i-th written symbol of a unit in symbol[]. */
+static const uint8_t order_p[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
+
+/* ---- lanes ---- */
+
+static void put_escapes(csz_bit_writer *out, const csz_tile_work *w, const uint32_t *book, uint32_t first, uint32_t units) {
+    uint32_t any_bucket = 0;
+    for (uint32_t u = first; u < first + units; u++) {
+        for (uint32_t m = w->escape[u]; m; m &= m - 1) {
+            int d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
+            uint32_t symbol = (uint32_t)(d + CSZ_DIRECT_HALF);
+            if (symbol >= CSZ_DIRECT_N) {
+                uint64_t raw;
+                uint32_t nraw;
+                symbol = csz_bucket(d, &raw, &nraw);
+                any_bucket = 1;
+            }
+            csz_bits_put_code(out, book[symbol]);
+            csz_bits_flush(out);
+        }
+    }
+    if (!any_bucket) return;
+    for (uint32_t u = first; u < first + units; u++) {
+        for (uint32_t m = w->escape[u]; m; m &= m - 1) {
+            int d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
+            if ((uint32_t)(d + CSZ_DIRECT_HALF) < CSZ_DIRECT_N) continue;
+            uint64_t raw;
+            uint32_t nraw;
+            csz_bucket(d, &raw, &nraw);
+            csz_bits_put(out, raw, nraw);
+            csz_bits_flush(out);
+        }
+    }
+}
+
+static void put_lane_p(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    const uint32_t *book = t->code[CSZ_BOOK_PV];
+    for (uint32_t u = first; u < first + 2; u++) {
+        const uint8_t *s = w->symbol + u * 16;
+        for (uint32_t i = 0; i < 16; i += 4) {
+            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(out, book[s[order_p[i + k]]]);
+            csz_bits_flush(out);
+        }
+    }
+    put_escapes(out, w, t->code[CSZ_BOOK_PE], first, 2);
+}
+
+static void put_lane_q(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    const uint32_t *book = t->code[CSZ_BOOK_QV];
+    for (uint32_t u = first; u < first + 4; u++) {
+        const uint8_t *s = w->symbol + u * 8;
+        for (uint32_t i = 0; i < 8; i += 4) {
+            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(out, book[s[order_q[i + k]]]);
+            csz_bits_flush(out);
+        }
+    }
+    put_escapes(out, w, t->code[CSZ_BOOK_QE], first, 4);
+}
+
+static void put_lane_m(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    const uint32_t *book = t->code[CSZ_BOOK_MV];
+    for (uint32_t u = first; u < first + 4; u++) {
+        for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(out, book[w->symbol[u * 4 + k]]);
+        csz_bits_flush(out);
+    }
+    put_escapes(out, w, t->code[CSZ_BOOK_ME], first, 4);
+}
+
+static void put_lane_s(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    const uint32_t *book = t->code[CSZ_BOOK_S];
+    uint32_t any_bucket = 0;
+    for (uint32_t u = first; u < first + 2; u++) {
+        const uint8_t *s = w->symbol + u * 32;
+        for (uint32_t i = 0; i < 16; i += 2) {
+            uint32_t s0 = s[i], s1 = s[i + 16], s2 = s[i + 1], s3 = s[i + 17];
+            if ((s0 == CSZ_DIRECT_N) | (s1 == CSZ_DIRECT_N) | (s2 == CSZ_DIRECT_N) | (s3 == CSZ_DIRECT_N)) {
+                const int16_t *c = w->code16 + u * 32;
+                uint64_t raw;
+                uint32_t nraw;
+                any_bucket = 1;
+                s0 = csz_delta_symbol(c[i], &raw, &nraw);
+                s1 = csz_delta_symbol(c[i + 16], &raw, &nraw);
+                s2 = csz_delta_symbol(c[i + 1], &raw, &nraw);
+                s3 = csz_delta_symbol(c[i + 17], &raw, &nraw);
+            }
+            csz_bits_put_code(out, book[s0]);
+            csz_bits_put_code(out, book[s1]);
+            csz_bits_put_code(out, book[s2]);
+            csz_bits_put_code(out, book[s3]);
+            csz_bits_flush(out);
+        }
+    }
+    if (!any_bucket) return;
+    for (uint32_t u = first; u < first + 2; u++) {
+        for (uint32_t i = 0; i < 32; i++) {
+            uint32_t b = (i >> 1) + 16 * (i & 1);
+            if (w->symbol[u * 32 + b] != CSZ_DIRECT_N) continue;
+            uint64_t raw;
+            uint32_t nraw;
+            csz_bucket(w->code16[u * 32 + b], &raw, &nraw);
+            csz_bits_put(out, raw, nraw);
+            csz_bits_flush(out);
+        }
+    }
+}
+
+static int64_t code_at(const csz_tile_work *w, uint32_t i) { return w->klass == 0 ? w->code16[i] : w->code64[i]; }
+
+static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t u = first; u < first + 2; u++) {
+            for (uint32_t i = 0; i < 32; i++) {
+                uint64_t raw;
+                uint32_t nraw, symbol = csz_delta_symbol(w->code64[u * 32 + (i >> 1) + 16 * (i & 1)], &raw, &nraw);
+                if (pass == 0) {
+                    csz_bits_put_code(out, t->code[CSZ_BOOK_W][symbol]);
+                    csz_bits_flush(out);
+                } else if (nraw) {
+                    csz_bits_put_long(out, raw, nraw);
+                }
+            }
+        }
+    }
+}
+
+/* Runs of a lane of 128 codes; each is handed to `out` and, when counting, to the histograms. */
+static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, csz_histograms *count,
+                          uint32_t first, int mode) {
+    uint32_t at = first * 32, end = at + 128;
+    while (at < end) {
+        int64_t d = code_at(w, at);
+        uint32_t run = 1;
+        while (at + run < end && code_at(w, at + run) == d) run++;
+        at += run;
+        if (mode == CSZ_MODE_RLE) {
+            uint32_t nbits = 16u << w->klass;
+            csz_bits_put_long(out, nbits == 64 ? (uint64_t)d : (uint64_t)d & (((uint64_t)1 << nbits) - 1), nbits);
+            csz_bits_put(out, run - 1, 7);
+            csz_bits_flush(out);
+            continue;
+        }
+        uint64_t raw;
+        uint32_t nraw, symbol = csz_delta_symbol(d, &raw, &nraw);
+        if (count) {
+            count->count[CSZ_BOOK_RV][symbol]++;
+            count->count[CSZ_BOOK_RL][run - 1]++;
+            continue;
+        }
+        csz_bits_put_code(out, t->code[CSZ_BOOK_RV][symbol]);
+        csz_bits_flush(out);
+        if (nraw) csz_bits_put_long(out, raw, nraw);
+        csz_bits_put_code(out, t->code[CSZ_BOOK_RL][run - 1]);
+        csz_bits_flush(out);
+    }
+}
+
+/* ---- the choice of a mode ---- */
+
+static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile_statistics *s) {
+    if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
+    switch (plan->workflow) {
+    case CSZ_WORKFLOW_HUFFMAN: return CSZ_MODE_S;
+    case CSZ_WORKFLOW_RLE: return CSZ_MODE_RLE;
+    case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
+    default: return w->klass ? CSZ_MODE_S : csz_mode_by_share(s->n_nonzero, s->n_codes);
+    }
+}
+
+/* ---- histograms ---- */
+
+static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
+    uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4;
+    if (mode <= CSZ_MODE_S && w->klass == 0) make_symbols(w, mode);
+    for (uint32_t first = 0; first < CSZ_TILE_UNITS; first += units) {
+        if (lane_is_empty(w, first / units, units)) continue;
+        if (mode == CSZ_MODE_RLE_VLE) {
+            put_lane_runs(NULL, w, NULL, h, first, mode);
+            continue;
+        }
+        uint64_t raw;
+        uint32_t nraw;
+        if (mode == CSZ_MODE_S) {
+            uint32_t *count = h->count[w->klass ? CSZ_BOOK_W : CSZ_BOOK_S];
+            for (uint32_t i = first * 32; i < (first + units) * 32; i++) {
+                count[csz_delta_symbol(code_at(w, i), &raw, &nraw)]++;
+            }
+            continue;
+        }
+        int book = mode == CSZ_MODE_P ? CSZ_BOOK_PV : mode == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
+        uint32_t per_unit = mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
+        for (uint32_t i = first * per_unit; i < (first + units) * per_unit; i++) h->count[book][w->symbol[i]]++;
+        for (uint32_t u = first; u < first + units; u++) {
+            for (uint32_t m = w->escape[u]; m; m &= m - 1) {
+                int64_t d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
+                h->count[book + 1][csz_delta_symbol(d, &raw, &nraw)]++;
+            }
+        }
+    }
+}
+
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_histograms *histograms) {
+    if (w->is_fill) return;
+    tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
+    int mode = mode_of(w, plan, &s);
+    if (mode == CSZ_MODE_CONSTANT || mode == CSZ_MODE_RLE) return;
+    count_mode(w, histograms, mode);
+    if (plan->workflow == CSZ_WORKFLOW_AUTO && s.rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
+}
+
+/* ---- records ---- */
+
+/* Lane bits into bits[], then head, bitmap, lengths and bits into record[] from word `at`; returns the words used, head changed. */
+static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, uint32_t at) {
+    uint32_t nlanes = csz_mode_lanes((int)head->mode), units = CSZ_TILE_UNITS / nlanes;
+    uint32_t length[64], shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0, bitmap[2] = {0, 0};
+    csz_bit_writer out = {0, 0, w->bits};
+    if (head->klass == 0 && head->mode <= CSZ_MODE_S) make_symbols(w, (int)head->mode);
+    for (uint32_t lane = 0; lane < nlanes; lane++) {
+        if (lane_is_empty(w, lane, units)) continue;
+        uint32_t first = lane * units;
+        switch (head->mode) {
+        case CSZ_MODE_M: put_lane_m(&out, w, t, first); break;
+        case CSZ_MODE_Q: put_lane_q(&out, w, t, first); break;
+        case CSZ_MODE_P: put_lane_p(&out, w, t, first); break;
+        case CSZ_MODE_S:
+            if (head->klass) {
+                put_lane_wide(&out, w, t, first);
+            } else {
+                put_lane_s(&out, w, t, first);
+            }
+            break;
+        default: put_lane_runs(&out, w, t, NULL, first, (int)head->mode); break;
+        }
+        uint32_t position = csz_bits_position(&out, w->bits), n = position - previous;
+        previous = position;
+        bitmap[lane >> 5] |= 1u << (lane & 31);
+        length[n_full++] = n;
+        shortest = n < shortest ? n : shortest;
+        longest = n > longest ? n : longest;
+    }
+    csz_bits_flush(&out); /* the last bits and at least 7 bytes of 0 behind them, which pad the last word */
+
+    uint32_t begin = at;
+    head->has_bitmap = n_full < nlanes;
+    head->min_length = shortest;
+    head->width = longest > shortest ? (uint32_t)csz_log2_u32(longest - shortest) + 1 : 0;
+    if (head->has_bitmap) {
+        for (uint32_t i = 0; i < nlanes / 32; i++) w->record[at++] = bitmap[i];
+    }
+    if (head->width) {
+        uint8_t packed[64 * 2 + 16];
+        csz_bit_writer lens = {0, 0, packed};
+        for (uint32_t i = 0; i < n_full; i++) {
+            csz_bits_put(&lens, length[i] - shortest, head->width);
+            csz_bits_flush(&lens);
+        }
+        csz_bits_flush(&lens);
+        uint32_t nwords = (n_full * head->width + 31) / 32;
+        csz_bits_to_words(w->record + at, packed, nwords);
+        at += nwords;
+    }
+    uint32_t nwords = (previous + 31) / 32;
+    csz_bits_to_words(w->record + at, w->bits, nwords);
+    return at + nwords - begin;
+}
+
+static uint32_t put_value(uint32_t *record, uint64_t bits, csz_type type) {
+    record[0] = (uint32_t)bits;
+    if (type == CSZ_F32) return 1;
+    record[1] = (uint32_t)(bits >> 32);
+    return 2;
+}
+
+static int is_nan_bits(uint64_t bits, csz_type type) {
+    return type == CSZ_F32 ? (bits & 0x7FFFFFFFu) > 0x7F800000u : (bits & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
+}
+
+/* Bit patterns that enough exceptions share to be worth a mask; returns their number. */
+static uint32_t choose_masks(const csz_tile_work *w, const csz_tile_plan *plan, uint64_t *values) {
+    uint64_t candidate[4], minus_zero = plan->type == CSZ_F32 ? 0x80000000u : 0x8000000000000000ull;
+    int present[4] = {0, 0, 1, 0}, has_fill = plan->f32.has_fill;
+    uint64_t fill = plan->type == CSZ_F32 ? plan->f32.fill : plan->f64.fill;
+    candidate[0] = fill;
+    present[0] = has_fill;
+    candidate[2] = minus_zero;
+    for (uint32_t i = 0; i < w->n_special; i++) {
+        uint64_t bits = w->special_bits[i];
+        if ((has_fill && bits == fill) || bits == minus_zero) continue;
+        int kind = is_nan_bits(bits, plan->type) ? 1 : 3;
+        if (present[kind]) continue;
+        present[kind] = 1;
+        candidate[kind] = bits;
+    }
+    if (has_fill && fill == minus_zero) present[2] = 0;
+    uint32_t n = 0;
+    for (int k = 0; k < 4; k++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; present[k] && i < w->n_special; i++) count += w->special_bits[i] == candidate[k];
+        if (count >= CSZ_MASK_MIN) values[n++] = candidate[k];
+    }
+    return n;
+}
+
+/* Bits of a unit that lie in the field. */
+static uint32_t unit_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t unit) {
+    uint32_t mask = 0;
+    for (uint32_t b = 0; b < 32; b++) {
+        uint32_t e = csz_code_element(g->rank, unit, b);
+        uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
+        uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
+        mask |= (uint32_t)(x < box->extent[2] && y < box->extent[1] && z < box->extent[0]) << b;
+    }
+    return mask;
+}
+
+/* Slices of a unit's mask that differ from the one before, as flags; slices outside the field repeat it. */
+static uint32_t mask_flags(uint32_t mask, uint32_t in_field, uint8_t *nibbles) {
+    uint32_t flags = 0, previous = 0, n = 0;
+    for (uint32_t s = 0; s < 8; s++) {
+        uint32_t nibble = mask >> (4 * s) & 15;
+        if ((in_field >> (4 * s) & 15) == 0 || nibble == previous) continue;
+        flags |= 1u << s;
+        nibbles[n++] = (uint8_t)nibble;
+        previous = nibble;
+    }
+    return flags;
+}
+
+/* One mask at record + at; returns the words used. */
+static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at, uint64_t value) {
+    uint32_t unit_mask[CSZ_TILE_UNITS] = {0}, begin = at, nflags = 0, nnibbles = 0;
+    uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8];
+    for (uint32_t i = 0; i < w->n_special; i++) {
+        uint32_t code = w->special_code[i];
+        if (w->special_bits[i] == value) unit_mask[code >> 5] |= 1u << (code & 31);
+    }
+    at += put_value(w->record + at, value, plan->type);
+    uint32_t *classes = w->record + at;
+    memset(classes, 0, 8 * sizeof *classes);
+    at += 8;
+    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
+        if (unit_mask[u] == 0) continue;
+        uint32_t in_field = unit_in_field(&plan->geometry, box, u), klass = 1;
+        if (unit_mask[u] != in_field) {
+            uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles), n = (uint32_t)__builtin_popcount(f);
+            klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
+            if (klass == 3) {
+                flags[nflags++] = (uint8_t)f;
+                nnibbles += n;
+            } else {
+                w->record[at++] = unit_mask[u];
+            }
+        }
+        classes[u >> 4] |= klass << (2 * (u & 15));
+    }
+    for (uint32_t i = 0; i < nflags; i += 4) w->record[at++] = csz_load_u32(flags + i);
+    for (uint32_t i = 0; i < nnibbles; i++) {
+        if (i % 8 == 0) w->record[at++] = 0;
+        w->record[at - 1] |= (uint32_t)nibbles[i] << (4 * (i % 8));
+    }
+    return at - begin;
+}
+
+/* Masks and exceptions at record + at; *tail is their word.  Returns the words used. */
+static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at,
+                             uint32_t *nmasks, uint32_t *tail) {
+    uint64_t values[CSZ_MASKS_MAX];
+    uint32_t begin = at;
+    *nmasks = choose_masks(w, plan, values);
+    for (uint32_t m = 0; m < *nmasks; m++) at += put_mask(w, plan, box, at, values[m]);
+    uint32_t mask_words = at - begin, n = 0, single[CSZ_TILE_N];
+    for (uint32_t i = 0; i < w->n_special; i++) {
+        int masked = 0;
+        for (uint32_t m = 0; m < *nmasks; m++) masked |= w->special_bits[i] == values[m];
+        if (!masked) single[n++] = i;
+    }
+    memset(w->record + at, 0, (n + 1) / 2 * sizeof *w->record);
+    for (uint32_t i = 0; i < n; i++) w->record[at + i / 2] |= (uint32_t)w->special_code[single[i]] << (16 * (i & 1));
+    at += (n + 1) / 2;
+    for (uint32_t i = 0; i < n; i++) at += put_value(w->record + at, w->special_bits[single[i]], plan->type);
+    *tail = n | mask_words << 16;
+    return at - begin;
+}
+
+/* The record of one mode, from word 0 of record[]. */
+static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t, const csz_tile_box *box,
+                           int mode) {
+    csz_record_head head = {(uint32_t)mode, w->klass, w->base != 0, 0, 0, w->n_special != 0, 0, 0, w->order};
+    if (mode == CSZ_MODE_CONSTANT) head.klass = head.order = 0;
+    uint32_t at = 1, tail_at;
+    if (head.has_base) at += put_value(w->record + at, (uint64_t)w->base, plan->type);
+    tail_at = at;
+    at += head.has_tail;
+    if (mode != CSZ_MODE_CONSTANT) at += put_lanes(w, t, &head, at);
+    if (head.has_tail) at += put_specials(w, plan, box, at, &head.nmasks, &w->record[tail_at]);
+    w->record[0] = csz_record_pack(&head);
+    return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
+}
+
+/* Only the values in the field are stored. */
+static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {
+    const csz_geometry *g = &plan->geometry;
+    uint32_t at = 0, tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1];
+    csz_tile_load(w, plan, data, box);
+    w->record[at++] = CSZ_MODE_RAW;
+    for (uint32_t z = 0; z < box->extent[0]; z++) {
+        for (uint32_t y = 0; y < box->extent[1]; y++) {
+            uint32_t e = (z * ty + y) * tx;
+            for (uint32_t x = 0; x < box->extent[2]; x++) {
+                uint64_t bits = plan->type == CSZ_F32 ? w->value.u32[e + x] : w->value.u64[e + x];
+                at += put_value(w->record + at, bits, plan->type);
+            }
+        }
+    }
+    return at;
+}
+
+uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables, const void *data,
+                         const csz_tile_box *box) {
+    if (w->is_fill) {
+        w->record[0] = CSZ_MODE_FILL;
+        return 1 + put_value(w->record + 1, w->special_bits[0], plan->type);
+    }
+    tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
+    int mode = mode_of(w, plan, &s);
+    uint32_t words, runs_words = UINT32_MAX;
+    if (plan->workflow == CSZ_WORKFLOW_AUTO && s.rle_candidate && mode != CSZ_MODE_CONSTANT) {
+        runs_words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
+    }
+    words = put_record(w, plan, tables, box, mode);
+    if (runs_words < words) words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
+    uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
+    return words < raw_words ? words : put_raw(w, plan, data, box);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * frame.c: frames over threads.  Compress: histograms of sampled tiles, books, then chunks of tiles, each coded into its
+ * thread's own buffer and copied to its place once the chunks before it have said how long they are.  Decompress: checksums of the groups,
+ * then chunks of tiles straight into the field.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "cpu/frame.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/words.h"
+#include "cpu/team.h"
+
+enum {
+    CHUNK_TILES = 16, /* divides a group, so that a chunk adds to one group's checksum */
+    CHUNK_NBYTES = CHUNK_TILES * 4 * (1 + 2 * CSZ_TILE_N)
+};
+
+typedef struct csz_worker {
+    csz_tile_work tile;
+    csz_histograms histograms;
+    csz_stages stages;
+    uint8_t chunk[CHUNK_NBYTES];
+} csz_worker;
+
+/* ---- scratch ---- */
+
+void csz_cpu_scratch_free(csz_cpu_scratch *s) {
+    for (int i = 0; i < s->nworkers; i++) free(s->workers[i]);
+    free(s->workers);
+    free(s->decode_tables);
+    free(s->code_tables);
+    free(s->frame);
+    memset(s, 0, sizeof *s);
+}
+
+csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
+    if (s->frame_capacity >= nbytes) return CSZ_OK;
+    free(s->frame);
+    s->frame_capacity = 0;
+    s->frame = malloc(nbytes);
+    if (!s->frame) return CSZ_ERROR_MEMORY;
+    s->frame_capacity = nbytes;
+    return CSZ_OK;
+}
+
+uint64_t csz_cpu_scratch_nbytes(int nthreads) {
+    return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables);
+}
+
+static csz_status scratch_workers(csz_cpu_scratch *s, int n, int rank) {
+    if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
+    if (!s->code_tables) s->code_tables = calloc(1, sizeof *s->code_tables);
+    if (!s->decode_tables || !s->code_tables) return CSZ_ERROR_MEMORY;
+    if (n > s->nworkers) {
+        csz_worker **grown = realloc(s->workers, (size_t)n * sizeof *grown);
+        if (!grown) return CSZ_ERROR_MEMORY;
+        s->workers = grown;
+        while (s->nworkers < n) {
+            csz_worker *worker = aligned_alloc(64, (sizeof *worker + 63) / 64 * 64);
+            if (!worker) return CSZ_ERROR_MEMORY;
+            s->workers[s->nworkers++] = worker;
+        }
+    }
+    for (int i = 0; i < n; i++) csz_tile_work_init(&s->workers[i]->tile, rank);
+    for (int i = 0; i < n; i++) memset(&s->workers[i]->stages, 0, sizeof s->workers[i]->stages);
+    return CSZ_OK;
+}
+
+/* A thread is worth starting for some 16 tiles; fewer would wait for it longer than they take. */
+static int threads_for(uint32_t ntiles, int nthreads) {
+    uint32_t useful = (ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    return useful < (uint32_t)nthreads ? (int)useful : nthreads;
+}
+
+csz_tile_plan csz_tile_plan_of(const csz_header *h) {
+    csz_tile_plan plan;
+    plan.type = h->field.type;
+    plan.geometry = h->geometry;
+    plan.workflow = h->workflow;
+    plan.f32 = csz_quantizer_make_f32(h->bound_abs, h->has_fill, h->fill_bits);
+    plan.f64 = csz_quantizer_make_f64(h->bound_abs, h->has_fill, h->fill_bits);
+    return plan;
+}
+
+/* ---- profile ---- */
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Adds the time since *mark to *stage and moves the mark, when profiling. */
+static void lap(int profile, double *mark, double *stage) {
+    if (!profile) return;
+    double t = now();
+    *stage += t - *mark;
+    *mark = t;
+}
+
+static void gather_stages(csz_cpu_scratch *s, int n) {
+    for (int i = 0; i < n; i++) {
+        const csz_stages *w = &s->workers[i]->stages;
+        s->stages.sample += w->sample;
+        s->stages.quantize += w->quantize;
+        s->stages.encode += w->encode;
+        s->stages.place += w->place;
+        s->stages.decode += w->decode;
+        s->stages.restore += w->restore;
+    }
+}
+
+/* ---- compress ---- */
+
+typedef struct compress_job {
+    csz_cpu_scratch *scratch;
+    const csz_tile_plan *plan;
+    const void *data;
+    csz_frame_box box;
+    atomic_uint next;
+    uint8_t *out;
+    uint64_t capacity;
+    csz_frame_layout layout;
+    const csz_code_tables *tables;
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t turn_passed;
+    uint32_t turn; /* chunk whose place is next */
+    uint64_t words;
+    uint32_t value_hash;
+    int too_small;
+} compress_job;
+
+static void sample_body(void *arg, int rank) {
+    compress_job *job = arg;
+    csz_worker *worker = job->scratch->workers[rank];
+    double mark = now();
+    uint32_t nsamples = csz_sample_count(job->box.ntiles);
+    memset(&worker->histograms, 0, sizeof worker->histograms);
+    for (;;) {
+        uint32_t s = atomic_fetch_add(&job->next, 1);
+        if (s >= nsamples) break;
+        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, csz_sample_tile(s, job->box.ntiles));
+        csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
+        csz_tile_count(&worker->tile, job->plan, &worker->histograms);
+    }
+    lap(job->scratch->profile, &mark, &worker->stages.sample);
+}
+
+/* Codes tiles first .. end - 1 into the worker's chunk; returns the words. */
+static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t first, uint32_t end, uint32_t *value_hash) {
+    int profile = job->scratch->profile;
+    double mark = profile ? now() : 0;
+    uint32_t words = 0, hash = 0;
+    for (uint32_t t = first; t < end; t++) {
+        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
+        csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
+        lap(profile, &mark, &worker->stages.quantize);
+        uint32_t n = csz_tile_encode(&worker->tile, job->plan, job->tables, job->data, &box);
+        lap(profile, &mark, &worker->stages.encode);
+        csz_words_store(worker->chunk + 4 * (size_t)words, worker->tile.record, n);
+        csz_store_u16(job->out + job->layout.sizes + 2 * (uint64_t)t, n);
+        words += n;
+        hash += worker->tile.value_hash * csz_tile_weight(t);
+        lap(profile, &mark, &worker->stages.place);
+    }
+    *value_hash = hash;
+    return words;
+}
+
+static void compress_body(void *arg, int rank) {
+    compress_job *job = arg;
+    csz_worker *worker = job->scratch->workers[rank];
+    uint32_t nchunks = (job->box.ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    for (;;) {
+        uint32_t chunk = atomic_fetch_add(&job->next, 1);
+        if (chunk >= nchunks) break;
+        uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES, hash;
+        if (end > job->box.ntiles) end = job->box.ntiles;
+        uint32_t words = encode_chunk(job, worker, first, end, &hash);
+
+        double mark = now();
+        pthread_mutex_lock(&job->mutex);
+        while (job->turn != chunk) pthread_cond_wait(&job->turn_passed, &job->mutex);
+        uint64_t offset = job->words, at = job->layout.payload + 4 * offset;
+        job->words += words;
+        job->value_hash += hash;
+        job->turn++;
+        int fits = at + 4 * (uint64_t)words + 8 <= job->capacity;
+        job->too_small |= !fits;
+        pthread_cond_broadcast(&job->turn_passed);
+        pthread_mutex_unlock(&job->mutex);
+        if (!fits) continue;
+
+        memcpy(job->out + at, worker->chunk, 4 * (size_t)words);
+        uint64_t sum = csz_hash_words(worker->chunk, words, offset);
+        uint8_t *entry = job->out + job->layout.index + 12 * (uint64_t)(first / CSZ_INDEX_GROUP);
+        pthread_mutex_lock(&job->mutex);
+        if (first % CSZ_INDEX_GROUP == 0) csz_store_u32(entry, (uint32_t)offset);
+        csz_store_u64(entry + 4, csz_load_u64(entry + 4) + sum);
+        pthread_mutex_unlock(&job->mutex);
+        lap(job->scratch->profile, &mark, &worker->stages.place);
+    }
+}
+
+csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
+                                  const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+    compress_job job = {.scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
+    nthreads = threads_for(job.box.ntiles, nthreads);
+    csz_status status = scratch_workers(s, nthreads, plan->geometry.rank);
+    if (status) return status;
+
+    atomic_init(&job.next, 0);
+    csz_team_run(nthreads, sample_body, &job);
+    double mark = now();
+    csz_histograms *sum = &s->workers[0]->histograms;
+    for (int i = 1; i < nthreads; i++) {
+        const csz_histograms *h = &s->workers[i]->histograms;
+        for (int b = 0; b < CSZ_NBOOKS; b++) {
+            for (int k = 0; k < CSZ_SYMBOLS_MAX; k++) sum->count[b][k] += h->count[b][k];
+        }
+    }
+    csz_book books[CSZ_NBOOKS];
+    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
+    csz_books_choose(books, sum, job.box.ntiles, csz_sample_stride(job.box.ntiles));
+    csz_code_tables_make(s->code_tables, books);
+    uint32_t books_nbytes = csz_books_write(section, books);
+    lap(s->profile, &mark, &s->stages.books);
+
+    job.layout = csz_frame_layout_of(job.box.ntiles, books_nbytes);
+    if (job.layout.payload + 8 > capacity) return CSZ_ERROR_CAPACITY;
+    memset(out, 0, job.layout.payload);
+    memcpy(out + CSZ_FRAME_HEADER_NBYTES, section, books_nbytes);
+    job.out = out;
+    job.capacity = capacity;
+    job.tables = s->code_tables;
+    atomic_store(&job.next, 0);
+    if (pthread_mutex_init(&job.mutex, NULL) != 0) return CSZ_ERROR_MEMORY;
+    if (pthread_cond_init(&job.turn_passed, NULL) != 0) {
+        pthread_mutex_destroy(&job.mutex);
+        return CSZ_ERROR_MEMORY;
+    }
+    csz_team_run(nthreads, compress_body, &job);
+    pthread_cond_destroy(&job.turn_passed);
+    pthread_mutex_destroy(&job.mutex);
+    gather_stages(s, nthreads);
+    if (job.too_small) return CSZ_ERROR_CAPACITY;
+
+    uint64_t end = job.layout.payload + 4 * job.words;
+    *nbytes = (end + 7) / 8 * 8;
+    memset(out + end, 0, *nbytes - end);
+    csz_frame_header_write(out, *nbytes, *nbytes, books_nbytes, job.value_hash, job.layout.payload, frame);
+    return CSZ_OK;
+}
+
+/* ---- decompress ---- */
+
+typedef struct decompress_job {
+    csz_cpu_scratch *scratch;
+    const csz_tile_plan *plan;
+    const csz_frame_view *view;
+    uint8_t *data;
+    const uint64_t *lo, *hi;
+    csz_frame_box box;
+    atomic_uint next;
+    atomic_uint value_hash;
+    atomic_uint skipped; /* tiles outside the wanted box */
+    atomic_int damaged;
+} decompress_job;
+
+/* 1 if the tile touches the wanted box. */
+static int is_wanted(const decompress_job *job, const csz_tile_box *box) {
+    for (int i = 0; i < 3; i++) {
+        if (box->origin[i] >= job->hi[i] || box->origin[i] + box->extent[i] <= job->lo[i]) return 0;
+    }
+    return 1;
+}
+
+/* The tile's part of the wanted box, row by row. */
+static void store_tile(const decompress_job *job, const csz_tile_work *w, const csz_tile_box *box) {
+    const csz_geometry *g = &job->plan->geometry;
+    const size_t size = job->plan->type == CSZ_F32 ? 4 : 8;
+    uint64_t from[3], to[3];
+    for (int i = 0; i < 3; i++) {
+        uint64_t end = box->origin[i] + box->extent[i];
+        from[i] = box->origin[i] > job->lo[i] ? box->origin[i] : job->lo[i];
+        to[i] = end < job->hi[i] ? end : job->hi[i];
+    }
+    const uint64_t ny = job->hi[1] - job->lo[1], nx = job->hi[2] - job->lo[2];
+    for (uint64_t z = from[0]; z < to[0]; z++) {
+        for (uint64_t y = from[1]; y < to[1]; y++) {
+            size_t e = (((size_t)(z - box->origin[0]) << g->log2_t[1]) + (size_t)(y - box->origin[1])) << g->log2_t[2];
+            e += (size_t)(from[2] - box->origin[2]);
+            uint64_t at = ((z - job->lo[0]) * ny + (y - job->lo[1])) * nx + (from[2] - job->lo[2]);
+            memcpy(job->data + at * size, (const uint8_t *)&w->value + e * size, (size_t)(to[2] - from[2]) * size);
+        }
+    }
+}
+
+static void check_body(void *arg, int rank) {
+    decompress_job *job = arg;
+    (void)rank;
+    for (;;) {
+        uint32_t group = atomic_fetch_add(&job->next, 1);
+        if (group >= job->view->layout.ngroups || atomic_load(&job->damaged)) break;
+        int wanted = 0;
+        for (uint32_t t = group * CSZ_INDEX_GROUP; t < job->box.ntiles && t < (group + 1) * CSZ_INDEX_GROUP && !wanted; t++) {
+            csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
+            wanted = is_wanted(job, &box);
+        }
+        if (wanted && !csz_frame_group_holds(job->view, group)) atomic_store(&job->damaged, 1);
+    }
+}
+
+static void decompress_body(void *arg, int rank) {
+    decompress_job *job = arg;
+    csz_worker *worker = job->scratch->workers[rank];
+    csz_tile_work *w = &worker->tile;
+    const uint8_t *payload = job->view->bytes + job->view->layout.payload;
+    int profile = job->scratch->profile;
+    uint32_t hash = 0, skipped = 0, nchunks = (job->box.ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    double mark = profile ? now() : 0;
+    for (;;) {
+        uint32_t chunk = atomic_fetch_add(&job->next, 1);
+        if (chunk >= nchunks || atomic_load(&job->damaged)) break;
+        uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES;
+        if (end > job->box.ntiles) end = job->box.ntiles;
+        uint64_t at = csz_frame_tile_offset(job->view, first);
+        for (uint32_t t = first; t < end; t++) {
+            uint32_t words = csz_frame_tile_words(job->view, t);
+            const uint8_t *record = payload + 4 * at;
+            at += words;
+            csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
+            if (!is_wanted(job, &box)) {
+                skipped++;
+                continue;
+            }
+            if (!csz_tile_decode(w, job->plan, job->scratch->decode_tables, &box, record, words)) {
+                atomic_store(&job->damaged, 1);
+                return;
+            }
+            lap(profile, &mark, &worker->stages.decode);
+            csz_tile_restore(w, job->plan, &box);
+            hash += w->value_hash * csz_tile_weight(t);
+            if (job->data) store_tile(job, w, &box);
+            lap(profile, &mark, &worker->stages.restore);
+        }
+    }
+    atomic_fetch_add(&job->value_hash, hash);
+    atomic_fetch_add(&job->skipped, skipped);
+}
+
+csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64_t *lo, const uint64_t *hi,
+                                    const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+    decompress_job job = {.scratch = s, .plan = plan, .view = view, .data = data, .lo = lo, .hi = hi};
+    job.box = csz_frame_box_at(&plan->geometry, frame);
+    nthreads = threads_for(job.box.ntiles, nthreads);
+    csz_status status = scratch_workers(s, nthreads, plan->geometry.rank);
+    if (status) return status;
+
+    double mark = now();
+    csz_book books[CSZ_NBOOKS];
+    if (!csz_books_read(books, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes)) return CSZ_ERROR_CORRUPT;
+    csz_decode_tables_make(s->decode_tables, books);
+    lap(s->profile, &mark, &s->stages.books);
+
+    csz_team_run(nthreads, check_body, &job);
+    lap(s->profile, &mark, &s->stages.place);
+    if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
+    atomic_store(&job.next, 0);
+    csz_team_run(nthreads, decompress_body, &job);
+    gather_stages(s, nthreads);
+    if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
+    if (atomic_load(&job.skipped) == 0 && atomic_load(&job.value_hash) != view->value_hash) return CSZ_ERROR_CORRUPT;
+    return CSZ_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * frame.h: whole frames on the CPU: tiles claimed by threads, records placed in order, so that the bytes never depend on the
+ * number of threads.
+ */
+#ifndef CSZ_CPU_FRAME_H
+#define CSZ_CPU_FRAME_H
+
+#include "cpu/tile.h"
+#include "format/archive.h"
+
+/* Scratch of a context's threads; grows, never shrinks. */
+typedef struct csz_cpu_scratch {
+    int nworkers;
+    struct csz_worker **workers;
+    csz_decode_tables *decode_tables;
+    csz_code_tables *code_tables;
+    uint8_t *frame; /* a frame before zstd */
+    size_t frame_capacity;
+    int profile;
+    csz_stages stages;
+} csz_cpu_scratch;
+
+void csz_cpu_scratch_free(csz_cpu_scratch *scratch);
+
+/* Room for at least nbytes in scratch->frame. */
+csz_status csz_cpu_scratch_frame(csz_cpu_scratch *scratch, size_t nbytes);
+
+/* Bytes that decoding with this many threads takes, beyond the field and a zstd frame. */
+uint64_t csz_cpu_scratch_nbytes(int nthreads);
+
+csz_tile_plan csz_tile_plan_of(const csz_header *header);
+
+/* Smallest and largest finite value that is not missing; returns 0 if there is none. */
+int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads, double *min,
+                  double *max);
+
+/* One frame before zstd, header and all, to out. */
+csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
+                                  const csz_tile_plan *plan, uint64_t frame, int nthreads);
+
+/*
+ * The part of the box lo <= index < hi (effective dims) that lies in a checked frame, into a dense array of that box.  Groups
+ * of tiles are checked before any of them is decoded; the restored values' checksum too where the whole frame is wanted.  data may be
+ * NULL: then everything is checked and nothing stored.
+ */
+csz_status csz_cpu_frame_decompress(csz_cpu_scratch *scratch, void *data, const uint64_t *lo, const uint64_t *hi,
+                                    const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame, int nthreads);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * range.c: smallest and largest value, for relative bounds.  Floats are compared as integers of the same order, so that the loop
+ * vectorises and NaN needs no special case.
+ */
+#include "cpu/frame.h"
+
+#include <stdatomic.h>
+
+#include "cpu/team.h"
+
+enum { BLOCK_N = 1 << 16, MEMBERS_MAX = 256 };
+
+typedef struct range_job {
+    const void *data;
+    uint64_t n;
+    csz_type type;
+    uint64_t skip; /* bits of the fill value; a NaN's where there is none */
+    atomic_ullong next;
+    int64_t low[MEMBERS_MAX], high[MEMBERS_MAX]; /* keys */
+} range_job;
+
+/* A key orders like the value it stands for; it is its own inverse. */
+static int32_t key_f32(uint32_t bits) { return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) & 0x7FFFFFFFu)); }
+static int64_t key_f64(uint64_t bits) { return (int64_t)(bits ^ ((uint64_t)((int64_t)bits >> 63) & 0x7FFFFFFFFFFFFFFFull)); }
+
+static void block_f32(const uint32_t *v, uint64_t n, uint32_t skip, int64_t *low, int64_t *high) {
+    int32_t lo = INT32_MAX, hi = INT32_MIN;
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t bits = v[i];
+        int32_t key = (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) & 0x7FFFFFFFu));
+        int use = ((bits & 0x7FFFFFFFu) < 0x7F800000u) & (bits != skip);
+        int32_t a = use ? key : INT32_MAX, b = use ? key : INT32_MIN;
+        lo = a < lo ? a : lo;
+        hi = b > hi ? b : hi;
+    }
+    if (lo != INT32_MAX && lo < *low) *low = lo;
+    if (hi != INT32_MIN && hi > *high) *high = hi;
+}
+
+static void block_f64(const uint64_t *v, uint64_t n, uint64_t skip, int64_t *low, int64_t *high) {
+    int64_t lo = *low, hi = *high;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t bits = v[i];
+        int64_t key = key_f64(bits);
+        int use = ((bits & 0x7FFFFFFFFFFFFFFFull) < 0x7FF0000000000000ull) & (bits != skip);
+        int64_t a = use ? key : INT64_MAX, b = use ? key : INT64_MIN;
+        lo = a < lo ? a : lo;
+        hi = b > hi ? b : hi;
+    }
+    *low = lo;
+    *high = hi;
+}
+
+static void range_body(void *arg, int rank) {
+    range_job *job = arg;
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (;;) {
+        uint64_t first = atomic_fetch_add(&job->next, BLOCK_N);
+        if (first >= job->n) break;
+        uint64_t n = job->n - first < BLOCK_N ? job->n - first : BLOCK_N;
+        if (job->type == CSZ_F32) {
+            block_f32((const uint32_t *)job->data + first, n, (uint32_t)job->skip, &low, &high);
+        } else {
+            block_f64((const uint64_t *)job->data + first, n, job->skip, &low, &high);
+        }
+    }
+    job->low[rank] = low;
+    job->high[rank] = high;
+}
+
+int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads, double *min,
+                  double *max) {
+    range_job job = {.data = data, .n = n, .type = type};
+    job.skip = has_fill ? fill_bits : type == CSZ_F32 ? 0x7FC00000u : 0x7FF8000000000000ull;
+    uint64_t useful = n / BLOCK_N + 1;
+    if (nthreads > MEMBERS_MAX) nthreads = MEMBERS_MAX;
+    if ((uint64_t)nthreads > useful) nthreads = (int)useful;
+    for (int i = 0; i < nthreads; i++) {
+        job.low[i] = INT64_MAX;
+        job.high[i] = INT64_MIN;
+    }
+    atomic_init(&job.next, 0);
+    csz_team_run(nthreads, range_body, &job);
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (int i = 0; i < nthreads; i++) {
+        low = job.low[i] < low ? job.low[i] : low;
+        high = job.high[i] > high ? job.high[i] : high;
+    }
+    if (low == INT64_MAX) return 0;
+    if (type == CSZ_F32) {
+        *min = (double)csz_f32_bits((uint32_t)key_f32((uint32_t)low));
+        *max = (double)csz_f32_bits((uint32_t)key_f32((uint32_t)high));
+    } else {
+        *min = csz_f64_bits((uint64_t)key_f64((uint64_t)low));
+        *max = csz_f64_bits((uint64_t)key_f64((uint64_t)high));
+    }
+    return 1;
+}

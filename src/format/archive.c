@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * archive.c: the archive's skeleton.  Every length that comes from outside is compared with what is left before it is used, and
+ * every sum is formed so that it cannot overflow.
+ */
+#include "format/archive.h"
+
+#include "core/words.h"
+#include "entropy/book.h"
+
+static const uint64_t max_nelements = (uint64_t)1 << 56;
+static const uint8_t magic[4] = {'C', 'S', 'Z', '+'};
+
+/* ---- fields ---- */
+
+csz_status csz_field_check(const csz_field *field) {
+    if (!field) return CSZ_ERROR_ARGUMENT;
+    if (field->type != CSZ_F32 && field->type != CSZ_F64) return CSZ_ERROR_TYPE;
+    if (field->ndim < 1 || field->ndim > CSZ_MAX_NDIM) return CSZ_ERROR_DIMS;
+    uint64_t product = 1;
+    for (int i = 0; i < field->ndim; i++) {
+        uint64_t d = field->dims[i];
+        /* an extent of 0 empties the field, but the others must still be sane */
+        if (d > max_nelements || (d && product > max_nelements / d)) return CSZ_ERROR_DIMS;
+        if (d) product *= d;
+    }
+    return CSZ_OK;
+}
+
+csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field) {
+    csz_status status = csz_field_check(field);
+    if (status) return status;
+    csz_effective_dims(geometry, field->ndim, field->dims);
+    csz_tile_shape_choose(geometry);
+    csz_geometry_finish(geometry, 0);
+    return CSZ_OK;
+}
+
+uint64_t csz_fill_bits(csz_type type, double fill) {
+    return type == CSZ_F32 ? csz_bits_f32((float)fill) : csz_bits_f64(fill);
+}
+
+double csz_fill_value(csz_type type, uint64_t bits) {
+    return type == CSZ_F32 ? (double)csz_f32_bits((uint32_t)bits) : csz_f64_bits(bits);
+}
+
+/* ---- header ---- */
+
+uint32_t csz_header_nbytes(const csz_header *h) {
+    return 40 + 8 * (uint32_t)h->field.ndim + (h->has_fill ? 8 : 0) + (h->has_grid ? 16 : 0) + 8;
+}
+
+void csz_header_write(uint8_t *out, csz_header *h) {
+    uint32_t n = csz_header_nbytes(h), at = 40;
+    h->nbytes = n;
+    memset(out, 0, n);
+    memcpy(out, magic, 4);
+    out[4] = CSZ_FORMAT_VERSION;
+    out[5] = (uint8_t)h->field.type;
+    out[6] = (uint8_t)h->field.ndim;
+    out[7] = (uint8_t)h->bound_mode;
+    csz_store_u16(out + 8, (h->has_fill ? CSZ_FEATURE_FILL : 0u) | (h->has_grid ? CSZ_FEATURE_GRID : 0u) |
+                               (h->has_zstd ? CSZ_FEATURE_ZSTD : 0u));
+    for (int i = 0; i < 3; i++) out[13 + i] = (uint8_t)h->geometry.log2_t[i];
+    out[16] = (uint8_t)h->workflow;
+    csz_store_u16(out + 18, n);
+    csz_store_u64(out + 24, csz_bits_f64(h->bound));
+    csz_store_u64(out + 32, csz_bits_f64(h->bound_abs));
+    for (int i = 0; i < h->field.ndim; i++, at += 8) csz_store_u64(out + at, h->field.dims[i]);
+    if (h->has_fill) {
+        csz_store_u64(out + at, h->fill_bits);
+        at += 8;
+    }
+    if (h->has_grid) {
+        for (int i = 0; i < 3; i++) csz_store_u32(out + at + 4 * i, (uint32_t)h->geometry.frame[i]);
+        at += 16;
+    }
+    csz_store_u64(out + at, csz_hash_words(out, at / 4, 0));
+}
+
+static csz_status read_geometry(csz_header *h, const uint8_t *in, uint32_t grid_at) {
+    csz_geometry *g = &h->geometry;
+    csz_effective_dims(g, h->field.ndim, h->field.dims);
+    for (int i = 0; i < 3; i++) g->log2_t[i] = in[13 + i];
+    if (g->log2_t[0] > 10 || g->log2_t[1] > 10 || g->log2_t[2] > 12 || g->log2_t[2] < 2) return CSZ_ERROR_CORRUPT;
+    if (g->log2_t[0] + g->log2_t[1] + g->log2_t[2] != 12) return CSZ_ERROR_CORRUPT;
+    if ((g->rank < 3 && g->log2_t[0]) || (g->rank < 2 && g->log2_t[1])) return CSZ_ERROR_CORRUPT;
+    if (h->has_grid) {
+        uint64_t product = 1;
+        for (int i = 0; i < 3; i++) {
+            g->frame[i] = csz_load_u32(in + grid_at + 4 * i);
+            if (g->frame[i] < 1 || g->frame[i] > 1u << 20) return CSZ_ERROR_CORRUPT;
+            product *= g->frame[i];
+        }
+        if (product > 1u << 20 || csz_load_u32(in + grid_at + 12)) return CSZ_ERROR_CORRUPT;
+    }
+    csz_geometry_finish(g, h->has_grid);
+    return CSZ_OK;
+}
+
+csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
+    if (nbytes < 4 || memcmp(in, magic, 4) != 0) return CSZ_ERROR_NOT_ARCHIVE;
+    if (nbytes < 20) return CSZ_ERROR_TRUNCATED;
+    if (in[4] > CSZ_FORMAT_VERSION) return CSZ_ERROR_VERSION;
+    uint32_t n = csz_load_u16(in + 18);
+    if (in[4] != CSZ_FORMAT_VERSION || n < 56 || n > CSZ_HEADER_MAX_NBYTES || n % 4) return CSZ_ERROR_CORRUPT;
+    if (nbytes < n) return CSZ_ERROR_TRUNCATED;
+    if (csz_hash_words(in, (n - 8) / 4, 0) != csz_load_u64(in + n - 8)) return CSZ_ERROR_CORRUPT;
+
+    uint32_t features = csz_load_u16(in + 8);
+    if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || in[12] != 0) return CSZ_ERROR_VERSION;
+    memset(h, 0, sizeof *h);
+    h->nbytes = n;
+    h->has_fill = (features & CSZ_FEATURE_FILL) != 0;
+    h->has_grid = (features & CSZ_FEATURE_GRID) != 0;
+    h->has_zstd = (features & CSZ_FEATURE_ZSTD) != 0;
+    if (in[5] > CSZ_F64 || in[7] > CSZ_BOUND_PSNR || in[16] > CSZ_WORKFLOW_RLE_VLE) return CSZ_ERROR_CORRUPT;
+    if (in[17] || csz_load_u32(in + 20)) return CSZ_ERROR_CORRUPT;
+    h->field.type = (csz_type)in[5];
+    h->field.ndim = in[6];
+    h->bound_mode = (csz_bound_mode)in[7];
+    h->workflow = (csz_workflow)in[16];
+    h->bound = csz_f64_bits(csz_load_u64(in + 24));
+    h->bound_abs = csz_f64_bits(csz_load_u64(in + 32));
+    const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    if (!(h->bound > 0 && h->bound <= largest && h->bound_abs >= 0 && h->bound_abs <= largest)) return CSZ_ERROR_CORRUPT;
+    if (h->field.ndim < 1 || h->field.ndim > CSZ_MAX_NDIM || csz_header_nbytes(h) > n) return CSZ_ERROR_CORRUPT;
+    uint32_t at = 40;
+    for (int i = 0; i < h->field.ndim; i++, at += 8) h->field.dims[i] = csz_load_u64(in + at);
+    if (csz_field_check(&h->field)) return CSZ_ERROR_CORRUPT;
+    if (h->has_fill) {
+        h->fill_bits = csz_load_u64(in + at);
+        if (h->field.type == CSZ_F32 && h->fill_bits >> 32) return CSZ_ERROR_CORRUPT;
+        at += 8;
+    }
+    return read_geometry(h, in, at);
+}
+
+/* ---- frames ---- */
+
+csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes) {
+    csz_frame_layout l;
+    l.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+    l.index = CSZ_FRAME_HEADER_NBYTES + (uint64_t)books_nbytes;
+    l.sizes = l.index + 12 * (uint64_t)l.ngroups;
+    l.payload = l.sizes + (2 * (uint64_t)ntiles + 3) / 4 * 4;
+    return l;
+}
+
+uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd) {
+    uint64_t books = ntiles < CSZ_SMALL_FRAME_TILES ? CSZ_BOOKS_FIXED_NBYTES + CSZ_SMALL_FRAME_BOOK_BITS / 8 : CSZ_BOOKS_MAX_NBYTES;
+    uint64_t n = csz_frame_layout_of(ntiles, (uint32_t)books).payload + 4 * (uint64_t)ntiles + nelements * (type == CSZ_F32 ? 4 : 8);
+    /* zstd stores what it cannot compress with 3 bytes a 128 KiB block, and a frame header */
+    return (n + 7) / 8 * 8 + (has_zstd ? (n >> 15) + 64 : 0);
+}
+
+static uint64_t frame_nelements(const csz_geometry *g, const csz_frame_box *box) {
+    uint64_t n = 1;
+    for (int i = 0; i < 3; i++) {
+        uint64_t begin = box->first[i] << g->log2_t[i], end = (box->first[i] + box->tiles[i]) << g->log2_t[i];
+        n *= (end < g->n[i] ? end : g->n[i]) - begin;
+    }
+    return n;
+}
+
+csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left, const csz_header *h,
+                                 uint64_t frame) {
+    if (nbytes_left < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_TRUNCATED;
+    csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
+    v->ntiles = box.ntiles;
+    v->nbytes_stored = csz_load_u64(stored);
+    v->nbytes_raw = csz_load_u64(stored + 8);
+    v->books_nbytes = csz_load_u32(stored + 16);
+    v->value_hash = csz_load_u32(stored + 20);
+    uint64_t limit = csz_frame_bound(box.ntiles, frame_nelements(&h->geometry, &box), h->field.type, 0);
+    if (v->nbytes_raw % 8 || v->nbytes_raw > limit || v->nbytes_stored % 8) return CSZ_ERROR_CORRUPT;
+    if (v->books_nbytes % 4 || v->books_nbytes > CSZ_BOOKS_MAX_NBYTES) return CSZ_ERROR_CORRUPT;
+    if (!h->has_zstd && v->nbytes_stored != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
+    v->layout = csz_frame_layout_of(v->ntiles, v->books_nbytes);
+    if (v->layout.payload > v->nbytes_raw || v->nbytes_stored < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_CORRUPT;
+    if (v->nbytes_stored > nbytes_left) return CSZ_ERROR_TRUNCATED;
+    return CSZ_OK;
+}
+
+static uint64_t frame_hash(const uint8_t *stored, uint64_t nbytes_hashed, uint64_t frame) {
+    return csz_hash_frame_seed(frame) + csz_hash_words(stored, 6, 0) + csz_hash_words(stored + 32, nbytes_hashed / 4 - 8, 8);
+}
+
+csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const uint8_t *raw, const csz_header *h,
+                                uint64_t frame) {
+    uint64_t hashed = h->has_zstd ? v->nbytes_stored : v->layout.payload;
+    if (frame_hash(stored, hashed, frame) != csz_load_u64(stored + 24)) return CSZ_ERROR_CORRUPT;
+    v->bytes = raw;
+    uint64_t words = 0, payload_words = (v->nbytes_raw - v->layout.payload) / 4;
+    for (uint32_t t = 0; t < v->ntiles; t++) {
+        if (t % CSZ_INDEX_GROUP == 0 && csz_load_u32(raw + v->layout.index + 12 * (t / CSZ_INDEX_GROUP)) != words) {
+            return CSZ_ERROR_CORRUPT;
+        }
+        words += csz_frame_tile_words(v, t);
+    }
+    if (v->ntiles % 2 && csz_load_u16(raw + v->layout.sizes + 2 * (uint64_t)v->ntiles)) return CSZ_ERROR_CORRUPT;
+    uint64_t end = v->layout.payload + 4 * words;
+    if (words > payload_words || (end + 7) / 8 * 8 != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
+    if (end != v->nbytes_raw && csz_load_u32(raw + end)) return CSZ_ERROR_CORRUPT;
+    return CSZ_OK;
+}
+
+void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_nbytes,
+                            uint32_t value_hash, uint64_t nbytes_hashed, uint64_t frame) {
+    csz_store_u64(stored, nbytes_stored);
+    csz_store_u64(stored + 8, nbytes_raw);
+    csz_store_u32(stored + 16, books_nbytes);
+    csz_store_u32(stored + 20, value_hash);
+    csz_store_u64(stored + 24, frame_hash(stored, nbytes_hashed, frame));
+}
+
+uint32_t csz_frame_tile_words(const csz_frame_view *v, uint32_t tile) {
+    return csz_load_u16(v->bytes + v->layout.sizes + 2 * (uint64_t)tile);
+}
+
+uint32_t csz_frame_tile_offset(const csz_frame_view *v, uint32_t tile) {
+    uint32_t group = tile / CSZ_INDEX_GROUP, words = csz_load_u32(v->bytes + v->layout.index + 12 * (uint64_t)group);
+    for (uint32_t t = group * CSZ_INDEX_GROUP; t < tile; t++) words += csz_frame_tile_words(v, t);
+    return words;
+}
+
+int csz_frame_group_holds(const csz_frame_view *v, uint32_t group) {
+    uint32_t last = group * CSZ_INDEX_GROUP + CSZ_INDEX_GROUP - 1;
+    if (last >= v->ntiles) last = v->ntiles - 1;
+    const uint8_t *entry = v->bytes + v->layout.index + 12 * (uint64_t)group;
+    uint32_t first_word = csz_load_u32(entry), end_word = csz_frame_tile_offset(v, last) + csz_frame_tile_words(v, last);
+    const uint8_t *payload = v->bytes + v->layout.payload;
+    return csz_hash_words(payload + 4 * (uint64_t)first_word, end_word - first_word, first_word) == csz_load_u64(entry + 4);
+}
+
+/* ---- footer and whole ---- */
+
+uint64_t csz_footer_nbytes(uint64_t nframes) { return 8 * nframes + 8; }
+
+void csz_footer_finish(uint8_t *footer, uint64_t nframes) {
+    csz_store_u64(footer + 8 * nframes, CSZ_HASH_FOOTER_SEED + csz_hash_words(footer, 2 * nframes, 0));
+}
+
+csz_status csz_archive_open(csz_header *h, const uint8_t **footer, const uint8_t *archive, size_t nbytes) {
+    csz_status status = csz_header_read(h, archive, nbytes);
+    if (status) return status;
+    uint64_t left = nbytes - h->nbytes, nframes = h->geometry.nframes;
+    if (nframes >= left / 8 + 1 || left < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
+    /*
+     * Follow the frames rather than trust the end of the file: an archive cut short and one with bytes behind it then
+     * get their own answers.
+     */
+    uint64_t at = h->nbytes;
+    for (uint64_t f = 0; f < nframes; f++) {
+        if (nbytes - at < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_TRUNCATED;
+        uint64_t n = csz_load_u64(archive + at);
+        if (n < CSZ_FRAME_HEADER_NBYTES || n % 8) return CSZ_ERROR_CORRUPT;
+        if (n > nbytes - at) return CSZ_ERROR_TRUNCATED;
+        at += n;
+    }
+    if (nbytes - at < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
+    *footer = archive + at;
+    if (CSZ_HASH_FOOTER_SEED + csz_hash_words(*footer, 2 * nframes, 0) != csz_load_u64(*footer + 8 * nframes)) {
+        return CSZ_ERROR_CORRUPT;
+    }
+    uint64_t check = h->nbytes;
+    for (uint64_t f = 0; f < nframes; f++) {
+        uint64_t n = csz_load_u64(*footer + 8 * f);
+        if (n != csz_load_u64(archive + check)) return CSZ_ERROR_CORRUPT;
+        check += n;
+    }
+    if (nbytes - at > csz_footer_nbytes(nframes)) return CSZ_ERROR_TRAILING;
+    return CSZ_OK;
+}

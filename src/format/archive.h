@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * archive.h: header, frame header, index and footer <-> bytes.  Reading checks everything that a hostile archive could get
+ * wrong before anyone allocates or computes with it: what these functions return can be trusted (docs/format.md, sections 2 to 4).
+ */
+#ifndef CSZ_FORMAT_ARCHIVE_H
+#define CSZ_FORMAT_ARCHIVE_H
+
+#include "csz.h"
+
+#include "core/geometry.h"
+#include "core/hash.h"
+
+enum { CSZ_FEATURE_FILL = 1, CSZ_FEATURE_GRID = 2, CSZ_FEATURE_ZSTD = 4, CSZ_FEATURES_KNOWN = 7 };
+
+typedef struct csz_header {
+    csz_field field;
+    csz_bound_mode bound_mode;
+    csz_workflow workflow;
+    double bound, bound_abs;
+    int has_fill;
+    uint64_t fill_bits; /* in the field's type */
+    int has_grid;       /* geometry.frame is the archive's own */
+    int has_zstd;
+    csz_geometry geometry;
+    uint32_t nbytes;
+} csz_header;
+
+/* Checks a field's type and dims and derives its geometry. */
+csz_status csz_field_check(const csz_field *field);
+csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field);
+
+/* Bits of a fill value in the field's type. */
+uint64_t csz_fill_bits(csz_type type, double fill);
+double csz_fill_value(csz_type type, uint64_t bits);
+
+uint32_t csz_header_nbytes(const csz_header *header);
+void csz_header_write(uint8_t *out, csz_header *header);
+csz_status csz_header_read(csz_header *header, const uint8_t *in, size_t nbytes);
+
+/* Offsets inside a frame before zstd. */
+typedef struct csz_frame_layout {
+    uint64_t index, sizes, payload; /* bytes from the frame's start */
+    uint32_t ngroups;
+} csz_frame_layout;
+
+csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes);
+
+/* A frame that was checked: header, books' size, index.  bytes points at its uncompressed form. */
+typedef struct csz_frame_view {
+    const uint8_t *bytes;
+    uint64_t nbytes_stored, nbytes_raw;
+    uint32_t books_nbytes, value_hash;
+    uint32_t ntiles;
+    csz_frame_layout layout;
+} csz_frame_view;
+
+/* Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take. */
+csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left, const csz_header *header,
+                                 uint64_t frame);
+
+/* Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself; view->bytes is set to raw. */
+csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw, const csz_header *header,
+                                uint64_t frame);
+
+/* Writes a frame's header, its checksum last, once everything else of the stored frame stands. */
+void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_nbytes,
+                            uint32_t value_hash, uint64_t nbytes_hashed, uint64_t frame);
+
+/* Payload word at which a tile's record begins, and its size. */
+uint32_t csz_frame_tile_offset(const csz_frame_view *view, uint32_t tile);
+uint32_t csz_frame_tile_words(const csz_frame_view *view, uint32_t tile);
+
+/* 1 if the payload of a group of tiles has its checksum. */
+int csz_frame_group_holds(const csz_frame_view *view, uint32_t group);
+
+uint64_t csz_footer_nbytes(uint64_t nframes);
+void csz_footer_finish(uint8_t *footer, uint64_t nframes);
+
+/* Walks the whole archive's skeleton: header, footer, exact length.  *footer receives the footer's place. */
+csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const uint8_t *archive, size_t nbytes);
+
+/* Largest size of a frame of the given tiles and elements, before zstd and as stored. */
+uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * statistics.c: the paper's compressibility statistics and its rule, as a pure function of a histogram of codes.  Without building a
+ * tree, the share p1 of the most frequent code bounds the redundancy of any Huffman code: R- <= <b> - H <= R+.  Where even
+ * the lower bound of the average length is at most 1.09 bits, run-length coding is advised.  The result informs people; it decides no byte
+ * (auto compares sizes), so libm may be used here.
+ */
+#include "csz.h"
+
+#include <math.h>
+#include <string.h>
+
+csz_status csz_statistics_from_histogram(csz_statistics *s, const uint64_t *histogram, size_t nbins) {
+    if (!s || (!histogram && nbins)) return CSZ_ERROR_ARGUMENT;
+    memset(s, 0, sizeof *s);
+    double total = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < nbins; i++) {
+        total += (double)histogram[i];
+        if (histogram[i] > most) most = histogram[i];
+    }
+    if (most == 0) return CSZ_ERROR_ARGUMENT;
+    s->p1 = (double)most / total;
+    for (size_t i = 0; i < nbins; i++) {
+        double p = (double)histogram[i] / total;
+        if (p > 0) s->entropy -= p * log2(p);
+    }
+    if (s->entropy < 0) s->entropy = 0; /* -0 of a single code */
+    double rest = 1 - s->p1;
+    if (s->p1 > 0.4) {
+        double h = -s->p1 * log2(s->p1) - (rest > 0 ? rest * log2(rest) : 0);
+        s->r_lower = 1 - h;
+    }
+    s->r_upper = s->p1 + 0.086;
+    s->bits_lower = s->entropy + s->r_lower;
+    s->bits_upper = s->entropy + s->r_upper;
+    s->rle_advised = s->bits_lower <= 1.09;
+    return CSZ_OK;
+}
