@@ -15,8 +15,9 @@ enum {
     CODE_CHUNKS = 512,
     /* past the last group's stage: what a reader of a damaged lane may touch */
     GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,
+    FIRSTS_CHUNKS = 16,
     PLACES = 4, /* tiles a group knows of: at work, staged, found, being found */
-    GROUP_EXTRA_CHUNKS = 4 + 2 * PLACES + 2 /* totals of rank 1, places, tile_after */
+    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + 2 * PLACES + 2 /* firsts, tasks, tile_after */
 };
 
 /* How a tile is finished once its lanes are decoded. */
@@ -25,7 +26,7 @@ enum tile_kind { KIND_FAST, KIND_CODED, KIND_FLAT, KIND_RAW, KIND_NONE };
 /* What is still needed of a record's head after its stage has been given to the next record. */
 struct tile_after {
     int64_t base;
-    uint32_t kind, has_exceptions;
+    uint32_t kind, order, has_exceptions, unused;
 };
 
 /* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output. */
@@ -39,7 +40,7 @@ struct tile_task {
 /* A group's part of shared memory. */
 struct group_shared {
     uint4 *code;
-    uint32_t *totals;
+    uint32_t *firsts;
     tile_task *tasks; /* PLACES of them, a ring */
     tile_after *after;
     uint32_t *stage; /* 16-byte aligned */
@@ -113,7 +114,7 @@ struct rare_tile {
     const tile_place *place;
     const uint32_t *record;
     const uint4 *code;
-    const uint32_t *totals;
+    const uint32_t *firsts;
     uint32_t offset, nwords, r;
 };
 
@@ -135,19 +136,20 @@ template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *vi
 template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_finish_rare(const rare_tile tile, uint32_t kind) {
     typedef value_traits<V> traits;
     const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
-    const record_view<V> view = record_open<V>(tile.record, tile.nwords);
+    const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
     const V step = (V)tile.call->step;
     uint32_t wrong = 0, hash;
     tile_restore<V> how;
     how.step = step;
     how.magic = traits::magic(view.base);
     how.aligned = tile.call->aligned;
+    how.order = view.order;
     how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
     if (kind == KIND_FLAT) {
         const V value = view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
         hash = tile_flat<V, RANK>(value, tile.r, &target, &how, &wrong);
     } else {
-        hash = tile_finish<V, RANK, false>(tile.code, tile.totals, tile.r, &target, &how, &wrong);
+        hash = tile_finish<V, RANK, false>(tile.code, tile.firsts, tile.r, &target, &how, &wrong);
     }
     if (wrong) fault(tile.call, CSZ_CUDA_FAULT_RECORD);
     return hash;
@@ -215,7 +217,7 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw
 template <typename V, int RANK> static __device__ __noinline__ uint32_t exceptions_store(const rare_tile tile) {
     typedef value_traits<V> traits;
     const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
-    const record_view<V> view = record_open<V>(tile.record, tile.nwords);
+    const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
     const uint32_t n = view.n_exceptions, nwords = tile.nwords, positions = nwords - n * traits::WORDS - (n + 1) / 2;
     const uint32_t *record = tile.record;
     uint32_t hash = 0, wrong = n * traits::WORDS + (n + 1) / 2 > nwords;
@@ -262,11 +264,11 @@ CSZ_DEVICE tile_record record_find(const decode_call *call, const decode_job *jo
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
  * calls it; the one with r = 0 fills in after.
  */
-template <typename V>
+template <typename V, int RANK>
 CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words, const tile_record *rec,
                               const tile_task *task, const uint16_t *tables, uint4 *code, tile_after *after, uint32_t r) {
     typedef value_traits<V> traits;
-    const record_view<V> view = record_open<V>(words, rec->nwords);
+    const record_view<V> view = record_open<V>(words, rec->nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
     uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? KIND_FLAT : task->full && view.nmasks == 0 ? KIND_FAST : KIND_CODED;
     uint32_t sound = view.sound;
@@ -295,6 +297,7 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     if (r == 0) {
         after->base = view.base;
         after->kind = kind;
+        after->order = view.order;
         after->has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
     }
     if (kind > KIND_CODED) return;
@@ -354,34 +357,35 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
             task_find<V>(&shared->tasks[(turn + 2) % PLACES], call, facts, ticket);
             ticket = atomicAdd(&job->counter, 1u);
         }
-        record_decode<V>(call, facts, job_number, words, &rec, task, tables, shared->code, shared->after, r);
+        record_decode<V, RANK>(call, facts, job_number, words, &rec, task, tables, shared->code, shared->after, r);
         group_sync(barrier, GROUP_THREADS);
 
         record_stage(shared->stage, payload + next.offset, &next, r);
         const uint32_t kind = shared->after->kind;
         if (kind <= KIND_CODED) {
             if (RANK == 3) {
-                sum_rows_3d(shared->code, r);
+                sum_rows_3d(shared->code, shared->firsts, r);
                 group_sync(barrier, GROUP_THREADS);
-                sum_columns_3d(shared->code, r);
+                sum_columns_3d(shared->code, shared->firsts, shared->after->order, r);
             } else {
-                sum_rows_2d<RANK>(shared->code, shared->totals, r);
+                sum_rows_2d<RANK>(shared->code, shared->firsts, r);
             }
             group_sync(barrier, GROUP_THREADS);
         }
-        const rare_tile rare = {call, &task->place, record, shared->code, shared->totals, rec.offset, rec.nwords, r};
+        const rare_tile rare = {call, &task->place, record, shared->code, shared->firsts, rec.offset, rec.nwords, r};
         uint32_t hash = 0;
         if (kind == KIND_FAST) {
             tile_restore<V> how;
             how.step = step;
             how.magic = traits::magic((typename traits::quantum)shared->after->base);
             how.masks.n = 0;
+            how.order = shared->after->order;
             tile_target<V> target;
             target.corner = (V *)call->out + task->corner;
             target.pitch_y = (int64_t)call->pitch_y;
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
-            hash = tile_finish<V, RANK, true>(shared->code, shared->totals, r, &target, &how, &wrong);
+            hash = tile_finish<V, RANK, true>(shared->code, shared->firsts, r, &target, &how, &wrong);
         } else if (kind == KIND_CODED || kind == KIND_FLAT) {
             hash = tile_finish_rare<V, RANK>(rare, kind);
         } else if (kind == KIND_RAW) {
@@ -415,9 +419,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
     uint4 *own = memory + TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
     group_shared shared;
     shared.code = own;
-    shared.totals = (uint32_t *)(own + CODE_CHUNKS);
-    shared.tasks = (tile_task *)(own + CODE_CHUNKS + 4);
-    shared.after = (tile_after *)(own + CODE_CHUNKS + 4 + 2 * PLACES);
+    shared.firsts = (uint32_t *)(own + CODE_CHUNKS);
+    shared.tasks = (tile_task *)(own + CODE_CHUNKS + FIRSTS_CHUNKS);
+    shared.after = (tile_after *)(own + CODE_CHUNKS + FIRSTS_CHUNKS + 2 * PLACES);
     shared.stage = (uint32_t *)(own + CODE_CHUNKS + GROUP_EXTRA_CHUNKS);
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);

@@ -8,7 +8,7 @@
 
 #include "cuda/record.cuh"
 
-enum { GENERAL_THREADS = 128, VERIFY_THREADS = 128 };
+enum { GENERAL_THREADS = CSZ_TILE_UNITS, VERIFY_THREADS = 128 };
 
 /* ---- bits ---- */
 
@@ -164,10 +164,27 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
 
 /* ---- values ---- */
 
-/* Partial sums along all dims, whose extents' logarithms add up to 12: twelve steps of doubling distance. */
-template <typename A> static __device__ void general_sums(const csz_geometry *g, A *acc) {
+/* First elements of planes (orders 1 and 2) and rows (order 2) are tied along the dims that the order leaves out. */
+template <typename A> static __device__ void general_firsts(const csz_geometry *g, uint32_t order, A *acc) {
+    const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], nplanes = 1u << g->log2_t[0], nrows = 1u << g->log2_t[1];
+    if (order == CSZ_ORDER_FULL) return;
+    if (threadIdx.x == 0) {
+        for (uint32_t z = 1; z < nplanes; z++) acc[z << log2_plane] += acc[(z - 1) << log2_plane];
+    }
+    __syncthreads();
+    if (order == CSZ_ORDER_XY) return;
+    for (uint32_t z = threadIdx.x; z < nplanes; z += GENERAL_THREADS) {
+        A *plane = acc + (z << log2_plane);
+        for (uint32_t y = 1; y < nrows; y++) plane[y << g->log2_t[2]] += plane[(y - 1) << g->log2_t[2]];
+    }
+    __syncthreads();
+}
+
+/* Partial sums along the order's dims; the logarithms of all extents add up to 12: at most twelve steps of doubling distance. */
+template <typename A> static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *acc) {
     uint32_t shift = 0;
-    for (int dim = 2; dim >= 0; dim--) {
+    general_firsts(g, order, acc);
+    for (int dim = 2; dim >= (int)order; dim--) {
         const uint32_t size = 1u << g->log2_t[dim];
         for (uint32_t distance = 1; distance < size; distance <<= 1) {
             A add[CSZ_TILE_N / GENERAL_THREADS];
@@ -216,7 +233,8 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
 
 /* One tile by the whole block; returns the thread's part of the job's checksum of values. */
 template <typename V, typename A>
-static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job, const tile_place *place, const uint16_t *tables, A *acc, uint32_t *wrong) {
+static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job, const tile_place *place, const uint16_t *tables, A *acc,
+                                    uint32_t (*masked)[CSZ_TILE_UNITS], uint32_t *wrong) {
     typedef value_traits<V> traits;
     const csz_geometry *g = &call->geometry;
     const uint32_t *offsets = call->offsets + job->tile_base + place->tile;
@@ -229,7 +247,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         sum = warp_sum_u64(sum);
         if ((threadIdx.x & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
     }
-    record_view<V> view = record_open<V>(record, nwords);
+    record_view<V> view = record_open<V>(record, nwords, g->rank);
     const uint32_t is_raw = view.mode == CSZ_MODE_RAW, is_fill = view.mode == CSZ_MODE_FILL, is_constant = view.mode == CSZ_MODE_CONSTANT;
     uint32_t sound = view.sound;
     if (is_raw) sound = sound && nwords == 1 + target.inside * traits::WORDS;
@@ -238,7 +256,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     if (!is_raw && !is_fill && !is_constant) {
         if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, acc)) sound = 0;
         sound = !__syncthreads_or(!sound);
-        if (sound) general_sums(g, acc);
+        if (sound) general_sums(g, view.order, acc);
     }
     if (!sound) {
         *wrong = 1;
@@ -250,6 +268,16 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     masks.nwords = view.mask_words;
     masks.p = record + (nwords - after_masks - view.mask_words);
     if (view.mask_words && !view.nmasks) *wrong = 1;
+    uint32_t value_word[CSZ_MASKS_MAX] = {0, 0, 0, 0};
+    if (masks.n) { /* a thread looks up one unit */
+        const unit_masks found = unit_masks_read<V>(masks, threadIdx.x, wrong);
+#pragma unroll
+        for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
+            masked[m][threadIdx.x] = found.bits[m];
+            value_word[m] = found.value[m];
+        }
+        __syncthreads();
+    }
     const V step = (V)call->step;
     uint32_t hash = 0;
     for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
@@ -267,11 +295,9 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
             if (view.klass == 1) q = (int32_t)q;
             value = traits::restore((typename traits::quantum)((uint64_t)view.base + (uint64_t)q), step);
             if (masks.n) {
-                V four[4] = {value, value, value, value};
-                unit_masked<V>(&masks, unit, (int)(b >> 2), four, wrong);
 #pragma unroll
-                for (uint32_t k = 0; k < 4; k++) {
-                    if (k == (b & 3)) value = four[k];
+                for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
+                    if (masked[m][unit] >> b & 1) value = traits::load(masks.p + value_word[m]);
                 }
             }
         }
@@ -321,6 +347,7 @@ static __device__ void checksums_compare(const decode_call *call) {
 template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS) general_kernel(const decode_call call) {
     typedef typename value_traits<V>::bits integer;
     __shared__ integer acc[CSZ_TILE_N];
+    __shared__ uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
     __shared__ uint32_t last;
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : call.counters->n_odd;
     uint32_t wrong = 0;
@@ -335,7 +362,7 @@ template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS) 
         } else {
             place = tile_place_by_number(job, call.odd[i].y);
         }
-        uint32_t hash = general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, acc, &wrong);
+        uint32_t hash = general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, acc, masked, &wrong);
         hash = __reduce_add_sync(~0u, hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&job->value_sum, hash);
         __syncthreads();

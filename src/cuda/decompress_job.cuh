@@ -127,13 +127,9 @@ CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
     return p;
 }
 
-CSZ_FN uint32_t count_class2(uint32_t classes) { /* of 16 unit classes: bit 1 set, bit 0 clear */
-    uint32_t two = (classes >> 1) & ~classes & 0x55555555u;
-#if defined(__CUDA_ARCH__)
-    return (uint32_t)__popc(two);
-#else
-    return (uint32_t)__builtin_popcount(two);
-#endif
+/* How many of 16 unit classes are 2, or 3. */
+CSZ_DEVICE uint32_t count_class(uint32_t classes, uint32_t klass) {
+    return (uint32_t)__popc((classes >> 1) & (klass == 3 ? classes : ~classes) & 0x55555555u);
 }
 
 /* Sum over a warp of 64-bit numbers, by three sums of at most 27 bits. */

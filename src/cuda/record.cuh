@@ -9,7 +9,7 @@
 
 template <typename V> struct record_view {
     typename value_traits<V>::quantum base;
-    uint32_t mode, klass, nmasks, width, min_length;
+    uint32_t mode, klass, order, nmasks, width, min_length;
     uint32_t nlanes, bitmap[2];
     uint32_t lengths_word, lanes_word; /* lanes_word is bounded by nwords */
     uint32_t n_exceptions, mask_words;
@@ -17,12 +17,12 @@ template <typename V> struct record_view {
 };
 
 /* Reads a record's head from words, which holds at least min(nwords, 8) words. */
-template <typename V> CSZ_DEVICE record_view<V> record_open(const uint32_t *words, uint32_t nwords) {
+template <typename V> CSZ_DEVICE record_view<V> record_open(const uint32_t *words, uint32_t nwords, int rank) {
     typedef value_traits<V> traits;
     record_view<V> v;
     v.base = 0;
     v.mode = CSZ_MODE_CONSTANT;
-    v.klass = v.nmasks = v.width = v.min_length = v.nlanes = 0;
+    v.klass = v.order = v.nmasks = v.width = v.min_length = v.nlanes = 0;
     v.bitmap[0] = v.bitmap[1] = 0;
     v.lengths_word = v.lanes_word = v.n_exceptions = v.mask_words = 0;
     v.sound = 1;
@@ -36,6 +36,7 @@ template <typename V> CSZ_DEVICE record_view<V> record_open(const uint32_t *word
         return v;
     }
     v.klass = head.klass;
+    v.order = head.order;
     v.nmasks = head.nmasks;
     v.width = head.width;
     v.min_length = head.min_length;
@@ -44,7 +45,7 @@ template <typename V> CSZ_DEVICE record_view<V> record_open(const uint32_t *word
     v.nlanes = has_lanes ? csz_mode_lanes((int)head.mode) : 0;
     uint32_t fixed = 1 + (head.has_base ? (uint32_t)traits::WORDS : 0) + head.has_tail + (head.has_bitmap ? v.nlanes / 32 : 0);
     if (fixed > nwords || head.mode > CSZ_MODE_RLE_VLE || head.klass > (uint32_t)traits::WORDS || head.nmasks > CSZ_MASKS_MAX ||
-        (head.klass && head.mode < CSZ_MODE_S) || (head.nmasks && !head.has_tail) ||
+        (head.klass && head.mode < CSZ_MODE_S) || (head.order && (head.klass || !has_lanes || rank + (int)head.order < 4 || head.order > CSZ_ORDER_X)) || (head.nmasks && !head.has_tail) ||
         (!has_lanes && (head.has_bitmap || head.width || head.min_length))) {
         v.sound = 0;
         return v;
@@ -70,7 +71,7 @@ template <typename V> CSZ_DEVICE record_view<V> record_open(const uint32_t *word
         uint32_t used = (uint32_t)(__popc(v.bitmap[0]) + __popc(v.bitmap[1]));
         v.lengths_word = at;
         at += (used * v.width + 31) / 32;
-        if (at > nwords || used == 0) v.sound = 0;
+        if (at > nwords || used == 0 || (head.has_bitmap && used == v.nlanes)) v.sound = 0;
     }
     v.lanes_word = at;
     return v;

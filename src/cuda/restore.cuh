@@ -169,59 +169,112 @@ template <typename V, bool FULL> CSZ_DEVICE void slice_store(V *p, const V *v, u
 
 /* ---- masks ---- */
 
-/* Masks of a record: nmasks of them in nwords words from p on. */
+/* Masks of a record: n of them in nwords words from p on. */
 struct mask_list {
     const uint32_t *p;
     uint32_t n, nwords;
 };
 
-/*
- * Codes of a unit that masks cover.  With a slice's values in v, these replace what they cover in it.  Reads only inside the list;
- * *wrong is set where it is malformed.
- */
-template <typename V> CSZ_DEVICE uint32_t unit_masked(const mask_list *list, uint32_t unit, int slice, V *v, uint32_t *wrong) {
-    typedef value_traits<V> traits;
-    uint32_t at = 0, all = 0;
-    for (uint32_t m = 0; m < list->n; m++) {
-        if (list->nwords - at < (uint32_t)traits::WORDS + 8) {
+/* What a list's masks say of one unit: the codes each covers, and its value's word in the list. */
+struct unit_masks {
+    uint32_t bits[CSZ_MASKS_MAX], value[CSZ_MASKS_MAX];
+};
+
+/* Reads only inside the list; *wrong is set where that is malformed. */
+template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, uint32_t unit, uint32_t *wrong) {
+    const uint32_t value_words = value_traits<V>::WORDS;
+    unit_masks found = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+    uint32_t at = 0;
+#pragma unroll 1
+    for (uint32_t m = 0; m < list.n; m++) {
+        if (list.nwords - at < value_words + 8) {
             *wrong = 1;
-            return all;
+            return found;
         }
-        const uint32_t *classes = list->p + at + traits::WORDS;
-        uint32_t before = 0, total = 0, own = classes[unit >> 4];
+        const uint32_t *classes = list.p + at + value_words, own = classes[unit >> 4], below = (1u << (2 * (unit & 15))) - 1;
+        uint32_t before2 = count_class(own & below, 2), before3 = count_class(own & below, 3), n2 = 0, n3 = 0;
         for (uint32_t i = 0; i < 8; i++) {
-            uint32_t c = classes[i];
-            if (c & (c >> 1) & 0x55555555u) *wrong = 1;
-            if (i < unit >> 4) before += count_class2(c);
-            total += count_class2(c);
-        }
-        before += count_class2(own & ((1u << (2 * (unit & 15))) - 1));
-        const uint32_t literals = at + traits::WORDS + 8;
-        if (total > list->nwords - literals) {
-            *wrong = 1;
-            return all;
-        }
-        uint32_t klass = own >> (2 * (unit & 15)) & 3, bits = klass == 0 ? 0 : klass == 1 ? ~0u : list->p[literals + (before < total ? before : 0)];
-        if (klass == 2 && total == 0) bits = 0;
-        if (klass == 3) bits = 0;
-        if (v) {
-            V value = traits::load(list->p + at);
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                if (bits >> (4 * slice + k) & 1) v[k] = value;
+            uint32_t two = count_class(classes[i], 2), three = count_class(classes[i], 3);
+            n2 += two;
+            n3 += three;
+            if (i < unit >> 4) {
+                before2 += two;
+                before3 += three;
             }
         }
-        all |= bits;
-        at = literals + total;
+        const uint32_t literals = at + value_words + 8, flags = literals + n2, nibbles = flags + (n3 + 3) / 4;
+        if (nibbles > list.nwords) {
+            *wrong = 1;
+            return found;
+        }
+        /* nibbles of all units of class 3, and of those before this one */
+        uint32_t n_before = 0, n_all = 0;
+        for (uint32_t i = 0; i < (n3 + 3) / 4; i++) {
+            uint32_t word = list.p[flags + i];
+            n_all += (uint32_t)__popc(word);
+            if (i < before3 / 4) n_before += (uint32_t)__popc(word);
+            if (i == before3 / 4) n_before += (uint32_t)__popc(word & ((1u << (8 * (before3 & 3))) - 1));
+        }
+        if ((n3 & 3) && list.p[nibbles - 1] >> (8 * (n3 & 3))) *wrong = 1;
+        const uint32_t end = nibbles + (n_all + 7) / 8;
+        if (end > list.nwords) {
+            *wrong = 1;
+            return found;
+        }
+        if ((n_all & 7) && list.p[end - 1] >> (4 * (n_all & 7))) *wrong = 1;
+        const uint32_t klass = own >> (2 * (unit & 15)) & 3;
+        uint32_t bits = klass == 1 ? ~0u : 0;
+        if (klass == 2) bits = list.p[literals + before2];
+        if (klass == 3) {
+            uint32_t changed = list.p[flags + before3 / 4] >> (8 * (before3 & 3)), nibble = 0;
+            for (uint32_t s = 0; s < 8; s++) {
+                if (changed >> s & 1) {
+                    uint32_t next = list.p[nibbles + n_before / 8] >> (4 * (n_before & 7)) & 15;
+                    if (next == nibble) *wrong = 1;
+                    nibble = next;
+                    n_before++;
+                }
+                bits |= nibble << (4 * s);
+            }
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < CSZ_MASKS_MAX; k++) {
+            if (k == m) {
+                found.bits[k] = bits;
+                found.value[k] = at;
+            }
+            if (k < m && (found.bits[k] & bits) && klass == 2) *wrong = 1;
+        }
+        at = end;
     }
-    if (at != list->nwords) *wrong = 1;
-    return all;
+    if (at != list.nwords) *wrong = 1;
+    return found;
+}
+
+/* Puts the masks' values into a slice. */
+template <typename V> CSZ_DEVICE void slice_mask(V *v, const mask_list *list, const unit_masks *masks, int slice) {
+#pragma unroll
+    for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
+        uint32_t hit = masks->bits[m] >> (4 * slice) & 15;
+        if (!hit) continue;
+        V value = value_traits<V>::load(list->p + masks->value[m]);
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            if (hit >> k & 1) v[k] = value;
+        }
+    }
 }
 
 /* ---- partial sums ---- */
 
-/* Along x, rank 3: a thread takes half rows y of slices i and i + 4 as 8 chunks. */
-CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t r) {
+/*
+ * Orders that leave dims out are sums of sums: a row begins where the column of first elements has got to, a plane where the corners have.  So the
+ * passes are those of full sums, with carries from the first elements in place of sums over all; firsts[] keeps these, for rank 3 firsts[4 y + i] of
+ * slices i and i + 4.
+ */
+
+/* Along x, rank 3: a thread takes row y of slices i and i + 4 as 8 chunks. */
+CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t *firsts, uint32_t r) {
     const uint32_t y = r >> 2, base = (r & 3) ^ swizzle(4 * y);
     uint4 *row = code + 32 * y;
     uint32_t sum = 0;
@@ -230,6 +283,7 @@ CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t r) {
         /* swizzle is linear: the pair 4 y + u / 2 adds its own low bits */
         uint4 *chunk = row + 8 * (u >> 1) + (base ^ (4 * (u & 1)) ^ swizzle(u >> 1));
         uint4 w = *chunk;
+        if (u == 0) firsts[r] = w.x;
         w.x = __vadd2(w.x, sum);
         w.y = __vadd2(w.y, w.x);
         w.z = __vadd2(w.z, w.y);
@@ -238,10 +292,22 @@ CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t r) {
     }
 }
 
-/* Along y, rank 3: a thread takes half a chunk's column of 16 rows.  Slice 0 starts at 32768, which the sum over slices carries to all. */
-CSZ_DEVICE void sum_columns_3d(uint4 *code, uint32_t r) {
-    const uint32_t column = r >> 1, base = (column & 7) ^ swizzle(column >> 3), bias = (column & 3) == 0 ? 0x8000u : 0;
+/*
+ * Along y, rank 3: a thread takes half a chunk's column of 16 rows.  With full sums slice 0 starts at 32768, which the sum over slices carries to all.
+ */
+CSZ_DEVICE void sum_columns_3d(uint4 *code, const uint32_t *firsts, uint32_t order, uint32_t r) {
+    const uint32_t column = r >> 1, base = (column & 7) ^ swizzle(column >> 3), bias = (column & 3) == 0 && order == CSZ_ORDER_FULL ? 0x8000u : 0;
     uint32_t low = bias, high = bias;
+    if (order == CSZ_ORDER_X) {
+#pragma unroll 4
+        for (uint32_t y = 0; y < 16; y++) {
+            uint2 *half = (uint2 *)(code + 32 * y + (column & 24) + (base ^ swizzle(4 * y))) + (r & 1);
+            uint2 w = *half;
+            *half = make_uint2(__vadd2(w.x, low), __vadd2(w.y, low));
+            low = __vadd2(low, firsts[4 * y + (column & 3)]);
+        }
+        return;
+    }
 #pragma unroll
     for (uint32_t y = 0; y < 16; y++) {
         uint2 *half = (uint2 *)(code + 32 * y + (column & 24) + (base ^ swizzle(4 * y))) + (r & 1);
@@ -253,16 +319,17 @@ CSZ_DEVICE void sum_columns_3d(uint4 *code, uint32_t r) {
 }
 
 /*
- * Along x, ranks 2 and 1: rows of 128 are shared by four threads, 8 chunks each; carries go by shuffles.  Rank 1 keeps the rows' sums:
- * totals[4 g + i] for slices i and i + 4 of rows 8 g ...
+ * Along x, ranks 2 and 1: rows of 128 are shared by four threads, 8 chunks each; carries go by shuffles.  firsts[4 g + i] receives for slices i and i + 4 of
+ * rows 8 g ... what the next row starts from: the sum of the row (rank 1, where rows are one) or its first element.
  */
-template <int RANK> CSZ_DEVICE void sum_rows_2d(uint4 *code, uint32_t *totals, uint32_t r) {
+template <int RANK> CSZ_DEVICE void sum_rows_2d(uint4 *code, uint32_t *firsts, uint32_t r) {
     const uint32_t g = r >> 4, i = (r >> 2) & 3, quarter = r & 3, base = i ^ swizzle(4 * quarter);
     uint4 *part = code + 128 * g + 32 * quarter, w[8];
     uint32_t sum = 0;
 #pragma unroll
     for (uint32_t u = 0; u < 8; u++) {
         w[u] = part[8 * (u >> 1) + (base ^ (4 * (u & 1)) ^ swizzle(u >> 1))];
+        if (RANK == 2 && u == 0 && quarter == 0) firsts[4 * g + i] = w[u].x;
         w[u].x = __vadd2(w[u].x, sum);
         w[u].y = __vadd2(w[u].y, w[u].x);
         w[u].z = __vadd2(w[u].z, w[u].y);
@@ -272,7 +339,7 @@ template <int RANK> CSZ_DEVICE void sum_rows_2d(uint4 *code, uint32_t *totals, u
     if (quarter >= 1) carry = __vadd2(carry, up);
     up = __shfl_up_sync(~0u, carry, 2);
     if (quarter >= 2) carry = __vadd2(carry, up);
-    if (RANK == 1 && quarter == 3) totals[4 * g + i] = carry;
+    if (RANK == 1 && quarter == 3) firsts[4 * g + i] = carry;
     carry = __vsub2(carry, sum);
 #pragma unroll
     for (uint32_t u = 0; u < 8; u++) {
@@ -285,8 +352,8 @@ template <int RANK> CSZ_DEVICE void sum_rows_2d(uint4 *code, uint32_t *totals, u
 
 template <typename V> struct tile_restore {
     V magic, step;
-    mask_list masks;
-    uint32_t aligned;
+    mask_list masks; /* none in full tiles */
+    uint32_t aligned, order;
 };
 
 /*
@@ -296,8 +363,9 @@ template <typename V> struct tile_restore {
 template <typename V, bool FULL>
 CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, uint32_t held, uint32_t unit, const tile_restore<V> *t, uint32_t *wrong) {
     typedef value_traits<V> traits;
-    uint32_t low_hash = 0, high_hash = 0, masked = 0;
-    if (t->masks.n) masked = unit_masked<V>(&t->masks, unit, 0, (V *)0, wrong);
+    uint32_t low_hash = 0, high_hash = 0;
+    unit_masks masks;
+    if (!FULL && t->masks.n) masks = unit_masks_read<V>(t->masks, unit, wrong);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         V low[4], high[4];
@@ -306,9 +374,9 @@ CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, ui
             low[k] = traits::template scale<0>(w[i][k], t->magic, t->step);
             high[k] = traits::template scale<1>(w[i][k], t->magic, t->step);
         }
-        if (masked) {
-            if (masked >> (4 * i) & 15) unit_masked<V>(&t->masks, unit, i, low, wrong);
-            if (masked >> (4 * i + 16) & 15) unit_masked<V>(&t->masks, unit, i + 4, high, wrong);
+        if (!FULL && t->masks.n) {
+            slice_mask(low, &t->masks, &masks, i);
+            slice_mask(high, &t->masks, &masks, i + 4);
         }
         slice_store<V, FULL>(p + i * stride, low, held >> (4 * i), t->aligned, &low_hash);
         slice_store<V, FULL>(p + (i + 4) * stride, high, held >> (4 * i + 16), t->aligned, &high_hash);
@@ -327,7 +395,7 @@ CSZ_DEVICE void unit_load(uint32_t (*w)[4], const uint4 *code, uint32_t unit) {
     }
 }
 
-/* Sums over the slices of a unit; carry[k] is added to all. */
+/* Sums over the slices of a unit. */
 CSZ_DEVICE void unit_sum_slices(uint32_t (*w)[4]) {
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -345,18 +413,30 @@ template <int RANK> CSZ_DEVICE uint32_t unit_of(uint32_t r, uint32_t i) {
     return RANK == 3 ? r + 64 * i : 64 * (r >> 5) + 32 * i + (r & 31);
 }
 
+/* What rows or planes before slices i and i + 4 add to word i of all units of a group of 8 slices, whose firsts are given; *start moves on to the next group. */
+CSZ_DEVICE void slice_carries(uint32_t *carry, const uint32_t *firsts, uint32_t *start) {
+    uint32_t low = *start, high = low;
+#pragma unroll
+    for (int i = 0; i < 4; i++) high += firsts[i]; /* only low halves matter below */
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        carry[i] = __byte_perm(low, high, 0x5410);
+        low += firsts[i];
+        high += firsts[i] >> 16;
+    }
+    *start = high;
+}
+
 /*
  * Last pass of a coded tile by 64 threads: returns the thread's part of the tile's checksum.  code holds sums along x (and along y for rank 3).
  */
 template <typename V, int RANK, bool FULL>
-CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *totals, uint32_t r, const tile_target<V> *target, const tile_restore<V> *t, uint32_t *wrong) {
+CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint32_t r, const tile_target<V> *target, const tile_restore<V> *t, uint32_t *wrong) {
     const int64_t stride = slice_stride<RANK>(target);
-    uint32_t hash = 0, w[4][4], carry[4];
-    const uint32_t g0 = 2 * (r >> 5);
-    if (RANK == 2) {
+    const uint32_t full_sums = RANK > 1 && t->order == CSZ_ORDER_FULL, g0 = RANK == 3 ? 0 : 2 * (r >> 5);
+    uint32_t hash = 0, w[4][4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
+    if (RANK == 2 && full_sums) {
         /* rows above: those of the units of the same column */
-#pragma unroll
-        for (int k = 0; k < 4; k++) carry[k] = 0;
         for (uint32_t g = 0; g < g0; g++) {
             unit_load(w, code, 32 * g + (r & 31));
 #pragma unroll
@@ -365,42 +445,31 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *totals, uint3
 #pragma unroll
         for (int k = 0; k < 4; k++) carry[k] = ((carry[k] + (carry[k] >> 16)) & 0xFFFF) ^ 0x8000u;
     }
-    uint32_t rows = 0x8000u; /* rank 1: the sum of all rows before a group of 8 */
-    if (RANK == 1) {
-        for (uint32_t g = 0; g < g0; g++) {
-            for (uint32_t i = 0; i < 4; i++) rows += totals[4 * g + i] + (totals[4 * g + i] >> 16);
-        }
+    if (RANK < 3 && !full_sums) {
+        for (uint32_t g = 0; g < g0; g++) slice_carries(carry, firsts + 4 * g, &start);
     }
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t unit = unit_of<RANK>(r, i);
         unit_load(w, code, unit);
-        if (RANK == 3) unit_sum_slices(w);
-        if (RANK == 2) {
+        if (full_sums) {
+            if (RANK == 2) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) w[0][k] = __vadd2(w[0][k], carry[k]);
+                for (int k = 0; k < 4; k++) w[0][k] = __vadd2(w[0][k], carry[k]);
+            }
             unit_sum_slices(w);
+            if (RANK == 2) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) carry[k] = w[3][k] >> 16;
-        }
-        if (RANK == 1) {
-            uint32_t low = 0, total[4];
+                for (int k = 0; k < 4; k++) carry[k] = w[3][k] >> 16;
+            }
+        } else {
+            if (RANK == 3) start = 0x8000u; /* both units have the same slices */
+            slice_carries(carry, firsts + (RANK == 3 ? 0 : 4 * (g0 + i)), &start);
 #pragma unroll
             for (int s = 0; s < 4; s++) {
-                total[s] = totals[4 * (g0 + i) + s];
-                low += total[s];
-            }
-            uint32_t high = rows + low;
-            low = rows;
 #pragma unroll
-            for (int s = 0; s < 4; s++) {
-                uint32_t before = __byte_perm(low, high, 0x5410);
-#pragma unroll
-                for (int k = 0; k < 4; k++) w[s][k] = __vadd2(w[s][k], before);
-                low += total[s];
-                high += total[s] >> 16;
+                for (int k = 0; k < 4; k++) w[s][k] = __vadd2(w[s][k], carry[s]);
             }
-            rows = high;
         }
         uint32_t held = FULL ? ~0u : unit_held<RANK>(target, unit);
         uint32_t part = unit_finish<V, FULL>(w, unit_pointer<RANK>(target, unit), stride, held, unit, t, wrong);
@@ -422,13 +491,14 @@ CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target,
 #pragma unroll 1
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t unit = unit_of<RANK>(r, i);
-        uint32_t held = unit_held<RANK>(target, unit), masked = 0, part = 0;
+        uint32_t held = unit_held<RANK>(target, unit), part = 0;
         V *p = unit_pointer<RANK>(target, unit);
-        if (t->masks.n) masked = unit_masked<V>(&t->masks, unit, 0, (V *)0, wrong);
+        unit_masks masks;
+        if (t->masks.n) masks = unit_masks_read<V>(t->masks, unit, wrong);
 #pragma unroll 1
         for (int s = 0; s < 8; s++) {
             V v[4] = {value, value, value, value};
-            if (masked >> (4 * s) & 15) unit_masked<V>(&t->masks, unit, s, v, wrong);
+            if (t->masks.n) slice_mask(v, &t->masks, &masks, s);
             slice_store<V, false>(p + s * stride, v, held >> (4 * s), t->aligned, &part);
         }
         hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
