@@ -7,6 +7,7 @@
 #ifndef CSZ_EMU_DECOMPRESS_H
 #define CSZ_EMU_DECOMPRESS_H
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -54,11 +55,19 @@ struct emu_barrier {
     uint32_t arrived = 0, generation = 0;
 };
 
+/* A fiber begins by swapcontext and goes on by _setjmp and _longjmp, which spare the system calls that save signal masks. */
+struct emu_fiber {
+    ucontext_t start;
+    jmp_buf at;
+    bool begun;
+};
+
 struct emu_machine {
-    std::vector<ucontext_t> fibers;
+    std::vector<emu_fiber> fibers;
     std::vector<std::vector<char>> stacks;
     std::vector<char> done;
     ucontext_t scheduler;
+    jmp_buf scheduler_at;
     uint32_t current = 0, idle = 0, random = 1;
     emu_barrier block, named[16], warp[32];
     uint32_t slot[32][32];
@@ -75,7 +84,17 @@ static inline uint32_t emu_random() {
     return emu.random >> 8;
 }
 
-static inline void emu_yield() { swapcontext(&emu.fibers[emu.current], &emu.scheduler); }
+static __attribute__((noinline)) void emu_yield() {
+    if (_setjmp(emu.fibers[emu.current].at) == 0) _longjmp(emu.scheduler_at, 1);
+}
+
+static __attribute__((noinline)) void emu_resume(uint32_t i) {
+    emu_fiber *f = &emu.fibers[i];
+    if (_setjmp(emu.scheduler_at)) return;
+    if (f->begun) _longjmp(f->at, 1);
+    f->begun = true;
+    swapcontext(&emu.scheduler, &f->start);
+}
 
 static inline void emu_wait(emu_barrier *b, uint32_t n) {
     uint32_t generation = b->generation;
@@ -134,12 +153,12 @@ static void emu_entry() {
     emu.body();
     emu.done[emu.current] = 1;
     emu.idle = 0;
-    swapcontext(&emu.fibers[emu.current], &emu.scheduler);
+    _longjmp(emu.scheduler_at, 1);
 }
 
 static inline void emu_block_run(uint32_t block) {
     const uint32_t n = blockDim.x;
-    emu.fibers.assign(n, ucontext_t());
+    emu.fibers.resize(n);
     emu.done.assign(n, 0);
     emu.block = emu_barrier();
     for (emu_barrier &b : emu.named) b = emu_barrier();
@@ -147,11 +166,13 @@ static inline void emu_block_run(uint32_t block) {
     std::vector<uint32_t> order(n);
     for (uint32_t i = 0; i < n; i++) {
         order[i] = i;
-        getcontext(&emu.fibers[i]);
-        emu.fibers[i].uc_stack.ss_sp = emu.stacks[i].data();
-        emu.fibers[i].uc_stack.ss_size = emu.stacks[i].size();
-        emu.fibers[i].uc_link = &emu.scheduler;
-        makecontext(&emu.fibers[i], emu_entry, 0);
+        ucontext_t *start = &emu.fibers[i].start;
+        emu.fibers[i].begun = false;
+        getcontext(start);
+        start->uc_stack.ss_sp = emu.stacks[i].data();
+        start->uc_stack.ss_size = emu.stacks[i].size();
+        start->uc_link = &emu.scheduler;
+        makecontext(start, emu_entry, 0);
     }
     emu.idle = 0;
     for (bool any = true; any;) {
@@ -163,7 +184,7 @@ static inline void emu_block_run(uint32_t block) {
             emu.current = i;
             threadIdx.x = i;
             blockIdx.x = block;
-            swapcontext(&emu.scheduler, &emu.fibers[i]);
+            emu_resume(i);
         }
         if (++emu.idle > 4000) {
             printf("emulator: block %u makes no progress\n", block);

@@ -241,6 +241,7 @@ static void check_damaged(csz_context *context, const made &m, int rounds, const
 
 int main(int argc, char **argv) {
     const int level = argc > 1 ? atoi(argv[1]) : 1;
+    setvbuf(stdout, nullptr, _IOLBF, 0);
     if (argc > 2) seed = (uint32_t)atoi(argv[2]);
     csz_context *context;
     csz_context_create(&context);
