@@ -21,7 +21,10 @@ CSZ_DEVICE uint32_t chunk_place(uint32_t unit, uint32_t i) {
     return 8 * pair + ((4 * (unit & 1) + i) ^ swizzle(pair));
 }
 
-/* Bits from the most significant down; 96 of them in registers, so that the next word is loaded long before it is needed. */
+/*
+ * Bits from the most significant down; 96 of them in registers, so that the next word is loaded long before it is needed.  Only the low 8 bits of at
+ * count: entries are added to it whole.
+ */
 struct bit_reader {
     const uint32_t *p;
     uint32_t high, low, next, at;
@@ -38,10 +41,15 @@ CSZ_DEVICE bit_reader bits_open(const uint32_t *words, uint32_t at) {
     return r;
 }
 
+/* 1 if the reader has come to bit `at` of words. */
+CSZ_DEVICE uint32_t bits_are_at(const bit_reader *r, const uint32_t *words, uint32_t at) {
+    return r->p == words + (at >> 5) + 3 && ((r->at ^ at) & 31) == 0;
+}
+
 CSZ_DEVICE uint32_t bits_window(const bit_reader *r) { return __funnelshift_l(r->low, r->high, r->at); }
 
-CSZ_DEVICE void bits_skip(bit_reader *r, uint32_t n) { /* n < 32 */
-    uint32_t at = r->at + n;
+/* Moves on to `at`, which is less than 32 bits away. */
+CSZ_DEVICE void bits_move(bit_reader *r, uint32_t at) {
     if ((at ^ r->at) & 32) {
         r->high = r->low;
         r->low = r->next;
@@ -53,14 +61,22 @@ CSZ_DEVICE void bits_skip(bit_reader *r, uint32_t n) { /* n < 32 */
 /* Next symbol's entry. */
 template <int LIMIT> CSZ_DEVICE uint32_t bits_symbol(bit_reader *r, const uint16_t *table) {
     uint32_t entry = table[bits_window(r) >> (32 - LIMIT)];
-    bits_skip(r, entry >> 12);
+    bits_move(r, r->at + entry);
     return entry;
+}
+
+/* Next two symbols' entries, from one window: together they have at most 24 bits. */
+template <int LIMIT> CSZ_DEVICE void bits_symbols(bit_reader *r, const uint16_t *table, uint32_t *first, uint32_t *second) {
+    uint32_t window = bits_window(r);
+    *first = table[window >> (32 - LIMIT)];
+    *second = table[__funnelshift_l(0, window, *first) >> (32 - LIMIT)];
+    bits_move(r, r->at + *first + *second);
 }
 
 /* The delta of a bucket, whose raw bits are next; narrow alphabets have at most 13. */
 CSZ_DEVICE uint16_t bits_bucket(bit_reader *r, uint32_t symbol) {
     uint32_t n = csz_symbol_nraw(symbol), raw = bits_window(r) >> (32 - n);
-    bits_skip(r, n);
+    bits_move(r, r->at + n);
     return (uint16_t)csz_symbol_delta(symbol, raw);
 }
 
@@ -84,24 +100,22 @@ template <> struct lane_traits<CSZ_MODE_S> {
     enum { UNITS = 2, VECTOR = TABLE_S, ESCAPE = TABLE_S, STEPS = 1 };
 };
 
-/* Two entries' symbols as the halves of a word. */
-CSZ_DEVICE uint32_t symbols_pack(uint32_t low, uint32_t high) { return __byte_perm(low, high, 0x1410) & 0x00FF00FFu; }
-
 /* Mode S: 64 symbols, then the raw bits of buckets, whose symbols stand in their halves meanwhile. */
 CSZ_DEVICE void decode_single(bit_reader *r, const uint16_t *tables, uint4 *chunks, uint32_t twist) {
-    uint32_t any = 0;
+    uint32_t largest = 0;
 #pragma unroll 2
     for (uint32_t i = 0; i < 8; i++) {
         uint32_t word[4];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            uint32_t low = bits_symbol<12>(r, tables + TABLE_S), high = bits_symbol<12>(r, tables + TABLE_S);
-            any |= low | high;
-            word[k] = __vadd2(symbols_pack(low, high), 0xFFD0FFD0u); /* - 48 */
+            uint32_t low, high;
+            bits_symbols<12>(r, tables + TABLE_S, &low, &high);
+            word[k] = second_bytes_pack(low, high);
+            largest = __vmaxs2(largest, word[k]);
         }
         chunks[i ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
     }
-    if (!(any & 256)) return;
+    if ((int16_t)largest < CSZ_DIRECT_HALF && (int16_t)(largest >> 16) < CSZ_DIRECT_HALF) return;
 #pragma unroll 1
     for (uint32_t i = 0; i < 8; i++) {
         uint4 chunk = chunks[i ^ twist];
@@ -123,9 +137,10 @@ template <int MODE> CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint
     uint32_t escapes = 0;
 #pragma unroll
     for (uint32_t s = 0; s < lane_traits<MODE>::STEPS; s++) {
-        uint32_t four = 0;
-#pragma unroll
-        for (int k = 0; k < 4; k++) four |= (bits_symbol<11>(r, table) & 255) << (8 * k);
+        uint32_t e0, e1, e2, e3;
+        bits_symbols<11>(r, table, &e0, &e1);
+        bits_symbols<11>(r, table, &e2, &e3);
+        const uint32_t four = __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
         if (MODE == CSZ_MODE_M) escapes = four;
         if (MODE == CSZ_MODE_P) {
             uint32_t top = four & (four >> 1), word[4];
@@ -180,7 +195,7 @@ template <int MODE> CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint3
     bit_reader r = bits_open(words, at);
     if (MODE == CSZ_MODE_S) {
         decode_single(&r, tables, chunks, twist);
-        return r.at == at + nbits;
+        return bits_are_at(&r, words, at + nbits);
     }
     uint32_t escapes[4] = {0, 0, 0, 0};
 #pragma unroll
@@ -188,7 +203,8 @@ template <int MODE> CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint3
         escapes[u] = decode_vectors<MODE>(&r, tables + lane_traits<MODE>::VECTOR, chunks + 8 * (u >> 1), 4 * (u & 1), twist ^ (u & 2));
     }
     /* One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest. */
-    uint32_t left = escapes[0], queue[3] = {escapes[1], escapes[2], escapes[3]}, u = 0, any = 0;
+    uint32_t left = escapes[0], queue[3] = {escapes[1], escapes[2], escapes[3]}, u = 0;
+    int largest = 0;
     while (left | queue[0] | queue[1] | queue[2]) {
         if (left == 0) {
             left = queue[0];
@@ -200,11 +216,12 @@ template <int MODE> CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint3
         if (left) {
             uint32_t b = (uint32_t)__ffs((int)left) - 1, entry = bits_symbol<11>(&r, tables + lane_traits<MODE>::ESCAPE);
             left &= left - 1;
-            any |= entry;
-            *code_half(chunks, u, b, twist) = (uint16_t)((entry & 255) - CSZ_DIRECT_HALF);
+            const int value = (int16_t)entry >> 8;
+            largest = value > largest ? value : largest;
+            *code_half(chunks, u, b, twist) = (uint16_t)value;
         }
     }
-    if (any & 256) {
+    if (largest >= CSZ_DIRECT_HALF) {
 #pragma unroll
         for (uint32_t v = 0; v < UNITS; v++) {
 #pragma unroll 1
@@ -215,7 +232,7 @@ template <int MODE> CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint3
             }
         }
     }
-    return r.at == at + nbits;
+    return bits_are_at(&r, words, at + nbits);
 }
 
 #endif

@@ -314,6 +314,14 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     if (!good) fault(call, CSZ_CUDA_FAULT_RECORD);
 }
 
+/* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
+template <typename V, int RANK>
+static __device__ __noinline__ void record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words,
+                                                           const tile_record rec, const tile_task *task, const uint16_t *tables, uint4 *code,
+                                                           tile_after *after, uint32_t r) {
+    record_decode<V, RANK>(call, job, job_number, words, &rec, task, tables, code, after, r);
+}
+
 /* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work. */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode_job *facts, uint32_t job_number, const uint16_t *tables,
@@ -339,7 +347,6 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
         if (tile == NO_TILE) break;
         const tile_record next = record_find(call, facts, shared->tasks[(turn + 1) % PLACES].place.tile);
         const uint32_t *record = payload + rec.offset;
-        const uint32_t *words = rec.staged ? shared->stage + record_skew(record) : record;
 
         copy16_wait();
         /* the words of a full raw tile are summed while they are copied */
@@ -357,7 +364,12 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
             task_find<V>(&shared->tasks[(turn + 2) % PLACES], call, facts, ticket);
             ticket = atomicAdd(&job->counter, 1u);
         }
-        record_decode<V, RANK>(call, facts, job_number, words, &rec, task, tables, shared->code, shared->after, r);
+        if (rec.staged) {
+            const uint32_t *words = shared->stage + record_skew(record);
+            record_decode<V, RANK>(call, facts, job_number, words, &rec, task, tables, shared->code, shared->after, r);
+        } else {
+            record_decode_unstaged<V, RANK>(call, facts, job_number, record, rec, task, tables, shared->code, shared->after, r);
+        }
         group_sync(barrier, GROUP_THREADS);
 
         record_stage(shared->stage, payload + next.offset, &next, r);

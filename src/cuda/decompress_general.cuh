@@ -39,8 +39,12 @@ CSZ_DEVICE uint64_t bounded_get(bounded_reader *r, uint32_t n) { /* n <= 64 */
 
 CSZ_DEVICE uint32_t bounded_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
     uint32_t entry = table[bounded_window(r) >> (32 - limit)];
-    r->at += entry >> 12;
-    return entry & 255;
+    r->at += entry & 31;
+    return entry >> 8;
+}
+
+CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
+    return (bounded_symbol(r, table, limit) + CSZ_DIRECT_HALF) & 255;
 }
 
 /* ---- lanes ---- */
@@ -60,7 +64,7 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
         const uint16_t *table = tables + (klass ? TABLE_W : TABLE_S);
         for (uint32_t i = 0; i < n; i++) {
             uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
-            acc[csz_code_element(rank, unit, b)] = (A)(MARK_SYMBOL | bounded_symbol(r, table, 12));
+            acc[csz_code_element(rank, unit, b)] = (A)(MARK_SYMBOL | bounded_delta_symbol(r, table, 12));
         }
         for (uint32_t i = 0; i < n; i++) {
             uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
@@ -93,7 +97,7 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
     }
     for (uint32_t i = 0; i < n; i++) {
         A *a = &acc[csz_code_element(rank, lane * units + (i >> 5), i & 31)];
-        if ((uint32_t)*a == MARK_ESCAPE) *a = (A)(MARK_SYMBOL | bounded_symbol(r, escapes, 11));
+        if ((uint32_t)*a == MARK_ESCAPE) *a = (A)(MARK_SYMBOL | bounded_delta_symbol(r, escapes, 11));
     }
     for (uint32_t i = 0; i < n; i++) {
         A *a = &acc[csz_code_element(rank, lane * units + (i >> 5), i & 31)];
@@ -117,7 +121,7 @@ static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, 
             delta = (int64_t)bounded_get(r, 16u << klass);
             run = (uint32_t)bounded_get(r, 7) + 1;
         } else {
-            uint32_t symbol = bounded_symbol(r, tables + TABLE_RV, 12);
+            uint32_t symbol = bounded_delta_symbol(r, tables + TABLE_RV, 12);
             delta = csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
             run = bounded_symbol(r, tables + TABLE_RL, 11) + 1;
         }

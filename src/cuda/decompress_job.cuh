@@ -19,8 +19,9 @@ extern "C" {
 }
 
 /*
- * Decode tables of a frame, 2-byte entries: length << 12 | is-bucket << 8 | symbol.  The seven books of the narrow modes come first:
- * a block keeps those, 32 KiB, in shared memory.
+ * Decode tables of a frame, 2-byte entries: symbol << 8 | length, where books of deltas have symbol - 48 mod 256, the delta itself where it is a direct one.
+ * With the length in the low five bits an entry is a shift count as it stands.  The seven books of the narrow modes come first: a block keeps those, 32 KiB,
+ * in shared memory.
  */
 enum {
     TABLE_S = 0,

@@ -26,6 +26,13 @@ CSZ_DEVICE void group_sync(uint32_t id, uint32_t nthreads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(nthreads) : "memory");
 }
 
+/* Second bytes of two words, sign-extended, as the halves of one. */
+CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
+    uint32_t r;
+    asm("prmt.b32 %0, %1, %2, 0xD591;" : "=r"(r) : "r"(low), "r"(high));
+    return r;
+}
+
 /* Copies 16 bytes from global to shared memory without waiting, where the chip can. */
 CSZ_DEVICE void copy16_start(uint4 *shared, const uint4 *global) {
 #if __CUDA_ARCH__ >= 800

@@ -437,7 +437,7 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint3
     uint32_t hash = 0, w[4][4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
     if (RANK == 2 && full_sums) {
         /* rows above: those of the units of the same column */
-        for (uint32_t g = 0; g < g0; g++) {
+        for (uint32_t g = 0; g != g0; g++) {
             unit_load(w, code, 32 * g + (r & 31));
 #pragma unroll
             for (int k = 0; k < 4; k++) carry[k] = __vadd2(carry[k], __vadd2(__vadd2(w[0][k], w[1][k]), __vadd2(w[2][k], w[3][k])));
@@ -446,7 +446,7 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint3
         for (int k = 0; k < 4; k++) carry[k] = ((carry[k] + (carry[k] >> 16)) & 0xFFFF) ^ 0x8000u;
     }
     if (RANK < 3 && !full_sums) {
-        for (uint32_t g = 0; g < g0; g++) slice_carries(carry, firsts + 4 * g, &start);
+        for (uint32_t g = 0; g != g0; g++) slice_carries(carry, firsts + 4 * g, &start);
     }
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {

@@ -296,7 +296,7 @@ static __device__ void tables_fill(const books_shared *s, uint16_t *tables) {
         for (int b = 1; b < CSZ_NBOOKS; b++) {
             if (at >= table_of_book(b)) book = b;
         }
-        const uint32_t limit = csz_book_limit(book), buckets = csz_book_of_deltas(book) ? CSZ_DIRECT_N : 256;
+        const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
         uint32_t index = at - table_of_book(book), place = 0;
         for (uint32_t l = limit; l >= 1; l--) {
             if (index < s->limit[book][l]) place = s->offset[book][l] + (index >> (limit - l)) - s->first[book][l];
@@ -312,7 +312,7 @@ static __device__ void tables_fill(const books_shared *s, uint16_t *tables) {
                 length = (entry >> 8) & 15;
                 end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
             }
-            uint32_t symbol = entry & 255, value = length << 12 | (uint32_t)(symbol >= buckets) << 8 | symbol;
+            uint32_t value = ((entry - origin) & 255) << 8 | length;
             packed[k >> 1] = k & 1 ? packed[k >> 1] | value << 16 : value;
         }
         ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);

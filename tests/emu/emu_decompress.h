@@ -245,6 +245,13 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
 }
 static inline uint32_t __vadd2(uint32_t a, uint32_t b) { return ((a + b) & 0xFFFF) | ((a & 0xFFFF0000u) + (b & 0xFFFF0000u)); }
 static inline uint32_t __vsub2(uint32_t a, uint32_t b) { return ((a - b) & 0xFFFF) | ((a & 0xFFFF0000u) - (b & 0xFFFF0000u)); }
+static inline uint32_t __vmaxs2(uint32_t a, uint32_t b) {
+    int16_t low = std::max((int16_t)a, (int16_t)b), high = std::max((int16_t)(a >> 16), (int16_t)(b >> 16));
+    return (uint16_t)low | (uint32_t)(uint16_t)high << 16;
+}
+static inline uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
+    return (uint16_t)(int8_t)(low >> 8) | (uint32_t)(uint16_t)(int8_t)(high >> 8) << 16;
+}
 static inline uint32_t __float_as_uint(float f) {
     uint32_t u;
     memcpy(&u, &f, 4);
