@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.c: how far one field is from another.  Everything in double and in one pass; the squares are summed with
- * compensation, so that the result of a long field does not depend on its length.
+ * compare.c: how far one field is from another, in double and in one pass.  Errors are squared relative to a power of two above all
+ * of them, so that neither the largest nor the smallest leave the range of a double, and summed with compensation, so that the
+ * result of a long field does not depend on its length.
  */
 #include "csz.h"
 
+#include <float.h>
 #include <math.h>
 
+#include "core/bound.h"
 #include "format/archive.h"
 
 typedef struct pair {
@@ -26,6 +29,27 @@ static pair load_pair(const void *a, const void *b, csz_type type, uint64_t i) {
     return p;
 }
 
+/* Sum of squares of errors / scale; scale is a power of two. */
+typedef struct square_sum {
+    double scale, inverse, sum, lost;
+} square_sum;
+
+static void square_sum_add(square_sum *s, double error) {
+    if (error > s->scale) {
+        int exponent;
+        frexp(error, &exponent);
+        exponent = exponent < -1000 ? -1000 : exponent > 1020 ? 1020 : exponent;
+        double scale = ldexp(1, exponent), shrink = s->scale / scale;
+        s->sum *= shrink * shrink;
+        s->lost *= shrink * shrink;
+        s->scale = scale;
+        s->inverse = ldexp(1, -exponent);
+    }
+    double x = error * s->inverse, term = x * x - s->lost, next = s->sum + term;
+    s->lost = (next - s->sum) - term;
+    s->sum = next;
+}
+
 csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_field *field, double bound,
                        const csz_options *options) {
     csz_geometry g;
@@ -37,7 +61,8 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
     m->n = g.nelements;
     int has_fill = options && options->has_fill, special_differs = 0;
     uint64_t fill = has_fill ? csz_fill_bits(field->type, options->fill) : 0;
-    double sum = 0, lost = 0, max_error = -1;
+    square_sum squares = {0, 0, 0, 0};
+    double max_error = -1;
     m->min = INFINITY;
     m->max = -INFINITY;
     for (uint64_t i = 0; i < g.nelements; i++) {
@@ -60,15 +85,13 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
             max_error = error;
             if (!special_differs) m->worst_index = i;
         }
-        double term = error * error - lost, next = sum + term;
-        lost = (next - sum) - term;
-        sum = next;
+        if (error <= DBL_MAX) square_sum_add(&squares, error);
     }
     uint64_t n = m->n - m->n_special;
     if (n == 0) m->min = m->max = 0;
     m->max_abs_error = max_error < 0 ? 0 : max_error;
-    m->rmse = n ? (isfinite(sum) ? sqrt(sum / (double)n) : INFINITY) : 0;
-    double range = m->max - m->min;
+    m->rmse = max_error > DBL_MAX ? INFINITY : n ? squares.scale * sqrt(squares.sum / (double)n) : 0;
+    double range = csz_range_width(m->min, m->max);
     m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
     m->psnr = m->rmse == 0 ? INFINITY : 20 * log10(range / m->rmse);
     return CSZ_OK;

@@ -38,7 +38,7 @@ csz_status csz_inspect(csz_info *info, const void *archive, size_t archive_nbyte
     return status;
 }
 
-static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t tile, csz_type type) {
+static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t tile) {
     uint32_t words = csz_frame_tile_words(view, tile);
     if (words == 0) {
         c->empty++;
@@ -49,9 +49,8 @@ static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t 
     uint64_t *by_mode[] = {&c->constant, &c->mask8, &c->quad, &c->pair, &c->single, &c->rle, &c->rle_vle, &c->raw, &c->fill};
     if (head.mode < sizeof by_mode / sizeof by_mode[0]) (*by_mode[head.mode])++;
     if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL || !head.has_tail) return;
-    uint32_t tail_at = 1 + head.has_base * (type == CSZ_F32 ? 1 : 2);
     c->masks += head.nmasks;
-    if (tail_at < words) c->exceptions += csz_load_u32(record + 4 * tail_at) & 0xFFFF;
+    if (words > 1) c->exceptions += csz_load_u32(record + 4) & 0xFFFF;
 }
 
 csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive, size_t archive_nbytes) {
@@ -70,7 +69,7 @@ csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void 
         for (uint32_t g = 0; g < view.layout.ngroups; g++) {
             if (!csz_frame_group_holds(&view, g)) return CSZ_ERROR_CORRUPT;
         }
-        for (uint32_t t = 0; t < view.ntiles; t++) count_tile(counts, &view, t, h.field.type);
+        for (uint32_t t = 0; t < view.ntiles; t++) count_tile(counts, &view, t);
         counts->nbytes_books += view.books_nbytes;
         counts->nbytes_index += view.layout.payload - view.layout.index;
         counts->nbytes_payload += view.nbytes_raw - view.layout.payload;

@@ -41,8 +41,8 @@ enum {
     CSZ_WIDE_N = 236,      /* alphabet of wider ones */
     CSZ_COARSE_FIRST = 204, /* from here on one symbol an octave */
     CSZ_SYMBOLS_MAX = 256,
-    CSZ_MASK_MIN = 32,     /* equal exceptions that make a mask */
-    CSZ_MASKS_MAX = 4,
+    CSZ_MASK_MIN = 8,     /* equal exceptions that make a mask */
+    CSZ_MASKS_MAX = 3,
     CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
     CSZ_RLE_CANDIDATE_UNITS = 64
 };
@@ -62,6 +62,16 @@ CSZ_FN uint32_t csz_bucket(int64_t d, uint64_t *raw, uint32_t *nraw) {
     *nraw = e;
     *raw = w & (((uint64_t)1 << e) - 1);
     return CSZ_COARSE_FIRST + (e - 32);
+}
+
+/*
+ * Symbol of a 16-bit delta without a branch: a float's exponent and two leading bits of mantissa are the octave and quarter of
+ * the bucket; 528 = 4 * (127 + 5), where the first bucket's exponent stands.
+ */
+CSZ_FN uint32_t csz_narrow_symbol(int32_t d) {
+    uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31);
+    uint32_t bucket = (csz_bits_f32((float)(int32_t)(u - 64)) >> 21) - 528 + CSZ_DIRECT_N;
+    return u < CSZ_DIRECT_N ? (uint32_t)(d + CSZ_DIRECT_HALF) : bucket;
 }
 
 /* Symbol of any delta. */
@@ -94,9 +104,9 @@ CSZ_FN int64_t csz_symbol_delta(uint32_t symbol, uint64_t raw) {
 /* The mode by the share of nonzero deltas among the codes of lanes that have any. */
 CSZ_FN int csz_mode_by_share(uint32_t n_nonzero, uint32_t n_codes) {
     if (n_nonzero == 0) return CSZ_MODE_CONSTANT;
-    if (100 * n_nonzero < 16 * n_codes) return CSZ_MODE_M;
-    if (100 * n_nonzero < 58 * n_codes) return CSZ_MODE_Q;
-    if (100 * n_nonzero < 89 * n_codes) return CSZ_MODE_P;
+    if (100 * n_nonzero < 20 * n_codes) return CSZ_MODE_M;
+    if (100 * n_nonzero < 70 * n_codes) return CSZ_MODE_Q;
+    if (100 * n_nonzero < 96 * n_codes) return CSZ_MODE_P;
     return CSZ_MODE_S;
 }
 
@@ -117,14 +127,19 @@ CSZ_FN int csz_order_choose(int rank, uint32_t n_full, uint32_t n_xy, uint32_t n
     return order;
 }
 
+/* Bits of a base in its record, 0 for none. */
+CSZ_FN uint32_t csz_base_nbits(uint32_t has_base, uint32_t short_base, uint32_t type_nbits) {
+    return !has_base ? 0 : short_base ? 16 : type_nbits;
+}
+
 /* First word of a record. */
 typedef struct csz_record_head {
-    uint32_t mode, klass, has_base, has_bitmap, nmasks, has_tail, width, min_length, order;
+    uint32_t mode, klass, has_base, has_bitmap, nmasks, short_base, has_tail, width, min_length, order;
 } csz_record_head;
 
 CSZ_FN uint32_t csz_record_pack(const csz_record_head *h) {
-    return h->mode | h->klass << 4 | h->has_base << 6 | h->has_bitmap << 7 | h->nmasks << 8 | h->has_tail << 11 |
-           h->width << 12 | h->min_length << 16 | h->order << 30;
+    return h->mode | h->klass << 4 | h->has_base << 6 | h->has_bitmap << 7 | h->nmasks << 8 | h->short_base << 10 |
+           h->has_tail << 11 | h->width << 12 | h->min_length << 16 | h->order << 30;
 }
 
 CSZ_FN csz_record_head csz_record_unpack(uint32_t w) {
@@ -133,7 +148,8 @@ CSZ_FN csz_record_head csz_record_unpack(uint32_t w) {
     h.klass = (w >> 4) & 3;
     h.has_base = (w >> 6) & 1;
     h.has_bitmap = (w >> 7) & 1;
-    h.nmasks = (w >> 8) & 7;
+    h.nmasks = (w >> 8) & 3;
+    h.short_base = (w >> 10) & 1;
     h.has_tail = (w >> 11) & 1;
     h.width = (w >> 12) & 15;
     h.min_length = (w >> 16) & 0x3FFF;

@@ -62,7 +62,7 @@ CSZ_FN uint32_t csz_distance_u32(uint32_t a, uint32_t b) { return a > b ? a - b 
 
 /*
  * The shape whose tiles cover the field with the least padding, where each step away from the default
- * (8 x 16 x 32, 32 x 128) counts as 1/16 more volume: thin fields get thin tiles, others the default.
+ * (8 x 16 x 32, 32 x 128) counts as 1/4 more volume: thin fields get thin tiles, others the default.
  */
 CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
     g->log2_t[0] = g->log2_t[1] = 0;
@@ -78,7 +78,7 @@ CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
                                              : csz_distance_u32(ly, 5) + csz_distance_u32(lx, 7);
             uint64_t tiles =
                 csz_tiles_along(g->n[0], lz) * csz_tiles_along(g->n[1], ly) * csz_tiles_along(g->n[2], lx);
-            uint64_t cost = tiles * (16 + distance);
+            uint64_t cost = tiles * (4 + distance);
             int better = cost < best_cost;
             if (cost == best_cost) {
                 better = distance < best_distance;
@@ -165,6 +165,13 @@ CSZ_FN csz_tile_box csz_tile_box_at(const csz_geometry *g, const csz_frame_box *
 }
 
 CSZ_FN uint32_t csz_tile_box_count(const csz_tile_box *b) { return b->extent[0] * b->extent[1] * b->extent[2]; }
+
+/* 1 if element e of the tile lies in the field. */
+CSZ_FN int csz_element_in_box(const csz_geometry *g, const csz_tile_box *box, uint32_t e) {
+    uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
+    uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
+    return x < box->extent[2] && y < box->extent[1] && z < box->extent[0];
+}
 
 /* Element number of code b of unit T. */
 CSZ_FN uint32_t csz_code_element(int rank, uint32_t unit, uint32_t b) {

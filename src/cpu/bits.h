@@ -9,6 +9,17 @@
 
 #include "core/words.h"
 
+/* 32 bytes of 0 and 1 to a mask, eight at a time: the multiplication moves byte i to bit 56 + i. */
+CSZ_FN uint32_t csz_mask_of_bytes(const uint8_t *flags) {
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t x = 0;
+        for (uint32_t k = 0; k < 8; k++) x |= (uint64_t)flags[8 * i + k] << (8 * k);
+        mask |= (uint32_t)((x * 0x0102040810204080ull) >> 56) << (8 * i);
+    }
+    return mask;
+}
+
 /* The low n bits of acc wait to be written; between flushes at most 57 may gather. */
 typedef struct csz_bit_writer {
     uint64_t acc;
@@ -68,6 +79,20 @@ CSZ_FN uint64_t csz_bits_get_long(const uint8_t *start, uint32_t *pos, uint32_t 
     uint64_t low = csz_bits_peek(start, *pos) >> (64 - nbits);
     *pos += nbits;
     return high | low;
+}
+
+/* Appends nbits of a byte stream to a stream of words that holds `at` bits; the words behind are cleared. */
+CSZ_FN void csz_bits_append(uint32_t *words, uint32_t at, const uint8_t *bytes, uint32_t nbits) {
+    uint32_t shift = at & 31, n = (nbits + 31) / 32, carry = shift ? words[at >> 5] : 0;
+    uint32_t *out = words + (at >> 5);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t word;
+        memcpy(&word, bytes + 4 * i, sizeof word);
+        word = CSZ_BIG32(word);
+        out[i] = carry | word >> shift;
+        carry = shift ? word << (32 - shift) : 0;
+    }
+    if (shift) out[n] = carry;
 }
 
 /* Byte stream <-> words of the archive. */

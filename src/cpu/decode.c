@@ -83,44 +83,46 @@ static const uint8_t place_p[8] = {0, 2, 4, 6, 16, 18, 20, 22};
 static const uint8_t place_q[8] = {0, 2, 8, 10, 16, 18, 24, 26};
 static const uint8_t place_m[4] = {0, 4, 8, 12};
 
-/* Escapes of units first .. first + units - 1 replace the codes marked in escape[], then raw bits those that are buckets. */
+/*
+ * Escapes of units first .. first + units - 1 replace the codes marked in escape[], then raw bits those that are buckets.  A window
+ * serves as many codes as it holds.
+ */
 static void decode_escapes(csz_tile_work *w, const uint16_t *table, lane *in, uint32_t first, uint32_t units) {
-    uint32_t at = in->at, bucket[4] = {0}, any = 0;
+    uint32_t at = in->at, bucket[4] = {0}, any = 0, left = 0;
+    uint64_t window = 0;
     for (uint32_t u = 0; u < units; u++) {
+        int16_t *code = w->code16 + (first + u) * 32;
         for (uint32_t m = w->escape[first + u]; m; m &= m - 1) {
-            if (at > in->end) return; /* malformed: the caller sees at beyond end */
-            uint32_t entry = table[csz_bits_peek(w->bits, at) >> (64 - 11)];
-            at += entry >> 12;
-            in->at = at;
-            w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)] = (int16_t)((int)(entry & 255) - CSZ_DIRECT_HALF);
+            if (left < 11) {
+                if (at > in->end) goto over; /* malformed: the caller sees it */
+                window = csz_bits_peek(w->bits, at);
+                left = 57;
+            }
+            uint32_t entry = table[window >> (64 - 11)], used = entry >> 12;
+            window <<= used;
+            left -= used;
+            at += used;
+            code[(uint32_t)__builtin_ctz(m)] = (int16_t)((int)(entry & 255) - CSZ_DIRECT_HALF);
             if (entry & 256) bucket[u] |= m & (0u - m);
         }
         any |= bucket[u];
     }
-    if (!any) return;
-    for (uint32_t u = 0; u < units; u++) {
+    for (uint32_t u = 0; any && u < units; u++) {
         for (uint32_t m = bucket[u]; m; m &= m - 1) {
-            if (in->at > in->end) return;
+            if (at > in->end) goto over;
             int16_t *code = &w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)];
-            uint32_t symbol = (uint32_t)(*code + CSZ_DIRECT_HALF);
-            uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(symbol));
+            uint32_t symbol = (uint32_t)(*code + CSZ_DIRECT_HALF), nraw = ((symbol - CSZ_DIRECT_N) >> 2) + 3;
+            uint64_t raw = csz_bits_peek(w->bits, at) >> (64 - nraw);
+            at += nraw;
             *code = (int16_t)(uint16_t)csz_symbol_delta(symbol, raw);
         }
     }
+over:
+    in->at = at;
 }
 
 static void zero_lane(csz_tile_work *w, uint32_t lane_number, uint32_t units) {
     memset(w->code16 + lane_number * units * 32, 0, units * 32 * sizeof w->code16[0]);
-}
-
-static uint32_t mask_of_nibbles(const uint8_t *symbols, uint32_t digit_bits) {
-    uint32_t mask = 0;
-    uint32_t per_symbol = 8 / digit_bits, top = (1u << digit_bits) - 1;
-    for (uint32_t i = 0; i < 32; i++) {
-        uint32_t digit = (symbols[i / per_symbol] >> (digit_bits * (i % per_symbol))) & top;
-        mask |= (uint32_t)(digit == top) << i;
-    }
-    return mask;
 }
 
 /* ---- modes ---- */
@@ -150,13 +152,28 @@ static uint32_t decode_all_symbols(csz_tile_work *w, const uint16_t *table, lane
         uint8_t *out = w->digit + i * per_lane;
         switch (mode) {
         case CSZ_MODE_S: any |= decode_symbols(w->bits, table, 12, group, out, 64, 16, place_s, 16, 1); break;
-        case CSZ_MODE_P: any |= decode_symbols(w->bits, table, 11, group, out, 32, 8, place_p, 8, 0); break;
-        case CSZ_MODE_Q: any |= decode_symbols(w->bits, table, 11, group, out, 32, 8, place_q, 4, 0); break;
-        default: any |= decode_symbols(w->bits, table, 11, group, out, 16, 4, place_m, 2, 0); break;
+        case CSZ_MODE_P: any |= decode_symbols(w->bits, table, 12, group, out, 32, 8, place_p, 8, 0); break;
+        case CSZ_MODE_Q: any |= decode_symbols(w->bits, table, 12, group, out, 32, 8, place_q, 4, 0); break;
+        default: any |= decode_symbols(w->bits, table, 12, group, out, 16, 4, place_m, 2, 0); break;
         }
         for (uint32_t l = 0; l < n; l++) set->lanes[i + l].at = group[l].at;
     }
     return any;
+}
+
+/* Raw bits of the buckets among a unit's 32 symbols, in the order of mode S; its codes begin at `first`. */
+static void decode_raw_bits(csz_tile_work *w, lane *in, const uint8_t *s, uint32_t first) {
+    uint8_t flag[32];
+    uint32_t any = 0;
+    for (uint32_t b = 0; b < 32; b++) any |= flag[b] = s[b] >= CSZ_DIRECT_N;
+    for (uint32_t i = 0; any && i < 32 && in->at <= in->end; i++) {
+        uint32_t b = (i >> 1) + 16 * (i & 1);
+        if (!flag[b]) continue;
+        uint32_t nraw = ((s[b] - (uint32_t)CSZ_DIRECT_N) >> 2) + 3; /* at most 13 */
+        uint64_t raw = csz_bits_peek(w->bits, in->at) >> (64 - nraw);
+        in->at += nraw;
+        w->code16[first + b] = (int16_t)(uint16_t)csz_symbol_delta(s[b], raw);
+    }
 }
 
 static int decode_s(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
@@ -166,17 +183,9 @@ static int decode_s(csz_tile_work *w, const csz_decode_tables *t, lane_set *set)
         int16_t *restrict code = w->code16 + set->number[i] * 64;
         for (uint32_t k = 0; k < 64; k++) code[k] = (int16_t)(s[k] - CSZ_DIRECT_HALF);
     }
-    if (any & 256) {
-        for (uint32_t i = 0; i < set->n; i++) {
-            const uint8_t *s = w->digit + i * 64;
-            lane *in = &set->lanes[i];
-            for (uint32_t k = 0; k < 64 && in->at <= in->end; k++) {
-                uint32_t place = (k & 32) + ((k & 31) >> 1) + 16 * (k & 1);
-                if (s[place] < CSZ_DIRECT_N) continue;
-                uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(s[place]));
-                w->code16[set->number[i] * 64 + place] = (int16_t)(uint16_t)csz_symbol_delta(s[place], raw);
-            }
-        }
+    for (uint32_t i = 0; any & 256 && i < set->n; i++) {
+        decode_raw_bits(w, &set->lanes[i], w->digit + i * 64, set->number[i] * 64u);
+        decode_raw_bits(w, &set->lanes[i], w->digit + i * 64 + 32, set->number[i] * 64u + 32);
     }
     return used_up(set);
 }
@@ -186,15 +195,15 @@ static int decode_p(csz_tile_work *w, const csz_decode_tables *t, lane_set *set)
     for (uint32_t i = 0; i < set->n; i++) {
         const uint8_t *restrict s = w->digit + i * 32;
         int16_t *restrict code = w->code16 + set->number[i] * 64;
-        uint8_t escaped = 0;
+        uint8_t *restrict flag = w->valid;
         for (uint32_t k = 0; k < 32; k++) {
             uint8_t low = s[k] & 15, high = s[k] >> 4;
             code[2 * k] = (int16_t)(low - 7);
             code[2 * k + 1] = (int16_t)(high - 7);
-            escaped |= (uint8_t)(low == 15) | (uint8_t)(high == 15);
+            flag[2 * k] = low == 15;
+            flag[2 * k + 1] = high == 15;
         }
-        if (!escaped) continue;
-        for (uint32_t u = 0; u < 2; u++) w->escape[set->number[i] * 2 + u] = mask_of_nibbles(s + 16 * u, 4);
+        for (uint32_t u = 0; u < 2; u++) w->escape[set->number[i] * 2 + u] = csz_mask_of_bytes(flag + 32 * u);
         decode_escapes(w, t->entry[CSZ_BOOK_PE], &set->lanes[i], set->number[i] * 2u, 2);
     }
     return used_up(set);
@@ -205,13 +214,15 @@ static int decode_q(csz_tile_work *w, const csz_decode_tables *t, lane_set *set)
     for (uint32_t i = 0; i < set->n; i++) {
         const uint8_t *restrict s = w->digit + i * 32;
         int16_t *restrict code = w->code16 + set->number[i] * 128;
-        uint8_t escaped = 0;
+        uint8_t *restrict flag = w->valid;
         for (uint32_t k = 0; k < 32; k++) {
-            for (uint32_t j = 0; j < 4; j++) code[4 * k + j] = (int16_t)(((s[k] >> (2 * j)) & 3) - 1);
-            escaped |= s[k] & (uint8_t)(s[k] >> 1) & 0x55;
+            for (uint32_t j = 0; j < 4; j++) {
+                uint8_t digit = (s[k] >> (2 * j)) & 3;
+                code[4 * k + j] = (int16_t)(digit - 1);
+                flag[4 * k + j] = digit == 3;
+            }
         }
-        if (!escaped) continue;
-        for (uint32_t u = 0; u < 4; u++) w->escape[set->number[i] * 4 + u] = mask_of_nibbles(s + 8 * u, 2);
+        for (uint32_t u = 0; u < 4; u++) w->escape[set->number[i] * 4 + u] = csz_mask_of_bytes(flag + 32 * u);
         decode_escapes(w, t->entry[CSZ_BOOK_QE], &set->lanes[i], set->number[i] * 4u, 4);
     }
     return used_up(set);
@@ -304,9 +315,35 @@ static int take(cursor *c, uint32_t nwords, const uint8_t **section) {
 
 static uint64_t load_value(const uint8_t *p, csz_type type) { return type == CSZ_F32 ? csz_load_u32(p) : csz_load_u64(p); }
 
-/* Lane bitmap, lengths and bits; the bits are copied into bits[]. */
-static int read_lanes(csz_tile_work *w, cursor *c, const csz_record_head *head, lane_set *set) {
-    uint32_t nlanes = csz_mode_lanes((int)head->mode), bitmap[2] = {~0u, nlanes == 64 ? ~0u : 0u};
+/* The bit stream of a record, from word c->at up to `end`, into bits[] with slack behind it. */
+static int read_stream(csz_tile_work *w, cursor *c, uint32_t end) {
+    const uint8_t *p;
+    if (end < c->at || (end - c->at) * 4 > CSZ_BITS_NBYTES - CSZ_BITS_SLACK_NBYTES) return 0;
+    uint32_t nwords = end - c->at;
+    if (!take(c, nwords, &p)) return 0;
+    csz_words_to_bits(w->bits, p, nwords);
+    memset(w->bits + nwords * 4, 0, CSZ_BITS_SLACK_NBYTES);
+    return 1;
+}
+
+/* 1 if a stream of nwords words ends with bit `at`, padded with zeros. */
+static int stream_ends(const csz_tile_work *w, uint32_t at, uint32_t nwords) {
+    return (at + 31) / 32 == nwords && (at % 32 == 0 || csz_bits_peek(w->bits, at) >> (32 + at % 32) == 0);
+}
+
+static int read_base(csz_tile_work *w, const csz_record_head *head, csz_type type, uint32_t *at) {
+    uint32_t nbits = csz_base_nbits(head->has_base, head->short_base, type == CSZ_F32 ? 32 : 64);
+    if (nbits == 0) return !head->short_base;
+    uint64_t high = csz_bits_get_long(w->bits, at, nbits == 64 ? 32 : nbits);
+    if (nbits == 64) high = high << 32 | csz_bits_get_long(w->bits, at, 32);
+    w->base = nbits == 16 ? (int64_t)(int16_t)(uint16_t)high : nbits == 32 ? (int64_t)(int32_t)(uint32_t)high : (int64_t)high;
+    int is_short = w->base >= INT16_MIN && w->base <= INT16_MAX;
+    return w->base != 0 && is_short == (int)head->short_base;
+}
+
+/* Which lanes are not empty; those that are get their zeros. */
+static int read_bitmap(csz_tile_work *w, cursor *c, const csz_record_head *head, lane_set *set) {
+    uint32_t nlanes = csz_mode_lanes((int)head->mode), bitmap[2] = {~0u, ~0u};
     const uint8_t *p;
     if (head->has_bitmap) {
         if (!take(c, nlanes / 32, &p)) return 0;
@@ -323,14 +360,15 @@ static int read_lanes(csz_tile_work *w, cursor *c, const csz_record_head *head, 
             memset(w->code64 + l * n, 0, n * sizeof w->code64[0]);
         }
     }
-    if (set->n == 0 || (head->has_bitmap && set->n == nlanes)) return 0;
-    uint8_t packed[128 + 8] = {0};
-    uint32_t length_words = (set->n * head->width + 31) / 32;
-    if (!take(c, length_words, &p)) return 0;
-    csz_words_to_bits(packed, p, length_words);
-    uint32_t total = 0, at = 0, shortest = UINT32_MAX, longest = 0;
+    return set->n > 0 && !(head->has_bitmap && set->n == nlanes);
+}
+
+/* Places of the lanes in bits[], from their lengths at bit `at`; the stream has nwords words. */
+static int read_lengths(csz_tile_work *w, const csz_record_head *head, lane_set *set, uint32_t at, uint32_t nwords) {
+    uint32_t total = at + set->n * head->width, shortest = UINT32_MAX, longest = 0;
+    if (total > nwords * 32) return 0;
     for (uint32_t i = 0; i < set->n; i++) {
-        uint32_t length = head->min_length + (uint32_t)csz_bits_get_long(packed, &at, head->width);
+        uint32_t length = head->min_length + (uint32_t)csz_bits_get_long(w->bits, &at, head->width);
         shortest = length < shortest ? length : shortest;
         longest = length > longest ? length : longest;
         set->lanes[i].at = total;
@@ -339,32 +377,39 @@ static int read_lanes(csz_tile_work *w, cursor *c, const csz_record_head *head, 
     }
     if (shortest != head->min_length || shortest == 0) return 0;
     if (head->width != (longest > shortest ? (uint32_t)csz_log2_u32(longest - shortest) + 1 : 0)) return 0;
-    if (at % 32 && csz_bits_peek(packed, at) >> (32 + at % 32)) return 0; /* padding of the lengths */
-    uint32_t bit_words = (total + 31) / 32;
-    if (bit_words * 4 > CSZ_BITS_NBYTES - CSZ_BITS_SLACK_NBYTES || !take(c, bit_words, &p)) return 0;
-    csz_words_to_bits(w->bits, p, bit_words);
-    memset(w->bits + bit_words * 4, 0, CSZ_BITS_SLACK_NBYTES);
-    return !(total % 32 && csz_bits_peek(w->bits, total) >> (32 + total % 32));
+    return stream_ends(w, total, nwords);
 }
 
-static int code_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t code) {
-    uint32_t e = csz_code_element(g->rank, code >> 5, code & 31);
-    uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
-    uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
-    return x < box->extent[2] && y < box->extent[1] && z < box->extent[0];
-}
-
-/* The units' masks of one mask section, as far as they can be told without the field's extents. */
-static int read_unit_masks(cursor *c, const uint8_t *classes, uint8_t *unit_class, uint32_t *unit_mask) {
-    uint32_t nflags = 0, nnibbles = 0, at = 0;
-    const uint8_t *p, *flags, *nibbles;
+/* The units' masks of one mask, as far as they can be told without the field's extents. */
+static int read_unit_masks(cursor *c, uint8_t *unit_class, uint32_t *unit_mask) {
+    uint32_t nflags = 0, nnibbles = 0, nmixed = 0, nliterals = 0, at = 0;
+    const uint8_t *groups, *mixed, *literals, *flags, *nibbles;
+    if (!take(c, 2, &groups)) return 0;
+    for (uint32_t g = 0; g < CSZ_TILE_UNITS / 4; g++) {
+        uint32_t klass = csz_load_u32(groups + 4 * (g >> 4)) >> (2 * (g & 15)) & 3;
+        if (klass == 3) return 0;
+        nmixed += klass == 2;
+        memset(unit_class + 4 * g, (int)klass, 4);
+    }
+    if (!take(c, (nmixed + 3) / 4, &mixed)) return 0;
+    for (uint32_t i = nmixed; i < (nmixed + 3) / 4 * 4; i++) {
+        if (mixed[i]) return 0;
+    }
+    for (uint32_t g = 0, i = 0; g < CSZ_TILE_UNITS / 4; g++) {
+        if (unit_class[4 * g] != 2) continue;
+        for (uint32_t k = 0; k < 4; k++) unit_class[4 * g + k] = mixed[i] >> (2 * k) & 3;
+        i++;
+    }
     for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
-        unit_class[u] = csz_load_u32(classes + 4 * (u >> 4)) >> (2 * (u & 15)) & 3;
         unit_mask[u] = unit_class[u] ? ~0u : 0;
         nflags += unit_class[u] == 3;
+        nliterals += unit_class[u] == 2;
+    }
+    if (!take(c, nliterals, &literals)) return 0;
+    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
         if (unit_class[u] != 2) continue;
-        if (!take(c, 1, &p)) return 0;
-        unit_mask[u] = csz_load_u32(p);
+        unit_mask[u] = csz_load_u32(literals);
+        literals += 4;
     }
     if (!take(c, (nflags + 3) / 4, &flags)) return 0;
     for (uint32_t i = 0; i < nflags; i++) nnibbles += (uint32_t)__builtin_popcount(flags[i]);
@@ -397,12 +442,12 @@ static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_til
     uint8_t unit_class[CSZ_TILE_UNITS];
     for (uint32_t m = 0; m < nmasks; m++) {
         const uint8_t *p;
-        if (!take(c, value_words + 8, &p)) return 0;
+        if (!take(c, value_words, &p)) return 0;
         uint64_t bits = load_value(p, plan->type);
-        if (!read_unit_masks(c, p + 4 * value_words, unit_class, unit_mask)) return 0;
+        if (!read_unit_masks(c, unit_class, unit_mask)) return 0;
         for (uint32_t code = 0; code < CSZ_TILE_N; code++) {
             if (!(unit_mask[code >> 5] >> (code & 31) & 1)) continue;
-            int inside = code_in_field(&plan->geometry, box, code);
+            int inside = csz_element_in_box(&plan->geometry, box, csz_code_element(plan->geometry.rank, code >> 5, code & 31));
             if (!inside && unit_class[code >> 5] != 2) continue;
             if (!inside || taken[code]) return 0;
             taken[code] = 1;
@@ -421,7 +466,7 @@ static int read_exceptions(csz_tile_work *w, const csz_tile_plan *plan, const cs
     for (uint32_t i = 0, previous = 0; i < n; i++) {
         uint32_t code = csz_load_u16(positions + 2 * i);
         if (code >= CSZ_TILE_N || (i > 0 && code <= previous) || taken[code]) return 0;
-        if (!code_in_field(&plan->geometry, box, code)) return 0;
+        if (!csz_element_in_box(&plan->geometry, box, csz_code_element(plan->geometry.rank, code >> 5, code & 31))) return 0;
         previous = code;
         w->special_code[w->n_special] = (uint16_t)code;
         w->special_bits[w->n_special++] = load_value(values + 4 * (size_t)i * value_words, plan->type);
@@ -467,31 +512,32 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL) {
         return first == head.mode && read_values(w, plan, box, &c, head.mode == CSZ_MODE_FILL);
     }
-    if (head.mode > CSZ_MODE_RLE_VLE || head.klass > (plan->type == CSZ_F32 ? 1u : 2u) || head.nmasks > CSZ_MASKS_MAX) return 0;
+    if (head.mode > CSZ_MODE_RLE_VLE || head.klass > (plan->type == CSZ_F32 ? 1u : 2u)) return 0;
     if (head.klass && head.mode < CSZ_MODE_S) return 0;
     if (head.order > CSZ_ORDER_X || (head.order && (head.klass || head.mode == CSZ_MODE_CONSTANT))) return 0;
     if ((head.order == CSZ_ORDER_XY && plan->geometry.rank != 3) || (head.order == CSZ_ORDER_X && plan->geometry.rank < 2)) return 0;
     w->klass = head.klass;
     w->order = head.order;
     const uint8_t *p;
-    uint32_t tail = 0;
-    if (head.has_base) {
-        if (!take(&c, plan->type == CSZ_F32 ? 1 : 2, &p)) return 0;
-        w->base = plan->type == CSZ_F32 ? (int64_t)(int32_t)csz_load_u32(p) : (int64_t)csz_load_u64(p);
-        if (w->base == 0) return 0;
-    }
+    uint32_t tail = 0, tail_words = 0, at = 0;
     if (head.has_tail) {
         if (!take(&c, 1, &p)) return 0;
         tail = csz_load_u32(p);
-        if ((tail & 0xFFFF) > CSZ_TILE_N || tail == 0) return 0;
+        uint32_t n = tail & 0xFFFF;
+        if (n > CSZ_TILE_N || tail == 0) return 0;
+        tail_words = (tail >> 16) + (n + 1) / 2 + n * (plan->type == CSZ_F32 ? 1 : 2);
     }
-    if (head.nmasks && !head.has_tail) return 0;
+    if ((head.nmasks != 0) != (tail >> 16 != 0) || tail_words > nwords) return 0;
+    lane_set set;
+    if (head.mode != CSZ_MODE_CONSTANT && !read_bitmap(w, &c, &head, &set)) return 0;
+    uint32_t stream_begin = c.at;
+    if (!read_stream(w, &c, nwords - tail_words) || !read_base(w, &head, plan->type, &at)) return 0;
+    uint32_t stream_words = c.at - stream_begin;
     if (head.mode == CSZ_MODE_CONSTANT) {
-        if (head.has_bitmap || head.width || head.min_length) return 0;
+        if (head.has_bitmap || head.width || head.min_length || !stream_ends(w, at, stream_words)) return 0;
     } else {
-        lane_set set;
         w->is_constant = 0;
-        if (!read_lanes(w, &c, &head, &set)) return 0;
+        if (!read_lengths(w, &head, &set, at, stream_words)) return 0;
         int good;
         switch (head.mode) {
         case CSZ_MODE_M: good = decode_m(w, tables, &set); break;

@@ -69,17 +69,6 @@ static int lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) 
     return n == 0;
 }
 
-/* Bytes of 0 and 1 to a mask, eight at a time: the multiplication moves byte i to bit 56 + i. */
-static uint32_t mask_of_bytes(const uint8_t *flags) {
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-        uint64_t x = 0;
-        for (uint32_t k = 0; k < 8; k++) x |= (uint64_t)flags[8 * i + k] << (8 * k);
-        mask |= (uint32_t)((x * 0x0102040810204080ull) >> 56) << (8 * i);
-    }
-    return mask;
-}
-
 /* digit[] of a vector mode: deltas moved up by radius, capped at the escape; escape[] marks the capped ones. */
 static void make_digits(csz_tile_work *w, uint16_t radius, uint16_t cap) {
     uint8_t *restrict digit = w->digit;
@@ -91,7 +80,7 @@ static void make_digits(csz_tile_work *w, uint16_t radius, uint16_t cap) {
         digit[i] = (uint8_t)v;
         flag[i] = v == cap;
     }
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) w->escape[unit] = mask_of_bytes(flag + unit * 32);
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) w->escape[unit] = csz_mask_of_bytes(flag + unit * 32);
 }
 
 /* symbol[] of the mode, in the order docs/format.md gives for each; for P 16 a unit, Q 8, M 4, S 32. */
@@ -109,16 +98,12 @@ static void make_symbols(csz_tile_work *w, int mode) {
     } else if (mode == CSZ_MODE_M) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i++) w->valid[i] = w->code16[i] != 0;
         for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-            uint32_t mask = mask_of_bytes(w->valid + unit * 32);
+            uint32_t mask = csz_mask_of_bytes(w->valid + unit * 32);
             w->escape[unit] = mask;
             for (uint32_t k = 0; k < 4; k++) s[unit * 4 + k] = (uint8_t)(mask >> (8 * k));
         }
     } else {
-        /* direct deltas; 96 stands for a bucket, looked at again when it is written */
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
-            uint16_t v = (uint16_t)((uint16_t)w->code16[i] + CSZ_DIRECT_HALF);
-            s[i] = (uint8_t)(v < CSZ_DIRECT_N ? v : CSZ_DIRECT_N);
-        }
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) s[i] = (uint8_t)csz_narrow_symbol(w->code16[i]);
     }
 }
 
@@ -129,22 +114,18 @@ static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
 /* ---- lanes ---- */
 
 static void put_escapes(csz_bit_writer *out, const csz_tile_work *w, const uint32_t *book, uint32_t first, uint32_t units) {
-    uint32_t any_bucket = 0;
+    uint32_t largest = 0, n = 0;
     for (uint32_t u = first; u < first + units; u++) {
+        const int16_t *code = w->code16 + u * 32;
         for (uint32_t m = w->escape[u]; m; m &= m - 1) {
-            int d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
-            uint32_t symbol = (uint32_t)(d + CSZ_DIRECT_HALF);
-            if (symbol >= CSZ_DIRECT_N) {
-                uint64_t raw;
-                uint32_t nraw;
-                symbol = csz_bucket(d, &raw, &nraw);
-                any_bucket = 1;
-            }
+            uint32_t symbol = csz_narrow_symbol(code[__builtin_ctz(m)]);
+            largest = symbol > largest ? symbol : largest;
             csz_bits_put_code(out, book[symbol]);
-            csz_bits_flush(out);
+            if ((++n & 3) == 0) csz_bits_flush(out); /* 4 x 11 bits fit */
         }
     }
-    if (!any_bucket) return;
+    csz_bits_flush(out);
+    if (largest < CSZ_DIRECT_N) return;
     for (uint32_t u = first; u < first + units; u++) {
         for (uint32_t m = w->escape[u]; m; m &= m - 1) {
             int d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
@@ -191,42 +172,40 @@ static void put_lane_m(csz_bit_writer *out, const csz_tile_work *w, const csz_co
     put_escapes(out, w, t->code[CSZ_BOOK_ME], first, 4);
 }
 
-static void put_lane_s(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
-    const uint32_t *book = t->code[CSZ_BOOK_S];
-    uint32_t any_bucket = 0;
-    for (uint32_t u = first; u < first + 2; u++) {
-        const uint8_t *s = w->symbol + u * 32;
-        for (uint32_t i = 0; i < 16; i += 2) {
-            uint32_t s0 = s[i], s1 = s[i + 16], s2 = s[i + 1], s3 = s[i + 17];
-            if ((s0 == CSZ_DIRECT_N) | (s1 == CSZ_DIRECT_N) | (s2 == CSZ_DIRECT_N) | (s3 == CSZ_DIRECT_N)) {
-                const int16_t *c = w->code16 + u * 32;
-                uint64_t raw;
-                uint32_t nraw;
-                any_bucket = 1;
-                s0 = csz_delta_symbol(c[i], &raw, &nraw);
-                s1 = csz_delta_symbol(c[i + 16], &raw, &nraw);
-                s2 = csz_delta_symbol(c[i + 1], &raw, &nraw);
-                s3 = csz_delta_symbol(c[i + 17], &raw, &nraw);
-            }
-            csz_bits_put_code(out, book[s0]);
-            csz_bits_put_code(out, book[s1]);
-            csz_bits_put_code(out, book[s2]);
-            csz_bits_put_code(out, book[s3]);
-            csz_bits_flush(out);
-        }
-    }
-    if (!any_bucket) return;
-    for (uint32_t u = first; u < first + 2; u++) {
-        for (uint32_t i = 0; i < 32; i++) {
-            uint32_t b = (i >> 1) + 16 * (i & 1);
-            if (w->symbol[u * 32 + b] != CSZ_DIRECT_N) continue;
+/* Raw bits of the buckets among a unit's symbols, in the order of mode S. */
+static void put_raw_bits(csz_bit_writer *out, const csz_tile_work *w, uint32_t unit) {
+    uint8_t flag[32];
+    const uint8_t *s = w->symbol + unit * 32;
+    for (uint32_t b = 0; b < 32; b++) flag[b] = s[b] >= CSZ_DIRECT_N;
+    uint32_t mask = csz_mask_of_bytes(flag);
+    for (uint32_t both = (mask | mask >> 16) & 0xFFFF; both; both &= both - 1) {
+        for (uint32_t b = (uint32_t)__builtin_ctz(both); b < 32; b += 16) {
+            if (!(mask >> b & 1)) continue;
             uint64_t raw;
             uint32_t nraw;
-            csz_bucket(w->code16[u * 32 + b], &raw, &nraw);
+            csz_bucket(w->code16[unit * 32 + b], &raw, &nraw);
             csz_bits_put(out, raw, nraw);
             csz_bits_flush(out);
         }
     }
+}
+
+static void put_lane_s(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    const uint32_t *book = t->code[CSZ_BOOK_S];
+    uint8_t largest = 0;
+    for (uint32_t u = first; u < first + 2; u++) {
+        const uint8_t *s = w->symbol + u * 32;
+        for (uint32_t i = 0; i < 16; i += 2) {
+            csz_bits_put_code(out, book[s[i]]);
+            csz_bits_put_code(out, book[s[i + 16]]);
+            csz_bits_put_code(out, book[s[i + 1]]);
+            csz_bits_put_code(out, book[s[i + 17]]);
+            csz_bits_flush(out);
+        }
+        for (uint32_t i = 0; i < 32; i++) largest = s[i] > largest ? s[i] : largest;
+    }
+    if (largest < CSZ_DIRECT_N) return;
+    for (uint32_t u = first; u < first + 2; u++) put_raw_bits(out, w, u);
 }
 
 static int64_t code_at(const csz_tile_work *w, uint32_t i) { return w->klass == 0 ? w->code16[i] : w->code64[i]; }
@@ -304,11 +283,14 @@ static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
         }
         uint64_t raw;
         uint32_t nraw;
-        if (mode == CSZ_MODE_S) {
-            uint32_t *count = h->count[w->klass ? CSZ_BOOK_W : CSZ_BOOK_S];
+        if (mode == CSZ_MODE_S && w->klass) {
             for (uint32_t i = first * 32; i < (first + units) * 32; i++) {
-                count[csz_delta_symbol(code_at(w, i), &raw, &nraw)]++;
+                h->count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
             }
+            continue;
+        }
+        if (mode == CSZ_MODE_S) {
+            for (uint32_t i = first * 32; i < (first + units) * 32; i++) h->count[CSZ_BOOK_S][w->symbol[i]]++;
             continue;
         }
         int book = mode == CSZ_MODE_P ? CSZ_BOOK_PV : mode == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
@@ -334,8 +316,16 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_histograms 
 
 /* ---- records ---- */
 
-/* Lane bits into bits[], then head, bitmap, lengths and bits into record[] from word `at`; returns the words used, head changed. */
-static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, uint32_t at) {
+static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_record_head *head, csz_type type) {
+    uint32_t nbits = csz_base_nbits(head->has_base, head->short_base, type == CSZ_F32 ? 32 : 64);
+    if (nbits) csz_bits_put_long(out, nbits == 64 ? (uint64_t)w->base : (uint64_t)w->base & (((uint64_t)1 << nbits) - 1), nbits);
+}
+
+/*
+ * Lane bits into bits[]; then bitmap, and the stream of base, lengths and lane bits, into record[] from word `at`.  Returns the words used; head
+ * learns what it needs.
+ */
+static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, csz_type type, uint32_t at) {
     uint32_t nlanes = csz_mode_lanes((int)head->mode), units = CSZ_TILE_UNITS / nlanes;
     uint32_t length[64], shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0, bitmap[2] = {0, 0};
     csz_bit_writer out = {0, 0, w->bits};
@@ -372,21 +362,18 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     if (head->has_bitmap) {
         for (uint32_t i = 0; i < nlanes / 32; i++) w->record[at++] = bitmap[i];
     }
-    if (head->width) {
-        uint8_t packed[64 * 2 + 16];
-        csz_bit_writer lens = {0, 0, packed};
-        for (uint32_t i = 0; i < n_full; i++) {
-            csz_bits_put(&lens, length[i] - shortest, head->width);
-            csz_bits_flush(&lens);
-        }
-        csz_bits_flush(&lens);
-        uint32_t nwords = (n_full * head->width + 31) / 32;
-        csz_bits_to_words(w->record + at, packed, nwords);
-        at += nwords;
+    uint8_t prefix[8 + 64 * 2 + 16];
+    csz_bit_writer pre = {0, 0, prefix};
+    put_base(&pre, w, head, type);
+    for (uint32_t i = 0; head->width && i < n_full; i++) {
+        csz_bits_put(&pre, length[i] - shortest, head->width);
+        csz_bits_flush(&pre);
     }
-    uint32_t nwords = (previous + 31) / 32;
-    csz_bits_to_words(w->record + at, w->bits, nwords);
-    return at + nwords - begin;
+    uint32_t prefix_nbits = csz_bits_position(&pre, prefix);
+    csz_bits_flush(&pre);
+    csz_bits_append(w->record + at, 0, prefix, prefix_nbits);
+    csz_bits_append(w->record + at, prefix_nbits, w->bits, previous);
+    return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
 static uint32_t put_value(uint32_t *record, uint64_t bits, csz_type type) {
@@ -421,20 +408,16 @@ static uint32_t choose_masks(const csz_tile_work *w, const csz_tile_plan *plan, 
     for (int k = 0; k < 4; k++) {
         uint32_t count = 0;
         for (uint32_t i = 0; present[k] && i < w->n_special; i++) count += w->special_bits[i] == candidate[k];
-        if (count >= CSZ_MASK_MIN) values[n++] = candidate[k];
+        if (count >= CSZ_MASK_MIN && n < CSZ_MASKS_MAX) values[n++] = candidate[k];
     }
     return n;
 }
 
 /* Bits of a unit that lie in the field. */
 static uint32_t unit_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t unit) {
+    if (csz_tile_box_count(box) == CSZ_TILE_N) return ~0u;
     uint32_t mask = 0;
-    for (uint32_t b = 0; b < 32; b++) {
-        uint32_t e = csz_code_element(g->rank, unit, b);
-        uint32_t x = e & ((1u << g->log2_t[2]) - 1), y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
-        uint32_t z = e >> (g->log2_t[2] + g->log2_t[1]);
-        mask |= (uint32_t)(x < box->extent[2] && y < box->extent[1] && z < box->extent[0]) << b;
-    }
+    for (uint32_t b = 0; b < 32; b++) mask |= (uint32_t)csz_element_in_box(g, box, csz_code_element(g->rank, unit, b)) << b;
     return mask;
 }
 
@@ -460,24 +443,34 @@ static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         if (w->special_bits[i] == value) unit_mask[code >> 5] |= 1u << (code & 31);
     }
     at += put_value(w->record + at, value, plan->type);
-    uint32_t *classes = w->record + at;
-    memset(classes, 0, 8 * sizeof *classes);
-    at += 8;
-    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
-        if (unit_mask[u] == 0) continue;
-        uint32_t in_field = unit_in_field(&plan->geometry, box, u), klass = 1;
-        if (unit_mask[u] != in_field) {
-            uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles), n = (uint32_t)__builtin_popcount(f);
-            klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
-            if (klass == 3) {
-                flags[nflags++] = (uint8_t)f;
-                nnibbles += n;
-            } else {
-                w->record[at++] = unit_mask[u];
+    uint32_t *group_class = w->record + at, nmixed = 0, nliterals = 0, literals[CSZ_TILE_UNITS];
+    uint8_t mixed[CSZ_TILE_UNITS / 4 + 4] = {0};
+    group_class[0] = group_class[1] = 0;
+    at += 2;
+    for (uint32_t group = 0; group < CSZ_TILE_UNITS / 4; group++) {
+        uint32_t classes = 0, n_none = 0, n_all = 0;
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t u = 4 * group + k, in_field = unit_in_field(&plan->geometry, box, u), klass = unit_mask[u] != 0;
+            n_none += unit_mask[u] == 0;
+            n_all += unit_mask[u] == in_field;
+            if (klass && unit_mask[u] != in_field) {
+                uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles), n = (uint32_t)__builtin_popcount(f);
+                klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
+                if (klass == 3) {
+                    flags[nflags++] = (uint8_t)f;
+                    nnibbles += n;
+                } else {
+                    literals[nliterals++] = unit_mask[u];
+                }
             }
+            classes |= klass << (2 * k);
         }
-        classes[u >> 4] |= klass << (2 * (u & 15));
+        uint32_t klass = n_none == 4 ? 0 : n_all == 4 ? 1 : 2;
+        group_class[group >> 4] |= klass << (2 * (group & 15));
+        if (klass == 2) mixed[nmixed++] = (uint8_t)classes;
     }
+    for (uint32_t i = 0; i < nmixed; i += 4) w->record[at++] = csz_load_u32(mixed + i);
+    for (uint32_t i = 0; i < nliterals; i++) w->record[at++] = literals[i];
     for (uint32_t i = 0; i < nflags; i += 4) w->record[at++] = csz_load_u32(flags + i);
     for (uint32_t i = 0; i < nnibbles; i++) {
         if (i % 8 == 0) w->record[at++] = 0;
@@ -510,14 +503,23 @@ static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const 
 /* The record of one mode, from word 0 of record[]. */
 static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t, const csz_tile_box *box,
                            int mode) {
-    csz_record_head head = {(uint32_t)mode, w->klass, w->base != 0, 0, 0, w->n_special != 0, 0, 0, w->order};
-    if (mode == CSZ_MODE_CONSTANT) head.klass = head.order = 0;
-    uint32_t at = 1, tail_at;
-    if (head.has_base) at += put_value(w->record + at, (uint64_t)w->base, plan->type);
-    tail_at = at;
-    at += head.has_tail;
-    if (mode != CSZ_MODE_CONSTANT) at += put_lanes(w, t, &head, at);
-    if (head.has_tail) at += put_specials(w, plan, box, at, &head.nmasks, &w->record[tail_at]);
+    csz_record_head head = {.mode = (uint32_t)mode, .has_base = w->base != 0, .has_tail = w->n_special != 0};
+    head.short_base = w->base != 0 && w->base >= INT16_MIN && w->base <= INT16_MAX;
+    uint32_t at = 1 + head.has_tail;
+    if (mode == CSZ_MODE_CONSTANT) {
+        uint8_t base[24];
+        csz_bit_writer out = {0, 0, base};
+        put_base(&out, w, &head, plan->type);
+        uint32_t nbits = csz_bits_position(&out, base);
+        csz_bits_flush(&out);
+        csz_bits_append(w->record + at, 0, base, nbits);
+        at += (nbits + 31) / 32;
+    } else {
+        head.klass = w->klass;
+        head.order = w->order;
+        at += put_lanes(w, t, &head, plan->type, at);
+    }
+    if (head.has_tail) at += put_specials(w, plan, box, at, &head.nmasks, &w->record[1]);
     w->record[0] = csz_record_pack(&head);
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }

@@ -27,6 +27,16 @@ typedef struct csz_worker {
     uint8_t chunk[CHUNK_NBYTES];
 } csz_worker;
 
+/*
+ * A frame small enough to be counted whole is quantized once: its deltas are kept for the second pass, 8 KiB a tile for at most 511 tiles.  Tiles
+ * with exceptions or wide deltas are few and are done again.
+ */
+typedef struct csz_kept_tile {
+    int16_t code16[CSZ_TILE_N];
+    int64_t base;
+    uint32_t order, value_hash, is_kept;
+} csz_kept_tile;
+
 /* ---- scratch ---- */
 
 void csz_cpu_scratch_free(csz_cpu_scratch *s) {
@@ -34,6 +44,7 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->workers);
     free(s->decode_tables);
     free(s->code_tables);
+    free(s->kept);
     free(s->frame);
     memset(s, 0, sizeof *s);
 }
@@ -50,6 +61,16 @@ csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
 
 uint64_t csz_cpu_scratch_nbytes(int nthreads) {
     return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables);
+}
+
+static csz_status scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
+    if (s->kept_capacity >= ntiles) return CSZ_OK;
+    free(s->kept);
+    s->kept_capacity = 0;
+    s->kept = malloc(ntiles * sizeof *s->kept);
+    if (!s->kept) return CSZ_ERROR_MEMORY;
+    s->kept_capacity = ntiles;
+    return CSZ_OK;
 }
 
 static csz_status scratch_workers(csz_cpu_scratch *s, int n, int rank) {
@@ -122,6 +143,7 @@ typedef struct compress_job {
     const csz_tile_plan *plan;
     const void *data;
     csz_frame_box box;
+    csz_kept_tile *kept; /* NULL where the frame is sampled */
     atomic_uint next;
     uint8_t *out;
     uint64_t capacity;
@@ -135,6 +157,26 @@ typedef struct compress_job {
     int too_small;
 } compress_job;
 
+static void keep_tile(csz_kept_tile *kept, const csz_tile_work *w) {
+    kept->is_kept = w->klass == 0 && w->n_special == 0;
+    if (!kept->is_kept) return;
+    memcpy(kept->code16, w->code16, sizeof kept->code16);
+    kept->base = w->base;
+    kept->order = w->order;
+    kept->value_hash = w->value_hash;
+}
+
+static int recall_tile(csz_tile_work *w, const csz_kept_tile *kept) {
+    if (!kept->is_kept) return 0;
+    memcpy(w->code16, kept->code16, sizeof w->code16);
+    w->base = kept->base;
+    w->order = kept->order;
+    w->value_hash = kept->value_hash;
+    w->klass = w->n_special = 0;
+    w->is_fill = 0;
+    return 1;
+}
+
 static void sample_body(void *arg, int rank) {
     compress_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
@@ -144,8 +186,10 @@ static void sample_body(void *arg, int rank) {
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
-        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, csz_sample_tile(s, job->box.ntiles));
+        uint32_t t = csz_sample_tile(s, job->box.ntiles);
+        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
         csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
+        if (job->kept) keep_tile(&job->kept[t], &worker->tile);
         csz_tile_count(&worker->tile, job->plan, &worker->histograms);
     }
     lap(job->scratch->profile, &mark, &worker->stages.sample);
@@ -158,7 +202,9 @@ static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t fir
     uint32_t words = 0, hash = 0;
     for (uint32_t t = first; t < end; t++) {
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
+        if (!job->kept || !recall_tile(&worker->tile, &job->kept[t])) {
+            csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
+        }
         lap(profile, &mark, &worker->stages.quantize);
         uint32_t n = csz_tile_encode(&worker->tile, job->plan, job->tables, job->data, &box);
         lap(profile, &mark, &worker->stages.encode);
@@ -212,7 +258,9 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     compress_job job = {.scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
     nthreads = threads_for(job.box.ntiles, nthreads);
     csz_status status = scratch_workers(s, nthreads, plan->geometry.rank);
+    if (!status && csz_sample_stride(job.box.ntiles) == 1) status = scratch_kept(s, job.box.ntiles);
     if (status) return status;
+    if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
 
     atomic_init(&job.next, 0);
     csz_team_run(nthreads, sample_body, &job);

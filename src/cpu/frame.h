@@ -15,6 +15,8 @@ typedef struct csz_cpu_scratch {
     struct csz_worker **workers;
     csz_decode_tables *decode_tables;
     csz_code_tables *code_tables;
+    struct csz_kept_tile *kept; /* deltas of the tiles of a frame that is counted whole */
+    uint32_t kept_capacity;
     uint8_t *frame; /* a frame before zstd */
     size_t frame_capacity;
     int profile;

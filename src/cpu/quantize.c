@@ -36,15 +36,19 @@ static void fill_missing_quanta(int64_t *q, const uint8_t *valid, const csz_geom
     for (uint32_t z = 0; z < tz; z++) {
         for (uint32_t y = 0; y < ty; y++) {
             uint32_t row = z * ty + y;
-            has_row[row] = 0;
-            for (uint32_t x = 0; x < tx; x++) has_row[row] |= valid[row * tx + x];
-            fill_groups(q + row * tx, valid + row * tx, tx, 1);
+            const uint8_t *has = valid + row * tx;
+            has_row[row] = memchr(has, 1, tx) != NULL;
+            if (memchr(has, 0, tx)) fill_groups(q + row * tx, has, tx, 1);
         }
         has_plane[z] = 0;
         for (uint32_t y = 0; y < ty; y++) has_plane[z] |= has_row[z * ty + y];
         fill_groups(q + (size_t)z * ty * tx, has_row + z * ty, ty, tx);
     }
     fill_groups(q, has_plane, tz, ty * tx);
+}
+
+static void clear_padding(uint8_t *valid, const csz_geometry *g, const csz_tile_box *box) {
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) valid[e] = (uint8_t)(valid[e] & csz_element_in_box(g, box, e));
 }
 
 /* b = a less its neighbour `stride` before it, but for the first `stride` elements of each block. */

@@ -88,7 +88,7 @@ void csz_books_choose(csz_book *books, const csz_histograms *histograms, uint32_
         uint32_t nbits = csz_explicit_nbits(b, lengths);
         uint64_t builtin = coded_nbits(count, books[b].lengths, n), own = coded_nbits(count, lengths, n);
         if (builtin <= own || (builtin - own) * stride <= nbits) continue;
-        if (ntiles < CSZ_SMALL_FRAME_TILES && explicit_nbits + nbits > CSZ_SMALL_FRAME_BOOK_BITS) continue;
+        if (explicit_nbits + nbits > csz_explicit_limit_nbits(ntiles)) continue;
         explicit_nbits += nbits;
         books[b].kind = CSZ_KIND_EXPLICIT;
         memcpy(books[b].lengths, lengths, sizeof lengths);
@@ -110,13 +110,13 @@ uint32_t csz_books_write(uint8_t *out, const csz_book *books) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         out[b] = books[b].kind;
         if (books[b].kind != CSZ_KIND_EXPLICIT) continue;
-        uint32_t n = csz_book_size(b), previous = 6;
+        uint32_t n = csz_book_size(b);
+        csz_length_state state = csz_length_state_begin();
         for (uint32_t j = csz_book_first(b); j < n; j++) {
-            uint32_t length = books[b].lengths[csz_book_symbol_at(b, j)];
-            uint32_t nbits = csz_length_code_nbits(previous, length);
-            uint32_t value = nbits == 1 ? 0 : nbits == 2 ? 2 : nbits == 3 ? 6 : 0x70 | length;
+            uint32_t length = books[b].lengths[csz_book_symbol_at(b, j)], nbits;
+            uint32_t value = csz_length_code(&state, length, &nbits);
+            csz_length_state_move(&state, length);
             put_bits(out + CSZ_BOOKS_FIXED_NBYTES, &at, value, nbits);
-            previous = length;
         }
     }
     return CSZ_BOOKS_FIXED_NBYTES + (at + 31) / 32 * 4;
@@ -144,22 +144,25 @@ int csz_books_read(csz_book *books, const uint8_t *in, uint32_t nbytes) {
             continue;
         }
         if (in[b] != CSZ_KIND_EXPLICIT) return 0;
-        uint32_t n = csz_book_size(b), previous = 6;
+        uint32_t n = csz_book_size(b);
+        csz_length_state state = csz_length_state_begin();
         memset(books[b].lengths, 0, sizeof books[b].lengths);
         for (uint32_t j = csz_book_first(b); j < n; j++) {
-            uint32_t length = previous;
+            uint32_t length = state.previous;
             if (get_bits(bits, end, &at, 1)) {
                 if (!get_bits(bits, end, &at, 1)) {
-                    length = previous + 1;
+                    length = state.last + 1;
                 } else if (!get_bits(bits, end, &at, 1)) {
-                    length = previous - 1;
+                    length = state.previous ? state.last - 1 : state.last;
+                } else if (!get_bits(bits, end, &at, 1)) {
+                    length = 0;
                 } else {
                     length = get_bits(bits, end, &at, 4);
                 }
             }
             if (at > end || length > CSZ_LENGTH_MAX) return 0;
+            csz_length_state_move(&state, length);
             books[b].lengths[csz_book_symbol_at(b, j)] = (uint8_t)length;
-            previous = length;
         }
         if (!csz_lengths_valid(books[b].lengths, n, csz_book_limit(b))) return 0;
     }

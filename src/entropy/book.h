@@ -13,12 +13,19 @@ enum {
     CSZ_BUILTIN_N = 16,
     CSZ_KIND_EXPLICIT = 16,
     CSZ_KIND_UNUSED = 7, /* the built-in book of a book without counts */
-    CSZ_SMALL_FRAME_TILES = 16,
-    CSZ_SMALL_FRAME_BOOK_BITS = 768,
     CSZ_BOOKS_FIXED_NBYTES = 12,
-    /* 7 bits for each of 4 x 140 - 19 + 3 x 256 + 2 x 236 + 128 symbols, in words, and the fixed part */
-    CSZ_BOOKS_MAX_NBYTES = 12 + 1676
+    /* 8 bits for each of 4 x 140 - 19 + 3 x 256 + 2 x 236 + 128 symbols, in words, and the fixed part */
+    CSZ_BOOKS_MAX_NBYTES = 12 + 1912
 };
+
+/*
+ * Most bits of explicit lengths in a frame: 96 bytes for a chunk of a few tiles, and 4 bytes for each tile above 16, so that books can never lift an
+ * incompressible field past raw + 1% + 1 KiB.
+ */
+CSZ_FN uint32_t csz_explicit_limit_nbits(uint32_t ntiles) {
+    uint32_t more = ntiles > 16 ? (ntiles < 1024 ? ntiles : 1024) - 16 : 0;
+    return 768 + 32 * more;
+}
 
 CSZ_FN uint32_t csz_book_size(int book) {
     switch (book) {
@@ -33,7 +40,7 @@ CSZ_FN uint32_t csz_book_size(int book) {
 }
 
 CSZ_FN uint32_t csz_book_limit(int book) {
-    return book == CSZ_BOOK_S || book == CSZ_BOOK_W || book == CSZ_BOOK_RV ? 12 : 11;
+    return book == CSZ_BOOK_PE || book == CSZ_BOOK_QE || book == CSZ_BOOK_ME || book == CSZ_BOOK_RL ? 11 : 12;
 }
 
 CSZ_FN int csz_book_of_deltas(int book) {
@@ -134,21 +141,45 @@ CSZ_FN uint64_t csz_log2_fixed(uint64_t x) {
 
 /* ---- explicit lengths ---- */
 
-CSZ_FN uint32_t csz_length_code_nbits(uint32_t previous, uint32_t length) {
-    if (length == previous) return 1;
-    if (length == previous + 1) return 2;
-    if (length + 1 == previous) return 3;
-    return 7;
+/* Lengths are coded against the one before (0 if that symbol does not occur) and the last that was not 0. */
+typedef struct csz_length_state {
+    uint32_t previous, last;
+} csz_length_state;
+
+CSZ_FN csz_length_state csz_length_state_begin(void) {
+    csz_length_state s = {6, 6};
+    return s;
+}
+
+CSZ_FN void csz_length_state_move(csz_length_state *s, uint32_t length) {
+    s->previous = length;
+    if (length) s->last = length;
+}
+
+/* The code of a length and its bits. */
+CSZ_FN uint32_t csz_length_code(const csz_length_state *s, uint32_t length, uint32_t *nbits) {
+    *nbits = 1;
+    if (length == s->previous) return 0;
+    *nbits = 2;
+    if (length == s->last + 1) return 2;
+    *nbits = 3;
+    if (length && length == (s->previous ? s->last - 1 : s->last)) return 6;
+    *nbits = 4;
+    if (length == 0) return 14;
+    *nbits = 8;
+    return 0xF0 | length;
 }
 
 CSZ_FN uint32_t csz_explicit_nbits(int book, const uint8_t *lengths) {
-    uint32_t n = csz_book_size(book), previous = 6, nbits = 0;
+    uint32_t n = csz_book_size(book), total = 0;
+    csz_length_state state = csz_length_state_begin();
     for (uint32_t j = csz_book_first(book); j < n; j++) {
-        uint32_t length = lengths[csz_book_symbol_at(book, j)];
-        nbits += csz_length_code_nbits(previous, length);
-        previous = length;
+        uint32_t length = lengths[csz_book_symbol_at(book, j)], nbits;
+        csz_length_code(&state, length, &nbits);
+        csz_length_state_move(&state, length);
+        total += nbits;
     }
-    return nbits;
+    return total;
 }
 
 /* ---- host side: whole books ---- */

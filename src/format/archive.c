@@ -148,7 +148,8 @@ csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes) {
 }
 
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd) {
-    uint64_t books = ntiles < CSZ_SMALL_FRAME_TILES ? CSZ_BOOKS_FIXED_NBYTES + CSZ_SMALL_FRAME_BOOK_BITS / 8 : CSZ_BOOKS_MAX_NBYTES;
+    uint64_t books = CSZ_BOOKS_FIXED_NBYTES + csz_explicit_limit_nbits(ntiles) / 8;
+    if (books > CSZ_BOOKS_MAX_NBYTES) books = CSZ_BOOKS_MAX_NBYTES;
     uint64_t n = csz_frame_layout_of(ntiles, (uint32_t)books).payload + 4 * (uint64_t)ntiles + nelements * (type == CSZ_F32 ? 4 : 8);
     /* zstd stores what it cannot compress with 3 bytes a 128 KiB block, and a frame header */
     return (n + 7) / 8 * 8 + (has_zstd ? (n >> 15) + 64 : 0);

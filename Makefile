@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The everyday commands.  Each is a thin call of CMake, ctest or a script under tools/; `make demo` and
+# `make test` install what a bare Debian or Ubuntu lacks first, and say what.  Variables: JOBS (compile jobs and
+# tests at a time), BUILD (the build folder), ARGS (more arguments for the demo or the bench).
+
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+BUILD ?= build
+DATA ?= ../shared/data
+CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
+C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c')
+
+.PHONY: all help demo test soak bench gpu-test gpu-bench format lint install clean
+
+all: configure
+	cmake --build $(BUILD) -j $(JOBS)
+
+help:
+	@echo 'make demo       simulate a wave, compress it at several bounds, restore and verify it'
+	@echo 'make test       build and run every test, plain and under ASan and UBSan'
+	@echo 'make soak       the tests that take long'
+	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
+	@echo 'make gpu-test   the tests that need an NVIDIA GPU'
+	@echo 'make gpu-bench  the bench on the GPU'
+	@echo 'make format     lay out every C and CUDA file by .clang-format'
+	@echo 'make lint       check layout, cppcheck, clang-tidy'
+	@echo 'make install    install header, libraries and command (PREFIX=/usr/local)'
+	@echo 'make clean      remove the build folders'
+
+.PHONY: configure
+configure:
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
+
+demo:
+	@tools/setup demo
+	@echo 'building in $(BUILD)/'
+	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target csz-demo >$(BUILD)/demo.log || { cat $(BUILD)/demo.log; exit 1; }
+	@$(BUILD)/csz-demo $(ARGS)
+	@if [ -x $(BUILD)/csz ]; then echo; echo '  Your own field: $(BUILD)/csz compress FILE -t f32 -d 512x512x512 -e 1e-3 -m rel --verify'; fi
+
+test:
+	@tools/setup test
+	@JOBS=$(JOBS) BUILD=$(BUILD) tools/run_tests
+
+soak:
+	@tools/setup test
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
+
+# OMP_WAIT_POLICY: zfp's idle threads must not spin while another coder is timed.
+bench:
+	@tools/setup bench
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
+	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
+	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
+	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --out $(BUILD)/bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+
+gpu-test:
+	@tools/setup test
+	@tools/gpu_status
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	cd $(BUILD) && ctest -L gpu --output-on-failure --no-tests=error
+
+gpu-bench:
+	@tools/setup bench
+	@tools/gpu_status
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
+	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
+	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
+	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --backend cuda --out $(BUILD)/gpu-bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+
+format:
+	@tools/setup lint
+	clang-format -i $(CC_FILES)
+
+lint:
+	@tools/setup lint
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release >/dev/null
+	clang-format --dry-run -Werror $(CC_FILES)
+	cppcheck --quiet --std=c11 --language=c --inline-suppr --error-exitcode=1 -j $(JOBS) \
+		--enable=warning,performance --suppress=missingIncludeSystem \
+		-D_GNU_SOURCE= -D__GNUC__ -I include -I src -I bench -I examples -I cli $(C_UNITS)
+	clang-tidy --quiet -p $(BUILD) $(C_UNITS)
+
+PREFIX ?= /usr/local
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file.h: reading input.  A regular file is mapped, anything else (a pipe, a terminal, a device) is read to
+ * its end; either way the bytes then lie in memory, page- or malloc-aligned.
+ */
+#ifndef CLI_FILE_H
+#define CLI_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+typedef struct cli_input {
+    const char *name; /* for messages: the path, or "standard input" */
+    const unsigned char *bytes;
+    size_t nbytes;
+    int is_mapped;
+    void *owned;        /* the mapping or the allocation */
+    struct stat status; /* tells whether an output is the same file */
+} cli_input;
+
+int cli_path_is_stdio(const char *path);      /* "-" */
+const char *cli_input_name(const char *path); /* for messages */
+int cli_path_has_suffix(const char *path, const char *suffix);
+
+/*
+ * Returns CLI_DONE, or an exit status after the message.  A stream of which expected_nbytes are known
+ * (UINT64_MAX: nothing is) is read up to a surplus beyond them: the longest .npy header of version 1 and one
+ * byte, so that a caller sees that there is too much without reading it all.
+ */
+enum { CLI_INPUT_SURPLUS_NBYTES = 10 + 65535 + 1 };
+int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes);
+void cli_input_release(cli_input *input); /* zeroed ones are allowed */
+
+#endif

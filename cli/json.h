@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * json.h: a writer of one JSON object on one line.  Keys are literals of this program and need no escape;
+ * strings are escaped; a number that is not finite is null, since JSON has no word for it.
+ */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct cli_json {
+    FILE *stream;
+    int needs_comma;
+} cli_json;
+
+void cli_json_begin(cli_json *json, FILE *stream); /* { */
+void cli_json_end(cli_json *json);                 /* } and a newline */
+
+void cli_json_begin_object(cli_json *json, const char *key);
+void cli_json_end_object(cli_json *json);
+
+void cli_json_null(cli_json *json, const char *key);
+void cli_json_bool(cli_json *json, const char *key, int value);
+void cli_json_u64(cli_json *json, const char *key, uint64_t value);
+void cli_json_double(cli_json *json, const char *key, double value);
+void cli_json_string(cli_json *json, const char *key, const char *value); /* NULL is null */
+void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values, int n);
+
+#endif

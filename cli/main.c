@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * main.c: the command csz.  Finds the subcommand, answers --help and --version, and makes sure that what was
+ * printed has arrived: a full disk behind standard output is a failure like any other.
+ */
+#include "command.h"
+#include "message.h"
+#include "signals.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef struct command_row {
+    const char *name;
+    cli_command command;
+    int npaths;
+    int (*run)(const cli_arguments *arguments);
+    const char *summary;
+    const char *synopsis;
+    const char *description;
+    const char *examples;
+} command_row;
+
+static const command_row commands[] = {
+    {"compress", CLI_COMPRESS, 1, cli_run_compress, "compress a field within an error bound",
+     "csz compress IN [-o OUT] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
+     "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N]\n"
+     "             [--fill V] [--verify] [--json] [-f]",
+     "IN is a raw file of little-endian values, a .npy file (which needs neither -t nor -d),\n"
+     "or - for standard input.  Every finite value comes back within the bound; NaN, infinities\n"
+     "and missing values come back bit for bit.",
+     "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
+     "  csz compress temperature.npy -m rel -e 1e-4 --fill 1e20 --verify\n"
+     "  csz compress rho.f64 -t f64 -d 1800x3600 -m psnr -e 80 -o rho.csz --json\n"
+     "  simulate | csz compress - -t f32 -d 100x500x500 -e 0.01 > field.csz\n"},
+    {"decompress", CLI_DECOMPRESS, 1, cli_run_decompress, "restore a field, or a box of it",
+     "csz decompress IN.csz [-o OUT] [--region z0:z1,y0:y1,x0:x1] [-b auto|cpu|cuda] [-j N]\n"
+     "             [--memory-limit BYTES] [--json] [-f]",
+     "Writes raw little-endian values, or a .npy file if OUT ends in .npy.  Nothing is written\n"
+     "unless every checksum agrees.",
+     "  csz decompress velocity.f32.csz\n"
+     "  csz decompress velocity.f32.csz -o velocity.npy\n"
+     "  csz decompress velocity.f32.csz --region 0:8,:,100:200 -o part.npy\n"
+     "  csz decompress - < field.csz | analyse\n"},
+    {"info", CLI_INFO, 1, cli_run_info, "show what an archive says of itself", "csz info IN.csz [--json]",
+     "Field, bound, size and how the tiles were coded; nothing is decoded.",
+     "  csz info velocity.f32.csz\n"
+     "  csz info --json velocity.f32.csz | python3 -m json.tool\n"},
+    {"compare", CLI_COMPARE, 2, cli_run_compare, "compare two fields",
+     "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [--fill V] [--json]",
+     "Largest error, PSNR and NRMSE of B against A, raw or .npy.  With --bound the exit status\n"
+     "is 1 if any element differs by more; special values must agree bit for bit.",
+     "  csz compare velocity.f32 restored.f32 -t f32 -d 512x512x512 --bound 1e-3\n"
+     "  csz compare a.npy b.npy --json\n"},
+    {"verify", CLI_VERIFY, 2, cli_run_verify, "check an archive against the original field",
+     "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--json]",
+     "Exit 0 only if every element of the restored field holds the stored bound.  Type, dims\n"
+     "and fill value are the archive's.",
+     "  csz verify velocity.f32 velocity.f32.csz\n"
+     "  csz verify temperature.npy temperature.npy.csz --json\n"},
+    {"test", CLI_TEST, 1, cli_run_test, "check an archive's integrity alone",
+     "csz test IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json]",
+     "Structure, every checksum, and the restored values' checksum; writes nothing.",
+     "  csz test velocity.f32.csz\n"
+     "  for f in *.csz; do csz test \"$f\" || echo \"$f is damaged\"; done\n"},
+    {"bench", CLI_BENCH, 1, cli_run_bench, "measure speed in memory, stage by stage",
+     "csz bench IN -t f32|f64 -d 512x512x512 -e 1e-3 [-m ...] [-w ...] [-z ...] [-b ...] [-j N]\n"
+     "             [--fill V] [--repeat N] [--json]",
+     "Verifies, then compresses and restores N times in memory and shows medians.",
+     "  csz bench velocity.f32 -t f32 -d 512x512x512 -m rel -e 1e-3 -j1\n"
+     "  csz bench temperature.npy -e 0.01 --repeat 11 --json\n"},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const command_row *find_command(const char *name) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0) return &commands[i];
+    return NULL;
+}
+
+static void print_usage(FILE *stream) {
+    fprintf(stream, "csz: error-bounded compression of scientific fields\n\nusage: csz COMMAND ...\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(stream, "  %-12s %s\n", commands[i].name, commands[i].summary);
+    fprintf(stream, "\n  csz help COMMAND   options and examples of a command\n"
+                    "  csz --version      version, format, what is built in\n");
+}
+
+static void print_help(void) {
+    print_usage(stdout);
+    printf("\nexamples:\n"
+           "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
+           "  csz verify velocity.f32 velocity.f32.csz\n"
+           "  csz decompress velocity.f32.csz -o velocity.npy\n"
+           "\nexit status: 0 done, 1 failed or a bound is violated, 2 the command line is wrong\n");
+}
+
+static void print_command_help(const command_row *row) {
+    printf("usage: %s\n\n%s\n\noptions:\n", row->synopsis, row->description);
+    cli_arguments_print_options(stdout, row->command);
+    printf("\nexamples:\n%s", row->examples);
+}
+
+static void print_version(void) {
+    printf("csz %s\nformat %d\nzstd %s\ncuda %s\n", csz_version_string(), CSZ_FORMAT_VERSION,
+           csz_zstd_available() ? "yes" : "no", csz_backend_available(CSZ_BACKEND_CUDA) ? "yes" : "no");
+}
+
+static int run_command(const command_row *row, int argc, char **argv) {
+    cli_arguments arguments;
+    int status = cli_arguments_parse(&arguments, row->command, row->name, row->npaths, argc, argv);
+    if (status != CLI_DONE) return status;
+    if (arguments.help) {
+        print_command_help(row);
+        return CLI_DONE;
+    }
+    return row->run(&arguments);
+}
+
+static int dispatch(int argc, char **argv) {
+    const char *first = argc > 1 ? argv[1] : NULL;
+    const command_row *row;
+    if (!first) {
+        print_usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
+        print_version();
+        return CLI_DONE;
+    }
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 ||
+        (strcmp(first, "help") == 0 && argc == 2)) {
+        print_help();
+        return CLI_DONE;
+    }
+    if (strcmp(first, "help") == 0) {
+        row = find_command(argv[2]);
+        if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", argv[2]);
+        print_command_help(row);
+        return CLI_DONE;
+    }
+    row = find_command(first);
+    if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", first);
+    return run_command(row, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv) {
+    cli_signals_setup();
+    int status = dispatch(argc, argv);
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_DONE)
+        status = cli_fail_errno("write", "standard output", errno ? errno : EIO);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * message.h: the one line on standard error that says what is wrong and what to do about it.  Every failure
+ * of the command is told here and nowhere else, as "csz: <what is wrong>; <what to do>"; the functions return
+ * the exit status, so that a caller can end with `return cli_fail(...)`.
+ */
+#ifndef CLI_MESSAGE_H
+#define CLI_MESSAGE_H
+
+#include "csz.h"
+
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+#if defined(__GNUC__)
+#define CLI_PRINTF __attribute__((format(printf, 1, 2)))
+#else
+#define CLI_PRINTF
+#endif
+
+int cli_fail(const char *format, ...) CLI_PRINTF;       /* returns CLI_FAILED */
+int cli_fail_usage(const char *format, ...) CLI_PRINTF; /* returns CLI_USAGE */
+
+/* A system call on a file failed: "cannot <verb> <name>: <strerror>; <advice>". */
+int cli_fail_errno(const char *verb, const char *name, int error);
+
+/* The library refused an archive, or failed while working on it. */
+int cli_fail_archive(csz_status status, const char *name, const unsigned char *archive,
+                     size_t archive_nbytes);
+
+/* The library failed on a field: compressing, comparing, creating a context. */
+int cli_fail_status(csz_status status, const char *verb, const char *name);
+
+/* Of nbytes: "not enough memory". */
+int cli_fail_memory(const char *purpose, unsigned long long nbytes);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * values.h: what stands after an option, from text to value and back: numbers, dims, regions, sizes, and the
+ * names of types, modes, workflows and backends.  A parser returns 1 if the whole text was understood, else
+ * 0; none of them prints.
+ */
+#ifndef CLI_VALUES_H
+#define CLI_VALUES_H
+
+#include "csz.h"
+
+/* Half-open ranges, one per dim of the field; an open end is completed from the dims. */
+typedef struct cli_region {
+    int nranges; /* 0: none given */
+    int has_begin[CSZ_MAX_NDIM], has_end[CSZ_MAX_NDIM];
+    uint64_t begin[CSZ_MAX_NDIM], end[CSZ_MAX_NDIM];
+} cli_region;
+
+/* Reads decimal digits at *text and moves past them: 1 done, 0 there are none, -1 the number exceeds 64 bits. */
+int cli_parse_digits(uint64_t *value, const char **text);
+
+int cli_parse_u64(uint64_t *value, const char *text);
+int cli_parse_double(double *value, const char *text); /* inf and nan too; 1e-400 becomes 0 */
+int cli_parse_dims(csz_field *field,
+                   const char *text); /* "512x512x512"; -1 where more than 64 bits are needed */
+int cli_parse_region(cli_region *region, const char *text); /* "0:8,:,4:" */
+int cli_parse_nbytes(uint64_t *nbytes, const char *text);   /* "1000", "64K", "2G": binary multiples */
+
+/* Elements of a field; 0 if the product exceeds the 2^56 that an archive can hold. */
+int cli_field_count(uint64_t *nelements, const csz_field *field);
+size_t cli_type_nbytes(csz_type type);
+
+/* "512x512x512" */
+enum { CLI_DIMS_TEXT_NBYTES = 21 * CSZ_MAX_NDIM + 1 };
+const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *field);
+
+/* The names of an enum's values, 0 first; NULL ends them. */
+extern const char *const cli_type_names[];
+extern const char *const cli_mode_names[];
+extern const char *const cli_workflow_names[];
+extern const char *const cli_backend_names[];
+int cli_parse_name(int *value, const char *text, const char *const *names);
+const char *cli_name_of(unsigned value, const char *const *names); /* "unknown" beyond the last */
+
+#endif

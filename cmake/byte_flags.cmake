@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The flags that decide bytes, for both compilers, and nowhere else.  An archive is the same on every machine
+# only if every multiplication, division and rounding is IEEE's own: no contraction into fused multiply-adds,
+# no reassociation, no flushing of denormals.  They are target options, which CMake places behind
+# CMAKE_C_FLAGS and CFLAGS, so a user's -Ofast cannot undo them; src/core refuses __FAST_MATH__ besides.
+
+# -ffp-contract comes last: clang's -fno-fast-math resets it.
+set(CSZ_BYTE_FLAGS_C -fno-fast-math -ffp-contract=off)
+set(CSZ_BYTE_FLAGS_CUDA -fmad=false -ftz=false -prec-div=true -prec-sqrt=true)
+
+function(csz_byte_flags target)
+    foreach(flag IN LISTS CSZ_BYTE_FLAGS_C)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${flag}>)
+        if(CSZ_HAVE_CUDA) # the host half of a .cu file
+            target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${flag}>)
+        endif()
+    endforeach()
+    if(CSZ_HAVE_CUDA)
+        foreach(flag IN LISTS CSZ_BYTE_FLAGS_CUDA)
+            target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${flag}>)
+        endforeach()
+    endif()
+endfunction()
+
+# Linking with -ffast-math makes gcc add a start file that flushes denormals for the whole process.
+function(csz_byte_link_flags target)
+    target_link_options(${target} PRIVATE $<$<LINK_LANGUAGE:C>:-fno-fast-math>)
+endfunction()

@@ -1,0 +1,685 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# cli_test.sh CSZ: end-to-end test of the command csz, through files, pipes and exit statuses alone.  Prints
+# one line per property and exits 1 if any does not hold.  Needs coreutils, bash and python3's standard
+# library.  A refusal counts as one only if it has the right exit status and says what is wrong in one line.
+
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
+set -u
+csz=$(realpath "${1:?usage: cli_test.sh CSZ}") || exit 2
+work=$(mktemp -d "${TMPDIR:-/tmp}/csz_cli_test.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+export LC_ALL=C
+n_passed=0
+n_failed=0
+
+passed() {
+    n_passed=$((n_passed + 1))
+    printf 'ok    %s\n' "$1"
+}
+
+failed() {
+    n_failed=$((n_failed + 1))
+    printf 'FAIL  %s\n' "$1"
+    shift
+    [[ $# -eq 0 ]] || printf '      %s\n' "$@"
+}
+
+# holds NAME COMMAND...: the command succeeds.
+holds() {
+    local name=$1 status
+    shift
+    "$@" >out.txt 2>err.txt
+    status=$?
+    if ((status == 0)); then
+        passed "$name"
+    else
+        failed "$name" "status $status: $*" "$(head -c 500 err.txt)"
+    fi
+}
+
+# refuses STATUS PATTERN NAME COMMAND...: the command exits with STATUS, and standard error is one line that
+# starts with "csz: " and matches PATTERN.
+refuses() {
+    local wanted=$1 pattern=$2 name=$3 status
+    shift 3
+    "$@" >out.txt 2>err.txt
+    status=$?
+    if ((status != wanted)); then
+        failed "$name" "status $status, not $wanted: $*" "$(head -c 500 err.txt)"
+    elif [[ $(wc -l <err.txt) -ne 1 ]] || ! grep -q '^csz: .*; ' err.txt; then
+        failed "$name" "not one line that says what is wrong and what to do:" "$(head -c 500 err.txt)"
+    elif ! grep -qE -- "$pattern" err.txt; then
+        failed "$name" "does not say /$pattern/: $(cat err.txt)"
+    else
+        passed "$name"
+    fi
+}
+
+# keeps_old PATTERN NAME OUTPUT COMMAND...: the command is refused with 1, and OUTPUT holds what it held.
+keeps_old() {
+    local pattern=$1 name=$2 output=$3
+    shift 3
+    printf 'the old file' >"$output"
+    refuses 1 "$pattern" "$name" "$@"
+    same_text "$name: the old file is intact" "the old file" "$(cat "$output")"
+    rm -f "$output"
+}
+
+same_text() {
+    if [[ $2 == "$3" ]]; then
+        passed "$1"
+    else
+        failed "$1" "wanted: $2" "found:  $3"
+    fi
+}
+
+absent() {
+    if [[ -e $2 || -L $2 ]]; then failed "$1" "$2 exists"; else passed "$1"; fi
+}
+
+no_temporaries() {
+    local found
+    found=$(find "$work" -name '.*' ! -path "$work")
+    same_text "$1" "" "$found"
+}
+
+cat >tool.py <<'PY'
+"""Makes data and checks results without the program under test."""
+import array, json, math, struct, sys
+
+KEYS = """nbytes_in nbytes_out ratio bits_per_value bound_mode bound bound_abs workflow backend seconds
+max_abs_error psnr psnr_formula nrmse violations worst_index""".split()
+
+
+def wave(n):
+    seed, values = 1, []
+    for i in range(n):
+        seed = (seed * 1103515245 + 12345) % 2**31
+        values.append(math.sin(i * 0.01) * 10 + math.cos(i * 0.13) + seed / 2**31 * 0.05)
+    return values
+
+
+def save(path, code, values):
+    with open(path, "wb") as f:
+        array.array(code, values).tofile(f)
+
+
+def load(path, code):
+    values = array.array(code)
+    values.frombytes(open(path, "rb").read())
+    return values
+
+
+def npy(path, descr, shape, data, major=1, fortran=False, pad=64):
+    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
+    start = 10 if major == 1 else 12
+    text += " " * (-(start + len(text) + 1) % pad) + "\n"
+    length = struct.pack("<H" if major == 1 else "<I", len(text))
+    open(path, "wb").write(b"\x93NUMPY" + bytes([major, 0]) + length + text.encode() + data)
+
+
+def make():
+    for name, n in (("d1", 5000), ("d2", 60 * 70), ("d3", 12 * 20 * 40), ("d4", 3 * 4 * 20 * 30)):
+        values = wave(n)
+        save(name + ".f32", "f", values)
+        save(name + ".f64", "d", values)
+    values = wave(12 * 20 * 40)
+    raw = array.array("f", values).tobytes()
+    swapped = array.array("f", values)
+    swapped.byteswap()
+    for major in (1, 2, 3):
+        npy("v%d.npy" % major, "<f4", "(12, 20, 40)", raw, major)
+    npy("big.npy", ">f4", "(12, 20, 40)", swapped.tobytes())
+    npy("unaligned.npy", "<f4", "(12, 20, 40L)", raw, pad=1)
+    npy("row.npy", "<f4", "(9600,)", raw, fortran=True)
+    npy("scalar.npy", "<f8", "()", struct.pack("<d", 3.25))
+    npy("f8.npy", "<f8", "(12, 20, 40)", array.array("d", values).tobytes())
+    npy("fortran.npy", "<f4", "(12, 20, 40)", raw, fortran=True)
+    npy("integers.npy", "<i4", "(12, 20, 40)", raw)
+    npy("five.npy", "<f4", "(3, 4, 2, 10, 40)", raw)
+    npy("short.npy", "<f4", "(12, 20, 41)", raw)
+    npy("overflow.npy", "<f4", "(4294967296, 4294967296, 16)", raw)
+    npy("huge.npy", "<f4", "(99999999999999999999999,)", raw)
+    npy("negative.npy", "<f4", "(-1,)", raw)
+    npy("version.npy", "<f4", "(9600,)", raw, major=9)
+    open("length.npy", "wb").write(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr'")
+    open("stub.npy", "wb").write(b"\x93NUMPY\x01")
+    open("fake.npy", "wb").write(raw)
+    good = open("v1.npy", "rb").read()
+    for n in range(0, 128, 3):
+        open("cut%d.npy" % n, "wb").write(good[:n])
+    missing = array.array("f", values)
+    for i in range(0, len(missing), 7):
+        missing[i] = 1e20
+    missing[5], missing[6], missing[8], missing[9] = math.nan, math.inf, -math.inf, -0.0
+    save("missing.f32", "f", missing)
+    altered = array.array("f", values)
+    altered[4321] += 0.5
+    save("altered.f32", "f", altered)
+    seed, noise = 7, array.array("I")
+    for i in range(1 << 21):
+        seed = (seed * 1664525 + 1013904223) % 2**32
+        noise.append(0x3F800000 | seed >> 9)
+    with open("noise.f32", "wb") as f:
+        noise.tofile(f)
+
+
+def bound(original, restored, code, limit, fill):
+    a, b = load(original, code), load(restored, code)
+    assert len(a) == len(b), (len(a), len(b))
+    for i, (x, y) in enumerate(zip(a, b)):
+        if not math.isfinite(x) or x == fill or x == 0:
+            assert struct.pack(code, x) == struct.pack(code, y), (i, x, y)
+        else:
+            assert abs(x - y) <= limit, (i, x, y)
+
+
+def box(whole, code, dims, part, begin, end):
+    """The .npy file part is the box begin..end of the raw file whole, with its shape in the header."""
+    whole = load(whole, code)
+    data = open(part, "rb").read()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    header = eval(data[10:start].decode())
+    shape = tuple(e - b for b, e in zip(begin, end))
+    assert header == {"descr": "<f4" if code == "f" else "<f8", "fortran_order": False, "shape": shape}, header
+    assert start % 64 == 0
+    indices = [()]
+    for b, e in zip(begin, end):
+        indices = [index + (i,) for index in indices for i in range(b, e)]
+    wanted = array.array(code)
+    for index in indices:
+        at = 0
+        for i, d in zip(index, dims):
+            at = at * d + i
+        wanted.append(whole[at])
+    assert wanted.tobytes() == data[start:]
+
+
+def keys(path, *pairs):
+    text = open(path).read()
+    assert text.count("\n") == 1 and text.endswith("\n"), text
+    value = json.loads(text)
+    lacking = [key for key in KEYS if key not in value]
+    assert not lacking, lacking
+    assert value["psnr_formula"] == "20*log10(range/rmse)"
+    for pair in pairs:
+        key, wanted = pair.split("=", 1)
+        assert value[key] == json.loads(wanted), (key, value[key])
+
+
+def on_terminal(*command):
+    """Runs the command with its output and errors on a terminal; prints what the terminal shows."""
+    import os, pty
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        os.execv(command[0], command)
+    shown = b""
+    while True:
+        try:
+            part = os.read(fd, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    sys.stdout.write(shown.decode())
+    sys.stdout.flush()
+    sys.exit(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))
+
+
+def numbers(text):
+    return [int(part) for part in text.split(",")]
+
+
+task, words = sys.argv[1], sys.argv[2:]
+if task == "make":
+    make()
+elif task == "bound":
+    fill = array.array("f", [float(words[4])])[0] if len(words) > 4 else None
+    bound(words[0], words[1], words[2], float(words[3]), fill)
+elif task == "box":
+    box(words[0], words[1], numbers(words[2]), words[3], numbers(words[4]), numbers(words[5]))
+elif task == "keys":
+    keys(*words)
+elif task == "terminal":
+    on_terminal(*words)
+PY
+tool() { python3 tool.py "$@"; }
+tool make || exit 2
+
+# ---- Round trips -------------------------------------------------------------------------------------
+
+for type in f32 f64; do
+    code=$([[ $type == f32 ]] && echo f || echo d)
+    for shape in d1:5000 d2:60x70 d3:12x20x40 d4:3x4x20x30; do
+        file=${shape%%:*}.$type
+        holds "$file compresses" "$csz" compress "$file" -t $type -d "${shape#*:}" -e 1e-3
+        holds "$file restores" "$csz" decompress "$file.csz" -o restored
+        holds "$file keeps the bound" tool bound "$file" restored "$code" 1e-3
+        holds "$file verifies" "$csz" verify "$file" "$file.csz"
+        holds "$file tests" "$csz" test "$file.csz"
+        rm -f restored
+    done
+done
+holds "the default output of decompress is the name without .csz" bash -c "mv d1.f32 kept &&
+    '$csz' decompress d1.f32.csz && '$csz' compare kept d1.f32 -t f32 -d 5000 --bound 1e-3 && mv kept d1.f32"
+for mode in abs rel psnr; do
+    bound=$([[ $mode == psnr ]] && echo 60 || echo 1e-2)
+    holds "-m $mode verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m $mode -e $bound -o m.csz -f \
+        --verify && '$csz' verify d3.f32 m.csz"
+done
+for workflow in auto huffman rle rle+vle; do
+    holds "-w $workflow verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-2 -w $workflow -o w.csz \
+        -f && '$csz' verify d3.f32 w.csz"
+done
+if "$csz" --version | grep -q 'zstd yes'; then
+    for pass in zstd zstd:1 zstd:22; do
+        holds "-z $pass verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-2 -z $pass -o z.csz -f &&
+            '$csz' verify d3.f32 z.csz"
+    done
+else
+    refuses 1 'zstd' "-z zstd is refused where it is not built in" \
+        "$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-2 -z zstd -o z.csz
+fi
+"$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -j1 -o one.csz >out.txt
+"$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 --threads=2 -b cpu -o two.csz >out.txt
+holds "the archive is the same for every thread count" cmp one.csz two.csz
+"$csz" compress -f -e1e-3 --type=f32 -o two.csz --dims 12x20x40 --mode abs -- d3.f32 >out.txt
+holds "options before the path, joined and long, mean the same" cmp one.csz two.csz
+holds "missing and special values compress" \
+    "$csz" compress missing.f32 -t f32 -d 12x20x40 -m rel -e 1e-3 --fill 1e20 --verify
+holds "missing and special values verify with the archive's fill value" "$csz" verify missing.f32 missing.f32.csz
+holds "missing and special values restore" "$csz" decompress missing.f32.csz -o restored
+holds "missing and special values come back bit for bit" tool bound missing.f32 restored f 0.03 1e20
+holds "--fill nan is understood" "$csz" compress missing.f32 -t f32 -d 9600 -e 1e-3 --fill nan -o nan.csz
+: >empty.raw
+holds "a field without elements compresses" "$csz" compress empty.raw -t f64 -d 4x0x7 -e 1 --verify
+holds "a field without elements restores" "$csz" decompress empty.raw.csz -f
+same_text "a field without elements restores to an empty file" 0 "$(stat -c %s empty.raw)"
+rm -f restored
+
+# ---- Pipes -------------------------------------------------------------------------------------------
+
+holds "compress and decompress in a pipe" bash -c \
+    "set -o pipefail; cat d3.f32 | '$csz' compress - -t f32 -d 12x20x40 -e 1e-3 | '$csz' decompress - >piped"
+holds "the pipe keeps the bound" tool bound d3.f32 piped f 1e-3
+holds "standard input as a file" bash -c "'$csz' compress - -t f32 -d 12x20x40 -e 1e-3 <d3.f32 >redirected.csz"
+holds "pipe and file give the same archive" cmp redirected.csz one.csz
+holds "-o - writes to standard output" bash -c \
+    "set -o pipefail; '$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -o - | cmp - one.csz"
+holds "/dev/stdout is standard output" bash -c \
+    "'$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -o /dev/stdout >s.csz && cmp s.csz one.csz"
+holds "verify reads the original from a pipe" bash -c "cat d3.f32 | '$csz' verify - one.csz"
+holds "verify reads the archive from a pipe" bash -c "cat one.csz | '$csz' verify d3.f32 -"
+holds "info and test read a pipe" bash -c "cat one.csz | '$csz' info - && cat one.csz | '$csz' test -"
+mkfifo fifo
+cat fifo >from_fifo &
+holds "a named pipe is written in place" "$csz" decompress one.csz -o fifo
+wait
+holds "a named pipe carries the field" cmp from_fifo piped
+holds "a named pipe stays one" test -p fifo
+refuses 1 'standard output.*reader' "a reader that goes away is an error, not a silent end" bash -c \
+    "{ '$csz' compress noise.f32 -t f32 -d 2097152 -e 1e-6 -o - --json; echo \$? >status; } | true
+     exit \"\$(cat status)\""
+holds "/dev/null is written in place" "$csz" decompress one.csz -o /dev/null
+holds "/dev/null is still a device" test -c /dev/null
+rm -f fifo
+
+# ---- .npy --------------------------------------------------------------------------------------------
+
+"$csz" decompress one.csz -o whole >out.txt
+for file in v1 v2 v3 big unaligned; do
+    "$csz" compress $file.npy -e 1e-3 -o npy.csz >out.txt 2>err.txt
+    holds "$file.npy gives the archive of its raw data" cmp npy.csz one.csz
+    rm -f npy.csz
+done
+holds ".npy from a pipe" bash -c "set -o pipefail; cat v1.npy | '$csz' compress - -e 1e-3 | cmp - one.csz"
+holds ".npy with -t and -d that agree" "$csz" compress v1.npy -t f32 -d 12x20x40 -e 1e-3 -o npy.csz
+holds "verify takes a .npy original" "$csz" verify v1.npy one.csz
+holds "verify takes a .npy original from a pipe" bash -c "cat v1.npy | '$csz' verify - one.csz"
+holds "compare takes .npy and raw" "$csz" compare d3.f32 v1.npy --bound 0
+holds "a .npy of shape () is one element" bash -c \
+    "'$csz' compress scalar.npy -e 1e-9 && '$csz' verify scalar.npy scalar.npy.csz"
+holds "a one-dimensional .npy may say Fortran order" "$csz" compress row.npy -e 1 -o row.csz
+holds "decompress writes .npy" "$csz" decompress one.csz -o whole.npy
+holds "the .npy written is right" tool box whole f 12,20,40 whole.npy 0,0,0 12,20,40
+holds "the .npy written can be read" "$csz" verify whole.npy one.csz
+holds "f64 .npy round trip by default names" bash -c \
+    "'$csz' compress f8.npy -e 1e-6 && '$csz' decompress -f f8.npy.csz && '$csz' verify f8.npy f8.npy.csz"
+refuses 1 'Fortran' "Fortran order is refused" "$csz" compress fortran.npy -e 1e-3
+refuses 1 "<i4" "integers are refused" "$csz" compress integers.npy -e 1e-3
+refuses 1 '5 dimensions' "five dimensions are refused" "$csz" compress five.npy -e 1e-3
+refuses 1 '39360 .*38400' "a .npy with too little data is refused" "$csz" compress short.npy -e 1e-3
+refuses 1 'overflow' "a .npy whose shape overflows is refused" "$csz" compress overflow.npy -e 1e-3
+refuses 1 'header' "a .npy with an extent beyond 64 bits is refused" "$csz" compress huge.npy -e 1e-3
+refuses 1 'header' "a .npy with a negative extent is refused" "$csz" compress negative.npy -e 1e-3
+refuses 1 '9.0' "a .npy of an unknown version is refused" "$csz" compress version.npy -e 1e-3
+refuses 1 'header' "a .npy header longer than the file is refused" "$csz" compress length.npy -e 1e-3
+refuses 1 'header' "a .npy of seven bytes is refused" "$csz" compress stub.npy -e 1e-3
+refuses 1 'no .npy' "a raw file called .npy is refused" "$csz" compress fake.npy -t f32 -d 9600 -e 1e-3
+refuses 1 'f32.*f64' "-t that contradicts a .npy is refused" "$csz" compress v1.npy -t f64 -e 1e-3
+refuses 1 '12x20x40.*12x800' "-d that contradicts a .npy is refused" "$csz" compress v1.npy -d 12x800 -e 1e-3
+refuses 1 'dims' "verify refuses a .npy of other dims" "$csz" verify row.npy one.csz
+refuses 1 'f64' "verify refuses a .npy of another type" "$csz" verify f8.npy one.csz
+bad=""
+for file in cut*.npy; do
+    "$csz" compress "$file" -e 1e-3 -o cut.csz >out.txt 2>err.txt
+    [[ $? -eq 1 && $(wc -l <err.txt) -eq 1 && ! -e cut.csz ]] || bad+="$file "
+done
+same_text "every cut of a .npy is refused" "" "$bad"
+
+# ---- Regions -----------------------------------------------------------------------------------------
+
+region() { # TEXT FILE CODE DIMS BEGIN END
+    holds "--region $1 of $4 restores" "$csz" decompress "$2.csz" --region "$1" -o part.npy -f
+    "$csz" decompress "$2.csz" -o region_whole -f >out.txt
+    holds "--region $1 of $4 is the slice of the whole" tool box region_whole "$3" "$4" part.npy "$5" "$6"
+}
+region 2:7,3:20,5:39 d3.f32 f 12,20,40 2,3,5 7,20,39
+region 0:1,:,39: d3.f32 f 12,20,40 0,0,39 1,20,40
+region :,19:20,:1 d3.f64 d 12,20,40 0,19,0 12,20,1
+region 4095:4097 d1.f32 f 5000 4095 4097
+region 10:60,1:2 d2.f64 d 60,70 10,1 60,2
+region 1:3,0:4,19:20,2:29 d4.f32 f 3,4,20,30 1,0,19,2 3,4,20,29
+holds "--region=... is understood" "$csz" decompress d1.f32.csz --region=5:6 -o part -f
+same_text "a raw region has the size of the box" 4 "$(stat -c %s part)"
+for text in 0:1,0:1 3:3,:,: 5:4,:,: 0:13,:,: :,:,40:; do
+    refuses 1 'region|range' "--region $text of 12x20x40 is refused" "$csz" decompress one.csz --region "$text" -o bad
+done
+for text in '' 5 a:b 1:2:3 '0:1,' -1:2 0:1,0:1,0:1,0:1,0:1 99999999999999999999:; do
+    refuses 2 'region' "--region '$text' is a usage error" "$csz" decompress one.csz --region "$text" -o bad
+done
+absent "a refused region leaves no output" bad
+
+# ---- JSON --------------------------------------------------------------------------------------------
+
+json() { # NAME PAIRS... -- COMMAND...
+    local name=$1 pairs=()
+    shift
+    while [[ $1 != -- ]]; do
+        pairs+=("$1")
+        shift
+    done
+    shift
+    "$@" >json.txt 2>err.txt
+    holds "$name --json is one object with all keys" tool keys json.txt "${pairs[@]}"
+}
+json compress nbytes_in=38400 'bound_mode="rel"' bound=0.001 'workflow="auto"' 'backend="cpu"' psnr=null \
+    violations=null -- "$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -m rel --json -f -b cpu
+json "compress --verify" violations=0 'type="f32"' 'dims=[12, 20, 40]' -- \
+    "$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 --verify --json -f
+json decompress nbytes_out=38400 'output="json.out"' -- "$csz" decompress d3.f32.csz -o json.out --json
+json info nelements=9600 seconds=null -- "$csz" info d3.f32.csz --json
+json compare violations=1 worst_index=4321 ratio=null bound=0.01 -- \
+    "$csz" compare d3.f32 altered.f32 -t f32 -d 12x20x40 --bound 0.01 --json
+json "compare without a bound" bound=null bound_mode=null -- "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 --json
+json verify violations=0 bound=0.001 -- "$csz" verify d3.f32 d3.f32.csz --json
+json "verify of an altered original" violations=1 worst_index=4321 -- "$csz" verify altered.f32 d3.f32.csz --json
+json test 'command="test"' -- "$csz" test d3.f32.csz --json
+json bench violations=0 repeat=2 -- "$csz" bench d3.f32 -t f32 -d 12x20x40 -e 1e-3 --repeat 2 --json
+"$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -o - --json >data 2>json.txt
+holds "with -o - the JSON goes to standard error" tool keys json.txt
+holds "and standard output carries the archive alone" cmp data one.csz
+awkward=$'na"me\\ \t\xff\xc3\xa9.f32'
+cp d3.f32 "$awkward"
+json "an awkward file name:" nbytes_in=38400 -- "$csz" compress "$awkward" -t f32 -d 9600 -e 1 --json -o awkward.csz
+refuses 1 'has 38400 bytes' "an awkward file name stays on one line" \
+    "$csz" compress "$awkward" -t f32 -d 9601 -e 1 -o a.csz
+holds "bench prints a table" bash -c \
+    "set -o pipefail; '$csz' bench d3.f32 -t f32 -d 12x20x40 -e 1e-3 --repeat 1 | grep '^decompress'"
+rm -f json.out data "$awkward"
+
+# ---- Verdicts ----------------------------------------------------------------------------------------
+
+"$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -f -o d3.f32.csz >out.txt
+refuses 1 '1 of 9600 elements' "verify exits 1 on a violating file" "$csz" verify altered.f32 d3.f32.csz
+refuses 1 '1 elements' "compare --bound exits 1 on a violation" \
+    "$csz" compare d3.f32 altered.f32 -t f32 -d 9600 --bound 0.4
+holds "compare --bound exits 0 where it holds" "$csz" compare d3.f32 altered.f32 -t f32 -d 9600 --bound 0.6
+holds "compare without --bound exits 0" "$csz" compare d3.f32 altered.f32 -t f32 -d 9600
+refuses 1 'bytes' "verify refuses an original of another size" "$csz" verify d1.f32 d3.f32.csz
+
+# ---- Bad input ---------------------------------------------------------------------------------------
+
+compress=("$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3)
+refuses 1 'nowhere.f32.*No such file' "a missing file" "$csz" compress nowhere.f32 -t f32 -d 5 -e 1
+refuses 1 'nowhere.csz.*No such file' "a missing archive" "$csz" decompress nowhere.csz -o x
+refuses 1 'folder|directory' "a folder as input" "$csz" compress . -t f32 -d 5 -e 1 -o x
+refuses 1 '38400 bytes.* 38440' "a size that does not match the dims" "$csz" compress d3.f32 -t f32 -d 9610 -e 1 -o x
+refuses 1 '38400 bytes.* 76800' "a size that does not match the type" "$csz" compress d3.f32 -t f64 -d 9600 -e 1 -o x
+refuses 1 'bytes' "a pipe that brings too much" bash -c "'$csz' compress - -t f32 -d 5 -e 1 -o x </dev/zero"
+refuses 1 '100 bytes.* 20000' "a pipe that brings too little" bash -c \
+    "head -c 100 d3.f32 | '$csz' compress - -t f32 -d 5000 -e 1 -o x"
+cp d3.f32 shrinking.f32
+refuses 1 'shorter' "a file that shrinks while it is read" bash -c "{ sleep 0.5; truncate -s 0 shrinking.f32; cat d3.f32; } |
+    '$csz' compare shrinking.f32 - -t f32 -d 9600"
+refuses 2 'f32.*f64' "an unknown type" "$csz" compress d3.f32 -t f16 -d 9600 -e 1
+for dims in 99999999999999999999 4294967296x4294967296 18446744073709551615x2x2x2 72057594037927937; do
+    refuses 2 'overflow' "dims that overflow: $dims" "$csz" compress d3.f32 -t f32 -d $dims -e 1
+done
+for dims in '' x 5x -5 5x-5 1.5 5xx5 1x2x3x4x5 '5 ' 0x10y; do
+    refuses 2 'dims' "dims '$dims' are a usage error" "$csz" compress d3.f32 -t f32 -d "$dims" -e 1
+done
+for bound in 0 -1 nan inf -inf 1e999 1e-400 '' abc 1e-3x ' 1' 0.0; do
+    refuses 2 'bound' "bound '$bound' is refused" "$csz" compress d3.f32 -t f32 -d 9600 -e "$bound"
+    refuses 2 'bound' "bound '$bound' is refused for psnr" "$csz" compress d3.f32 -t f32 -d 9600 -m psnr -e "$bound"
+done
+for bound in 1e-300 1e300; do
+    holds "bound $bound works" "$csz" compress d3.f32 -t f32 -d 9600 -e $bound -o b.csz -f --verify
+done
+refuses 2 'abs.*rel.*psnr' "an unknown mode" "${compress[@]}" -m max
+refuses 2 'auto.*huffman.*rle' "an unknown workflow" "${compress[@]}" -w lz
+refuses 2 'auto.*cpu.*cuda' "an unknown backend" "${compress[@]}" -b gpu
+refuses 2 'zstd' "an unknown final pass" "${compress[@]}" -z gzip
+for level in zstd:0 zstd:23 zstd: zstd:x zstd:-1; do
+    refuses 2 'zstd' "-z $level is a usage error" "${compress[@]}" -z $level
+done
+refuses 2 'threads' "a thread count that is no number" "${compress[@]}" -j two
+refuses 2 'fill' "a fill value that is no number" "${compress[@]}" --fill none
+refuses 2 'fill.*f32' "a fill value beyond f32" "${compress[@]}" --fill 1e39 -o x
+if "$csz" --version | grep -q 'cuda no'; then
+    refuses 1 'cuda' "a backend that is missing" "${compress[@]}" -b cuda -o x
+fi
+refuses 1 'missing_folder' "an output in a folder that does not exist" "${compress[@]}" -o missing_folder/x.csz
+refuses 1 'd1.f32/x' "an output below a file" "${compress[@]}" -o d1.f32/x
+mkdir folder
+refuses 1 'folder' "a folder as output" "${compress[@]}" -f -o folder
+refuses 1 'folder' "an output name that ends in /" "${compress[@]}" -f -o new_folder/
+if [[ $(id -u) -ne 0 ]]; then
+    chmod 555 folder
+    refuses 1 'ermission' "a folder that cannot be written" "${compress[@]}" -o folder/x
+    chmod 755 folder
+fi
+refuses 1 '/proc/' "an output that the system refuses" "${compress[@]}" -o /proc/nobody_has_this/x
+refuses 1 'space' "a full disk" "${compress[@]}" -o /dev/full
+refuses 1 'space' "a full disk while restoring" "$csz" decompress one.csz -o /dev/full
+refuses 1 'standard output.*space' "a full disk behind standard output" bash -c \
+    "'$csz' decompress one.csz -o - --json >/dev/full"
+refuses 1 'standard output.*space' "a full disk behind printed text" bash -c "'$csz' info one.csz >/dev/full"
+refuses 1 'standard output' "a closed standard output" bash -c "'$csz' decompress one.csz -o - --json >&-"
+holds "a closed standard output harms no output file" bash -c "'$csz' decompress one.csz -o c -f >&-; cmp c whole"
+refuses 1 'no csz archive' "a file that is no archive" "$csz" decompress d3.f32 -o x
+refuses 1 'empty' "an empty file is no archive" "$csz" test empty.raw
+for n in 1 3; do
+    head -c $n one.csz >cut.csz
+    refuses 1 'archive|short' "an archive of $n bytes" "$csz" test cut.csz
+done
+patch_byte() { # FILE OFFSET OCTAL
+    # shellcheck disable=SC2059
+    printf "\\$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+cp one.csz newer.csz
+patch_byte newer.csz 4 002
+for command in info test decompress; do
+    refuses 1 'version 2.*newer csz' "an archive of a newer version ($command)" "$csz" $command newer.csz
+done
+cp one.csz feature.csz
+patch_byte feature.csz 9 200
+refuses 1 'newer csz|damaged' "an archive with an unknown feature" "$csz" test feature.csz
+size=$(stat -c %s one.csz)
+bad=""
+for n in 4 8 17 40 100 $((size / 2)) $((size - 8)) $((size - 1)); do
+    head -c "$n" one.csz >cut.csz
+    for command in info "decompress -o cut.out" test "verify d3.f32"; do
+        # shellcheck disable=SC2086
+        "$csz" $command cut.csz >out.txt 2>err.txt
+        [[ $? -eq 1 && $(wc -l <err.txt) -eq 1 && ! -e cut.out ]] || bad+="$command at $n; "
+    done
+done
+same_text "every cut of an archive is refused by every command" "" "$bad"
+refuses 1 'short' "a truncated archive" "$csz" test cut.csz
+cp one.csz trailing.csz
+printf 'x' >>trailing.csz
+refuses 1 'after the archive' "an archive with a byte too many" "$csz" test trailing.csz
+cp one.csz two_ends.csz
+cat one.csz >>two_ends.csz
+refuses 1 'after the archive' "two archives in one file" "$csz" decompress two_ends.csz -o x
+bad=""
+for offset in 60 $((size / 3)) $((size / 2)) $((size - 3)); do
+    cp one.csz damaged.csz
+    byte=$(od -An -tu1 -j "$offset" -N1 one.csz)
+    patch_byte damaged.csz "$offset" "$(printf '%03o' $((byte ^ 16)))"
+    for command in "decompress -o damaged.out" test "verify d3.f32"; do
+        # shellcheck disable=SC2086
+        "$csz" $command damaged.csz >out.txt 2>err.txt
+        [[ $? -eq 1 && $(wc -l <err.txt) -eq 1 && ! -e damaged.out ]] || bad+="$command at $offset; "
+    done
+done
+same_text "a damaged archive gives an error and no output" "" "$bad"
+refuses 1 'memory' "--memory-limit holds" "$csz" decompress one.csz --memory-limit 16K -o x
+holds "--memory-limit lets through what fits" "$csz" decompress one.csz --memory-limit 1G -o fits
+refuses 2 'memory limit' "--memory-limit 12Q is a usage error" "$csz" decompress one.csz --memory-limit 12Q
+absent "no refusal has left an output" x
+
+# ---- Output files ------------------------------------------------------------------------------------
+
+compress_noise=("$csz" compress noise.f32 -t f32 -d 2097152 -e 1e-6)
+keeps_old 'exists.*-f' "an existing output is kept without -f" old.csz "${compress[@]}" -o old.csz
+keeps_old 'exists.*-f' "decompress keeps an existing output without -f" old.raw "$csz" decompress one.csz -o old.raw
+keeps_old 'bytes' "a size mismatch" old.csz "$csz" compress d3.f32 -t f32 -d 9601 -e 1 -f -o old.csz
+keeps_old 'No such' "a missing input" old.csz "$csz" compress nowhere -t f32 -d 9601 -e 1 -f -o old.csz
+keeps_old 'short' "a truncated archive" old.raw "$csz" decompress cut.csz -f -o old.raw
+keeps_old 'version' "a newer archive" old.raw "$csz" decompress newer.csz -f -o old.raw
+keeps_old 'damaged' "a damaged archive" old.raw "$csz" decompress damaged.csz -f -o old.raw
+keeps_old 'no csz archive' "no archive" old.raw "$csz" decompress d3.f32 -f -o old.raw
+keeps_old 'ulimit' "a limit on file size" old.csz bash -c "ulimit -f 8; exec \"\$@\"" - \
+    "${compress_noise[@]}" -f -o old.csz
+keeps_old 'ulimit' "a limit on file size while restoring" old.raw bash -c \
+    "ulimit -f 8; exec '$csz' decompress one.csz -f -o old.raw"
+no_temporaries "failures leave no temporaries"
+
+printf 'the old file' >old.csz
+chmod 640 old.csz
+holds "-f replaces" "${compress[@]}" -f -o old.csz
+holds "what -f wrote is the archive" cmp old.csz one.csz
+same_text "the old file's mode is kept" 640 "$(stat -c %a old.csz)"
+holds "umask decides the mode of a new file" bash -c "umask 027; \"\$@\" && [ \$(stat -c %a new.csz) = 640 ]" - \
+    "${compress[@]}" -o new.csz
+ln -s target link.csz
+printf 'target' >target
+refuses 1 'exists' "a symbolic link counts as existing" "${compress[@]}" -o link.csz
+holds "a symbolic link is replaced with -f" "${compress[@]}" -f -o link.csz
+same_text "what it pointed to is untouched" target "$(cat target)"
+holds "the link is now the archive" bash -c "[ ! -L link.csz ] && cmp link.csz one.csz"
+ln -s folder folder_link
+refuses 1 'folder' "a link to a folder is refused" "${compress[@]}" -f -o folder_link
+refuses 1 'input itself' "input and output the same file" "${compress[@]}" -f -o d3.f32
+ln d3.f32 hard_link
+refuses 1 'input itself' "input and output the same file by another name" "${compress[@]}" -f -o hard_link
+refuses 1 'input itself' "standard input and output the same file" bash -c \
+    "'$csz' compress - -t f32 -d 9600 -e 1 -f -o d3.f32 <d3.f32"
+cp one.csz name
+refuses 2 '-o' "decompress needs -o where the name does not end in .csz" "$csz" decompress name
+mkdir long
+name=$(printf 'n%.0s' {1..250})
+holds "a file name near the limit" "${compress[@]}" -o "long/$name"
+no_temporaries "successes leave no temporaries"
+
+# ---- Kills -------------------------------------------------------------------------------------------
+
+old_or_new() {
+    printf 'the old file' | cmp -s - killed.csz || "$csz" test killed.csz >out.txt 2>err.txt
+}
+bad=""
+n_cut=0
+for delay in 0.005 0.01 0.02 0.03 0.04 0.06 0.08 0.12; do
+    printf 'the old file' >killed.csz
+    "${compress_noise[@]}" -f -o killed.csz >out.txt 2>err.txt &
+    pid=$!
+    sleep $delay
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null || n_cut=$((n_cut + 1))
+    old_or_new || bad+="$delay "
+done
+same_text "kill -9 at several instants leaves the old file or the whole new one" "" "$bad"
+holds "kill -9 came in time at least once" test $n_cut -gt 0
+find . -name '.killed.csz.*' -delete
+for signal in INT TERM HUP; do
+    bad=""
+    for delay in 0.01 0.03 0.06 0.1; do
+        printf 'the old file' >killed.csz
+        # A shell without job control starts background jobs with SIGINT ignored; env puts the default back.
+        env --default-signal=INT "${compress_noise[@]}" -f -o killed.csz >out.txt 2>err.txt &
+        pid=$!
+        sleep $delay
+        kill -$signal $pid 2>/dev/null
+        wait $pid 2>/dev/null
+        old_or_new || bad+="$delay "
+    done
+    same_text "SIG$signal leaves the old file or the whole new one" "" "$bad"
+    no_temporaries "SIG$signal leaves no temporary"
+done
+
+# ---- Terminal ----------------------------------------------------------------------------------------
+
+shown=$(tool terminal "$csz" compress d3.f32 -t f32 -d 9600 -e 1e-3 -o -)
+same_text "an archive is not written to a terminal" "1 csz: binary data is not written to a terminal" \
+    "$? ${shown%%;*}"
+shown=$(tool terminal "$csz" test d3.f32.csz)
+same_text "quick work shows no progress bar" $'d3.f32.csz: intact\r' "$shown"
+slowly="{ head -c 9600 d3.f32; sleep 1.4; tail -c +9601 d3.f32; } | '$csz' compress - -t f32 -d 9600 -e 1 -f -o slow.csz"
+shown=$(tool terminal /bin/bash -c "$slowly")
+same_text "work longer than a second shows a bar" "reading 38.4 kB [========   " \
+    "$(tr '\r' '\n' <<<"$shown" | grep -o -m1 'reading 38.4 kB \[=*   ')"
+holds "no bar in a pipe" bash -c "$slowly"
+same_text "no bar in a pipe: standard error is empty" "" "$(cat err.txt)"
+
+# ---- Usage -------------------------------------------------------------------------------------------
+
+"$csz" >usage_out.txt 2>usage_err.txt
+same_text "no arguments: exit 2" 2 $?
+holds "no arguments: usage on standard error" bash -c \
+    "[ ! -s usage_out.txt ] && grep -q '^usage: csz' usage_err.txt"
+holds "--help" "$csz" --help
+for line in '^csz [0-9]' '^format 1' '^zstd (yes|no)' '^cuda (yes|no)'; do
+    "$csz" --version >version.txt
+    holds "--version says $line" grep -E "$line" version.txt
+done
+for command in compress decompress info compare verify test bench; do
+    "$csz" $command --help >help.txt
+    same_text "csz $command --help exits 0" 0 $?
+    holds "csz $command --help has usage and examples" bash -c \
+        "grep -q '^usage: csz $command' help.txt && grep -q '^examples:' help.txt"
+    "$csz" help $command >help2.txt
+    holds "csz help $command is the same" cmp help.txt help2.txt
+    refuses 2 "$command" "csz $command without a file" "$csz" $command
+    refuses 2 "no-such" "csz $command --no-such-option" "$csz" $command --no-such-option x y
+done
+refuses 2 "squeeze" "an unknown command" "$csz" squeeze x
+refuses 2 "squeeze" "help for an unknown command" "$csz" help squeeze
+refuses 2 'one too many' "a path too many" "${compress[@]}" second
+refuses 2 'bound' "a missing bound" "$csz" compress d3.f32 -t f32 -d 9600
+refuses 2 '-t f32' "a raw field without type and dims" "$csz" compress d3.f32 -e 1e-3 -o x
+refuses 2 '-d' "a raw field without dims" "$csz" compress d3.f32 -t f32 -e 1e-3 -o x
+refuses 2 '-t' "a raw field without type" "$csz" compress d3.f32 -d 9600 -e 1e-3 -o x
+refuses 2 'needs a value' "an option without its value" "$csz" compress d3.f32 -t
+refuses 2 'takes no value' "a flag with a value" "${compress[@]}" --json=yes
+refuses 2 'standard input' "compare of standard input with itself" "$csz" compare - - -t f32 -d 5
+refuses 2 '--region' "compress has no --region" "${compress[@]}" --region 0:1
+no_temporaries "nothing is left behind"
+
+printf '%d properties hold, %d do not\n' "$n_passed" "$n_failed"
+((n_failed == 0))
