@@ -12,7 +12,7 @@
 #include "cuda/decompress_job.cuh"
 
 /* Longest lane that 4 units of escapes with 13 raw bits can make: readers stay within this many words of a lane's start. */
-enum { LANE_MAX_WORDS = 112 };
+enum { LANE_MAX_WORDS = 116 };
 
 CSZ_DEVICE uint32_t swizzle(uint32_t pair) { return (pair & 4) | ((pair >> 1) & 1) | (((pair ^ (pair >> 3)) & 1) << 1); }
 
@@ -138,8 +138,8 @@ template <int MODE> CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint
 #pragma unroll
     for (uint32_t s = 0; s < lane_traits<MODE>::STEPS; s++) {
         uint32_t e0, e1, e2, e3;
-        bits_symbols<11>(r, table, &e0, &e1);
-        bits_symbols<11>(r, table, &e2, &e3);
+        bits_symbols<12>(r, table, &e0, &e1);
+        bits_symbols<12>(r, table, &e2, &e3);
         const uint32_t four = __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
         if (MODE == CSZ_MODE_M) escapes = four;
         if (MODE == CSZ_MODE_P) {

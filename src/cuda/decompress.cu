@@ -97,10 +97,9 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
         if (lane >= o) sum += up;
     }
     if (LANES == 64 && r >= 32) before = __reduce_add_sync(~0u, lane_length(view, words, r - 32));
-    const uint32_t end = before + sum, at = 32 * view->lanes_word + end - nbits;
+    const uint32_t end = before + sum, at = view->lanes_bit + end - nbits;
     uint32_t good = r + 1 < LANES || record_adds_up(view, end, nwords);
-    /* bits between the last lane and its word's end are zeros */
-    if (r + 1 == LANES && good && (end & 31)) good = (words[view->lanes_word + (end >> 5)] << (end & 31)) == 0;
+    if (r + 1 == LANES && good) good = stream_ends(words, view->lanes_bit + end);
     if (view->bitmap[r >> 5] >> lane & 1 && nbits == 0) good = 0;
     if (at + nbits > 32 * nwords) return 0;
     return decode_lane<MODE>(words, at, nbits, tables, code, r) & good;
@@ -122,7 +121,7 @@ struct rare_tile {
 template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *record, uint32_t nwords, uint32_t *wrong) {
     const uint32_t after = (view->n_exceptions + 1) / 2 + view->n_exceptions * (uint32_t)value_traits<V>::WORDS;
     mask_list masks = {record, 0, 0};
-    if ((view->mask_words && !view->nmasks) || view->mask_words + after > nwords) {
+    if (view->mask_words + after > nwords) {
         *wrong = 1;
         return masks;
     }
@@ -282,7 +281,7 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     } else if (view.mode == CSZ_MODE_FILL) {
         sound = sound && rec->nwords == 1 + (uint32_t)traits::WORDS;
     } else if (flat) {
-        sound = sound && (rec->nwords == 0 || record_adds_up(&view, 0, rec->nwords));
+        sound = sound && (rec->nwords == 0 || (record_adds_up(&view, 0, rec->nwords) && stream_ends(words, view.lanes_bit)));
     } else if (sound) {
         const uint64_t reach = job->first_word + job->payload_word + rec->offset + rec->nwords + LANE_MAX_WORDS + 4;
         if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) || (!rec->staged && reach > call->footer_word)) {

@@ -88,7 +88,7 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
             } else {
                 first = 2 * digits * step + digits * (k & 1) + 16 * (k >> 1);
             }
-            uint32_t symbol = bounded_symbol(r, vectors, 11);
+            uint32_t symbol = bounded_symbol(r, vectors, 12);
             for (uint32_t d = 0; d < digits; d++) {
                 uint32_t digit = symbol >> (bits * d) & top;
                 acc[csz_code_element(rank, lane * units + u, first + d)] = (A)(digit == top ? (uint32_t)MARK_ESCAPE : small_delta(digit, radius));
@@ -145,11 +145,11 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
     if (r >= 32) before = __reduce_add_sync(~0u, lane_length(view, words, r - 32));
     const uint32_t end = before + sum, last = r + 1 == view->nlanes;
     uint32_t good = !last || record_adds_up(view, end, nwords);
-    if (last && good && (end & 31)) good = (words[view->lanes_word + (end >> 5)] << (end & 31)) == 0;
+    if (last && good) good = stream_ends(words, view->lanes_bit + end);
     bounded_reader reader;
     reader.words = words;
     reader.nwords = nwords;
-    reader.at = 32 * view->lanes_word + end - nbits;
+    reader.at = view->lanes_bit + end - nbits;
     const uint32_t stop = reader.at + nbits;
     if (nbits == 0) {
         if (view->bitmap[r >> 5] >> lane & 1) good = 0;
@@ -256,7 +256,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     uint32_t sound = view.sound;
     if (is_raw) sound = sound && nwords == 1 + target.inside * traits::WORDS;
     if (is_fill) sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
-    if (is_constant) sound = sound && (nwords == 0 || record_adds_up(&view, 0, nwords));
+    if (is_constant) sound = sound && (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(record, view.lanes_bit)));
     if (!is_raw && !is_fill && !is_constant) {
         if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, acc)) sound = 0;
         sound = !__syncthreads_or(!sound);
@@ -271,8 +271,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     masks.n = view.nmasks;
     masks.nwords = view.mask_words;
     masks.p = record + (nwords - after_masks - view.mask_words);
-    if (view.mask_words && !view.nmasks) *wrong = 1;
-    uint32_t value_word[CSZ_MASKS_MAX] = {0, 0, 0, 0};
+    uint32_t value_word[CSZ_MASKS_MAX] = {0, 0, 0};
     if (masks.n) { /* a thread looks up one unit */
         const unit_masks found = unit_masks_read<V>(masks, threadIdx.x, wrong);
 #pragma unroll

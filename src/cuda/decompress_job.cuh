@@ -20,22 +20,22 @@ extern "C" {
 
 /*
  * Decode tables of a frame, 2-byte entries: symbol << 8 | length, where books of deltas have symbol - 48 mod 256, the delta itself where it is a direct one.
- * With the length in the low five bits an entry is a shift count as it stands.  The seven books of the narrow modes come first: a block keeps those, 32 KiB,
+ * With the length in the low five bits an entry is a shift count as it stands.  The seven books of the narrow modes come first: a block keeps those, 44 KiB,
  * in shared memory.
  */
 enum {
     TABLE_S = 0,
     TABLE_PV = 4096,
-    TABLE_PE = 6144,
-    TABLE_QV = 8192,
-    TABLE_QE = 10240,
-    TABLE_MV = 12288,
-    TABLE_ME = 14336,
-    TABLE_NARROW_N = 16384,
-    TABLE_W = 16384,
-    TABLE_RV = 20480,
-    TABLE_RL = 24576,
-    TABLE_N = 26624
+    TABLE_PE = 8192,
+    TABLE_QV = 10240,
+    TABLE_QE = 14336,
+    TABLE_MV = 16384,
+    TABLE_ME = 20480,
+    TABLE_NARROW_N = 22528,
+    TABLE_W = 22528,
+    TABLE_RV = 26624,
+    TABLE_RL = 30720,
+    TABLE_N = 32768
 };
 
 CSZ_FN uint32_t table_of_book(int book) {

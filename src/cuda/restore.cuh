@@ -47,7 +47,7 @@ template <> struct value_traits<double> {
     static __device__ __forceinline__ double from_bits(uint64_t u) { return __longlong_as_double((long long)u); }
     static __device__ __forceinline__ uint32_t fold(double v) { return csz_value_fold_f64(to_bits(v)); }
     static __device__ __forceinline__ double load(const uint32_t *p) { return from_bits(p[0] | (uint64_t)p[1] << 32); }
-    static __device__ __forceinline__ quantum load_base(const uint32_t *p) { return (int64_t)(p[0] | (uint64_t)p[1] << 32); }
+    static __device__ __forceinline__ quantum load_base(const uint32_t *p) { return (int64_t)((uint64_t)p[0] << 32 | p[1]); }
     static __device__ __forceinline__ double restore(quantum q, double step) { return csz_restore_f64(q, step); }
     /* As for f32, with 2^52 + u as the bits 0x43300000 : u. */
     static __device__ __forceinline__ uint32_t base_is_near(quantum base) {
@@ -182,27 +182,44 @@ struct unit_masks {
 
 /* Reads only inside the list; *wrong is set where that is malformed. */
 template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, uint32_t unit, uint32_t *wrong) {
-    const uint32_t value_words = value_traits<V>::WORDS;
-    unit_masks found = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+    const uint32_t value_words = value_traits<V>::WORDS, group = unit >> 2;
+    unit_masks found = {{0, 0, 0}, {0, 0, 0}};
     uint32_t at = 0;
 #pragma unroll 1
     for (uint32_t m = 0; m < list.n; m++) {
-        if (list.nwords - at < value_words + 8) {
+        if (list.nwords - at < value_words + 2) {
             *wrong = 1;
             return found;
         }
-        const uint32_t *classes = list.p + at + value_words, own = classes[unit >> 4], below = (1u << (2 * (unit & 15))) - 1;
-        uint32_t before2 = count_class(own & below, 2), before3 = count_class(own & below, 3), n2 = 0, n3 = 0;
-        for (uint32_t i = 0; i < 8; i++) {
-            uint32_t two = count_class(classes[i], 2), three = count_class(classes[i], 3);
+        const uint32_t *groups = list.p + at + value_words, mixed_word = at + value_words + 2;
+        const uint32_t own_groups = groups[group >> 4], group_class = own_groups >> (2 * (group & 15)) & 3;
+        if (count_class(groups[0], 3) + count_class(groups[1], 3)) *wrong = 1; /* and the group is taken as class 1 */
+        const uint32_t n_mixed = count_class(groups[0], 2) + count_class(groups[1], 2), mixed_words = (n_mixed + 3) / 4;
+        const uint32_t mixed_before = (group >> 4 ? count_class(groups[0], 2) : 0) + count_class(own_groups & ((1u << (2 * (group & 15))) - 1), 2);
+        if (mixed_words > list.nwords - mixed_word) {
+            *wrong = 1;
+            return found;
+        }
+        /* a word of mixed groups is 16 unit classes; this unit's stands, or would stand, at `place` */
+        const uint32_t place = 4 * mixed_before + (group_class == 2 ? unit & 3 : 0);
+        uint32_t klass = group_class & 1, before2 = 0, before3 = 0, n2 = 0, n3 = 0;
+        for (uint32_t i = 0; i < mixed_words; i++) {
+            const uint32_t classes = list.p[mixed_word + i], two = count_class(classes, 2), three = count_class(classes, 3);
             n2 += two;
             n3 += three;
-            if (i < unit >> 4) {
+            if (i < place >> 4) {
                 before2 += two;
                 before3 += three;
             }
+            if (i == place >> 4) {
+                const uint32_t below = classes & ((1u << (2 * (place & 15))) - 1);
+                before2 += count_class(below, 2);
+                before3 += count_class(below, 3);
+                if (group_class == 2) klass = classes >> (2 * (place & 15)) & 3;
+            }
         }
-        const uint32_t literals = at + value_words + 8, flags = literals + n2, nibbles = flags + (n3 + 3) / 4;
+        if ((n_mixed & 3) && list.p[mixed_word + mixed_words - 1] >> (8 * (n_mixed & 3))) *wrong = 1;
+        const uint32_t literals = mixed_word + mixed_words, flags = literals + n2, nibbles = flags + (n3 + 3) / 4;
         if (nibbles > list.nwords) {
             *wrong = 1;
             return found;
@@ -222,16 +239,13 @@ template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(
             return found;
         }
         if ((n_all & 7) && list.p[end - 1] >> (4 * (n_all & 7))) *wrong = 1;
-        const uint32_t klass = own >> (2 * (unit & 15)) & 3;
         uint32_t bits = klass == 1 ? ~0u : 0;
         if (klass == 2) bits = list.p[literals + before2];
         if (klass == 3) {
             uint32_t changed = list.p[flags + before3 / 4] >> (8 * (before3 & 3)), nibble = 0;
             for (uint32_t s = 0; s < 8; s++) {
                 if (changed >> s & 1) {
-                    uint32_t next = list.p[nibbles + n_before / 8] >> (4 * (n_before & 7)) & 15;
-                    if (next == nibble) *wrong = 1;
-                    nibble = next;
+                    nibble = list.p[nibbles + n_before / 8] >> (4 * (n_before & 7)) & 15;
                     n_before++;
                 }
                 bits |= nibble << (4 * s);

@@ -4,13 +4,16 @@
  * books, the index and the checksum over them.  Out come decode tables, the word at which each record begins, and the
  * job's verdict; tiles of a frame that fails are never touched.
  *
- * Explicit lengths are a chain of tokens of 1, 2, 3 or 7 bits.  A thread takes a word of it and finds, for each of the 7 bits at which the
+ * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a word of it and finds, for each of the 8 bits at which the
  * chain may enter, the bit of the next word at which it leaves; composing these maps by a scan tells every word its true entry, and the
  * rest is counting.  Serially the chain would take longer than decoding a small field.
  */
 #include "cuda/decompress_job.cuh"
 
-enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128, TOKEN_ABSOLUTE = 16 };
+enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
+
+/* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
+enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
 
 /* Exclusive sum over the block, *total of all; shared needs WARPS + 1 words.  Ends with a barrier. */
 CSZ_DEVICE uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
@@ -147,27 +150,27 @@ struct books_shared {
 };
 
 CSZ_DEVICE uint32_t token_length(uint64_t window, uint32_t at) {
-    uint32_t top = (uint32_t)((window << at) >> 61);
-    return top < 4 ? 1 : top < 6 ? 2 : top < 7 ? 3 : 7;
+    uint32_t top = (uint32_t)((window << at) >> 60);
+    return top < 8 ? 1 : top < 12 ? 2 : top < 14 ? 3 : top < 15 ? 4 : 8;
 }
 
-/* Maps of 7 entries of 3 bits: first a, then b. */
+/* Maps of 8 entries of 3 bits: first a, then b. */
 CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
     uint32_t r = 0;
-    for (uint32_t i = 0; i < 21; i += 3) r |= ((b >> (3 * ((a >> i) & 7))) & 7) << i;
+    for (uint32_t i = 0; i < 24; i += 3) r |= ((b >> (3 * ((a >> i) & 7))) & 7) << i;
     return r;
 }
 
 /* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
 static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords, uint32_t ntokens, uint32_t *shared) {
-    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 06543210;
+    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210;
     /* past the end bits read as 1 */
     uint64_t window = ((uint64_t)(i < nwords ? stream[i] : ~0u) << 32) | (i + 1 < nwords ? stream[i + 1] : ~0u);
     uint32_t map = identity;
     if (i < nwords) {
         for (uint32_t at = 32; at-- > 0;) {
             uint32_t leave = (map >> (3 * (token_length(window, at) - 1))) & 7;
-            map = ((map << 3) | leave) & 07777777;
+            map = ((map << 3) | leave) & 077777777;
         }
     }
     for (uint32_t o = 1; o < 32; o <<= 1) {
@@ -192,7 +195,7 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
         for (uint32_t at = entry; at < 32; number++) {
             uint32_t n = token_length(window, at);
             if (number >= ntokens) break;
-            s->token[number] = (uint8_t)(n == 7 ? TOKEN_ABSOLUTE | (uint32_t)((window << (at + 3)) >> 60) : n - 1);
+            s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (uint32_t)((window << (at + 4)) >> 60) : n - 1);
             at += n;
             if (number + 1 == ntokens) {
                 uint32_t end = 32 * i + at; /* the rest of its word must be zeros, and no word may follow */
@@ -203,11 +206,35 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
     return !__syncthreads_or(wrong != 0);
 }
 
+/*
+ * What a run of tokens makes of the last length that was not 0 and of whether the length before is 0, for both cases of the latter: bit 0 of an
+ * entry says that it is 0 after, bit 1 that the length is absolute, the rest is the length or what is added to it.
+ */
+struct length_map {
+    int after[2];
+};
+
+CSZ_DEVICE int length_step(int state, int token) {
+    const int zero = state & 1;
+    if (token == TOKEN_SAME) return state;
+    if (token == TOKEN_ZERO || token == TOKEN_ABSOLUTE) return state | 1;
+    if (token == TOKEN_MORE) return (state & ~1) + 4;
+    if (token == TOKEN_LESS) return (state & ~1) - (zero ? 0 : 4);
+    return (token & 15) << 2 | 2;
+}
+
+CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
+    for (int z = 0; z < 2; z++) {
+        const int then = b.after[a.after[z] & 1];
+        a.after[z] = then & 2 ? then : (a.after[z] & ~1) + then;
+    }
+    return a;
+}
+
 /* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
 static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind, uint32_t first_token) {
     const int book = (int)(threadIdx.x >> 5);
     const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
-    uint32_t wrong = 0;
     if (kind != CSZ_KIND_EXPLICIT) {
         const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
         for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = lengths[j];
@@ -215,33 +242,26 @@ static __device__ void lengths_read(books_shared *s, const decode_call *call, ui
     }
     for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = 0;
     __syncwarp();
-    /* sum of what is added since the last absolute length; absolute says whether there was one */
-    int absolute = 0, value = 0;
-    uint32_t j0 = first + 8 * lane;
+    length_map map = {{0, 1}};
+    const uint32_t j0 = first + 8 * lane;
     for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
-        int token = s->token[first_token + j - first];
-        if (token & TOKEN_ABSOLUTE) {
-            absolute = 1;
-            value = token & 15;
-        } else {
-            value += token == 1 ? 1 : token == 2 ? -1 : 0;
-        }
+        const int token = s->token[first_token + j - first];
+        for (int z = 0; z < 2; z++) map.after[z] = length_step(map.after[z], token);
     }
     for (uint32_t o = 1; o < 32; o <<= 1) {
-        int before_absolute = (int)__shfl_up_sync(~0u, (uint32_t)absolute, o), before = (int)__shfl_up_sync(~0u, (uint32_t)value, o);
-        if (lane >= o && !absolute) {
-            absolute = before_absolute;
-            value += before;
-        }
+        length_map before;
+        for (int z = 0; z < 2; z++) before.after[z] = (int)__shfl_up_sync(~0u, (uint32_t)map.after[z], o);
+        if (lane >= o) map = length_map_compose(before, map);
     }
-    int previous_absolute = (int)__shfl_up_sync(~0u, (uint32_t)absolute, 1), previous = (int)__shfl_up_sync(~0u, (uint32_t)value, 1);
-    if (lane == 0) previous_absolute = previous = 0;
-    if (!previous_absolute) previous += 6;
+    int state = (int)__shfl_up_sync(~0u, (uint32_t)map.after[0], 1);
+    if (lane == 0) state = 0;
+    if (!(state & 2)) state = state + (6 << 2 | 2);
+    uint32_t wrong = 0;
     for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
-        int token = s->token[first_token + j - first];
-        previous = token & TOKEN_ABSOLUTE ? token & 15 : previous + (token == 1 ? 1 : token == 2 ? -1 : 0);
-        if (previous < 0 || previous > CSZ_LENGTH_MAX) wrong = 1;
-        s->lengths[book][csz_book_symbol_at(book, j)] = (uint8_t)(previous & 15);
+        state = length_step(state, s->token[first_token + j - first]);
+        const int last = state >> 2;
+        if (last < 1 || last > CSZ_LENGTH_MAX) wrong = 1;
+        s->lengths[book][csz_book_symbol_at(book, j)] = (uint8_t)(state & 1 ? 0 : last & 15);
     }
     if (wrong) s->wrong = 1;
 }
