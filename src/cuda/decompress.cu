@@ -37,14 +37,11 @@ struct tile_task {
     uint32_t unused;
 };
 
-/* A group's part of shared memory. */
-struct group_shared {
-    uint4 *code;
-    uint32_t *firsts;
-    tile_task *tasks; /* PLACES of them, a ring */
-    tile_after *after;
-    uint32_t *stage; /* 16-byte aligned */
-};
+/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), tile_after, stage. */
+CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
+CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) { return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES; }
+CSZ_DEVICE tile_after *group_after(uint4 *group) { return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + 2 * PLACES); }
+CSZ_DEVICE uint32_t *group_stage(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS); }
 
 static size_t group_nbytes(uint32_t stage_words) { return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16; }
 
@@ -96,7 +93,7 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
         uint32_t up = __shfl_up_sync(~0u, sum, o);
         if (lane >= o) sum += up;
     }
-    if (LANES == 64 && r >= 32) before = __reduce_add_sync(~0u, lane_length(view, words, r - 32));
+    if (LANES == 64 && r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
     const uint32_t end = before + sum, at = view->lanes_bit + end - nbits;
     uint32_t good = r + 1 < LANES || record_adds_up(view, end, nwords);
     if (r + 1 == LANES && good) good = stream_ends(words, view->lanes_bit + end);
@@ -324,7 +321,7 @@ static __device__ __noinline__ void record_decode_unstaged(const decode_call *ca
 /* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work. */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode_job *facts, uint32_t job_number, const uint16_t *tables,
-                          const group_shared *shared, uint32_t barrier, uint32_t r) {
+                          uint4 *shared, uint32_t barrier, uint32_t r) {
     typedef value_traits<V> traits;
     const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
     const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
@@ -333,18 +330,18 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
     uint32_t value_sum = 0, ticket = 0;
     if (r == FINDER) {
         ticket = atomicAdd(&job->counter, 3u);
-        task_find<V>(&shared->tasks[0], call, facts, ticket);
-        task_find<V>(&shared->tasks[1], call, facts, ticket + 1);
+        task_find<V>(group_task(shared, 0), call, facts, ticket);
+        task_find<V>(group_task(shared, 1), call, facts, ticket + 1);
         ticket += 2;
     }
     group_sync(barrier, GROUP_THREADS);
-    tile_record rec = record_find(call, facts, shared->tasks[0].place.tile);
-    record_stage(shared->stage, payload + rec.offset, &rec, r);
-    for (uint32_t turn = 0;; turn = (turn + 1) % PLACES) {
-        const tile_task *task = &shared->tasks[turn];
+    tile_record rec = record_find(call, facts, group_task(shared, 0)->place.tile);
+    record_stage(group_stage(shared), payload + rec.offset, &rec, r);
+    for (uint32_t turn = 0;; turn++) {
+        const tile_task *task = group_task(shared, turn);
         const uint32_t tile = task->place.tile;
         if (tile == NO_TILE) break;
-        const tile_record next = record_find(call, facts, shared->tasks[(turn + 1) % PLACES].place.tile);
+        const tile_record next = record_find(call, facts, group_task(shared, turn + 1)->place.tile);
         const uint32_t *record = payload + rec.offset;
 
         copy16_wait();
@@ -353,50 +350,50 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
         if (call->check_groups && rec.nwords) {
             sum_raw = !rec.staged && task->full && rec.nwords == 1 + CSZ_TILE_N * traits::WORDS && __ldg(record) == CSZ_MODE_RAW;
             if (!sum_raw) {
-                unsigned long long sum = warp_sum_u64(record_checksum(shared->stage, record, &rec, r));
+                unsigned long long sum = warp_sum_u64(record_checksum(group_stage(shared), record, &rec, r));
                 if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + tile / CSZ_INDEX_GROUP], sum);
             }
         }
         group_sync(barrier, GROUP_THREADS);
 
         if (r == FINDER) {
-            task_find<V>(&shared->tasks[(turn + 2) % PLACES], call, facts, ticket);
+            task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
             ticket = atomicAdd(&job->counter, 1u);
         }
         if (rec.staged) {
-            const uint32_t *words = shared->stage + record_skew(record);
-            record_decode<V, RANK>(call, facts, job_number, words, &rec, task, tables, shared->code, shared->after, r);
+            const uint32_t *words = group_stage(shared) + record_skew(record);
+            record_decode<V, RANK>(call, facts, job_number, words, &rec, task, tables, shared, group_after(shared), r);
         } else {
-            record_decode_unstaged<V, RANK>(call, facts, job_number, record, rec, task, tables, shared->code, shared->after, r);
+            record_decode_unstaged<V, RANK>(call, facts, job_number, record, rec, task, tables, shared, group_after(shared), r);
         }
         group_sync(barrier, GROUP_THREADS);
 
-        record_stage(shared->stage, payload + next.offset, &next, r);
-        const uint32_t kind = shared->after->kind;
+        record_stage(group_stage(shared), payload + next.offset, &next, r);
+        const uint32_t kind = group_after(shared)->kind;
         if (kind <= KIND_CODED) {
             if (RANK == 3) {
-                sum_rows_3d(shared->code, shared->firsts, r);
+                sum_rows_3d(shared, group_firsts(shared), r);
                 group_sync(barrier, GROUP_THREADS);
-                sum_columns_3d(shared->code, shared->firsts, shared->after->order, r);
+                sum_columns_3d(shared, group_firsts(shared), group_after(shared)->order, r);
             } else {
-                sum_rows_2d<RANK>(shared->code, shared->firsts, r);
+                sum_rows_2d<RANK>(shared, group_firsts(shared), r);
             }
             group_sync(barrier, GROUP_THREADS);
         }
-        const rare_tile rare = {call, &task->place, record, shared->code, shared->firsts, rec.offset, rec.nwords, r};
+        const rare_tile rare = {call, &task->place, record, shared, group_firsts(shared), rec.offset, rec.nwords, r};
         uint32_t hash = 0;
         if (kind == KIND_FAST) {
             tile_restore<V> how;
             how.step = step;
-            how.magic = traits::magic((typename traits::quantum)shared->after->base);
+            how.magic = traits::magic((typename traits::quantum)group_after(shared)->base);
             how.masks.n = 0;
-            how.order = shared->after->order;
+            how.order = group_after(shared)->order;
             tile_target<V> target;
             target.corner = (V *)call->out + task->corner;
             target.pitch_y = (int64_t)call->pitch_y;
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
-            hash = tile_finish<V, RANK, true>(shared->code, shared->firsts, r, &target, &how, &wrong);
+            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong);
         } else if (kind == KIND_CODED || kind == KIND_FLAT) {
             hash = tile_finish_rare<V, RANK>(rare, kind);
         } else if (kind == KIND_RAW) {
@@ -409,14 +406,14 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
             }
         }
         hash *= weight;
-        if (shared->after->has_exceptions) {
+        if (group_after(shared)->has_exceptions) {
             group_sync(barrier, GROUP_THREADS);
             hash += exceptions_store<V, RANK>(rare);
         }
         value_sum += hash * csz_tile_weight(tile);
         rec = next;
     }
-    value_sum = __reduce_add_sync(~0u, value_sum);
+    value_sum = warp_sum_u32(value_sum);
     if ((r & 31) == 0) atomicAdd(&job->value_sum, value_sum);
 }
 
@@ -427,13 +424,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
     __shared__ decode_job facts;
     const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
     uint16_t *tables = (uint16_t *)memory;
-    uint4 *own = memory + TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
-    group_shared shared;
-    shared.code = own;
-    shared.firsts = (uint32_t *)(own + CODE_CHUNKS);
-    shared.tasks = (tile_task *)(own + CODE_CHUNKS + FIRSTS_CHUNKS);
-    shared.after = (tile_after *)(own + CODE_CHUNKS + FIRSTS_CHUNKS + 2 * PLACES);
-    shared.stage = (uint32_t *)(own + CODE_CHUNKS + GROUP_EXTRA_CHUNKS);
+    uint4 *shared = memory + TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
     for (uint32_t turn = 0; turn < call.njobs;) {
@@ -446,7 +437,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
         for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x) memory[i] = from[i];
         __syncthreads();
-        if (facts.sound) group_run<V, RANK>(&call, job, &facts, job_number, tables, &shared, group + 1, r);
+        if (facts.sound) group_run<V, RANK>(&call, job, &facts, job_number, tables, shared, group + 1, r);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
             const volatile decode_job *other = call.jobs + (home + i < call.njobs ? home + i : home + i - call.njobs);

@@ -142,7 +142,7 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
         uint32_t up = __shfl_up_sync(~0u, sum, o);
         if (lane >= o) sum += up;
     }
-    if (r >= 32) before = __reduce_add_sync(~0u, lane_length(view, words, r - 32));
+    if (r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
     const uint32_t end = before + sum, last = r + 1 == view->nlanes;
     uint32_t good = !last || record_adds_up(view, end, nwords);
     if (last && good) good = stream_ends(words, view->lanes_bit + end);
@@ -366,7 +366,7 @@ template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS) 
             place = tile_place_by_number(job, call.odd[i].y);
         }
         uint32_t hash = general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, acc, masked, &wrong);
-        hash = __reduce_add_sync(~0u, hash);
+        hash = warp_sum_u32(hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&job->value_sum, hash);
         __syncthreads();
     }

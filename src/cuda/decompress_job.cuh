@@ -135,9 +135,9 @@ CSZ_DEVICE uint32_t count_class(uint32_t classes, uint32_t klass) {
 
 /* Sum over a warp of 64-bit numbers, by three sums of at most 27 bits. */
 CSZ_DEVICE unsigned long long warp_sum_u64(unsigned long long x) {
-    uint32_t a = __reduce_add_sync(~0u, (uint32_t)x & 0x3FFFFFu);
-    uint32_t b = __reduce_add_sync(~0u, (uint32_t)(x >> 22) & 0x3FFFFFu);
-    uint32_t c = __reduce_add_sync(~0u, (uint32_t)(x >> 44));
+    uint32_t a = warp_sum_u32((uint32_t)x & 0x3FFFFFu);
+    uint32_t b = warp_sum_u32((uint32_t)(x >> 22) & 0x3FFFFFu);
+    uint32_t c = warp_sum_u32((uint32_t)(x >> 44));
     return a + ((unsigned long long)b << 22) + ((unsigned long long)c << 44);
 }
 

@@ -26,6 +26,15 @@ CSZ_DEVICE void group_sync(uint32_t id, uint32_t nthreads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(nthreads) : "memory");
 }
 
+CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(~0u, x);
+#else
+    for (int o = 16; o > 0; o >>= 1) x += __shfl_xor_sync(~0u, x, o);
+    return x;
+#endif
+}
+
 /* Second bytes of two words, sign-extended, as the halves of one. */
 CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
     uint32_t r;

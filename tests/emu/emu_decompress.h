@@ -134,7 +134,7 @@ template <typename F> static inline uint32_t emu_warp_operation(uint32_t v, F f)
 static inline uint32_t __shfl_up_sync(unsigned, uint32_t v, uint32_t d) {
     return emu_warp_operation(v, [=](uint32_t *s, uint32_t l) { return l >= d ? s[l - d] : s[l]; });
 }
-static inline uint32_t __reduce_add_sync(unsigned, uint32_t v) {
+static inline uint32_t warp_sum_u32(uint32_t v) {
     return emu_warp_operation(v, [](uint32_t *s, uint32_t) {
         uint32_t sum = 0;
         for (int i = 0; i < 32; i++) sum += s[i];
