@@ -36,6 +36,7 @@ static int compress_field(compressed *result, csz_context *context, const cli_fi
     result->archive = cli_allocate("the archive", capacity);
     if (!result->archive) return CLI_FAILED;
     cli_progress_start("compressing", field->nbytes);
+    cli_progress_follow(context);
     double begin = cli_seconds_now();
     status = csz_compress(context, result->archive, capacity, &result->nbytes, field->data, &field->field,
                           options);
@@ -50,6 +51,7 @@ static int verify_archive(csz_metrics *metrics, csz_context *context, const cli_
     void *restored = cli_allocate("the restored field", field->nbytes);
     if (!restored) return CLI_FAILED;
     cli_progress_start("verifying", field->nbytes);
+    cli_progress_follow(context);
     csz_status status =
         csz_decompress(context, restored, field->nbytes, result->archive, result->nbytes, options);
     if (status == CSZ_OK)

@@ -76,6 +76,7 @@ static int restore(void **data, double *seconds, const cli_archive *archive, con
     *data = cli_allocate("the restored field", selected->nbytes);
     if (!*data || cli_context_create(&context) != CLI_DONE) return CLI_FAILED;
     cli_progress_start("decompressing", selected->nbytes);
+    cli_progress_follow(context);
     double begin = cli_seconds_now();
     if (selected->is_region)
         status = csz_decompress_region(context, *data, (size_t)selected->nbytes, archive->input.bytes,

@@ -24,6 +24,7 @@ static struct {
     const char *verb;
     uint64_t nbytes_total;
     _Atomic uint64_t nbytes_done;
+    const csz_context *_Atomic followed;
     double begin_seconds;
 } progress = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -36,6 +37,8 @@ double cli_seconds_now(void) {
 static void draw(unsigned frame) {
     char bar[BAR_NCHARS + 1], size[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
     uint64_t done = atomic_load_explicit(&progress.nbytes_done, memory_order_relaxed);
+    const csz_context *followed = atomic_load(&progress.followed);
+    if (followed) done = (uint64_t)(csz_context_progress(followed) * (double)progress.nbytes_total);
     double seconds = cli_seconds_now() - progress.begin_seconds;
     int is_known = done > 0 && progress.nbytes_total > 0 && done <= progress.nbytes_total;
     int filled = is_known ? (int)((double)done / (double)progress.nbytes_total * BAR_NCHARS) : 0;
@@ -49,6 +52,7 @@ static void draw(unsigned frame) {
     uint64_t shown = progress.nbytes_total ? progress.nbytes_total : done;
     fprintf(stderr, "\r%s %s [%s] %.1f s", progress.verb, cli_nbytes_text(size, (double)shown), bar, seconds);
     if (done > 0 && seconds > 0) fprintf(stderr, ", %s/s", cli_nbytes_text(rate, (double)done / seconds));
+    if (is_known) fprintf(stderr, ", %.0f s left", seconds * (double)(progress.nbytes_total - done) / (double)done);
     fputs("\033[K", stderr);
     fflush(stderr);
 }
@@ -83,6 +87,7 @@ void cli_progress_start(const char *verb, uint64_t nbytes_total) {
     progress.verb = verb;
     progress.nbytes_total = nbytes_total;
     progress.nbytes_done = 0;
+    progress.followed = NULL;
     progress.must_stop = 0;
     progress.begin_seconds = cli_seconds_now();
     pthread_condattr_init(&attributes);
@@ -99,6 +104,8 @@ void cli_progress_start(const char *verb, uint64_t nbytes_total) {
 void cli_progress_set(uint64_t nbytes_done) {
     atomic_store_explicit(&progress.nbytes_done, nbytes_done, memory_order_relaxed);
 }
+
+void cli_progress_follow(const csz_context *context) { atomic_store(&progress.followed, context); }
 
 void cli_progress_stop(void) {
     if (!progress.is_running) return;

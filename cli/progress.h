@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * progress.h: one line on the terminal while work goes on: a bar where the share done is known (reading a
- * pipe, writing a file), a moving mark and the elapsed time where it is not (a call into the library).  It
+ * pipe, writing a file, coding), a moving mark and the elapsed time where it is not.  It
  * appears only if standard error is a terminal and only after a second.
  */
 #ifndef CLI_PROGRESS_H
@@ -9,9 +9,12 @@
 
 #include <stdint.h>
 
+#include "csz.h"
+
 /* verb: "compressing".  One at a time; from the main thread. */
 void cli_progress_start(const char *verb, uint64_t nbytes_total);
 void cli_progress_set(uint64_t nbytes_done);
+void cli_progress_follow(const csz_context *context); /* the share done comes from the library from now on */
 void cli_progress_stop(void);
 
 double cli_seconds_now(void); /* monotonic */

@@ -17,6 +17,7 @@ int cli_run_test(const cli_arguments *arguments) {
     status = cli_context_create(&context);
     if (status == CLI_DONE) {
         cli_progress_start("testing", archive.info.nbytes_field);
+        cli_progress_follow(context);
         double begin = cli_seconds_now();
         csz_status tested = csz_test(context, archive.input.bytes, archive.input.nbytes, &arguments->options);
         double seconds = cli_seconds_now() - begin;

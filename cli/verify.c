@@ -20,6 +20,7 @@ static int restore_and_compare(csz_metrics *metrics, double *seconds, const cli_
     compare_options.fill = archive->info.fill;
     if (status == CLI_DONE) {
         cli_progress_start("verifying", original->nbytes);
+        cli_progress_follow(context);
         double begin = cli_seconds_now();
         csz_status decoded = csz_decompress(context, restored, original->nbytes, archive->input.bytes,
                                             archive->input.nbytes, options);

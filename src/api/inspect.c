@@ -64,7 +64,7 @@ csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void 
     uint64_t at = h.nbytes;
     for (uint64_t f = 0; f < h.geometry.nframes; f++) {
         csz_frame_view view;
-        status = csz_frame_open(context, &view, bytes + at, archive_nbytes - at, &h, f, 0);
+        status = csz_frame_open(context, &view, bytes + at, archive_nbytes - at, &h, f);
         if (status) return status;
         for (uint32_t g = 0; g < view.layout.ngroups; g++) {
             if (!csz_frame_group_holds(&view, g)) return CSZ_ERROR_CORRUPT;

@@ -44,21 +44,34 @@ enum {
     CSZ_MASK_MIN = 8,     /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 3,
     CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
-    CSZ_RLE_CANDIDATE_UNITS = 64
+    CSZ_RLE_CANDIDATE_UNITS = 120
 };
 
 CSZ_FN uint64_t csz_zigzag(int64_t d) { return ((uint64_t)d << 1) ^ (uint64_t)(d >> 63); }
 CSZ_FN int64_t csz_unzigzag(uint64_t u) { return (int64_t)(u >> 1) ^ -(int64_t)(u & 1); }
 
-/* Symbol of a delta outside the direct ones, its raw bits and their number. */
+/* Symbol of w = zigzag - 64 below 2^32, the number of its raw bits and those bits. */
+CSZ_FN uint32_t csz_bucket_u32(uint32_t w, uint32_t *raw, uint32_t *nraw) {
+    uint32_t e = (uint32_t)csz_log2_u32(w);
+    *nraw = e - 2;
+    *raw = w & ((1u << (e - 2)) - 1);
+    return CSZ_DIRECT_N + 4 * (e - 5) + ((w >> (e - 2)) & 3);
+}
+
+/* The same for a delta of 16 bits outside the direct ones. */
+CSZ_FN uint32_t csz_bucket_narrow(int32_t d, uint32_t *raw, uint32_t *nraw) {
+    return csz_bucket_u32((((uint32_t)d << 1) ^ (uint32_t)(d >> 31)) - 64, raw, nraw);
+}
+
+/* The same for any delta. */
 CSZ_FN uint32_t csz_bucket(int64_t d, uint64_t *raw, uint32_t *nraw) {
     uint64_t w = csz_zigzag(d) - 64;
-    uint32_t e = (uint32_t)csz_log2_u64(w);
-    if (e < 32) {
-        *nraw = e - 2;
-        *raw = w & (((uint64_t)1 << (e - 2)) - 1);
-        return CSZ_DIRECT_N + 4 * (e - 5) + (uint32_t)((w >> (e - 2)) & 3);
+    if (w >> 32 == 0) {
+        uint32_t raw_narrow, symbol = csz_bucket_u32((uint32_t)w, &raw_narrow, nraw);
+        *raw = raw_narrow;
+        return symbol;
     }
+    uint32_t e = (uint32_t)csz_log2_u64(w);
     *nraw = e;
     *raw = w & (((uint64_t)1 << e) - 1);
     return CSZ_COARSE_FIRST + (e - 32);

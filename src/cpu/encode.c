@@ -111,69 +111,79 @@ static void make_symbols(csz_tile_work *w, int mode) {
 static const uint8_t order_p[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
 static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
 
-/* ---- lanes ---- */
+/*
+ * ---- lanes ----
+ * Each function works on a copy of the writer: a store through a byte pointer may alias the original, which would keep it out of
+ * registers.
+ */
 
-static void put_escapes(csz_bit_writer *out, const csz_tile_work *w, const uint32_t *book, uint32_t first, uint32_t units) {
-    uint32_t largest = 0, n = 0;
-    for (uint32_t u = first; u < first + units; u++) {
-        const int16_t *code = w->code16 + u * 32;
-        for (uint32_t m = w->escape[u]; m; m &= m - 1) {
+static void put_escapes(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first, uint32_t units) {
+    csz_bit_writer out = *writer;
+    uint32_t bucket[4] = {0}, n = 0;
+    for (uint32_t u = 0; u < units; u++) {
+        const int16_t *code = w->code16 + (first + u) * 32;
+        for (uint32_t m = w->escape[first + u]; m; m &= m - 1) {
             uint32_t symbol = csz_narrow_symbol(code[__builtin_ctz(m)]);
-            largest = symbol > largest ? symbol : largest;
-            csz_bits_put_code(out, book[symbol]);
-            if ((++n & 3) == 0) csz_bits_flush(out); /* 4 x 11 bits fit */
+            bucket[u] |= symbol >= CSZ_DIRECT_N ? m & (0u - m) : 0;
+            csz_bits_put_code(&out, book[symbol]);
+            if ((++n & 3) == 0) csz_bits_flush(&out); /* 4 x 11 bits fit */
         }
     }
-    csz_bits_flush(out);
-    if (largest < CSZ_DIRECT_N) return;
-    for (uint32_t u = first; u < first + units; u++) {
-        for (uint32_t m = w->escape[u]; m; m &= m - 1) {
-            int d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
-            if ((uint32_t)(d + CSZ_DIRECT_HALF) < CSZ_DIRECT_N) continue;
+    csz_bits_flush(&out);
+    for (uint32_t u = 0; u < units; u++) {
+        for (uint32_t m = bucket[u]; m; m &= m - 1) {
             uint64_t raw;
             uint32_t nraw;
-            csz_bucket(d, &raw, &nraw);
-            csz_bits_put(out, raw, nraw);
-            csz_bits_flush(out);
+            csz_bucket(w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)], &raw, &nraw);
+            csz_bits_put(&out, raw, nraw);
+            csz_bits_flush(&out);
         }
     }
+    *writer = out;
 }
 
-static void put_lane_p(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_p(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_PV];
     for (uint32_t u = first; u < first + 2; u++) {
         const uint8_t *s = w->symbol + u * 16;
         for (uint32_t i = 0; i < 16; i += 4) {
-            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(out, book[s[order_p[i + k]]]);
-            csz_bits_flush(out);
+            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(&out, book[s[order_p[i + k]]]);
+            csz_bits_flush(&out);
         }
     }
-    put_escapes(out, w, t->code[CSZ_BOOK_PE], first, 2);
+    *writer = out;
+    put_escapes(writer, w, t->code[CSZ_BOOK_PE], first, 2);
 }
 
-static void put_lane_q(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_q(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_QV];
     for (uint32_t u = first; u < first + 4; u++) {
         const uint8_t *s = w->symbol + u * 8;
         for (uint32_t i = 0; i < 8; i += 4) {
-            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(out, book[s[order_q[i + k]]]);
-            csz_bits_flush(out);
+            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(&out, book[s[order_q[i + k]]]);
+            csz_bits_flush(&out);
         }
     }
-    put_escapes(out, w, t->code[CSZ_BOOK_QE], first, 4);
+    *writer = out;
+    put_escapes(writer, w, t->code[CSZ_BOOK_QE], first, 4);
 }
 
-static void put_lane_m(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_m(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_MV];
     for (uint32_t u = first; u < first + 4; u++) {
-        for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(out, book[w->symbol[u * 4 + k]]);
-        csz_bits_flush(out);
+        for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(&out, book[w->symbol[u * 4 + k]]);
+        csz_bits_flush(&out);
     }
-    put_escapes(out, w, t->code[CSZ_BOOK_ME], first, 4);
+    *writer = out;
+    put_escapes(writer, w, t->code[CSZ_BOOK_ME], first, 4);
 }
 
 /* Raw bits of the buckets among a unit's symbols, in the order of mode S. */
-static void put_raw_bits(csz_bit_writer *out, const csz_tile_work *w, uint32_t unit) {
+static void put_raw_bits(csz_bit_writer *writer, const csz_tile_work *w, uint32_t unit) {
+    csz_bit_writer out = *writer;
     uint8_t flag[32];
     const uint8_t *s = w->symbol + unit * 32;
     for (uint32_t b = 0; b < 32; b++) flag[b] = s[b] >= CSZ_DIRECT_N;
@@ -184,28 +194,31 @@ static void put_raw_bits(csz_bit_writer *out, const csz_tile_work *w, uint32_t u
             uint64_t raw;
             uint32_t nraw;
             csz_bucket(w->code16[unit * 32 + b], &raw, &nraw);
-            csz_bits_put(out, raw, nraw);
-            csz_bits_flush(out);
+            csz_bits_put(&out, raw, nraw);
+            csz_bits_flush(&out);
         }
     }
+    *writer = out;
 }
 
-static void put_lane_s(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_s(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+    csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_S];
     uint8_t largest = 0;
     for (uint32_t u = first; u < first + 2; u++) {
         const uint8_t *s = w->symbol + u * 32;
         for (uint32_t i = 0; i < 16; i += 2) {
-            csz_bits_put_code(out, book[s[i]]);
-            csz_bits_put_code(out, book[s[i + 16]]);
-            csz_bits_put_code(out, book[s[i + 1]]);
-            csz_bits_put_code(out, book[s[i + 17]]);
-            csz_bits_flush(out);
+            csz_bits_put_code(&out, book[s[i]]);
+            csz_bits_put_code(&out, book[s[i + 16]]);
+            csz_bits_put_code(&out, book[s[i + 1]]);
+            csz_bits_put_code(&out, book[s[i + 17]]);
+            csz_bits_flush(&out);
         }
         for (uint32_t i = 0; i < 32; i++) largest = s[i] > largest ? s[i] : largest;
     }
+    *writer = out;
     if (largest < CSZ_DIRECT_N) return;
-    for (uint32_t u = first; u < first + 2; u++) put_raw_bits(out, w, u);
+    for (uint32_t u = first; u < first + 2; u++) put_raw_bits(writer, w, u);
 }
 
 static int64_t code_at(const csz_tile_work *w, uint32_t i) { return w->klass == 0 ? w->code16[i] : w->code64[i]; }

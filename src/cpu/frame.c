@@ -8,7 +8,6 @@
 #include "cpu/frame.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -46,7 +45,6 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->code_tables);
     free(s->kept);
     free(s->frame);
-    memset(s, 0, sizeof *s);
 }
 
 csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
@@ -182,7 +180,6 @@ static void sample_body(void *arg, int rank) {
     csz_worker *worker = job->scratch->workers[rank];
     double mark = now();
     uint32_t nsamples = csz_sample_count(job->box.ntiles);
-    memset(&worker->histograms, 0, sizeof worker->histograms);
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
@@ -228,6 +225,7 @@ static void compress_body(void *arg, int rank) {
         uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES, hash;
         if (end > job->box.ntiles) end = job->box.ntiles;
         uint32_t words = encode_chunk(job, worker, first, end, &hash);
+        atomic_fetch_add(&job->scratch->tiles_done, end - first);
 
         double mark = now();
         pthread_mutex_lock(&job->mutex);
@@ -262,6 +260,8 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     if (status) return status;
     if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
 
+    /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
+    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->histograms, 0, sizeof s->workers[i]->histograms);
     atomic_init(&job.next, 0);
     csz_team_run(nthreads, sample_body, &job);
     double mark = now();
@@ -377,6 +377,7 @@ static void decompress_body(void *arg, int rank) {
         if (chunk >= nchunks || atomic_load(&job->damaged)) break;
         uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES;
         if (end > job->box.ntiles) end = job->box.ntiles;
+        atomic_fetch_add(&job->scratch->tiles_done, end - first);
         uint64_t at = csz_frame_tile_offset(job->view, first);
         for (uint32_t t = first; t < end; t++) {
             uint32_t words = csz_frame_tile_words(job->view, t);

@@ -6,6 +6,8 @@
 #ifndef CSZ_CPU_FRAME_H
 #define CSZ_CPU_FRAME_H
 
+#include <stdatomic.h>
+
 #include "cpu/tile.h"
 #include "format/archive.h"
 
@@ -21,6 +23,7 @@ typedef struct csz_cpu_scratch {
     size_t frame_capacity;
     int profile;
     csz_stages stages;
+    atomic_ullong tiles_done, tiles_total; /* of the running call; read by other threads */
 } csz_cpu_scratch;
 
 void csz_cpu_scratch_free(csz_cpu_scratch *scratch);

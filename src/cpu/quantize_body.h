@@ -48,7 +48,7 @@ typedef struct NAME(plain) {
     BITS worst;    /* largest error, as bits: for floats that are not negative these order like the float, NaN above all */
     BITS far;      /* not 0 if a quantum is further than 16 bits from the base */
     BITS outside;  /* f32: how far a rounded product lies outside its range */
-    BITS least[2]; /* 0 if some value is -0.0, the fill value */
+    BITS least[3]; /* 0 if some value is -0.0, the fill value, would come back as it */
     uint32_t hash;
 } NAME(plain);
 
@@ -58,7 +58,7 @@ static __attribute__((noinline)) NAME(plain) NAME(quantize_loop)(int16_t *restri
                                                                  const uint32_t *restrict weight, FLOAT inverse, FLOAT step,
                                                                  BITS base, BITS fill) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
-    BITS worst = 0, far = 0, outside = 0, least_zero = ~(BITS)0, least_fill = ~(BITS)0;
+    BITS worst = 0, far = 0, outside = 0, least_zero = ~(BITS)0, least_fill = ~(BITS)0, least_lost = ~(BITS)0;
     uint32_t hash = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
 #if defined(CSZ_BODY_F64)
@@ -75,14 +75,15 @@ static __attribute__((noinline)) NAME(plain) NAME(quantize_loop)(int16_t *restri
         outside = place > outside ? place : outside;
         hash += csz_bits_f32(restored) * weight[e];
 #endif
-        BITS zero = vbits[e] ^ minus_zero, missing = vbits[e] ^ fill;
+        BITS zero = vbits[e] ^ minus_zero, missing = vbits[e] ^ fill, lost = NAME(csz_bits)(restored) ^ fill;
         worst = error > worst ? error : worst;
         least_zero = zero < least_zero ? zero : least_zero;
         least_fill = missing < least_fill ? missing : least_fill;
+        least_lost = lost < least_lost ? lost : least_lost;
         far |= offset >> 16;
         out[e] = (int16_t)(uint16_t)(offset - 32768u);
     }
-    return (NAME(plain)){worst, far, outside, {least_zero, least_fill}, hash};
+    return (NAME(plain)){worst, far, outside, {least_zero, least_fill, least_lost}, hash};
 }
 
 /*
@@ -96,7 +97,8 @@ static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, int
     const SIGNED base = corner & ~(SIGNED)1;
     NAME(plain) r = NAME(quantize_loop)(w->narrow[0], w->value.FIELD, w->value.WORDS, w->weight, plan->FIELD.inverse,
                                         plan->FIELD.step, (BITS)base, fill);
-    if (r.far || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.outside >= 0x007FFFFFu || !r.least[0] || !r.least[1]) return 0;
+    if (r.far || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.outside >= 0x007FFFFFu) return 0;
+    if (!r.least[0] || !r.least[1] || !r.least[2]) return 0;
 #if defined(CSZ_BODY_F64)
     /* The 2^50 limit needs no test of its own but near it: base is below it, and quanta lie within 2^15 of base. */
     if (base > CSZ_QUANTUM_LIMIT_F64 - 65536 || base < 65536 - CSZ_QUANTUM_LIMIT_F64) return 0;
@@ -117,15 +119,18 @@ static __attribute__((noinline)) void NAME(candidates)(SIGNED *restrict q, uint8
 #if defined(CSZ_BODY_F64)
         FLOAT t = v[e] * inverse + CSZ_MAGIC_F64;
         SIGNED quantum = (SIGNED)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
-        BITS error = csz_bits_f64(fabs(v[e] - (t - CSZ_MAGIC_F64) * step));
+        FLOAT restored = (t - CSZ_MAGIC_F64) * step;
+        BITS error = csz_bits_f64(fabs(v[e] - restored));
         BITS outside = (BITS)(quantum + (CSZ_QUANTUM_LIMIT_F64 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F64 - 1));
 #else
         FLOAT t = csz_round_product_f32(v[e], inverse);
         SIGNED quantum = (SIGNED)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
-        BITS error = csz_bits_f32(fabsf(v[e] - (t - CSZ_MAGIC_F32) * step));
+        FLOAT restored = (t - CSZ_MAGIC_F32) * step;
+        BITS error = csz_bits_f32(fabsf(v[e] - restored));
         BITS outside = (BITS)(quantum + (CSZ_QUANTUM_LIMIT_F32 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F32 - 1));
 #endif
-        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero) | (BITS)(vbits[e] == fill);
+        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero) | (BITS)(vbits[e] == fill) |
+                       (BITS)(NAME(csz_bits)(restored) == fill);
         q[e] = quantum & -(SIGNED)(refused ^ 1);
         valid[e] = (uint8_t)(refused ^ 1);
     }

@@ -193,6 +193,10 @@ typedef struct csz_histograms {
     uint32_t count[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
 } csz_histograms;
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Lengths from weights of any order. */
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
 
@@ -204,5 +208,9 @@ uint32_t csz_books_write(uint8_t *out, const csz_book *books);
 
 /* Reads and checks the section.  Returns 0 where it is malformed. */
 int csz_books_read(csz_book *books, const uint8_t *in, uint32_t nbytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

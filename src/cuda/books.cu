@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * books.cu: from histograms to the books of each frame, as csz_books_choose does on the host: one block a frame, one warp a book.  Sorting is by
+ * counting who comes before whom; the tree is built by the shared function, one thread for each book.  Out come the encoder's tables
+ * and the archive's section of books.
+ */
+#include "cuda/code.cuh"
+#include "cuda/work.cuh"
+
+enum { PER_LANE = CSZ_SYMBOLS_MAX / 32 };
+
+struct book_shared {
+    uint32_t weight[CSZ_SYMBOLS_MAX]; /* by symbol; later sorted */
+    uint32_t sorted[CSZ_SYMBOLS_MAX];
+    uint32_t inner[CSZ_SYMBOLS_MAX];
+    uint16_t parent[2 * CSZ_SYMBOLS_MAX];
+    uint8_t by_rank[CSZ_SYMBOLS_MAX];
+    uint8_t length[CSZ_SYMBOLS_MAX];
+};
+
+struct books_shared {
+    book_shared book[CSZ_NBOOKS];
+    uint32_t builtin[CSZ_NBOOKS], explicit_nbits[CSZ_NBOOKS], worth[CSZ_NBOOKS], kind[CSZ_NBOOKS];
+    uint32_t section[CSZ_SECTION_WORDS];
+};
+
+struct books_job {
+    csz_geometry geometry;
+    csz_work work;
+    const csz_cuda_builtins *builtins;
+};
+
+/* Lengths of an explicit book from the weights in b.weight. */
+CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t weight[PER_LANE], rank[PER_LANE], zeros = 0;
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) {
+        weight[i] = b.weight[32 * i + lane];
+        rank[i] = 0;
+        zeros += 32 * i + lane < n && weight[i] == 0;
+        b.length[32 * i + lane] = 0;
+    }
+    zeros = __reduce_add_sync(CSZ_ALL, zeros);
+    if (zeros == n) return;
+    /* before[i]: ties go to the smaller symbol, so an earlier one precedes an equal weight */
+#pragma unroll 1
+    for (uint32_t j = 0; j < n; j++) {
+        const uint32_t other = b.weight[j];
+#pragma unroll
+        for (int i = 0; i < PER_LANE; i++) rank[i] += other < weight[i] + (j < 32 * i + lane);
+    }
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) {
+        if (weight[i]) b.sorted[rank[i] - zeros] = weight[i];
+    }
+    __syncwarp();
+    if (lane == 0) csz_lengths_from_sorted(b.by_rank, b.sorted, n - zeros, limit, b.inner, b.parent);
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) {
+        if (weight[i]) b.length[32 * i + lane] = b.by_rank[rank[i] - zeros];
+    }
+    __syncwarp();
+}
+
+/* Code of the length at place j of the explicit order, one lane for each of 32 places; last: the last length above 0 before them. */
+CSZ_DEVICE uint32_t length_code(const book_shared &b, int book, uint32_t j, uint32_t *last, uint32_t *nbits) {
+    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
+    const uint32_t length = j < n ? b.length[csz_book_symbol_at(book, j)] : 0;
+    const uint32_t used = __ballot_sync(CSZ_ALL, length != 0), before = used & ((1u << lane) - 1);
+    const uint32_t nearest = __shfl_sync(CSZ_ALL, length, before ? 31 - __clz(before) : 0);
+    csz_length_state state = csz_length_state_begin();
+    if (j > first && j < n) state.previous = b.length[csz_book_symbol_at(book, j - 1)];
+    state.last = before ? nearest : *last;
+    const uint32_t newest = __shfl_sync(CSZ_ALL, length, used ? 31 - __clz(used) : 0);
+    if (used) *last = newest;
+    const uint32_t code = csz_length_code(&state, length, nbits);
+    if (j >= n) *nbits = 0;
+    return code;
+}
+
+CSZ_DEVICE uint64_t coded_nbits(const uint32_t (&count)[PER_LANE], const uint8_t *length) {
+    uint64_t sum = 0;
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) sum += (uint64_t)count[i] * length[32 * i + (threadIdx.x & 31)];
+    return csz_warp_sum_u64(sum);
+}
+
+static __global__ void __launch_bounds__(32 * CSZ_NBOOKS) books_kernel(const __grid_constant__ books_job job) {
+    CSZ_DYNAMIC_SHARED(books_shared, sh);
+    const uint32_t frame = blockIdx.x, lane = threadIdx.x & 31;
+    const int book = (int)(threadIdx.x >> 5);
+    const uint32_t ntiles = csz_frame_box_at(&job.geometry, frame).ntiles, stride = csz_sample_stride(ntiles);
+    const uint32_t n = csz_book_size(book), first = csz_book_first(book);
+    book_shared &b = sh.book[book];
+    uint32_t count[PER_LANE], counted = 0;
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) {
+        const uint32_t s = 32 * i + lane;
+        count[i] = job.work.histogram[frame][book][s];
+        counted |= count[i];
+        b.weight[s] = s < n ? count[i] + (stride > 1) : 0;
+    }
+    counted = __any_sync(CSZ_ALL, counted != 0);
+    for (uint32_t j = lane; j < first; j += 32) b.weight[csz_book_symbol_at(book, j)] = 0;
+    __syncwarp();
+    uint32_t builtin = CSZ_KIND_UNUSED, nbits = 0, worth = 0;
+    if (counted) {
+        uint64_t best = ~(uint64_t)0;
+        for (uint32_t kind = 0; kind < CSZ_BUILTIN_N; kind++) {
+            uint64_t cost = 0;
+#pragma unroll
+            for (int i = 0; i < PER_LANE; i++) cost += (uint64_t)count[i] * job.builtins->cost[book][kind][32 * i + lane];
+            cost = csz_warp_sum_u64(cost);
+            if (cost < best) {
+                best = cost;
+                builtin = kind;
+            }
+        }
+        explicit_lengths(b, n, csz_book_limit(book));
+        uint32_t last = csz_length_state_begin().last;
+        for (uint32_t j = first; j < n; j += 32) {
+            uint32_t one;
+            length_code(b, book, j + lane, &last, &one);
+            nbits += one;
+        }
+        nbits = __reduce_add_sync(CSZ_ALL, nbits);
+        const uint64_t with_builtin = coded_nbits(count, job.builtins->length[book][builtin]), own = coded_nbits(count, b.length);
+        worth = with_builtin > own && (with_builtin - own) * stride > nbits;
+    }
+    if (lane == 0) {
+        sh.builtin[book] = builtin;
+        sh.explicit_nbits[book] = nbits;
+        sh.worth[book] = worth;
+    }
+    for (uint32_t i = threadIdx.x; i < CSZ_SECTION_WORDS; i += 32 * CSZ_NBOOKS) sh.section[i] = 0;
+    __syncthreads();
+    /* every thread goes through the books in order: explicit lengths are taken while there is room for them */
+    uint32_t total = 0, mine = 0, kind = 0;
+    for (int i = 0; i < CSZ_NBOOKS; i++) {
+        const bool own = sh.worth[i] && total + sh.explicit_nbits[i] <= csz_explicit_limit_nbits(ntiles);
+        if (i == book) {
+            mine = total;
+            kind = own ? (uint32_t)CSZ_KIND_EXPLICIT : sh.builtin[i];
+        }
+        if (own) total += sh.explicit_nbits[i];
+    }
+    if (lane == 0) csz_shared_or(&sh.section[book / 4], kind << (8 * (book % 4)));
+    if (kind == CSZ_KIND_EXPLICIT) {
+        uint32_t last = csz_length_state_begin().last;
+        for (uint32_t j = first; j < n; j += 32) {
+            uint32_t one;
+            const uint32_t code = length_code(b, book, j + lane, &last, &one), upto = csz_warp_scan(one);
+            csz_putter out(sh.section, 8 * CSZ_BOOKS_FIXED_NBYTES + mine + upto - one);
+            out.put(one ? csz_packet(code, one) : 0);
+            out.flush();
+            mine += __shfl_sync(CSZ_ALL, upto, 31);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < PER_LANE; i++) b.length[32 * i + lane] = 32 * i + lane < n ? job.builtins->length[book][kind][32 * i + lane] : 0;
+    }
+    __syncwarp();
+    /* canonical codes: those of shorter lengths, doubled at each step, then those of the same length and smaller symbols */
+    uint32_t length[PER_LANE], code = 0;
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) length[i] = b.length[32 * i + lane];
+    uint32_t packet[PER_LANE] = {0};
+    for (uint32_t l = 1; l <= CSZ_LENGTH_MAX; l++) {
+        code <<= 1;
+#pragma unroll
+        for (int i = 0; i < PER_LANE; i++) {
+            const uint32_t same = __ballot_sync(CSZ_ALL, length[i] == l);
+            if (length[i] == l) packet[i] = csz_packet(code + (uint32_t)__popc(same & ((1u << lane) - 1)), l);
+            code += (uint32_t)__popc(same);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) job.work.table[frame][book][32 * i + lane] = packet[i];
+    __syncthreads();
+    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (total + 31) / 32;
+    for (uint32_t i = threadIdx.x; i < nwords; i += 32 * CSZ_NBOOKS) job.work.section[frame][i] = sh.section[i];
+    if (threadIdx.x == 0) job.work.section_nwords[frame] = nwords;
+}
+
+void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, cudaStream_t stream) {
+    books_job job;
+    job.geometry = plan->geometry;
+    job.work = work;
+    job.builtins = d_builtins;
+#if !defined(CSZ_EMU)
+    cudaFuncSetAttribute(books_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(books_shared));
+#endif
+    CSZ_LAUNCH(books_kernel, (uint32_t)plan->geometry.nframes, 32 * CSZ_NBOOKS, sizeof(books_shared), stream, job);
+}
+
+void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {
+    memset(builtins, 0, sizeof *builtins);
+    for (int book = 0; book < CSZ_NBOOKS; book++) {
+        for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
+            uint32_t weights[CSZ_SYMBOLS_MAX], n = csz_book_size(book);
+            uint64_t total = 0;
+            csz_builtin_weights(weights, book, kind);
+            for (uint32_t s = 0; s < n; s++) total += weights[s];
+            for (uint32_t s = 0; s < n; s++) {
+                if (weights[s]) builtins->cost[book][kind][s] = (uint16_t)(csz_log2_fixed(total) - csz_log2_fixed(weights[s]));
+            }
+            csz_book_lengths(builtins->length[book][kind], weights, n, csz_book_limit(book));
+        }
+    }
+}

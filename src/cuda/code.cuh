@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * code.cuh: from a unit's deltas to the bits of its lane.  A code word travels as a packet: the code left-aligned, its length in the
+ * low five bits, so that two merge with one funnel shift and lengths add up by themselves.  Look-ups come first and
+ * give packets and lengths; once all lengths are known the packets are written where they belong.
+ */
+#ifndef CSZ_CUDA_CODE_CUH
+#define CSZ_CUDA_CODE_CUH
+
+#include "core/code.h"
+#include "cuda/port.cuh"
+#include "entropy/book.h"
+
+/* The books of 16-bit deltas, one after another in shared memory. */
+enum {
+    CSZ_AT_S = 0,
+    CSZ_AT_PV = CSZ_AT_S + CSZ_NARROW_N,
+    CSZ_AT_PE = CSZ_AT_PV + 256,
+    CSZ_AT_QV = CSZ_AT_PE + CSZ_NARROW_N,
+    CSZ_AT_QE = CSZ_AT_QV + 256,
+    CSZ_AT_MV = CSZ_AT_QE + CSZ_NARROW_N,
+    CSZ_AT_ME = CSZ_AT_MV + 256,
+    CSZ_NARROW_BOOKS_WORDS = CSZ_AT_ME + CSZ_NARROW_N
+};
+
+CSZ_DEVICE constexpr int csz_at_vectors(int mode) {
+    return mode == CSZ_MODE_P ? CSZ_AT_PV : mode == CSZ_MODE_Q ? CSZ_AT_QV : CSZ_AT_MV;
+}
+
+CSZ_DEVICE constexpr int csz_at_escapes(int mode) {
+    return mode == CSZ_MODE_S ? CSZ_AT_S : mode == CSZ_MODE_P ? CSZ_AT_PE : mode == CSZ_MODE_Q ? CSZ_AT_QE : CSZ_AT_ME;
+}
+
+/* ---- packets ---- */
+
+CSZ_DEVICE uint32_t csz_packet(uint32_t value, uint32_t nbits) { return nbits ? value << (32 - nbits) | nbits : 0; }
+
+/* a's code, then b's; together at most 27 bits. */
+CSZ_DEVICE uint32_t csz_packet_merge(uint32_t a, uint32_t b) {
+    return a + __funnelshift_r(b & ~31u, 0u, a) + (b & 31u);
+}
+
+/* Writes packets into zeroed words of shared memory, from any bit on.  Words at either end may belong to other threads too. */
+struct csz_putter {
+#if defined(__CUDA_ARCH__)
+    uint32_t at, acc, pos; /* at: address in shared memory */
+#else
+    uint32_t *at, acc, pos;
+#endif
+
+    __device__ __forceinline__ csz_putter(uint32_t *words, uint32_t bit) {
+#if defined(__CUDA_ARCH__)
+        at = (uint32_t)__cvta_generic_to_shared(words) + ((bit >> 5) << 2);
+#else
+        at = words + (bit >> 5);
+#endif
+        acc = 0;
+        pos = bit;
+    }
+
+    __device__ __forceinline__ void put(uint32_t packet) {
+        const uint32_t code = packet & ~31u, next = pos + (packet & 31u);
+        const uint32_t high = acc | __funnelshift_r(code, 0u, pos), low = __funnelshift_r(0u, code, pos);
+#if defined(__CUDA_ARCH__)
+        /* one predicated reduction for a finished word, no branch */
+        asm volatile("{.reg .pred q; setp.ne.u32 q, %4, 0; @q red.shared.or.b32 [%0], %2; @q add.u32 %0, %0, 4; selp.b32 %1, %3, %2, q;}"
+                     : "+r"(at), "=r"(acc)
+                     : "r"(high), "r"(low), "r"((next ^ pos) & 32u)
+                     : "memory");
+#else
+        acc = high;
+        if ((next ^ pos) & 32u) {
+            csz_shared_or(at++, high);
+            acc = low;
+        }
+#endif
+        pos = next;
+    }
+
+    __device__ __forceinline__ void put_pair(uint32_t a, uint32_t b) {
+        if ((a & 31u) + (b & 31u) <= 27u) {
+            put(csz_packet_merge(a, b));
+        } else {
+            put(a);
+            put(b);
+        }
+    }
+
+    /* Up to 64 bits. */
+    __device__ __forceinline__ void put_long(uint64_t value, uint32_t nbits) {
+        while (nbits > 24) {
+            nbits -= 24;
+            put(csz_packet((uint32_t)(value >> nbits) & 0xFFFFFFu, 24));
+        }
+        put(csz_packet((uint32_t)value & ((1u << nbits) - 1), nbits));
+    }
+
+    __device__ __forceinline__ void flush() {
+#if defined(__CUDA_ARCH__)
+        asm volatile("{.reg .pred q; setp.ne.u32 q, %1, 0; @q red.shared.or.b32 [%0], %1;}" ::"r"(at), "r"(acc) : "memory");
+#else
+        if (acc) csz_shared_or(at, acc);
+#endif
+    }
+};
+
+/* ---- look-ups: modes M, Q, P, S of 16-bit deltas; halves are delta + 2^15 ---- */
+
+/* Bits of one unit: vector symbols (all symbols for S), escapes, raw bits. */
+struct csz_unit_bits {
+    uint32_t symbols, escapes, raw;
+    uint32_t buckets; /* codes with raw bits; for S in the order of writing */
+};
+
+CSZ_DEVICE int32_t csz_half_delta(const uint32_t (&w)[16], int b) {
+    return (int32_t)(b < 16 ? w[b] & 0xFFFFu : w[b - 16] >> 16) - 32768;
+}
+
+/* S: packets[i] holds codes i and i + 16.  Others: escapes only, packets[i] codes 2 i and 2 i + 1; the rest has no code in the book. */
+template <int MODE>
+CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books, uint32_t (&packets)[16], csz_unit_bits *n) {
+    const uint32_t *book = books + csz_at_escapes(MODE);
+    uint32_t sum = 0;
+#pragma unroll
+    for (int g = 0; g < 4; g++) {
+        uint32_t id[8], x[4]; /* four low halves, then four high ones */
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            x[i] = __viaddmin_u16x2(w[4 * g + i], 0x80308030u, 0x00600060u);
+            id[i] = x[i] & 0xFFFFu;
+            id[4 + i] = x[i] >> 16;
+        }
+        const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
+        if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                if (id[i] != CSZ_DIRECT_N) continue;
+                const int word = 4 * g + (i & 3), high = i >> 2;
+                uint32_t raw, nraw;
+                id[i] = csz_bucket_narrow(csz_half_delta(w, word + 16 * high), &raw, &nraw);
+                n->buckets |= 1u << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
+                n->raw += nraw;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int a = MODE == CSZ_MODE_S ? i : 2 * i, b = MODE == CSZ_MODE_S ? i + 4 : 2 * i + 1;
+            const uint32_t c0 = book[id[a]], c1 = book[id[b]];
+            sum += c0 + c1;
+            packets[MODE == CSZ_MODE_S ? 4 * g + i : i < 2 ? 2 * g + i : 8 + 2 * g + i - 2] = csz_packet_merge(c0, c1);
+        }
+    }
+    sum &= 0xFFFu; /* 32 lengths of at most 12; above them the codes' own bits */
+    if (MODE == CSZ_MODE_S) n->symbols = sum;
+    else n->escapes = sum;
+}
+
+/* Vector symbols of a unit as bytes, word i holding those of chunk i: at b = s, s+2, s+16, s+18 for P and so on. */
+template <int MODE> CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, uint32_t (&symbol)[16]) {
+    if (MODE == CSZ_MODE_M) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) symbol[i] = (nonzero >> (8 * i)) & 255u;
+        return;
+    }
+    const int per_symbol = MODE == CSZ_MODE_P ? 2 : 4, nchunks = MODE == CSZ_MODE_P ? 4 : 2;
+#pragma unroll
+    for (int c = 0; c < nchunks; c++) {
+        uint32_t y[2];
+#pragma unroll
+        for (int m = 0; m < 2; m++) {
+            y[m] = 0;
+#pragma unroll
+            for (int j = per_symbol - 1; j >= 0; j--) {
+                const uint32_t x = w[(16 / nchunks) * c + per_symbol * m + j];
+                y[m] = MODE == CSZ_MODE_P ? y[m] * 16 + __viaddmin_u16x2(x, 0x80078007u, 0x000F000Fu)
+                                          : y[m] * 4 + __viaddmin_u16x2(x, 0x80018001u, 0x00030003u);
+            }
+        }
+        symbol[4 * c] = y[0] & 0xFFFFu;
+        symbol[4 * c + 1] = y[1] & 0xFFFFu;
+        symbol[4 * c + 2] = y[0] >> 16;
+        symbol[4 * c + 3] = y[1] >> 16;
+    }
+}
+
+CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) { return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4; }
+
+template <int MODE>
+CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, uint32_t *packets, csz_unit_bits *n) {
+    const uint32_t *book = books + csz_at_vectors(MODE);
+    uint32_t symbol[16], sum = 0;
+    csz_vector_symbols<MODE>(w, nonzero, symbol);
+#pragma unroll
+    for (int i = 0; i < csz_vectors_per_unit(MODE); i += 2) {
+        const uint32_t c0 = book[symbol[i]], c1 = book[symbol[i + 1]];
+        sum += c0 + c1;
+        packets[i / 2] = csz_packet_merge(c0, c1);
+    }
+    n->symbols = sum & 0xFFFu;
+}
+
+CSZ_DEVICE uint32_t csz_raw_packet(int32_t delta) {
+    uint32_t raw, nraw;
+    csz_bucket_narrow(delta, &raw, &nraw);
+    return csz_packet(raw, nraw);
+}
+
+/* Raw bits of the unit's buckets, at most 13 each. */
+template <bool IS_S> CSZ_DEVICE void csz_put_raw(csz_putter *out, const uint32_t (&w)[16], uint32_t buckets) {
+#pragma unroll
+    for (int i = 0; i < 32; i += 2) {
+        if (!(buckets >> i & 3)) continue;
+        uint32_t packet = 0;
+        if (buckets >> i & 1) packet = csz_raw_packet(csz_half_delta(w, IS_S ? i / 2 : i));
+        if (buckets >> i & 2) packet = csz_packet_merge(packet, csz_raw_packet(csz_half_delta(w, IS_S ? i / 2 + 16 : i + 1)));
+        out->put(packet);
+    }
+    out->flush();
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compress.h: compression on the GPU, from a field in device memory to an archive in device memory.  Every call only enqueues on the
+ * stream: nothing is allocated, nothing waits, and the calls can be captured into a graph.  The archive's bytes are
+ * those of the CPU backend.
+ */
+#ifndef CSZ_CUDA_COMPRESS_H
+#define CSZ_CUDA_COMPRESS_H
+
+#include "csz.h"
+
+#include "core/geometry.h"
+#include "entropy/book.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st; /* cudaStream_t is a pointer to it */
+
+/* What is to be done to a field.  The header is the archive's, whole; with a relative bound or a PSNR the resolved bound and the checksum
+   in it are filled in on the device. */
+typedef struct csz_cuda_plan {
+    csz_type type;
+    csz_geometry geometry;
+    csz_workflow workflow;
+    csz_bound_mode bound_mode;
+    double bound;
+    int has_fill;
+    uint64_t fill; /* bits */
+    uint32_t header_nbytes;
+    uint32_t header[CSZ_HEADER_MAX_NBYTES / 4];
+} csz_cuda_plan;
+
+/* The built-in books, which depend on nothing: made once on the host and kept in device memory. */
+typedef struct csz_cuda_builtins {
+    uint16_t cost[CSZ_NBOOKS][CSZ_BUILTIN_N][CSZ_SYMBOLS_MAX]; /* lg(total weight) - lg(weight) */
+    uint8_t length[CSZ_NBOOKS][CSZ_BUILTIN_N][CSZ_SYMBOLS_MAX];
+} csz_cuda_builtins;
+
+void csz_cuda_builtins_make(csz_cuda_builtins *builtins);
+
+/* Bytes of device memory that csz_cuda_compress needs besides field and archive. */
+size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan);
+
+/*
+ * d_out: 8-byte aligned; d_data: aligned to its type, best to 16 bytes.  *d_out_nbytes (device or pinned memory) receives the archive's
+ * size; where that exceeds the capacity, what d_out holds is undefined, but nothing is written beyond it.
+ */
+csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data, const csz_cuda_plan *plan,
+                             const csz_cuda_builtins *d_builtins, void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes a run of samples through the same front as the
+ * encoder, counts in its own bins in shared memory, and adds them to the frame's when the run, or the frame, ends.
+ */
+#include "cuda/runs.cuh"
+#include "cuda/work.cuh"
+
+template <typename V> struct histogram_job {
+    csz_job<V> tile;
+    uint32_t (*histogram)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    uint32_t nsamples;
+};
+
+template <typename V> struct histogram_shared {
+    csz_front_shared<V> front;
+    uint32_t count[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    uint4 lanes; /* units of equal deltas, a word for each warp */
+    csz_claim claim;
+};
+
+template <int MODE> CSZ_DEVICE void count_narrow(uint32_t (*count)[CSZ_SYMBOLS_MAX], const uint32_t (&w)[16], uint32_t nonzero) {
+    const int radius = MODE == CSZ_MODE_P ? 7 : MODE == CSZ_MODE_Q ? 1 : 0;
+    const int vectors = MODE == CSZ_MODE_P ? CSZ_BOOK_PV : MODE == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
+    uint32_t *single = count[MODE == CSZ_MODE_S ? CSZ_BOOK_S : vectors + 1];
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        const int32_t d = csz_half_delta(w, b);
+        if (MODE != CSZ_MODE_S && d >= -radius && d <= radius) continue;
+        uint32_t symbol = (uint32_t)(d + CSZ_DIRECT_HALF), raw, nraw;
+        if (symbol >= CSZ_DIRECT_N) symbol = csz_bucket_narrow(d, &raw, &nraw);
+        atomicAdd(&single[symbol], 1u);
+    }
+    if (MODE == CSZ_MODE_S) return;
+    uint32_t symbols[16];
+    csz_vector_symbols<MODE>(w, nonzero, symbols);
+#pragma unroll
+    for (int i = 0; i < csz_vectors_per_unit(MODE); i++) atomicAdd(&count[vectors][symbols[i]], 1u);
+}
+
+template <typename Deltas> CSZ_DEVICE void count_runs(uint32_t (*count)[CSZ_SYMBOLS_MAX], const Deltas &d, bool empty) {
+    const csz_runs r = csz_runs_find(d);
+    if (empty) return;
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        if (!(r.starts >> b & 1)) continue;
+        uint64_t raw;
+        uint32_t nraw;
+        atomicAdd(&count[CSZ_BOOK_RV][csz_delta_symbol(d(b), &raw, &nraw)], 1u);
+        atomicAdd(&count[CSZ_BOOK_RL][csz_run_length(r, b) - 1], 1u);
+    }
+}
+
+template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow) {
+    typedef typename csz_value<V>::quantum quantum;
+    const uint32_t t = threadIdx.x, lane = t & 31;
+    quantum d[32];
+    const csz_wide_deltas<quantum> deltas = {d};
+    bool nonzero = false, equal = true;
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + t];
+        nonzero |= d[b] != 0;
+        equal &= d[b] == d[0];
+    }
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
+    if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
+    __syncthreads();
+    const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
+    const bool as_single = workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN;
+    if (as_single && (ballot >> (lane & ~1u) & 3u)) {
+#pragma unroll
+        for (int b = 0; b < 32; b++) {
+            uint64_t raw;
+            uint32_t nraw;
+            atomicAdd(&sh.count[CSZ_BOOK_W][csz_delta_symbol(d[b], &raw, &nraw)], 1u);
+        }
+    }
+    if (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate)) {
+        count_runs(sh.count, deltas, !(ballot >> (lane & ~3u) & 15u));
+    }
+}
+
+template <typename V> CSZ_DEVICE void counts_flush(histogram_shared<V> &sh, uint32_t (*to)[CSZ_SYMBOLS_MAX]) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < CSZ_NBOOKS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) {
+        const uint32_t n = (&sh.count[0][0])[i];
+        if (n) atomicAdd(&to[0][0] + i, n);
+        (&sh.count[0][0])[i] = 0;
+    }
+    __syncthreads();
+}
+
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 4) histogram_kernel(const __grid_constant__ histogram_job<V> job) {
+    CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const csz_geometry *g = &job.tile.geometry;
+    const uint32_t begin = (uint32_t)((uint64_t)job.nsamples * blockIdx.x / gridDim.x);
+    const uint32_t end = (uint32_t)((uint64_t)job.nsamples * (blockIdx.x + 1) / gridDim.x);
+    uint32_t frame = 0, first = 0; /* sample 0 of the frame */
+    csz_frame_box box = csz_frame_box_at(g, 0);
+    for (uint32_t i = t; i < CSZ_NBOOKS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) (&sh.count[0][0])[i] = 0;
+    for (uint32_t s = begin; s < end; s++) {
+        while (s - first >= csz_sample_count(box.ntiles)) {
+            if (s > begin) counts_flush(sh, job.histogram[frame]);
+            first += csz_sample_count(box.ntiles);
+            box = csz_frame_box_at(g, ++frame);
+        }
+        if (t == 0) {
+            sh.claim.box = box;
+            sh.claim.tile = csz_sample_tile(s - first, box.ntiles);
+            csz_claim_place(&sh.claim, g);
+        }
+        __syncthreads();
+        uint32_t w[16];
+        const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim);
+        const int workflow = job.tile.workflow;
+        if (f.klass && !f.is_fill) {
+            count_wide(sh, workflow);
+        } else if (!f.is_fill) {
+            const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+            const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
+            if (lane == 0) ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc(evens);
+            __syncthreads();
+            int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
+            if (mode != CSZ_MODE_CONSTANT) {
+                const bool candidate = workflow == CSZ_WORKFLOW_AUTO && csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
+                if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
+                const uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4;
+                const bool empty = !((units == 2 ? codes.pairs : codes.fours) >> (lane & ~(units - 1)) & 1);
+                if (!empty && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN)) {
+                    if (mode == CSZ_MODE_S) count_narrow<CSZ_MODE_S>(sh.count, w, codes.nonzero);
+                    else if (mode == CSZ_MODE_P) count_narrow<CSZ_MODE_P>(sh.count, w, codes.nonzero);
+                    else if (mode == CSZ_MODE_Q) count_narrow<CSZ_MODE_Q>(sh.count, w, codes.nonzero);
+                    else count_narrow<CSZ_MODE_M>(sh.count, w, codes.nonzero);
+                }
+                if (candidate || workflow == CSZ_WORKFLOW_RLE_VLE) {
+                    const csz_narrow_deltas deltas = {w};
+                    count_runs(sh.count, deltas, !(codes.fours >> (lane & ~3u) & 1));
+                }
+            }
+        }
+        __syncthreads();
+    }
+    if (end > begin) counts_flush(sh, job.histogram[frame]);
+}
+
+template <typename V, int RANK>
+static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+    histogram_job<V> job;
+    job.tile = csz_job_make<V>(work, d_data, plan);
+    job.histogram = work.histogram;
+    job.nsamples = 0;
+    for (uint64_t f = 0; f < plan->geometry.nframes; f++) job.nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
+    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? 7 : 4), grid = job.nsamples < resident ? job.nsamples : resident;
+#if !defined(CSZ_EMU)
+    cudaFuncSetAttribute(histogram_kernel<V, RANK>, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
+#endif
+    CSZ_LAUNCH((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>), stream, job);
+}
+
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+    if (plan->workflow == CSZ_WORKFLOW_RLE) return; /* needs no books */
+    CSZ_DISPATCH(plan, histogram_launch, work, d_data, plan, nsms, stream);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * port.cuh: what lets the kernels compile twice: by nvcc for the GPU, and by a C++ compiler against tests/emu/emu.h, where
+ * every CUDA thread is a fiber, so that machines without a GPU run the very code.  Only what differs between the two is here.
+ */
+#ifndef CSZ_CUDA_PORT_CUH
+#define CSZ_CUDA_PORT_CUH
+
+#if defined(CSZ_EMU)
+#include "emu.h"
+#else
+#include <cuda_runtime.h>
+#define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...) kernel<<<(grid), (block), (nbytes), (stream)>>>(__VA_ARGS__)
+/* A thread that waits for another block: the emulator must let the others run. */
+#define CSZ_SPIN() ((void)0)
+#define CSZ_DYNAMIC_SHARED(type, name)              \
+    extern __shared__ uint4 csz_dynamic_shared_[]; \
+    type &name = *reinterpret_cast<type *>(csz_dynamic_shared_)
+#endif
+
+#define CSZ_DEVICE static __device__ __forceinline__
+/* Paths few tiles take: kept out of line, so that the others' code stays small. */
+#define CSZ_COLD static __device__ __noinline__
+
+#define CSZ_ALL 0xFFFFFFFFu /* every lane of a warp takes part, always */
+
+/* A word another block writes: never from a cache that may hold an older one. */
+CSZ_DEVICE unsigned long long csz_load_shared_state(const unsigned long long *p) {
+    return *(const volatile unsigned long long *)p;
+}
+
+/* ORs a word of shared memory.  No result is wanted: one reduction, no round trip. */
+CSZ_DEVICE void csz_shared_or(uint32_t *p, uint32_t value) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("red.shared.or.b32 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(p)), "r"(value) : "memory");
+#else
+    atomicOr(p, value);
+#endif
+}
+
+/* Inclusive sum over the lanes of a warp up to this one. */
+CSZ_DEVICE uint32_t csz_warp_scan(uint32_t x) {
+    const uint32_t lane = threadIdx.x & 31;
+#pragma unroll
+    for (int o = 1; o < 32; o <<= 1) {
+        uint32_t y = __shfl_up_sync(CSZ_ALL, x, o);
+        if (lane >= (uint32_t)o) x += y;
+    }
+    return x;
+}
+
+/* Sum over a warp modulo 2^64; the adder for 32 bits takes it in pieces that cannot overflow. */
+CSZ_DEVICE uint64_t csz_warp_sum_u64(uint64_t x) {
+    uint32_t low = (uint32_t)x;
+    uint64_t a = __reduce_add_sync(CSZ_ALL, low & 0xFFFFu), b = __reduce_add_sync(CSZ_ALL, low >> 16);
+    uint32_t c = __reduce_add_sync(CSZ_ALL, (uint32_t)(x >> 32));
+    return a + (b << 16) + ((uint64_t)c << 32);
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * range.cu: what precedes the tiles: the smallest and largest of the field's finite values that are not missing, from
+ * them the bound and the quantizer, the archive's header, and a clean workspace.  The range is found in one pass by partial results, one a
+ * block, so that nothing needs to be set before it.
+ */
+#include "core/bound.h"
+#include "cuda/work.cuh"
+
+enum { RANGE_THREADS = 256, PREPARE_THREADS = 256 };
+
+CSZ_DEVICE bool is_finite(float v) { return fabsf(v) <= 3.402823466e+38f; }
+CSZ_DEVICE bool is_finite(double v) { return fabs(v) <= 1.7976931348623157e+308; }
+CSZ_DEVICE void largest(float *v) { *v = 3.402823466e+38f; }
+CSZ_DEVICE void largest(double *v) { *v = 1.7976931348623157e+308; }
+
+template <typename V>
+static __global__ void __launch_bounds__(RANGE_THREADS) range_kernel(csz_range *partial, const V *data, uint64_t n, int has_fill, uint64_t fill) {
+    CSZ_DYNAMIC_SHARED(csz_range, all);
+    const uint32_t t = threadIdx.x;
+    V low, high;
+    largest(&low);
+    high = -low;
+    uint32_t any = 0;
+    const typename csz_value<V>::bits missing = (typename csz_value<V>::bits)fill;
+    auto take = [&](V v) {
+        if (!is_finite(v) || (has_fill && csz_value<V>::to_bits(v) == missing)) return;
+        low = min(low, v);
+        high = max(high, v);
+        any = 1;
+    };
+    const bool aligned = ((uintptr_t)data & 15) == 0;
+    const uint64_t nquads = aligned ? n / 4 : 0, stride = (uint64_t)gridDim.x * RANGE_THREADS, first = (uint64_t)blockIdx.x * RANGE_THREADS + t;
+#pragma unroll 4
+    for (uint64_t i = first; i < nquads; i += stride) {
+        V v[4];
+        csz_load_quad(v, data + 4 * i);
+#pragma unroll
+        for (int k = 0; k < 4; k++) take(v[k]);
+    }
+    for (uint64_t i = 4 * nquads + first; i < n; i += stride) take(__ldg(data + i));
+#pragma unroll
+    for (int o = 16; o; o >>= 1) {
+        low = min(low, __shfl_xor_sync(CSZ_ALL, low, o));
+        high = max(high, __shfl_xor_sync(CSZ_ALL, high, o));
+    }
+    any = __any_sync(CSZ_ALL, any);
+    csz_range *warps = &all;
+    if ((t & 31) == 0) {
+        warps[t >> 5].min = low;
+        warps[t >> 5].max = high;
+        warps[t >> 5].any = any;
+    }
+    __syncthreads();
+    if (t == 0) {
+        csz_range r = warps[0];
+        for (int i = 1; i < RANGE_THREADS / 32; i++) {
+            r.min = min(r.min, warps[i].min);
+            r.max = max(r.max, warps[i].max);
+            r.any |= warps[i].any;
+        }
+        partial[blockIdx.x] = r;
+    }
+}
+
+uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream) {
+    const uint64_t n = plan->geometry.nelements, useful = (n + 8 * RANGE_THREADS - 1) / (8 * RANGE_THREADS);
+    const uint32_t grid = (uint32_t)(useful < 1 ? 1 : useful > CSZ_RANGE_BLOCKS ? CSZ_RANGE_BLOCKS : useful);
+    const size_t nbytes = sizeof(csz_range) * RANGE_THREADS / 32;
+    if (plan->type == CSZ_F32) {
+        CSZ_LAUNCH(range_kernel<float>, grid, RANGE_THREADS, nbytes, stream, work.range, (const float *)d_data, n, plan->has_fill, plan->fill);
+    } else {
+        CSZ_LAUNCH(range_kernel<double>, grid, RANGE_THREADS, nbytes, stream, work.range, (const double *)d_data, n, plan->has_fill, plan->fill);
+    }
+    return grid;
+}
+
+struct prepare_job {
+    csz_work work;
+    uint32_t nranges;
+    uint32_t *out;
+    uint64_t capacity; /* words */
+    uint64_t *nbytes;
+    csz_cuda_plan plan;
+};
+
+struct prepare_shared {
+    double min[PREPARE_THREADS], max[PREPARE_THREADS];
+    uint32_t any[PREPARE_THREADS];
+};
+
+CSZ_DEVICE void header_put(const prepare_job &job, double absolute) {
+    const uint32_t nwords = job.plan.header_nbytes / 4;
+    const uint64_t bits = csz_bits_f64(absolute);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < nwords; i++) {
+        uint32_t word = job.plan.header[i];
+        if (i == 8) word = (uint32_t)bits;
+        if (i == 9) word = (uint32_t)(bits >> 32);
+        if (i == nwords - 2) word = (uint32_t)sum;
+        if (i == nwords - 1) word = (uint32_t)(sum >> 32);
+        if (i < nwords - 2) sum += csz_hash_term(word, i);
+        if (i < job.capacity) job.out[i] = word;
+    }
+    if (job.plan.geometry.nframes == 0 || job.plan.geometry.ntiles == 0) {
+        if (nwords + 2 <= job.capacity) {
+            job.out[nwords] = (uint32_t)CSZ_HASH_FOOTER_SEED;
+            job.out[nwords + 1] = 0;
+        }
+        *job.nbytes = 4 * (uint64_t)nwords + 8;
+    }
+}
+
+/* Block 0 resolves the bound; all clear their part of the workspace. */
+static __global__ void __launch_bounds__(PREPARE_THREADS) prepare_kernel(const __grid_constant__ prepare_job job) {
+    CSZ_DYNAMIC_SHARED(prepare_shared, sh);
+    const uint32_t t = threadIdx.x;
+    for (size_t i = (size_t)blockIdx.x * PREPARE_THREADS + t; i < job.work.zero_nwords; i += (size_t)gridDim.x * PREPARE_THREADS) job.work.zero[i] = 0;
+    if (blockIdx.x != 0) return;
+    csz_range r = {0.0, 0.0, 0, 0};
+    for (uint32_t i = t; i < job.nranges; i += PREPARE_THREADS) {
+        const csz_range p = job.work.range[i];
+        if (!p.any) continue;
+        r.min = r.any ? min(r.min, p.min) : p.min;
+        r.max = r.any ? max(r.max, p.max) : p.max;
+        r.any = 1;
+    }
+    sh.min[t] = r.min;
+    sh.max[t] = r.max;
+    sh.any[t] = r.any;
+    for (uint32_t half = PREPARE_THREADS / 2; half; half >>= 1) {
+        __syncthreads();
+        if (t >= half || !sh.any[t + half]) continue;
+        sh.min[t] = sh.any[t] ? min(sh.min[t], sh.min[t + half]) : sh.min[t + half];
+        sh.max[t] = sh.any[t] ? max(sh.max[t], sh.max[t + half]) : sh.max[t + half];
+        sh.any[t] = 1;
+    }
+    if (t != 0) return;
+    const csz_cuda_plan &plan = job.plan;
+    const double absolute = csz_bound_resolve((int)plan.bound_mode, plan.bound, (int)sh.any[0], sh.min[0], sh.max[0]);
+    if (plan.type == CSZ_F32) {
+        *(csz_quantizer_f32 *)job.work.quantizer = csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill);
+    } else {
+        *(csz_quantizer_f64 *)job.work.quantizer = csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill);
+    }
+    header_put(job, absolute);
+}
+
+void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const csz_cuda_plan *plan,
+                      cudaStream_t stream) {
+    prepare_job job;
+    job.work = work;
+    job.nranges = nranges;
+    job.out = d_out;
+    job.capacity = capacity / 4;
+    job.nbytes = d_nbytes;
+    job.plan = *plan;
+    const size_t useful = (work.zero_nwords + 4 * PREPARE_THREADS - 1) / (4 * PREPARE_THREADS);
+    const uint32_t grid = (uint32_t)(useful < 1 ? 1 : useful > 1024 ? 1024 : useful);
+    CSZ_LAUNCH(prepare_kernel, grid, PREPARE_THREADS, sizeof(prepare_shared), stream, job);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * runs.cuh: the coders of few tiles: runs (rle, rle+vle) of deltas of any width, and mode S of wide deltas.  Deltas are
+ * given by a functor of the code's number, always a constant after unrolling, so that they stay in registers.  Books are
+ * read from global memory.
+ */
+#ifndef CSZ_CUDA_RUNS_CUH
+#define CSZ_CUDA_RUNS_CUH
+
+#include "cuda/code.cuh"
+
+/* Deltas of class 0 in packed words. */
+struct csz_narrow_deltas {
+    const uint32_t (&w)[16];
+    __device__ __forceinline__ int32_t operator()(int b) const { return csz_half_delta(w, b); }
+};
+
+template <typename Q> struct csz_wide_deltas {
+    const Q (&d)[32];
+    __device__ __forceinline__ Q operator()(int b) const { return d[b]; }
+};
+
+/* A lane of runs is four units; a run belongs to the unit it starts in. */
+struct csz_runs {
+    uint32_t starts; /* codes that differ from the one before */
+    uint32_t beyond; /* codes from the unit's end to the next start, or the lane's end */
+};
+
+template <typename Deltas> CSZ_DEVICE csz_runs csz_runs_find(const Deltas &d) {
+    const uint32_t place = threadIdx.x & 3;
+    csz_runs r;
+    r.starts = 0;
+#pragma unroll
+    for (int b = 1; b < 32; b++) r.starts |= (uint32_t)(d(b) != d(b - 1)) << b;
+    const auto before = __shfl_up_sync(CSZ_ALL, d(31), 1);
+    if (place == 0 || before != d(0)) r.starts |= 1;
+    r.beyond = 0;
+    bool open = true;
+#pragma unroll
+    for (int i = 1; i < 4; i++) {
+        const uint32_t s = __shfl_down_sync(CSZ_ALL, r.starts, i);
+        if (!open || place + (uint32_t)i > 3) continue;
+        r.beyond += s ? (uint32_t)__ffs(s) - 1 : 32;
+        open = s == 0;
+    }
+    return r;
+}
+
+CSZ_DEVICE uint32_t csz_run_length(const csz_runs &r, int b) {
+    const uint32_t rest = r.starts & ~((2u << b) - 1);
+    return (rest ? (uint32_t)__ffs(rest) - 1 : 32 + r.beyond) - (uint32_t)b;
+}
+
+/* Bits of a unit's runs.  tables: [CSZ_NBOOKS][CSZ_SYMBOLS_MAX] packets. */
+template <typename Deltas>
+CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
+    if (mode == CSZ_MODE_RLE) return (uint32_t)__popc(r.starts) * ((16u << klass) + 7);
+    uint32_t nbits = 0;
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        if (!(r.starts >> b & 1)) continue;
+        uint64_t raw;
+        uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+        nbits += (__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
+        nbits += __ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + csz_run_length(r, b) - 1) & 31u;
+    }
+    return nbits;
+}
+
+template <typename Deltas>
+CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        if (!(r.starts >> b & 1)) continue;
+        const uint32_t length = csz_run_length(r, b);
+        if (mode == CSZ_MODE_RLE) {
+            const uint32_t nbits = 16u << klass;
+            const uint64_t value = (uint64_t)(int64_t)d(b);
+            out.put_long(nbits == 64 ? value : value & (((uint64_t)1 << nbits) - 1), nbits);
+            out.put(csz_packet(length - 1, 7));
+        } else {
+            uint64_t raw;
+            uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+            out.put(__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol));
+            out.put_long(raw, nraw);
+            out.put(__ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + length - 1));
+        }
+    }
+    out.flush();
+}
+
+/* Mode S with book W. */
+template <typename Deltas> CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        uint64_t raw;
+        uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+        n->symbols += __ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol) & 31u;
+        n->raw += nraw;
+    }
+}
+
+template <typename Deltas>
+CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, const Deltas &d, const uint32_t *tables) {
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        uint64_t raw;
+        uint32_t nraw, symbol = csz_delta_symbol(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
+        symbols.put(__ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol));
+        raws.put_long(raw, nraw);
+    }
+    symbols.flush();
+    raws.flush();
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_cuda_compress.cpp: the kernels of src/cuda, run on emulated threads, must write the CPU backend's archives byte for
+ * byte, whatever the shape, the type, the values, the bound and the workflow.  With no argument all cases run; a number runs that many random
+ * ones more, a seed may follow.
+ */
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cuda/compress.h"
+extern "C" {
+#include "format/archive.h"
+}
+
+static std::mt19937_64 dice(7);
+static double uniform() { return (double)(dice() >> 11) * 0x1p-53; }
+
+enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NKINDS };
+static const char *kind_names[] = {"smooth", "gentle", "noise3", "noise6", "noise10", "sparse", "jumps", "specials", "land", "rough",
+                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs"};
+
+/* Values for a step of 0.002. */
+static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
+    double x = (double)(i % n[2]), y = (double)(i / n[2] % n[1]), z = (double)(i / n[2] / n[1]);
+    double wave = std::sin(0.04 * x + 0.02 * y) * std::cos(0.05 * y - 0.01 * z + 1) + 0.3 * std::sin(0.07 * z + 0.11 * x);
+    double noise = uniform() + uniform() + uniform() - 1.5;
+    switch (kind) {
+    case SMOOTH: return 0.02 * wave;
+    case GENTLE: return 0.3 * wave;
+    case NOISE3: return wave + 0.0025 * noise;
+    case NOISE6: return wave + 0.02 * noise;
+    case NOISE10: return wave + 0.4 * noise;
+    case SPARSE: return std::max(0.0, 0.05 * wave);
+    case JUMPS: return 0.05 * wave + (uniform() < 0.002 ? (uniform() - 0.5) * (uniform() < 0.1 ? 3e4 : 8) : 0);
+    case SPECIALS: {
+        double c = uniform();
+        if (uniform() > 0.003) return wave + 0.003 * noise;
+        return c < 0.3 ? -0.0 : c < 0.5 ? NAN : c < 0.7 ? INFINITY : c < 0.8 ? fill : 1e30;
+    }
+    case LAND: {
+        double c = std::sin(0.09 * x + 0.3) + std::sin(0.13 * y) + 0.5 * std::sin(0.2 * z);
+        return c > 0.9 ? fill : c > 0.6 ? NAN : c > 0.5 ? (uniform() < 0.5 ? -0.0 : INFINITY) : wave + 0.003 * noise;
+    }
+    case ROUGH: return 300 * noise;
+    case WILD: return noise * std::pow(10.0, 30 * uniform() - 15);
+    case ZERO: return 0;
+    case CONSTANT: return 17.25;
+    case NANS: return NAN;
+    case LARGE: return 2000 + wave + 0.003 * noise;
+    case RAMP: return 40 * x + 3 * y + 11 * z;
+    case STEEP: return 9000 * wave;
+    case RUNS: return ((i / 97) % 5 == 0 ? 1.0 : 0.0) + ((i / 1000) % 3) * 0.01;
+    }
+    return 0;
+}
+
+struct totals { int run = 0, failed = 0; };
+
+template <typename V> static void run_case(totals *t, const csz_field &field, const csz_options &o, int kind) {
+    csz_header h;
+    memset(&h, 0, sizeof h);
+    h.field = field;
+    if (csz_geometry_of(&h.geometry, &field)) abort();
+    size_t n = (size_t)h.geometry.nelements, capacity;
+    std::vector<V> data(n + 1);
+    for (size_t i = 0; i < n; i++) data[i] = (V)value_at(kind, h.geometry.n, i, o.fill);
+    if (csz_compress_bound(&capacity, &field, &o)) abort();
+    std::vector<uint64_t> expected(capacity / 8 + 1), got(capacity / 8 + 1, 0xA5A5A5A5A5A5A5A5ull);
+    csz_context *context;
+    size_t expected_nbytes = 0;
+    csz_context_create(&context);
+    csz_status status = csz_compress(context, expected.data(), capacity, &expected_nbytes, data.data(), &field, &o);
+    csz_context_destroy(context);
+    if (status) {
+        printf("the CPU refuses: %s\n", csz_status_string(status));
+        abort();
+    }
+    static csz_cuda_builtins builtins;
+    static bool made = false;
+    if (!made) csz_cuda_builtins_make(&builtins);
+    made = true;
+    csz_cuda_plan plan;
+    memset(&plan, 0, sizeof plan);
+    h.bound_mode = plan.bound_mode = o.bound_mode;
+    h.bound = plan.bound = o.bound;
+    h.workflow = plan.workflow = o.workflow;
+    h.has_fill = plan.has_fill = o.has_fill;
+    h.fill_bits = plan.fill = o.has_fill ? csz_fill_bits(field.type, o.fill) : 0;
+    plan.type = field.type;
+    plan.geometry = h.geometry;
+    csz_header_write((uint8_t *)plan.header, &h);
+    plan.header_nbytes = h.nbytes;
+    size_t workspace = csz_cuda_compress_workspace_nbytes(&plan);
+    std::vector<uint64_t> work(workspace / 8 + 2, 0x5A5A5A5A5A5A5A5Aull);
+    uint64_t got_nbytes = 0;
+    status = csz_cuda_compress(got.data(), capacity, &got_nbytes, data.data(), &plan, &builtins,
+                               (void *)(((uintptr_t)work.data() + 15) & ~(uintptr_t)15), workspace, nullptr);
+    const uint8_t *a = (const uint8_t *)expected.data(), *b = (const uint8_t *)got.data();
+    size_t at = 0;
+    while (at < expected_nbytes && a[at] == b[at]) at++;
+    bool same = status == CSZ_OK && got_nbytes == expected_nbytes && at == expected_nbytes;
+    t->run++;
+    t->failed += !same;
+    if (!same || getenv("CSZ_VERBOSE")) {
+        printf("%s %s dims", same ? "ok" : "FAILED", kind_names[kind]);
+        for (int i = 0; i < field.ndim; i++) printf(" %llu", (unsigned long long)field.dims[i]);
+        printf(" %s bound %g mode %d workflow %d fill %d: %zu bytes, got %llu, first difference at %zu\n", sizeof(V) == 4 ? "f32" : "f64", o.bound,
+               (int)o.bound_mode, (int)o.workflow, o.has_fill, expected_nbytes, (unsigned long long)got_nbytes, at);
+        if (!same && getenv("CSZ_DUMP")) {
+            for (size_t i = 0, shown = 0; i + 4 <= expected_nbytes && shown < 40; i += 4) {
+                if (memcmp(a + i, b + i, 4)) printf("  word %zu: %08x, got %08x\n", i / 4, csz_load_u32(a + i), csz_load_u32(b + i)), shown++;
+            }
+            exit(1);
+        }
+        fflush(stdout);
+    }
+}
+
+static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bound, csz_workflow workflow, int kind, int has_fill = 0,
+                csz_bound_mode mode = CSZ_BOUND_ABS) {
+    csz_field field;
+    memset(&field, 0, sizeof field);
+    field.type = type;
+    field.ndim = (int)dims.size();
+    for (size_t i = 0; i < dims.size(); i++) field.dims[i] = dims[i];
+    csz_options o;
+    csz_options_init(&o);
+    o.backend = CSZ_BACKEND_CPU;
+    o.threads = 1;
+    o.bound = bound;
+    o.bound_mode = mode;
+    o.workflow = workflow;
+    o.has_fill = has_fill;
+    o.fill = 1e20;
+    if (type == CSZ_F32) run_case<float>(t, field, o, kind);
+    else run_case<double>(t, field, o, kind);
+}
+
+int main(int argc, char **argv) {
+    totals t;
+    const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {17, 33, 65}, {70, 130}, {64, 256}, {9000}, {8192}};
+    if (argc < 2) {
+        for (int kind = 0; kind < NKINDS; kind++) {
+            for (int type = 0; type < 2; type++) {
+                for (size_t s = 0; s < shapes.size(); s++) one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, kind, (int)(s & 1));
+                for (int workflow = 1; workflow < 4; workflow++) one(&t, (csz_type)type, {9, 17, 40}, 1e-3, (csz_workflow)workflow, kind, 1);
+                one(&t, (csz_type)type, {10, 30, 33}, 1e-4, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_REL);
+                one(&t, (csz_type)type, {2, 3, 500}, 60, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_PSNR);
+            }
+            printf("%s: %d of %d cases failed so far\n", kind_names[kind], t.failed, t.run);
+            fflush(stdout);
+        }
+        for (auto dims : std::vector<std::vector<uint64_t>>{{1}, {0}, {3, 0, 5}, {5, 3}, {2000, 3}, {3, 3000}, {1000, 2, 5}, {2, 3, 4, 50}, {1, 1, 7}}) {
+            one(&t, CSZ_F32, dims, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
+            one(&t, CSZ_F64, dims, 1e-3, CSZ_WORKFLOW_AUTO, SPECIALS, 1);
+        }
+    } else {
+        if (argc > 2) dice.seed((uint64_t)atoll(argv[2]));
+        for (int i = 0; i < atoi(argv[1]); i++) {
+            std::vector<uint64_t> dims;
+            int rank = 1 + (int)(dice() % 3);
+            for (int k = 0; k < rank; k++) dims.push_back(1 + dice() % (rank == 1 ? 20000 : rank == 2 ? 200 : 50));
+            one(&t, (csz_type)(dice() % 2), dims, std::pow(10.0, -6 * uniform()), (csz_workflow)(dice() % 3 ? 0 : dice() % 4), (int)(dice() % NKINDS),
+                (int)(dice() & 1), (csz_bound_mode)(dice() % 4 == 0));
+        }
+    }
+    printf("%d of %d cases failed\n", t.failed, t.run);
+    return t.failed != 0;
+}
