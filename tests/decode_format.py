@@ -242,7 +242,7 @@ def largest_frame(header, first_tile, tiles_zyx):
                      for f, i, t, n in zip(first_tile, tiles_zyx, header.tile, header.extents))
     index_nbytes = 12 * ceil_div(ntiles, GROUP) + 4 * ceil_div(ntiles, 2)
     raw_nbytes = 4 * ntiles + (8 if header.is_f64 else 4) * nelements
-    return ceil_div(32 + (108 if ntiles < 16 else 1924) + index_nbytes + raw_nbytes, 8) * 8
+    return ceil_div(32 + 1924 + index_nbytes + raw_nbytes, 8) * 8
 
 
 def decode_frame(header, field, frame, number, first_tile, tiles_zyx):

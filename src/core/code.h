@@ -44,7 +44,8 @@ enum {
     CSZ_MASK_MIN = 8,     /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 3,
     CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
-    CSZ_RLE_CANDIDATE_UNITS = 120
+    CSZ_RLE_CANDIDATE_UNITS = 120,
+    CSZ_RUNS_HOPELESS = 3840 /* changes of delta in a probe from which its runs are not counted one by one */
 };
 
 CSZ_FN uint64_t csz_zigzag(int64_t d) { return ((uint64_t)d << 1) ^ (uint64_t)(d >> 63); }

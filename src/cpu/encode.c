@@ -288,52 +288,104 @@ static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile
 
 /* ---- histograms ---- */
 
+/*
+ * Counts bytes into four tables in turn: equal neighbours, which are the rule here, would otherwise wait for each other's store.
+ */
+static void count_bytes(uint32_t *count, const uint8_t *bytes, uint32_t n) {
+    uint32_t part[4][CSZ_SYMBOLS_MAX];
+    memset(part, 0, sizeof part);
+    for (uint32_t i = 0; i < n; i += 4) {
+        part[0][bytes[i]]++;
+        part[1][bytes[i + 1]]++;
+        part[2][bytes[i + 2]]++;
+        part[3][bytes[i + 3]]++;
+    }
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) count[s] += part[0][s] + part[1][s] + part[2][s] + part[3][s];
+}
+
+static uint32_t empty_lanes(const csz_tile_work *w, uint32_t units) {
+    uint32_t n = 0;
+    for (uint32_t lane = 0; lane < CSZ_TILE_UNITS / units; lane++) n += (uint32_t)lane_is_empty(w, lane, units);
+    return n;
+}
+
+/* Symbols of the whole tile, less those of its empty lanes, which all stand for zeros. */
+static void count_symbols(csz_tile_work *w, uint32_t *count, int mode) {
+    uint32_t per_unit = mode == CSZ_MODE_S ? 32 : mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
+    uint32_t zero = mode == CSZ_MODE_S ? CSZ_DIRECT_HALF : mode == CSZ_MODE_P ? 0x77 : mode == CSZ_MODE_Q ? 0x55 : 0;
+    uint32_t units = CSZ_TILE_UNITS / csz_mode_lanes(mode);
+    make_symbols(w, mode);
+    count_bytes(count, w->symbol, per_unit * CSZ_TILE_UNITS);
+    count[zero] -= empty_lanes(w, units) * units * per_unit;
+}
+
+static void count_runs(const csz_tile_work *w, uint32_t *value_count, uint32_t *length_count) {
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        if (!lane_is_empty(w, lane, 4)) put_lane_runs(NULL, w, NULL, value_count, length_count, lane * 4, CSZ_MODE_RLE_VLE);
+    }
+}
+
 static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
-    uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4;
-    if (mode <= CSZ_MODE_S && w->klass == 0) make_symbols(w, mode);
-    for (uint32_t first = 0; first < CSZ_TILE_UNITS; first += units) {
-        if (lane_is_empty(w, first / units, units)) continue;
-        if (mode == CSZ_MODE_RLE_VLE) {
-            put_lane_runs(NULL, w, NULL, h->count[CSZ_BOOK_RV], h->count[CSZ_BOOK_RL], first, mode);
-            continue;
+    uint64_t raw;
+    uint32_t nraw;
+    if (mode == CSZ_MODE_RLE_VLE) {
+        count_runs(w, h->count[CSZ_BOOK_RV], h->count[CSZ_BOOK_RL]);
+    } else if (w->klass) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+            if (!lane_is_empty(w, i / 64, 2)) h->count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
         }
-        uint64_t raw;
-        uint32_t nraw;
-        if (mode == CSZ_MODE_S && w->klass) {
-            for (uint32_t i = first * 32; i < (first + units) * 32; i++) {
-                h->count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
-            }
-            continue;
-        }
-        if (mode == CSZ_MODE_S) {
-            for (uint32_t i = first * 32; i < (first + units) * 32; i++) h->count[CSZ_BOOK_S][w->symbol[i]]++;
-            continue;
-        }
+    } else if (mode == CSZ_MODE_S) {
+        count_symbols(w, h->count[CSZ_BOOK_S], mode);
+    } else {
         int book = mode == CSZ_MODE_P ? CSZ_BOOK_PV : mode == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
-        uint32_t per_unit = mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
-        for (uint32_t i = first * per_unit; i < (first + units) * per_unit; i++) h->count[book][w->symbol[i]]++;
-        for (uint32_t u = first; u < first + units; u++) {
-            for (uint32_t m = w->escape[u]; m; m &= m - 1) {
-                int64_t d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
-                h->count[book + 1][csz_delta_symbol(d, &raw, &nraw)]++;
-            }
+        count_symbols(w, h->count[book], mode);
+        uint32_t *escapes = h->count[book + 1];
+        for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
+            for (uint32_t m = w->escape[u]; m; m &= m - 1) escapes[csz_narrow_symbol(w->code16[u * 32 + (uint32_t)__builtin_ctz(m)])]++;
         }
     }
 }
 
-/* The tile as the policies single and runs would code it. */
-static void count_probe(csz_tile_work *w, csz_sample *sample) {
-    if (w->klass == 0) {
-        make_symbols(w, CSZ_MODE_S);
-        for (uint32_t lane = 0; lane < 64; lane++) {
-            if (lane_is_empty(w, lane, 2)) continue;
-            for (uint32_t i = lane * 64; i < (lane + 1) * 64; i++) sample->single[w->symbol[i]]++;
+/* Runs of a lane of 16-bit deltas whose symbols are made and whose changes are flagged. */
+static void count_lane_runs(const csz_tile_work *w, csz_sample *sample, uint32_t lane) {
+    const uint8_t *symbol = w->symbol + lane * 128, *flag = w->digit + lane * 128;
+    uint32_t begin = 0;
+    for (uint32_t u = 0; u < 4; u++) {
+        for (uint32_t m = csz_mask_of_bytes(flag + u * 32); m; m &= m - 1) {
+            uint32_t at = u * 32 + (uint32_t)__builtin_ctz(m);
+            if (at == 0) continue;
+            sample->run_value[symbol[begin]]++;
+            sample->run_length[at - begin - 1]++;
+            begin = at;
         }
     }
-    for (uint32_t lane = 0; lane < 32; lane++) {
-        if (lane_is_empty(w, lane, 4)) continue;
-        put_lane_runs(NULL, w, NULL, sample->run_value, sample->run_length, lane * 4, CSZ_MODE_RLE_VLE);
+    sample->run_value[symbol[begin]]++;
+    sample->run_length[127 - begin]++;
+}
+
+/* The tile as the policies single and runs would code it. */
+static void count_probe(csz_tile_work *w, csz_sample *sample) {
+    if (w->klass) {
+        count_runs(w, sample->run_value, sample->run_length);
+        return;
     }
+    uint32_t nchanges = 0, single[CSZ_SYMBOLS_MAX] = {0};
+    count_symbols(w, single, CSZ_MODE_S);
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) sample->single[s] += single[s];
+    w->digit[0] = 0;
+    for (uint32_t i = 1; i < CSZ_TILE_N; i++) w->digit[i] = w->code16[i] != w->code16[i - 1];
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++) nchanges += w->digit[i];
+    if (nchanges < CSZ_RUNS_HOPELESS) {
+        for (uint32_t lane = 0; lane < 32; lane++) {
+            if (!lane_is_empty(w, lane, 4)) count_lane_runs(w, sample, lane);
+        }
+        return;
+    }
+    /* single left out the empty lanes of two units: those that lie in a lane of four that is not empty count here */
+    uint32_t n = (32 - empty_lanes(w, 4)) * 128, counted = (64 - empty_lanes(w, 2)) * 64;
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) sample->run_value[s] += single[s];
+    sample->run_value[CSZ_DIRECT_HALF] += n - counted;
+    sample->run_length[0] += n;
 }
 
 void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe) {

@@ -174,8 +174,9 @@ csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint6
     v->books_nbytes = csz_load_u32(stored + 16);
     v->value_hash = csz_load_u32(stored + 20);
     /* every tile raw, behind the largest books there can be: another encoder's choice may differ from ours */
-    uint64_t limit = csz_frame_layout_of(box.ntiles, CSZ_BOOKS_MAX_NBYTES).payload + 4 * (uint64_t)box.ntiles + 8 +
+    uint64_t limit = csz_frame_layout_of(box.ntiles, CSZ_BOOKS_MAX_NBYTES).payload + 4 * (uint64_t)box.ntiles +
                      frame_nelements(&h->geometry, &box) * (h->field.type == CSZ_F32 ? 4 : 8);
+    limit = (limit + 7) / 8 * 8;
     if (v->nbytes_raw % 8 || v->nbytes_raw > limit || v->nbytes_stored % 8) return CSZ_ERROR_CORRUPT;
     if (v->books_nbytes % 4 || v->books_nbytes > CSZ_BOOKS_MAX_NBYTES) return CSZ_ERROR_CORRUPT;
     if (!h->has_zstd && v->nbytes_stored != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
