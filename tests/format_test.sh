@@ -52,6 +52,11 @@ noisy    f32 90x91         -e 1e-1 -w huffman
 noisy    f32 90x91         -e 1e-1 -w rle
 noisy    f32 90x91         -e 1e-1 -w rle+vle
 noisy    f64 33x34x35      -e 1e-2 -w rle+vle
+mild     f32 4096          -e 1e-1
+mild     f32 4096          -e 5e-2
+mild     f64 33x34x35      -e 1e-1
+mild     f64 33x34x35      -e 5e-2
+mild     f64 64x128        -e 1e-1
 sparse   f32 20000         -e 1e-3
 sparse   f32 150x160       -e 1e-3
 sparse   f64 30x31x32      -e 1e-3
@@ -149,6 +154,7 @@ def special(at, r, _):
 makers = {
     "smooth": lambda at, r, _: smooth(at),
     "noisy": lambda at, r, _: smooth(at) + r,
+    "mild": lambda at, r, _: smooth(at) + r * r * r,
     "sparse": lambda at, r, _: 100 * r if abs(r) < 0.01 else 0.0,
     "steps": lambda at, r, _: float(sum(x // 13 for x in at)),
     "zero": lambda at, r, _: 0.0,
