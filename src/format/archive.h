@@ -11,6 +11,10 @@
 #include "core/geometry.h"
 #include "core/hash.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CSZ_FEATURE_FILL = 1, CSZ_FEATURE_GRID = 2, CSZ_FEATURE_ZSTD = 4, CSZ_FEATURES_KNOWN = 7 };
 
 typedef struct csz_header {
@@ -82,5 +86,9 @@ csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const ui
 
 /* Largest size of a frame of the given tiles and elements, before zstd and as stored. */
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
