@@ -243,13 +243,13 @@ CSZ_API csz_status csz_compare(csz_metrics *metrics, const void *a, const void *
 /* ---- The paper's compressibility statistics: pure functions of a histogram ------------------------- */
 
 typedef struct csz_statistics {
-    double p1;            /* share of the most frequent code */
-    double entropy;       /* H in bits */
-    double r_lower;       /* R- = 1 - H(p1, 1 - p1) where p1 > 0.4, else 0 */
-    double r_upper;       /* R+ = p1 + 0.086 */
-    double bits_lower;    /* H + R-: no Huffman code is shorter on average */
-    double bits_upper;    /* H + R+ */
-    int rle_advised;      /* bits_lower <= 1.09 */
+    double p1;         /* share of the most frequent code */
+    double entropy;    /* H in bits */
+    double r_lower;    /* R- = 1 - H(p1, 1 - p1) where p1 > 0.4, else 0 */
+    double r_upper;    /* R+ = p1 + 0.086 */
+    double bits_lower; /* H + R-: no Huffman code is shorter on average */
+    double bits_upper; /* H + R+ */
+    int rle_advised;   /* bits_lower <= 1.09 */
 } csz_statistics;
 
 CSZ_API csz_status csz_statistics_from_histogram(csz_statistics *statistics, const uint64_t *histogram,

@@ -49,10 +49,11 @@ static void check_field(const test_field *s, csz_options options) {
 
 static void both_backends_write_and_read_the_same(void **state) {
     (void)state;
-    const csz_field shapes[] = {field_1d(CSZ_F32, 50000),          field_2d(CSZ_F32, 200, 260), field_3d(CSZ_F32, 40, 50, 60),
-                                field_1d(CSZ_F64, 30000),          field_2d(CSZ_F64, 150, 300), field_3d(CSZ_F64, 33, 47, 65),
-                                field_4d(CSZ_F32, 3, 9, 30, 40),   field_2d(CSZ_F32, 5000, 3),  field_3d(CSZ_F32, 16, 16, 64),
-                                field_1d(CSZ_F32, 1)};
+    const csz_field shapes[] = {field_1d(CSZ_F32, 50000),        field_2d(CSZ_F32, 200, 260),
+                                field_3d(CSZ_F32, 40, 50, 60),   field_1d(CSZ_F64, 30000),
+                                field_2d(CSZ_F64, 150, 300),     field_3d(CSZ_F64, 33, 47, 65),
+                                field_4d(CSZ_F32, 3, 9, 30, 40), field_2d(CSZ_F32, 5000, 3),
+                                field_3d(CSZ_F32, 16, 16, 64),   field_1d(CSZ_F32, 1)};
     static const double bounds[] = {1e-1, 1e-3, 1e-6};
     for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
         for (int kind = 0; kind < CHARACTERS; kind++) {
@@ -102,9 +103,11 @@ static void regions_are_the_same(void **state) {
         }
         float *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y);
         o.backend = CSZ_BACKEND_CPU;
-        assert_int_equal(csz_decompress_region(context, x, n * sizeof *x, a.bytes, a.nbytes, begin, end, &o), CSZ_OK);
+        assert_int_equal(csz_decompress_region(context, x, n * sizeof *x, a.bytes, a.nbytes, begin, end, &o),
+                         CSZ_OK);
         o.backend = CSZ_BACKEND_CUDA;
-        assert_int_equal(csz_decompress_region(context, y, n * sizeof *y, a.bytes, a.nbytes, begin, end, &o), CSZ_OK);
+        assert_int_equal(csz_decompress_region(context, y, n * sizeof *y, a.bytes, a.nbytes, begin, end, &o),
+                         CSZ_OK);
         assert_memory_equal(x, y, n * sizeof *x);
         free(x);
         free(y);

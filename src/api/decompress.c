@@ -7,8 +7,8 @@
 #include "api/gpu.h"
 #include "api/pack.h"
 
-csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
-                          const csz_header *h, uint64_t frame) {
+csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
+                          uint64_t nbytes_left, const csz_header *h, uint64_t frame) {
     csz_status status = csz_frame_header_read(view, stored, nbytes_left, h, frame);
     if (status) return status;
     const uint8_t *raw = stored;
@@ -17,7 +17,8 @@ csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint
         status = csz_cpu_scratch_frame(&context->cpu, (size_t)view->nbytes_raw);
         if (status) return status;
         const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
-        status = csz_unpack(context->cpu.frame + head, view->nbytes_raw - head, stored + head, view->nbytes_stored - head);
+        status = csz_unpack(context->cpu.frame + head, view->nbytes_raw - head, stored + head,
+                            view->nbytes_stored - head);
         if (status) return status;
         memcpy(context->cpu.frame, stored, head);
         raw = context->cpu.frame;
@@ -36,9 +37,11 @@ static int frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *
 }
 
 /* The box lo .. hi in effective dims, dense, into data (NULL: checked, not stored). */
-static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes, const csz_header *h,
-                                 const uint64_t *lo, const uint64_t *hi, const csz_options *o) {
-    if (context->used == CSZ_BACKEND_CUDA) return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi);
+static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes,
+                                 const csz_header *h, const uint64_t *lo, const uint64_t *hi,
+                                 const csz_options *o) {
+    if (context->used == CSZ_BACKEND_CUDA)
+        return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi);
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {
@@ -76,12 +79,13 @@ static csz_status read_header(csz_header *h, const void *archive, size_t nbytes)
 }
 
 /* Backend, skeleton, options and limits of a decoding call whose header was read. */
-static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive, size_t nbytes, const void *data,
-                        uint64_t nbytes_out, const csz_options *options) {
+static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive,
+                        size_t nbytes, const void *data, uint64_t nbytes_out, const csz_options *options) {
     if (!context) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_check(o, options);
     if (status) return status;
-    if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA) return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
+    if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA)
+        return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
     if (h->has_zstd) o->backend = CSZ_BACKEND_CPU;
     status = csz_backend_choose(context, o, nbytes_out, data, archive);
     if (status) return status;
@@ -93,15 +97,17 @@ static csz_status begin(csz_context *context, csz_header *h, csz_options *o, con
     uint64_t unpacked = unpacked_nbytes(h, archive), room = o->memory_limit;
     if (unpacked > room || nbytes_out > room - unpacked) return CSZ_ERROR_LIMIT;
     room -= unpacked + nbytes_out;
-    if (context->used == CSZ_BACKEND_CUDA) return CSZ_OK; /* no scratch on the host */
+    if (context->used == CSZ_BACKEND_CUDA) return CSZ_OK;          /* no scratch on the host */
     if (csz_cpu_scratch_nbytes(o->threads) > room) o->threads = 1; /* fewer threads need less scratch */
     return csz_cpu_scratch_nbytes(o->threads) > room ? CSZ_ERROR_LIMIT : CSZ_OK;
 }
 
-static uint64_t nbytes_of(const csz_header *h) { return h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u); }
+static uint64_t nbytes_of(const csz_header *h) {
+    return h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u);
+}
 
-csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive, size_t archive_nbytes,
-                          const csz_options *options) {
+csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive,
+                          size_t archive_nbytes, const csz_options *options) {
     csz_header h;
     csz_options o;
     double start = csz_clock();
@@ -119,8 +125,8 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
 }
 
 csz_status csz_decompress_region(csz_context *context, void *data, size_t data_capacity, const void *archive,
-                                 size_t archive_nbytes, const uint64_t *begin_index, const uint64_t *end_index,
-                                 const csz_options *options) {
+                                 size_t archive_nbytes, const uint64_t *begin_index,
+                                 const uint64_t *end_index, const csz_options *options) {
     csz_header h;
     csz_options o;
     if (!data || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
@@ -148,12 +154,14 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     uint64_t part = (hi[1] - lo[1]) * (hi[2] - lo[2]) * (hi[3] - lo[3]) * size;
     for (uint64_t w = lo[0]; w < hi[0] && !status; w++) {
         uint64_t from[3] = {w * dims[1] + lo[1], lo[2], lo[3]}, to[3] = {w * dims[1] + hi[1], hi[2], hi[3]};
-        status = decompress_box(context, (uint8_t *)data + (w - lo[0]) * part, archive, archive_nbytes, &h, from, to, &o);
+        status = decompress_box(context, (uint8_t *)data + (w - lo[0]) * part, archive, archive_nbytes, &h,
+                                from, to, &o);
     }
     return status;
 }
 
-csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes, const csz_options *options) {
+csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
+                    const csz_options *options) {
     csz_header h;
     csz_options o, on_cpu;
     csz_status status = csz_options_check(&on_cpu, options);

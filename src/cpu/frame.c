@@ -195,7 +195,8 @@ static void sample_body(void *arg, int rank) {
 }
 
 /* Codes tiles first .. end - 1 into the worker's chunk; returns the words. */
-static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t first, uint32_t end, uint32_t *value_hash) {
+static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t first, uint32_t end,
+                             uint32_t *value_hash) {
     int profile = job->scratch->profile;
     double mark = profile ? now() : 0;
     uint32_t words = 0, hash = 0;
@@ -253,9 +254,10 @@ static void compress_body(void *arg, int rank) {
     }
 }
 
-csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
-                                  const csz_tile_plan *plan, uint64_t frame, int nthreads) {
-    compress_job job = {.scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
+csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+    compress_job job = {
+        .scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
     nthreads = threads_for(job.box.ntiles, nthreads);
     csz_status status = scratch_workers(s, nthreads, plan->geometry.rank);
     if (!status && csz_sample_stride(job.box.ntiles) == 1) status = scratch_kept(s, job.box.ntiles);
@@ -276,7 +278,8 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
     uint32_t stride = csz_sample_stride(job.box.ntiles);
-    int policy = csz_policy_choose(&histograms, &stride, s->builtins, sum, job.box.ntiles, plan->workflow == CSZ_WORKFLOW_AUTO);
+    int policy = csz_policy_choose(&histograms, &stride, s->builtins, sum, job.box.ntiles,
+                                   plan->workflow == CSZ_WORKFLOW_AUTO);
     csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);
     s->code_tables->policy = policy;
     csz_code_tables_make(s->code_tables, books);
@@ -345,10 +348,12 @@ static void store_tile(const decompress_job *job, const csz_tile_work *w, const 
     const uint64_t ny = job->hi[1] - job->lo[1], nx = job->hi[2] - job->lo[2];
     for (uint64_t z = from[0]; z < to[0]; z++) {
         for (uint64_t y = from[1]; y < to[1]; y++) {
-            size_t e = (((size_t)(z - box->origin[0]) << g->log2_t[1]) + (size_t)(y - box->origin[1])) << g->log2_t[2];
+            size_t e = (((size_t)(z - box->origin[0]) << g->log2_t[1]) + (size_t)(y - box->origin[1]))
+                       << g->log2_t[2];
             e += (size_t)(from[2] - box->origin[2]);
             uint64_t at = ((z - job->lo[0]) * ny + (y - job->lo[1])) * nx + (from[2] - job->lo[2]);
-            memcpy(job->data + at * size, (const uint8_t *)&w->value + e * size, (size_t)(to[2] - from[2]) * size);
+            memcpy(job->data + at * size, (const uint8_t *)&w->value + e * size,
+                   (size_t)(to[2] - from[2]) * size);
         }
     }
 }
@@ -360,7 +365,8 @@ static void check_body(void *arg, int rank) {
         uint32_t group = atomic_fetch_add(&job->next, 1);
         if (group >= job->view->layout.ngroups || atomic_load(&job->damaged)) break;
         int wanted = 0;
-        for (uint32_t t = group * CSZ_INDEX_GROUP; t < job->box.ntiles && t < (group + 1) * CSZ_INDEX_GROUP && !wanted; t++) {
+        for (uint32_t t = group * CSZ_INDEX_GROUP;
+             t < job->box.ntiles && t < (group + 1) * CSZ_INDEX_GROUP && !wanted; t++) {
             csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
             wanted = is_wanted(job, &box);
         }
@@ -408,7 +414,8 @@ static void decompress_body(void *arg, int rank) {
 }
 
 csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64_t *lo, const uint64_t *hi,
-                                    const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+                                    const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame,
+                                    int nthreads) {
     decompress_job job = {.scratch = s, .plan = plan, .view = view, .data = data, .lo = lo, .hi = hi};
     job.box = csz_frame_box_at(&plan->geometry, frame);
     nthreads = threads_for(job.box.ntiles, nthreads);
@@ -417,7 +424,8 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
 
     double mark = now();
     csz_book books[CSZ_NBOOKS];
-    if (!csz_books_read(books, s->builtins, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes)) return CSZ_ERROR_CORRUPT;
+    if (!csz_books_read(books, s->builtins, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes))
+        return CSZ_ERROR_CORRUPT;
     csz_decode_tables_make(s->decode_tables, books);
     lap(s->profile, &mark, &s->stages.books);
 
@@ -428,6 +436,7 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     csz_team_run(nthreads, decompress_body, &job);
     gather_stages(s, nthreads);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
-    if (atomic_load(&job.skipped) == 0 && atomic_load(&job.value_hash) != view->value_hash) return CSZ_ERROR_CORRUPT;
+    if (atomic_load(&job.skipped) == 0 && atomic_load(&job.value_hash) != view->value_hash)
+        return CSZ_ERROR_CORRUPT;
     return CSZ_OK;
 }

@@ -94,8 +94,8 @@ static void explicit_lengths(uint8_t *lengths, int book, const uint32_t *count, 
     csz_book_lengths(lengths, weights, n, csz_book_limit(book));
 }
 
-void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms, uint32_t ntiles,
-                      uint32_t stride) {
+void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
+                      uint32_t ntiles, uint32_t stride) {
     uint32_t explicit_nbits = 0;
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         const uint32_t *count = histograms->count[b];
@@ -126,7 +126,8 @@ uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms,
         const uint32_t *count = histograms->count[b];
         uint32_t n = csz_book_size(b);
         uint64_t nbits = coded_nbits(count, books[b].lengths, n);
-        for (uint32_t s = 0; csz_book_of_deltas(b) && s < n; s++) nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
+        for (uint32_t s = 0; csz_book_of_deltas(b) && s < n; s++)
+            nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
         cost += nbits * stride;
         if (books[b].kind == CSZ_KIND_EXPLICIT) cost += csz_explicit_nbits(b, books[b].lengths);
     }

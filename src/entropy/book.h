@@ -208,8 +208,8 @@ typedef struct csz_builtin_cache {
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
 
 /* Kinds and lengths of all books of a frame. */
-void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms, uint32_t ntiles,
-                      uint32_t stride);
+void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
+                      uint32_t ntiles, uint32_t stride);
 
 /* Bits that the counted symbols take with these books, `stride` times over: codes, raw bits, and explicit lengths. */
 uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride);

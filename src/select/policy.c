@@ -22,8 +22,8 @@ void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample,
     }
 }
 
-int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_cache *cache, const csz_sample *sample,
-                      uint32_t ntiles, int is_auto) {
+int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_cache *cache,
+                      const csz_sample *sample, uint32_t ntiles, int is_auto) {
     const uint32_t probe_stride = *stride * csz_policy_stride(csz_sample_count(ntiles));
     csz_book books[CSZ_NBOOKS];
     uint64_t least = ~(uint64_t)0;
@@ -42,7 +42,8 @@ int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_
         return best;
     }
     for (int b = 0; b < CSZ_NBOOKS; b++) {
-        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) histograms->count[b][s] = sample->rest.count[b][s] + sample->probe.count[b][s];
+        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++)
+            histograms->count[b][s] = sample->rest.count[b][s] + sample->probe.count[b][s];
     }
     return best;
 }
