@@ -113,7 +113,7 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
 }
 
 static void print_index(FILE *stream, uint64_t index, const csz_field *field) {
-    uint64_t position[CSZ_MAX_NDIM];
+    uint64_t position[CSZ_MAX_NDIM] = {0};
     for (int i = field->ndim - 1; i >= 0; i--) {
         uint64_t extent = field->dims[i] ? field->dims[i] : 1;
         position[i] = index % extent;

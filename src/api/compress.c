@@ -102,7 +102,7 @@ static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_ca
     if (!status) status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h);
     if (status) return status;
     const uint64_t head = CSZ_FRAME_HEADER_NBYTES, footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
-    uint64_t from = h->nbytes, at = h->nbytes;
+    uint64_t from = h->nbytes, at = from;
     uint8_t *bytes = out;
     if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
     memcpy(bytes, context->cpu.frame, h->nbytes);

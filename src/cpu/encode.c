@@ -250,15 +250,19 @@ static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz
     }
 }
 
-/* Runs of a lane of 128 codes, written, or counted where there are counts. */
+/* Length of the run of equal deltas at code `at`, which ends before code `end`. */
+static uint32_t run_at(const csz_tile_work *w, uint32_t at, uint32_t end) {
+    uint32_t run = 1;
+    int64_t d = code_at(w, at);
+    while (at + run < end && code_at(w, at + run) == d) run++;
+    return run;
+}
+
 static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t,
-                          uint32_t *value_count, uint32_t *length_count, uint32_t first, int mode) {
-    uint32_t at = first * 32, end = at + 128;
-    while (at < end) {
+                          uint32_t first, int mode) {
+    for (uint32_t at = first * 32, end = at + 128, run; at < end; at += run) {
         int64_t d = code_at(w, at);
-        uint32_t run = 1;
-        while (at + run < end && code_at(w, at + run) == d) run++;
-        at += run;
+        run = run_at(w, at, end);
         if (mode == CSZ_MODE_RLE) {
             uint32_t nbits = 16u << w->klass;
             csz_bits_put_long(out, nbits == 64 ? (uint64_t)d : (uint64_t)d & (((uint64_t)1 << nbits) - 1),
@@ -269,11 +273,6 @@ static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz
         }
         uint64_t raw;
         uint32_t nraw, symbol = csz_delta_symbol(d, &raw, &nraw);
-        if (value_count) {
-            value_count[symbol]++;
-            length_count[run - 1]++;
-            continue;
-        }
         csz_bits_put_code(out, t->code[CSZ_BOOK_RV][symbol]);
         csz_bits_flush(out);
         if (nraw) csz_bits_put_long(out, raw, nraw);
@@ -337,8 +336,14 @@ static void count_symbols(csz_tile_work *w, uint32_t *count, int mode) {
 
 static void count_runs(const csz_tile_work *w, uint32_t *value_count, uint32_t *length_count) {
     for (uint32_t lane = 0; lane < 32; lane++) {
-        if (!lane_is_empty(w, lane, 4))
-            put_lane_runs(NULL, w, NULL, value_count, length_count, lane * 4, CSZ_MODE_RLE_VLE);
+        if (lane_is_empty(w, lane, 4)) continue;
+        for (uint32_t at = lane * 128, end = at + 128, run; at < end; at += run) {
+            uint64_t raw;
+            uint32_t nraw;
+            run = run_at(w, at, end);
+            value_count[csz_delta_symbol(code_at(w, at), &raw, &nraw)]++;
+            length_count[run - 1]++;
+        }
     }
 }
 
@@ -435,7 +440,8 @@ static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_reco
 static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, csz_type type,
                           uint32_t at) {
     uint32_t nlanes = csz_mode_lanes((int)head->mode), units = CSZ_TILE_UNITS / nlanes;
-    uint32_t length[64], shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0, bitmap[2] = {0, 0};
+    uint32_t length[64] = {0}, shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0,
+             bitmap[2] = {0, 0};
     csz_bit_writer out = {0, 0, w->bits};
     if (head->klass == 0 && head->mode <= CSZ_MODE_S) make_symbols(w, (int)head->mode);
     for (uint32_t lane = 0; lane < nlanes; lane++) {
@@ -452,7 +458,7 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
                 put_lane_s(&out, w, t, first);
             }
             break;
-        default: put_lane_runs(&out, w, t, NULL, NULL, first, (int)head->mode); break;
+        default: put_lane_runs(&out, w, t, first, (int)head->mode); break;
         }
         uint32_t position = csz_bits_position(&out, w->bits), n = position - previous;
         previous = position;
@@ -548,13 +554,13 @@ static uint32_t mask_flags(uint32_t mask, uint32_t in_field, uint8_t *nibbles) {
 static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at,
                          uint64_t value) {
     uint32_t unit_mask[CSZ_TILE_UNITS] = {0}, begin = at, nflags = 0, nnibbles = 0;
-    uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8];
+    uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8] = {0};
     for (uint32_t i = 0; i < w->n_special; i++) {
         uint32_t code = w->special_code[i];
         if (w->special_bits[i] == value) unit_mask[code >> 5] |= 1u << (code & 31);
     }
     at += put_value(w->record + at, value, plan->type);
-    uint32_t *group_class = w->record + at, nmixed = 0, nliterals = 0, literals[CSZ_TILE_UNITS];
+    uint32_t *group_class = w->record + at, nmixed = 0, nliterals = 0, literals[CSZ_TILE_UNITS] = {0};
     uint8_t mixed[CSZ_TILE_UNITS / 4 + 4] = {0};
     group_class[0] = group_class[1] = 0;
     at += 2;
