@@ -167,7 +167,7 @@ csz_status csz_test(csz_context *context, const void *archive, size_t archive_nb
     csz_status status = csz_options_check(&on_cpu, options);
     if (status) return status;
     on_cpu.backend = CSZ_BACKEND_CPU;
-    if (!archive && archive_nbytes) return CSZ_ERROR_ARGUMENT;
+    if (!archive) return archive_nbytes ? CSZ_ERROR_ARGUMENT : CSZ_ERROR_NOT_ARCHIVE;
     status = csz_header_read(&h, archive, archive_nbytes);
     if (!status) status = begin(context, &h, &o, archive, archive_nbytes, NULL, 0, &on_cpu);
     if (status || h.geometry.nelements == 0) return status;
