@@ -21,8 +21,8 @@ help:
 	@echo 'make test       build and run every test, plain and under ASan and UBSan'
 	@echo 'make soak       the tests that take long'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
-	@echo 'make gpu-test   the tests that need an NVIDIA GPU'
-	@echo 'make gpu-bench  the bench on the GPU'
+	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
+	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
 	@echo 'make format     lay out every C and CUDA file by .clang-format'
 	@echo 'make lint       check layout, cppcheck, clang-tidy'
 	@echo 'make install    install header, libraries and command (PREFIX=/usr/local)'
@@ -60,18 +60,12 @@ bench:
 
 gpu-test:
 	@tools/setup test
-	@tools/gpu_status
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
-	cd $(BUILD) && ctest -L gpu --output-on-failure --no-tests=error
+	@BUILD=$(BUILD) JOBS=$(JOBS) tools/gpu_check
 
 gpu-bench:
-	@tools/setup bench
 	@tools/gpu_status
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
-	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
-	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
-	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --backend cuda --out $(BUILD)/gpu-bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+	tools/gpu_bench_compress
+	tools/gpu_bench_decompress
 
 format:
 	@tools/setup lint
