@@ -132,14 +132,14 @@ CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books,
         }
         const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
         if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
+            /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                if (id[i] != CSZ_DIRECT_N) continue;
                 const int word = 4 * g + (i & 3), high = i >> 2;
-                uint32_t raw, nraw;
-                id[i] = csz_bucket_narrow(csz_half_delta(w, word + 16 * high), &raw, &nraw);
-                n->buckets |= 1u << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
-                n->raw += nraw;
+                id[i] = csz_narrow_symbol(csz_half_delta(w, word + 16 * high));
+                const bool is_bucket = id[i] >= CSZ_DIRECT_N;
+                n->buckets |= (uint32_t)is_bucket << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
+                n->raw += is_bucket ? ((id[i] - CSZ_DIRECT_N) >> 2) + 3 : 0;
             }
         }
 #pragma unroll
@@ -186,7 +186,7 @@ template <int MODE> CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], 
 CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) { return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4; }
 
 template <int MODE>
-CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, uint32_t *packets, csz_unit_bits *n) {
+CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, uint32_t (&packets)[8], csz_unit_bits *n) {
     const uint32_t *book = books + csz_at_vectors(MODE);
     uint32_t symbol[16], sum = 0;
     csz_vector_symbols<MODE>(w, nonzero, symbol);
@@ -205,17 +205,14 @@ CSZ_DEVICE uint32_t csz_raw_packet(int32_t delta) {
     return csz_packet(raw, nraw);
 }
 
-/* Raw bits of the unit's buckets, at most 13 each. */
-template <bool IS_S> CSZ_DEVICE void csz_put_raw(csz_putter *out, const uint32_t (&w)[16], uint32_t buckets) {
-#pragma unroll
-    for (int i = 0; i < 32; i += 2) {
-        if (!(buckets >> i & 3)) continue;
-        uint32_t packet = 0;
-        if (buckets >> i & 1) packet = csz_raw_packet(csz_half_delta(w, IS_S ? i / 2 : i));
-        if (buckets >> i & 2) packet = csz_packet_merge(packet, csz_raw_packet(csz_half_delta(w, IS_S ? i / 2 + 16 : i + 1)));
-        out->put(packet);
+/* Raw bits of the unit's buckets, at most 13 each; the words are parked. */
+CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, uint32_t buckets) {
+    for (uint32_t m = buckets; m; m &= m - 1) {
+        const uint32_t b = (uint32_t)__ffs((int)m) - 1, word = mode == CSZ_MODE_S ? b >> 1 : b & 15, high = mode == CSZ_MODE_S ? b & 1 : b >> 4;
+        const uint32_t x = exchange[(word >> 2) * (4 * CSZ_TILE_UNITS) + 4 * threadIdx.x + (word & 3)];
+        out.put(csz_raw_packet((int32_t)(x >> (16 * high) & 0xFFFFu) - 32768));
     }
-    out->flush();
+    out.flush();
 }
 
 #endif

@@ -25,6 +25,7 @@ template <typename V> struct encode_shared {
     csz_front_shared<V> front;
     csz_special_shared special;
     csz_special_sizes special_sizes;
+    typename csz_value<V>::quantum base; /* for paths out of line */
     uint32_t books[CSZ_NARROW_BOOKS_WORDS];
     uint4 nbits, shortest, longest; /* of lanes, a word for each warp */
     csz_claim claim[2];
@@ -329,29 +330,39 @@ template <typename V, int RANK> CSZ_COLD uint32_t raw_load(uint32_t *region, con
 
 /* ---- the kernel ---- */
 
-/* Code words of a unit in one of the modes M, Q, P, S: escapes (S: all), vectors. */
-template <int MODE> struct narrow_packets {
-    uint32_t single[16], vector[MODE == CSZ_MODE_S ? 1 : csz_vectors_per_unit(MODE) / 2];
+/* Code words of a unit in one of the modes M, Q, P, S: escapes (S: all), vectors.  One shape for all modes: what follows the look-ups is
+   one piece of code then, which the instruction cache holds. */
+struct narrow_packets {
+    uint32_t single[16], vector[8];
 };
 
 template <int MODE>
-CSZ_DEVICE void narrow_look(narrow_packets<MODE> &p, csz_unit_bits *n, const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books) {
+CSZ_DEVICE void narrow_look_as(narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books) {
+    if (MODE != CSZ_MODE_S) csz_look_vectors<MODE>(w, nonzero, books, p.vector, n); /* first: singles use the words up one by one */
     csz_look_singles<MODE>(w, books, p.single, n);
-    if (MODE != CSZ_MODE_S) csz_look_vectors<MODE>(w, nonzero, books, p.vector, n);
 }
 
-template <int MODE> CSZ_DEVICE void narrow_put(uint32_t *stage, uint32_t first_bit, const lane_layout &l, const narrow_packets<MODE> &p) {
-    csz_putter out(stage, first_bit + l.symbols_at);
-    if (MODE == CSZ_MODE_S) {
+CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books) {
+    if (mode == CSZ_MODE_S) narrow_look_as<CSZ_MODE_S>(p, n, w, nonzero, books);
+    else if (mode == CSZ_MODE_P) narrow_look_as<CSZ_MODE_P>(p, n, w, nonzero, books);
+    else if (mode == CSZ_MODE_Q) narrow_look_as<CSZ_MODE_Q>(p, n, w, nonzero, books);
+    else if (mode == CSZ_MODE_M) narrow_look_as<CSZ_MODE_M>(p, n, w, nonzero, books);
+}
+
+CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at, const narrow_packets &p) {
+    csz_putter out(stage, symbols_at);
+    if (mode == CSZ_MODE_S) {
 #pragma unroll
         for (int i = 0; i < 16; i++) out.put(p.single[i]);
         out.flush();
         return;
     }
 #pragma unroll
-    for (int i = 0; i < csz_vectors_per_unit(MODE) / 2; i++) out.put(p.vector[i]);
+    for (int i = 0; i < 8; i++) {
+        if (i < 2 || (i < 4 && mode != CSZ_MODE_M) || mode == CSZ_MODE_P) out.put(p.vector[i]);
+    }
     out.flush();
-    csz_putter escapes(stage, first_bit + l.escapes_at);
+    csz_putter escapes(stage, escapes_at);
 #pragma unroll
     for (int i = 0; i < 16; i += 2) escapes.put_pair(p.single[i], p.single[i + 1]);
     escapes.flush();
@@ -450,12 +461,9 @@ template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
 
 /* ---- wide deltas, and runs: out of line ---- */
 
-enum { RECORD_RAW = 1, RECORD_RUNS = 2 };
-
 struct general_result {
     uint32_t words;
-    uint32_t instead;    /* RECORD_RAW or RECORD_RUNS: nothing is staged, such a record is better */
-    uint32_t special_at; /* word of the record where masks and exceptions are still to be put */
+    uint32_t instead; /* nothing is staged: a raw record is no larger */
 };
 
 /*
@@ -498,7 +506,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         best_lanes = l;
         mode = m;
     }
-    general_result result = {best.words, best.words >= raw_words_of<V>(c), 0};
+    general_result result = {best.words, best.words >= raw_words_of<V>(c)};
     if (measure || result.instead) return result;
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
@@ -555,107 +563,117 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
 }
 
 /* Lane bits of a record that reaches into the exchange: the words must leave it first. */
-template <typename V, int MODE>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, uint32_t first_bit, const lane_layout &l, uint32_t nonzero, bool empty) {
+template <typename V>
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, int mode, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at, uint32_t nonzero, bool empty) {
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
     if (empty) return;
-    narrow_packets<MODE> p;
+    narrow_packets p;
     csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look<MODE>(p, &n, w, nonzero, sh.books);
-    narrow_put<MODE>(sh.front.region, first_bit, l, p);
-    csz_putter raw(sh.front.region, first_bit + l.raw_at);
-    if (n.buckets) csz_put_raw<MODE == CSZ_MODE_S>(&raw, w, n.buckets);
+    narrow_look(mode, p, &n, w, nonzero, sh.books);
+    narrow_put(mode, sh.front.region, symbols_at, escapes_at, p);
+    csz_putter raw(sh.front.region, raw_at);
+    for (int i = 0; i < 32; i++) {
+        const int b = mode == CSZ_MODE_S ? i / 2 + 16 * (i & 1) : i; /* buckets are marked in the order of writing */
+        if (n.buckets >> i & 1) raw.put(csz_raw_packet(csz_half_delta(w, b)));
+    }
+    raw.flush();
+}
+
+/*
+ * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs measured where they may win, workflows
+ * other than auto.  The deltas are parked.
+ */
+struct rare_result {
+    uint32_t mode;
+    uint32_t done;       /* the record is made: all below is its result */
+    uint32_t runs_words; /* what a record of runs would take */
+    uint32_t instead;
+};
+
+template <typename V, int RANK>
+CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, int mode, uint32_t order, uint32_t nonzero,
+                               uint32_t exceptions, uint32_t nexceptions) {
+    const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO;
+    rare_result r = {(uint32_t)mode, 0, ~0u, 0};
+    bool candidate;
+    {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange_of(sh));
+        candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
+    }
+    if (nexceptions) special_measure<V, RANK>(sh, job, c, exceptions, nexceptions);
+    if (mode == CSZ_MODE_CONSTANT) return r;
+    if (!is_auto) {
+        r.mode = CSZ_MODE_S;
+        if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
+            mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
+            const general_result g = runs_encode<V, RANK>(sh, job, c, order, sh.base, exceptions, mode, false);
+            r.done = 1;
+            r.runs_words = g.words;
+            r.instead = g.instead;
+        }
+    } else if (candidate) {
+        r.runs_words = runs_encode<V, RANK>(sh, job, c, order, sh.base, exceptions, CSZ_MODE_RLE_VLE, true).words;
+        __syncthreads();
+    }
+    return r;
 }
 
 /* ---- the kernel ---- */
 
 /*
- * The record of a tile of class 0 in one of the modes, from its deltas, which are in w and parked in the exchange.  Stages nothing where a
- * raw record or one of runs (of runs_words) is better.
+ * The record of a tile of class 0, from its deltas, which are in w and parked in the exchange.  Stages nothing where a raw record is better.
  */
-template <typename V, int MODE>
-CSZ_DEVICE general_result narrow_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t (&w)[16], const csz_codes &codes,
-                                        typename csz_value<V>::quantum base, uint32_t runs_words) {
-    const uint32_t t = threadIdx.x, lane = t & 31;
-    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
-    const uint32_t units = MODE == CSZ_MODE_P || MODE == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
-    const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
-    const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) + (uint32_t)__popc(groups & ((1u << head) - 1));
-    const bool empty = !(groups >> head & 1);
-    narrow_packets<MODE> p;
-    csz_unit_bits n = {0, 0, 0, 0};
-    lane_layout l;
-    l.symbols_at = l.escapes_at = l.raw_at = l.length = l.total = l.shortest = l.longest = 0;
-    if (MODE != CSZ_MODE_CONSTANT) {
-        if (!empty) {
-            narrow_look<MODE>(p, &n, w, codes.nonzero, sh.books);
-        }
-        l = lanes_place<V, true>(sh, n, units, empty);
-    }
-    const csz_special_sizes *special = codes.nexceptions ? &sh.special_sizes : NULL;
-    const record_layout r = record_plan<V>(MODE, 0, codes.order, base, special, CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours, l);
-    general_result result = {r.words, 0, r.special_at};
-    if (r.words >= raw_words_of<V>(c)) result.instead = RECORD_RAW;
-    if (runs_words < r.words) result.instead = RECORD_RUNS;
-    if (result.instead || r.words == 0) return result;
-    if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words); /* before the bits are written: others wait for it */
-    uint32_t *stage = sh.front.region;
-    if (MODE != CSZ_MODE_CONSTANT && r.words > stage_words) {
-        narrow_put_large<V, MODE>(sh, r.bits_at, l, codes.nonzero, empty);
-        record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
-        return result;
-    }
-    record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
-    if (MODE != CSZ_MODE_CONSTANT && !empty) {
-        narrow_put<MODE>(stage, r.bits_at, l, p);
-        if (n.buckets) {
-            csz_putter raw(stage, r.bits_at + l.raw_at);
-            csz_words_fetch(w, exchange_of(sh));
-            csz_put_raw<MODE == CSZ_MODE_S>(&raw, w, n.buckets);
-        }
-    }
-    return result;
-}
-
-/* A tile of class 0: which mode, and what few tiles need besides. */
 template <typename V, int RANK>
 CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t (&w)[16], const csz_codes &codes,
                                       typename csz_value<V>::quantum base, uint32_t exceptions) {
-    const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO;
+    const uint32_t t = threadIdx.x, lane = t & 31;
+    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
-    const bool maybe_runs = is_auto ? mode != CSZ_MODE_CONSTANT && codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS : true;
+    const bool maybe_runs = mode != CSZ_MODE_CONSTANT && codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS;
     uint32_t runs_words = ~0u;
-    if (codes.nexceptions || maybe_runs) {
-        const bool candidate = __syncthreads_count(csz_unit_is_even(w, codes.nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
-        if (codes.nexceptions) special_measure<V, RANK>(sh, job, c, exceptions, codes.nexceptions);
-        if (!is_auto && mode != CSZ_MODE_CONSTANT) {
-            mode = CSZ_MODE_S;
-            if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
-                mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
-                return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, mode, false);
-            }
+    if (codes.nexceptions || maybe_runs || job.tile.workflow != CSZ_WORKFLOW_AUTO) {
+        if (t == 0) sh.base = base;
+        const rare_result rare = tile_rare<V, RANK>(sh, job, c, mode, codes.order, codes.nonzero, exceptions, codes.nexceptions);
+        if (rare.done) {
+            general_result done = {rare.runs_words, rare.instead};
+            return done;
         }
-        if (is_auto && candidate && mode != CSZ_MODE_CONSTANT) {
-            runs_words = runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, true).words;
-            __syncthreads();
-        }
-        csz_words_fetch(w, exchange_of(sh));
+        mode = (int)rare.mode;
+        runs_words = rare.runs_words;
     }
-    general_result r;
-    if (mode == CSZ_MODE_S) r = narrow_encode<V, CSZ_MODE_S>(sh, job, c, w, codes, base, runs_words);
-    else if (mode == CSZ_MODE_P) r = narrow_encode<V, CSZ_MODE_P>(sh, job, c, w, codes, base, runs_words);
-    else if (mode == CSZ_MODE_Q) r = narrow_encode<V, CSZ_MODE_Q>(sh, job, c, w, codes, base, runs_words);
-    else if (mode == CSZ_MODE_M) r = narrow_encode<V, CSZ_MODE_M>(sh, job, c, w, codes, base, runs_words);
-    else r = narrow_encode<V, CSZ_MODE_CONSTANT>(sh, job, c, w, codes, base, runs_words);
-    if (r.instead == RECORD_RUNS) return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, false);
-    if (codes.nexceptions && !r.instead) {
-        csz_special_put<V, RANK>(sh.front.region + r.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
+    CSZ_FORGET(); /* the words come back from the exchange even where no call came between: sixteen registers spilled cost more */
+    csz_words_fetch(w, exchange_of(sh));
+    const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
+    const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
+    const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    const bool empty = !(groups >> head & 1);
+    narrow_packets p;
+    csz_unit_bits n = {0, 0, 0, 0};
+    if (!empty) narrow_look(mode, p, &n, w, codes.nonzero, sh.books); /* a constant tile's lanes are empty */
+    const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
+    const csz_special_sizes *special = codes.nexceptions ? &sh.special_sizes : NULL;
+    const record_layout r = record_plan<V>(mode, 0, codes.order, base, special, CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours, l);
+    general_result result = {r.words, 0};
+    if (runs_words < r.words) return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, false);
+    if (r.words >= raw_words_of<V>(c)) result.instead = 1;
+    if (result.instead || r.words == 0) return result;
+    if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words); /* before the bits are written: others wait for it */
+    uint32_t *stage = sh.front.region;
+    record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
+    const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at, raw_at = r.bits_at + l.raw_at;
+    if (r.words > stage_words) {
+        narrow_put_large<V>(sh, mode, symbols_at, escapes_at, raw_at, codes.nonzero, empty);
+    } else if (!empty) {
+        narrow_put(mode, stage, symbols_at, escapes_at, p);
+        if (n.buckets) csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
     }
-    return r;
+    if (codes.nexceptions) csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c, exceptions);
+    return result;
 }
 
 template <typename V, int RANK>

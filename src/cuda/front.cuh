@@ -63,19 +63,20 @@ CSZ_DEVICE float csz_magic(float, int32_t base, int bias) { return CSZ_MAGIC_F32
 CSZ_DEVICE double csz_magic(double, int64_t base, int bias) { return CSZ_MAGIC_F64 + (double)(bias - base); }
 
 /* Rounds v; *outside gathers bits that tell of a result beyond the window, *sign bits that tell of -0. */
-CSZ_DEVICE float csz_quick_round(float v, float inverse, float magic, uint32_t *low, uint32_t *outside, int32_t *sign, int window) {
+CSZ_DEVICE float csz_quick_round(float v, float inverse, float magic, uint32_t *low, uint32_t *outside, uint32_t *outside_high, int32_t *sign) {
     float t = fmaf(v, inverse, magic);
     *low = csz_bits_f32(t);
-    *outside |= (*low ^ CSZ_MAGIC_F32_BITS) >> window;
+    *outside |= *low ^ CSZ_MAGIC_F32_BITS; /* shifted by the window once, after all values */
     *sign = min(*sign, (int32_t)csz_bits_f32(v));
     return t - magic;
 }
 
-CSZ_DEVICE double csz_quick_round(double v, double inverse, double magic, uint32_t *low, uint32_t *outside, int32_t *sign, int window) {
+CSZ_DEVICE double csz_quick_round(double v, double inverse, double magic, uint32_t *low, uint32_t *outside, uint32_t *outside_high, int32_t *sign) {
     double t = v * inverse + magic;
     uint64_t bits = csz_bits_f64(t);
     *low = (uint32_t)bits;
-    *outside |= ((uint32_t)(bits >> 32) ^ (uint32_t)(CSZ_MAGIC_F64_BITS >> 32)) | (*low >> window);
+    *outside |= *low;
+    *outside_high |= (uint32_t)(bits >> 32) ^ (uint32_t)(CSZ_MAGIC_F64_BITS >> 32);
     *sign = min(*sign, (int32_t)(csz_bits_f64(v) >> 32));
     return t - magic;
 }
@@ -137,6 +138,7 @@ template <typename V> struct csz_front_shared {
     uint32_t scratch[4 * CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; later the units' masks */
     typename csz_value<V>::quantum base;
     uint32_t klass, is_fill, order;
+    uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
     uint4 stats[3];    /* of each order, a word for each warp: nonzeros | pairs that have any << 13 | fours << 20 */
     uint4 exceptions; /* a word for each warp */
     uint4 even;       /* units of no or of only nonzeros, a byte for each order */
@@ -203,6 +205,25 @@ template <typename V, int RANK> CSZ_COLD void csz_edge_load(V *to, const csz_job
 
 /* ---- exceptions inside a warp ---- */
 
+/* The words, out of and back into registers: a thread's own part of the exchange holds them while it is free. */
+CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x] = make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
+    }
+}
+
+CSZ_DEVICE void csz_words_fetch(uint32_t (&w)[16], const uint32_t *exchange) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x];
+        w[4 * i] = a.x;
+        w[4 * i + 1] = a.y;
+        w[4 * i + 2] = a.z;
+        w[4 * i + 3] = a.w;
+    }
+}
+
 CSZ_DEVICE uint32_t csz_half_get(const uint32_t *w, int b) { return b < 16 ? w[b] & 0xFFFFu : w[b - 16] >> 16; }
 
 CSZ_DEVICE void csz_half_set(uint32_t *w, int b, uint32_t value) {
@@ -251,50 +272,9 @@ template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *w, uint32_t invalid)
     return stuck;
 }
 
-/*
- * A warp looks again at one lane's 32 values, by the format's rule, one lane for each.  The owner receives its words, its part of the
- * hash and the codes without a quantum.
- */
-template <typename V> struct csz_second_look { uint32_t hash, invalid, exceptions, outside; };
-
-template <typename V, int RANK>
-CSZ_DEVICE csz_second_look<V> csz_look_again(uint32_t *w, const csz_job<V> &job, const csz_claim &c, uint32_t owner,
-                                             typename csz_value<V>::quantum base, int bias, int window) {
-    typedef csz_value<V> value;
-    const uint32_t lane = threadIdx.x & 31;
-    bool in_field;
-    const uint32_t e = csz_code_element(RANK, (threadIdx.x & ~31u) + owner, lane);
-    const V v = __ldg(csz_element(job, c, e, csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in_field));
-    const typename value::quantizer z = *job.quantizer;
-    typename value::quantum q;
-    const bool ok = value::quantize(v, z, &q) != 0;
-    const typename value::quantum offset = q - base + bias;
-    const uint32_t relative = ok ? (uint32_t)offset & 0xFFFFu : 0;
-    csz_second_look<V> r;
-    r.outside = __ballot_sync(CSZ_ALL, ok && (offset < 0 || offset >= (typename value::quantum)1 << window));
-    r.invalid = ~__ballot_sync(CSZ_ALL, ok);
-    r.exceptions = r.invalid & __ballot_sync(CSZ_ALL, in_field);
-    const V restored = ok ? value::restore(q, z.step) : v;
-    uint32_t term = in_field ? value::fold(value::to_bits(restored)) : 0;
-    uint32_t power = 1, k = CSZ_VALUE_K;
-#pragma unroll
-    for (int i = 0; i < 5; i++) {
-        if (!(lane >> i & 1)) power *= k; /* K^(31 - lane) */
-        k *= k;
-    }
-    r.hash = __reduce_add_sync(CSZ_ALL, term * power);
-    const uint32_t word = relative | __shfl_down_sync(CSZ_ALL, relative, 16) << 16;
-#pragma unroll
-    for (int i = 0; i < 16; i++) {
-        uint32_t x = __shfl_sync(CSZ_ALL, word, i);
-        if (lane == owner) w[i] = x;
-    }
-    return r;
-}
-
 /* Hash of a unit that reaches past the field and has no exceptions, from its quanta. */
 template <typename V>
-CSZ_DEVICE uint32_t csz_hash_edge(const uint32_t *w, uint32_t in_field, typename csz_value<V>::quantum base, int bias, V step) {
+CSZ_DEVICE uint32_t csz_hash_edge(const uint32_t (&w)[16], uint32_t in_field, typename csz_value<V>::quantum base, int bias, V step) {
     uint32_t h = 0;
 #pragma unroll
     for (int b = 0; b < 32; b++) {
@@ -303,6 +283,81 @@ CSZ_DEVICE uint32_t csz_hash_edge(const uint32_t *w, uint32_t in_field, typename
         h = h * CSZ_VALUE_K + (in_field >> b & 1 ? term : 0);
     }
     return h;
+}
+
+/* What a thread learns from the second look. */
+struct csz_mended { uint32_t hash, exceptions, lost; };
+
+/*
+ * Values that failed the quick check, by the format's rule: for each doubtful thread the whole warp looks, one lane for each of its 32 values.
+ * The words are parked in the exchange, so that the path that needs none of this keeps nothing alive for it.
+ */
+template <typename V, int RANK>
+CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c, typename csz_value<V>::quantum base, bool doubtful,
+                                   uint32_t hash) {
+    typedef csz_value<V> value;
+    typedef typename value::quantum quantum;
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const uint32_t lane = threadIdx.x & 31, warp_first = threadIdx.x & ~31u;
+    const typename value::quantizer z = *job.quantizer;
+    uint32_t invalid = 0, settled = 0, power = 1, k = CSZ_VALUE_K;
+    csz_mended r = {hash, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 5; i++) {
+        if (!(lane >> i & 1)) power *= k; /* K^(31 - lane) */
+        k *= k;
+    }
+    __syncwarp();
+    const uint32_t all = __ballot_sync(CSZ_ALL, doubtful);
+    uint32_t ahead = all;
+    V value_of[4]; /* loaded four owners at a time: each load alone would cost its whole latency */
+    bool in_field_of[4];
+    for (uint32_t m = all; m; ) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t owner = ahead ? (uint32_t)__ffs(ahead) - 1 : 0;
+            ahead &= ahead - 1;
+            const uint32_t e = csz_code_element(RANK, warp_first + owner, lane);
+            value_of[i] = __ldg(csz_element(job, c, e, csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in_field_of[i]));
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (m == 0) break;
+            const uint32_t owner = (uint32_t)__ffs(m) - 1;
+            m &= m - 1;
+            const V v = value_of[i];
+            quantum q;
+            const bool ok = value::quantize(v, z, &q) != 0;
+            const quantum offset = q - base + bias;
+            const uint32_t relative = ok ? (uint32_t)offset & 0xFFFFu : 0;
+            const uint32_t outside = __ballot_sync(CSZ_ALL, ok && (offset < 0 || offset >= (quantum)1 << window));
+            const uint32_t without = ~__ballot_sync(CSZ_ALL, ok), inside = __ballot_sync(CSZ_ALL, in_field_of[i]);
+            const V restored = ok ? value::restore(q, z.step) : v;
+            const uint32_t term = in_field_of[i] ? value::fold(value::to_bits(restored)) : 0;
+            const uint32_t sum = __reduce_add_sync(CSZ_ALL, term * power);
+            const uint32_t word = relative | __shfl_down_sync(CSZ_ALL, relative, 16) << 16;
+            if (lane < 16) exchange[(lane >> 2) * (4 * CSZ_TILE_THREADS) + 4 * (warp_first + owner) + (lane & 3)] = word;
+            if (lane == owner) {
+                invalid = without;
+                r.exceptions = without & inside;
+                r.hash = sum;
+                r.lost = outside != 0;
+                settled = 1;
+            }
+        }
+    }
+    __syncwarp();
+    uint32_t w[16];
+    if (__any_sync(CSZ_ALL, invalid != 0)) {
+        csz_words_fetch(w, exchange);
+        r.lost |= csz_fill_rows<RANK>(w, invalid);
+        csz_words_park(exchange, w);
+    }
+    if (!c.full && !settled) {
+        csz_words_fetch(w, exchange);
+        r.hash = csz_hash_edge<V>(w, csz_unit_in_field<V, RANK>(job, c), base, bias, z.step);
+    }
+    return r;
 }
 
 /* ---- differences ---- */
@@ -334,7 +389,8 @@ CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i) {
  *
  * Orders that leave a dim out still tie the first elements along it.  Those are the codes with k = 0 of the threads that own x = 0.
  */
-template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, int vote, int bias) {
+template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, uint32_t *row_end, int vote,
+                                        int bias) {
     const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
     uint32_t left[4];
     uint4 *ex = (uint4 *)exchange;
@@ -342,7 +398,7 @@ template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&non
     for (int z = 0; z < 4; z++) left[z] = __shfl_sync(CSZ_ALL, w[4 * z + 3], (int)((lane - 1) & 31));
     if (RANK == 1) {
         /* a row goes on from lane 31 of a slice to lane 0 of the next, and from a warp's last slice to the next warp */
-        if (lane == 31) exchange[t >> 5] = w[15] >> 16;
+        if (lane == 31) row_end[t >> 5] = w[15] >> 16;
         if (lane == 0) {
             const uint32_t last = left[3];
             left[3] = left[2];
@@ -373,7 +429,7 @@ template <int RANK> CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&non
     const int any = __syncthreads_or(vote);
     nonzero[0] = nonzero[1] = nonzero[2] = 0;
     if (RANK == 1) {
-        if (lane == 0 && t > 0) w[0] -= exchange[(t >> 5) - 1];
+        if (lane == 0 && t > 0) w[0] -= row_end[(t >> 5) - 1];
         w[0] -= corner; /* the bias cancelled in every other difference */
 #pragma unroll
         for (int i = 0; i < 16; i++) w[i] += CSZ_BIASED;
@@ -548,7 +604,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     csz_careful r = {0, 0};
     uint32_t has = 0, in_field = 0, differs = 0;
     __syncthreads(); /* the exchange was part of the region */
-#pragma unroll 1
+#pragma unroll 8 /* eight loads in flight: one by one their latency alone would be 15 us a tile */
     for (uint32_t b = 0; b < 32; b++) {
         bool in;
         const uint32_t e = csz_code_element(RANK, t, b);
@@ -583,7 +639,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     __syncthreads();
     const quantum base = q[0] & ~(quantum)1;
     bool beyond16 = false, beyond32 = false;
-#pragma unroll 1
+#pragma unroll 4
     for (uint32_t b = 0; b < 32; b++) {
         const int64_t x = (int64_t)q[csz_code_element(RANK, t, b)] - (int64_t)base;
         beyond16 |= x != (int16_t)x;
@@ -682,13 +738,13 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             for (int b = 0; b < 32; b++) doubtful |= value::to_bits(v[b]) == fill;
         }
         V worst = 0;
-        uint32_t outside = 0, h0 = 0, h1 = 0;
+        uint32_t outside = 0, outside_high = 0, h0 = 0, h1 = 0;
         int32_t sign = 0;
 #pragma unroll
         for (int i = 0; i < 16; i++) {
             uint32_t low0, low1;
-            const V q0 = csz_quick_round(v[i], inverse, magic, &low0, &outside, &sign, window);
-            const V q1 = csz_quick_round(v[i + 16], inverse, magic, &low1, &outside, &sign, window);
+            const V q0 = csz_quick_round(v[i], inverse, magic, &low0, &outside, &outside_high, &sign);
+            const V q1 = csz_quick_round(v[i + 16], inverse, magic, &low1, &outside, &outside_high, &sign);
             const V r0 = q0 * step, r1 = q1 * step;
             worst = max(worst, max(fabs(v[i] - r0), fabs(v[i + 16] - r1)));
             h0 = h0 * CSZ_VALUE_K + value::fold(value::to_bits(r0));
@@ -696,25 +752,18 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             w[i] = __byte_perm(low0, low1, 0x5410);
         }
         f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
-        doubtful |= outside != 0 || !(worst <= bound) || sign == INT32_MIN;
-        if (!lost) {
-            uint32_t invalid = 0, settled = 0;
-            for (uint32_t m = __ballot_sync(CSZ_ALL, doubtful); m; m &= m - 1) {
-                const uint32_t owner = (uint32_t)__ffs(m) - 1;
-                csz_second_look<V> look = csz_look_again<V, RANK>(w, job, c, owner, base, bias, window);
-                if ((t & 31) == owner) {
-                    invalid = look.invalid;
-                    f.exceptions = look.exceptions;
-                    f.hash = look.hash;
-                    lost = look.outside != 0;
-                    settled = 1;
-                }
-            }
-            if (__any_sync(CSZ_ALL, invalid != 0)) lost |= csz_fill_rows<RANK>(w, invalid);
-            if (!c.full && !settled) f.hash = csz_hash_edge<V>(w, csz_unit_in_field<V, RANK>(job, c), base, bias, step);
+        doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
+        uint32_t *exchange = sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS;
+        if (!lost && (__any_sync(CSZ_ALL, doubtful) || !c.full)) { /* the corner is everybody's: so is lost */
+            csz_words_park(exchange, w);
+            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, f.hash);
+            f.hash = r.hash;
+            f.exceptions = r.exceptions;
+            lost = r.lost;
+            csz_words_fetch(w, exchange);
         }
         f.base = base;
-        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS, lost, bias);
+        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias);
     }
     if (f.careful) {
         f.dirty = 1;
@@ -802,25 +851,6 @@ template <typename V, int RANK> CSZ_DEVICE csz_codes csz_front_finish(uint32_t (
         c.order = sh.order;
     }
     return c;
-}
-
-/* The words, out of and back into registers: once the deltas are complete the exchange is free for them. */
-CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x] = make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
-    }
-}
-
-CSZ_DEVICE void csz_words_fetch(uint32_t (&w)[16], const uint32_t *exchange) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x];
-        w[4 * i] = a.x;
-        w[4 * i + 1] = a.y;
-        w[4 * i + 2] = a.z;
-        w[4 * i + 3] = a.w;
-    }
 }
 
 /* 1 if all deltas of the unit are the same. */
