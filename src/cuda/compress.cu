@@ -12,6 +12,12 @@
 #include "cuda/special.cuh"
 #include "cuda/work.cuh"
 
+/* Blocks of a multiprocessor, which sets the registers a thread has. */
+#ifndef CSZ_ENCODE_BLOCKS_F32
+#define CSZ_ENCODE_BLOCKS_F32 8
+#define CSZ_ENCODE_BLOCKS_F64 5
+#endif
+
 template <typename V> struct encode_job {
     csz_job<V> tile;
     csz_work work;
@@ -652,7 +658,8 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
     const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
     const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) + (uint32_t)__popc(groups & ((1u << head) - 1));
     const bool empty = !(groups >> head & 1);
-    narrow_packets p;
+    /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
+    narrow_packets p = {{0}, {0}};
     csz_unit_bits n = {0, 0, 0, 0};
     if (!empty) narrow_look(mode, p, &n, w, codes.nonzero, sh.books); /* a constant tile's lanes are empty */
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
@@ -677,7 +684,7 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
 }
 
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 5) encode_kernel(const __grid_constant__ encode_job<V> job) {
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? CSZ_ENCODE_BLOCKS_F32 : CSZ_ENCODE_BLOCKS_F64) encode_kernel(const __grid_constant__ encode_job<V> job) {
     CSZ_DYNAMIC_SHARED(encode_shared<V>, sh);
     const uint32_t t = threadIdx.x, stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
     uint32_t frame = ~0u;
@@ -710,9 +717,9 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 8 : 
             }
             /* the front has a barrier before the books are used */
         }
-        general_result r;
+        general_result r = {0, 0};
         {
-            uint32_t w[16];
+            uint32_t w[16] = {0};
             const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c);
             sh.hash[t] = f.hash;
             if (f.dirty) {
@@ -761,7 +768,7 @@ static void encode_launch(const csz_work &work, uint32_t *d_out, size_t capacity
     job.capacity = capacity / 4;
     job.nbytes = d_nbytes;
     job.header_nwords = plan->header_nbytes / 4;
-    const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? 8 : 5), ntiles = plan->geometry.ntiles;
+    const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? CSZ_ENCODE_BLOCKS_F32 : CSZ_ENCODE_BLOCKS_F64), ntiles = plan->geometry.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
 #if !defined(CSZ_EMU)
     cudaFuncSetAttribute(encode_kernel<V, RANK>, cudaFuncAttributePreferredSharedMemoryCarveout, 100);

@@ -803,7 +803,7 @@ template <typename V, int RANK> CSZ_DEVICE csz_codes csz_front_finish(uint32_t (
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const int norders = RANK == 1 ? 1 : 3;
     csz_codes c;
-    uint32_t ballot[3], even = 0;
+    uint32_t ballot[3] = {0, 0, 0}, even = 0;
 #pragma unroll
     for (int o = 0; o < norders; o++) {
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;

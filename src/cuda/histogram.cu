@@ -113,7 +113,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
             csz_claim_place(&sh.claim, g);
         }
         __syncthreads();
-        uint32_t w[16];
+        uint32_t w[16] = {0};
         const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim);
         const int workflow = job.tile.workflow;
         if (f.klass && !f.is_fill) {
