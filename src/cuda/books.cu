@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * books.cu: from histograms to the books of each frame, as csz_books_choose does on the host: one block a frame, one warp a book.  Sorting is by
- * counting who comes before whom; the tree is built by the shared function, one thread for each book.  Out come the encoder's tables
+ * counting who comes before whom; one lane joins the two queues of the tree, the warp does the rest of what csz_lengths_from_sorted does.  Out come the encoder's tables
  * and the archive's section of books.
  */
 #include "cuda/code.cuh"
@@ -11,10 +11,10 @@ enum { PER_LANE = CSZ_SYMBOLS_MAX / 32 };
 
 struct book_shared {
     uint32_t weight[CSZ_SYMBOLS_MAX]; /* by symbol; later sorted */
-    uint32_t sorted[CSZ_SYMBOLS_MAX];
-    uint32_t inner[CSZ_SYMBOLS_MAX];
-    uint16_t parent[2 * CSZ_SYMBOLS_MAX];
-    uint8_t by_rank[CSZ_SYMBOLS_MAX];
+    uint32_t sorted[CSZ_SYMBOLS_MAX + 2];
+    uint32_t inner[CSZ_SYMBOLS_MAX + 2];
+    uint32_t count[CSZ_LENGTH_MAX + 1]; /* of lengths */
+    uint16_t parent[2 * CSZ_SYMBOLS_MAX + 2]; /* of leaves; of inner nodes */
     uint8_t length[CSZ_SYMBOLS_MAX];
 };
 
@@ -30,6 +30,80 @@ struct books_job {
     const csz_cuda_builtins *builtins;
 };
 
+/*
+ * The tree of csz_lengths_from_sorted: parents of leaves and inner nodes, from the sorted weights.  One lane; the first two of each queue are at
+ * hand, so that a step waits for shared memory once.
+ */
+CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
+    uint32_t leaf = 0, node = 0;
+    b.sorted[n] = b.sorted[n + 1] = ~0u; /* nothing is as heavy: sums stay below 2^32 - 1 */
+    b.inner[0] = b.inner[1] = ~0u;
+    for (uint32_t made = 0; made < n - 1; made++) {
+        const uint32_t a0 = b.sorted[leaf], a1 = b.sorted[leaf + 1], b0 = b.inner[node], b1 = b.inner[node + 1];
+        /* a leaf before an inner node when equal */
+        const bool first_leaf = a0 <= b0;
+        const bool second_leaf = first_leaf ? a1 <= b0 : a0 <= b1;
+        const uint32_t nleaves = (uint32_t)first_leaf + (uint32_t)second_leaf;
+        const uint32_t sum = (first_leaf ? a0 : b0) + (second_leaf ? (first_leaf ? a1 : a0) : (first_leaf ? b0 : b1));
+        const uint16_t parent = (uint16_t)made;
+        if (nleaves > 0) b.parent[leaf] = parent;
+        if (nleaves > 1) b.parent[leaf + 1] = parent;
+        if (nleaves < 2) b.parent[CSZ_SYMBOLS_MAX + node] = parent;
+        if (nleaves < 1) b.parent[CSZ_SYMBOLS_MAX + node + 1] = parent;
+        leaf += nleaves;
+        node += 2 - nleaves;
+        b.inner[made] = sum;
+        b.inner[made + 1] = b.inner[made + 2] = ~0u;
+    }
+}
+
+/* Depths of inner nodes: every node looks up its ancestors, twice as far each time. */
+CSZ_DEVICE void tree_depths(book_shared &b, uint32_t ninner) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t *jump = b.inner; /* distance << 16 | ancestor */
+    for (uint32_t i = lane; i < ninner; i += 32) jump[i] = i + 1 == ninner ? i : 1u << 16 | b.parent[CSZ_SYMBOLS_MAX + i];
+    __syncwarp();
+    for (uint32_t reach = 1; reach < ninner; reach *= 2) {
+        uint32_t next[PER_LANE];
+#pragma unroll
+        for (int i = 0; i < PER_LANE; i++) {
+            const uint32_t at = 32 * i + lane;
+            next[i] = 0;
+            if (at < ninner) {
+                const uint32_t own = jump[at], far = jump[own & 0xFFFFu];
+                next[i] = (own & 0xFFFF0000u) + far;
+            }
+        }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < PER_LANE; i++) {
+            if (32 * i + lane < ninner) jump[32 * i + lane] = next[i];
+        }
+        __syncwarp();
+    }
+}
+
+/* Step 3 of the construction (docs/format.md, section 5): the counts of lengths become those of a complete code within the limit.  One lane. */
+CSZ_DEVICE void counts_complete(uint32_t *count, uint32_t limit) {
+    const uint32_t full = 1u << limit;
+    uint32_t kraft = 0;
+    for (uint32_t l = 1; l <= limit; l++) kraft += count[l] << (limit - l);
+    while (kraft > full) {
+        uint32_t l = limit - 1;
+        while (count[l] == 0) l--;
+        count[l]--;
+        count[l + 1]++;
+        kraft -= 1u << (limit - l - 1);
+    }
+    while (kraft < full) {
+        uint32_t l = 2;
+        while (l < limit && (count[l] == 0 || (1u << (limit - l)) > full - kraft)) l++;
+        count[l]--;
+        count[l - 1]++;
+        kraft += 1u << (limit - l);
+    }
+}
+
 /* Lengths of an explicit book from the weights in b.weight. */
 CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31;
@@ -44,7 +118,7 @@ CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
     zeros = __reduce_add_sync(CSZ_ALL, zeros);
     if (zeros == n) return;
     /* before[i]: ties go to the smaller symbol, so an earlier one precedes an equal weight */
-#pragma unroll 1
+#pragma unroll 4
     for (uint32_t j = 0; j < n; j++) {
         const uint32_t other = b.weight[j];
 #pragma unroll
@@ -55,11 +129,23 @@ CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
         if (weight[i]) b.sorted[rank[i] - zeros] = weight[i];
     }
     __syncwarp();
-    if (lane == 0) csz_lengths_from_sorted(b.by_rank, b.sorted, n - zeros, limit, b.inner, b.parent);
-    __syncwarp();
+    const uint32_t used = n - zeros;
+    if (used > 1) {
+        if (lane == 0) tree_build(b, used);
+        if (lane <= CSZ_LENGTH_MAX) b.count[lane] = 0;
+        __syncwarp();
+        tree_depths(b, used - 1);
+        for (uint32_t i = lane; i < used; i += 32) atomicAdd(&b.count[min((b.inner[b.parent[i]] >> 16) + 1, limit)], 1u);
+        __syncwarp();
+        if (lane == 0) counts_complete(b.count, limit);
+        __syncwarp();
+    }
 #pragma unroll
     for (int i = 0; i < PER_LANE; i++) {
-        if (weight[i]) b.length[32 * i + lane] = b.by_rank[rank[i] - zeros];
+        if (!weight[i]) continue;
+        uint32_t l = used > 1 ? limit : 1, left = rank[i] - zeros;
+        while (used > 1 && left >= b.count[l]) left -= b.count[l--]; /* the lightest get the longest */
+        b.length[32 * i + lane] = (uint8_t)l;
     }
     __syncwarp();
 }
@@ -108,6 +194,7 @@ static __global__ void __launch_bounds__(32 * CSZ_NBOOKS) books_kernel(const __g
     uint32_t builtin = CSZ_KIND_UNUSED, nbits = 0, worth = 0;
     if (counted) {
         uint64_t best = ~(uint64_t)0;
+#pragma unroll 4
         for (uint32_t kind = 0; kind < CSZ_BUILTIN_N; kind++) {
             uint64_t cost = 0;
 #pragma unroll

@@ -492,7 +492,8 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     const csz_special_sizes *sizes = special ? &sh.special_sizes : NULL;
     const uint4 lanes = sh.front.even;
     const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
-    const csz_runs runs = csz_runs_find(deltas);
+    csz_runs runs = {0, 0};
+    if (try_runs || mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
     record_layout best = {};
     lane_layout best_lanes = {};
     for (int pass = 0; pass < (try_runs ? 2 : 1); pass++) {

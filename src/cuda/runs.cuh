@@ -9,16 +9,39 @@
 
 #include "cuda/code.cuh"
 
+template <typename Q> struct csz_raw_of { typedef uint32_t type; };
+template <> struct csz_raw_of<int64_t> { typedef uint64_t type; };
+
 /* Deltas of class 0 in packed words. */
 struct csz_narrow_deltas {
     const uint32_t (&w)[16];
+    typedef uint32_t raw;
     __device__ __forceinline__ int32_t operator()(int b) const { return csz_half_delta(w, b); }
 };
 
 template <typename Q> struct csz_wide_deltas {
     const Q (&d)[32];
+    typedef typename csz_raw_of<Q>::type raw;
     __device__ __forceinline__ Q operator()(int b) const { return d[b]; }
 };
+
+/* Symbol and raw bits of a delta, in 32 bits where those hold it. */
+CSZ_DEVICE uint32_t csz_symbol_of(int32_t d, uint32_t *raw, uint32_t *nraw) {
+    *raw = *nraw = 0;
+    if ((uint32_t)(d + CSZ_DIRECT_HALF) < CSZ_DIRECT_N) return (uint32_t)(d + CSZ_DIRECT_HALF);
+    return csz_bucket_narrow(d, raw, nraw);
+}
+CSZ_DEVICE uint32_t csz_symbol_of(int64_t d, uint64_t *raw, uint32_t *nraw) { return csz_delta_symbol(d, raw, nraw); }
+
+CSZ_DEVICE void csz_put_bits(csz_putter *out, uint64_t value, uint32_t nbits) { out->put_long(value, nbits); }
+CSZ_DEVICE void csz_put_bits(csz_putter *out, uint32_t value, uint32_t nbits) {
+    if (nbits > 24) { /* at most 29 */
+        out->put(csz_packet(value >> 16, nbits - 16));
+        value &= 0xFFFFu;
+        nbits = 16;
+    }
+    out->put(csz_packet(value, nbits));
+}
 
 /* A lane of runs is four units; a run belongs to the unit it starts in. */
 struct csz_runs {
@@ -59,8 +82,8 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
 #pragma unroll
     for (int b = 0; b < 32; b++) {
         if (!(r.starts >> b & 1)) continue;
-        uint64_t raw;
-        uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+        typename Deltas::raw raw;
+        uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
         nbits += (__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
         nbits += __ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + csz_run_length(r, b) - 1) & 31u;
     }
@@ -79,10 +102,10 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
             out.put_long(nbits == 64 ? value : value & (((uint64_t)1 << nbits) - 1), nbits);
             out.put(csz_packet(length - 1, 7));
         } else {
-            uint64_t raw;
-            uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+            typename Deltas::raw raw;
+            uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
             out.put(__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol));
-            out.put_long(raw, nraw);
+            csz_put_bits(&out, raw, nraw);
             out.put(__ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + length - 1));
         }
     }
@@ -93,8 +116,8 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
 template <typename Deltas> CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
 #pragma unroll
     for (int b = 0; b < 32; b++) {
-        uint64_t raw;
-        uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+        typename Deltas::raw raw;
+        uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
         n->symbols += __ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol) & 31u;
         n->raw += nraw;
     }
@@ -104,10 +127,10 @@ template <typename Deltas>
 CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, const Deltas &d, const uint32_t *tables) {
 #pragma unroll
     for (int i = 0; i < 32; i++) {
-        uint64_t raw;
-        uint32_t nraw, symbol = csz_delta_symbol(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
+        typename Deltas::raw raw;
+        uint32_t nraw, symbol = csz_symbol_of(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
         symbols.put(__ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol));
-        raws.put_long(raw, nraw);
+        if (nraw) csz_put_bits(&raws, raw, nraw);
     }
     symbols.flush();
     raws.flush();
