@@ -41,9 +41,9 @@ template <int MODE> CSZ_DEVICE void count_narrow(uint32_t (*count)[CSZ_SYMBOLS_M
 template <typename Deltas> CSZ_DEVICE void count_runs(uint32_t (*count)[CSZ_SYMBOLS_MAX], const Deltas &d, bool empty) {
     const csz_runs r = csz_runs_find(d);
     if (empty) return;
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        if (!(r.starts >> b & 1)) continue;
+#pragma unroll 1
+    for (uint32_t m = r.starts; m; m &= m - 1) {
+        const int b = __ffs((int)m) - 1;
         uint64_t raw;
         uint32_t nraw;
         atomicAdd(&count[CSZ_BOOK_RV][csz_delta_symbol(d(b), &raw, &nraw)], 1u);

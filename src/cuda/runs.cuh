@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * runs.cuh: the coders of few tiles: runs (rle, rle+vle) of deltas of any width, and mode S of wide deltas.  Deltas are
- * given by a functor of the code's number, always a constant after unrolling, so that they stay in registers.  Books are
- * read from global memory.
+ * given by a functor of the code's number.  Loops are short, and arrays they index lie in local memory: unrolled they were 200 KB of
+ * instructions a tile, which no instruction cache holds, and took five times as long.  Books are read from global memory.
  */
 #ifndef CSZ_CUDA_RUNS_CUH
 #define CSZ_CUDA_RUNS_CUH
@@ -79,9 +79,9 @@ template <typename Deltas>
 CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
     if (mode == CSZ_MODE_RLE) return (uint32_t)__popc(r.starts) * ((16u << klass) + 7);
     uint32_t nbits = 0;
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        if (!(r.starts >> b & 1)) continue;
+#pragma unroll 1
+    for (uint32_t m = r.starts; m; m &= m - 1) {
+        const int b = __ffs((int)m) - 1;
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
         nbits += (__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
@@ -92,9 +92,9 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
 
 template <typename Deltas>
 CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        if (!(r.starts >> b & 1)) continue;
+#pragma unroll 1
+    for (uint32_t m = r.starts; m; m &= m - 1) {
+        const int b = __ffs((int)m) - 1;
         const uint32_t length = csz_run_length(r, b);
         if (mode == CSZ_MODE_RLE) {
             const uint32_t nbits = 16u << klass;
@@ -114,7 +114,7 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
 
 /* Mode S with book W. */
 template <typename Deltas> CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
-#pragma unroll
+#pragma unroll 4
     for (int b = 0; b < 32; b++) {
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
@@ -125,7 +125,7 @@ template <typename Deltas> CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const
 
 template <typename Deltas>
 CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, const Deltas &d, const uint32_t *tables) {
-#pragma unroll
+#pragma unroll 4
     for (int i = 0; i < 32; i++) {
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
