@@ -36,24 +36,18 @@ struct books_job {
  */
 CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
     uint32_t leaf = 0, node = 0;
-    b.sorted[n] = b.sorted[n + 1] = ~0u; /* nothing is as heavy: sums stay below 2^32 - 1 */
-    b.inner[0] = b.inner[1] = ~0u;
     for (uint32_t made = 0; made < n - 1; made++) {
         const uint32_t a0 = b.sorted[leaf], a1 = b.sorted[leaf + 1], b0 = b.inner[node], b1 = b.inner[node + 1];
         /* a leaf before an inner node when equal */
-        const bool first_leaf = a0 <= b0;
-        const bool second_leaf = first_leaf ? a1 <= b0 : a0 <= b1;
-        const uint32_t nleaves = (uint32_t)first_leaf + (uint32_t)second_leaf;
-        const uint32_t sum = (first_leaf ? a0 : b0) + (second_leaf ? (first_leaf ? a1 : a0) : (first_leaf ? b0 : b1));
-        const uint16_t parent = (uint16_t)made;
-        if (nleaves > 0) b.parent[leaf] = parent;
-        if (nleaves > 1) b.parent[leaf + 1] = parent;
-        if (nleaves < 2) b.parent[CSZ_SYMBOLS_MAX + node] = parent;
-        if (nleaves < 1) b.parent[CSZ_SYMBOLS_MAX + node + 1] = parent;
-        leaf += nleaves;
-        node += 2 - nleaves;
-        b.inner[made] = sum;
-        b.inner[made + 1] = b.inner[made + 2] = ~0u;
+        const bool first_leaf = a0 <= b0, second_leaf = first_leaf ? a1 <= b0 : a0 <= b1;
+        const uint32_t first_at = first_leaf ? leaf : CSZ_SYMBOLS_MAX + node;
+        leaf += first_leaf;
+        node += !first_leaf;
+        b.inner[made] = (first_leaf ? a0 : b0) + (second_leaf ? (first_leaf ? a1 : a0) : (first_leaf ? b0 : b1));
+        b.parent[first_at] = (uint16_t)made;
+        b.parent[second_leaf ? leaf : CSZ_SYMBOLS_MAX + node] = (uint16_t)made;
+        leaf += second_leaf;
+        node += !second_leaf;
     }
 }
 
@@ -83,25 +77,29 @@ CSZ_DEVICE void tree_depths(book_shared &b, uint32_t ninner) {
     }
 }
 
-/* Step 3 of the construction (docs/format.md, section 5): the counts of lengths become those of a complete code within the limit.  One lane. */
-CSZ_DEVICE void counts_complete(uint32_t *count, uint32_t limit) {
-    const uint32_t full = 1u << limit;
-    uint32_t kraft = 0;
-    for (uint32_t l = 1; l <= limit; l++) kraft += count[l] << (limit - l);
+/*
+ * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of length l, become those of a complete code
+ * within the limit.  Steps from limit - 1 to the limit, nearly all there are, are taken at once.
+ */
+CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
+    const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
+    const bool is_length = lane >= 1 && lane <= limit;
+    uint32_t kraft = __reduce_add_sync(CSZ_ALL, is_length ? count << (limit - lane) : 0);
     while (kraft > full) {
-        uint32_t l = limit - 1;
-        while (count[l] == 0) l--;
-        count[l]--;
-        count[l + 1]++;
-        kraft -= 1u << (limit - l - 1);
+        const uint32_t l = 31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
+        const uint32_t there = __shfl_sync(CSZ_ALL, count, (int)l), moved = l == limit - 1 ? min(there, kraft - full) : 1;
+        if (lane == l) count -= moved;
+        if (lane == l + 1) count += moved;
+        kraft -= moved << (limit - l - 1);
     }
     while (kraft < full) {
-        uint32_t l = 2;
-        while (l < limit && (count[l] == 0 || (1u << (limit - l)) > full - kraft)) l++;
-        count[l]--;
-        count[l - 1]++;
+        const uint32_t fits = __ballot_sync(CSZ_ALL, is_length && lane > 1 && count > 0 && 1u << (limit - lane) <= full - kraft);
+        const uint32_t l = fits ? (uint32_t)__ffs((int)fits) - 1 : limit;
+        if (lane == l) count--;
+        if (lane == l - 1) count++;
         kraft += 1u << (limit - l);
     }
+    return count;
 }
 
 /* Lengths of an explicit book from the weights in b.weight. */
@@ -117,27 +115,46 @@ CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
     }
     zeros = __reduce_add_sync(CSZ_ALL, zeros);
     if (zeros == n) return;
-    /* before[i]: ties go to the smaller symbol, so an earlier one precedes an equal weight */
-#pragma unroll 4
-    for (uint32_t j = 0; j < n; j++) {
-        const uint32_t other = b.weight[j];
+    /* ties go to the smaller symbol: an earlier one precedes an equal weight, which is known for whole groups of 32 but the own */
 #pragma unroll
-        for (int i = 0; i < PER_LANE; i++) rank[i] += other < weight[i] + (j < 32 * i + lane);
+    for (int g = 0; g < PER_LANE; g++) {
+        if (32 * g >= (int)n) break;
+#pragma unroll 4
+        for (uint32_t j = 0; j < 32; j++) {
+            const uint32_t other = b.weight[32 * g + j];
+#pragma unroll
+            for (int i = 0; i < PER_LANE; i++) {
+                if (i == g) rank[i] += other < weight[i] + (j < lane);
+                else rank[i] += g < i ? other <= weight[i] : other < weight[i];
+            }
+        }
     }
+    zeros = 0; /* of all 256, as they were counted: those beyond the alphabet weigh nothing too */
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) zeros += 32 * i + lane < (n + 31) / 32 * 32 && weight[i] == 0;
+    zeros = __reduce_add_sync(CSZ_ALL, zeros);
+    const uint32_t used = (n + 31) / 32 * 32 - zeros;
 #pragma unroll
     for (int i = 0; i < PER_LANE; i++) {
         if (weight[i]) b.sorted[rank[i] - zeros] = weight[i];
     }
     __syncwarp();
-    const uint32_t used = n - zeros;
     if (used > 1) {
-        if (lane == 0) tree_build(b, used);
+        /* nothing is as heavy as what ends the queues: sums stay below 2^32 - 1 */
+        for (uint32_t i = lane; i < CSZ_SYMBOLS_MAX + 2; i += 32) {
+            b.inner[i] = ~0u;
+            if (i >= used) b.sorted[i] = ~0u;
+        }
         if (lane <= CSZ_LENGTH_MAX) b.count[lane] = 0;
+        __syncwarp();
+        if (lane == 0) tree_build(b, used);
         __syncwarp();
         tree_depths(b, used - 1);
         for (uint32_t i = lane; i < used; i += 32) atomicAdd(&b.count[min((b.inner[b.parent[i]] >> 16) + 1, limit)], 1u);
         __syncwarp();
-        if (lane == 0) counts_complete(b.count, limit);
+        const uint32_t count = counts_complete(lane <= limit ? b.count[lane] : 0, limit);
+        __syncwarp();
+        if (lane <= limit) b.count[lane] = count;
         __syncwarp();
     }
 #pragma unroll
