@@ -136,7 +136,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
                     else count_narrow<CSZ_MODE_M>(sh.count, w, codes.nonzero);
                 }
                 if (candidate || workflow == CSZ_WORKFLOW_RLE_VLE) {
-                    const csz_narrow_deltas deltas = {w};
+                    uint32_t indexed[16]; /* a copy: what a loop indexes lies in local memory, and w should not */
+#pragma unroll
+                    for (int i = 0; i < 16; i++) indexed[i] = w[i];
+                    const csz_narrow_deltas deltas = {indexed};
                     count_runs(sh.count, deltas, !(codes.fours >> (lane & ~3u) & 1));
                 }
             }
