@@ -337,9 +337,11 @@ void cli_arguments_print_options(FILE *stream, cli_command command) {
 int cli_arguments_check_available(const cli_arguments *arguments) {
     const csz_options *options = &arguments->options;
     if (options->backend == CSZ_BACKEND_CUDA && !csz_backend_available(CSZ_BACKEND_CUDA))
-        return cli_fail(
-            "backend cuda is missing: this csz was built without CUDA, or the machine has no NVIDIA GPU and "
-            "driver it can use; use -b cpu");
+        return csz_backend_built(CSZ_BACKEND_CUDA)
+                   ? cli_fail(
+                         "backend cuda is missing: this machine has no NVIDIA driver, or no GPU of compute "
+                         "capability 8.0 or above; use -b cpu")
+                   : cli_fail("backend cuda is missing: this csz was built without CUDA (nvcc); use -b cpu");
     if (options->zstd_level > 0 && !csz_zstd_available())
         return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "
                         "build with libzstd");

@@ -133,7 +133,7 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
         cli_json json;
         cli_report_init(&report, "bench");
         report.input_path = arguments->paths[0];
-        report.backend = cli_backend_used(b->options);
+        report.backend = cli_backend_name(csz_context_backend(b->context));
         report.info = info;
         report.field = &b->field;
         report.nbytes_in = b->nbytes;
@@ -153,7 +153,7 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
     printf("%s, %s of %s, %s\n", cli_input_name(arguments->paths[0]), cli_dims_text(dims, &b->field),
            cli_type_names[b->field.type], cli_nbytes_text(size, (double)b->nbytes));
     printf("bound %s, workflow %s, backend %s, threads %s\n", cli_bound_text(bound, info),
-           cli_name_of(info->workflow, cli_workflow_names), cli_backend_used(b->options),
+           cli_name_of(info->workflow, cli_workflow_names), cli_backend_name(csz_context_backend(b->context)),
            b->options->threads ? threads : "one per core");
     cli_report_size(stdout, info);
     printf(", PSNR %.2f dB (20 log10(range/rmse)), largest error %.6g\n\n", metrics->psnr,

@@ -16,7 +16,7 @@ typedef struct compressed {
     unsigned char *archive;
     size_t nbytes;
     csz_info info;
-    double seconds;
+    cli_run run;
 } compressed;
 
 /* IN.csz beside IN; standard output for standard input.  NULL if memory ran out. */
@@ -40,7 +40,8 @@ static int compress_field(compressed *result, csz_context *context, const cli_fi
     double begin = cli_seconds_now();
     status = csz_compress(context, result->archive, capacity, &result->nbytes, field->data, &field->field,
                           options);
-    result->seconds = cli_seconds_now() - begin;
+    result->run.seconds = cli_seconds_now() - begin;
+    result->run.backend = csz_context_backend(context);
     cli_progress_stop();
     if (status == CSZ_OK) status = csz_inspect(&result->info, result->archive, result->nbytes);
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "compress", field->input.name);
@@ -88,12 +89,12 @@ static void print_report(const cli_arguments *arguments, const cli_output *outpu
     cli_report_init(&report, "compress");
     report.input_path = arguments->paths[0];
     report.output_path = metrics && metrics->violations ? NULL : output->path;
-    report.backend = cli_backend_used(&arguments->options);
+    report.backend = cli_backend_name(result->run.backend);
     report.info = &result->info;
     report.field = &field->field;
     report.nbytes_in = field->nbytes;
     report.nbytes_out = result->nbytes;
-    report.seconds = result->seconds;
+    report.seconds = result->run.seconds;
     report.metrics = metrics;
     if (arguments->json) {
         cli_json json;

@@ -63,7 +63,7 @@ static int select_region(selection *selected, const csz_info *info, const cli_re
     return CLI_DONE;
 }
 
-static int restore(void **data, double *seconds, const cli_archive *archive, const selection *selected,
+static int restore(void **data, cli_run *run, const cli_archive *archive, const selection *selected,
                    const csz_options *options) {
     csz_context *context = NULL;
     csz_status status;
@@ -84,7 +84,8 @@ static int restore(void **data, double *seconds, const cli_archive *archive, con
     else
         status = csz_decompress(context, *data, (size_t)selected->nbytes, archive->input.bytes,
                                 archive->input.nbytes, options);
-    *seconds = cli_seconds_now() - begin;
+    run->seconds = cli_seconds_now() - begin;
+    run->backend = csz_context_backend(context);
     cli_progress_stop();
     csz_context_destroy(context);
     return status == CSZ_OK
@@ -104,18 +105,18 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
 }
 
 static void print_report(const cli_arguments *arguments, const cli_output *output, const cli_archive *archive,
-                         const selection *selected, double seconds) {
+                         const selection *selected, const cli_run *run) {
     FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
     cli_report report;
     cli_report_init(&report, "decompress");
     report.input_path = arguments->paths[0];
     report.output_path = output->path;
-    report.backend = cli_backend_used(&arguments->options);
+    report.backend = cli_backend_name(run->backend);
     report.info = &archive->info;
     report.field = &selected->field;
     report.nbytes_in = archive->input.nbytes;
     report.nbytes_out = selected->nbytes;
-    report.seconds = seconds;
+    report.seconds = run->seconds;
     if (!arguments->json) {
         print_text(stream, &report, output);
         return;
@@ -132,7 +133,7 @@ static int decompress_to(const cli_arguments *arguments, const cli_output *outpu
     cli_archive archive;
     selection selected;
     void *data = NULL;
-    double seconds = 0;
+    cli_run run = {0, CSZ_BACKEND_AUTO};
     memset(&selected, 0, sizeof selected);
 
     int status = cli_output_check(output);
@@ -143,14 +144,14 @@ static int decompress_to(const cli_arguments *arguments, const cli_output *outpu
     selected.nbytes = archive.info.nbytes_field;
     if (status == CLI_DONE && arguments->region.nranges > 0)
         status = select_region(&selected, &archive.info, &arguments->region, archive.input.name);
-    if (status == CLI_DONE) status = restore(&data, &seconds, &archive, &selected, &arguments->options);
+    if (status == CLI_DONE) status = restore(&data, &run, &archive, &selected, &arguments->options);
     if (status == CLI_DONE) {
         int is_npy = cli_path_has_suffix(output->path, ".npy");
         size_t header_nbytes = is_npy ? cli_npy_write_header(header, &selected.field) : 0;
         cli_part parts[] = {{header, header_nbytes}, {data, (size_t)selected.nbytes}};
         status = cli_output_write(output, parts, 2);
     }
-    if (status == CLI_DONE) print_report(arguments, output, &archive, &selected, seconds);
+    if (status == CLI_DONE) print_report(arguments, output, &archive, &selected, &run);
     free(data);
     cli_archive_release(&archive);
     return status;

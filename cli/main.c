@@ -102,8 +102,11 @@ static void print_command_help(const command_row *row) {
 }
 
 static void print_version(void) {
+    const char *cuda = !csz_backend_built(CSZ_BACKEND_CUDA)      ? "no"
+                       : csz_backend_available(CSZ_BACKEND_CUDA) ? "yes"
+                                                                 : "built in, but no usable GPU here";
     printf("csz %s\nformat %d\nzstd %s\ncuda %s\n", csz_version_string(), CSZ_FORMAT_VERSION,
-           csz_zstd_available() ? "yes" : "no", csz_backend_available(CSZ_BACKEND_CUDA) ? "yes" : "no");
+           csz_zstd_available() ? "yes" : "no", cuda);
 }
 
 static int run_command(const command_row *row, int argc, char **argv) {

@@ -52,7 +52,8 @@ static void draw(unsigned frame) {
     uint64_t shown = progress.nbytes_total ? progress.nbytes_total : done;
     fprintf(stderr, "\r%s %s [%s] %.1f s", progress.verb, cli_nbytes_text(size, (double)shown), bar, seconds);
     if (done > 0 && seconds > 0) fprintf(stderr, ", %s/s", cli_nbytes_text(rate, (double)done / seconds));
-    if (is_known) fprintf(stderr, ", %.0f s left", seconds * (double)(progress.nbytes_total - done) / (double)done);
+    if (is_known)
+        fprintf(stderr, ", %.0f s left", seconds * (double)(progress.nbytes_total - done) / (double)done);
     fputs("\033[K", stderr);
     fflush(stderr);
 }

@@ -26,13 +26,7 @@ void cli_report_size(FILE *stream, const csz_info *info) {
     if (info->nelements) fprintf(stream, ", %.3f bits a value", cli_bits_per_value(info));
 }
 
-/* The library says what is available, not what it took; auto means CUDA wherever that is available. */
-const char *cli_backend_used(const csz_options *options) {
-    csz_backend backend = options->backend;
-    if (backend == CSZ_BACKEND_AUTO)
-        backend = csz_backend_available(CSZ_BACKEND_CUDA) ? CSZ_BACKEND_CUDA : CSZ_BACKEND_CPU;
-    return cli_backend_names[backend];
-}
+const char *cli_backend_name(csz_backend backend) { return cli_backend_names[backend]; }
 
 const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};

@@ -47,6 +47,12 @@ double cli_ratio(const csz_info *info);
 double cli_bits_per_value(const csz_info *info); /* NAN for an empty field */
 
 /* The backend that a call with these options uses. */
-const char *cli_backend_used(const csz_options *options);
+/* What a call of the library took, and where it ran. */
+typedef struct cli_run {
+    double seconds;
+    csz_backend backend;
+} cli_run;
+
+const char *cli_backend_name(csz_backend backend);
 
 #endif

@@ -29,7 +29,7 @@ int cli_run_test(const cli_arguments *arguments) {
             cli_json json;
             cli_report_init(&report, "test");
             report.input_path = arguments->paths[0];
-            report.backend = cli_backend_used(&arguments->options);
+            report.backend = cli_backend_name(csz_context_backend(context));
             report.info = &archive.info;
             report.field = &archive.info.field;
             report.nbytes_in = archive.info.nbytes_field;

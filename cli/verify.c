@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-static int restore_and_compare(csz_metrics *metrics, double *seconds, const cli_field *original,
+static int restore_and_compare(csz_metrics *metrics, cli_run *run, const cli_field *original,
                                const cli_archive *archive, const csz_options *options) {
     csz_context *context = NULL;
     csz_options compare_options = *options;
@@ -28,7 +28,8 @@ static int restore_and_compare(csz_metrics *metrics, double *seconds, const cli_
         if (decoded == CSZ_OK)
             compared = csz_compare(metrics, original->data, restored, &original->field,
                                    archive->info.bound_abs, &compare_options);
-        *seconds = cli_seconds_now() - begin;
+        run->seconds = cli_seconds_now() - begin;
+        run->backend = csz_context_backend(context);
         cli_progress_stop();
         if (decoded != CSZ_OK)
             status =
@@ -42,7 +43,7 @@ static int restore_and_compare(csz_metrics *metrics, double *seconds, const cli_
 }
 
 static void print_report(const cli_arguments *arguments, const cli_field *original,
-                         const cli_archive *archive, const csz_metrics *metrics, double seconds) {
+                         const cli_archive *archive, const csz_metrics *metrics, const cli_run *run) {
     if (!arguments->json) {
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->input.name, original->input.name,
@@ -57,12 +58,12 @@ static void print_report(const cli_arguments *arguments, const cli_field *origin
     cli_report_init(&report, "verify");
     report.input_path = arguments->paths[0];
     report.output_path = arguments->paths[1];
-    report.backend = cli_backend_used(&arguments->options);
+    report.backend = cli_backend_name(run->backend);
     report.info = &archive->info;
     report.field = &original->field;
     report.nbytes_in = original->nbytes;
     report.nbytes_out = archive->input.nbytes;
-    report.seconds = seconds;
+    report.seconds = run->seconds;
     report.metrics = metrics;
     cli_report_json(&json, stdout, &report);
     cli_json_end(&json);
@@ -72,7 +73,7 @@ int cli_run_verify(const cli_arguments *arguments) {
     cli_archive archive;
     cli_field original = {.data = NULL};
     csz_metrics metrics = {.n = 0};
-    double seconds = 0;
+    cli_run run = {0, CSZ_BACKEND_AUTO};
     int status = cli_arguments_check_available(arguments);
     if (status != CLI_DONE) return status;
     status = cli_archive_read(&archive, arguments->paths[1]);
@@ -80,9 +81,9 @@ int cli_run_verify(const cli_arguments *arguments) {
     cli_expected expected = {archive.info.field, 1, 1, "the archive"};
     status = cli_field_read(&original, arguments->paths[0], &expected);
     if (status == CLI_DONE)
-        status = restore_and_compare(&metrics, &seconds, &original, &archive, &arguments->options);
+        status = restore_and_compare(&metrics, &run, &original, &archive, &arguments->options);
     if (status == CLI_DONE) {
-        print_report(arguments, &original, &archive, &metrics, seconds);
+        print_report(arguments, &original, &archive, &metrics, &run);
         if (metrics.violations)
             status = cli_fail(
                 "%llu of %llu elements of %s break the bound of %s; use another archive, or check that the "

@@ -167,7 +167,12 @@ CSZ_API const char *csz_version_string(void);
 /* Absolute bound 0 (to be set), auto workflow, auto backend, one thread per core, no zstd, no fill, no limit. */
 CSZ_API void csz_options_init(csz_options *options);
 
-/* 1 if this build and this machine can use the backend. */
+/*
+ * csz_backend_built: 1 if this build has the backend.  csz_backend_available: 1 if this machine can use it too; CUDA needs a driver
+ * and a card of compute capability 8.0 or above.  AUTO takes CUDA where it is available and the data is already on the device, or
+ * at least 32 MiB; archives with zstd are read on the CPU.
+ */
+CSZ_API int csz_backend_built(csz_backend backend);
 CSZ_API int csz_backend_available(csz_backend backend);
 
 /* 1 if this build can write and read archives with a final zstd pass. */
@@ -179,7 +184,8 @@ CSZ_API csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, co
 /*
  * Compresses data (contiguous, the field's type and dims) into out.  *out_nbytes receives the archive's
  * size.  With a capacity of csz_compress_bound the call never fails for lack of room; with less it may
- * return CSZ_ERROR_CAPACITY, and what out holds then is undefined.  The two buffers must not overlap.
+ * return CSZ_ERROR_CAPACITY, and what out holds then is undefined.  The two buffers must not overlap.  With the CUDA backend each
+ * may lie in host or in device memory; the call works on the default stream and returns when it is done.
  */
 CSZ_API csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                                 const void *data, const csz_field *field, const csz_options *options);
@@ -195,7 +201,7 @@ CSZ_API csz_status csz_inspect_header(csz_info *info, const void *start, size_t 
 
 /*
  * Restores the whole field into data, whose capacity must be at least info.nbytes_field.  Options give
- * threads, backend and memory limit; NULL means the defaults.  On failure data holds nothing of meaning.
+ * threads, backend and memory limit; NULL means the defaults.  On failure data holds nothing of meaning.  Device memory as for csz_compress.
  */
 CSZ_API csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive,
                                   size_t archive_nbytes, const csz_options *options);
@@ -208,13 +214,16 @@ CSZ_API csz_status csz_decompress_region(csz_context *context, void *data, size_
                                          const void *archive, size_t archive_nbytes, const uint64_t *begin,
                                          const uint64_t *end, const csz_options *options);
 
-/* Checks everything: structure, every checksum, and the restored values' checksum, by decoding frame by frame. */
+/* Checks everything: structure, every checksum, and the restored values' checksum, by decoding frame by frame on the CPU. */
 CSZ_API csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
                             const csz_options *options);
 
 /* Counts tiles by coder.  Checks the frames' checksums; does not decode. */
 CSZ_API csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive,
                               size_t archive_nbytes);
+
+/* The backend that the context's last call used: CSZ_BACKEND_CPU or CSZ_BACKEND_CUDA; AUTO before the first. */
+CSZ_API csz_backend csz_context_backend(const csz_context *context);
 
 /* Share of the running call's work that is done, 0 to 1.  The one call that another thread may make at the same time. */
 CSZ_API double csz_context_progress(const csz_context *context);
@@ -234,13 +243,13 @@ CSZ_API csz_status csz_compare(csz_metrics *metrics, const void *a, const void *
 /* ---- The paper's compressibility statistics: pure functions of a histogram ------------------------- */
 
 typedef struct csz_statistics {
-    double p1;            /* share of the most frequent code */
-    double entropy;       /* H in bits */
-    double r_lower;       /* R- = 1 - H(p1, 1 - p1) where p1 > 0.4, else 0 */
-    double r_upper;       /* R+ = p1 + 0.086 */
-    double bits_lower;    /* H + R-: no Huffman code is shorter on average */
-    double bits_upper;    /* H + R+ */
-    int rle_advised;      /* bits_lower <= 1.09 */
+    double p1;         /* share of the most frequent code */
+    double entropy;    /* H in bits */
+    double r_lower;    /* R- = 1 - H(p1, 1 - p1) where p1 > 0.4, else 0 */
+    double r_upper;    /* R+ = p1 + 0.086 */
+    double bits_lower; /* H + R-: no Huffman code is shorter on average */
+    double bits_upper; /* H + R+ */
+    int rle_advised;   /* bits_lower <= 1.09 */
 } csz_statistics;
 
 CSZ_API csz_status csz_statistics_from_histogram(csz_statistics *statistics, const uint64_t *histogram,

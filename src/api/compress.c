@@ -4,6 +4,7 @@
  * decompress.c is its mirror image.
  */
 #include "api/context.h"
+#include "api/gpu.h"
 #include "api/pack.h"
 #include "core/bound.h"
 
@@ -45,38 +46,85 @@ static csz_status make_header(csz_context *context, csz_header *h, const void *d
     if (status) return status;
     double min = 0, max = 0, start = csz_clock();
     int has_range = 0;
-    if (o->bound_mode != CSZ_BOUND_ABS && h->geometry.nelements) {
-        has_range = csz_cpu_range(data, h->geometry.nelements, field->type, h->has_fill, h->fill_bits, o->threads, &min, &max);
+    if (o->bound_mode != CSZ_BOUND_ABS && h->geometry.nelements && context->used == CSZ_BACKEND_CPU) {
+        has_range = csz_cpu_range(data, h->geometry.nelements, field->type, h->has_fill, h->fill_bits,
+                                  o->threads, &min, &max);
         context->cpu.stages.range += csz_clock() - start;
     }
     h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, has_range, min, max);
     return CSZ_OK;
 }
 
-/* One frame as stored; with zstd it is built in scratch first. */
-static csz_status compress_frame(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
-                                 const csz_header *h, const csz_tile_plan *plan, uint64_t frame, const csz_options *o) {
+/* One frame as stored; with zstd it is built and packed in scratch first. */
+static csz_status compress_frame(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                                 const void *data, const csz_header *h, const csz_tile_plan *plan,
+                                 uint64_t frame, const csz_options *o) {
     if (!h->has_zstd) {
         return csz_cpu_frame_compress(&context->cpu, out, capacity, nbytes, data, plan, frame, o->threads);
     }
     csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
-    uint64_t most = csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, h->field.type, 0) + 8, raw, packed;
-    csz_status status = csz_cpu_scratch_frame(&context->cpu, (size_t)most);
+    uint64_t most = csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, h->field.type, 0) + 8, raw,
+             packed;
+    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, room = csz_pack_bound(most);
+    csz_status status = csz_cpu_scratch_frame(&context->cpu, (size_t)(most + room));
     if (status) return status;
-    const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
-    uint8_t *built = context->cpu.frame;
+    uint8_t *built = context->cpu.frame, *stored = built + most;
     status = csz_cpu_frame_compress(&context->cpu, built, most, &raw, data, plan, frame, o->threads);
     if (status) return status;
-    if (capacity < head + 64) return CSZ_ERROR_CAPACITY;
-    status = csz_pack(out + head, capacity - head, &packed, built + head, raw - head, o->zstd_level);
+    status = csz_pack(stored, room, &packed, built + head, raw - head, o->zstd_level);
     if (status) return status;
     *nbytes = head + packed;
-    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes, frame);
+    if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
+    memcpy(out + head, stored, (size_t)packed);
+    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes,
+                           frame);
     return CSZ_OK;
 }
 
-csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes, const void *data,
-                        const csz_field *field, const csz_options *options) {
+/* Sizes of the frames that stand at bytes + first into the footer behind them. */
+static void write_footer(uint8_t *footer, const uint8_t *bytes, uint64_t first, uint64_t nframes) {
+    for (uint64_t f = 0, from = first; f < nframes; f++) {
+        uint64_t nbytes = csz_load_u64(bytes + from);
+        csz_store_u64(footer + 8 * f, nbytes);
+        from += nbytes;
+    }
+    csz_footer_finish(footer, nframes);
+}
+
+/* The GPU writes the whole archive; a final zstd pass goes over its frames on the host. */
+static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
+                                  const void *data, csz_header *h, const csz_options *o) {
+    if (!h->has_zstd) return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h);
+    if (csz_gpu_is_device_pointer(out)) return CSZ_ERROR_ARGUMENT;
+    size_t most, unpacked;
+    csz_status status = csz_compress_bound(&most, &h->field, NULL);
+    if (!status) status = csz_cpu_scratch_frame(&context->cpu, most);
+    if (!status) status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h);
+    if (status) return status;
+    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
+    uint64_t from = h->nbytes, at = h->nbytes;
+    uint8_t *bytes = out;
+    if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
+    memcpy(bytes, context->cpu.frame, h->nbytes);
+    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
+        const uint8_t *frame = context->cpu.frame + from;
+        uint64_t raw = csz_load_u64(frame), packed;
+        if (out_capacity - footer_nbytes - at < head) return CSZ_ERROR_CAPACITY;
+        status = csz_pack(bytes + at + head, out_capacity - footer_nbytes - at - head, &packed, frame + head,
+                          raw - head, o->zstd_level);
+        if (status) return status;
+        csz_frame_header_write(bytes + at, head + packed, raw, csz_load_u32(frame + 16),
+                               csz_load_u32(frame + 20), head + packed, f);
+        from += raw;
+        at += head + packed;
+    }
+    write_footer(bytes + at, bytes, h->nbytes, h->geometry.nframes);
+    *out_nbytes = (size_t)(at + footer_nbytes);
+    return CSZ_OK;
+}
+
+csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
+                        const void *data, const csz_field *field, const csz_options *options) {
     if (!context || !out || !out_nbytes || !field || !options) return CSZ_ERROR_ARGUMENT;
     csz_options o;
     csz_status status = csz_options_check(&o, options);
@@ -91,8 +139,15 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    status = make_header(context, &h, data, field, &o);
+    status =
+        csz_backend_choose(context, &o, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u), data, out);
+    if (!status) status = make_header(context, &h, data, field, &o);
     if (status) return status;
+    if (context->used == CSZ_BACKEND_CUDA) {
+        status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
+        context->cpu.stages.total = csz_clock() - start;
+        return status;
+    }
     uint64_t footer_nbytes = csz_footer_nbytes(h.geometry.nframes), at = csz_header_nbytes(&h);
     if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
     uint8_t *bytes = out;
@@ -100,17 +155,12 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     csz_tile_plan plan = csz_tile_plan_of(&h);
     for (uint64_t f = 0; f < h.geometry.nframes; f++) {
         uint64_t nbytes;
-        status = compress_frame(context, bytes + at, out_capacity - footer_nbytes - at, &nbytes, data, &h, &plan, f, &o);
+        status = compress_frame(context, bytes + at, out_capacity - footer_nbytes - at, &nbytes, data, &h,
+                                &plan, f, &o);
         if (status) return status;
         at += nbytes;
     }
-    uint8_t *footer = bytes + at;
-    for (uint64_t f = 0, from = h.nbytes; f < h.geometry.nframes; f++) {
-        uint64_t nbytes = csz_load_u64(bytes + from);
-        csz_store_u64(footer + 8 * f, nbytes);
-        from += nbytes;
-    }
-    csz_footer_finish(footer, h.geometry.nframes);
+    write_footer(bytes + at, bytes, h.nbytes, h.geometry.nframes);
     *out_nbytes = (size_t)(at + footer_nbytes);
     context->cpu.stages.total = csz_clock() - start;
     return CSZ_OK;

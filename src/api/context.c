@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "api/gpu.h"
 #include "cpu/team.h"
 
 csz_status csz_context_create(csz_context **context) {
@@ -17,6 +18,7 @@ csz_status csz_context_create(csz_context **context) {
 void csz_context_destroy(csz_context *context) {
     if (!context) return;
     csz_cpu_scratch_free(&context->cpu);
+    csz_gpu_free(context->cuda);
     free(context);
 }
 
@@ -32,7 +34,8 @@ void csz_context_stages(const csz_context *context, csz_stages *stages) {
 
 double csz_context_progress(const csz_context *context) {
     if (!context) return 0;
-    unsigned long long total = atomic_load(&context->cpu.tiles_total), done = atomic_load(&context->cpu.tiles_done);
+    unsigned long long total = atomic_load(&context->cpu.tiles_total),
+                       done = atomic_load(&context->cpu.tiles_done);
     return total == 0 ? 0 : done >= total ? 1 : (double)done / (double)total;
 }
 
@@ -46,17 +49,48 @@ void csz_options_init(csz_options *options) {
     if (options) memset(options, 0, sizeof *options);
 }
 
-int csz_backend_available(csz_backend backend) { return backend == CSZ_BACKEND_AUTO || backend == CSZ_BACKEND_CPU; }
+int csz_backend_built(csz_backend backend) {
+#if defined(CSZ_HAVE_CUDA)
+    if (backend == CSZ_BACKEND_CUDA) return 1;
+#endif
+    return backend == CSZ_BACKEND_AUTO || backend == CSZ_BACKEND_CPU;
+}
+
+int csz_backend_available(csz_backend backend) {
+    return csz_backend_built(backend) && (backend != CSZ_BACKEND_CUDA || csz_gpu_usable());
+}
+
+csz_status csz_backend_choose(csz_context *context, const csz_options *options, uint64_t nbytes,
+                              const void *data, const void *archive) {
+    /* Below this the copies to and from the card and the launches cost more than a core needs. */
+    const uint64_t worth_it = (uint64_t)32 << 20;
+    csz_backend wanted = options->backend;
+    int on_device = 0;
+    if (wanted != CSZ_BACKEND_CPU || context->cuda)
+        on_device = csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive);
+    if (wanted == CSZ_BACKEND_AUTO) {
+        wanted = CSZ_BACKEND_CPU;
+        if (on_device || (nbytes >= worth_it && csz_gpu_usable())) wanted = CSZ_BACKEND_CUDA;
+    }
+    if (wanted == CSZ_BACKEND_CPU && on_device) return CSZ_ERROR_ARGUMENT;
+    context->used = wanted;
+    return CSZ_OK;
+}
+
+csz_backend csz_context_backend(const csz_context *context) {
+    return context ? context->used : CSZ_BACKEND_AUTO;
+}
 
 csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     csz_options_init(checked);
     if (options) *checked = *options;
-    if (checked->threads < 0 || checked->zstd_level < 0 || checked->zstd_level > 22) return CSZ_ERROR_ARGUMENT;
-    if ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR || (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE) {
+    if (checked->threads < 0 || checked->zstd_level < 0 || checked->zstd_level > 22)
+        return CSZ_ERROR_ARGUMENT;
+    if ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR ||
+        (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE) {
         return CSZ_ERROR_ARGUMENT;
     }
     if (!csz_backend_available(checked->backend)) return CSZ_ERROR_BACKEND;
-    checked->backend = CSZ_BACKEND_CPU;
     if (checked->threads == 0) checked->threads = csz_team_cores();
     if (checked->threads > 256) checked->threads = 256;
     return CSZ_OK;

@@ -7,14 +7,20 @@
 
 struct csz_context {
     csz_cpu_scratch cpu;
+    struct csz_cuda_backend *cuda; /* made when first needed */
+    csz_backend used;
 };
 
-/* Options a caller may leave out, checked; CSZ_BACKEND_AUTO is resolved. */
+/* Options a caller may leave out, checked. */
 csz_status csz_options_check(csz_options *checked, const csz_options *options);
 
-/* A checked frame; zstd is undone into the context's scratch, within scratch_limit bytes if that is not 0. */
-csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
-                          const csz_header *header, uint64_t frame, uint64_t scratch_limit);
+/* The backend for data of this size that lies here or there; a device pointer needs CUDA. */
+csz_status csz_backend_choose(csz_context *context, const csz_options *options, uint64_t nbytes,
+                              const void *data, const void *archive);
+
+/* A checked frame; zstd is undone into the context's scratch. */
+csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
+                          uint64_t nbytes_left, const csz_header *header, uint64_t frame);
 
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);

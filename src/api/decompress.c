@@ -4,20 +4,21 @@
  * touch are skipped, tiles that it does not touch are not decoded.
  */
 #include "api/context.h"
+#include "api/gpu.h"
 #include "api/pack.h"
 
-csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
-                          const csz_header *h, uint64_t frame, uint64_t scratch_limit) {
+csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
+                          uint64_t nbytes_left, const csz_header *h, uint64_t frame) {
     csz_status status = csz_frame_header_read(view, stored, nbytes_left, h, frame);
     if (status) return status;
     const uint8_t *raw = stored;
     if (h->has_zstd) {
         if (!csz_zstd_available()) return CSZ_ERROR_ZSTD;
-        if (scratch_limit && view->nbytes_raw > scratch_limit) return CSZ_ERROR_LIMIT;
         status = csz_cpu_scratch_frame(&context->cpu, (size_t)view->nbytes_raw);
         if (status) return status;
         const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
-        status = csz_unpack(context->cpu.frame + head, view->nbytes_raw - head, stored + head, view->nbytes_stored - head);
+        status = csz_unpack(context->cpu.frame + head, view->nbytes_raw - head, stored + head,
+                            view->nbytes_stored - head);
         if (status) return status;
         memcpy(context->cpu.frame, stored, head);
         raw = context->cpu.frame;
@@ -36,14 +37,17 @@ static int frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *
 }
 
 /* The box lo .. hi in effective dims, dense, into data (NULL: checked, not stored). */
-static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes, const csz_header *h,
-                                 const uint64_t *lo, const uint64_t *hi, const csz_options *o) {
+static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes,
+                                 const csz_header *h, const uint64_t *lo, const uint64_t *hi,
+                                 const csz_options *o) {
+    if (context->used == CSZ_BACKEND_CUDA)
+        return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi);
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {
         if (frame_touches(&h->geometry, f, lo, hi)) {
             csz_frame_view view;
-            csz_status status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f, o->memory_limit);
+            csz_status status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
             if (status) return status;
             status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, o->threads);
             if (status) return status;
@@ -53,34 +57,63 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
     return CSZ_OK;
 }
 
-/* Header, skeleton, options and limits of a decoding call. */
-static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive, size_t nbytes,
-                        uint64_t nbytes_out, const csz_options *options) {
-    if (!context || (!archive && nbytes)) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_options_check(o, options);
-    const uint8_t *footer;
-    if (!status) status = csz_archive_open(h, &footer, archive, nbytes);
-    if (status) return status;
-    csz_context_begin(context, h->geometry.ntiles);
-    uint64_t need = nbytes_out + csz_cpu_scratch_nbytes(o->threads);
-    if (o->memory_limit && need > o->memory_limit) {
-        /* fewer threads need less scratch */
-        o->threads = 1;
-        if (nbytes_out + csz_cpu_scratch_nbytes(1) > o->memory_limit) return CSZ_ERROR_LIMIT;
+/* The largest frame before zstd, as the frames' headers say; 0 without zstd. */
+static uint64_t unpacked_nbytes(const csz_header *h, const uint8_t *archive) {
+    uint64_t largest = 0, at = h->nbytes;
+    for (uint64_t f = 0; h->has_zstd && f < h->geometry.nframes; f++) {
+        uint64_t n = csz_load_u64(archive + at + 8);
+        largest = n > largest ? n : largest;
+        at += csz_load_u64(archive + at);
     }
-    return CSZ_OK;
+    return largest;
 }
 
-static uint64_t nbytes_of(const csz_header *h) { return h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u); }
+/* The header of an archive in host or device memory. */
+static csz_status read_header(csz_header *h, const void *archive, size_t nbytes) {
+    uint8_t start[CSZ_HEADER_MAX_NBYTES];
+    if (!archive && nbytes) return CSZ_ERROR_ARGUMENT;
+    if (!csz_gpu_is_device_pointer(archive)) return csz_header_read(h, archive, nbytes);
+    size_t n = nbytes < sizeof start ? nbytes : sizeof start;
+    csz_status status = csz_gpu_copy(start, archive, n);
+    return status ? status : csz_header_read(h, start, n);
+}
 
-csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive, size_t archive_nbytes,
-                          const csz_options *options) {
+/* Backend, skeleton, options and limits of a decoding call whose header was read. */
+static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive,
+                        size_t nbytes, const void *data, uint64_t nbytes_out, const csz_options *options) {
+    if (!context) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_options_check(o, options);
+    if (status) return status;
+    if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA)
+        return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
+    if (h->has_zstd) o->backend = CSZ_BACKEND_CPU;
+    status = csz_backend_choose(context, o, nbytes_out, data, archive);
+    if (status) return status;
+    csz_context_begin(context, h->geometry.ntiles);
+    const uint8_t *footer;
+    const int on_device = context->used == CSZ_BACKEND_CUDA && csz_gpu_is_device_pointer(archive);
+    if (!on_device) status = csz_archive_open(h, &footer, archive, nbytes);
+    if (status || !o->memory_limit) return status;
+    uint64_t unpacked = unpacked_nbytes(h, archive), room = o->memory_limit;
+    if (unpacked > room || nbytes_out > room - unpacked) return CSZ_ERROR_LIMIT;
+    room -= unpacked + nbytes_out;
+    if (context->used == CSZ_BACKEND_CUDA) return CSZ_OK;          /* no scratch on the host */
+    if (csz_cpu_scratch_nbytes(o->threads) > room) o->threads = 1; /* fewer threads need less scratch */
+    return csz_cpu_scratch_nbytes(o->threads) > room ? CSZ_ERROR_LIMIT : CSZ_OK;
+}
+
+static uint64_t nbytes_of(const csz_header *h) {
+    return h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u);
+}
+
+csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive,
+                          size_t archive_nbytes, const csz_options *options) {
     csz_header h;
     csz_options o;
     double start = csz_clock();
-    csz_status status = csz_header_read(&h, archive, archive ? archive_nbytes : 0);
+    csz_status status = read_header(&h, archive, archive_nbytes);
     if (status) return status;
-    status = begin(context, &h, &o, archive, archive_nbytes, nbytes_of(&h), options);
+    status = begin(context, &h, &o, archive, archive_nbytes, data, nbytes_of(&h), options);
     if (status) return status;
     if (data_capacity < nbytes_of(&h)) return CSZ_ERROR_CAPACITY;
     if (h.geometry.nelements == 0) return CSZ_OK;
@@ -92,12 +125,12 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
 }
 
 csz_status csz_decompress_region(csz_context *context, void *data, size_t data_capacity, const void *archive,
-                                 size_t archive_nbytes, const uint64_t *begin_index, const uint64_t *end_index,
-                                 const csz_options *options) {
+                                 size_t archive_nbytes, const uint64_t *begin_index,
+                                 const uint64_t *end_index, const csz_options *options) {
     csz_header h;
     csz_options o;
     if (!data || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_header_read(&h, archive, archive ? archive_nbytes : 0);
+    csz_status status = read_header(&h, archive, archive_nbytes);
     if (status) return status;
     uint64_t count = 1, lo[4] = {0, 0, 0, 0}, hi[4] = {1, 1, 1, 1}, dims[4] = {1, 1, 1, 1};
     int kept = 0;
@@ -115,21 +148,28 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     }
     const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
     if (data_capacity / size < count) return CSZ_ERROR_CAPACITY;
-    status = begin(context, &h, &o, archive, archive_nbytes, count * size, options);
+    status = begin(context, &h, &o, archive, archive_nbytes, data, count * size, options);
     if (status) return status;
     /* Of four dims the two slowest are one in the archive: a box of each index of the slowest. */
     uint64_t part = (hi[1] - lo[1]) * (hi[2] - lo[2]) * (hi[3] - lo[3]) * size;
     for (uint64_t w = lo[0]; w < hi[0] && !status; w++) {
         uint64_t from[3] = {w * dims[1] + lo[1], lo[2], lo[3]}, to[3] = {w * dims[1] + hi[1], hi[2], hi[3]};
-        status = decompress_box(context, (uint8_t *)data + (w - lo[0]) * part, archive, archive_nbytes, &h, from, to, &o);
+        status = decompress_box(context, (uint8_t *)data + (w - lo[0]) * part, archive, archive_nbytes, &h,
+                                from, to, &o);
     }
     return status;
 }
 
-csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes, const csz_options *options) {
+csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
+                    const csz_options *options) {
     csz_header h;
-    csz_options o;
-    csz_status status = begin(context, &h, &o, archive, archive_nbytes, 0, options);
+    csz_options o, on_cpu;
+    csz_status status = csz_options_check(&on_cpu, options);
+    if (status) return status;
+    on_cpu.backend = CSZ_BACKEND_CPU;
+    if (!archive && archive_nbytes) return CSZ_ERROR_ARGUMENT;
+    status = csz_header_read(&h, archive, archive_nbytes);
+    if (!status) status = begin(context, &h, &o, archive, archive_nbytes, NULL, 0, &on_cpu);
     if (status || h.geometry.nelements == 0) return status;
     const uint64_t lo[3] = {0, 0, 0};
     return decompress_box(context, NULL, archive, archive_nbytes, &h, lo, h.geometry.n, &o);

@@ -44,16 +44,19 @@ static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t 
         c->empty++;
         return;
     }
-    const uint8_t *record = view->bytes + view->layout.payload + 4 * (uint64_t)csz_frame_tile_offset(view, tile);
+    const uint8_t *record =
+        view->bytes + view->layout.payload + 4 * (uint64_t)csz_frame_tile_offset(view, tile);
     csz_record_head head = csz_record_unpack(csz_load_u32(record));
-    uint64_t *by_mode[] = {&c->constant, &c->mask8, &c->quad, &c->pair, &c->single, &c->rle, &c->rle_vle, &c->raw, &c->fill};
+    uint64_t *by_mode[] = {&c->constant, &c->mask8,   &c->quad, &c->pair, &c->single,
+                           &c->rle,      &c->rle_vle, &c->raw,  &c->fill};
     if (head.mode < sizeof by_mode / sizeof by_mode[0]) (*by_mode[head.mode])++;
     if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL || !head.has_tail) return;
     c->masks += head.nmasks;
     if (words > 1) c->exceptions += csz_load_u32(record + 4) & 0xFFFF;
 }
 
-csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive, size_t archive_nbytes) {
+csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive,
+                      size_t archive_nbytes) {
     csz_header h;
     const uint8_t *footer;
     if (!context || !counts || (!archive && archive_nbytes)) return CSZ_ERROR_ARGUMENT;
@@ -64,7 +67,7 @@ csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void 
     uint64_t at = h.nbytes;
     for (uint64_t f = 0; f < h.geometry.nframes; f++) {
         csz_frame_view view;
-        status = csz_frame_open(context, &view, bytes + at, archive_nbytes - at, &h, f, 0);
+        status = csz_frame_open(context, &view, bytes + at, archive_nbytes - at, &h, f);
         if (status) return status;
         for (uint32_t g = 0; g < view.layout.ngroups; g++) {
             if (!csz_frame_group_holds(&view, g)) return CSZ_ERROR_CORRUPT;

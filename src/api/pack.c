@@ -9,11 +9,13 @@
 
 int csz_zstd_available(void) { return 1; }
 
-csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes, int level) {
+uint64_t csz_pack_bound(uint64_t nbytes) { return ZSTD_compressBound((size_t)nbytes) + 8; }
+
+csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes,
+                    int level) {
     size_t n = ZSTD_compress(out, (size_t)capacity, in, (size_t)nbytes, level);
     if (ZSTD_isError(n)) return CSZ_ERROR_ZSTD;
     uint64_t padded = (n + 7) / 8 * 8;
-    if (padded > capacity) return CSZ_ERROR_CAPACITY;
     memset(out + n, 0, (size_t)(padded - n));
     *out_nbytes = padded;
     return CSZ_OK;
@@ -33,7 +35,10 @@ csz_status csz_unpack(uint8_t *out, uint64_t out_nbytes, const uint8_t *in, uint
 
 int csz_zstd_available(void) { return 0; }
 
-csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes, int level) {
+uint64_t csz_pack_bound(uint64_t nbytes) { return nbytes; }
+
+csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes,
+                    int level) {
     (void)out, (void)capacity, (void)out_nbytes, (void)in, (void)nbytes, (void)level;
     return CSZ_ERROR_ZSTD;
 }

@@ -5,8 +5,15 @@
 
 #include "csz.h"
 
-/* Packs what follows a frame's header; *out_nbytes is a multiple of 8, padded with zeros. */
-csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes, int level);
+/* A capacity that packing nbytes never exceeds. */
+uint64_t csz_pack_bound(uint64_t nbytes);
+
+/*
+ * Packs what follows a frame's header; *out_nbytes is a multiple of 8, padded with zeros.  capacity is csz_pack_bound or more:
+ * with less, zstd may choose other blocks, and the bytes would depend on the buffer.
+ */
+csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes,
+                    int level);
 
 /* Unpacks exactly out_nbytes; anything else is an error. */
 csz_status csz_unpack(uint8_t *out, uint64_t out_nbytes, const uint8_t *in, uint64_t nbytes);

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "cuSZ+ must not be compiled with fast-math: the bound and the archive's bytes depend on IEEE arithmetic"
+#error \
+    "cuSZ+ must not be compiled with fast-math: the bound and the archive's bytes depend on IEEE arithmetic"
 #endif
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "cuSZ+ needs float and double arithmetic in their own precision (FLT_EVAL_METHOD 0)"

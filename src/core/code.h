@@ -35,16 +35,17 @@ enum csz_book_id {
 };
 
 enum {
-    CSZ_DIRECT_N = 96,     /* deltas -48 .. 47 */
+    CSZ_DIRECT_N = 96, /* deltas -48 .. 47 */
     CSZ_DIRECT_HALF = 48,
-    CSZ_NARROW_N = 140,    /* alphabet of 16-bit deltas */
-    CSZ_WIDE_N = 236,      /* alphabet of wider ones */
+    CSZ_NARROW_N = 140,     /* alphabet of 16-bit deltas */
+    CSZ_WIDE_N = 236,       /* alphabet of wider ones */
     CSZ_COARSE_FIRST = 204, /* from here on one symbol an octave */
     CSZ_SYMBOLS_MAX = 256,
-    CSZ_MASK_MIN = 8,     /* equal exceptions that make a mask */
+    CSZ_MASK_MIN = 8, /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 3,
     CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
-    CSZ_RLE_CANDIDATE_UNITS = 120
+    CSZ_RLE_CANDIDATE_UNITS = 120,
+    CSZ_RUNS_HOPELESS = 3840 /* changes of delta in a probe from which its runs are not counted one by one */
 };
 
 CSZ_FN uint64_t csz_zigzag(int64_t d) { return ((uint64_t)d << 1) ^ (uint64_t)(d >> 63); }
@@ -151,8 +152,8 @@ typedef struct csz_record_head {
 } csz_record_head;
 
 CSZ_FN uint32_t csz_record_pack(const csz_record_head *h) {
-    return h->mode | h->klass << 4 | h->has_base << 6 | h->has_bitmap << 7 | h->nmasks << 8 | h->short_base << 10 |
-           h->has_tail << 11 | h->width << 12 | h->min_length << 16 | h->order << 30;
+    return h->mode | h->klass << 4 | h->has_base << 6 | h->has_bitmap << 7 | h->nmasks << 8 |
+           h->short_base << 10 | h->has_tail << 11 | h->width << 12 | h->min_length << 16 | h->order << 30;
 }
 
 CSZ_FN csz_record_head csz_record_unpack(uint32_t w) {

@@ -10,11 +10,11 @@
 
 /* Index 0 is z (slowest), 1 is y, 2 is x, everywhere below. */
 typedef struct csz_geometry {
-    int rank;            /* effective rank, 1 to 3 */
-    uint64_t n[3];       /* effective extents */
-    uint32_t log2_t[3];  /* tile extents */
-    uint64_t grid[3];    /* tiles of the field */
-    uint64_t frame[3];   /* tiles of a full frame */
+    int rank;           /* effective rank, 1 to 3 */
+    uint64_t n[3];      /* effective extents */
+    uint32_t log2_t[3]; /* tile extents */
+    uint64_t grid[3];   /* tiles of the field */
+    uint64_t frame[3];  /* tiles of a full frame */
     uint64_t nframes3[3];
     uint64_t nelements;
     uint64_t ntiles;
@@ -74,8 +74,9 @@ CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
     for (uint32_t lz = 0; lz <= lz_max; lz++) {
         for (uint32_t lx = 12 - lz; lx >= 2; lx--) {
             uint32_t ly = 12 - lz - lx;
-            uint32_t distance = g->rank == 3 ? csz_distance_u32(lz, 3) + csz_distance_u32(ly, 4) + csz_distance_u32(lx, 5)
-                                             : csz_distance_u32(ly, 5) + csz_distance_u32(lx, 7);
+            uint32_t distance =
+                g->rank == 3 ? csz_distance_u32(lz, 3) + csz_distance_u32(ly, 4) + csz_distance_u32(lx, 5)
+                             : csz_distance_u32(ly, 5) + csz_distance_u32(lx, 7);
             uint64_t tiles =
                 csz_tiles_along(g->n[0], lz) * csz_tiles_along(g->n[1], ly) * csz_tiles_along(g->n[2], lx);
             uint64_t cost = tiles * (4 + distance);
@@ -164,7 +165,9 @@ CSZ_FN csz_tile_box csz_tile_box_at(const csz_geometry *g, const csz_frame_box *
     return b;
 }
 
-CSZ_FN uint32_t csz_tile_box_count(const csz_tile_box *b) { return b->extent[0] * b->extent[1] * b->extent[2]; }
+CSZ_FN uint32_t csz_tile_box_count(const csz_tile_box *b) {
+    return b->extent[0] * b->extent[1] * b->extent[2];
+}
 
 /* 1 if element e of the tile lies in the field. */
 CSZ_FN int csz_element_in_box(const csz_geometry *g, const csz_tile_box *box, uint32_t e) {

@@ -30,7 +30,8 @@ CSZ_FN uint32_t csz_pow_u32(uint32_t base, uint32_t n) {
 
 /* Weight of code b of unit T in its tile's checksum of restored values. */
 CSZ_FN uint32_t csz_value_weight(uint32_t unit, uint32_t b) {
-    return csz_pow_u32(CSZ_VALUE_K, 31 - b) * csz_pow_u32(CSZ_VALUE_J, 15 - (unit >> 3)) * (csz_mix(unit & 7) | 1u);
+    return csz_pow_u32(CSZ_VALUE_K, 31 - b) * csz_pow_u32(CSZ_VALUE_J, 15 - (unit >> 3)) *
+           (csz_mix(unit & 7) | 1u);
 }
 
 /* Weight of a tile in its frame's checksum of restored values. */

@@ -94,6 +94,8 @@ CSZ_FN int csz_quantum_f32(float v, const csz_quantizer_f32 *z, int32_t *q) {
         restored = (t - CSZ_MAGIC_F32) * z->step;
         if (!(fabsf(v - restored) <= z->bound)) return 0;
     }
+    if (z->has_fill && csz_bits_f32(restored) == z->fill)
+        return 0; /* what is there must not come back as missing */
     *q = (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
     return 1;
 }
@@ -112,6 +114,7 @@ CSZ_FN int csz_quantum_f64(double v, const csz_quantizer_f64 *z, int64_t *q) {
         restored = r * z->step;
         if (!(fabs(r) < 0x1p50) || !(fabs(v - restored) <= z->bound)) return 0;
     }
+    if (z->has_fill && csz_bits_f64(restored) == z->fill) return 0;
     *q = (int64_t)r;
     return 1;
 }

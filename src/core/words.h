@@ -18,7 +18,8 @@
 #endif
 
 /* Sum of H's terms over nwords words, the first of which is word number `first`. */
-static inline __attribute__((unused)) uint64_t csz_hash_words(const uint8_t *bytes, uint64_t nwords, uint64_t first) {
+static inline __attribute__((unused)) uint64_t csz_hash_words(const uint8_t *bytes, uint64_t nwords,
+                                                              uint64_t first) {
     uint64_t sum = 0;
     uint32_t weight = (uint32_t)first * CSZ_HASH_STEP + 1u;
     for (uint64_t i = 0; i < nwords; i++) {
@@ -30,7 +31,8 @@ static inline __attribute__((unused)) uint64_t csz_hash_words(const uint8_t *byt
     return sum;
 }
 
-static inline __attribute__((unused)) void csz_words_store(uint8_t *bytes, const uint32_t *words, uint32_t nwords) {
+static inline __attribute__((unused)) void csz_words_store(uint8_t *bytes, const uint32_t *words,
+                                                           uint32_t nwords) {
     for (uint32_t i = 0; i < nwords; i++) {
         uint32_t word = CSZ_LITTLE32(words[i]);
         memcpy(bytes + 4 * (size_t)i, &word, sizeof word);

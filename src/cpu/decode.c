@@ -35,12 +35,12 @@ typedef struct lane {
 enum { AT_ONCE = 4 };
 
 /* One look-up of a window whose top bits are next. */
-#define LOOK(ENTRY, WINDOW, LIMIT)                  \
-    do {                                            \
-        ENTRY = table[(WINDOW) >> (64 - (LIMIT))];  \
-        used = (ENTRY) >> 12;                       \
-        (WINDOW) <<= used;                          \
-        at[l] += used;                              \
+#define LOOK(ENTRY, WINDOW, LIMIT)                 \
+    do {                                           \
+        ENTRY = table[(WINDOW) >> (64 - (LIMIT))]; \
+        used = (ENTRY) >> 12;                      \
+        (WINDOW) <<= used;                         \
+        at[l] += used;                             \
     } while (0)
 
 /*
@@ -48,8 +48,9 @@ enum { AT_ONCE = 4 };
  * step i go to place[i] of the lane's symbols, in two halves: `half` bytes there and `half` more at place[i] + gap.
  * Returns the or of all entries, whose bit 8 tells of buckets.
  */
-static inline uint32_t decode_symbols(const uint8_t *bits, const uint16_t *table, uint32_t limit, lane *lanes, uint8_t *symbols,
-                                      uint32_t per_lane, uint32_t nsteps, const uint8_t *place, uint32_t gap, int alternate) {
+static inline uint32_t decode_symbols(const uint8_t *bits, const uint16_t *table, uint32_t limit, lane *lanes,
+                                      uint8_t *symbols, uint32_t per_lane, uint32_t nsteps,
+                                      const uint8_t *place, uint32_t gap, int alternate) {
     uint32_t at[AT_ONCE], any = 0, used;
     for (uint32_t l = 0; l < AT_ONCE; l++) at[l] = lanes[l].at;
     for (uint32_t i = 0; i < nsteps; i++) {
@@ -87,7 +88,8 @@ static const uint8_t place_m[4] = {0, 4, 8, 12};
  * Escapes of units first .. first + units - 1 replace the codes marked in escape[], then raw bits those that are buckets.  A window
  * serves as many codes as it holds.
  */
-static void decode_escapes(csz_tile_work *w, const uint16_t *table, lane *in, uint32_t first, uint32_t units) {
+static void decode_escapes(csz_tile_work *w, const uint16_t *table, lane *in, uint32_t first,
+                           uint32_t units) {
     uint32_t at = in->at, bucket[4] = {0}, any = 0, left = 0;
     uint64_t window = 0;
     for (uint32_t u = 0; u < units; u++) {
@@ -280,8 +282,9 @@ static int decode_runs(csz_tile_work *w, const csz_decode_tables *t, lane_set *s
                 uint32_t nbits = 16u << w->klass;
                 uint64_t high = csz_bits_get_long(w->bits, &in->at, nbits == 64 ? 32 : nbits);
                 if (nbits == 64) high = high << 32 | csz_bits_get_long(w->bits, &in->at, 32);
-                d = nbits == 16 ? (int64_t)(int16_t)(uint16_t)high
-                                : nbits == 32 ? (int64_t)(int32_t)(uint32_t)high : (int64_t)high;
+                d = nbits == 16   ? (int64_t)(int16_t)(uint16_t)high
+                    : nbits == 32 ? (int64_t)(int32_t)(uint32_t)high
+                                  : (int64_t)high;
                 run = (uint32_t)csz_bits_get_long(w->bits, &in->at, 7) + 1;
             } else {
                 uint32_t entry = t->entry[CSZ_BOOK_RV][csz_bits_peek(w->bits, in->at) >> (64 - 12)];
@@ -313,7 +316,9 @@ static int take(cursor *c, uint32_t nwords, const uint8_t **section) {
     return 1;
 }
 
-static uint64_t load_value(const uint8_t *p, csz_type type) { return type == CSZ_F32 ? csz_load_u32(p) : csz_load_u64(p); }
+static uint64_t load_value(const uint8_t *p, csz_type type) {
+    return type == CSZ_F32 ? csz_load_u32(p) : csz_load_u64(p);
+}
 
 /* The bit stream of a record, from word c->at up to `end`, into bits[] with slack behind it. */
 static int read_stream(csz_tile_work *w, cursor *c, uint32_t end) {
@@ -336,7 +341,9 @@ static int read_base(csz_tile_work *w, const csz_record_head *head, csz_type typ
     if (nbits == 0) return !head->short_base;
     uint64_t high = csz_bits_get_long(w->bits, at, nbits == 64 ? 32 : nbits);
     if (nbits == 64) high = high << 32 | csz_bits_get_long(w->bits, at, 32);
-    w->base = nbits == 16 ? (int64_t)(int16_t)(uint16_t)high : nbits == 32 ? (int64_t)(int32_t)(uint32_t)high : (int64_t)high;
+    w->base = nbits == 16   ? (int64_t)(int16_t)(uint16_t)high
+              : nbits == 32 ? (int64_t)(int32_t)(uint32_t)high
+                            : (int64_t)high;
     int is_short = w->base >= INT16_MIN && w->base <= INT16_MAX;
     return w->base != 0 && is_short == (int)head->short_base;
 }
@@ -364,7 +371,8 @@ static int read_bitmap(csz_tile_work *w, cursor *c, const csz_record_head *head,
 }
 
 /* Places of the lanes in bits[], from their lengths at bit `at`; the stream has nwords words. */
-static int read_lengths(csz_tile_work *w, const csz_record_head *head, lane_set *set, uint32_t at, uint32_t nwords) {
+static int read_lengths(csz_tile_work *w, const csz_record_head *head, lane_set *set, uint32_t at,
+                        uint32_t nwords) {
     uint32_t total = at + set->n * head->width, shortest = UINT32_MAX, longest = 0;
     if (total > nwords * 32) return 0;
     for (uint32_t i = 0; i < set->n; i++) {
@@ -436,8 +444,8 @@ static int read_unit_masks(cursor *c, uint8_t *unit_class, uint32_t *unit_mask) 
     return 1;
 }
 
-static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c, uint32_t nmasks,
-                      uint32_t mask_words, uint8_t *taken) {
+static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c,
+                      uint32_t nmasks, uint32_t mask_words, uint8_t *taken) {
     uint32_t begin = c->at, value_words = plan->type == CSZ_F32 ? 1 : 2, unit_mask[CSZ_TILE_UNITS];
     uint8_t unit_class[CSZ_TILE_UNITS];
     for (uint32_t m = 0; m < nmasks; m++) {
@@ -447,7 +455,8 @@ static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_til
         if (!read_unit_masks(c, unit_class, unit_mask)) return 0;
         for (uint32_t code = 0; code < CSZ_TILE_N; code++) {
             if (!(unit_mask[code >> 5] >> (code & 31) & 1)) continue;
-            int inside = csz_element_in_box(&plan->geometry, box, csz_code_element(plan->geometry.rank, code >> 5, code & 31));
+            int inside = csz_element_in_box(&plan->geometry, box,
+                                            csz_code_element(plan->geometry.rank, code >> 5, code & 31));
             if (!inside && unit_class[code >> 5] != 2) continue;
             if (!inside || taken[code]) return 0;
             taken[code] = 1;
@@ -458,15 +467,17 @@ static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_til
     return c->at - begin == mask_words;
 }
 
-static int read_exceptions(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c, uint32_t n,
-                           uint8_t *taken) {
+static int read_exceptions(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c,
+                           uint32_t n, uint8_t *taken) {
     uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2;
     const uint8_t *positions, *values;
     if (!take(c, (n + 1) / 2, &positions) || !take(c, n * value_words, &values)) return 0;
     for (uint32_t i = 0, previous = 0; i < n; i++) {
         uint32_t code = csz_load_u16(positions + 2 * i);
         if (code >= CSZ_TILE_N || (i > 0 && code <= previous) || taken[code]) return 0;
-        if (!csz_element_in_box(&plan->geometry, box, csz_code_element(plan->geometry.rank, code >> 5, code & 31))) return 0;
+        if (!csz_element_in_box(&plan->geometry, box,
+                                csz_code_element(plan->geometry.rank, code >> 5, code & 31)))
+            return 0;
         previous = code;
         w->special_code[w->n_special] = (uint16_t)code;
         w->special_bits[w->n_special++] = load_value(values + 4 * (size_t)i * value_words, plan->type);
@@ -475,7 +486,8 @@ static int read_exceptions(csz_tile_work *w, const csz_tile_plan *plan, const cs
 }
 
 /* Raw and fill tiles: value[] from the record, padding untouched. */
-static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c, int is_fill) {
+static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c,
+                       int is_fill) {
     const csz_geometry *g = &plan->geometry;
     uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2, tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1];
     const uint8_t *p;
@@ -498,8 +510,8 @@ static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_ti
     return c->at == c->nwords;
 }
 
-int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decode_tables *tables, const csz_tile_box *box,
-                    const uint8_t *record, uint32_t nwords) {
+int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decode_tables *tables,
+                    const csz_tile_box *box, const uint8_t *record, uint32_t nwords) {
     w->n_special = 0;
     w->klass = 0;
     w->base = 0;
@@ -515,7 +527,9 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     if (head.mode > CSZ_MODE_RLE_VLE || head.klass > (plan->type == CSZ_F32 ? 1u : 2u)) return 0;
     if (head.klass && head.mode < CSZ_MODE_S) return 0;
     if (head.order > CSZ_ORDER_X || (head.order && (head.klass || head.mode == CSZ_MODE_CONSTANT))) return 0;
-    if ((head.order == CSZ_ORDER_XY && plan->geometry.rank != 3) || (head.order == CSZ_ORDER_X && plan->geometry.rank < 2)) return 0;
+    if ((head.order == CSZ_ORDER_XY && plan->geometry.rank != 3) ||
+        (head.order == CSZ_ORDER_X && plan->geometry.rank < 2))
+        return 0;
     w->klass = head.klass;
     w->order = head.order;
     const uint8_t *p;

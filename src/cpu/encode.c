@@ -80,7 +80,8 @@ static void make_digits(csz_tile_work *w, uint16_t radius, uint16_t cap) {
         digit[i] = (uint8_t)v;
         flag[i] = v == cap;
     }
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) w->escape[unit] = csz_mask_of_bytes(flag + unit * 32);
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
+        w->escape[unit] = csz_mask_of_bytes(flag + unit * 32);
 }
 
 /* symbol[] of the mode, in the order docs/format.md gives for each; for P 16 a unit, Q 8, M 4, S 32. */
@@ -117,7 +118,8 @@ static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
  * registers.
  */
 
-static void put_escapes(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first, uint32_t units) {
+static void put_escapes(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first,
+                        uint32_t units) {
     csz_bit_writer out = *writer;
     uint32_t bucket[4] = {0}, n = 0;
     for (uint32_t u = 0; u < units; u++) {
@@ -142,7 +144,8 @@ static void put_escapes(csz_bit_writer *writer, const csz_tile_work *w, const ui
     *writer = out;
 }
 
-static void put_lane_p(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_p(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
+                       uint32_t first) {
     csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_PV];
     for (uint32_t u = first; u < first + 2; u++) {
@@ -156,7 +159,8 @@ static void put_lane_p(csz_bit_writer *writer, const csz_tile_work *w, const csz
     put_escapes(writer, w, t->code[CSZ_BOOK_PE], first, 2);
 }
 
-static void put_lane_q(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_q(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
+                       uint32_t first) {
     csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_QV];
     for (uint32_t u = first; u < first + 4; u++) {
@@ -170,7 +174,8 @@ static void put_lane_q(csz_bit_writer *writer, const csz_tile_work *w, const csz
     put_escapes(writer, w, t->code[CSZ_BOOK_QE], first, 4);
 }
 
-static void put_lane_m(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_m(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
+                       uint32_t first) {
     csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_MV];
     for (uint32_t u = first; u < first + 4; u++) {
@@ -201,7 +206,8 @@ static void put_raw_bits(csz_bit_writer *writer, const csz_tile_work *w, uint32_
     *writer = out;
 }
 
-static void put_lane_s(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_s(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
+                       uint32_t first) {
     csz_bit_writer out = *writer;
     const uint32_t *book = t->code[CSZ_BOOK_S];
     uint8_t largest = 0;
@@ -221,14 +227,18 @@ static void put_lane_s(csz_bit_writer *writer, const csz_tile_work *w, const csz
     for (uint32_t u = first; u < first + 2; u++) put_raw_bits(writer, w, u);
 }
 
-static int64_t code_at(const csz_tile_work *w, uint32_t i) { return w->klass == 0 ? w->code16[i] : w->code64[i]; }
+static int64_t code_at(const csz_tile_work *w, uint32_t i) {
+    return w->klass == 0 ? w->code16[i] : w->code64[i];
+}
 
-static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, uint32_t first) {
+static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t,
+                          uint32_t first) {
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t u = first; u < first + 2; u++) {
             for (uint32_t i = 0; i < 32; i++) {
                 uint64_t raw;
-                uint32_t nraw, symbol = csz_delta_symbol(w->code64[u * 32 + (i >> 1) + 16 * (i & 1)], &raw, &nraw);
+                uint32_t nraw,
+                    symbol = csz_delta_symbol(w->code64[u * 32 + (i >> 1) + 16 * (i & 1)], &raw, &nraw);
                 if (pass == 0) {
                     csz_bits_put_code(out, t->code[CSZ_BOOK_W][symbol]);
                     csz_bits_flush(out);
@@ -240,9 +250,9 @@ static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz
     }
 }
 
-/* Runs of a lane of 128 codes; each is handed to `out` and, when counting, to the histograms. */
-static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t, csz_histograms *count,
-                          uint32_t first, int mode) {
+/* Runs of a lane of 128 codes, written, or counted where there are counts. */
+static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t,
+                          uint32_t *value_count, uint32_t *length_count, uint32_t first, int mode) {
     uint32_t at = first * 32, end = at + 128;
     while (at < end) {
         int64_t d = code_at(w, at);
@@ -251,16 +261,17 @@ static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz
         at += run;
         if (mode == CSZ_MODE_RLE) {
             uint32_t nbits = 16u << w->klass;
-            csz_bits_put_long(out, nbits == 64 ? (uint64_t)d : (uint64_t)d & (((uint64_t)1 << nbits) - 1), nbits);
+            csz_bits_put_long(out, nbits == 64 ? (uint64_t)d : (uint64_t)d & (((uint64_t)1 << nbits) - 1),
+                              nbits);
             csz_bits_put(out, run - 1, 7);
             csz_bits_flush(out);
             continue;
         }
         uint64_t raw;
         uint32_t nraw, symbol = csz_delta_symbol(d, &raw, &nraw);
-        if (count) {
-            count->count[CSZ_BOOK_RV][symbol]++;
-            count->count[CSZ_BOOK_RL][run - 1]++;
+        if (value_count) {
+            value_count[symbol]++;
+            length_count[run - 1]++;
             continue;
         }
         csz_bits_put_code(out, t->code[CSZ_BOOK_RV][symbol]);
@@ -273,72 +284,156 @@ static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz
 
 /* ---- the choice of a mode ---- */
 
-static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile_statistics *s) {
+static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile_statistics *s, int policy) {
     if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
     switch (plan->workflow) {
     case CSZ_WORKFLOW_HUFFMAN: return CSZ_MODE_S;
     case CSZ_WORKFLOW_RLE: return CSZ_MODE_RLE;
     case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
-    default: return w->klass ? CSZ_MODE_S : csz_mode_by_share(s->n_nonzero, s->n_codes);
+    default: break;
     }
+    if (policy == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
+    if (policy == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
+    return csz_mode_by_share(s->n_nonzero, s->n_codes);
 }
 
 /* ---- histograms ---- */
 
+/*
+ * Counts bytes into four tables in turn: equal neighbours, which are the rule here, would otherwise wait for each other's store.
+ */
+static void count_bytes(uint32_t *count, const uint8_t *bytes, uint32_t n) {
+    uint32_t part[4][CSZ_SYMBOLS_MAX];
+    memset(part, 0, sizeof part);
+    for (uint32_t i = 0; i < n; i += 4) {
+        part[0][bytes[i]]++;
+        part[1][bytes[i + 1]]++;
+        part[2][bytes[i + 2]]++;
+        part[3][bytes[i + 3]]++;
+    }
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
+        count[s] += part[0][s] + part[1][s] + part[2][s] + part[3][s];
+}
+
+static uint32_t empty_lanes(const csz_tile_work *w, uint32_t units) {
+    uint32_t n = 0;
+    for (uint32_t lane = 0; lane < CSZ_TILE_UNITS / units; lane++)
+        n += (uint32_t)lane_is_empty(w, lane, units);
+    return n;
+}
+
+/* Symbols of the whole tile, less those of its empty lanes, which all stand for zeros. */
+static void count_symbols(csz_tile_work *w, uint32_t *count, int mode) {
+    uint32_t per_unit = mode == CSZ_MODE_S ? 32 : mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
+    uint32_t zero = mode == CSZ_MODE_S   ? CSZ_DIRECT_HALF
+                    : mode == CSZ_MODE_P ? 0x77
+                    : mode == CSZ_MODE_Q ? 0x55
+                                         : 0;
+    uint32_t units = CSZ_TILE_UNITS / csz_mode_lanes(mode);
+    make_symbols(w, mode);
+    count_bytes(count, w->symbol, per_unit * CSZ_TILE_UNITS);
+    count[zero] -= empty_lanes(w, units) * units * per_unit;
+}
+
+static void count_runs(const csz_tile_work *w, uint32_t *value_count, uint32_t *length_count) {
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        if (!lane_is_empty(w, lane, 4))
+            put_lane_runs(NULL, w, NULL, value_count, length_count, lane * 4, CSZ_MODE_RLE_VLE);
+    }
+}
+
 static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
-    uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4;
-    if (mode <= CSZ_MODE_S && w->klass == 0) make_symbols(w, mode);
-    for (uint32_t first = 0; first < CSZ_TILE_UNITS; first += units) {
-        if (lane_is_empty(w, first / units, units)) continue;
-        if (mode == CSZ_MODE_RLE_VLE) {
-            put_lane_runs(NULL, w, NULL, h, first, mode);
-            continue;
-        }
-        uint64_t raw;
-        uint32_t nraw;
-        if (mode == CSZ_MODE_S && w->klass) {
-            for (uint32_t i = first * 32; i < (first + units) * 32; i++) {
+    uint64_t raw;
+    uint32_t nraw;
+    if (mode == CSZ_MODE_RLE_VLE) {
+        count_runs(w, h->count[CSZ_BOOK_RV], h->count[CSZ_BOOK_RL]);
+    } else if (w->klass) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+            if (!lane_is_empty(w, i / 64, 2))
                 h->count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
-            }
-            continue;
         }
-        if (mode == CSZ_MODE_S) {
-            for (uint32_t i = first * 32; i < (first + units) * 32; i++) h->count[CSZ_BOOK_S][w->symbol[i]]++;
-            continue;
-        }
+    } else if (mode == CSZ_MODE_S) {
+        count_symbols(w, h->count[CSZ_BOOK_S], mode);
+    } else {
         int book = mode == CSZ_MODE_P ? CSZ_BOOK_PV : mode == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
-        uint32_t per_unit = mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
-        for (uint32_t i = first * per_unit; i < (first + units) * per_unit; i++) h->count[book][w->symbol[i]]++;
-        for (uint32_t u = first; u < first + units; u++) {
-            for (uint32_t m = w->escape[u]; m; m &= m - 1) {
-                int64_t d = w->code16[u * 32 + (uint32_t)__builtin_ctz(m)];
-                h->count[book + 1][csz_delta_symbol(d, &raw, &nraw)]++;
-            }
+        count_symbols(w, h->count[book], mode);
+        uint32_t *escapes = h->count[book + 1];
+        for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
+            for (uint32_t m = w->escape[u]; m; m &= m - 1)
+                escapes[csz_narrow_symbol(w->code16[u * 32 + (uint32_t)__builtin_ctz(m)])]++;
         }
     }
 }
 
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_histograms *histograms) {
+/* Runs of a lane of 16-bit deltas whose symbols are made and whose changes are flagged. */
+static void count_lane_runs(const csz_tile_work *w, csz_sample *sample, uint32_t lane) {
+    const uint8_t *symbol = w->symbol + lane * 128, *flag = w->digit + lane * 128;
+    uint32_t begin = 0;
+    for (uint32_t u = 0; u < 4; u++) {
+        for (uint32_t m = csz_mask_of_bytes(flag + u * 32); m; m &= m - 1) {
+            uint32_t at = u * 32 + (uint32_t)__builtin_ctz(m);
+            if (at == 0) continue;
+            sample->run_value[symbol[begin]]++;
+            sample->run_length[at - begin - 1]++;
+            begin = at;
+        }
+    }
+    sample->run_value[symbol[begin]]++;
+    sample->run_length[127 - begin]++;
+}
+
+/* The tile as the policies single and runs would code it. */
+static void count_probe(csz_tile_work *w, csz_sample *sample) {
+    if (w->klass) {
+        count_runs(w, sample->run_value, sample->run_length);
+        return;
+    }
+    uint32_t nchanges = 0, single[CSZ_SYMBOLS_MAX] = {0};
+    count_symbols(w, single, CSZ_MODE_S);
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) sample->single[s] += single[s];
+    w->digit[0] = 0;
+    for (uint32_t i = 1; i < CSZ_TILE_N; i++) w->digit[i] = w->code16[i] != w->code16[i - 1];
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++) nchanges += w->digit[i];
+    if (nchanges < CSZ_RUNS_HOPELESS) {
+        for (uint32_t lane = 0; lane < 32; lane++) {
+            if (!lane_is_empty(w, lane, 4)) count_lane_runs(w, sample, lane);
+        }
+        return;
+    }
+    /* single left out the empty lanes of two units: those that lie in a lane of four that is not empty count here */
+    uint32_t n = (32 - empty_lanes(w, 4)) * 128, counted = (64 - empty_lanes(w, 2)) * 64;
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) sample->run_value[s] += single[s];
+    sample->run_value[CSZ_DIRECT_HALF] += n - counted;
+    sample->run_length[0] += n;
+}
+
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe) {
     if (w->is_fill) return;
     tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s);
+    int mode = mode_of(w, plan, &s, CSZ_POLICY_VECTOR), is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     if (mode == CSZ_MODE_CONSTANT || mode == CSZ_MODE_RLE) return;
+    csz_histograms *histograms = is_probe ? &sample->probe : &sample->rest;
     count_mode(w, histograms, mode);
-    if (plan->workflow == CSZ_WORKFLOW_AUTO && s.rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
+    if (is_auto && s.rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
+    if (is_auto && is_probe) count_probe(w, sample);
 }
 
 /* ---- records ---- */
 
-static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_record_head *head, csz_type type) {
+static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_record_head *head,
+                     csz_type type) {
     uint32_t nbits = csz_base_nbits(head->has_base, head->short_base, type == CSZ_F32 ? 32 : 64);
-    if (nbits) csz_bits_put_long(out, nbits == 64 ? (uint64_t)w->base : (uint64_t)w->base & (((uint64_t)1 << nbits) - 1), nbits);
+    if (nbits)
+        csz_bits_put_long(
+            out, nbits == 64 ? (uint64_t)w->base : (uint64_t)w->base & (((uint64_t)1 << nbits) - 1), nbits);
 }
 
 /*
  * Lane bits into bits[]; then bitmap, and the stream of base, lengths and lane bits, into record[] from word `at`.  Returns the words used; head
  * learns what it needs.
  */
-static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, csz_type type, uint32_t at) {
+static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, csz_type type,
+                          uint32_t at) {
     uint32_t nlanes = csz_mode_lanes((int)head->mode), units = CSZ_TILE_UNITS / nlanes;
     uint32_t length[64], shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0, bitmap[2] = {0, 0};
     csz_bit_writer out = {0, 0, w->bits};
@@ -357,7 +452,7 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
                 put_lane_s(&out, w, t, first);
             }
             break;
-        default: put_lane_runs(&out, w, t, NULL, first, (int)head->mode); break;
+        default: put_lane_runs(&out, w, t, NULL, NULL, first, (int)head->mode); break;
         }
         uint32_t position = csz_bits_position(&out, w->bits), n = position - previous;
         previous = position;
@@ -397,7 +492,8 @@ static uint32_t put_value(uint32_t *record, uint64_t bits, csz_type type) {
 }
 
 static int is_nan_bits(uint64_t bits, csz_type type) {
-    return type == CSZ_F32 ? (bits & 0x7FFFFFFFu) > 0x7F800000u : (bits & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
+    return type == CSZ_F32 ? (bits & 0x7FFFFFFFu) > 0x7F800000u
+                           : (bits & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
 }
 
 /* Bit patterns that enough exceptions share to be worth a mask; returns their number. */
@@ -430,7 +526,8 @@ static uint32_t choose_masks(const csz_tile_work *w, const csz_tile_plan *plan, 
 static uint32_t unit_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t unit) {
     if (csz_tile_box_count(box) == CSZ_TILE_N) return ~0u;
     uint32_t mask = 0;
-    for (uint32_t b = 0; b < 32; b++) mask |= (uint32_t)csz_element_in_box(g, box, csz_code_element(g->rank, unit, b)) << b;
+    for (uint32_t b = 0; b < 32; b++)
+        mask |= (uint32_t)csz_element_in_box(g, box, csz_code_element(g->rank, unit, b)) << b;
     return mask;
 }
 
@@ -448,7 +545,8 @@ static uint32_t mask_flags(uint32_t mask, uint32_t in_field, uint8_t *nibbles) {
 }
 
 /* One mask at record + at; returns the words used. */
-static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at, uint64_t value) {
+static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at,
+                         uint64_t value) {
     uint32_t unit_mask[CSZ_TILE_UNITS] = {0}, begin = at, nflags = 0, nnibbles = 0;
     uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8];
     for (uint32_t i = 0; i < w->n_special; i++) {
@@ -463,11 +561,13 @@ static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     for (uint32_t group = 0; group < CSZ_TILE_UNITS / 4; group++) {
         uint32_t classes = 0, n_none = 0, n_all = 0;
         for (uint32_t k = 0; k < 4; k++) {
-            uint32_t u = 4 * group + k, in_field = unit_in_field(&plan->geometry, box, u), klass = unit_mask[u] != 0;
+            uint32_t u = 4 * group + k, in_field = unit_in_field(&plan->geometry, box, u),
+                     klass = unit_mask[u] != 0;
             n_none += unit_mask[u] == 0;
             n_all += unit_mask[u] == in_field;
             if (klass && unit_mask[u] != in_field) {
-                uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles), n = (uint32_t)__builtin_popcount(f);
+                uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles),
+                         n = (uint32_t)__builtin_popcount(f);
                 klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
                 if (klass == 3) {
                     flags[nflags++] = (uint8_t)f;
@@ -493,8 +593,8 @@ static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_
 }
 
 /* Masks and exceptions at record + at; *tail is their word.  Returns the words used. */
-static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at,
-                             uint32_t *nmasks, uint32_t *tail) {
+static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                             uint32_t at, uint32_t *nmasks, uint32_t *tail) {
     uint64_t values[CSZ_MASKS_MAX];
     uint32_t begin = at;
     *nmasks = choose_masks(w, plan, values);
@@ -506,7 +606,8 @@ static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const 
         if (!masked) single[n++] = i;
     }
     memset(w->record + at, 0, (n + 1) / 2 * sizeof *w->record);
-    for (uint32_t i = 0; i < n; i++) w->record[at + i / 2] |= (uint32_t)w->special_code[single[i]] << (16 * (i & 1));
+    for (uint32_t i = 0; i < n; i++)
+        w->record[at + i / 2] |= (uint32_t)w->special_code[single[i]] << (16 * (i & 1));
     at += (n + 1) / 2;
     for (uint32_t i = 0; i < n; i++) at += put_value(w->record + at, w->special_bits[single[i]], plan->type);
     *tail = n | mask_words << 16;
@@ -514,8 +615,8 @@ static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const 
 }
 
 /* The record of one mode, from word 0 of record[]. */
-static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t, const csz_tile_box *box,
-                           int mode) {
+static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t,
+                           const csz_tile_box *box, int mode) {
     csz_record_head head = {.mode = (uint32_t)mode, .has_base = w->base != 0, .has_tail = w->n_special != 0};
     head.short_base = w->base != 0 && w->base >= INT16_MIN && w->base <= INT16_MAX;
     uint32_t at = 1 + head.has_tail;
@@ -538,7 +639,8 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
 }
 
 /* Only the values in the field are stored. */
-static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {
+static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
+                        const csz_tile_box *box) {
     const csz_geometry *g = &plan->geometry;
     uint32_t at = 0, tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1];
     csz_tile_load(w, plan, data, box);
@@ -555,16 +657,17 @@ static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void 
     return at;
 }
 
-uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables, const void *data,
-                         const csz_tile_box *box) {
+uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables,
+                         const void *data, const csz_tile_box *box) {
     if (w->is_fill) {
         w->record[0] = CSZ_MODE_FILL;
         return 1 + put_value(w->record + 1, w->special_bits[0], plan->type);
     }
     tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s);
+    int mode = mode_of(w, plan, &s, tables->policy);
     uint32_t words, runs_words = UINT32_MAX;
-    if (plan->workflow == CSZ_WORKFLOW_AUTO && s.rle_candidate && mode != CSZ_MODE_CONSTANT) {
+    int vector = plan->workflow == CSZ_WORKFLOW_AUTO && tables->policy == CSZ_POLICY_VECTOR;
+    if (vector && s.rle_candidate && mode != CSZ_MODE_CONSTANT) {
         runs_words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
     }
     words = put_record(w, plan, tables, box, mode);

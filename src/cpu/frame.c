@@ -21,7 +21,7 @@ enum {
 
 typedef struct csz_worker {
     csz_tile_work tile;
-    csz_histograms histograms;
+    csz_sample sample;
     csz_stages stages;
     uint8_t chunk[CHUNK_NBYTES];
 } csz_worker;
@@ -43,6 +43,7 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->workers);
     free(s->decode_tables);
     free(s->code_tables);
+    free(s->builtins);
     free(s->kept);
     free(s->frame);
 }
@@ -58,7 +59,7 @@ csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
 }
 
 uint64_t csz_cpu_scratch_nbytes(int nthreads) {
-    return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables);
+    return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables) + sizeof(csz_builtin_cache);
 }
 
 static csz_status scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
@@ -74,7 +75,8 @@ static csz_status scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
 static csz_status scratch_workers(csz_cpu_scratch *s, int n, int rank) {
     if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
     if (!s->code_tables) s->code_tables = calloc(1, sizeof *s->code_tables);
-    if (!s->decode_tables || !s->code_tables) return CSZ_ERROR_MEMORY;
+    if (!s->builtins) s->builtins = calloc(1, sizeof *s->builtins);
+    if (!s->decode_tables || !s->code_tables || !s->builtins) return CSZ_ERROR_MEMORY;
     if (n > s->nworkers) {
         csz_worker **grown = realloc(s->workers, (size_t)n * sizeof *grown);
         if (!grown) return CSZ_ERROR_MEMORY;
@@ -180,7 +182,6 @@ static void sample_body(void *arg, int rank) {
     csz_worker *worker = job->scratch->workers[rank];
     double mark = now();
     uint32_t nsamples = csz_sample_count(job->box.ntiles);
-    memset(&worker->histograms, 0, sizeof worker->histograms);
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
@@ -188,13 +189,14 @@ static void sample_body(void *arg, int rank) {
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
         csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
         if (job->kept) keep_tile(&job->kept[t], &worker->tile);
-        csz_tile_count(&worker->tile, job->plan, &worker->histograms);
+        csz_tile_count(&worker->tile, job->plan, &worker->sample, s % csz_policy_stride(nsamples) == 0);
     }
     lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
 
 /* Codes tiles first .. end - 1 into the worker's chunk; returns the words. */
-static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t first, uint32_t end, uint32_t *value_hash) {
+static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t first, uint32_t end,
+                             uint32_t *value_hash) {
     int profile = job->scratch->profile;
     double mark = profile ? now() : 0;
     uint32_t words = 0, hash = 0;
@@ -252,28 +254,34 @@ static void compress_body(void *arg, int rank) {
     }
 }
 
-csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
-                                  const csz_tile_plan *plan, uint64_t frame, int nthreads) {
-    compress_job job = {.scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
+csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+    compress_job job = {
+        .scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
     nthreads = threads_for(job.box.ntiles, nthreads);
     csz_status status = scratch_workers(s, nthreads, plan->geometry.rank);
     if (!status && csz_sample_stride(job.box.ntiles) == 1) status = scratch_kept(s, job.box.ntiles);
     if (status) return status;
     if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
 
+    /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
+    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->sample, 0, sizeof s->workers[i]->sample);
     atomic_init(&job.next, 0);
     csz_team_run(nthreads, sample_body, &job);
     double mark = now();
-    csz_histograms *sum = &s->workers[0]->histograms;
+    csz_sample *sum = &s->workers[0]->sample;
     for (int i = 1; i < nthreads; i++) {
-        const csz_histograms *h = &s->workers[i]->histograms;
-        for (int b = 0; b < CSZ_NBOOKS; b++) {
-            for (int k = 0; k < CSZ_SYMBOLS_MAX; k++) sum->count[b][k] += h->count[b][k];
-        }
+        const uint32_t *from = (const uint32_t *)&s->workers[i]->sample;
+        for (size_t k = 0; k < sizeof *sum / sizeof *from; k++) ((uint32_t *)sum)[k] += from[k];
     }
+    csz_histograms histograms;
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
-    csz_books_choose(books, sum, job.box.ntiles, csz_sample_stride(job.box.ntiles));
+    uint32_t stride = csz_sample_stride(job.box.ntiles);
+    int policy = csz_policy_choose(&histograms, &stride, s->builtins, sum, job.box.ntiles,
+                                   plan->workflow == CSZ_WORKFLOW_AUTO);
+    csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);
+    s->code_tables->policy = policy;
     csz_code_tables_make(s->code_tables, books);
     uint32_t books_nbytes = csz_books_write(section, books);
     lap(s->profile, &mark, &s->stages.books);
@@ -340,10 +348,12 @@ static void store_tile(const decompress_job *job, const csz_tile_work *w, const 
     const uint64_t ny = job->hi[1] - job->lo[1], nx = job->hi[2] - job->lo[2];
     for (uint64_t z = from[0]; z < to[0]; z++) {
         for (uint64_t y = from[1]; y < to[1]; y++) {
-            size_t e = (((size_t)(z - box->origin[0]) << g->log2_t[1]) + (size_t)(y - box->origin[1])) << g->log2_t[2];
+            size_t e = (((size_t)(z - box->origin[0]) << g->log2_t[1]) + (size_t)(y - box->origin[1]))
+                       << g->log2_t[2];
             e += (size_t)(from[2] - box->origin[2]);
             uint64_t at = ((z - job->lo[0]) * ny + (y - job->lo[1])) * nx + (from[2] - job->lo[2]);
-            memcpy(job->data + at * size, (const uint8_t *)&w->value + e * size, (size_t)(to[2] - from[2]) * size);
+            memcpy(job->data + at * size, (const uint8_t *)&w->value + e * size,
+                   (size_t)(to[2] - from[2]) * size);
         }
     }
 }
@@ -355,7 +365,8 @@ static void check_body(void *arg, int rank) {
         uint32_t group = atomic_fetch_add(&job->next, 1);
         if (group >= job->view->layout.ngroups || atomic_load(&job->damaged)) break;
         int wanted = 0;
-        for (uint32_t t = group * CSZ_INDEX_GROUP; t < job->box.ntiles && t < (group + 1) * CSZ_INDEX_GROUP && !wanted; t++) {
+        for (uint32_t t = group * CSZ_INDEX_GROUP;
+             t < job->box.ntiles && t < (group + 1) * CSZ_INDEX_GROUP && !wanted; t++) {
             csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
             wanted = is_wanted(job, &box);
         }
@@ -403,7 +414,8 @@ static void decompress_body(void *arg, int rank) {
 }
 
 csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64_t *lo, const uint64_t *hi,
-                                    const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+                                    const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame,
+                                    int nthreads) {
     decompress_job job = {.scratch = s, .plan = plan, .view = view, .data = data, .lo = lo, .hi = hi};
     job.box = csz_frame_box_at(&plan->geometry, frame);
     nthreads = threads_for(job.box.ntiles, nthreads);
@@ -412,7 +424,8 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
 
     double mark = now();
     csz_book books[CSZ_NBOOKS];
-    if (!csz_books_read(books, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes)) return CSZ_ERROR_CORRUPT;
+    if (!csz_books_read(books, s->builtins, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes))
+        return CSZ_ERROR_CORRUPT;
     csz_decode_tables_make(s->decode_tables, books);
     lap(s->profile, &mark, &s->stages.books);
 
@@ -423,6 +436,7 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     csz_team_run(nthreads, decompress_body, &job);
     gather_stages(s, nthreads);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
-    if (atomic_load(&job.skipped) == 0 && atomic_load(&job.value_hash) != view->value_hash) return CSZ_ERROR_CORRUPT;
+    if (atomic_load(&job.skipped) == 0 && atomic_load(&job.value_hash) != view->value_hash)
+        return CSZ_ERROR_CORRUPT;
     return CSZ_OK;
 }

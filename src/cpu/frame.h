@@ -17,6 +17,7 @@ typedef struct csz_cpu_scratch {
     struct csz_worker **workers;
     csz_decode_tables *decode_tables;
     csz_code_tables *code_tables;
+    csz_builtin_cache *builtins;
     struct csz_kept_tile *kept; /* deltas of the tiles of a frame that is counted whole */
     uint32_t kept_capacity;
     uint8_t *frame; /* a frame before zstd */
@@ -37,19 +38,20 @@ uint64_t csz_cpu_scratch_nbytes(int nthreads);
 csz_tile_plan csz_tile_plan_of(const csz_header *header);
 
 /* Smallest and largest finite value that is not missing; returns 0 if there is none. */
-int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads, double *min,
-                  double *max);
+int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads,
+                  double *min, double *max);
 
 /* One frame before zstd, header and all, to out. */
-csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64_t capacity, uint64_t *nbytes, const void *data,
-                                  const csz_tile_plan *plan, uint64_t frame, int nthreads);
+csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads);
 
 /*
  * The part of the box lo <= index < hi (effective dims) that lies in a checked frame, into a dense array of that box.  Groups
  * of tiles are checked before any of them is decoded; the restored values' checksum too where the whole frame is wanted.  data may be
  * NULL: then everything is checked and nothing stored.
  */
-csz_status csz_cpu_frame_decompress(csz_cpu_scratch *scratch, void *data, const uint64_t *lo, const uint64_t *hi,
-                                    const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame, int nthreads);
+csz_status csz_cpu_frame_decompress(csz_cpu_scratch *scratch, void *data, const uint64_t *lo,
+                                    const uint64_t *hi, const csz_frame_view *view, const csz_tile_plan *plan,
+                                    uint64_t frame, int nthreads);
 
 #endif

@@ -24,7 +24,8 @@ static void fill_groups(int64_t *q, const uint8_t *has, uint32_t ngroups, uint32
     uint32_t first = 0;
     while (first < ngroups && !has[first]) first++;
     if (first == ngroups) return;
-    for (uint32_t i = 0; i < first; i++) memcpy(q + (size_t)i * group, q + (size_t)first * group, group * sizeof *q);
+    for (uint32_t i = 0; i < first; i++)
+        memcpy(q + (size_t)i * group, q + (size_t)first * group, group * sizeof *q);
     for (uint32_t i = first + 1; i < ngroups; i++) {
         if (!has[i]) memcpy(q + (size_t)i * group, q + (size_t)(i - 1) * group, group * sizeof *q);
     }
@@ -52,10 +53,11 @@ static void clear_padding(uint8_t *valid, const csz_geometry *g, const csz_tile_
 }
 
 /* b = a less its neighbour `stride` before it, but for the first `stride` elements of each block. */
-#define DEFINE_DIFFERENCE(NAME, TYPE, UNSIGNED)                                                          \
-    static void NAME(TYPE *restrict b, const TYPE *restrict a, uint32_t stride, uint32_t block) {       \
-        for (uint32_t e = stride; e < CSZ_TILE_N; e++) b[e] = (TYPE)((UNSIGNED)a[e] - (UNSIGNED)a[e - stride]); \
-        for (uint32_t e = 0; e < CSZ_TILE_N; e += block) memcpy(b + e, a + e, stride * sizeof *a);      \
+#define DEFINE_DIFFERENCE(NAME, TYPE, UNSIGNED)                                                    \
+    static void NAME(TYPE *restrict b, const TYPE *restrict a, uint32_t stride, uint32_t block) {  \
+        for (uint32_t e = stride; e < CSZ_TILE_N; e++)                                             \
+            b[e] = (TYPE)((UNSIGNED)a[e] - (UNSIGNED)a[e - stride]);                               \
+        for (uint32_t e = 0; e < CSZ_TILE_N; e += block) memcpy(b + e, a + e, stride * sizeof *a); \
     }
 
 DEFINE_DIFFERENCE(difference_narrow, int16_t, uint16_t)
@@ -112,7 +114,11 @@ static void finish_deltas(csz_tile_work *w, const csz_tile_plan *plan) {
     }
     n_full = g->rank >= 2 ? count_nonzero(full) : 0;
     w->order = (uint32_t)csz_order_choose(g->rank, n_full, n_xy, n_x);
-    reorder_narrow(w->code16, w->order == CSZ_ORDER_X ? by_x : w->order == CSZ_ORDER_XY ? by_xy : full, g->rank);
+    reorder_narrow(w->code16,
+                   w->order == CSZ_ORDER_X    ? by_x
+                   : w->order == CSZ_ORDER_XY ? by_xy
+                                              : full,
+                   g->rank);
 }
 
 /* Base, class and deltas from 64-bit quanta. */
@@ -167,7 +173,8 @@ static void finish_careful(csz_tile_work *w, const csz_tile_plan *plan) {
 #define NAME(x) x##_f64
 #include "cpu/quantize_body.h"
 
-void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {
+void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
+                       const csz_tile_box *box) {
     w->n_special = 0;
     w->is_fill = 0;
     if (plan->type == CSZ_F32) {
@@ -178,7 +185,8 @@ void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *
 }
 
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
-    return plan->type == CSZ_F32 ? hash_box_f32(w, &plan->geometry, box) : hash_box_f64(w, &plan->geometry, box);
+    return plan->type == CSZ_F32 ? hash_box_f32(w, &plan->geometry, box)
+                                 : hash_box_f64(w, &plan->geometry, box);
 }
 
 void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {

@@ -5,13 +5,15 @@
  */
 
 /* In-field values to value[], in order of e; padding repeats the last element, row and plane. */
-static void NAME(load)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *data, const csz_tile_box *box) {
+static void NAME(load)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *data,
+                       const csz_tile_box *box) {
     const csz_geometry *g = &plan->geometry;
     const uint32_t tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1], tz = 1u << g->log2_t[0];
     FLOAT *v = w->value.FIELD;
     for (uint32_t z = 0; z < box->extent[0]; z++) {
         for (uint32_t y = 0; y < box->extent[1]; y++) {
-            const FLOAT *from = data + ((box->origin[0] + z) * g->n[1] + box->origin[1] + y) * g->n[2] + box->origin[2];
+            const FLOAT *from =
+                data + ((box->origin[0] + z) * g->n[1] + box->origin[1] + y) * g->n[2] + box->origin[2];
             FLOAT *to = v + ((size_t)z * ty + y) * tx;
             memcpy(to, from, box->extent[2] * sizeof *to);
             for (uint32_t x = box->extent[2]; x < tx; x++) to[x] = to[box->extent[2] - 1];
@@ -45,7 +47,8 @@ static uint32_t NAME(hash_box)(const csz_tile_work *w, const csz_geometry *g, co
 
 /* What the plain loop gathers over a tile, by maxima and minima that vector units have. */
 typedef struct NAME(plain) {
-    BITS worst;    /* largest error, as bits: for floats that are not negative these order like the float, NaN above all */
+    BITS
+        worst; /* largest error, as bits: for floats that are not negative these order like the float, NaN above all */
     BITS far;      /* not 0 if a quantum is further than 16 bits from the base */
     BITS outside;  /* f32: how far a rounded product lies outside its range */
     BITS least[2]; /* 0 if some value is -0.0, the fill value */
@@ -53,10 +56,9 @@ typedef struct NAME(plain) {
 } NAME(plain);
 
 /* Kept out of line: only as a function of plain pointers does every compiler vectorise it. */
-static __attribute__((noinline)) NAME(plain) NAME(quantize_loop)(int16_t *restrict out, const FLOAT *restrict v,
-                                                                 const BITS *restrict vbits,
-                                                                 const uint32_t *restrict weight, FLOAT inverse, FLOAT step,
-                                                                 BITS base, BITS fill) {
+static __attribute__((noinline)) NAME(plain)
+    NAME(quantize_loop)(int16_t *restrict out, const FLOAT *restrict v, const BITS *restrict vbits,
+                        const uint32_t *restrict weight, FLOAT inverse, FLOAT step, BITS base, BITS fill) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
     BITS worst = 0, far = 0, outside = 0, least_zero = ~(BITS)0, least_fill = ~(BITS)0;
     uint32_t hash = 0;
@@ -85,6 +87,14 @@ static __attribute__((noinline)) NAME(plain) NAME(quantize_loop)(int16_t *restri
     return (NAME(plain)){worst, far, outside, {least_zero, least_fill}, hash};
 }
 
+/* 1 if some quantum comes back as the fill value; a loop of its own, as few fields have one. */
+static int NAME(any_restores_to)(const int16_t *offset, SIGNED base, FLOAT step, BITS fill) {
+    BITS found = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++)
+        found |= NAME(csz_bits)((FLOAT)(base + offset[e]) * step) == fill;
+    return found != 0;
+}
+
 /*
  * The whole tile at once, for tiles whose quanta are all accepted and lie within 16 bits of the base; returns 0 for any other,
  * having decided nothing.
@@ -94,9 +104,13 @@ static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, int
     SIGNED corner;
     if (!NAME(csz_quantum)(w->value.FIELD[0], &plan->FIELD, &corner)) return 0;
     const SIGNED base = corner & ~(SIGNED)1;
-    NAME(plain) r = NAME(quantize_loop)(w->narrow[0], w->value.FIELD, w->value.WORDS, w->weight, plan->FIELD.inverse,
-                                        plan->FIELD.step, (BITS)base, fill);
-    if (r.far || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.outside >= 0x007FFFFFu || !r.least[0] || !r.least[1]) return 0;
+    NAME(plain)
+    r = NAME(quantize_loop)(w->narrow[0], w->value.FIELD, w->value.WORDS, w->weight, plan->FIELD.inverse,
+                            plan->FIELD.step, (BITS)base, fill);
+    if (r.far || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.outside >= 0x007FFFFFu || !r.least[0] ||
+        !r.least[1])
+        return 0;
+    if (plan->FIELD.has_fill && NAME(any_restores_to)(w->narrow[0], base, plan->FIELD.step, fill)) return 0;
 #if defined(CSZ_BODY_F64)
     /* The 2^50 limit needs no test of its own but near it: base is below it, and quanta lie within 2^15 of base. */
     if (base > CSZ_QUANTUM_LIMIT_F64 - 65536 || base < 65536 - CSZ_QUANTUM_LIMIT_F64) return 0;
@@ -109,23 +123,28 @@ static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, int
 }
 
 /* First candidates of all elements: their quanta, and whether they are accepted. */
-static __attribute__((noinline)) void NAME(candidates)(SIGNED *restrict q, uint8_t *restrict valid, const FLOAT *restrict v,
-                                                       const BITS *restrict vbits, FLOAT inverse, FLOAT step, FLOAT bound,
-                                                       BITS fill) {
+static __attribute__((noinline)) void NAME(candidates)(SIGNED *restrict q, uint8_t *restrict valid,
+                                                       const FLOAT *restrict v, const BITS *restrict vbits,
+                                                       FLOAT inverse, FLOAT step, FLOAT bound, BITS fill) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1), most = NAME(csz_bits)(bound);
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
 #if defined(CSZ_BODY_F64)
         FLOAT t = v[e] * inverse + CSZ_MAGIC_F64;
         SIGNED quantum = (SIGNED)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
-        BITS error = csz_bits_f64(fabs(v[e] - (t - CSZ_MAGIC_F64) * step));
-        BITS outside = (BITS)(quantum + (CSZ_QUANTUM_LIMIT_F64 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F64 - 1));
+        FLOAT restored = (t - CSZ_MAGIC_F64) * step;
+        BITS error = csz_bits_f64(fabs(v[e] - restored));
+        BITS outside =
+            ((BITS)quantum + (BITS)(CSZ_QUANTUM_LIMIT_F64 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F64 - 1));
 #else
         FLOAT t = csz_round_product_f32(v[e], inverse);
         SIGNED quantum = (SIGNED)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
-        BITS error = csz_bits_f32(fabsf(v[e] - (t - CSZ_MAGIC_F32) * step));
-        BITS outside = (BITS)(quantum + (CSZ_QUANTUM_LIMIT_F32 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F32 - 1));
+        FLOAT restored = (t - CSZ_MAGIC_F32) * step;
+        BITS error = csz_bits_f32(fabsf(v[e] - restored));
+        BITS outside =
+            ((BITS)quantum + (BITS)(CSZ_QUANTUM_LIMIT_F32 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F32 - 1));
 #endif
-        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero) | (BITS)(vbits[e] == fill);
+        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero) |
+                       (BITS)(vbits[e] == fill) | (BITS)(NAME(csz_bits)(restored) == fill);
         q[e] = quantum & -(SIGNED)(refused ^ 1);
         valid[e] = (uint8_t)(refused ^ 1);
     }
@@ -140,7 +159,9 @@ static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, 
     const BITS fill = plan->FIELD.has_fill ? plan->FIELD.fill : (BITS)1 << (sizeof(BITS) * 8 - 1);
     SIGNED *quanta = (SIGNED *)w->code64;
     int same = 1;
-    NAME(candidates)(quanta, w->valid, w->value.FIELD, w->value.WORDS, plan->FIELD.inverse, plan->FIELD.step, plan->FIELD.bound, fill);
+    NAME(candidates)
+    (quanta, w->valid, w->value.FIELD, w->value.WORDS, plan->FIELD.inverse, plan->FIELD.step,
+     plan->FIELD.bound, fill);
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
         for (uint32_t b = 0; b < 32; b++) {
             uint32_t e = csz_code_element(g->rank, unit, b);
@@ -167,21 +188,24 @@ static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, 
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->value.FIELD[e] = (FLOAT)quanta[e] * plan->FIELD.step;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->wide[0][e] = quanta[e];
     for (uint32_t i = 0; i < w->n_special; i++) {
-        w->value.WORDS[csz_code_element(g->rank, w->special_code[i] >> 5, w->special_code[i] & 31)] = (BITS)w->special_bits[i];
+        w->value.WORDS[csz_code_element(g->rank, w->special_code[i] >> 5, w->special_code[i] & 31)] =
+            (BITS)w->special_bits[i];
     }
     if (!box_is_full(box)) clear_padding(w->valid, g, box);
     if (w->n_special || !box_is_full(box)) fill_missing_quanta(w->wide[0], w->valid, g);
     finish_careful(w, plan);
 }
 
-static void NAME(quantize)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *data, const csz_tile_box *box) {
+static void NAME(quantize)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *data,
+                           const csz_tile_box *box) {
     int full = box_is_full(box);
     NAME(load)(w, plan, data, box);
     if (NAME(quantize_plain)(w, plan, full)) {
         if (full) return;
         SIGNED *quanta = (SIGNED *)w->code64;
-        NAME(candidates)(quanta, w->valid, w->value.FIELD, w->value.WORDS, plan->FIELD.inverse, plan->FIELD.step,
-                         plan->FIELD.bound, (BITS)1 << (sizeof(BITS) * 8 - 1));
+        NAME(candidates)
+        (quanta, w->valid, w->value.FIELD, w->value.WORDS, plan->FIELD.inverse, plan->FIELD.step,
+         plan->FIELD.bound, (BITS)1 << (sizeof(BITS) * 8 - 1));
         for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->value.FIELD[e] = (FLOAT)quanta[e] * plan->FIELD.step;
     } else {
         NAME(quantize_careful)(w, plan, box);

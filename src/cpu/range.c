@@ -21,17 +21,23 @@ typedef struct range_job {
 } range_job;
 
 /* A key orders like the value it stands for; it is its own inverse. */
-static int32_t key_f32(uint32_t bits) { return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) & 0x7FFFFFFFu)); }
-static int64_t key_f64(uint64_t bits) { return (int64_t)(bits ^ ((uint64_t)((int64_t)bits >> 63) & 0x7FFFFFFFFFFFFFFFull)); }
+static int32_t key_f32(uint32_t bits) {
+    return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) & 0x7FFFFFFFu));
+}
+static int64_t key_f64(uint64_t bits) {
+    return (int64_t)(bits ^ ((uint64_t)((int64_t)bits >> 63) & 0x7FFFFFFFFFFFFFFFull));
+}
 
 /* Kept out of line: only as a function of plain pointers does every compiler vectorise it. */
-static __attribute__((noinline)) void block_f32(const uint32_t *v, uint64_t n, uint32_t skip, int64_t *low, int64_t *high) {
+static __attribute__((noinline)) void block_f32(const uint32_t *v, uint64_t n, uint32_t skip, int64_t *low,
+                                                int64_t *high) {
     int32_t lo = INT32_MAX, hi = INT32_MIN;
     for (uint64_t i = 0; i < n; i++) {
         uint32_t bits = v[i];
         int32_t key = key_f32(bits);
         int32_t leave_out = -(int32_t)((bits & 0x7FFFFFFFu) >= 0x7F800000u) | -(int32_t)(bits == skip);
-        int32_t a = (key & ~leave_out) | (INT32_MAX & leave_out), b = (key & ~leave_out) | (INT32_MIN & leave_out);
+        int32_t a = (key & ~leave_out) | (INT32_MAX & leave_out),
+                b = (key & ~leave_out) | (INT32_MIN & leave_out);
         lo = a < lo ? a : lo;
         hi = b > hi ? b : hi;
     }
@@ -39,13 +45,16 @@ static __attribute__((noinline)) void block_f32(const uint32_t *v, uint64_t n, u
     if (hi != INT32_MIN && hi > *high) *high = hi;
 }
 
-static __attribute__((noinline)) void block_f64(const uint64_t *v, uint64_t n, uint64_t skip, int64_t *low, int64_t *high) {
+static __attribute__((noinline)) void block_f64(const uint64_t *v, uint64_t n, uint64_t skip, int64_t *low,
+                                                int64_t *high) {
     int64_t lo = *low, hi = *high;
     for (uint64_t i = 0; i < n; i++) {
         uint64_t bits = v[i];
         int64_t key = key_f64(bits);
-        int64_t leave_out = -(int64_t)((bits & 0x7FFFFFFFFFFFFFFFull) >= 0x7FF0000000000000ull) | -(int64_t)(bits == skip);
-        int64_t a = (key & ~leave_out) | (INT64_MAX & leave_out), b = (key & ~leave_out) | (INT64_MIN & leave_out);
+        int64_t leave_out =
+            -(int64_t)((bits & 0x7FFFFFFFFFFFFFFFull) >= 0x7FF0000000000000ull) | -(int64_t)(bits == skip);
+        int64_t a = (key & ~leave_out) | (INT64_MAX & leave_out),
+                b = (key & ~leave_out) | (INT64_MIN & leave_out);
         lo = a < lo ? a : lo;
         hi = b > hi ? b : hi;
     }
@@ -70,8 +79,8 @@ static void range_body(void *arg, int rank) {
     job->high[rank] = high;
 }
 
-int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads, double *min,
-                  double *max) {
+int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads,
+                  double *min, double *max) {
     range_job job = {.data = data, .n = n, .type = type};
     job.skip = has_fill ? fill_bits : type == CSZ_F32 ? 0x7FC00000u : 0x7FF8000000000000ull;
     uint64_t useful = n / BLOCK_N + 1;

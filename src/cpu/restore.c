@@ -33,15 +33,15 @@ static void scan_rows(int16_t *v, uint32_t tx) {
 }
 
 /* Adds to each group of `group` elements the one before it, but for the first of each block. */
-#define DEFINE_ADD_GROUPS(NAME, TYPE)                                                             \
-    static void NAME(TYPE *v, uint32_t group, uint32_t block) {                                   \
-        for (uint32_t begin = 0; begin < CSZ_TILE_N; begin += block) {                            \
-            for (uint32_t g = begin + group; g < begin + block; g += group) {                     \
-                TYPE *restrict to = v + g;                                                        \
-                const TYPE *restrict from = v + g - group;                                        \
-                for (uint32_t i = 0; i < group; i++) to[i] = (TYPE)(to[i] + from[i]);             \
-            }                                                                                     \
-        }                                                                                         \
+#define DEFINE_ADD_GROUPS(NAME, TYPE)                                                 \
+    static void NAME(TYPE *v, uint32_t group, uint32_t block) {                       \
+        for (uint32_t begin = 0; begin < CSZ_TILE_N; begin += block) {                \
+            for (uint32_t g = begin + group; g < begin + block; g += group) {         \
+                TYPE *restrict to = v + g;                                            \
+                const TYPE *restrict from = v + g - group;                            \
+                for (uint32_t i = 0; i < group; i++) to[i] = (TYPE)(to[i] + from[i]); \
+            }                                                                         \
+        }                                                                             \
     }
 
 DEFINE_ADD_GROUPS(add_groups_u16, uint16_t)
@@ -49,14 +49,16 @@ DEFINE_ADD_GROUPS(add_groups_u64, uint64_t)
 
 /* Partial sums of n elements `stride` apart. */
 static void sum_first(uint16_t *v, uint32_t first, uint32_t stride, uint32_t n) {
-    for (uint32_t i = 1; i < n; i++) v[first + i * stride] = (uint16_t)(v[first + i * stride] + v[first + (i - 1) * stride]);
+    for (uint32_t i = 1; i < n; i++)
+        v[first + i * stride] = (uint16_t)(v[first + i * stride] + v[first + (i - 1) * stride]);
 }
 
 static void sum_narrow(csz_tile_work *w, const csz_geometry *g) {
     const uint32_t tx = 1u << g->log2_t[2], plane = tx << g->log2_t[1];
     int16_t *v = w->narrow[0];
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-        uint32_t first = csz_code_element(g->rank, unit, 0), stride = csz_code_element(g->rank, unit, 4) - first;
+        uint32_t first = csz_code_element(g->rank, unit, 0),
+                 stride = csz_code_element(g->rank, unit, 4) - first;
         for (uint32_t slice = 0; slice < 8; slice++) {
             memcpy(v + first + slice * stride, w->code16 + unit * 32 + slice * 4, 4 * sizeof *v);
         }
@@ -77,7 +79,8 @@ static void sum_narrow(csz_tile_work *w, const csz_geometry *g) {
 static void sum_wide(csz_tile_work *w, const csz_geometry *g) {
     const uint32_t tx = 1u << g->log2_t[2], plane = tx << g->log2_t[1];
     uint64_t *v = (uint64_t *)w->wide[0];
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) v[csz_code_element(g->rank, i >> 5, i & 31)] = (uint64_t)w->code64[i];
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++)
+        v[csz_code_element(g->rank, i >> 5, i & 31)] = (uint64_t)w->code64[i];
     add_groups_u64(v, 1, tx);
     if (tx < plane) add_groups_u64(v, tx, plane);
     if (plane < CSZ_TILE_N) add_groups_u64(v, plane, CSZ_TILE_N);
@@ -114,9 +117,11 @@ static uint32_t scale_f64(csz_tile_work *w, double step) {
     uint32_t hash = 0;
     if (w->klass == 0) {
         const int16_t *restrict q = w->narrow[0];
-        for (uint32_t e = 0; e < CSZ_TILE_N; e++) v[e] = csz_restore_f64((int64_t)(base + (uint64_t)(int64_t)q[e]), step);
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++)
+            v[e] = csz_restore_f64((int64_t)(base + (uint64_t)(int64_t)q[e]), step);
     } else {
-        for (uint32_t e = 0; e < CSZ_TILE_N; e++) v[e] = csz_restore_f64((int64_t)(base + (uint64_t)w->wide[0][e]), step);
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++)
+            v[e] = csz_restore_f64((int64_t)(base + (uint64_t)w->wide[0][e]), step);
     }
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) hash += csz_value_fold_f64(w->value.u64[e]) * weight[e];
     return hash;
@@ -144,7 +149,8 @@ void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_til
             } else {
                 sum_wide(w, g);
             }
-            w->value_hash = plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step) : scale_f64(w, plan->f64.step);
+            w->value_hash =
+                plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step) : scale_f64(w, plan->f64.step);
             hashed = w->n_special == 0 && csz_tile_box_count(box) == CSZ_TILE_N;
         }
         for (uint32_t i = 0; i < w->n_special; i++) {

@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "core/quantum.h"
 #include "entropy/book.h"
+#include "select/policy.h"
 
 enum {
     /* the longest lanes are those of rle+vle with 64-bit deltas, 4096 x (12 + 63 + 11) bits; more is slack */
@@ -36,6 +37,7 @@ typedef struct csz_tile_plan {
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
 typedef struct csz_code_tables {
     uint32_t code[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    int policy; /* of the frame, for the auto workflow */
 } csz_code_tables;
 
 typedef struct csz_decode_tables {
@@ -55,23 +57,23 @@ typedef struct csz_tile_work {
     int64_t code64[CSZ_TILE_N];
     uint8_t symbol[CSZ_TILE_N];
     uint8_t digit[CSZ_TILE_N];
-    uint8_t valid[CSZ_TILE_N];          /* careful path: has a quantum */
+    uint8_t valid[CSZ_TILE_N]; /* careful path: has a quantum */
     uint8_t bits[CSZ_BITS_NBYTES];
     uint32_t record[CSZ_RECORD_MAX_WORDS];
-    uint32_t weight[CSZ_TILE_N];        /* of restored values, in order of e */
-    uint32_t escape[CSZ_TILE_UNITS];    /* masks of escapes, per unit */
+    uint32_t weight[CSZ_TILE_N];     /* of restored values, in order of e */
+    uint32_t escape[CSZ_TILE_UNITS]; /* masks of escapes, per unit */
     uint16_t unit_nonzero[CSZ_TILE_UNITS];
     uint8_t unit_equal[CSZ_TILE_UNITS];
 
     /* what quantize says of the tile, and decode of the record */
     uint32_t klass, order;
     int64_t base;
-    uint32_t n_special;                 /* exceptions, masked or not, in code order */
+    uint32_t n_special; /* exceptions, masked or not, in code order */
     uint16_t special_code[CSZ_TILE_N];
     uint64_t special_bits[CSZ_TILE_N];
-    int is_fill;                        /* all special, one bit pattern: special_bits[0] */
-    int is_constant;                    /* decode: every delta is 0 */
-    int has_values;                     /* decode: value[] is filled already (raw, fill) */
+    int is_fill;     /* all special, one bit pattern: special_bits[0] */
+    int is_constant; /* decode: every delta is 0 */
+    int has_values;  /* decode: value[] is filled already (raw, fill) */
     uint32_t value_hash;
 } csz_tile_work;
 
@@ -79,7 +81,8 @@ typedef struct csz_tile_work {
 void csz_tile_work_init(csz_tile_work *w, int rank);
 
 /* field -> values -> deltas in code order; klass, base, specials, value_hash. */
-void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box);
+void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
+                       const csz_tile_box *box);
 
 /* Values of the field alone into value[], and their value_hash: what a raw tile restores. */
 void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box);
@@ -87,8 +90,8 @@ void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
-/* Adds the tile's symbols to the histograms. */
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_histograms *histograms);
+/* Adds the tile's symbols to the sample; a probe's also as the other policies would code it. */
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe);
 
 /* deltas -> record[]; returns its size in words (0: no record). */
 uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables,

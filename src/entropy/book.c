@@ -33,29 +33,43 @@ void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uin
     for (uint32_t i = 0; i < used; i++) lengths[order[i].symbol] = by_rank[i];
 }
 
-static void builtin_lengths(uint8_t *lengths, int book, int kind) {
-    uint32_t weights[CSZ_SYMBOLS_MAX];
-    csz_builtin_weights(weights, book, kind);
-    csz_book_lengths(lengths, weights, csz_book_size(book), csz_book_limit(book));
+static void builtin_lengths(uint8_t *lengths, csz_builtin_cache *cache, int book, int kind) {
+    uint8_t *made = cache->lengths[book][kind];
+    if (!cache->has_lengths[book][kind]) {
+        uint32_t weights[CSZ_SYMBOLS_MAX];
+        csz_builtin_weights(weights, book, kind);
+        csz_book_lengths(made, weights, csz_book_size(book), csz_book_limit(book));
+        cache->has_lengths[book][kind] = 1;
+    }
+    memcpy(lengths, made, CSZ_SYMBOLS_MAX);
 }
 
-/* The built-in book under which the counted symbols would cost least. */
-static int builtin_choose(int book, const uint32_t *count) {
+static void make_costs(csz_builtin_cache *cache, int book) {
     uint32_t n = csz_book_size(book), weights[CSZ_SYMBOLS_MAX];
-    uint64_t best_cost = ~(uint64_t)0;
-    int best = 0;
     for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
         csz_builtin_weights(weights, book, kind);
-        uint64_t total = 0, cost = 0;
+        uint64_t total = 0;
         for (uint32_t s = 0; s < n; s++) total += weights[s];
         uint64_t log2_total = csz_log2_fixed(total);
         for (uint32_t s = 0; s < n; s++) {
-            if (count[s]) cost += count[s] * (log2_total - csz_log2_fixed(weights[s]));
+            cache->cost[book][kind][s] = (uint16_t)(weights[s] ? log2_total - csz_log2_fixed(weights[s]) : 0);
         }
-        if (cost < best_cost) {
-            best_cost = cost;
-            best = kind;
-        }
+    }
+    cache->has_cost[book] = 1;
+}
+
+/* The built-in book under which the counted symbols would cost least. */
+static int builtin_choose(csz_builtin_cache *cache, int book, const uint32_t *count) {
+    uint32_t n = csz_book_size(book);
+    uint64_t least = ~(uint64_t)0;
+    int best = 0;
+    if (!cache->has_cost[book]) make_costs(cache, book);
+    for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
+        uint64_t cost = 0;
+        for (uint32_t s = 0; s < n; s++) cost += (uint64_t)count[s] * cache->cost[book][kind][s];
+        if (cost >= least) continue;
+        least = cost;
+        best = kind;
     }
     return best;
 }
@@ -66,25 +80,36 @@ static uint64_t coded_nbits(const uint32_t *count, const uint8_t *lengths, uint3
     return sum;
 }
 
-void csz_books_choose(csz_book *books, const csz_histograms *histograms, uint32_t ntiles, uint32_t stride) {
+static uint64_t total_count(const uint32_t *count, uint32_t n) {
+    uint64_t sum = 0;
+    for (uint32_t s = 0; s < n; s++) sum += count[s];
+    return sum;
+}
+
+/* Lengths made for the counts; every symbol gets one where the counts are a sample's. */
+static void explicit_lengths(uint8_t *lengths, int book, const uint32_t *count, uint32_t stride) {
+    uint32_t n = csz_book_size(book), first = csz_book_first(book), weights[CSZ_SYMBOLS_MAX];
+    for (uint32_t s = 0; s < n; s++) weights[s] = count[s] + (stride > 1);
+    for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(book, j)] = 0;
+    csz_book_lengths(lengths, weights, n, csz_book_limit(book));
+}
+
+void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
+                      uint32_t ntiles, uint32_t stride) {
     uint32_t explicit_nbits = 0;
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         const uint32_t *count = histograms->count[b];
-        uint32_t n = csz_book_size(b), first = csz_book_first(b), weights[CSZ_SYMBOLS_MAX];
-        uint64_t counted = 0;
-        for (uint32_t s = 0; s < n; s++) counted += count[s];
-        if (counted == 0) {
+        uint32_t n = csz_book_size(b);
+        if (total_count(count, n) == 0) {
             books[b].kind = CSZ_KIND_UNUSED;
-            builtin_lengths(books[b].lengths, b, CSZ_KIND_UNUSED);
+            builtin_lengths(books[b].lengths, cache, b, CSZ_KIND_UNUSED);
             continue;
         }
-        books[b].kind = (uint8_t)builtin_choose(b, count);
-        builtin_lengths(books[b].lengths, b, books[b].kind);
+        books[b].kind = (uint8_t)builtin_choose(cache, b, count);
+        builtin_lengths(books[b].lengths, cache, b, books[b].kind);
 
         uint8_t lengths[CSZ_SYMBOLS_MAX];
-        for (uint32_t s = 0; s < n; s++) weights[s] = count[s] + (stride > 1);
-        for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(b, j)] = 0;
-        csz_book_lengths(lengths, weights, n, csz_book_limit(b));
+        explicit_lengths(lengths, b, count, stride);
         uint32_t nbits = csz_explicit_nbits(b, lengths);
         uint64_t builtin = coded_nbits(count, books[b].lengths, n), own = coded_nbits(count, lengths, n);
         if (builtin <= own || (builtin - own) * stride <= nbits) continue;
@@ -93,6 +118,20 @@ void csz_books_choose(csz_book *books, const csz_histograms *histograms, uint32_
         books[b].kind = CSZ_KIND_EXPLICIT;
         memcpy(books[b].lengths, lengths, sizeof lengths);
     }
+}
+
+uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride) {
+    uint64_t cost = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        const uint32_t *count = histograms->count[b];
+        uint32_t n = csz_book_size(b);
+        uint64_t nbits = coded_nbits(count, books[b].lengths, n);
+        for (uint32_t s = 0; csz_book_of_deltas(b) && s < n; s++)
+            nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
+        cost += nbits * stride;
+        if (books[b].kind == CSZ_KIND_EXPLICIT) cost += csz_explicit_nbits(b, books[b].lengths);
+    }
+    return cost;
 }
 
 /* Bits of a section, most significant first in each little-endian word. */
@@ -132,7 +171,7 @@ static uint32_t get_bits(const uint8_t *in, uint32_t end, uint32_t *at, uint32_t
     return value;
 }
 
-int csz_books_read(csz_book *books, const uint8_t *in, uint32_t nbytes) {
+int csz_books_read(csz_book *books, csz_builtin_cache *cache, const uint8_t *in, uint32_t nbytes) {
     if (nbytes < CSZ_BOOKS_FIXED_NBYTES || nbytes > CSZ_BOOKS_MAX_NBYTES || nbytes % 4) return 0;
     if (in[10] || in[11]) return 0;
     const uint8_t *bits = in + CSZ_BOOKS_FIXED_NBYTES;
@@ -140,7 +179,7 @@ int csz_books_read(csz_book *books, const uint8_t *in, uint32_t nbytes) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         books[b].kind = in[b];
         if (in[b] < CSZ_BUILTIN_N) {
-            builtin_lengths(books[b].lengths, b, in[b]);
+            builtin_lengths(books[b].lengths, cache, b, in[b]);
             continue;
         }
         if (in[b] != CSZ_KIND_EXPLICIT) return 0;

@@ -197,17 +197,28 @@ typedef struct csz_histograms {
 extern "C" {
 #endif
 
+/* Built-in books already made, so that a context makes each once; all zero to begin with. */
+typedef struct csz_builtin_cache {
+    uint8_t has_cost[CSZ_NBOOKS], has_lengths[CSZ_NBOOKS][CSZ_BUILTIN_N];
+    uint16_t cost[CSZ_NBOOKS][CSZ_BUILTIN_N][CSZ_SYMBOLS_MAX]; /* lg(total weight) - lg(weight) */
+    uint8_t lengths[CSZ_NBOOKS][CSZ_BUILTIN_N][CSZ_SYMBOLS_MAX];
+} csz_builtin_cache;
+
 /* Lengths from weights of any order. */
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
 
 /* Kinds and lengths of all books of a frame. */
-void csz_books_choose(csz_book *books, const csz_histograms *histograms, uint32_t ntiles, uint32_t stride);
+void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
+                      uint32_t ntiles, uint32_t stride);
+
+/* Bits that the counted symbols take with these books, `stride` times over: codes, raw bits, and explicit lengths. */
+uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride);
 
 /* The section of books; returns its size in bytes.  out has room for CSZ_BOOKS_MAX_NBYTES. */
 uint32_t csz_books_write(uint8_t *out, const csz_book *books);
 
 /* Reads and checks the section.  Returns 0 where it is malformed. */
-int csz_books_read(csz_book *books, const uint8_t *in, uint32_t nbytes);
+int csz_books_read(csz_book *books, csz_builtin_cache *cache, const uint8_t *in, uint32_t nbytes);
 
 #ifdef __cplusplus
 }

@@ -82,7 +82,8 @@ static csz_status read_geometry(csz_header *h, const uint8_t *in, uint32_t grid_
     csz_geometry *g = &h->geometry;
     csz_effective_dims(g, h->field.ndim, h->field.dims);
     for (int i = 0; i < 3; i++) g->log2_t[i] = in[13 + i];
-    if (g->log2_t[0] > 10 || g->log2_t[1] > 10 || g->log2_t[2] > 12 || g->log2_t[2] < 2) return CSZ_ERROR_CORRUPT;
+    if (g->log2_t[0] > 10 || g->log2_t[1] > 10 || g->log2_t[2] > 12 || g->log2_t[2] < 2)
+        return CSZ_ERROR_CORRUPT;
     if (g->log2_t[0] + g->log2_t[1] + g->log2_t[2] != 12) return CSZ_ERROR_CORRUPT;
     if ((g->rank < 3 && g->log2_t[0]) || (g->rank < 2 && g->log2_t[1])) return CSZ_ERROR_CORRUPT;
     if (h->has_grid) {
@@ -123,8 +124,10 @@ csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
     h->bound = csz_f64_bits(csz_load_u64(in + 24));
     h->bound_abs = csz_f64_bits(csz_load_u64(in + 32));
     const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
-    if (!(h->bound > 0 && h->bound <= largest && h->bound_abs >= 0 && h->bound_abs <= largest)) return CSZ_ERROR_CORRUPT;
-    if (h->field.ndim < 1 || h->field.ndim > CSZ_MAX_NDIM || csz_header_nbytes(h) > n) return CSZ_ERROR_CORRUPT;
+    if (!(h->bound > 0 && h->bound <= largest && h->bound_abs >= 0 && h->bound_abs <= largest))
+        return CSZ_ERROR_CORRUPT;
+    if (h->field.ndim < 1 || h->field.ndim > CSZ_MAX_NDIM || csz_header_nbytes(h) > n)
+        return CSZ_ERROR_CORRUPT;
     uint32_t at = 40;
     for (int i = 0; i < h->field.ndim; i++, at += 8) h->field.dims[i] = csz_load_u64(in + at);
     if (csz_field_check(&h->field)) return CSZ_ERROR_CORRUPT;
@@ -150,7 +153,8 @@ csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes) {
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd) {
     uint64_t books = CSZ_BOOKS_FIXED_NBYTES + csz_explicit_limit_nbits(ntiles) / 8;
     if (books > CSZ_BOOKS_MAX_NBYTES) books = CSZ_BOOKS_MAX_NBYTES;
-    uint64_t n = csz_frame_layout_of(ntiles, (uint32_t)books).payload + 4 * (uint64_t)ntiles + nelements * (type == CSZ_F32 ? 4 : 8);
+    uint64_t n = csz_frame_layout_of(ntiles, (uint32_t)books).payload + 4 * (uint64_t)ntiles +
+                 nelements * (type == CSZ_F32 ? 4 : 8);
     /* zstd stores what it cannot compress with 3 bytes a 128 KiB block, and a frame header */
     return (n + 7) / 8 * 8 + (has_zstd ? (n >> 15) + 64 : 0);
 }
@@ -164,8 +168,8 @@ static uint64_t frame_nelements(const csz_geometry *g, const csz_frame_box *box)
     return n;
 }
 
-csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left, const csz_header *h,
-                                 uint64_t frame) {
+csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left,
+                                 const csz_header *h, uint64_t frame) {
     if (nbytes_left < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_TRUNCATED;
     csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
     v->ntiles = box.ntiles;
@@ -173,41 +177,50 @@ csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint6
     v->nbytes_raw = csz_load_u64(stored + 8);
     v->books_nbytes = csz_load_u32(stored + 16);
     v->value_hash = csz_load_u32(stored + 20);
-    uint64_t limit = csz_frame_bound(box.ntiles, frame_nelements(&h->geometry, &box), h->field.type, 0);
+    /* every tile raw, behind the largest books there can be: another encoder's choice may differ from ours */
+    uint64_t limit = csz_frame_layout_of(box.ntiles, CSZ_BOOKS_MAX_NBYTES).payload +
+                     4 * (uint64_t)box.ntiles +
+                     frame_nelements(&h->geometry, &box) * (h->field.type == CSZ_F32 ? 4 : 8);
+    limit = (limit + 7) / 8 * 8;
     if (v->nbytes_raw % 8 || v->nbytes_raw > limit || v->nbytes_stored % 8) return CSZ_ERROR_CORRUPT;
     if (v->books_nbytes % 4 || v->books_nbytes > CSZ_BOOKS_MAX_NBYTES) return CSZ_ERROR_CORRUPT;
     if (!h->has_zstd && v->nbytes_stored != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
     v->layout = csz_frame_layout_of(v->ntiles, v->books_nbytes);
-    if (v->layout.payload > v->nbytes_raw || v->nbytes_stored < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_CORRUPT;
+    if (v->layout.payload > v->nbytes_raw || v->nbytes_stored < CSZ_FRAME_HEADER_NBYTES)
+        return CSZ_ERROR_CORRUPT;
     if (v->nbytes_stored > nbytes_left) return CSZ_ERROR_TRUNCATED;
     return CSZ_OK;
 }
 
 static uint64_t frame_hash(const uint8_t *stored, uint64_t nbytes_hashed, uint64_t frame) {
-    return csz_hash_frame_seed(frame) + csz_hash_words(stored, 6, 0) + csz_hash_words(stored + 32, nbytes_hashed / 4 - 8, 8);
+    return csz_hash_frame_seed(frame) + csz_hash_words(stored, 6, 0) +
+           csz_hash_words(stored + 32, nbytes_hashed / 4 - 8, 8);
 }
 
-csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const uint8_t *raw, const csz_header *h,
-                                uint64_t frame) {
+csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const uint8_t *raw,
+                                const csz_header *h, uint64_t frame) {
     uint64_t hashed = h->has_zstd ? v->nbytes_stored : v->layout.payload;
     if (frame_hash(stored, hashed, frame) != csz_load_u64(stored + 24)) return CSZ_ERROR_CORRUPT;
     v->bytes = raw;
     uint64_t words = 0, payload_words = (v->nbytes_raw - v->layout.payload) / 4;
     for (uint32_t t = 0; t < v->ntiles; t++) {
-        if (t % CSZ_INDEX_GROUP == 0 && csz_load_u32(raw + v->layout.index + 12 * (t / CSZ_INDEX_GROUP)) != words) {
+        if (t % CSZ_INDEX_GROUP == 0 &&
+            csz_load_u32(raw + v->layout.index + 12 * (t / CSZ_INDEX_GROUP)) != words) {
             return CSZ_ERROR_CORRUPT;
         }
         words += csz_frame_tile_words(v, t);
     }
-    if (v->ntiles % 2 && csz_load_u16(raw + v->layout.sizes + 2 * (uint64_t)v->ntiles)) return CSZ_ERROR_CORRUPT;
+    if (v->ntiles % 2 && csz_load_u16(raw + v->layout.sizes + 2 * (uint64_t)v->ntiles))
+        return CSZ_ERROR_CORRUPT;
     uint64_t end = v->layout.payload + 4 * words;
     if (words > payload_words || (end + 7) / 8 * 8 != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
     if (end != v->nbytes_raw && csz_load_u32(raw + end)) return CSZ_ERROR_CORRUPT;
     return CSZ_OK;
 }
 
-void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_nbytes,
-                            uint32_t value_hash, uint64_t nbytes_hashed, uint64_t frame) {
+void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
+                            uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
+                            uint64_t frame) {
     csz_store_u64(stored, nbytes_stored);
     csz_store_u64(stored + 8, nbytes_raw);
     csz_store_u32(stored + 16, books_nbytes);
@@ -220,7 +233,8 @@ uint32_t csz_frame_tile_words(const csz_frame_view *v, uint32_t tile) {
 }
 
 uint32_t csz_frame_tile_offset(const csz_frame_view *v, uint32_t tile) {
-    uint32_t group = tile / CSZ_INDEX_GROUP, words = csz_load_u32(v->bytes + v->layout.index + 12 * (uint64_t)group);
+    uint32_t group = tile / CSZ_INDEX_GROUP,
+             words = csz_load_u32(v->bytes + v->layout.index + 12 * (uint64_t)group);
     for (uint32_t t = group * CSZ_INDEX_GROUP; t < tile; t++) words += csz_frame_tile_words(v, t);
     return words;
 }
@@ -229,9 +243,11 @@ int csz_frame_group_holds(const csz_frame_view *v, uint32_t group) {
     uint32_t last = group * CSZ_INDEX_GROUP + CSZ_INDEX_GROUP - 1;
     if (last >= v->ntiles) last = v->ntiles - 1;
     const uint8_t *entry = v->bytes + v->layout.index + 12 * (uint64_t)group;
-    uint32_t first_word = csz_load_u32(entry), end_word = csz_frame_tile_offset(v, last) + csz_frame_tile_words(v, last);
+    uint32_t first_word = csz_load_u32(entry),
+             end_word = csz_frame_tile_offset(v, last) + csz_frame_tile_words(v, last);
     const uint8_t *payload = v->bytes + v->layout.payload;
-    return csz_hash_words(payload + 4 * (uint64_t)first_word, end_word - first_word, first_word) == csz_load_u64(entry + 4);
+    return csz_hash_words(payload + 4 * (uint64_t)first_word, end_word - first_word, first_word) ==
+           csz_load_u64(entry + 4);
 }
 
 /* ---- footer and whole ---- */
@@ -261,7 +277,8 @@ csz_status csz_archive_open(csz_header *h, const uint8_t **footer, const uint8_t
     }
     if (nbytes - at < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
     *footer = archive + at;
-    if (CSZ_HASH_FOOTER_SEED + csz_hash_words(*footer, 2 * nframes, 0) != csz_load_u64(*footer + 8 * nframes)) {
+    if (CSZ_HASH_FOOTER_SEED + csz_hash_words(*footer, 2 * nframes, 0) !=
+        csz_load_u64(*footer + 8 * nframes)) {
         return CSZ_ERROR_CORRUPT;
     }
     uint64_t check = h->nbytes;

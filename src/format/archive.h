@@ -11,6 +11,10 @@
 #include "core/geometry.h"
 #include "core/hash.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CSZ_FEATURE_FILL = 1, CSZ_FEATURE_GRID = 2, CSZ_FEATURE_ZSTD = 4, CSZ_FEATURES_KNOWN = 7 };
 
 typedef struct csz_header {
@@ -56,16 +60,17 @@ typedef struct csz_frame_view {
 } csz_frame_view;
 
 /* Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take. */
-csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left, const csz_header *header,
-                                 uint64_t frame);
+csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
+                                 const csz_header *header, uint64_t frame);
 
 /* Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself; view->bytes is set to raw. */
-csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw, const csz_header *header,
-                                uint64_t frame);
+csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw,
+                                const csz_header *header, uint64_t frame);
 
 /* Writes a frame's header, its checksum last, once everything else of the stored frame stands. */
-void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_nbytes,
-                            uint32_t value_hash, uint64_t nbytes_hashed, uint64_t frame);
+void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
+                            uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
+                            uint64_t frame);
 
 /* Payload word at which a tile's record begins, and its size. */
 uint32_t csz_frame_tile_offset(const csz_frame_view *view, uint32_t tile);
@@ -78,9 +83,14 @@ uint64_t csz_footer_nbytes(uint64_t nframes);
 void csz_footer_finish(uint8_t *footer, uint64_t nframes);
 
 /* Walks the whole archive's skeleton: header, footer, exact length.  *footer receives the footer's place. */
-csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const uint8_t *archive, size_t nbytes);
+csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const uint8_t *archive,
+                            size_t nbytes);
 
 /* Largest size of a frame of the given tiles and elements, before zstd and as stored. */
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

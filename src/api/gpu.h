@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gpu.h: the CUDA backend where the build has it, and its absence where it has not. */
+#ifndef CSZ_API_GPU_H
+#define CSZ_API_GPU_H
+
+#include "cuda/backend.h"
+
+#if !defined(CSZ_HAVE_CUDA)
+static inline int csz_gpu_usable(void) { return 0; }
+static inline int csz_gpu_is_device_pointer(const void *p) {
+    (void)p;
+    return 0;
+}
+static inline csz_status csz_gpu_copy(void *to, const void *from, size_t nbytes) {
+    (void)to, (void)from, (void)nbytes;
+    return CSZ_ERROR_BACKEND;
+}
+static inline void csz_gpu_free(csz_cuda_backend *backend) { (void)backend; }
+static inline csz_status csz_gpu_compress(csz_cuda_backend **backend, void *out, size_t out_capacity,
+                                          size_t *out_nbytes, const void *data, csz_header *header) {
+    (void)backend, (void)out, (void)out_capacity, (void)out_nbytes, (void)data, (void)header;
+    return CSZ_ERROR_BACKEND;
+}
+static inline csz_status csz_gpu_decompress(csz_cuda_backend **backend, void *data, const void *archive,
+                                            size_t archive_nbytes, const csz_header *header,
+                                            const uint64_t *lo, const uint64_t *hi) {
+    (void)backend, (void)data, (void)archive, (void)archive_nbytes, (void)header, (void)lo, (void)hi;
+    return CSZ_ERROR_BACKEND;
+}
+#else
+#define csz_gpu_usable csz_cuda_usable
+#define csz_gpu_is_device_pointer csz_cuda_is_device_pointer
+#define csz_gpu_copy csz_cuda_copy
+#define csz_gpu_free csz_cuda_backend_free
+#define csz_gpu_compress csz_cuda_backend_compress
+#define csz_gpu_decompress csz_cuda_backend_decompress
+#endif
+
+#endif

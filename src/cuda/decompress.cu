@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress.cu: records to values for the default tile shapes.  A block keeps its frame's decode tables in shared memory and runs up to 15 groups of
+ * 64 threads; each group takes a tile through all stages on its own barrier: stage the record and add up its checksum, decode lanes,
+ * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
+ *
+ * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, runs, bases out of the fast conversion's reach, and
+ * all tiles of unusual shapes.
+ */
+#include "cuda/decompress_general.cuh"
+#include "cuda/record.cuh"
+
+enum {
+    GROUPS_MAX = 15, /* named barriers 1..15 */
+    CODE_CHUNKS = 512,
+    /* past the last group's stage: what a reader of a damaged lane may touch */
+    GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,
+    FIRSTS_CHUNKS = 16,
+    PLACES = 4, /* tiles a group knows of: at work, staged, found, being found */
+    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + 2 * PLACES + 2 /* firsts, tasks, tile_after */
+};
+
+/* How a tile is finished once its lanes are decoded. */
+enum tile_kind { KIND_FAST, KIND_CODED, KIND_FLAT, KIND_RAW, KIND_NONE };
+
+/* What is still needed of a record's head after its stage has been given to the next record. */
+struct tile_after {
+    int64_t base;
+    uint32_t kind, order, has_exceptions, unused;
+};
+
+/* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output. */
+struct tile_task {
+    tile_place place;
+    int64_t corner;
+    uint32_t full; /* wholly in the output, with rows aligned for 16-byte stores */
+    uint32_t unused;
+};
+
+/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), tile_after, stage. */
+CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
+CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) { return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES; }
+CSZ_DEVICE tile_after *group_after(uint4 *group) { return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + 2 * PLACES); }
+CSZ_DEVICE uint32_t *group_stage(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS); }
+
+static size_t group_nbytes(uint32_t stage_words) { return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16; }
+
+/* A record on its way through a group. */
+struct tile_record {
+    uint32_t offset, nwords; /* in the payload */
+    uint32_t staged;         /* in shared memory, from word `skew` of the stage on, so that 16-byte copies line up */
+};
+
+CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uintptr_t)record >> 2) & 3; }
+
+CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, const tile_record *rec, uint32_t r) {
+    if (!rec->staged) return;
+    const uint32_t skew = record_skew(record), nchunks = (skew + rec->nwords + 3) / 4;
+    const uint4 *from = (const uint4 *)(record - skew);
+    if (rec->nwords == 0) return;
+    for (uint32_t i = r; i < nchunks; i += GROUP_THREADS) copy16_start((uint4 *)stage + i, from + i);
+}
+
+/* The thread's terms of the group's checksum: of the chunks it staged itself, or straight from memory. */
+CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, const uint32_t *record, const tile_record *rec, uint32_t r) {
+    unsigned long long sum = 0;
+    if (rec->staged) {
+        const uint32_t skew = record_skew(record), end = skew + rec->nwords;
+        for (uint32_t i = 4 * r; i < end; i += 4 * GROUP_THREADS) {
+            uint4 c = ((const uint4 *)stage)[i >> 2];
+            const uint32_t first = rec->offset - skew + i;
+            if (i >= skew && i < end) sum += csz_hash_term(c.x, first);
+            if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);
+            if (i + 2 >= skew && i + 2 < end) sum += csz_hash_term(c.z, first + 2);
+            if (i + 3 >= skew && i + 3 < end) sum += csz_hash_term(c.w, first + 3);
+        }
+    } else {
+#pragma unroll 4
+        for (uint32_t i = r; i < rec->nwords; i += GROUP_THREADS) sum += csz_hash_term(__ldg(record + i), rec->offset + i);
+    }
+    return sum;
+}
+
+/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
+template <typename V, int MODE>
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords, const uint16_t *tables, uint4 *code, uint32_t r) {
+    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
+    if (r >= LANES) return 1;
+    const uint32_t lane = r & 31, nbits = lane_length(view, words, r);
+    uint32_t sum = nbits, before = 0;
+#pragma unroll
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        uint32_t up = __shfl_up_sync(~0u, sum, o);
+        if (lane >= o) sum += up;
+    }
+    if (LANES == 64 && r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
+    const uint32_t end = before + sum, at = view->lanes_bit + end - nbits;
+    uint32_t good = r + 1 < LANES || record_adds_up(view, end, nwords);
+    if (r + 1 == LANES && good) good = stream_ends(words, view->lanes_bit + end);
+    if (view->bitmap[r >> 5] >> lane & 1 && nbits == 0) good = 0;
+    if (at + nbits > 32 * nwords) return 0;
+    return decode_lane<MODE>(words, at, nbits, tables, code, r) & good;
+}
+
+/* ---- tiles that are not plain ---- */
+
+/* What the rare paths are given: they are calls, so that they take no registers from the common one. */
+struct rare_tile {
+    const decode_call *call;
+    const tile_place *place;
+    const uint32_t *record;
+    const uint4 *code;
+    const uint32_t *firsts;
+    uint32_t offset, nwords, r;
+};
+
+/* Where a tile's masks stand in its record; none where the sections do not fit. */
+template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *record, uint32_t nwords, uint32_t *wrong) {
+    const uint32_t after = (view->n_exceptions + 1) / 2 + view->n_exceptions * (uint32_t)value_traits<V>::WORDS;
+    mask_list masks = {record, 0, 0};
+    if (view->mask_words + after > nwords) {
+        *wrong = 1;
+        return masks;
+    }
+    masks.p = record + (nwords - after - view->mask_words);
+    masks.n = view->nmasks;
+    masks.nwords = view->mask_words;
+    return masks;
+}
+
+/* Coded tiles that reach past the output or have masks, and tiles of one value.  Returns the thread's part of the checksum. */
+template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_finish_rare(const rare_tile tile, uint32_t kind) {
+    typedef value_traits<V> traits;
+    const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
+    const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
+    const V step = (V)tile.call->step;
+    uint32_t wrong = 0, hash;
+    tile_restore<V> how;
+    how.step = step;
+    how.magic = traits::magic(view.base);
+    how.aligned = tile.call->aligned;
+    how.order = view.order;
+    how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
+    if (kind == KIND_FLAT) {
+        const V value = view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
+        hash = tile_flat<V, RANK>(value, tile.r, &target, &how, &wrong);
+    } else {
+        hash = tile_finish<V, RANK, false>(tile.code, tile.firsts, tile.r, &target, &how, &wrong);
+    }
+    if (wrong) fault(tile.call, CSZ_CUDA_FAULT_RECORD);
+    return hash;
+}
+
+/* A raw tile, from memory to memory; *sum receives the checksum of the words copied where they were not staged. */
+template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw(const rare_tile tile, uint32_t sum_words, unsigned long long *sum) {
+    typedef value_traits<V> traits;
+    const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
+    const int64_t stride = slice_stride<RANK>(&target);
+    const uint32_t *values = tile.record + 1;
+    uint32_t hash = 0;
+    unsigned long long terms = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t unit = unit_of<RANK>(tile.r, i);
+        V *p = unit_pointer<RANK>(&target, unit);
+        uint32_t part = 0;
+        if (target.full) {
+            const uint32_t first = csz_code_element(RANK, unit, 0), step = csz_code_element(RANK, 0, 4);
+#pragma unroll 1
+            for (int half = 0; half < 2; half++) {
+                V v[4][4];
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+#pragma unroll
+                    for (int k = 0; k < 4; k++) v[s][k] = traits::load(values + (first + (4 * half + s) * step + k) * traits::WORDS);
+                }
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+                    if (sum_words) {
+#pragma unroll
+                        for (int k = 0; k < 4; k++) {
+                            uint32_t at = tile.offset + 1 + (first + (4 * half + s) * step + k) * traits::WORDS;
+                            typename traits::bits bits = traits::to_bits(v[s][k]);
+                            terms += csz_hash_term((uint32_t)bits, at);
+                            if (traits::WORDS == 2) terms += csz_hash_term((uint32_t)((uint64_t)bits >> 32), at + 1);
+                        }
+                    }
+                    slice_store<V, true>(p + (4 * half + s) * stride, v[s], 15, 1, &part);
+                }
+            }
+        } else {
+            const uint32_t held = unit_held<RANK>(&target, unit);
+#pragma unroll 1
+            for (uint32_t s = 0; s < 8; s++) {
+                V v[4];
+#pragma unroll
+                for (uint32_t k = 0; k < 4; k++) {
+                    const uint32_t e = csz_code_element(RANK, unit, 4 * s + k);
+                    const uint32_t x = RANK == 3 ? e & 31 : RANK == 2 ? e & 127 : e, y = RANK == 3 ? (e >> 5) & 15 : RANK == 2 ? e >> 7 : 0;
+                    const uint32_t z = RANK == 3 ? e >> 9 : 0, number = (z * target.extent[1] + y) * target.extent[2] + x;
+                    v[k] = held >> (4 * s + k) & 1 ? traits::load(values + number * traits::WORDS) : (V)0;
+                }
+                slice_store<V, false>(p + s * stride, v, held >> (4 * s), tile.call->aligned, &part);
+            }
+        }
+        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+    }
+    *sum = terms;
+    return hash;
+}
+
+/* Values of exceptions over what stands in the output; returns the change of the tile's checksum. */
+template <typename V, int RANK> static __device__ __noinline__ uint32_t exceptions_store(const rare_tile tile) {
+    typedef value_traits<V> traits;
+    const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
+    const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
+    const uint32_t n = view.n_exceptions, nwords = tile.nwords, positions = nwords - n * traits::WORDS - (n + 1) / 2;
+    const uint32_t *record = tile.record;
+    uint32_t hash = 0, wrong = n * traits::WORDS + (n + 1) / 2 > nwords;
+    for (uint32_t i = tile.r; i < n && !wrong; i += GROUP_THREADS) {
+        uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
+        uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
+        if (code >= CSZ_TILE_N || (i && code <= previous) || (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16)) {
+            wrong = 1;
+            break;
+        }
+        const uint32_t unit = code >> 5, b = code & 31;
+        if (!target.full && !(unit_held<RANK>(&target, unit) >> b & 1)) continue;
+        V value = traits::load(record + nwords - (n - i) * traits::WORDS);
+        V *p = unit_pointer<RANK>(&target, unit) + (b >> 2) * slice_stride<RANK>(&target) + (b & 3);
+        hash += (traits::fold(value) - traits::fold(*(volatile V *)p)) * csz_value_weight(unit, b);
+        *p = value;
+    }
+    if (wrong) fault(tile.call, CSZ_CUDA_FAULT_RECORD);
+    return hash;
+}
+
+/* ---- the common path ---- */
+
+template <typename V> CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode_job *job, uint32_t ticket) {
+    const tile_place place = tile_place_of(job, ticket);
+    task->place = place;
+    if (place.tile == NO_TILE) return;
+    const tile_target<V> target = tile_target_of<V>(call, &place);
+    task->corner = target.corner - (V *)call->out;
+    task->full = target.full;
+}
+
+CSZ_DEVICE tile_record record_find(const decode_call *call, const decode_job *job, uint32_t tile) {
+    tile_record rec = {0, 0, 0};
+    if (tile == NO_TILE) return rec;
+    const uint32_t *offsets = call->offsets + job->tile_base + tile;
+    rec.offset = __ldg(offsets);
+    rec.nwords = __ldg(offsets + 1) - rec.offset;
+    rec.staged = rec.nwords <= call->stage_words;
+    return rec;
+}
+
+/*
+ * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
+ * calls it; the one with r = 0 fills in after.
+ */
+template <typename V, int RANK>
+CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words, const tile_record *rec,
+                              const tile_task *task, const uint16_t *tables, uint4 *code, tile_after *after, uint32_t r) {
+    typedef value_traits<V> traits;
+    const record_view<V> view = record_open<V>(words, rec->nwords, RANK);
+    const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
+    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? KIND_FLAT : task->full && view.nmasks == 0 ? KIND_FAST : KIND_CODED;
+    uint32_t sound = view.sound;
+    if (kind == KIND_RAW) {
+        uint32_t inside = 1;
+        for (int i = 0; i < 3; i++) {
+            uint64_t size = (uint64_t)1 << call->geometry.log2_t[i], left = call->geometry.n[i] - ((uint64_t)task->place.at[i] << call->geometry.log2_t[i]);
+            inside *= (uint32_t)(left < size ? left : size);
+        }
+        sound = sound && rec->nwords == 1 + inside * traits::WORDS;
+    } else if (view.mode == CSZ_MODE_FILL) {
+        sound = sound && rec->nwords == 1 + (uint32_t)traits::WORDS;
+    } else if (flat) {
+        sound = sound && (rec->nwords == 0 || (record_adds_up(&view, 0, rec->nwords) && stream_ends(words, view.lanes_bit)));
+    } else if (sound) {
+        const uint64_t reach = job->first_word + job->payload_word + rec->offset + rec->nwords + LANE_MAX_WORDS + 4;
+        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) || (!rec->staged && reach > call->footer_word)) {
+            kind = KIND_NONE;
+            if (r == 0) call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
+        }
+    }
+    if (!sound) {
+        kind = KIND_NONE;
+        if (r == 0) fault(call, CSZ_CUDA_FAULT_RECORD);
+    }
+    if (r == 0) {
+        after->base = view.base;
+        after->kind = kind;
+        after->order = view.order;
+        after->has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
+    }
+    if (kind > KIND_CODED) return;
+    uint32_t good;
+    if (view.mode == CSZ_MODE_S) {
+        good = decode_lanes<V, CSZ_MODE_S>(&view, words, rec->nwords, tables, code, r);
+    } else if (view.mode == CSZ_MODE_P) {
+        good = decode_lanes<V, CSZ_MODE_P>(&view, words, rec->nwords, tables, code, r);
+    } else if (view.mode == CSZ_MODE_Q) {
+        good = decode_lanes<V, CSZ_MODE_Q>(&view, words, rec->nwords, tables, code, r);
+    } else {
+        good = decode_lanes<V, CSZ_MODE_M>(&view, words, rec->nwords, tables, code, r);
+    }
+    if (!good) fault(call, CSZ_CUDA_FAULT_RECORD);
+}
+
+/* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
+template <typename V, int RANK>
+static __device__ __noinline__ void record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words,
+                                                           const tile_record rec, const tile_task *task, const uint16_t *tables, uint4 *code,
+                                                           tile_after *after, uint32_t r) {
+    record_decode<V, RANK>(call, job, job_number, words, &rec, task, tables, code, after, r);
+}
+
+/* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work. */
+template <typename V, int RANK>
+CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode_job *facts, uint32_t job_number, const uint16_t *tables,
+                          uint4 *shared, uint32_t barrier, uint32_t r) {
+    typedef value_traits<V> traits;
+    const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
+    const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
+    const uint32_t weight = thread_weight<RANK>(r);
+    const V step = (V)call->step;
+    uint32_t value_sum = 0, ticket = 0;
+    if (r == FINDER) {
+        ticket = atomicAdd(&job->counter, 3u);
+        task_find<V>(group_task(shared, 0), call, facts, ticket);
+        task_find<V>(group_task(shared, 1), call, facts, ticket + 1);
+        ticket += 2;
+    }
+    group_sync(barrier, GROUP_THREADS);
+    tile_record rec = record_find(call, facts, group_task(shared, 0)->place.tile);
+    record_stage(group_stage(shared), payload + rec.offset, &rec, r);
+    for (uint32_t turn = 0;; turn++) {
+        const tile_task *task = group_task(shared, turn);
+        const uint32_t tile = task->place.tile;
+        if (tile == NO_TILE) break;
+        const tile_record next = record_find(call, facts, group_task(shared, turn + 1)->place.tile);
+        const uint32_t *record = payload + rec.offset;
+
+        copy16_wait();
+        /* the words of a full raw tile are summed while they are copied */
+        uint32_t sum_raw = 0;
+        if (call->check_groups && rec.nwords) {
+            sum_raw = !rec.staged && task->full && rec.nwords == 1 + CSZ_TILE_N * traits::WORDS && __ldg(record) == CSZ_MODE_RAW;
+            if (!sum_raw) {
+                unsigned long long sum = warp_sum_u64(record_checksum(group_stage(shared), record, &rec, r));
+                if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + tile / CSZ_INDEX_GROUP], sum);
+            }
+        }
+        group_sync(barrier, GROUP_THREADS);
+
+        if (r == FINDER) {
+            task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
+            ticket = atomicAdd(&job->counter, 1u);
+        }
+        if (rec.staged) {
+            const uint32_t *words = group_stage(shared) + record_skew(record);
+            record_decode<V, RANK>(call, facts, job_number, words, &rec, task, tables, shared, group_after(shared), r);
+        } else {
+            record_decode_unstaged<V, RANK>(call, facts, job_number, record, rec, task, tables, shared, group_after(shared), r);
+        }
+        group_sync(barrier, GROUP_THREADS);
+
+        record_stage(group_stage(shared), payload + next.offset, &next, r);
+        const uint32_t kind = group_after(shared)->kind;
+        if (kind <= KIND_CODED) {
+            if (RANK == 3) {
+                sum_rows_3d(shared, group_firsts(shared), r);
+                group_sync(barrier, GROUP_THREADS);
+                sum_columns_3d(shared, group_firsts(shared), group_after(shared)->order, r);
+            } else {
+                sum_rows_2d<RANK>(shared, group_firsts(shared), r);
+            }
+            group_sync(barrier, GROUP_THREADS);
+        }
+        const rare_tile rare = {call, &task->place, record, shared, group_firsts(shared), rec.offset, rec.nwords, r};
+        uint32_t hash = 0;
+        if (kind == KIND_FAST) {
+            tile_restore<V> how;
+            how.step = step;
+            how.magic = traits::magic((typename traits::quantum)group_after(shared)->base);
+            how.masks.n = 0;
+            how.order = group_after(shared)->order;
+            tile_target<V> target;
+            target.corner = (V *)call->out + task->corner;
+            target.pitch_y = (int64_t)call->pitch_y;
+            target.pitch_z = (int64_t)call->pitch_z;
+            uint32_t wrong = 0;
+            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong);
+        } else if (kind == KIND_CODED || kind == KIND_FLAT) {
+            hash = tile_finish_rare<V, RANK>(rare, kind);
+        } else if (kind == KIND_RAW) {
+            unsigned long long sum;
+            hash = tile_raw<V, RANK>(rare, sum_raw, &sum);
+            if (sum_raw) {
+                if (r == 0) sum += csz_hash_term(CSZ_MODE_RAW, rec.offset);
+                sum = warp_sum_u64(sum);
+                if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + tile / CSZ_INDEX_GROUP], sum);
+            }
+        }
+        hash *= weight;
+        if (group_after(shared)->has_exceptions) {
+            group_sync(barrier, GROUP_THREADS);
+            hash += exceptions_store<V, RANK>(rare);
+        }
+        value_sum += hash * csz_tile_weight(tile);
+        rec = next;
+    }
+    value_sum = warp_sum_u32(value_sum);
+    if ((r & 31) == 0) atomicAdd(&job->value_sum, value_sum);
+}
+
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_kernel(const __grid_constant__ decode_call call) {
+    CSZ_SHARED_DYNAMIC(memory);
+    __shared__ uint32_t chosen;
+    __shared__ decode_job facts;
+    const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
+    uint16_t *tables = (uint16_t *)memory;
+    uint4 *shared = memory + TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
+    /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
+    const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
+    for (uint32_t turn = 0; turn < call.njobs;) {
+        const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
+        decode_job *job = call.jobs + job_number;
+        if (threadIdx.x == 0) {
+            facts = *job;
+            chosen = call.njobs;
+        }
+        const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
+        for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x) memory[i] = from[i];
+        __syncthreads();
+        if (facts.sound) group_run<V, RANK>(&call, job, &facts, job_number, tables, shared, group + 1, r);
+        __syncthreads();
+        for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
+            const volatile decode_job *other = call.jobs + (home + i < call.njobs ? home + i : home + i - call.njobs);
+            /* a job that no block has begun is always taken */
+            const uint32_t claimed = other->counter, nbox = other->nbox, left = claimed < nbox ? nbox - claimed : 0;
+            if (other->sound && (left > 2 * ngroups || (claimed == 0 && left))) {
+                atomicMin(&chosen, i);
+                break;
+            }
+        }
+        __syncthreads();
+        turn = chosen;
+        __syncthreads();
+    }
+}
+
+/* ---- launcher ---- */
+
+/* Offsets of the parts of a workspace. */
+struct workspace_parts {
+    size_t counters, jobs, tables, offsets, group_sum, odd, nbytes;
+};
+
+static size_t part_after(size_t *at, size_t nbytes) {
+    size_t begin = *at;
+    *at += (nbytes + 255) / 256 * 256;
+    return begin;
+}
+
+/* The frames the box touches, and the largest of them. */
+static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan) {
+    const csz_geometry *g = &plan->geometry;
+    uint64_t njobs = 1, max_tiles = 1;
+    for (int i = 0; i < 3; i++) {
+        uint64_t first = (plan->begin[i] >> g->log2_t[i]) / g->frame[i];
+        uint64_t end = csz_tiles_along(csz_tiles_along(plan->end[i], g->log2_t[i]), 0);
+        uint64_t last = (end - 1) / g->frame[i];
+        call->job_first[i] = (uint32_t)first;
+        call->job_frames[i] = (uint32_t)(last - first + 1);
+        njobs *= last - first + 1;
+        max_tiles *= g->frame[i] < g->grid[i] ? g->frame[i] : g->grid[i];
+    }
+    call->njobs = (uint32_t)njobs;
+    call->max_tiles = (uint32_t)max_tiles;
+    call->max_groups = (uint32_t)((max_tiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP);
+}
+
+static workspace_parts workspace_of(const decode_call *call) {
+    workspace_parts p;
+    size_t at = 0;
+    p.counters = part_after(&at, sizeof(decode_counters));
+    p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
+    p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
+    p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
+    p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
+    p.odd = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint2));
+    p.nbytes = at;
+    return p;
+}
+
+extern "C" size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan) {
+    decode_call call;
+    if (plan->geometry.nelements == 0) return 256;
+    call_jobs(&call, plan);
+    return workspace_of(&call).nbytes;
+}
+
+static int shape_is_default(const csz_geometry *g) {
+    const uint32_t *t = g->log2_t;
+    if (g->rank == 3) return t[0] == 3 && t[1] == 4 && t[2] == 5;
+    if (g->rank == 2) return t[1] == 5 && t[2] == 7;
+    return t[2] == 12;
+}
+
+/* A device's numbers that launches depend on. */
+struct device_limits {
+    int nsms, shared_nbytes;
+};
+
+static int limits_of(device_limits *d) {
+#if defined(CSZ_EMU)
+    d->nsms = 2;
+    d->shared_nbytes = 96 << 10;
+    return 1;
+#else
+    int device;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->nsms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->shared_nbytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
+#endif
+}
+
+/*
+ * The stage must hold most records, or they are decoded from memory at a third of the speed; more groups hide more latency.  A
+ * quarter above the mean record serves fields of even roughness.
+ */
+static uint32_t groups_choose(decode_call *call, const csz_cuda_decompress_plan *plan, const device_limits *d) {
+    const size_t fixed = TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16;
+    uint64_t mean = plan->archive_nbytes / 4 / plan->geometry.ntiles, want = mean + mean / 4 + 64;
+    const uint64_t most = CSZ_TILE_N * (plan->type == CSZ_F32 ? 1 : 2) / 2;
+    if (want > most) want = most;
+    uint32_t ngroups = GROUPS_MAX;
+    while (ngroups > 1 && fixed + ngroups * group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - 1024) ngroups--;
+    /* what is left over makes the stage longer */
+    uint32_t words = (uint32_t)want;
+    while (words < most && fixed + ngroups * group_nbytes(words + 32) <= (size_t)d->shared_nbytes - 1024) words += 32;
+    call->stage_words = words / 4 * 4;
+    return ngroups;
+}
+
+#if defined(CSZ_EMU)
+#define CHECKED(x) (x)
+#else
+#define CHECKED(x) ((x) == cudaSuccess)
+#endif
+
+template <typename V, int RANK> static int decode_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, void *stream) {
+    size_t nbytes = TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16 + ngroups * group_nbytes(call->stage_words);
+#if !defined(CSZ_EMU)
+    if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes))) return 0;
+#endif
+    uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
+    if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
+    CSZ_LAUNCH((decode_kernel<V, RANK>), (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream, *call);
+    return 1;
+}
+
+template <typename V> static int call_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, int rank, void *stream) {
+    csz_cuda_tables_launch(call, stream);
+    int good = 1;
+    if (!call->all_odd) {
+        good = rank == 3 ? decode_launch<V, 3>(call, ngroups, d, stream) : rank == 2 ? decode_launch<V, 2>(call, ngroups, d, stream)
+                                                                                    : decode_launch<V, 1>(call, ngroups, d, stream);
+    }
+    if (!call->check_groups) CSZ_LAUNCH(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, *call);
+    CSZ_LAUNCH((general_kernel<V>), d->nsms * 4, GENERAL_THREADS, 0, stream, *call);
+    return good;
+}
+
+extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace, const void *d_archive, const uint8_t *d_builtin,
+                                          const csz_cuda_decompress_plan *plan, void *stream) {
+    const csz_geometry *g = &plan->geometry;
+    decode_call call;
+    device_limits limits;
+    if (!limits_of(&limits)) return CSZ_ERROR_BACKEND;
+#if defined(CSZ_EMU)
+    *d_status = 0;
+#else
+    if (cudaMemsetAsync(d_status, 0, sizeof *d_status, (cudaStream_t)stream) != cudaSuccess) return CSZ_ERROR_BACKEND;
+#endif
+    if (g->nelements == 0) return CSZ_OK;
+    uint64_t footer_nbytes = 8 * (g->nframes + 1);
+    if (plan->archive_nbytes % 4 || plan->archive_nbytes < plan->header_nbytes + footer_nbytes) return CSZ_ERROR_TRUNCATED;
+    call_jobs(&call, plan);
+    workspace_parts parts = workspace_of(&call);
+    uint8_t *workspace = (uint8_t *)d_workspace;
+    call.geometry = *g;
+    int whole = 1;
+    for (int i = 0; i < 3; i++) {
+        call.begin[i] = plan->begin[i];
+        call.end[i] = plan->end[i];
+        whole = whole && plan->begin[i] == 0 && plan->end[i] == g->n[i];
+    }
+    const size_t size = plan->type == CSZ_F32 ? 4 : 8;
+    call.pitch_y = plan->end[2] - plan->begin[2];
+    call.pitch_z = call.pitch_y * (plan->end[1] - plan->begin[1]);
+    call.footer_word = (plan->archive_nbytes - footer_nbytes) / 4;
+    call.header_words = plan->header_nbytes / 4;
+    call.step = plan->type == CSZ_F32 ? (double)csz_quantizer_make_f32(plan->bound_abs, 0, 0).step : csz_quantizer_make_f64(plan->bound_abs, 0, 0).step;
+    call.all_odd = !shape_is_default(g);
+    call.check_groups = whole;
+    const int one_row = g->rank == 1;
+    call.aligned = (uintptr_t)d_out % 16 == 0 && (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
+    call.archive = (const uint32_t *)d_archive;
+    call.builtin = d_builtin;
+    call.out = d_out;
+    call.status = d_status;
+    call.counters = (decode_counters *)(workspace + parts.counters);
+    call.jobs = (decode_job *)(workspace + parts.jobs);
+    call.tables = (uint16_t *)(workspace + parts.tables);
+    call.offsets = (uint32_t *)(workspace + parts.offsets);
+    call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
+    call.odd = (uint2 *)(workspace + parts.odd);
+    uint32_t ngroups = groups_choose(&call, plan, &limits);
+    int good = plan->type == CSZ_F32 ? call_launch<float>(&call, ngroups, &limits, g->rank, stream)
+                                     : call_launch<double>(&call, ngroups, &limits, g->rank, stream);
+#if !defined(CSZ_EMU)
+    good = good && cudaGetLastError() == cudaSuccess;
+#endif
+    return good ? CSZ_OK : CSZ_ERROR_BACKEND;
+}

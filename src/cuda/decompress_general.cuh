@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress_general.cuh: the decoder for everything the fast kernel leaves: any tile shape, class and mode, one block per tile, in the type's full integers.
+ * Plain rather than fast.  Its last block compares all checksums, so that a call needs no kernel more for that.
+ */
+#ifndef CSZ_CUDA_DECOMPRESS_GENERAL_CUH
+#define CSZ_CUDA_DECOMPRESS_GENERAL_CUH
+
+#include "cuda/record.cuh"
+
+enum { GENERAL_THREADS = CSZ_TILE_UNITS, VERIFY_THREADS = 128 };
+
+/* ---- bits ---- */
+
+/* Bits of a record; those past its end read as 0. */
+struct bounded_reader {
+    const uint32_t *words;
+    uint32_t nwords, at;
+};
+
+CSZ_DEVICE uint32_t bounded_window(const bounded_reader *r) {
+    uint32_t i = r->at >> 5, high = i < r->nwords ? r->words[i] : 0, low = i + 1 < r->nwords ? r->words[i + 1] : 0;
+    return __funnelshift_l(low, high, r->at);
+}
+
+CSZ_DEVICE uint64_t bounded_get(bounded_reader *r, uint32_t n) { /* n <= 64 */
+    uint64_t value = 0;
+    if (n > 32) {
+        value = bounded_window(r);
+        r->at += 32;
+        n -= 32;
+    }
+    if (n) {
+        value = value << n | bounded_window(r) >> (32 - n);
+        r->at += n;
+    }
+    return value;
+}
+
+CSZ_DEVICE uint32_t bounded_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
+    uint32_t entry = table[bounded_window(r) >> (32 - limit)];
+    r->at += entry & 31;
+    return entry >> 8;
+}
+
+CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
+    return (bounded_symbol(r, table, limit) + CSZ_DIRECT_HALF) & 255;
+}
+
+/* ---- lanes ---- */
+
+/* Marks in acc while a lane is decoded: a code that an escape follows for, and a symbol that raw bits follow for. */
+enum { MARK_ESCAPE = 0x40000000, MARK_SYMBOL = 0x20000000, MARK_MASK = 0x60000000 };
+
+CSZ_DEVICE uint32_t small_delta(uint32_t digit, uint32_t radius) { return (digit - radius) & ~(uint32_t)MARK_MASK; }
+
+/* Undoes small_delta: bits 29 and 30 repeat bit 28. */
+CSZ_DEVICE int64_t small_value(uint32_t x) { return (int32_t)(x << 3) >> 3; }
+
+template <typename A>
+static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass, uint32_t lane, int rank, A *acc) {
+    const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, n = 32 * units;
+    if (mode == CSZ_MODE_S) {
+        const uint16_t *table = tables + (klass ? TABLE_W : TABLE_S);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
+            acc[csz_code_element(rank, unit, b)] = (A)(MARK_SYMBOL | bounded_delta_symbol(r, table, 12));
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
+            A *a = &acc[csz_code_element(rank, unit, b)];
+            uint32_t symbol = (uint32_t)*a & 255;
+            *a = (A)csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
+        }
+        return;
+    }
+    /* digits of a symbol, symbols of a step of four, and where a step's symbols begin */
+    const uint32_t bits = mode == CSZ_MODE_P ? 4 : mode == CSZ_MODE_Q ? 2 : 1, digits = 8 / bits, top = (1u << bits) - 1;
+    const uint32_t radius = mode == CSZ_MODE_P ? 7 : mode == CSZ_MODE_Q ? 1 : 0;
+    const uint16_t *vectors = tables + (mode == CSZ_MODE_P ? TABLE_PV : mode == CSZ_MODE_Q ? TABLE_QV : TABLE_MV);
+    const uint16_t *escapes = tables + (mode == CSZ_MODE_P ? TABLE_PE : mode == CSZ_MODE_Q ? TABLE_QE : TABLE_ME);
+    for (uint32_t u = 0; u < units; u++) {
+        for (uint32_t i = 0; i < 32 / digits; i++) {
+            /* P: 4s, 4s+2, 4s+16, 4s+18; Q: s, s+4, s+16, s+20; M: 0, 8, 16, 24 */
+            uint32_t step = i >> 2, k = i & 3, first;
+            if (mode == CSZ_MODE_M) {
+                first = 8 * k;
+            } else {
+                first = 2 * digits * step + digits * (k & 1) + 16 * (k >> 1);
+            }
+            uint32_t symbol = bounded_symbol(r, vectors, 12);
+            for (uint32_t d = 0; d < digits; d++) {
+                uint32_t digit = symbol >> (bits * d) & top;
+                acc[csz_code_element(rank, lane * units + u, first + d)] = (A)(digit == top ? (uint32_t)MARK_ESCAPE : small_delta(digit, radius));
+            }
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        A *a = &acc[csz_code_element(rank, lane * units + (i >> 5), i & 31)];
+        if ((uint32_t)*a == MARK_ESCAPE) *a = (A)(MARK_SYMBOL | bounded_delta_symbol(r, escapes, 11));
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        A *a = &acc[csz_code_element(rank, lane * units + (i >> 5), i & 31)];
+        uint32_t x = (uint32_t)*a;
+        if ((x & MARK_MASK) == MARK_SYMBOL) {
+            *a = (A)csz_symbol_delta(x & 255, bounded_get(r, csz_symbol_nraw(x & 255)));
+        } else {
+            *a = (A)small_value(x);
+        }
+    }
+}
+
+/* Runs of modes rle and rle+vle; returns 0 where they do not fill the lane. */
+template <typename A>
+static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass, uint32_t lane, int rank, uint32_t end, A *acc) {
+    for (uint32_t i = 0; i < 128;) {
+        int64_t delta;
+        uint32_t run;
+        if (r->at >= end) return 0;
+        if (mode == CSZ_MODE_RLE) {
+            delta = (int64_t)bounded_get(r, 16u << klass);
+            run = (uint32_t)bounded_get(r, 7) + 1;
+        } else {
+            uint32_t symbol = bounded_delta_symbol(r, tables + TABLE_RV, 12);
+            delta = csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
+            run = bounded_symbol(r, tables + TABLE_RL, 11) + 1;
+        }
+        if (run > 128 - i) return 0;
+        for (; run > 0; run--, i++) acc[csz_code_element(rank, 4 * lane + (i >> 5), i & 31)] = (A)delta;
+    }
+    return 1;
+}
+
+/* All lanes of a record into deltas by element; returns 0 where the thread saw a fault. */
+template <typename V, typename A>
+static __device__ uint32_t general_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords, const uint16_t *tables, int rank, A *acc) {
+    const uint32_t r = threadIdx.x, lane = r & 31;
+    if (r >= view->nlanes) return 1;
+    const uint32_t nbits = lane_length(view, words, r);
+    uint32_t sum = nbits, before = 0;
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        uint32_t up = __shfl_up_sync(~0u, sum, o);
+        if (lane >= o) sum += up;
+    }
+    if (r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
+    const uint32_t end = before + sum, last = r + 1 == view->nlanes;
+    uint32_t good = !last || record_adds_up(view, end, nwords);
+    if (last && good) good = stream_ends(words, view->lanes_bit + end);
+    bounded_reader reader;
+    reader.words = words;
+    reader.nwords = nwords;
+    reader.at = view->lanes_bit + end - nbits;
+    const uint32_t stop = reader.at + nbits;
+    if (nbits == 0) {
+        if (view->bitmap[r >> 5] >> lane & 1) good = 0;
+        const uint32_t units = CSZ_TILE_UNITS / view->nlanes;
+        for (uint32_t i = 0; i < 32 * units; i++) acc[csz_code_element(rank, r * units + (i >> 5), i & 31)] = 0;
+        return good;
+    }
+    if (stop > 32 * nwords) return 0;
+    if (view->mode >= CSZ_MODE_RLE) {
+        good &= lane_runs(&reader, tables, view->mode, view->klass, r, rank, stop, acc);
+    } else {
+        lane_codes(&reader, tables, view->mode, view->klass, r, rank, acc);
+    }
+    return good && reader.at == stop;
+}
+
+/* ---- values ---- */
+
+/* First elements of planes (orders 1 and 2) and rows (order 2) are tied along the dims that the order leaves out. */
+template <typename A> static __device__ void general_firsts(const csz_geometry *g, uint32_t order, A *acc) {
+    const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], nplanes = 1u << g->log2_t[0], nrows = 1u << g->log2_t[1];
+    if (order == CSZ_ORDER_FULL) return;
+    if (threadIdx.x == 0) {
+        for (uint32_t z = 1; z < nplanes; z++) acc[z << log2_plane] += acc[(z - 1) << log2_plane];
+    }
+    __syncthreads();
+    if (order == CSZ_ORDER_XY) return;
+    for (uint32_t z = threadIdx.x; z < nplanes; z += GENERAL_THREADS) {
+        A *plane = acc + (z << log2_plane);
+        for (uint32_t y = 1; y < nrows; y++) plane[y << g->log2_t[2]] += plane[(y - 1) << g->log2_t[2]];
+    }
+    __syncthreads();
+}
+
+/* Partial sums along the order's dims; the logarithms of all extents add up to 12: at most twelve steps of doubling distance. */
+template <typename A> static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *acc) {
+    uint32_t shift = 0;
+    general_firsts(g, order, acc);
+    for (int dim = 2; dim >= (int)order; dim--) {
+        const uint32_t size = 1u << g->log2_t[dim];
+        for (uint32_t distance = 1; distance < size; distance <<= 1) {
+            A add[CSZ_TILE_N / GENERAL_THREADS];
+#pragma unroll
+            for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
+                uint32_t e = i * GENERAL_THREADS + threadIdx.x;
+                add[i] = (e >> shift & (size - 1)) >= distance ? acc[e - (distance << shift)] : 0;
+            }
+            __syncthreads();
+#pragma unroll
+            for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) acc[i * GENERAL_THREADS + threadIdx.x] += add[i];
+            __syncthreads();
+        }
+        shift += g->log2_t[dim];
+    }
+}
+
+struct element_place {
+    uint32_t x, y, z;
+};
+
+CSZ_DEVICE element_place element_of(const csz_geometry *g, uint32_t e) {
+    element_place p;
+    p.x = e & ((1u << g->log2_t[2]) - 1);
+    p.y = (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1);
+    p.z = e >> (g->log2_t[2] + g->log2_t[1]);
+    return p;
+}
+
+template <typename V> CSZ_DEVICE uint32_t element_held(const tile_target<V> *t, element_place p) {
+    return p.x >= t->lo[2] && p.x < t->hi[2] && p.y >= t->lo[1] && p.y < t->hi[1] && p.z >= t->lo[0] && p.z < t->hi[0];
+}
+
+template <typename V> CSZ_DEVICE V *element_pointer(const tile_target<V> *t, element_place p) {
+    return t->corner + (int64_t)p.z * t->pitch_z + (int64_t)p.y * t->pitch_y + p.x;
+}
+
+CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
+    tile_place p;
+    p.tile = tile;
+    p.at[2] = job->first[2] + tile % job->tiles[2];
+    p.at[1] = job->first[1] + tile / job->tiles[2] % job->tiles[1];
+    p.at[0] = job->first[0] + tile / job->tiles[2] / job->tiles[1];
+    return p;
+}
+
+/* One tile by the whole block; returns the thread's part of the job's checksum of values. */
+template <typename V, typename A>
+static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job, const tile_place *place, const uint16_t *tables, A *acc,
+                                    uint32_t (*masked)[CSZ_TILE_UNITS], uint32_t *wrong) {
+    typedef value_traits<V> traits;
+    const csz_geometry *g = &call->geometry;
+    const uint32_t *offsets = call->offsets + job->tile_base + place->tile;
+    const uint32_t offset = offsets[0], nwords = offsets[1] - offset;
+    const uint32_t *record = call->archive + job->first_word + job->payload_word + offset;
+    const tile_target<V> target = tile_target_of<V>(call, place);
+    if (call->all_odd && call->check_groups) {
+        unsigned long long sum = 0;
+        for (uint32_t i = threadIdx.x; i < nwords; i += GENERAL_THREADS) sum += csz_hash_term(record[i], offset + i);
+        sum = warp_sum_u64(sum);
+        if ((threadIdx.x & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
+    }
+    record_view<V> view = record_open<V>(record, nwords, g->rank);
+    const uint32_t is_raw = view.mode == CSZ_MODE_RAW, is_fill = view.mode == CSZ_MODE_FILL, is_constant = view.mode == CSZ_MODE_CONSTANT;
+    uint32_t sound = view.sound;
+    if (is_raw) sound = sound && nwords == 1 + target.inside * traits::WORDS;
+    if (is_fill) sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
+    if (is_constant) sound = sound && (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(record, view.lanes_bit)));
+    if (!is_raw && !is_fill && !is_constant) {
+        if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, acc)) sound = 0;
+        sound = !__syncthreads_or(!sound);
+        if (sound) general_sums(g, view.order, acc);
+    }
+    if (!sound) {
+        *wrong = 1;
+        return 0;
+    }
+    mask_list masks;
+    const uint32_t after_masks = (view.n_exceptions + 1) / 2 + view.n_exceptions * traits::WORDS;
+    masks.n = view.nmasks;
+    masks.nwords = view.mask_words;
+    masks.p = record + (nwords - after_masks - view.mask_words);
+    uint32_t value_word[CSZ_MASKS_MAX] = {0, 0, 0};
+    if (masks.n) { /* a thread looks up one unit */
+        const unit_masks found = unit_masks_read<V>(masks, threadIdx.x, wrong);
+#pragma unroll
+        for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
+            masked[m][threadIdx.x] = found.bits[m];
+            value_word[m] = found.value[m];
+        }
+        __syncthreads();
+    }
+    const V step = (V)call->step;
+    uint32_t hash = 0;
+    for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
+        const uint32_t e = i * GENERAL_THREADS + threadIdx.x, code = csz_element_code(g->rank, e), unit = code >> 5, b = code & 31;
+        const element_place p = element_of(g, e);
+        if (!element_held(&target, p)) continue;
+        V value;
+        if (is_raw) {
+            value = traits::load(record + 1 + ((p.z * target.extent[1] + p.y) * target.extent[2] + p.x) * traits::WORDS);
+        } else if (is_fill) {
+            value = traits::load(record + 1);
+        } else {
+            int64_t q = is_constant ? 0 : (int64_t)acc[e];
+            if (view.klass == 0) q = (int16_t)q;
+            if (view.klass == 1) q = (int32_t)q;
+            value = traits::restore((typename traits::quantum)((uint64_t)view.base + (uint64_t)q), step);
+            if (masks.n) {
+#pragma unroll
+                for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
+                    if (masked[m][unit] >> b & 1) value = traits::load(masks.p + value_word[m]);
+                }
+            }
+        }
+        *element_pointer(&target, p) = value;
+        hash += traits::fold(value) * csz_value_weight(unit, b);
+    }
+    if (view.n_exceptions) {
+        const uint32_t n = view.n_exceptions, positions = nwords - n * traits::WORDS - (n + 1) / 2;
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < n; i += GENERAL_THREADS) {
+            uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
+            uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
+            if (code >= CSZ_TILE_N || (i && code <= previous)) {
+                *wrong = 1;
+                continue;
+            }
+            if (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16) *wrong = 1;
+            const element_place p = element_of(g, csz_code_element(g->rank, code >> 5, code & 31));
+            if (!element_held(&target, p)) continue;
+            V value = traits::load(record + nwords - (n - i) * traits::WORDS), *to = element_pointer(&target, p);
+            hash += (traits::fold(value) - traits::fold(*(volatile V *)to)) * csz_value_weight(code >> 5, code & 31);
+            *to = value;
+        }
+    }
+    return hash * csz_tile_weight(place->tile);
+}
+
+/* ---- checksums ---- */
+
+/* Compares what the kernels have added up with what the frames say. */
+static __device__ void checksums_compare(const decode_call *call) {
+    for (uint32_t j = 0; j < call->njobs; j++) {
+        const decode_job *job = call->jobs + j;
+        if (!job->sound) continue;
+        const uint32_t *frame = call->archive + job->first_word;
+        const uint32_t ngroups = (job->ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+        const uint32_t *index = frame + 8 + frame[4] / 4;
+        if (job->whole && threadIdx.x == 0 && *(volatile uint32_t *)&job->value_sum != frame[5]) fault(call, CSZ_CUDA_FAULT_VALUES);
+        if (!call->check_groups) continue;
+        for (uint32_t i = threadIdx.x; i < ngroups; i += blockDim.x) {
+            unsigned long long stored = index[3 * i + 1] | (unsigned long long)index[3 * i + 2] << 32;
+            if (*(volatile unsigned long long *)&call->group_sum[job->group_base + i] != stored) fault(call, CSZ_CUDA_FAULT_CHECKSUM);
+        }
+    }
+}
+
+template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS) general_kernel(const decode_call call) {
+    typedef typename value_traits<V>::bits integer;
+    __shared__ integer acc[CSZ_TILE_N];
+    __shared__ uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
+    __shared__ uint32_t last;
+    const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : call.counters->n_odd;
+    uint32_t wrong = 0;
+    for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
+        const uint32_t number = call.all_odd ? (uint32_t)(i / call.max_tiles) : call.odd[i].x;
+        decode_job *job = call.jobs + number;
+        tile_place place;
+        if (call.all_odd) {
+            if (!job->sound) continue;
+            place = tile_place_of(job, (uint32_t)(i % call.max_tiles));
+            if (place.tile == NO_TILE) continue;
+        } else {
+            place = tile_place_by_number(job, call.odd[i].y);
+        }
+        uint32_t hash = general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, acc, masked, &wrong);
+        hash = warp_sum_u32(hash);
+        if ((threadIdx.x & 31) == 0) atomicAdd(&job->value_sum, hash);
+        __syncthreads();
+    }
+    if (wrong) fault(&call, CSZ_CUDA_FAULT_RECORD);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&call.counters->n_done, 1u) + 1 == gridDim.x;
+    __syncthreads();
+    if (last) checksums_compare(&call);
+}
+
+/* Checksums of the groups that hold tiles of the box, where the box is not the whole field. */
+static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const decode_call call) {
+    __shared__ unsigned long long sums[VERIFY_THREADS / 32];
+    const uint64_t n = (uint64_t)call.njobs * call.max_groups;
+    for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
+        const decode_job *job = call.jobs + i / call.max_groups;
+        const uint32_t group = (uint32_t)(i % call.max_groups), first = group * CSZ_INDEX_GROUP;
+        if (!job->sound || first >= job->ntiles) continue;
+        const uint32_t end = first + CSZ_INDEX_GROUP < job->ntiles ? first + CSZ_INDEX_GROUP : job->ntiles;
+        uint32_t touched = 0;
+        if (first + threadIdx.x < end) {
+            const tile_place p = tile_place_by_number(job, first + threadIdx.x);
+            touched = 1;
+            for (int d = 0; d < 3; d++) {
+                uint32_t at = p.at[d] - job->first[d] - job->box_first[d];
+                if (at >= job->box_tiles[d]) touched = 0;
+            }
+        }
+        if (!__syncthreads_or(touched)) continue;
+        const uint32_t *offsets = call.offsets + job->tile_base, *payload = call.archive + job->first_word + job->payload_word;
+        unsigned long long sum = 0;
+        for (uint32_t w = offsets[first] + threadIdx.x; w < offsets[end]; w += VERIFY_THREADS) sum += csz_hash_term(payload[w], w);
+        sum = warp_sum_u64(sum);
+        if ((threadIdx.x & 31) == 0) sums[threadIdx.x >> 5] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            sum = 0;
+            for (uint32_t k = 0; k < VERIFY_THREADS / 32; k++) sum += sums[k];
+            const uint32_t *frame = call.archive + job->first_word, *entry = frame + 8 + frame[4] / 4 + 3 * group;
+            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(&call, CSZ_CUDA_FAULT_CHECKSUM);
+        }
+        __syncthreads();
+    }
+}
+
+#endif

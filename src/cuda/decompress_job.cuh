@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress_job.cuh: what the decoder's kernels share.  A job is a frame that the box touches.  The tables kernel checks a job's frame and
+ * fills in its job; the tile kernels claim the job's tiles by its counter and add up its checksums.
+ */
+#ifndef CSZ_CUDA_DECOMPRESS_JOB_CUH
+#define CSZ_CUDA_DECOMPRESS_JOB_CUH
+
+#include "cuda/decompress_port.cuh"
+
+#include "core/code.h"
+#include "core/geometry.h"
+#include "core/hash.h"
+#include "core/quantum.h"
+#include "cuda/decompress.h"
+
+extern "C" {
+#include "entropy/book.h"
+}
+
+/*
+ * Decode tables of a frame, 2-byte entries: symbol << 8 | length, where books of deltas have symbol - 48 mod 256, the delta itself where it is a direct one.
+ * With the length in the low five bits an entry is a shift count as it stands.  The seven books of the narrow modes come first: a block keeps those, 44 KiB,
+ * in shared memory.
+ */
+enum {
+    TABLE_S = 0,
+    TABLE_PV = 4096,
+    TABLE_PE = 8192,
+    TABLE_QV = 10240,
+    TABLE_QE = 14336,
+    TABLE_MV = 16384,
+    TABLE_ME = 20480,
+    TABLE_NARROW_N = 22528,
+    TABLE_W = 22528,
+    TABLE_RV = 26624,
+    TABLE_RL = 30720,
+    TABLE_N = 32768
+};
+
+CSZ_FN uint32_t table_of_book(int book) {
+    switch (book) {
+    case CSZ_BOOK_S: return TABLE_S;
+    case CSZ_BOOK_PV: return TABLE_PV;
+    case CSZ_BOOK_PE: return TABLE_PE;
+    case CSZ_BOOK_QV: return TABLE_QV;
+    case CSZ_BOOK_QE: return TABLE_QE;
+    case CSZ_BOOK_MV: return TABLE_MV;
+    case CSZ_BOOK_ME: return TABLE_ME;
+    case CSZ_BOOK_W: return TABLE_W;
+    case CSZ_BOOK_RV: return TABLE_RV;
+    default: return TABLE_RL;
+    }
+}
+
+typedef struct decode_job {
+    uint64_t first_word;   /* of the frame in the archive */
+    uint32_t payload_word; /* in the frame */
+    uint32_t sound;        /* header, books and index hold: its tiles may be decoded */
+    uint32_t whole;        /* the box holds all of it, so its restored values can be checked */
+    uint32_t first[3];     /* the frame's first tile in the field's grid */
+    uint32_t tiles[3];     /* its extents in tiles */
+    uint32_t box_first[3]; /* the part the box touches, relative to first */
+    uint32_t box_tiles[3];
+    uint32_t ntiles; /* of the frame */
+    uint32_t nbox;   /* of the part */
+    uint32_t tile_base;  /* where its tiles stand in offsets[] */
+    uint32_t group_base; /* where its groups of 64 stand in group_sum[] */
+    uint32_t counter;    /* tiles claimed */
+    uint32_t value_sum;
+} decode_job;
+
+/* Counters of a call, zeroed by the tables kernel. */
+typedef struct decode_counters {
+    uint32_t n_odd;  /* entries of odd[] */
+    uint32_t n_done; /* blocks of the last kernel that have finished */
+} decode_counters;
+
+/* A kernel's view of a call; everything points to device memory. */
+typedef struct decode_call {
+    csz_geometry geometry;
+    uint64_t begin[3], end[3];
+    uint64_t pitch_y, pitch_z; /* elements between rows and planes of the output */
+    uint64_t footer_word, header_words;
+    double step; /* 2 E, exact in the type */
+    uint32_t njobs;
+    uint32_t job_first[3], job_frames[3]; /* the box of frames that are jobs */
+    uint32_t max_tiles, max_groups;       /* of a frame: strides of offsets[] and group_sum[] */
+    uint32_t all_odd;     /* the tile shape has no fast kernel */
+    uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
+    uint32_t aligned;     /* rows of the output start at multiples of 16 bytes */
+    uint32_t stage_words; /* of a record, kept in shared memory */
+    const uint32_t *archive;
+    const uint8_t *builtin;
+    void *out;
+    uint32_t *status;
+    decode_counters *counters;
+    decode_job *jobs;
+    uint16_t *tables;               /* TABLE_N a job */
+    uint32_t *offsets;              /* max_tiles + 1 a job: where each record begins, in payload words */
+    unsigned long long *group_sum;  /* max_groups a job */
+    uint2 *odd;                     /* (job, tile of the part) left to the general kernel */
+} decode_call;
+
+/* A tile's place: number in its frame, and the tile's coordinates in the field's grid. */
+typedef struct tile_place {
+    uint32_t tile, at[3];
+} tile_place;
+
+enum { NO_TILE = 0xFFFFFFFFu };
+
+CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
+    tile_place p;
+    if (i >= job->nbox) {
+        p.tile = NO_TILE;
+        p.at[0] = p.at[1] = p.at[2] = 0;
+        return p;
+    }
+    uint32_t x = i % job->box_tiles[2], rest = i / job->box_tiles[2];
+    uint32_t y = rest % job->box_tiles[1], z = rest / job->box_tiles[1];
+    x += job->box_first[2];
+    y += job->box_first[1];
+    z += job->box_first[0];
+    p.tile = (z * job->tiles[1] + y) * job->tiles[2] + x;
+    p.at[0] = job->first[0] + z;
+    p.at[1] = job->first[1] + y;
+    p.at[2] = job->first[2] + x;
+    return p;
+}
+
+/* How many of 16 unit classes are 2, or 3. */
+CSZ_DEVICE uint32_t count_class(uint32_t classes, uint32_t klass) {
+    return (uint32_t)__popc((classes >> 1) & (klass == 3 ? classes : ~classes) & 0x55555555u);
+}
+
+/* Sum over a warp of 64-bit numbers, by three sums of at most 27 bits. */
+CSZ_DEVICE unsigned long long warp_sum_u64(unsigned long long x) {
+    uint32_t a = warp_sum_u32((uint32_t)x & 0x3FFFFFu);
+    uint32_t b = warp_sum_u32((uint32_t)(x >> 22) & 0x3FFFFFu);
+    uint32_t c = warp_sum_u32((uint32_t)(x >> 44));
+    return a + ((unsigned long long)b << 22) + ((unsigned long long)c << 44);
+}
+
+CSZ_DEVICE void fault(const decode_call *call, uint32_t bits) { atomicOr(call->status, bits); }
+
+/* Of tables.cu. */
+extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress_port.cuh: the few things that differ between nvcc and the emulator of tests/emu, so that the same
+ * kernels run on a CPU under a sanitizer.
+ */
+#ifndef CSZ_CUDA_DECOMPRESS_PORT_CUH
+#define CSZ_CUDA_DECOMPRESS_PORT_CUH
+
+#if defined(CSZ_EMU)
+
+#include "emu_decompress.h"
+
+#else
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#define CSZ_DEVICE static __device__ __forceinline__
+#define CSZ_SHARED_DYNAMIC(name) extern __shared__ uint4 name[]
+#define CSZ_LAUNCH(kernel, grid, block, shared_nbytes, stream, ...) \
+    kernel<<<grid, block, shared_nbytes, (cudaStream_t)(stream)>>>(__VA_ARGS__)
+
+/* A barrier of nthreads threads (whole warps) of the block; id 0 belongs to __syncthreads. */
+CSZ_DEVICE void group_sync(uint32_t id, uint32_t nthreads) {
+    __syncwarp();
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(nthreads) : "memory");
+}
+
+CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(~0u, x);
+#else
+    for (int o = 16; o > 0; o >>= 1) x += __shfl_xor_sync(~0u, x, o);
+    return x;
+#endif
+}
+
+/* Second bytes of two words, sign-extended, as the halves of one. */
+CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
+    uint32_t r;
+    asm("prmt.b32 %0, %1, %2, 0xD591;" : "=r"(r) : "r"(low), "r"(high));
+    return r;
+}
+
+/* Copies 16 bytes from global to shared memory without waiting, where the chip can. */
+CSZ_DEVICE void copy16_start(uint4 *shared, const uint4 *global) {
+#if __CUDA_ARCH__ >= 800
+    uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+#else
+    *shared = *global;
+#endif
+}
+
+/* Waits for the copies this thread has started; others see them after a barrier. */
+CSZ_DEVICE void copy16_wait(void) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+#endif
+
+#endif

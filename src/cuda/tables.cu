@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tables.cu: one block per frame reads and checks what stands before the payload: the footer's entry, the frame's header, the section of
+ * books, the index and the checksum over them.  Out come decode tables, the word at which each record begins, and the
+ * job's verdict; tiles of a frame that fails are never touched.
+ *
+ * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a word of it and finds, for each of the 8 bits at which the
+ * chain may enter, the bit of the next word at which it leaves; composing these maps by a scan tells every word its true entry, and the
+ * rest is counting.  Serially the chain would take longer than decoding a small field.
+ */
+#include "cuda/decompress_job.cuh"
+
+enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
+
+/* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
+enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
+
+/* Exclusive sum over the block, *total of all; shared needs WARPS + 1 words.  Ends with a barrier. */
+CSZ_DEVICE uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
+    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = v;
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        uint32_t up = __shfl_up_sync(~0u, sum, o);
+        if (lane >= o) sum += up;
+    }
+    if (lane == 31) shared[warp] = sum;
+    __syncthreads();
+    if (warp == 0) {
+        uint32_t s = shared[lane], own = s;
+        for (uint32_t o = 1; o < 32; o <<= 1) {
+            uint32_t up = __shfl_up_sync(~0u, s, o);
+            if (lane >= o) s += up;
+        }
+        shared[lane] = s - own;
+        if (lane == 31) shared[WARPS] = s;
+    }
+    __syncthreads();
+    uint32_t before = shared[warp] + sum - v;
+    *total = shared[WARPS];
+    __syncthreads();
+    return before;
+}
+
+CSZ_DEVICE unsigned long long block_sum_u64(unsigned long long v, unsigned long long *shared) {
+    v = warp_sum_u64(v);
+    if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = v;
+    __syncthreads();
+    unsigned long long sum = 0;
+    for (uint32_t w = 0; w < WARPS; w++) sum += shared[w];
+    __syncthreads();
+    return sum;
+}
+
+/* ---- frame ---- */
+
+/* Where the frame's parts stand, in words from its start. */
+struct frame_parts {
+    uint32_t sound;
+    uint64_t first_word, nwords;
+    uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
+};
+
+CSZ_DEVICE uint64_t load_u64(const uint32_t *p) { return p[0] | (uint64_t)p[1] << 32; }
+
+/* The frame's place by the footer, and its header.  Every thread returns the same. */
+static __device__ frame_parts frame_locate(const decode_call *call, uint64_t frame, uint32_t ntiles, unsigned long long *shared) {
+    const uint32_t *footer = call->archive + call->footer_word;
+    frame_parts f;
+    f.sound = 0;
+    f.first_word = f.nwords = 0;
+    f.books_nbytes = f.index_word = f.sizes_word = f.payload_word = f.ngroups = 0;
+    /* Words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped and shows in the test below. */
+    unsigned long long before = 0;
+    for (uint64_t i = threadIdx.x; i < frame; i += THREADS) {
+        uint64_t nbytes = load_u64(footer + 2 * i);
+        before += nbytes / 4 < call->footer_word ? nbytes / 4 : call->footer_word;
+    }
+    before = block_sum_u64(before, shared) + call->header_words;
+    uint64_t nbytes = load_u64(footer + 2 * frame);
+    if (nbytes % 8 || before > call->footer_word || nbytes / 4 > call->footer_word - before || nbytes / 4 < 8) return f;
+    const uint32_t *header = call->archive + before;
+    if (load_u64(header) != nbytes || load_u64(header + 2) != nbytes || nbytes / 4 > 0xFFFFFFFFu) return f;
+    f.first_word = before;
+    f.nwords = nbytes / 4;
+    f.books_nbytes = header[4];
+    if (f.books_nbytes < CSZ_BOOKS_FIXED_NBYTES || f.books_nbytes > CSZ_BOOKS_MAX_NBYTES || f.books_nbytes % 4) return f;
+    f.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+    f.index_word = 8 + f.books_nbytes / 4;
+    f.sizes_word = f.index_word + 3 * f.ngroups;
+    f.payload_word = f.sizes_word + (ntiles + 1) / 2;
+    f.sound = f.payload_word <= f.nwords;
+    return f;
+}
+
+/* Offsets of all records from their sizes; 0 where the index or what follows the payload is wrong. */
+static __device__ uint32_t index_read(const decode_call *call, const frame_parts *f, uint32_t ntiles, uint32_t *offsets, uint32_t *shared) {
+    const uint32_t *frame = call->archive + f->first_word, *sizes = frame + f->sizes_word;
+    uint32_t wrong = 0;
+    uint64_t base = 0; /* of 2^20 tiles, beyond 32 bits where damaged */
+    for (uint32_t first = 0; first < ntiles; first += 8 * THREADS) {
+        uint32_t t0 = first + 8 * threadIdx.x, word[4], sum = 0, total;
+        for (uint32_t i = 0; i < 4; i++) {
+            word[i] = t0 + 2 * i < ntiles ? sizes[t0 / 2 + i] : 0;
+            if (t0 + 2 * i + 1 == ntiles) wrong |= word[i] >> 16;
+            sum += (word[i] & 0xFFFF) + (word[i] >> 16);
+        }
+        uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
+        if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0) wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
+        for (uint32_t i = 0; i < 8; i++) {
+            if (t0 + i < ntiles) offsets[t0 + i] = at;
+            at += i & 1 ? word[i >> 1] >> 16 : word[i >> 1] & 0xFFFF;
+        }
+        base += total;
+    }
+    if (threadIdx.x == 0) {
+        offsets[ntiles] = (uint32_t)base;
+        uint64_t end = f->payload_word + base;
+        wrong |= end + (end & 1) != f->nwords;
+        if (!wrong && (end & 1)) wrong |= frame[end];
+    }
+    return !__syncthreads_or(wrong != 0);
+}
+
+/* H over header, books and index. */
+static __device__ uint32_t frame_checksum_holds(const decode_call *call, const frame_parts *f, uint64_t frame, unsigned long long *shared) {
+    const uint32_t *words = call->archive + f->first_word;
+    unsigned long long sum = 0;
+    for (uint32_t i = threadIdx.x; i < f->payload_word; i += THREADS) {
+        if (i != 6 && i != 7) sum += csz_hash_term(words[i], i);
+    }
+    return block_sum_u64(sum, shared) + csz_hash_frame_seed(frame) == load_u64(words + 6);
+}
+
+static __device__ uint32_t footer_checksum_holds(const decode_call *call, unsigned long long *shared) {
+    const uint32_t *words = call->archive + call->footer_word;
+    uint64_t n = 2 * call->geometry.nframes;
+    unsigned long long sum = 0;
+    for (uint64_t i = threadIdx.x; i < n; i += THREADS) sum += csz_hash_term(words[i], i);
+    return block_sum_u64(sum, shared) + CSZ_HASH_FOOTER_SEED == load_u64(words + n);
+}
+
+/* ---- books ---- */
+
+struct books_shared {
+    uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    uint8_t token[TOKENS_MAX + 64];
+    uint16_t sorted[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
+    uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16], limit[CSZ_NBOOKS][16]; /* by length: first code, its place in sorted, end of its codes in the table */
+    uint32_t next[CSZ_NBOOKS][16];
+    uint32_t map[WARPS], wrong;
+};
+
+CSZ_DEVICE uint32_t token_length(uint64_t window, uint32_t at) {
+    uint32_t top = (uint32_t)((window << at) >> 60);
+    return top < 8 ? 1 : top < 12 ? 2 : top < 14 ? 3 : top < 15 ? 4 : 8;
+}
+
+/* Maps of 8 entries of 3 bits: first a, then b. */
+CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < 24; i += 3) r |= ((b >> (3 * ((a >> i) & 7))) & 7) << i;
+    return r;
+}
+
+/* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
+static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords, uint32_t ntokens, uint32_t *shared) {
+    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210;
+    /* past the end bits read as 1 */
+    uint64_t window = ((uint64_t)(i < nwords ? stream[i] : ~0u) << 32) | (i + 1 < nwords ? stream[i + 1] : ~0u);
+    uint32_t map = identity;
+    if (i < nwords) {
+        for (uint32_t at = 32; at-- > 0;) {
+            uint32_t leave = (map >> (3 * (token_length(window, at) - 1))) & 7;
+            map = ((map << 3) | leave) & 077777777;
+        }
+    }
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        uint32_t before = __shfl_up_sync(~0u, map, o);
+        if (lane >= o) map = map_compose(before, map);
+    }
+    if (lane == 31) s->map[warp] = map;
+    __syncthreads();
+    uint32_t entry = 0;
+    for (uint32_t w = 0; w < warp; w++) entry = (s->map[w] >> (3 * entry)) & 7;
+    uint32_t before = __shfl_up_sync(~0u, map, 1);
+    if (lane > 0) entry = (before >> (3 * entry)) & 7;
+
+    uint32_t count = 0, total;
+    if (i < nwords) {
+        for (uint32_t at = entry; at < 32; at += token_length(window, at)) count++;
+    }
+    uint32_t number = block_scan(count, &total, shared);
+    if (total < ntokens) return 0;
+    uint32_t wrong = 0;
+    if (i < nwords) {
+        for (uint32_t at = entry; at < 32; number++) {
+            uint32_t n = token_length(window, at);
+            if (number >= ntokens) break;
+            s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (uint32_t)((window << (at + 4)) >> 60) : n - 1);
+            at += n;
+            if (number + 1 == ntokens) {
+                uint32_t end = 32 * i + at; /* the rest of its word must be zeros, and no word may follow */
+                wrong = (end + 31) / 32 != nwords || (end % 32 && (stream[nwords - 1] << (end % 32)) != 0);
+            }
+        }
+    }
+    return !__syncthreads_or(wrong != 0);
+}
+
+/*
+ * What a run of tokens makes of the last length that was not 0 and of whether the length before is 0, for both cases of the latter: bit 0 of an
+ * entry says that it is 0 after, bit 1 that the length is absolute, the rest is the length or what is added to it.
+ */
+struct length_map {
+    int after[2];
+};
+
+CSZ_DEVICE int length_step(int state, int token) {
+    const int zero = state & 1;
+    if (token == TOKEN_SAME) return state;
+    if (token == TOKEN_ZERO || token == TOKEN_ABSOLUTE) return state | 1;
+    if (token == TOKEN_MORE) return (state & ~1) + 4;
+    if (token == TOKEN_LESS) return (state & ~1) - (zero ? 0 : 4);
+    return (token & 15) << 2 | 2;
+}
+
+CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
+    for (int z = 0; z < 2; z++) {
+        const int then = b.after[a.after[z] & 1];
+        a.after[z] = then & 2 ? then : (a.after[z] & ~1) + then;
+    }
+    return a;
+}
+
+/* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
+static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind, uint32_t first_token) {
+    const int book = (int)(threadIdx.x >> 5);
+    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
+    if (kind != CSZ_KIND_EXPLICIT) {
+        const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
+        for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = lengths[j];
+        return;
+    }
+    for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = 0;
+    __syncwarp();
+    length_map map = {{0, 1}};
+    const uint32_t j0 = first + 8 * lane;
+    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
+        const int token = s->token[first_token + j - first];
+        for (int z = 0; z < 2; z++) map.after[z] = length_step(map.after[z], token);
+    }
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        length_map before;
+        for (int z = 0; z < 2; z++) before.after[z] = (int)__shfl_up_sync(~0u, (uint32_t)map.after[z], o);
+        if (lane >= o) map = length_map_compose(before, map);
+    }
+    int state = (int)__shfl_up_sync(~0u, (uint32_t)map.after[0], 1);
+    if (lane == 0) state = 0;
+    if (!(state & 2)) state = state + (6 << 2 | 2);
+    uint32_t wrong = 0;
+    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
+        state = length_step(state, s->token[first_token + j - first]);
+        const int last = state >> 2;
+        if (last < 1 || last > CSZ_LENGTH_MAX) wrong = 1;
+        s->lengths[book][csz_book_symbol_at(book, j)] = (uint8_t)(state & 1 ? 0 : last & 15);
+    }
+    if (wrong) s->wrong = 1;
+}
+
+/* Warp b sorts book b's symbols by code and checks that the code is complete. */
+static __device__ void codes_make(books_shared *s) {
+    const int book = (int)(threadIdx.x >> 5);
+    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), limit = csz_book_limit(book);
+    uint32_t *next = s->next[book];
+    if (lane < 16) next[lane] = 0;
+    __syncwarp();
+    for (uint32_t symbol = lane; symbol < n; symbol += 32) atomicAdd(&next[s->lengths[book][symbol] & 15], 1u);
+    __syncwarp();
+    /* every lane computes the same; lane l keeps what belongs to length l */
+    uint32_t first = 0, offset = 0, used = 0, kraft = 0;
+    for (uint32_t l = 1; l <= 15; l++) {
+        uint32_t count = next[l];
+        if (lane == l) {
+            s->first[book][l] = first;
+            s->offset[book][l] = offset;
+            s->limit[book][l] = l <= limit ? (first + count) << (limit - l) : 0;
+        }
+        if (l <= limit) kraft += count << (limit - l);
+        first = (first + count) << 1;
+        offset += count;
+        used += count;
+        if (l > limit && count && lane == 0) s->wrong = 1;
+    }
+    if (lane == 0 && (used == 1 ? next[1] != 1 : kraft != 1u << limit)) s->wrong = 1;
+    __syncwarp();
+    if (lane < 16) next[lane] = lane ? s->offset[book][lane] : 0;
+    __syncwarp();
+    for (uint32_t symbol = lane; symbol < (n + 31) / 32 * 32; symbol += 32) {
+        uint32_t length = symbol < n ? s->lengths[book][symbol] & 15 : 0, equal = ~0u;
+        for (uint32_t bit = 0; bit < 4; bit++) {
+            uint32_t votes = __ballot_sync(~0u, (length >> bit) & 1);
+            equal &= (length >> bit) & 1 ? votes : ~votes;
+        }
+        uint32_t rank = (uint32_t)__popc(equal & ((1u << lane) - 1)), at = next[length] + rank;
+        if (length && at < CSZ_SYMBOLS_MAX) s->sorted[book][at] = (uint16_t)(length << 8 | symbol);
+        __syncwarp();
+        if (rank == 0 && length) next[length] += (uint32_t)__popc(equal);
+        __syncwarp();
+    }
+}
+
+/* All threads: eight entries of a table at a time, by walking up the sorted symbols. */
+static __device__ void tables_fill(const books_shared *s, uint16_t *tables) {
+    for (uint32_t i = threadIdx.x; i < TABLE_N / 8; i += THREADS) {
+        uint32_t at = 8 * i;
+        int book = 0;
+        for (int b = 1; b < CSZ_NBOOKS; b++) {
+            if (at >= table_of_book(b)) book = b;
+        }
+        const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
+        uint32_t index = at - table_of_book(book), place = 0;
+        for (uint32_t l = limit; l >= 1; l--) {
+            if (index < s->limit[book][l]) place = s->offset[book][l] + (index >> (limit - l)) - s->first[book][l];
+        }
+        /* A book of one symbol leaves half its table without one: there place stays 0. */
+        uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
+        uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
+        uint32_t packed[4];
+        for (uint32_t k = 0; k < 8; k++) {
+            if (index + k >= end && place < 255) {
+                place++;
+                entry = s->sorted[book][place];
+                length = (entry >> 8) & 15;
+                end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
+            }
+            uint32_t value = ((entry - origin) & 255) << 8 | length;
+            packed[k >> 1] = k & 1 ? packed[k >> 1] | value << 16 : value;
+        }
+        ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+    }
+}
+
+static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const frame_parts *f, uint16_t *tables, uint32_t *shared) {
+    const uint32_t *section = call->archive + f->first_word + 8;
+    const uint32_t head[3] = {section[0], section[1], section[2]};
+    uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255;
+        wrong |= kind > CSZ_KIND_EXPLICIT;
+        if ((uint32_t)b == threadIdx.x >> 5) {
+            own_kind = kind;
+            own_token = ntokens;
+        }
+        if (kind == CSZ_KIND_EXPLICIT) ntokens += csz_book_size(b) - csz_book_first(b);
+    }
+    uint32_t nwords = (f->books_nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
+    if (wrong || (ntokens == 0 && nwords != 0)) return 0;
+    if (threadIdx.x == 0) s->wrong = 0;
+    if (ntokens && !tokens_read(s, section + 3, nwords, ntokens, shared)) return 0;
+    __syncthreads();
+    if (threadIdx.x < 32 * CSZ_NBOOKS) {
+        lengths_read(s, call, own_kind, own_token);
+        __syncwarp();
+        codes_make(s);
+    }
+    __syncthreads();
+    if (s->wrong) return 0;
+    tables_fill(s, tables);
+    return 1;
+}
+
+/* ---- kernel ---- */
+
+static __device__ void job_place(decode_job *job, const decode_call *call, uint32_t number, uint64_t *frame) {
+    const csz_geometry *g = &call->geometry;
+    uint64_t at[3];
+    at[2] = call->job_first[2] + number % call->job_frames[2];
+    at[1] = call->job_first[1] + number / call->job_frames[2] % call->job_frames[1];
+    at[0] = call->job_first[0] + number / call->job_frames[2] / call->job_frames[1];
+    *frame = (at[0] * g->nframes3[1] + at[1]) * g->nframes3[2] + at[2];
+    csz_frame_box box = csz_frame_box_at(g, *frame);
+    job->whole = 1;
+    job->nbox = 1;
+    for (int i = 0; i < 3; i++) {
+        uint64_t begin = call->begin[i] >> g->log2_t[i], end = csz_tiles_along(call->end[i], g->log2_t[i]);
+        uint64_t lo = begin > box.first[i] ? begin - box.first[i] : 0;
+        uint64_t hi = end < box.first[i] + box.tiles[i] ? end - box.first[i] : box.tiles[i];
+        job->first[i] = (uint32_t)box.first[i];
+        job->tiles[i] = (uint32_t)box.tiles[i];
+        job->box_first[i] = (uint32_t)lo;
+        job->box_tiles[i] = (uint32_t)(hi - lo);
+        job->nbox *= (uint32_t)(hi - lo);
+        uint64_t last = (box.first[i] + box.tiles[i]) << g->log2_t[i];
+        if (last > g->n[i]) last = g->n[i];
+        if (call->begin[i] > box.first[i] << g->log2_t[i] || call->end[i] < last) job->whole = 0;
+    }
+    job->ntiles = box.ntiles;
+    job->tile_base = number * (call->max_tiles + 1);
+    job->group_base = number * call->max_groups;
+    job->counter = job->value_sum = 0;
+    job->sound = 0;
+    job->first_word = job->payload_word = 0;
+}
+
+static __global__ void __launch_bounds__(THREADS) tables_kernel(const decode_call call) {
+    __shared__ books_shared books;
+    __shared__ unsigned long long sums[WARPS];
+    __shared__ uint32_t scan[WARPS + 1];
+    const uint32_t number = blockIdx.x;
+    decode_job job;
+    uint64_t frame;
+    job_place(&job, &call, number, &frame);
+    if (number == 0) {
+        if (threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
+        if (!footer_checksum_holds(&call, sums) && threadIdx.x == 0) fault(&call, CSZ_CUDA_FAULT_FOOTER);
+    }
+    frame_parts f = frame_locate(&call, frame, job.ntiles, sums);
+    /* the last frame ends where the footer begins */
+    if (frame + 1 == call.geometry.nframes && f.first_word + f.nwords != call.footer_word) f.sound = 0;
+    uint32_t faults = f.sound ? 0 : CSZ_CUDA_FAULT_FRAME;
+    if (!faults && !frame_checksum_holds(&call, &f, frame, sums)) faults = CSZ_CUDA_FAULT_CHECKSUM;
+    if (!faults && !index_read(&call, &f, job.ntiles, call.offsets + job.tile_base, scan)) faults = CSZ_CUDA_FAULT_INDEX;
+    if (!faults && !books_read(&books, &call, &f, call.tables + (size_t)number * TABLE_N, scan)) faults = CSZ_CUDA_FAULT_BOOKS;
+    for (uint32_t i = threadIdx.x; i < f.ngroups; i += THREADS) call.group_sum[job.group_base + i] = 0;
+    if (threadIdx.x != 0) return;
+    job.sound = faults == 0;
+    job.first_word = f.first_word;
+    job.payload_word = f.payload_word;
+    call.jobs[number] = job;
+    if (faults) fault(&call, faults);
+}
+
+extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream) {
+    CSZ_LAUNCH(tables_kernel, call->njobs, THREADS, 0, stream, *call);
+}
+
+extern "C" void csz_cuda_builtin_fill(uint8_t *lengths) {
+    for (int book = 0; book < CSZ_NBOOKS; book++) {
+        for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
+            uint32_t weights[CSZ_SYMBOLS_MAX];
+            uint8_t *to = lengths + (book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
+            memset(to, 0, CSZ_SYMBOLS_MAX);
+            csz_builtin_weights(weights, book, kind);
+            csz_book_lengths(to, weights, csz_book_size(book), csz_book_limit(book));
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * policy.h: how `auto` codes a frame: with the vector modes, tile by tile; or, where the sample says that it takes fewer bits, every tile with
+ * plain Huffman codes or every tile with run lengths.  A pure function of histograms, so that auto is never worse than a forced
+ * workflow by more than the sample's error, and both backends choose alike (docs/format.md, section 9).
+ */
+#ifndef CSZ_SELECT_POLICY_H
+#define CSZ_SELECT_POLICY_H
+
+#include "entropy/book.h"
+
+enum csz_policy { CSZ_POLICY_VECTOR = 0, CSZ_POLICY_SINGLE = 1, CSZ_POLICY_RUNS = 2 };
+
+enum { CSZ_POLICY_ALL_SAMPLES = 64, CSZ_POLICY_STRIDE = 4 };
+
+/* Histograms of a frame's sample.  Some of the sampled tiles, the probes, are also counted as the other policies would code them. */
+typedef struct csz_sample {
+    csz_histograms rest;                  /* sampled tiles that are no probes */
+    csz_histograms probe;                 /* probes, as policy vector codes them */
+    uint32_t single[CSZ_SYMBOLS_MAX];     /* probes: book S */
+    uint32_t run_value[CSZ_SYMBOLS_MAX];  /* probes: book RV */
+    uint32_t run_length[CSZ_SYMBOLS_MAX]; /* probes: book RL */
+} csz_sample;
+
+CSZ_FN uint32_t csz_policy_stride(uint32_t nsamples) {
+    return nsamples < CSZ_POLICY_ALL_SAMPLES ? 1 : CSZ_POLICY_STRIDE;
+}
+
+/* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */
+void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy);
+
+/*
+ * Policy of a frame: the one whose books, built from the probes under the same limits as the frame's, code the probes in the fewest bits, the first of equals;
+ * vector where the workflow is forced.  histograms and stride are what the frame's books are then built from.
+ */
+int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_cache *cache,
+                      const csz_sample *sample, uint32_t ntiles, int is_auto);
+
+#endif

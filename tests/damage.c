@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* damage.c: the victims and the resealing of damage.h. */
+#include "damage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/words.h"
+#include "format/archive.h"
+
+static victim victim_make(csz_field field, character kind, double bound, csz_workflow workflow,
+                          int zstd_level) {
+    test_field s = sample_make(field, kind, 1);
+    csz_options o = options_make(CSZ_BOUND_ABS, bound);
+    o.workflow = workflow;
+    o.zstd_level = zstd_level;
+    o.has_fill = kind == MISSING;
+    o.fill = fill_value;
+    victim v = {field, s.nbytes, archive_make(&s, &o)};
+    sample_free(&s);
+    return v;
+}
+
+int victims_make(victim *v) {
+    int n = 0;
+    for (int type = 0; type < 2; type++) {
+        csz_type t = (csz_type)type;
+        for (int workflow = 0; workflow < 4; workflow++) {
+            v[n++] = victim_make(workflow & 1 ? field_2d(t, 13, 17) : field_1d(t, 400), STEPS, 0.05,
+                                 (csz_workflow)workflow, 0);
+        }
+        v[n++] = victim_make(field_1d(t, 150), SPECIALS, 0.01, CSZ_WORKFLOW_AUTO, 0);
+        v[n++] = victim_make(field_4d(t, 2, 3, 5, 70), MISSING, 0.1, CSZ_WORKFLOW_AUTO, 0);
+        v[n++] = victim_make(field_1d(t, 1024), ROUGH, type ? 0.05 : 0.012, CSZ_WORKFLOW_AUTO, 0);
+        v[n++] = victim_make(field_1d(t, type ? 40 : 150), RAMP, type ? 1e-10 : 1e-3,
+                             type ? CSZ_WORKFLOW_RLE_VLE : CSZ_WORKFLOW_AUTO, 0);
+    }
+    v[n++] = victim_make(field_1d(CSZ_F32, 20), RANDOM_BITS, 1e-3, CSZ_WORKFLOW_AUTO, 0); /* raw */
+    v[n++] =
+        victim_make(field_1d(CSZ_F64, 9000), ALL_NAN, 1e-3, CSZ_WORKFLOW_AUTO, 0); /* fill, three tiles */
+    assert_int_equal(n, NVICTIMS_PLAIN);
+    if (csz_zstd_available()) {
+        v[n++] = victim_make(field_2d(CSZ_F32, 13, 17), STEPS, 0.05, CSZ_WORKFLOW_AUTO, 3);
+        v[n++] = victim_make(field_1d(CSZ_F64, 100), SPECIALS, 0.01, CSZ_WORKFLOW_AUTO, 1);
+    }
+    return n;
+}
+
+void victims_free(victim *victims, int n) {
+    for (int i = 0; i < n; i++) archive_free(&victims[i].archive);
+}
+
+static void reseal_frame(uint8_t *frame, uint64_t nbytes, const csz_header *h, uint64_t number) {
+    csz_frame_box box = csz_frame_box_at(&h->geometry, number);
+    uint64_t hashed = nbytes / 4 * 4;
+    csz_frame_layout l = csz_frame_layout_of(box.ntiles, csz_load_u32(frame + 16));
+    if (!h->has_zstd && l.payload <= nbytes) {
+        hashed = l.payload / 4 * 4;
+        uint64_t words = 0, left = (nbytes - l.payload) / 4;
+        for (uint32_t group = 0; group < l.ngroups; group++) {
+            uint64_t first = words;
+            for (uint32_t t = group * CSZ_INDEX_GROUP; t < box.ntiles && t < (group + 1) * CSZ_INDEX_GROUP;
+                 t++) {
+                words += csz_load_u16(frame + l.sizes + 2 * (uint64_t)t);
+            }
+            if (words > left) break;
+            csz_store_u64(frame + l.index + 12 * (uint64_t)group + 4,
+                          csz_hash_words(frame + l.payload + 4 * first, words - first, first));
+        }
+    }
+    csz_store_u64(frame + 24, csz_hash_frame_seed(number) + csz_hash_words(frame, 6, 0) +
+                                  csz_hash_words(frame + 32, hashed / 4 - 8, 8));
+}
+
+void archive_reseal(uint8_t *bytes, size_t nbytes) {
+    csz_header h;
+    if (nbytes < 20) return;
+    uint32_t n = csz_load_u16(bytes + 18);
+    if (n < 56 || n > CSZ_HEADER_MAX_NBYTES || n % 4 || n > nbytes) return;
+    csz_store_u64(bytes + n - 8, csz_hash_words(bytes, (n - 8) / 4, 0));
+    if (csz_header_read(&h, bytes, nbytes)) return;
+    uint64_t at = h.nbytes, nframes = h.geometry.nframes;
+    if (nframes > 16) return;
+    for (uint64_t f = 0; f < nframes; f++) {
+        if (nbytes - at < CSZ_FRAME_HEADER_NBYTES) return;
+        uint64_t size = csz_load_u64(bytes + at);
+        if (size < CSZ_FRAME_HEADER_NBYTES || size > nbytes - at) return;
+        reseal_frame(bytes + at, size, &h, f);
+        at += size;
+    }
+    if (nbytes - at < csz_footer_nbytes(nframes)) return;
+    uint64_t from = h.nbytes;
+    for (uint64_t f = 0; f < nframes; f++) {
+        uint64_t size = csz_load_u64(bytes + from);
+        csz_store_u64(bytes + at + 8 * f, size);
+        from += size;
+    }
+    csz_footer_finish(bytes + at, nframes);
+}
+
+verdict archive_read_all(const uint8_t *bytes, size_t nbytes, const victim *v) {
+    static uint8_t data[1 << 20];
+    static const uint64_t begin[CSZ_MAX_NDIM] = {0, 0, 0, 0};
+    uint64_t end[CSZ_MAX_NDIM];
+    for (int i = 0; i < CSZ_MAX_NDIM; i++) end[i] = i < v->field.ndim ? (v->field.dims[i] + 1) / 2 : 1;
+    csz_options o = options_make(CSZ_BOUND_ABS, 0);
+    csz_info info;
+    csz_tile_counts counts;
+    uint8_t *copy = malloc(nbytes ? nbytes : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, nbytes);
+    verdict d;
+    d.inspect = csz_inspect(&info, copy, nbytes);
+    /* the exact size, unless damage made the field larger: then what fits */
+    size_t capacity = v->nbytes_field;
+    if (!d.inspect && info.nbytes_field > capacity) capacity = sizeof data;
+    uint8_t *exact = capacity == sizeof data ? data : malloc(capacity);
+    assert_non_null(exact);
+    d.decompress = csz_decompress(the_context(), exact, capacity, copy, nbytes, &o);
+    d.region = csz_decompress_region(the_context(), exact, capacity, copy, nbytes, begin, end, &o);
+    o.memory_limit = 64u << 20; /* damage may ask for much */
+    d.test = csz_test(the_context(), copy, nbytes, &o);
+    d.survey = csz_survey(the_context(), &counts, copy, nbytes);
+    if (exact != data) free(exact);
+    free(copy);
+    return d;
+}
