@@ -31,7 +31,9 @@ CSZ_DEVICE uint32_t csz_symbol_of(int32_t d, uint32_t *raw, uint32_t *nraw) {
     if ((uint32_t)(d + CSZ_DIRECT_HALF) < CSZ_DIRECT_N) return (uint32_t)(d + CSZ_DIRECT_HALF);
     return csz_bucket_narrow(d, raw, nraw);
 }
-CSZ_DEVICE uint32_t csz_symbol_of(int64_t d, uint64_t *raw, uint32_t *nraw) { return csz_delta_symbol(d, raw, nraw); }
+CSZ_DEVICE uint32_t csz_symbol_of(int64_t d, uint64_t *raw, uint32_t *nraw) {
+    return csz_delta_symbol(d, raw, nraw);
+}
 
 CSZ_DEVICE void csz_put_bits(csz_putter *out, uint64_t value, uint32_t nbits) { out->put_long(value, nbits); }
 CSZ_DEVICE void csz_put_bits(csz_putter *out, uint32_t value, uint32_t nbits) {
@@ -76,7 +78,8 @@ CSZ_DEVICE uint32_t csz_run_length(const csz_runs &r, int b) {
 
 /* Bits of a unit's runs.  tables: [CSZ_NBOOKS][CSZ_SYMBOLS_MAX] packets. */
 template <typename Deltas>
-CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
+CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode, uint32_t klass,
+                                   const uint32_t *tables) {
     if (mode == CSZ_MODE_RLE) return (uint32_t)__popc(r.starts) * ((16u << klass) + 7);
     uint32_t nbits = 0;
 #pragma unroll 1
@@ -91,7 +94,8 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
 }
 
 template <typename Deltas>
-CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
+CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r, int mode, uint32_t klass,
+                             const uint32_t *tables) {
 #pragma unroll 1
     for (uint32_t m = r.starts; m; m &= m - 1) {
         const int b = __ffs((int)m) - 1;
@@ -113,7 +117,8 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
 }
 
 /* Mode S with book W. */
-template <typename Deltas> CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
+template <typename Deltas>
+CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
 #pragma unroll 4
     for (int b = 0; b < 32; b++) {
         typename Deltas::raw raw;
