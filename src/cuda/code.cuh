@@ -28,12 +28,17 @@ CSZ_DEVICE constexpr int csz_at_vectors(int mode) {
 }
 
 CSZ_DEVICE constexpr int csz_at_escapes(int mode) {
-    return mode == CSZ_MODE_S ? CSZ_AT_S : mode == CSZ_MODE_P ? CSZ_AT_PE : mode == CSZ_MODE_Q ? CSZ_AT_QE : CSZ_AT_ME;
+    return mode == CSZ_MODE_S   ? CSZ_AT_S
+           : mode == CSZ_MODE_P ? CSZ_AT_PE
+           : mode == CSZ_MODE_Q ? CSZ_AT_QE
+                                : CSZ_AT_ME;
 }
 
 /* ---- packets ---- */
 
-CSZ_DEVICE uint32_t csz_packet(uint32_t value, uint32_t nbits) { return nbits ? value << (32 - nbits) | nbits : 0; }
+CSZ_DEVICE uint32_t csz_packet(uint32_t value, uint32_t nbits) {
+    return nbits ? value << (32 - nbits) | nbits : 0;
+}
 
 /* a's code, then b's; together at most 27 bits. */
 CSZ_DEVICE uint32_t csz_packet_merge(uint32_t a, uint32_t b) {
@@ -63,7 +68,8 @@ struct csz_putter {
         const uint32_t high = acc | __funnelshift_r(code, 0u, pos), low = __funnelshift_r(0u, code, pos);
 #if defined(__CUDA_ARCH__)
         /* one predicated reduction for a finished word, no branch */
-        asm volatile("{.reg .pred q; setp.ne.u32 q, %4, 0; @q red.shared.or.b32 [%0], %2; @q add.u32 %0, %0, 4; selp.b32 %1, %3, %2, q;}"
+        asm volatile("{.reg .pred q; setp.ne.u32 q, %4, 0; @q red.shared.or.b32 [%0], %2; @q add.u32 %0, %0, "
+                     "4; selp.b32 %1, %3, %2, q;}"
                      : "+r"(at), "=r"(acc)
                      : "r"(high), "r"(low), "r"((next ^ pos) & 32u)
                      : "memory");
@@ -97,7 +103,9 @@ struct csz_putter {
 
     __device__ __forceinline__ void flush() {
 #if defined(__CUDA_ARCH__)
-        asm volatile("{.reg .pred q; setp.ne.u32 q, %1, 0; @q red.shared.or.b32 [%0], %1;}" ::"r"(at), "r"(acc) : "memory");
+        asm volatile("{.reg .pred q; setp.ne.u32 q, %1, 0; @q red.shared.or.b32 [%0], %1;}" ::"r"(at),
+                     "r"(acc)
+                     : "memory");
 #else
         if (acc) csz_shared_or(at, acc);
 #endif
@@ -118,7 +126,8 @@ CSZ_DEVICE int32_t csz_half_delta(const uint32_t (&w)[16], int b) {
 
 /* S: packets[i] holds codes i and i + 16.  Others: escapes only, packets[i] codes 2 i and 2 i + 1; the rest has no code in the book. */
 template <int MODE>
-CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books, uint32_t (&packets)[16], csz_unit_bits *n) {
+CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books, uint32_t (&packets)[16],
+                                 csz_unit_bits *n) {
     const uint32_t *book = books + csz_at_escapes(MODE);
     uint32_t sum = 0;
 #pragma unroll
@@ -132,14 +141,15 @@ CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books,
         }
         const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
         if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
+            /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                if (id[i] != CSZ_DIRECT_N) continue;
                 const int word = 4 * g + (i & 3), high = i >> 2;
-                uint32_t raw, nraw;
-                id[i] = csz_bucket_narrow(csz_half_delta(w, word + 16 * high), &raw, &nraw);
-                n->buckets |= 1u << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
-                n->raw += nraw;
+                id[i] = csz_narrow_symbol(csz_half_delta(w, word + 16 * high));
+                const bool is_bucket = id[i] >= CSZ_DIRECT_N;
+                n->buckets |= (uint32_t)is_bucket
+                              << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
+                n->raw += is_bucket ? ((id[i] - CSZ_DIRECT_N) >> 2) + 3 : 0;
             }
         }
 #pragma unroll
@@ -147,16 +157,21 @@ CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books,
             const int a = MODE == CSZ_MODE_S ? i : 2 * i, b = MODE == CSZ_MODE_S ? i + 4 : 2 * i + 1;
             const uint32_t c0 = book[id[a]], c1 = book[id[b]];
             sum += c0 + c1;
-            packets[MODE == CSZ_MODE_S ? 4 * g + i : i < 2 ? 2 * g + i : 8 + 2 * g + i - 2] = csz_packet_merge(c0, c1);
+            packets[MODE == CSZ_MODE_S ? 4 * g + i
+                    : i < 2            ? 2 * g + i
+                                       : 8 + 2 * g + i - 2] = csz_packet_merge(c0, c1);
         }
     }
     sum &= 0xFFFu; /* 32 lengths of at most 12; above them the codes' own bits */
-    if (MODE == CSZ_MODE_S) n->symbols = sum;
-    else n->escapes = sum;
+    if (MODE == CSZ_MODE_S)
+        n->symbols = sum;
+    else
+        n->escapes = sum;
 }
 
 /* Vector symbols of a unit as bytes, word i holding those of chunk i: at b = s, s+2, s+16, s+18 for P and so on. */
-template <int MODE> CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, uint32_t (&symbol)[16]) {
+template <int MODE>
+CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, uint32_t (&symbol)[16]) {
     if (MODE == CSZ_MODE_M) {
 #pragma unroll
         for (int i = 0; i < 4; i++) symbol[i] = (nonzero >> (8 * i)) & 255u;
@@ -183,10 +198,13 @@ template <int MODE> CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], 
     }
 }
 
-CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) { return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4; }
+CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
+    return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
+}
 
 template <int MODE>
-CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books, uint32_t *packets, csz_unit_bits *n) {
+CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books,
+                                 uint32_t (&packets)[8], csz_unit_bits *n) {
     const uint32_t *book = books + csz_at_vectors(MODE);
     uint32_t symbol[16], sum = 0;
     csz_vector_symbols<MODE>(w, nonzero, symbol);
@@ -205,17 +223,15 @@ CSZ_DEVICE uint32_t csz_raw_packet(int32_t delta) {
     return csz_packet(raw, nraw);
 }
 
-/* Raw bits of the unit's buckets, at most 13 each. */
-template <bool IS_S> CSZ_DEVICE void csz_put_raw(csz_putter *out, const uint32_t (&w)[16], uint32_t buckets) {
-#pragma unroll
-    for (int i = 0; i < 32; i += 2) {
-        if (!(buckets >> i & 3)) continue;
-        uint32_t packet = 0;
-        if (buckets >> i & 1) packet = csz_raw_packet(csz_half_delta(w, IS_S ? i / 2 : i));
-        if (buckets >> i & 2) packet = csz_packet_merge(packet, csz_raw_packet(csz_half_delta(w, IS_S ? i / 2 + 16 : i + 1)));
-        out->put(packet);
+/* Raw bits of the unit's buckets, at most 13 each; the words are parked. */
+CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, uint32_t buckets) {
+    for (uint32_t m = buckets; m; m &= m - 1) {
+        const uint32_t b = (uint32_t)__ffs((int)m) - 1, word = mode == CSZ_MODE_S ? b >> 1 : b & 15,
+                       high = mode == CSZ_MODE_S ? b & 1 : b >> 4;
+        const uint32_t x = exchange[(word >> 2) * (4 * CSZ_TILE_UNITS) + 4 * threadIdx.x + (word & 3)];
+        out.put(csz_raw_packet((int32_t)(x >> (16 * high) & 0xFFFFu) - 32768));
     }
-    out->flush();
+    out.flush();
 }
 
 #endif

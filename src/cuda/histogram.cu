@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes a run of samples through the same front as the
- * encoder, counts in its own bins in shared memory, and adds them to the frame's when the run, or the frame, ends.
+ * encoder, counts in its own bins in shared memory, and adds them to the frame's when the run, or the frame, ends.  Probes (select/policy.h) are
+ * counted apart, in the region the front no longer needs, and added at once.
  */
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
 
 template <typename V> struct histogram_job {
     csz_job<V> tile;
-    uint32_t (*histogram)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    csz_sample *sample;
     uint32_t nsamples;
 };
+
+/* A probe's bins, as csz_sample has them from `probe` on. */
+enum { PROBE_SINGLE = CSZ_NBOOKS, PROBE_RUN_VALUE, PROBE_RUN_LENGTH, PROBE_BINS };
 
 template <typename V> struct histogram_shared {
     csz_front_shared<V> front;
     uint32_t count[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-    uint4 lanes; /* units of equal deltas, a word for each warp */
+    uint4 lanes;   /* units of equal deltas, a word for each warp */
+    uint4 last;    /* the last delta of each warp */
+    uint4 changes; /* of delta, a word for each warp */
     csz_claim claim;
 };
 
-template <int MODE> CSZ_DEVICE void count_narrow(uint32_t (*count)[CSZ_SYMBOLS_MAX], const uint32_t (&w)[16], uint32_t nonzero) {
+template <int MODE>
+CSZ_DEVICE void count_narrow(uint32_t (*count)[CSZ_SYMBOLS_MAX], const uint32_t (&w)[16], uint32_t nonzero) {
     const int radius = MODE == CSZ_MODE_P ? 7 : MODE == CSZ_MODE_Q ? 1 : 0;
     const int vectors = MODE == CSZ_MODE_P ? CSZ_BOOK_PV : MODE == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
     uint32_t *single = count[MODE == CSZ_MODE_S ? CSZ_BOOK_S : vectors + 1];
@@ -38,20 +45,82 @@ template <int MODE> CSZ_DEVICE void count_narrow(uint32_t (*count)[CSZ_SYMBOLS_M
     for (int i = 0; i < csz_vectors_per_unit(MODE); i++) atomicAdd(&count[vectors][symbols[i]], 1u);
 }
 
-template <typename Deltas> CSZ_DEVICE void count_runs(uint32_t (*count)[CSZ_SYMBOLS_MAX], const Deltas &d, bool empty) {
+template <typename Deltas>
+CSZ_DEVICE void count_runs(uint32_t *values, uint32_t *lengths, const Deltas &d, bool empty) {
     const csz_runs r = csz_runs_find(d);
     if (empty) return;
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        if (!(r.starts >> b & 1)) continue;
+#pragma unroll 1
+    for (uint32_t m = r.starts; m; m &= m - 1) {
+        const int b = __ffs((int)m) - 1;
         uint64_t raw;
         uint32_t nraw;
-        atomicAdd(&count[CSZ_BOOK_RV][csz_delta_symbol(d(b), &raw, &nraw)], 1u);
-        atomicAdd(&count[CSZ_BOOK_RL][csz_run_length(r, b) - 1], 1u);
+        atomicAdd(&values[csz_delta_symbol(d(b), &raw, &nraw)], 1u);
+        atomicAdd(&lengths[csz_run_length(r, b) - 1], 1u);
     }
 }
 
-template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow) {
+template <typename V> CSZ_DEVICE uint32_t (*probe_bins(histogram_shared<V> &sh))[CSZ_SYMBOLS_MAX] {
+    static_assert(PROBE_BINS * CSZ_SYMBOLS_MAX <= sizeof sh.front.region / 4,
+                  "the region holds a probe's bins");
+    return (uint32_t(*)[CSZ_SYMBOLS_MAX])sh.front.region;
+}
+
+/* Nobody needs the region any more. */
+template <typename V> CSZ_DEVICE void probe_zero(histogram_shared<V> &sh) {
+    for (uint32_t i = threadIdx.x; i < PROBE_BINS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS)
+        sh.front.region[i] = 0;
+    __syncthreads();
+}
+
+template <typename V> CSZ_DEVICE void probe_flush(histogram_shared<V> &sh, csz_histograms *probe) {
+    uint32_t *to = &probe->count[0][0];
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < PROBE_BINS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) {
+        const uint32_t n = sh.front.region[i];
+        if (n) atomicAdd(to + i, n);
+    }
+}
+
+/* A probe of class 0 as the policies single and runs would code it.  sh.last is known. */
+template <typename V>
+CSZ_COLD void count_probe(histogram_shared<V> &sh, const uint32_t (&w)[16], uint32_t nonzero, bool pair_empty,
+                          bool four_empty) {
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    uint32_t(*bins)[CSZ_SYMBOLS_MAX] = probe_bins(sh);
+    uint32_t before = __shfl_up_sync(CSZ_ALL, w[15] >> 16, 1), changes = 0;
+    if (lane == 0) before = warp ? ((const uint32_t *)&sh.last)[warp - 1] : w[0] & 0xFFFFu;
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        const uint32_t half = b < 16 ? w[b] & 0xFFFFu : w[b - 16] >> 16;
+        changes += half != before;
+        before = half;
+    }
+    changes = __reduce_add_sync(CSZ_ALL, changes);
+    if (lane == 0) ((uint32_t *)&sh.changes)[warp] = changes;
+    __syncthreads();
+    const bool hopeless = csz_sum_of(sh.changes) >= CSZ_RUNS_HOPELESS;
+    if (!pair_empty || (hopeless && !four_empty)) {
+        /* zeros, the most frequent, once */
+        const uint32_t zeros = 32 - (uint32_t)__popc(nonzero);
+        if (zeros && !pair_empty) atomicAdd(&bins[PROBE_SINGLE][CSZ_DIRECT_HALF], zeros);
+        if (zeros && hopeless) atomicAdd(&bins[PROBE_RUN_VALUE][CSZ_DIRECT_HALF], zeros);
+        if (hopeless) atomicAdd(&bins[PROBE_RUN_LENGTH][0], 32u);
+#pragma unroll
+        for (int b = 0; b < 32; b++) {
+            const int32_t d = csz_half_delta(w, b);
+            if (d == 0) continue;
+            const uint32_t symbol = csz_narrow_symbol(d);
+            atomicAdd(&bins[PROBE_SINGLE][symbol], 1u);
+            if (hopeless) atomicAdd(&bins[PROBE_RUN_VALUE][symbol], 1u);
+        }
+    }
+    if (!hopeless) {
+        const csz_narrow_deltas deltas = {w};
+        count_runs(bins[PROBE_RUN_VALUE], bins[PROBE_RUN_LENGTH], deltas, four_empty);
+    }
+}
+
+template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
     quantum d[32];
@@ -66,33 +135,39 @@ template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int work
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
     if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
     __syncthreads();
-    const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
+    const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS,
+               four_empty = !(ballot >> (lane & ~3u) & 15u);
+    uint32_t(*count)[CSZ_SYMBOLS_MAX] = is_probe ? probe_bins(sh) : sh.count;
+    if (is_probe) probe_zero(sh);
     const bool as_single = workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
 #pragma unroll
         for (int b = 0; b < 32; b++) {
             uint64_t raw;
             uint32_t nraw;
-            atomicAdd(&sh.count[CSZ_BOOK_W][csz_delta_symbol(d[b], &raw, &nraw)], 1u);
+            atomicAdd(&count[CSZ_BOOK_W][csz_delta_symbol(d[b], &raw, &nraw)], 1u);
         }
     }
     if (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate)) {
-        count_runs(sh.count, deltas, !(ballot >> (lane & ~3u) & 15u));
+        count_runs(count[CSZ_BOOK_RV], count[CSZ_BOOK_RL], deltas, four_empty);
     }
+    if (is_probe) count_runs(count[PROBE_RUN_VALUE], count[PROBE_RUN_LENGTH], deltas, four_empty);
 }
 
-template <typename V> CSZ_DEVICE void counts_flush(histogram_shared<V> &sh, uint32_t (*to)[CSZ_SYMBOLS_MAX]) {
+template <typename V> CSZ_DEVICE void counts_flush(histogram_shared<V> &sh, csz_histograms *rest) {
+    uint32_t *to = &rest->count[0][0];
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < CSZ_NBOOKS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) {
         const uint32_t n = (&sh.count[0][0])[i];
-        if (n) atomicAdd(&to[0][0] + i, n);
+        if (n) atomicAdd(to + i, n);
         (&sh.count[0][0])[i] = 0;
     }
     __syncthreads();
 }
 
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 4) histogram_kernel(const __grid_constant__ histogram_job<V> job) {
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 4)
+    histogram_kernel(const __grid_constant__ histogram_job<V> job) {
     CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const csz_geometry *g = &job.tile.geometry;
@@ -103,7 +178,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
     for (uint32_t i = t; i < CSZ_NBOOKS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) (&sh.count[0][0])[i] = 0;
     for (uint32_t s = begin; s < end; s++) {
         while (s - first >= csz_sample_count(box.ntiles)) {
-            if (s > begin) counts_flush(sh, job.histogram[frame]);
+            if (s > begin) counts_flush(sh, &job.sample[frame].rest);
             first += csz_sample_count(box.ntiles);
             box = csz_frame_box_at(g, ++frame);
         }
@@ -113,54 +188,79 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
             csz_claim_place(&sh.claim, g);
         }
         __syncthreads();
-        uint32_t w[16];
+        uint32_t w[16] = {0};
         const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim);
         const int workflow = job.tile.workflow;
+        const bool is_probe = workflow == CSZ_WORKFLOW_AUTO &&
+                              (s - first) % csz_policy_stride(csz_sample_count(box.ntiles)) == 0;
         if (f.klass && !f.is_fill) {
-            count_wide(sh, workflow);
+            count_wide(sh, workflow, is_probe);
+            if (is_probe) probe_flush(sh, &job.sample[frame].probe);
         } else if (!f.is_fill) {
             const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
             const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
             if (lane == 0) ((uint32_t *)&sh.lanes)[warp] = (uint32_t)__popc(evens);
+            if (lane == 31) ((uint32_t *)&sh.last)[warp] = w[15] >> 16;
             __syncthreads();
             int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
             if (mode != CSZ_MODE_CONSTANT) {
-                const bool candidate = workflow == CSZ_WORKFLOW_AUTO && csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
+                const bool candidate =
+                    workflow == CSZ_WORKFLOW_AUTO && csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
+                uint32_t(*count)[CSZ_SYMBOLS_MAX] = is_probe ? probe_bins(sh) : sh.count;
+                if (is_probe) probe_zero(sh);
                 if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
                 const uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4;
                 const bool empty = !((units == 2 ? codes.pairs : codes.fours) >> (lane & ~(units - 1)) & 1);
                 if (!empty && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN)) {
-                    if (mode == CSZ_MODE_S) count_narrow<CSZ_MODE_S>(sh.count, w, codes.nonzero);
-                    else if (mode == CSZ_MODE_P) count_narrow<CSZ_MODE_P>(sh.count, w, codes.nonzero);
-                    else if (mode == CSZ_MODE_Q) count_narrow<CSZ_MODE_Q>(sh.count, w, codes.nonzero);
-                    else count_narrow<CSZ_MODE_M>(sh.count, w, codes.nonzero);
+                    if (mode == CSZ_MODE_S)
+                        count_narrow<CSZ_MODE_S>(count, w, codes.nonzero);
+                    else if (mode == CSZ_MODE_P)
+                        count_narrow<CSZ_MODE_P>(count, w, codes.nonzero);
+                    else if (mode == CSZ_MODE_Q)
+                        count_narrow<CSZ_MODE_Q>(count, w, codes.nonzero);
+                    else
+                        count_narrow<CSZ_MODE_M>(count, w, codes.nonzero);
                 }
-                if (candidate || workflow == CSZ_WORKFLOW_RLE_VLE) {
-                    const csz_narrow_deltas deltas = {w};
-                    count_runs(sh.count, deltas, !(codes.fours >> (lane & ~3u) & 1));
+                if (is_probe || candidate || workflow == CSZ_WORKFLOW_RLE_VLE) {
+                    uint32_t
+                        indexed[16]; /* a copy: what a loop indexes lies in local memory, and w should not */
+#pragma unroll
+                    for (int i = 0; i < 16; i++) indexed[i] = w[i];
+                    const csz_narrow_deltas deltas = {indexed};
+                    const bool four_empty = !(codes.fours >> (lane & ~3u) & 1);
+                    if (candidate || workflow == CSZ_WORKFLOW_RLE_VLE)
+                        count_runs(count[CSZ_BOOK_RV], count[CSZ_BOOK_RL], deltas, four_empty);
+                    if (is_probe)
+                        count_probe(sh, indexed, codes.nonzero, !(codes.pairs >> (lane & ~1u) & 1),
+                                    four_empty);
                 }
+                if (is_probe) probe_flush(sh, &job.sample[frame].probe);
             }
         }
         __syncthreads();
     }
-    if (end > begin) counts_flush(sh, job.histogram[frame]);
+    if (end > begin) counts_flush(sh, &job.sample[frame].rest);
 }
 
 template <typename V, int RANK>
-static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                             cudaStream_t stream) {
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
-    job.histogram = work.histogram;
+    job.sample = work.sample;
     job.nsamples = 0;
-    for (uint64_t f = 0; f < plan->geometry.nframes; f++) job.nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
-    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? 7 : 4), grid = job.nsamples < resident ? job.nsamples : resident;
+    for (uint64_t f = 0; f < plan->geometry.nframes; f++)
+        job.nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
+    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? 7 : 4),
+                   grid = job.nsamples < resident ? job.nsamples : resident;
 #if !defined(CSZ_EMU)
     cudaFuncSetAttribute(histogram_kernel<V, RANK>, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
 #endif
     CSZ_LAUNCH((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>), stream, job);
 }
 
-void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                        cudaStream_t stream) {
     if (plan->workflow == CSZ_WORKFLOW_RLE) return; /* needs no books */
     CSZ_DISPATCH(plan, histogram_launch, work, d_data, plan, nsms, stream);
 }

@@ -22,6 +22,9 @@
 /* Paths few tiles take: kept out of line, so that the others' code stays small. */
 #define CSZ_COLD static __device__ __noinline__
 
+/* Memory read below is read, not remembered in registers. */
+#define CSZ_FORGET() asm volatile("" ::: "memory")
+
 #define CSZ_ALL 0xFFFFFFFFu /* every lane of a warp takes part, always */
 
 /* A word another block writes: never from a cache that may hold an older one. */

@@ -15,7 +15,8 @@ CSZ_DEVICE void largest(float *v) { *v = 3.402823466e+38f; }
 CSZ_DEVICE void largest(double *v) { *v = 1.7976931348623157e+308; }
 
 template <typename V>
-static __global__ void __launch_bounds__(RANGE_THREADS) range_kernel(csz_range *partial, const V *data, uint64_t n, int has_fill, uint64_t fill) {
+static __global__ void __launch_bounds__(RANGE_THREADS)
+    range_kernel(csz_range *partial, const V *data, uint64_t n, int has_fill, uint64_t fill) {
     CSZ_DYNAMIC_SHARED(csz_range, all);
     const uint32_t t = threadIdx.x;
     V low, high;
@@ -30,7 +31,8 @@ static __global__ void __launch_bounds__(RANGE_THREADS) range_kernel(csz_range *
         any = 1;
     };
     const bool aligned = ((uintptr_t)data & 15) == 0;
-    const uint64_t nquads = aligned ? n / 4 : 0, stride = (uint64_t)gridDim.x * RANGE_THREADS, first = (uint64_t)blockIdx.x * RANGE_THREADS + t;
+    const uint64_t nquads = aligned ? n / 4 : 0, stride = (uint64_t)gridDim.x * RANGE_THREADS,
+                   first = (uint64_t)blockIdx.x * RANGE_THREADS + t;
 #pragma unroll 4
     for (uint64_t i = first; i < nquads; i += stride) {
         V v[4];
@@ -68,9 +70,11 @@ uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *
     const uint32_t grid = (uint32_t)(useful < 1 ? 1 : useful > CSZ_RANGE_BLOCKS ? CSZ_RANGE_BLOCKS : useful);
     const size_t nbytes = sizeof(csz_range) * RANGE_THREADS / 32;
     if (plan->type == CSZ_F32) {
-        CSZ_LAUNCH(range_kernel<float>, grid, RANGE_THREADS, nbytes, stream, work.range, (const float *)d_data, n, plan->has_fill, plan->fill);
+        CSZ_LAUNCH(range_kernel<float>, grid, RANGE_THREADS, nbytes, stream, work.range,
+                   (const float *)d_data, n, plan->has_fill, plan->fill);
     } else {
-        CSZ_LAUNCH(range_kernel<double>, grid, RANGE_THREADS, nbytes, stream, work.range, (const double *)d_data, n, plan->has_fill, plan->fill);
+        CSZ_LAUNCH(range_kernel<double>, grid, RANGE_THREADS, nbytes, stream, work.range,
+                   (const double *)d_data, n, plan->has_fill, plan->fill);
     }
     return grid;
 }
@@ -112,10 +116,13 @@ CSZ_DEVICE void header_put(const prepare_job &job, double absolute) {
 }
 
 /* Block 0 resolves the bound; all clear their part of the workspace. */
-static __global__ void __launch_bounds__(PREPARE_THREADS) prepare_kernel(const __grid_constant__ prepare_job job) {
+static __global__ void __launch_bounds__(PREPARE_THREADS)
+    prepare_kernel(const __grid_constant__ prepare_job job) {
     CSZ_DYNAMIC_SHARED(prepare_shared, sh);
     const uint32_t t = threadIdx.x;
-    for (size_t i = (size_t)blockIdx.x * PREPARE_THREADS + t; i < job.work.zero_nwords; i += (size_t)gridDim.x * PREPARE_THREADS) job.work.zero[i] = 0;
+    for (size_t i = (size_t)blockIdx.x * PREPARE_THREADS + t; i < job.work.zero_nwords;
+         i += (size_t)gridDim.x * PREPARE_THREADS)
+        job.work.zero[i] = 0;
     if (blockIdx.x != 0) return;
     csz_range r = {0.0, 0.0, 0, 0};
     for (uint32_t i = t; i < job.nranges; i += PREPARE_THREADS) {
@@ -137,7 +144,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS) prepare_kernel(const _
     }
     if (t != 0) return;
     const csz_cuda_plan &plan = job.plan;
-    const double absolute = csz_bound_resolve((int)plan.bound_mode, plan.bound, (int)sh.any[0], sh.min[0], sh.max[0]);
+    const double absolute =
+        csz_bound_resolve((int)plan.bound_mode, plan.bound, (int)sh.any[0], sh.min[0], sh.max[0]);
     if (plan.type == CSZ_F32) {
         *(csz_quantizer_f32 *)job.work.quantizer = csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill);
     } else {
@@ -146,8 +154,8 @@ static __global__ void __launch_bounds__(PREPARE_THREADS) prepare_kernel(const _
     header_put(job, absolute);
 }
 
-void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const csz_cuda_plan *plan,
-                      cudaStream_t stream) {
+void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes,
+                      const csz_cuda_plan *plan, cudaStream_t stream) {
     prepare_job job;
     job.work = work;
     job.nranges = nranges;

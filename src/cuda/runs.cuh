@@ -1,24 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * runs.cuh: the coders of few tiles: runs (rle, rle+vle) of deltas of any width, and mode S of wide deltas.  Deltas are
- * given by a functor of the code's number, always a constant after unrolling, so that they stay in registers.  Books are
- * read from global memory.
+ * given by a functor of the code's number.  Loops are short, and arrays they index lie in local memory: unrolled they were 200 KB of
+ * instructions a tile, which no instruction cache holds, and took five times as long.  Books are read from global memory.
  */
 #ifndef CSZ_CUDA_RUNS_CUH
 #define CSZ_CUDA_RUNS_CUH
 
 #include "cuda/code.cuh"
 
+template <typename Q> struct csz_raw_of { typedef uint32_t type; };
+template <> struct csz_raw_of<int64_t> { typedef uint64_t type; };
+
 /* Deltas of class 0 in packed words. */
 struct csz_narrow_deltas {
     const uint32_t (&w)[16];
+    typedef uint32_t raw;
     __device__ __forceinline__ int32_t operator()(int b) const { return csz_half_delta(w, b); }
 };
 
 template <typename Q> struct csz_wide_deltas {
     const Q (&d)[32];
+    typedef typename csz_raw_of<Q>::type raw;
     __device__ __forceinline__ Q operator()(int b) const { return d[b]; }
 };
+
+/* Symbol and raw bits of a delta, in 32 bits where those hold it. */
+CSZ_DEVICE uint32_t csz_symbol_of(int32_t d, uint32_t *raw, uint32_t *nraw) {
+    *raw = *nraw = 0;
+    if ((uint32_t)(d + CSZ_DIRECT_HALF) < CSZ_DIRECT_N) return (uint32_t)(d + CSZ_DIRECT_HALF);
+    return csz_bucket_narrow(d, raw, nraw);
+}
+CSZ_DEVICE uint32_t csz_symbol_of(int64_t d, uint64_t *raw, uint32_t *nraw) {
+    return csz_delta_symbol(d, raw, nraw);
+}
+
+CSZ_DEVICE void csz_put_bits(csz_putter *out, uint64_t value, uint32_t nbits) { out->put_long(value, nbits); }
+CSZ_DEVICE void csz_put_bits(csz_putter *out, uint32_t value, uint32_t nbits) {
+    if (nbits > 24) { /* at most 29 */
+        out->put(csz_packet(value >> 16, nbits - 16));
+        value &= 0xFFFFu;
+        nbits = 16;
+    }
+    out->put(csz_packet(value, nbits));
+}
 
 /* A lane of runs is four units; a run belongs to the unit it starts in. */
 struct csz_runs {
@@ -53,14 +78,15 @@ CSZ_DEVICE uint32_t csz_run_length(const csz_runs &r, int b) {
 
 /* Bits of a unit's runs.  tables: [CSZ_NBOOKS][CSZ_SYMBOLS_MAX] packets. */
 template <typename Deltas>
-CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
+CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode, uint32_t klass,
+                                   const uint32_t *tables) {
     if (mode == CSZ_MODE_RLE) return (uint32_t)__popc(r.starts) * ((16u << klass) + 7);
     uint32_t nbits = 0;
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        if (!(r.starts >> b & 1)) continue;
-        uint64_t raw;
-        uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+#pragma unroll 1
+    for (uint32_t m = r.starts; m; m &= m - 1) {
+        const int b = __ffs((int)m) - 1;
+        typename Deltas::raw raw;
+        uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
         nbits += (__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
         nbits += __ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + csz_run_length(r, b) - 1) & 31u;
     }
@@ -68,10 +94,11 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
 }
 
 template <typename Deltas>
-CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r, int mode, uint32_t klass, const uint32_t *tables) {
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        if (!(r.starts >> b & 1)) continue;
+CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r, int mode, uint32_t klass,
+                             const uint32_t *tables) {
+#pragma unroll 1
+    for (uint32_t m = r.starts; m; m &= m - 1) {
+        const int b = __ffs((int)m) - 1;
         const uint32_t length = csz_run_length(r, b);
         if (mode == CSZ_MODE_RLE) {
             const uint32_t nbits = 16u << klass;
@@ -79,10 +106,10 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
             out.put_long(nbits == 64 ? value : value & (((uint64_t)1 << nbits) - 1), nbits);
             out.put(csz_packet(length - 1, 7));
         } else {
-            uint64_t raw;
-            uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+            typename Deltas::raw raw;
+            uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
             out.put(__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol));
-            out.put_long(raw, nraw);
+            csz_put_bits(&out, raw, nraw);
             out.put(__ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + length - 1));
         }
     }
@@ -90,11 +117,12 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
 }
 
 /* Mode S with book W. */
-template <typename Deltas> CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
-#pragma unroll
+template <typename Deltas>
+CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
+#pragma unroll 4
     for (int b = 0; b < 32; b++) {
-        uint64_t raw;
-        uint32_t nraw, symbol = csz_delta_symbol(d(b), &raw, &nraw);
+        typename Deltas::raw raw;
+        uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
         n->symbols += __ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol) & 31u;
         n->raw += nraw;
     }
@@ -102,12 +130,12 @@ template <typename Deltas> CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const
 
 template <typename Deltas>
 CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, const Deltas &d, const uint32_t *tables) {
-#pragma unroll
+#pragma unroll 4
     for (int i = 0; i < 32; i++) {
-        uint64_t raw;
-        uint32_t nraw, symbol = csz_delta_symbol(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
+        typename Deltas::raw raw;
+        uint32_t nraw, symbol = csz_symbol_of(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
         symbols.put(__ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol));
-        raws.put_long(raw, nraw);
+        if (nraw) csz_put_bits(&raws, raw, nraw);
     }
     symbols.flush();
     raws.flush();

@@ -29,7 +29,9 @@ struct csz_mask_part {
     uint32_t mixed, literals, flags, nibbles;
 };
 
-CSZ_DEVICE uint32_t csz_mask_pack(const csz_mask_part &p) { return p.mixed | p.literals << 8 | p.flags << 16 | p.nibbles << 24; }
+CSZ_DEVICE uint32_t csz_mask_pack(const csz_mask_part &p) {
+    return p.mixed | p.literals << 8 | p.flags << 16 | p.nibbles << 24;
+}
 CSZ_DEVICE void csz_mask_add(csz_mask_part *p, uint32_t packed) {
     p->mixed += packed & 0xFFu;
     p->literals += (packed >> 8) & 0xFFu;
@@ -49,7 +51,8 @@ template <typename V> CSZ_DEVICE csz_special_sizes csz_special_size(const csz_sp
         if (s.count[k] == 0) continue;
         const csz_mask_part p = csz_mask_total(s.parts[k], CSZ_TILE_WARPS);
         n.nmasks++;
-        n.mask_words += csz_value<V>::words + 2 + (p.mixed + 3) / 4 + p.literals + (p.flags + 3) / 4 + (p.nibbles + 7) / 8;
+        n.mask_words += csz_value<V>::words + 2 + (p.mixed + 3) / 4 + p.literals + (p.flags + 3) / 4 +
+                        (p.nibbles + 7) / 8;
     }
     for (int i = 0; i < CSZ_TILE_WARPS; i++) n.nsingle += s.single[i];
     n.words = n.mask_words + (n.nsingle + 1) / 2 + n.nsingle * csz_value<V>::words;
@@ -89,15 +92,16 @@ CSZ_DEVICE csz_mask_unit csz_mask_classify(uint32_t covered, uint32_t in_field) 
 }
 
 template <typename V, int RANK>
-CSZ_DEVICE typename csz_value<V>::bits csz_special_bits(const csz_job<V> &job, const csz_claim &c, uint32_t unit, uint32_t b) {
+CSZ_DEVICE typename csz_value<V>::bits csz_special_bits(const csz_job<V> &job, const csz_claim &c,
+                                                        uint32_t unit, uint32_t b) {
     bool in;
     return csz_value<V>::to_bits(__ldg(csz_code_element_at<V, RANK>(job, c, unit, b, &in)));
 }
 
 /* Chooses the masks.  masks: [CSZ_MASK_CANDIDATES][units], what each candidate covers. */
 template <typename V, int RANK>
-CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const csz_job<V> &job, const csz_claim &c, uint32_t exceptions,
-                                 uint32_t total) {
+CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const csz_job<V> &job,
+                                 const csz_claim &c, uint32_t exceptions, uint32_t total) {
     typedef csz_value<V> value;
     typedef typename value::bits bits;
     const uint32_t t = threadIdx.x;
@@ -117,13 +121,16 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
         __syncthreads();
         if (t < CSZ_MASK_CANDIDATES) {
             bits x = t == 0 ? fill : value::minus_zero();
-            if (t & 1 && s.first[t >> 1] != ~0u) x = csz_special_bits<V, RANK>(job, c, s.first[t >> 1] >> 5, s.first[t >> 1] & 31);
+            if (t & 1 && s.first[t >> 1] != ~0u)
+                x = csz_special_bits<V, RANK>(job, c, s.first[t >> 1] >> 5, s.first[t >> 1] & 31);
             s.candidate[t] = x;
         }
         __syncthreads();
         const uint32_t in_field = csz_unit_in_field<V, RANK>(job, c);
         for (uint32_t k = 0; k < CSZ_MASK_CANDIDATES; k++) {
-            const bool present = k == 0 ? has_fill : k == 2 ? !(has_fill && fill == value::minus_zero()) : s.first[k >> 1] != ~0u;
+            const bool present = k == 0   ? has_fill
+                                 : k == 2 ? !(has_fill && fill == value::minus_zero())
+                                          : s.first[k >> 1] != ~0u;
             uint32_t covered = 0;
             for (uint32_t m = present ? exceptions : 0; m; m &= m - 1) {
                 const uint32_t b = (uint32_t)__ffs(m) - 1;
@@ -143,8 +150,10 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
         if (t == 0) {
             uint32_t n = 0;
             for (int k = 0; k < CSZ_MASK_CANDIDATES; k++) {
-                if (s.count[k] < CSZ_MASK_MIN || n == CSZ_MASKS_MAX) s.count[k] = 0;
-                else n++;
+                if (s.count[k] < CSZ_MASK_MIN || n == CSZ_MASKS_MAX)
+                    s.count[k] = 0;
+                else
+                    n++;
             }
         }
         __syncthreads();
@@ -164,8 +173,8 @@ template <typename V> CSZ_DEVICE void csz_special_put_value(uint32_t *to, uint64
 
 /* Masks, positions and values into zeroed words. */
 template <typename V, int RANK>
-CSZ_COLD void csz_special_put(uint32_t *to, const csz_special_shared &s, const uint32_t *masks, const csz_job<V> &job, const csz_claim &c,
-                              uint32_t exceptions) {
+CSZ_COLD void csz_special_put(uint32_t *to, const csz_special_shared &s, const uint32_t *masks,
+                              const csz_job<V> &job, const csz_claim &c, uint32_t exceptions) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5, words = csz_value<V>::words;
     const uint32_t in_field = csz_unit_in_field<V, RANK>(job, c);
     uint32_t single = exceptions;
@@ -173,11 +182,14 @@ CSZ_COLD void csz_special_put(uint32_t *to, const csz_special_shared &s, const u
         if (s.count[k] == 0) continue;
         const uint32_t covered = masks[k * CSZ_TILE_UNITS + t], below = (1u << lane) - 1;
         const csz_mask_unit u = csz_mask_classify(covered, in_field);
-        const csz_mask_part before = csz_mask_total(s.parts[k], warp), all = csz_mask_total(s.parts[k], CSZ_TILE_WARPS);
+        const csz_mask_part before = csz_mask_total(s.parts[k], warp),
+                            all = csz_mask_total(s.parts[k], CSZ_TILE_WARPS);
         const uint32_t mixed = before.mixed + (uint32_t)__popc(__ballot_sync(CSZ_ALL, u.group_mixed) & below);
-        const uint32_t literal = before.literals + (uint32_t)__popc(__ballot_sync(CSZ_ALL, u.klass == 2) & below);
+        const uint32_t literal =
+            before.literals + (uint32_t)__popc(__ballot_sync(CSZ_ALL, u.klass == 2) & below);
         const uint32_t flags = before.flags + (uint32_t)__popc(__ballot_sync(CSZ_ALL, u.klass == 3) & below);
-        uint32_t nibble = before.nibbles + csz_warp_scan((uint32_t)__popc(u.flags)) - (uint32_t)__popc(u.flags);
+        uint32_t nibble =
+            before.nibbles + csz_warp_scan((uint32_t)__popc(u.flags)) - (uint32_t)__popc(u.flags);
         single &= ~covered;
         if (t == 0) csz_special_put_value<V>(to, s.candidate[k]);
         to += words;

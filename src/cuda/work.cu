@@ -12,17 +12,19 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         at += (nbytes + 15) / 16 * 16;
         return (char *)base + here;
     };
-    w->histogram = (uint32_t (*)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX])take(nframes * sizeof *w->histogram);
-    w->zero = (uint32_t *)w->histogram;
+    w->sample = (csz_sample *)take(nframes * sizeof *w->sample);
+    w->zero = (uint32_t *)w->sample;
     w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
-    w->group_sum = (unsigned long long *)take((ntiles / CSZ_INDEX_GROUP + nframes + 1) * sizeof *w->group_sum);
+    w->group_sum =
+        (unsigned long long *)take((ntiles / CSZ_INDEX_GROUP + nframes + 1) * sizeof *w->group_sum);
     w->frame_sums = (csz_frame_sums *)take(nframes * sizeof *w->frame_sums);
     w->counters = (uint32_t *)take(2 * sizeof *w->counters);
     w->zero_nwords = at / 4;
-    w->table = (uint32_t (*)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX])take(nframes * sizeof *w->table);
-    w->section = (uint32_t (*)[CSZ_SECTION_WORDS])take(nframes * sizeof *w->section);
+    w->table = (uint32_t(*)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX])take(nframes * sizeof *w->table);
+    w->section = (uint32_t(*)[CSZ_SECTION_WORDS])take(nframes * sizeof *w->section);
     w->section_nwords = (uint32_t *)take(nframes * sizeof *w->section_nwords);
+    w->policy = (uint32_t *)take(nframes * sizeof *w->policy);
     w->range = (csz_range *)take(CSZ_RANGE_BLOCKS * sizeof *w->range);
     w->quantizer = take(sizeof(csz_quantizer_f64));
     return at;
@@ -33,14 +35,16 @@ size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan) {
     return csz_cuda_work_lay_out(&work, NULL, plan);
 }
 
-csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data, const csz_cuda_plan *plan,
-                             const csz_cuda_builtins *d_builtins, void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream) {
+csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
+                             const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
+                             void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream) {
     csz_work work;
     int device = 0, nsms = 0;
     if (csz_cuda_work_lay_out(&work, d_workspace, plan) > workspace_nbytes) return CSZ_ERROR_ARGUMENT;
     if (plan->geometry.ntiles >= 0xFFFFFFFFull - 65536) return CSZ_ERROR_DIMS;
     if (cudaGetDevice(&device) != cudaSuccess) return CSZ_ERROR_BACKEND;
-    if (cudaDeviceGetAttribute(&nsms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return CSZ_ERROR_BACKEND;
+    if (cudaDeviceGetAttribute(&nsms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+        return CSZ_ERROR_BACKEND;
     const bool has_tiles = plan->geometry.nelements > 0;
     uint32_t nranges = 0;
     if (has_tiles && plan->bound_mode != CSZ_BOUND_ABS) nranges = csz_cuda_range(work, d_data, plan, stream);

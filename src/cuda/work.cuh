@@ -8,6 +8,7 @@
 
 #include "cuda/compress.h"
 #include "cuda/front.cuh"
+#include "select/policy.h"
 
 enum {
     CSZ_RANGE_BLOCKS = 2048, /* partial results at most */
@@ -30,16 +31,17 @@ struct csz_work {
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
-    uint32_t (*histogram)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* of each frame */
-    unsigned long long *tile_state;                     /* look-back: words of the tile, or of its frame up to it */
-    unsigned long long *frame_state;                    /* words of the archive up to the frame's end */
-    unsigned long long *group_sum;                      /* checksums of groups of 64 tiles */
+    csz_sample *sample;              /* histograms of each frame */
+    unsigned long long *tile_state;  /* look-back: words of the tile, or of its frame up to it */
+    unsigned long long *frame_state; /* words of the archive up to the frame's end */
+    unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
     csz_frame_sums *frame_sums;
     uint32_t *counters; /* tiles claimed, frames finished */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */
     uint32_t (*section)[CSZ_SECTION_WORDS];
     uint32_t *section_nwords;
+    uint32_t *policy; /* of each frame */
     csz_range *range;
     void *quantizer;
 };
@@ -52,14 +54,17 @@ size_t csz_cuda_work_lay_out(csz_work *work, void *base, const csz_cuda_plan *pl
 
 /* Partial ranges, one a block; returns their number. */
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
-void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const csz_cuda_plan *plan,
-                      cudaStream_t stream);
-void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, cudaStream_t stream);
-void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, cudaStream_t stream);
-void csz_cuda_encode(csz_work work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data, const csz_cuda_plan *plan,
-                     int nsms, cudaStream_t stream);
+void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes,
+                      const csz_cuda_plan *plan, cudaStream_t stream);
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                        cudaStream_t stream);
+void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
+                    cudaStream_t stream);
+void csz_cuda_encode(csz_work work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data,
+                     const csz_cuda_plan *plan, int nsms, cudaStream_t stream);
 
-template <typename V> static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const csz_cuda_plan *plan) {
+template <typename V>
+static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const csz_cuda_plan *plan) {
     const csz_geometry *g = &plan->geometry;
     const uint32_t *l = g->log2_t;
     csz_job<V> job;
@@ -67,24 +72,32 @@ template <typename V> static csz_job<V> csz_job_make(const csz_work &work, const
     job.quantizer = (const typename csz_value<V>::quantizer *)work.quantizer;
     job.geometry = *g;
     job.workflow = (int)plan->workflow;
-    job.default_shape = g->rank == 3 ? l[0] == 3 && l[1] == 4 && l[2] == 5 : g->rank == 2 ? l[1] == 5 && l[2] == 7 : l[2] == 12;
+    job.default_shape = g->rank == 3   ? l[0] == 3 && l[1] == 4 && l[2] == 5
+                        : g->rank == 2 ? l[1] == 5 && l[2] == 7
+                                       : l[2] == 12;
     job.aligned = ((uintptr_t)d_data & 15) == 0 && (g->rank == 1 || (g->n[2] * sizeof(V)) % 16 == 0);
     return job;
 }
 
 /* Calls f<V, RANK> for the plan's type and rank. */
-#define CSZ_DISPATCH(plan, f, ...)                                                      \
-    do {                                                                                \
-        int rank_ = (plan)->geometry.rank;                                              \
-        if ((plan)->type == CSZ_F32) {                                                  \
-            if (rank_ == 3) f<float, 3>(__VA_ARGS__);                                   \
-            else if (rank_ == 2) f<float, 2>(__VA_ARGS__);                              \
-            else f<float, 1>(__VA_ARGS__);                                              \
-        } else {                                                                        \
-            if (rank_ == 3) f<double, 3>(__VA_ARGS__);                                  \
-            else if (rank_ == 2) f<double, 2>(__VA_ARGS__);                             \
-            else f<double, 1>(__VA_ARGS__);                                             \
-        }                                                                               \
+#define CSZ_DISPATCH(plan, f, ...)         \
+    do {                                   \
+        int rank_ = (plan)->geometry.rank; \
+        if ((plan)->type == CSZ_F32) {     \
+            if (rank_ == 3)                \
+                f<float, 3>(__VA_ARGS__);  \
+            else if (rank_ == 2)           \
+                f<float, 2>(__VA_ARGS__);  \
+            else                           \
+                f<float, 1>(__VA_ARGS__);  \
+        } else {                           \
+            if (rank_ == 3)                \
+                f<double, 3>(__VA_ARGS__); \
+            else if (rank_ == 2)           \
+                f<double, 2>(__VA_ARGS__); \
+            else                           \
+                f<double, 1>(__VA_ARGS__); \
+        }                                  \
     } while (0)
 
 #endif

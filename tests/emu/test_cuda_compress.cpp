@@ -20,9 +20,9 @@ extern "C" {
 static std::mt19937_64 dice(7);
 static double uniform() { return (double)(dice() >> 11) * 0x1p-53; }
 
-enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NKINDS };
+enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NEAR, NKINDS };
 static const char *kind_names[] = {"smooth", "gentle", "noise3", "noise6", "noise10", "sparse", "jumps", "specials", "land", "rough",
-                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs"};
+                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs",    "near"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -55,6 +55,7 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     case RAMP: return 40 * x + 3 * y + 11 * z;
     case STEEP: return 9000 * wave;
     case RUNS: return ((i / 97) % 5 == 0 ? 1.0 : 0.0) + ((i / 1000) % 3) * 0.01;
+    case NEAR: return std::fabs(fill) > 1e6 ? wave : fill + 2 * wave + 0.3 * noise; /* values that may come back as the fill value */
     }
     return 0;
 }
@@ -109,8 +110,8 @@ template <typename V> static void run_case(totals *t, const csz_field &field, co
     if (!same || getenv("CSZ_VERBOSE")) {
         printf("%s %s dims", same ? "ok" : "FAILED", kind_names[kind]);
         for (int i = 0; i < field.ndim; i++) printf(" %llu", (unsigned long long)field.dims[i]);
-        printf(" %s bound %g mode %d workflow %d fill %d: %zu bytes, got %llu, first difference at %zu\n", sizeof(V) == 4 ? "f32" : "f64", o.bound,
-               (int)o.bound_mode, (int)o.workflow, o.has_fill, expected_nbytes, (unsigned long long)got_nbytes, at);
+        printf(" %s bound %g mode %d workflow %d fill %d %g: %zu bytes, got %llu, first difference at %zu\n", sizeof(V) == 4 ? "f32" : "f64", o.bound,
+               (int)o.bound_mode, (int)o.workflow, o.has_fill, o.fill, expected_nbytes, (unsigned long long)got_nbytes, at);
         if (!same && getenv("CSZ_DUMP")) {
             for (size_t i = 0, shown = 0; i + 4 <= expected_nbytes && shown < 40; i += 4) {
                 if (memcmp(a + i, b + i, 4)) printf("  word %zu: %08x, got %08x\n", i / 4, csz_load_u32(a + i), csz_load_u32(b + i)), shown++;
@@ -122,7 +123,7 @@ template <typename V> static void run_case(totals *t, const csz_field &field, co
 }
 
 static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bound, csz_workflow workflow, int kind, int has_fill = 0,
-                csz_bound_mode mode = CSZ_BOUND_ABS) {
+                csz_bound_mode mode = CSZ_BOUND_ABS, double fill = 1e20) {
     csz_field field;
     memset(&field, 0, sizeof field);
     field.type = type;
@@ -136,7 +137,7 @@ static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bou
     o.bound_mode = mode;
     o.workflow = workflow;
     o.has_fill = has_fill;
-    o.fill = 1e20;
+    o.fill = fill;
     if (type == CSZ_F32) run_case<float>(t, field, o, kind);
     else run_case<double>(t, field, o, kind);
 }
@@ -144,6 +145,7 @@ static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bou
 int main(int argc, char **argv) {
     totals t;
     const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {17, 33, 65}, {70, 130}, {64, 256}, {9000}, {8192}};
+    const double fills[] = {1e20, 0.0, -0.0, 17.25, 0.01};
     if (argc < 2) {
         for (int kind = 0; kind < NKINDS; kind++) {
             for (int type = 0; type < 2; type++) {
@@ -159,6 +161,26 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, dims, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
             one(&t, CSZ_F64, dims, 1e-3, CSZ_WORKFLOW_AUTO, SPECIALS, 1);
         }
+        /* values that would come back as the fill value are exceptions */
+        for (int type = 0; type < 2; type++) {
+            for (size_t s = 0; s < shapes.size(); s++) {
+                for (int kind : {SMOOTH, SPARSE, LAND, RUNS, NEAR}) one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_ABS, 0.0);
+                for (int kind : {LAND, NEAR}) one(&t, (csz_type)type, shapes[s], 0.5, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_ABS, -9999);
+                one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, CONSTANT, 1, CSZ_BOUND_ABS, 17.25);
+                one(&t, (csz_type)type, shapes[s], 0.5, CSZ_WORKFLOW_HUFFMAN, NEAR, 1, CSZ_BOUND_ABS, -9999);
+            }
+            one(&t, (csz_type)type, {9, 17, 40}, 1e-310, CSZ_WORKFLOW_AUTO, SPARSE, 1, CSZ_BOUND_ABS, 0.0);
+        }
+        printf("fill values: %d of %d cases failed so far\n", t.failed, t.run);
+        fflush(stdout);
+        /* 64 samples and more, of which some are probes */
+        for (int kind = 0; kind < NKINDS; kind++) one(&t, (csz_type)(kind & 1), {66 * 4096 + 5}, 1e-3, CSZ_WORKFLOW_AUTO, kind, 1);
+        for (int kind : {NOISE6, RUNS, SPARSE, WILD}) one(&t, CSZ_F32, {50, 130, 170}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
+        one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, RUNS);
+        one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
+        one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, ROUGH);
+        printf("probes: %d of %d cases failed so far\n", t.failed, t.run);
+        fflush(stdout);
     } else {
         if (argc > 2) dice.seed((uint64_t)atoll(argv[2]));
         for (int i = 0; i < atoi(argv[1]); i++) {
@@ -166,7 +188,7 @@ int main(int argc, char **argv) {
             int rank = 1 + (int)(dice() % 3);
             for (int k = 0; k < rank; k++) dims.push_back(1 + dice() % (rank == 1 ? 20000 : rank == 2 ? 200 : 50));
             one(&t, (csz_type)(dice() % 2), dims, std::pow(10.0, -6 * uniform()), (csz_workflow)(dice() % 3 ? 0 : dice() % 4), (int)(dice() % NKINDS),
-                (int)(dice() & 1), (csz_bound_mode)(dice() % 4 == 0));
+                (int)(dice() & 1), (csz_bound_mode)(dice() % 4 == 0), fills[dice() % 5]);
         }
     }
     printf("%d of %d cases failed\n", t.failed, t.run);
