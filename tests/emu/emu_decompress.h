@@ -213,6 +213,7 @@ static inline void emu_launch(uint32_t grid, uint32_t block, size_t shared_nbyte
 /* ---- memory and arithmetic ---- */
 
 static inline void copy16_start(uint4 *shared, const uint4 *global) { memcpy(shared, global, 16); }
+static inline void copy4_start(uint32_t *shared, const uint32_t *global) { *shared = *global; }
 static inline void copy16_wait() {}
 template <typename T> static inline T __ldg(const T *p) { return *p; }
 template <typename T> static inline void __stcs(T *p, T v) { *p = v; }
