@@ -340,10 +340,11 @@ struct tile_share {
 /* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work. */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint32_t job_number, const tile_share share, const uint16_t *tables,
-                          const uint32_t *weights, uint4 *shared, uint32_t barrier, uint32_t r) {
+                          const uint32_t *weights, uint4 *memory, uint32_t place, uint32_t barrier, uint32_t thread) {
     typedef value_traits<V> traits;
     const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
-    uint32_t value_sum = 0, ticket = 0;
+    uint32_t value_sum = 0, ticket = 0, r = thread;
+    uint4 *shared = memory + place;
     if (r == FINDER) {
         ticket = share.n_first + atomicAdd(&call->jobs[job_number].counter, share.first == NO_TILE ? 2u : 1u);
         task_find<V>(group_task(shared, 0), call, facts, share.first == NO_TILE ? ticket++ : share.first);
@@ -352,6 +353,9 @@ CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint
     }
     group_sync(barrier, GROUP_THREADS);
     for (uint32_t turn = 0;; turn++) {
+        /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
+        r = unknown(thread);
+        shared = memory + unknown(place);
         const tile_task *task = group_task(shared, turn);
         if (task->place.tile == NO_TILE) break;
         const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
@@ -379,9 +383,13 @@ CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint
         }
         group_sync(barrier, GROUP_THREADS);
 
+        r = unknown(thread);
+        shared = memory + unknown(place);
+        task = group_task(shared, turn);
         {
             const tile_task *next = group_task(shared, turn + 1);
             const uint32_t next_nwords = next->end - next->begin;
+            payload = call->archive + facts->first_word + facts->payload_word;
             if (next_nwords <= call->stage_words) record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
         }
         const uint32_t kind = group_after(shared)->kind;
@@ -395,6 +403,8 @@ CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint
             }
             group_sync(barrier, GROUP_THREADS);
         }
+        r = unknown(thread);
+        shared = memory + unknown(place);
         uint32_t hash = 0;
         if (kind == KIND_FAST) {
             tile_restore<V> how;
@@ -432,13 +442,13 @@ CSZ_DEVICE uint32_t blocks_before(uint32_t job_number, uint32_t njobs) {
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_kernel(const __grid_constant__ decode_call call) {
     CSZ_SHARED_DYNAMIC(memory);
-    __shared__ uint32_t chosen;
+    __shared__ uint32_t chosen, sound;
     __shared__ decode_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
     if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
     uint16_t *tables = (uint16_t *)memory;
-    uint4 *shared = memory + TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
+    const uint32_t place = TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
     for (uint32_t turn = 0; turn < call.njobs;) {
@@ -446,15 +456,16 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
         const uint32_t first_block = blocks_before(job_number, call.njobs), n_first = (blocks_before(job_number + 1, call.njobs) - first_block) * ngroups;
         if (threadIdx.x == 0) {
             facts = call.jobs[job_number];
+            sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
         for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x) memory[i] = from[i];
         __syncthreads();
-        if (facts.sound) {
+        if (sound) {
             /* neighbours go to different blocks */
             const tile_share share = {turn ? NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block, n_first};
-            group_run<V, RANK>(&call, &facts, job_number, share, tables, weights, shared, group + 1, r);
+            group_run<V, RANK>(&call, &facts, job_number, share, tables, weights, memory, place, group + 1, r);
         }
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
@@ -463,7 +474,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
             /* a job that no block has begun is always taken */
             const uint32_t others = (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
             const uint32_t claimed = others + other->counter, nbox = other->nbox, left = claimed < nbox ? nbox - claimed : 0;
-            if (other->sound && (left > 2 * ngroups || (claimed == 0 && left))) {
+            if (job_is_sound(&call, number) && (left > 2 * ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);
                 break;
             }
@@ -478,7 +489,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, jobs, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, jobs, sound, tables, offsets, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -510,6 +521,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     size_t at = 0;
     p.counters = part_after(&at, sizeof(decode_counters));
     p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
+    p.sound = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
@@ -637,6 +649,7 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     call.status = d_status;
     call.counters = (decode_counters *)(workspace + parts.counters);
     call.jobs = (decode_job *)(workspace + parts.jobs);
+    call.sound = (uint32_t *)(workspace + parts.sound);
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
