@@ -22,7 +22,7 @@ enum {
 };
 
 /* How a tile is finished once its lanes are decoded. */
-enum tile_kind { KIND_FAST, KIND_CODED, KIND_FLAT, KIND_RAW, KIND_NONE };
+enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_RAW, KIND_NONE };
 
 /* What is still needed of a record's head after its stage has been given to the next record. */
 struct tile_after {
@@ -133,7 +133,17 @@ template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *vi
     return masks;
 }
 
-/* Coded tiles that reach past the output or have masks, and tiles of one value.  Returns the thread's part of the checksum. */
+/* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, uint4 *shared, const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    const tile_after *after = group_after(shared);
+    const V magic = traits::magic((typename traits::quantum)after->base);
+    return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)call->step, after->order);
+}
+
+/* Coded tiles with masks, and tiles of one value.  Returns the thread's part of the checksum. */
 template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts, uint4 *shared,
                                                                                          const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
@@ -285,7 +295,7 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? KIND_FLAT : task->full && view.nmasks == 0 ? KIND_FAST : KIND_CODED;
+    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? KIND_FLAT : view.nmasks ? KIND_CODED : task->full ? KIND_FAST : KIND_PLAIN;
     uint32_t sound = view.sound;
     if (kind == KIND_RAW) {
         sound = sound && nwords == 1 + task->inside * traits::WORDS;
@@ -418,6 +428,8 @@ CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
             hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) * weights[r];
+        } else if (kind == KIND_PLAIN) {
+            hash = tile_finish_plain<V, RANK>(call, shared, task, r);
         } else if (kind == KIND_CODED || kind == KIND_FLAT) {
             hash = tile_finish_rare<V, RANK>(call, facts, shared, task, r);
         } else if (kind == KIND_RAW) {
