@@ -17,11 +17,12 @@ enum {
     GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,
     FIRSTS_CHUNKS = 16,
     PLACES = 4, /* tiles a group knows of: at work, staged, found, being found */
-    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + 2 * PLACES + 2 /* firsts, tasks, tile_after */
+    TASK_CHUNKS = 3,
+    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + TASK_CHUNKS * PLACES + 2 /* firsts, tasks, tile_after */
 };
 
 /* How a tile is finished once its lanes are decoded. */
-enum tile_kind { KIND_FAST, KIND_CODED, KIND_FLAT, KIND_RAW, KIND_NONE };
+enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_RAW, KIND_NONE };
 
 /* What is still needed of a record's head after its stage has been given to the next record. */
 struct tile_after {
@@ -29,55 +30,52 @@ struct tile_after {
     uint32_t kind, order, has_exceptions, unused;
 };
 
-/* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output. */
-struct tile_task {
+/* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output, its record's place in the payload. */
+struct alignas(16) tile_task {
     tile_place place;
     int64_t corner;
-    uint32_t full; /* wholly in the output, with rows aligned for 16-byte stores */
-    uint32_t unused;
+    uint32_t begin, end; /* words */
+    uint32_t full;       /* wholly in the output, with rows aligned for 16-byte stores */
+    uint32_t inside;     /* elements in the field */
 };
 
 /* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), tile_after, stage. */
 CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
 CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) { return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES; }
-CSZ_DEVICE tile_after *group_after(uint4 *group) { return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + 2 * PLACES); }
+CSZ_DEVICE tile_after *group_after(uint4 *group) { return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES); }
 CSZ_DEVICE uint32_t *group_stage(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS); }
 
 static size_t group_nbytes(uint32_t stage_words) { return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16; }
 
-/* A record on its way through a group. */
-struct tile_record {
-    uint32_t offset, nwords; /* in the payload */
-    uint32_t staged;         /* in shared memory, from word `skew` of the stage on, so that 16-byte copies line up */
-};
-
+/* Records are staged from word `skew` of the stage on, so that 16-byte copies line up. */
 CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uintptr_t)record >> 2) & 3; }
 
-CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, const tile_record *rec, uint32_t r) {
-    if (!rec->staged) return;
-    const uint32_t skew = record_skew(record), nchunks = (skew + rec->nwords + 3) / 4;
+CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t nwords, uint32_t r) {
+    const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
     const uint4 *from = (const uint4 *)(record - skew);
-    if (rec->nwords == 0) return;
     for (uint32_t i = r; i < nchunks; i += GROUP_THREADS) copy16_start((uint4 *)stage + i, from + i);
 }
 
-/* The thread's terms of the group's checksum: of the chunks it staged itself, or straight from memory. */
-CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, const uint32_t *record, const tile_record *rec, uint32_t r) {
+/* The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload. */
+CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t skew, uint32_t offset, uint32_t nwords, uint32_t r) {
     unsigned long long sum = 0;
-    if (rec->staged) {
-        const uint32_t skew = record_skew(record), end = skew + rec->nwords;
-        for (uint32_t i = 4 * r; i < end; i += 4 * GROUP_THREADS) {
-            uint4 c = ((const uint4 *)stage)[i >> 2];
-            const uint32_t first = rec->offset - skew + i;
-            if (i >= skew && i < end) sum += csz_hash_term(c.x, first);
-            if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);
-            if (i + 2 >= skew && i + 2 < end) sum += csz_hash_term(c.z, first + 2);
-            if (i + 3 >= skew && i + 3 < end) sum += csz_hash_term(c.w, first + 3);
-        }
-    } else {
-#pragma unroll 4
-        for (uint32_t i = r; i < rec->nwords; i += GROUP_THREADS) sum += csz_hash_term(__ldg(record + i), rec->offset + i);
+    const uint32_t end = skew + nwords;
+    for (uint32_t i = 4 * r; i < end; i += 4 * GROUP_THREADS) {
+        uint4 c = ((const uint4 *)stage)[i >> 2];
+        const uint32_t first = offset - skew + i;
+        if (i >= skew) sum += csz_hash_term(c.x, first);
+        if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);
+        if (i + 2 >= skew && i + 2 < end) sum += csz_hash_term(c.z, first + 2);
+        if (i + 3 >= skew && i + 3 < end) sum += csz_hash_term(c.w, first + 3);
     }
+    return sum;
+}
+
+/* The same of a record that was not staged. */
+static __device__ __noinline__ unsigned long long record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+    unsigned long long sum = 0;
+#pragma unroll 8
+    for (uint32_t i = r; i < nwords; i += GROUP_THREADS) sum += csz_hash_term(__ldg(record + i), offset + i);
     return sum;
 }
 
@@ -104,15 +102,22 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
 
 /* ---- tiles that are not plain ---- */
 
-/* What the rare paths are given: they are calls, so that they take no registers from the common one. */
+/*
+ * Rare paths are calls, so that they take no registers from the common one; they find what they need in the group's shared memory.
+ */
 struct rare_tile {
-    const decode_call *call;
-    const tile_place *place;
+    const tile_task *task;
     const uint32_t *record;
-    const uint4 *code;
-    const uint32_t *firsts;
-    uint32_t offset, nwords, r;
+    uint32_t nwords;
 };
+
+CSZ_DEVICE rare_tile rare_tile_of(const decode_call *call, const decode_job *facts, const tile_task *task) {
+    rare_tile t;
+    t.task = task;
+    t.record = call->archive + facts->first_word + facts->payload_word + task->begin;
+    t.nwords = task->end - task->begin;
+    return t;
+}
 
 /* Where a tile's masks stand in its record; none where the sections do not fit. */
 template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *record, uint32_t nwords, uint32_t *wrong) {
@@ -128,40 +133,60 @@ template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *vi
     return masks;
 }
 
-/* Coded tiles that reach past the output or have masks, and tiles of one value.  Returns the thread's part of the checksum. */
-template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_finish_rare(const rare_tile tile, uint32_t kind) {
+/* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, uint4 *shared, const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    const tile_after *after = group_after(shared);
+    const V magic = traits::magic((typename traits::quantum)after->base);
+    return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)call->step, after->order);
+}
+
+/* Coded tiles with masks, and tiles of one value.  Returns the thread's part of the checksum. */
+template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts, uint4 *shared,
+                                                                                         const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const rare_tile tile = rare_tile_of(call, facts, task);
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
-    const V step = (V)tile.call->step;
+    const V step = (V)call->step;
     uint32_t wrong = 0, hash;
     tile_restore<V> how;
     how.step = step;
     how.magic = traits::magic(view.base);
-    how.aligned = tile.call->aligned;
+    how.aligned = call->aligned;
     how.order = view.order;
     how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
-    if (kind == KIND_FLAT) {
+    if (group_after(shared)->kind == KIND_FLAT) {
         const V value = view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
-        hash = tile_flat<V, RANK>(value, tile.r, &target, &how, &wrong);
+        hash = tile_flat<V, RANK>(value, r, &target, &how, &wrong);
     } else {
-        hash = tile_finish<V, RANK, false>(tile.code, tile.firsts, tile.r, &target, &how, &wrong);
+        hash = tile_finish<V, RANK, false>(shared, group_firsts(shared), r, &target, &how, &wrong);
     }
-    if (wrong) fault(tile.call, CSZ_CUDA_FAULT_RECORD);
-    return hash;
+    if (wrong) fault(call, CSZ_CUDA_FAULT_RECORD);
+    return hash * thread_weight<RANK>(r);
 }
 
-/* A raw tile, from memory to memory; *sum receives the checksum of the words copied where they were not staged. */
-template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw(const rare_tile tile, uint32_t sum_words, unsigned long long *sum) {
+/* The words of a full raw tile that was not staged are summed while they are copied. */
+template <typename V> CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const tile_task *task) {
+    const uint32_t nwords = task->end - task->begin;
+    return call->check_groups && task->full && nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS && nwords > call->stage_words;
+}
+
+/* A raw tile, from memory to memory. */
+template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const decode_job *facts, const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
+    const rare_tile tile = rare_tile_of(call, facts, task);
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    const uint32_t sum_words = raw_sums_itself<V>(call, task);
     const int64_t stride = slice_stride<RANK>(&target);
     const uint32_t *values = tile.record + 1;
     uint32_t hash = 0;
     unsigned long long terms = 0;
 #pragma unroll 1
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t unit = unit_of<RANK>(tile.r, i);
+        const uint32_t unit = unit_of<RANK>(r, i);
         V *p = unit_pointer<RANK>(&target, unit);
         uint32_t part = 0;
         if (target.full) {
@@ -179,7 +204,7 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw
                     if (sum_words) {
 #pragma unroll
                         for (int k = 0; k < 4; k++) {
-                            uint32_t at = tile.offset + 1 + (first + (4 * half + s) * step + k) * traits::WORDS;
+                            uint32_t at = task->begin + 1 + (first + (4 * half + s) * step + k) * traits::WORDS;
                             typename traits::bits bits = traits::to_bits(v[s][k]);
                             terms += csz_hash_term((uint32_t)bits, at);
                             if (traits::WORDS == 2) terms += csz_hash_term((uint32_t)((uint64_t)bits >> 32), at + 1);
@@ -200,24 +225,29 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw
                     const uint32_t z = RANK == 3 ? e >> 9 : 0, number = (z * target.extent[1] + y) * target.extent[2] + x;
                     v[k] = held >> (4 * s + k) & 1 ? traits::load(values + number * traits::WORDS) : (V)0;
                 }
-                slice_store<V, false>(p + s * stride, v, held >> (4 * s), tile.call->aligned, &part);
+                slice_store<V, false>(p + s * stride, v, held >> (4 * s), call->aligned, &part);
             }
         }
         hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
     }
-    *sum = terms;
-    return hash;
+    if (sum_words) {
+        if (r == 0) terms += csz_hash_term(CSZ_MODE_RAW, task->begin);
+        terms = warp_sum_u64(terms);
+        if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
+    }
+    return hash * thread_weight<RANK>(r);
 }
 
 /* Values of exceptions over what stands in the output; returns the change of the tile's checksum. */
-template <typename V, int RANK> static __device__ __noinline__ uint32_t exceptions_store(const rare_tile tile) {
+template <typename V, int RANK> static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call, const decode_job *facts, const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_target<V> target = tile_target_of<V>(tile.call, tile.place);
+    const rare_tile tile = rare_tile_of(call, facts, task);
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
     const uint32_t n = view.n_exceptions, nwords = tile.nwords, positions = nwords - n * traits::WORDS - (n + 1) / 2;
     const uint32_t *record = tile.record;
     uint32_t hash = 0, wrong = n * traits::WORDS + (n + 1) / 2 > nwords;
-    for (uint32_t i = tile.r; i < n && !wrong; i += GROUP_THREADS) {
+    for (uint32_t i = r; i < n && !wrong; i += GROUP_THREADS) {
         uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
         uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
         if (code >= CSZ_TILE_N || (i && code <= previous) || (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16)) {
@@ -231,29 +261,28 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t exceptio
         hash += (traits::fold(value) - traits::fold(*(volatile V *)p)) * csz_value_weight(unit, b);
         *p = value;
     }
-    if (wrong) fault(tile.call, CSZ_CUDA_FAULT_RECORD);
+    if (wrong) fault(call, CSZ_CUDA_FAULT_RECORD);
     return hash;
 }
 
 /* ---- the common path ---- */
 
-template <typename V> CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode_job *job, uint32_t ticket) {
-    const tile_place place = tile_place_of(job, ticket);
+/* Fills in a task; its record's place arrives with the copies the thread has started. */
+template <typename V>
+static __device__ __noinline__ void task_find(tile_task *task, const decode_call *call, const decode_job *facts, uint32_t ticket) {
+    const tile_place place = tile_place_of(facts, ticket);
     task->place = place;
-    if (place.tile == NO_TILE) return;
+    if (place.tile == NO_TILE) {
+        task->begin = task->end = 0;
+        return;
+    }
+    const uint32_t *offsets = call->offsets + facts->tile_base + place.tile;
+    copy4_start(&task->begin, offsets);
+    copy4_start(&task->end, offsets + 1);
     const tile_target<V> target = tile_target_of<V>(call, &place);
     task->corner = target.corner - (V *)call->out;
     task->full = target.full;
-}
-
-CSZ_DEVICE tile_record record_find(const decode_call *call, const decode_job *job, uint32_t tile) {
-    tile_record rec = {0, 0, 0};
-    if (tile == NO_TILE) return rec;
-    const uint32_t *offsets = call->offsets + job->tile_base + tile;
-    rec.offset = __ldg(offsets);
-    rec.nwords = __ldg(offsets + 1) - rec.offset;
-    rec.staged = rec.nwords <= call->stage_words;
-    return rec;
+    task->inside = target.inside;
 }
 
 /*
@@ -261,27 +290,22 @@ CSZ_DEVICE tile_record record_find(const decode_call *call, const decode_job *jo
  * calls it; the one with r = 0 fills in after.
  */
 template <typename V, int RANK>
-CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words, const tile_record *rec,
+CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words, uint32_t nwords,
                               const tile_task *task, const uint16_t *tables, uint4 *code, tile_after *after, uint32_t r) {
     typedef value_traits<V> traits;
-    const record_view<V> view = record_open<V>(words, rec->nwords, RANK);
+    const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? KIND_FLAT : task->full && view.nmasks == 0 ? KIND_FAST : KIND_CODED;
+    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? KIND_FLAT : view.nmasks ? KIND_CODED : task->full ? KIND_FAST : KIND_PLAIN;
     uint32_t sound = view.sound;
     if (kind == KIND_RAW) {
-        uint32_t inside = 1;
-        for (int i = 0; i < 3; i++) {
-            uint64_t size = (uint64_t)1 << call->geometry.log2_t[i], left = call->geometry.n[i] - ((uint64_t)task->place.at[i] << call->geometry.log2_t[i]);
-            inside *= (uint32_t)(left < size ? left : size);
-        }
-        sound = sound && rec->nwords == 1 + inside * traits::WORDS;
+        sound = sound && nwords == 1 + task->inside * traits::WORDS;
     } else if (view.mode == CSZ_MODE_FILL) {
-        sound = sound && rec->nwords == 1 + (uint32_t)traits::WORDS;
+        sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
     } else if (flat) {
-        sound = sound && (rec->nwords == 0 || (record_adds_up(&view, 0, rec->nwords) && stream_ends(words, view.lanes_bit)));
+        sound = sound && (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(words, view.lanes_bit)));
     } else if (sound) {
-        const uint64_t reach = job->first_word + job->payload_word + rec->offset + rec->nwords + LANE_MAX_WORDS + 4;
-        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) || (!rec->staged && reach > call->footer_word)) {
+        const uint64_t reach = job->first_word + job->payload_word + task->end + LANE_MAX_WORDS + 4;
+        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) || (nwords > call->stage_words && reach > call->footer_word)) {
             kind = KIND_NONE;
             if (r == 0) call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
         }
@@ -299,13 +323,13 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     if (kind > KIND_CODED) return;
     uint32_t good;
     if (view.mode == CSZ_MODE_S) {
-        good = decode_lanes<V, CSZ_MODE_S>(&view, words, rec->nwords, tables, code, r);
+        good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_P) {
-        good = decode_lanes<V, CSZ_MODE_P>(&view, words, rec->nwords, tables, code, r);
+        good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_Q) {
-        good = decode_lanes<V, CSZ_MODE_Q>(&view, words, rec->nwords, tables, code, r);
+        good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
     } else {
-        good = decode_lanes<V, CSZ_MODE_M>(&view, words, rec->nwords, tables, code, r);
+        good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
     if (!good) fault(call, CSZ_CUDA_FAULT_RECORD);
 }
@@ -313,62 +337,71 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
 /* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
 template <typename V, int RANK>
 static __device__ __noinline__ void record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words,
-                                                           const tile_record rec, const tile_task *task, const uint16_t *tables, uint4 *code,
+                                                           uint32_t nwords, const tile_task *task, const uint16_t *tables, uint4 *code,
                                                            tile_after *after, uint32_t r) {
-    record_decode<V, RANK>(call, job, job_number, words, &rec, task, tables, code, after, r);
+    record_decode<V, RANK>(call, job, job_number, words, nwords, task, tables, code, after, r);
 }
+
+/* How a block's groups share a job's tiles: its first tile is a group's own, so that few tiles spread over all groups; the rest are claimed. */
+struct tile_share {
+    uint32_t first, n_first; /* n_first tiles are somebody's first */
+};
 
 /* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work. */
 template <typename V, int RANK>
-CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode_job *facts, uint32_t job_number, const uint16_t *tables,
-                          uint4 *shared, uint32_t barrier, uint32_t r) {
+CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint32_t job_number, const tile_share share, const uint16_t *tables,
+                          const uint32_t *weights, uint4 *memory, uint32_t place, uint32_t barrier, uint32_t thread) {
     typedef value_traits<V> traits;
     const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
-    const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
-    const uint32_t weight = thread_weight<RANK>(r);
-    const V step = (V)call->step;
-    uint32_t value_sum = 0, ticket = 0;
+    uint32_t value_sum = 0, ticket = 0, r = thread;
+    uint4 *shared = memory + place;
     if (r == FINDER) {
-        ticket = atomicAdd(&job->counter, 3u);
-        task_find<V>(group_task(shared, 0), call, facts, ticket);
-        task_find<V>(group_task(shared, 1), call, facts, ticket + 1);
-        ticket += 2;
+        ticket = share.n_first + atomicAdd(&call->jobs[job_number].counter, share.first == NO_TILE ? 2u : 1u);
+        task_find<V>(group_task(shared, 0), call, facts, share.first == NO_TILE ? ticket++ : share.first);
+        task_find<V>(group_task(shared, 1), call, facts, ticket);
+        copy16_wait();
     }
     group_sync(barrier, GROUP_THREADS);
-    tile_record rec = record_find(call, facts, group_task(shared, 0)->place.tile);
-    record_stage(group_stage(shared), payload + rec.offset, &rec, r);
     for (uint32_t turn = 0;; turn++) {
+        /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
+        r = unknown(thread);
+        shared = memory + unknown(place);
         const tile_task *task = group_task(shared, turn);
-        const uint32_t tile = task->place.tile;
-        if (tile == NO_TILE) break;
-        const tile_record next = record_find(call, facts, group_task(shared, turn + 1)->place.tile);
-        const uint32_t *record = payload + rec.offset;
-
+        if (task->place.tile == NO_TILE) break;
+        const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
+        const uint32_t nwords = task->end - task->begin;
+        if (turn == 0 && nwords <= call->stage_words) record_stage(group_stage(shared), payload + task->begin, nwords, r);
         copy16_wait();
-        /* the words of a full raw tile are summed while they are copied */
-        uint32_t sum_raw = 0;
-        if (call->check_groups && rec.nwords) {
-            sum_raw = !rec.staged && task->full && rec.nwords == 1 + CSZ_TILE_N * traits::WORDS && __ldg(record) == CSZ_MODE_RAW;
-            if (!sum_raw) {
-                unsigned long long sum = warp_sum_u64(record_checksum(group_stage(shared), record, &rec, r));
-                if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + tile / CSZ_INDEX_GROUP], sum);
+        if (call->check_groups && nwords) {
+            unsigned long long sum = 0;
+            if (nwords <= call->stage_words) {
+                sum = record_checksum(group_stage(shared), record_skew(payload + task->begin), task->begin, nwords, r);
+            } else if (!raw_sums_itself<V>(call, task) || __ldg(payload + task->begin) != CSZ_MODE_RAW) {
+                sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
+            sum = warp_sum_u64(sum);
+            if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
         group_sync(barrier, GROUP_THREADS);
 
-        if (r == FINDER) {
-            task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
-            ticket = atomicAdd(&job->counter, 1u);
-        }
-        if (rec.staged) {
-            const uint32_t *words = group_stage(shared) + record_skew(record);
-            record_decode<V, RANK>(call, facts, job_number, words, &rec, task, tables, shared, group_after(shared), r);
+        if (r == FINDER) ticket = share.n_first + atomicAdd(&call->jobs[job_number].counter, 1u);
+        if (nwords <= call->stage_words) {
+            const uint32_t *words = group_stage(shared) + record_skew(payload + task->begin);
+            record_decode<V, RANK>(call, facts, job_number, words, nwords, task, tables, shared, group_after(shared), r);
         } else {
-            record_decode_unstaged<V, RANK>(call, facts, job_number, record, rec, task, tables, shared, group_after(shared), r);
+            record_decode_unstaged<V, RANK>(call, facts, job_number, payload + task->begin, nwords, task, tables, shared, group_after(shared), r);
         }
         group_sync(barrier, GROUP_THREADS);
 
-        record_stage(group_stage(shared), payload + next.offset, &next, r);
+        r = unknown(thread);
+        shared = memory + unknown(place);
+        task = group_task(shared, turn);
+        {
+            const tile_task *next = group_task(shared, turn + 1);
+            const uint32_t next_nwords = next->end - next->begin;
+            payload = call->archive + facts->first_word + facts->payload_word;
+            if (next_nwords <= call->stage_words) record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
+        }
         const uint32_t kind = group_after(shared)->kind;
         if (kind <= KIND_CODED) {
             if (RANK == 3) {
@@ -380,11 +413,12 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
             }
             group_sync(barrier, GROUP_THREADS);
         }
-        const rare_tile rare = {call, &task->place, record, shared, group_firsts(shared), rec.offset, rec.nwords, r};
+        r = unknown(thread);
+        shared = memory + unknown(place);
         uint32_t hash = 0;
         if (kind == KIND_FAST) {
             tile_restore<V> how;
-            how.step = step;
+            how.step = (V)call->step;
             how.magic = traits::magic((typename traits::quantum)group_after(shared)->base);
             how.masks.n = 0;
             how.order = group_after(shared)->order;
@@ -393,57 +427,66 @@ CSZ_DEVICE void group_run(const decode_call *call, decode_job *job, const decode
             target.pitch_y = (int64_t)call->pitch_y;
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
-            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong);
+            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) * weights[r];
+        } else if (kind == KIND_PLAIN) {
+            hash = tile_finish_plain<V, RANK>(call, shared, task, r);
         } else if (kind == KIND_CODED || kind == KIND_FLAT) {
-            hash = tile_finish_rare<V, RANK>(rare, kind);
+            hash = tile_finish_rare<V, RANK>(call, facts, shared, task, r);
         } else if (kind == KIND_RAW) {
-            unsigned long long sum;
-            hash = tile_raw<V, RANK>(rare, sum_raw, &sum);
-            if (sum_raw) {
-                if (r == 0) sum += csz_hash_term(CSZ_MODE_RAW, rec.offset);
-                sum = warp_sum_u64(sum);
-                if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + tile / CSZ_INDEX_GROUP], sum);
-            }
+            hash = tile_raw<V, RANK>(call, facts, task, r);
         }
-        hash *= weight;
         if (group_after(shared)->has_exceptions) {
             group_sync(barrier, GROUP_THREADS);
-            hash += exceptions_store<V, RANK>(rare);
+            hash += exceptions_store<V, RANK>(call, facts, task, r);
         }
-        value_sum += hash * csz_tile_weight(tile);
-        rec = next;
+        value_sum += hash * csz_tile_weight(task->place.tile);
+        if (r == FINDER) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
     }
     value_sum = warp_sum_u32(value_sum);
-    if ((r & 31) == 0) atomicAdd(&job->value_sum, value_sum);
+    if ((r & 31) == 0) atomicAdd(&call->jobs[job_number].value_sum, value_sum);
+}
+
+/* Blocks whose home is a job before this one. */
+CSZ_DEVICE uint32_t blocks_before(uint32_t job_number, uint32_t njobs) {
+    return (uint32_t)(((uint64_t)job_number * gridDim.x + njobs - 1) / njobs);
 }
 
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_kernel(const __grid_constant__ decode_call call) {
     CSZ_SHARED_DYNAMIC(memory);
-    __shared__ uint32_t chosen;
+    __shared__ uint32_t chosen, sound;
     __shared__ decode_job facts;
+    __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
+    if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
     uint16_t *tables = (uint16_t *)memory;
-    uint4 *shared = memory + TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
+    const uint32_t place = TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
     for (uint32_t turn = 0; turn < call.njobs;) {
         const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
-        decode_job *job = call.jobs + job_number;
+        const uint32_t first_block = blocks_before(job_number, call.njobs), n_first = (blocks_before(job_number + 1, call.njobs) - first_block) * ngroups;
         if (threadIdx.x == 0) {
-            facts = *job;
+            facts = call.jobs[job_number];
+            sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
         for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x) memory[i] = from[i];
         __syncthreads();
-        if (facts.sound) group_run<V, RANK>(&call, job, &facts, job_number, tables, shared, group + 1, r);
+        if (sound) {
+            /* neighbours go to different blocks */
+            const tile_share share = {turn ? NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block, n_first};
+            group_run<V, RANK>(&call, &facts, job_number, share, tables, weights, memory, place, group + 1, r);
+        }
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
-            const volatile decode_job *other = call.jobs + (home + i < call.njobs ? home + i : home + i - call.njobs);
+            const uint32_t number = home + i < call.njobs ? home + i : home + i - call.njobs;
+            const volatile decode_job *other = call.jobs + number;
             /* a job that no block has begun is always taken */
-            const uint32_t claimed = other->counter, nbox = other->nbox, left = claimed < nbox ? nbox - claimed : 0;
-            if (other->sound && (left > 2 * ngroups || (claimed == 0 && left))) {
+            const uint32_t others = (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
+            const uint32_t claimed = others + other->counter, nbox = other->nbox, left = claimed < nbox ? nbox - claimed : 0;
+            if (job_is_sound(&call, number) && (left > 2 * ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);
                 break;
             }
@@ -458,7 +501,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, jobs, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, jobs, sound, tables, offsets, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -490,6 +533,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     size_t at = 0;
     p.counters = part_after(&at, sizeof(decode_counters));
     p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
+    p.sound = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
@@ -617,6 +661,7 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     call.status = d_status;
     call.counters = (decode_counters *)(workspace + parts.counters);
     call.jobs = (decode_job *)(workspace + parts.jobs);
+    call.sound = (uint32_t *)(workspace + parts.sound);
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);

@@ -334,7 +334,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
 static __device__ void checksums_compare(const decode_call *call) {
     for (uint32_t j = 0; j < call->njobs; j++) {
         const decode_job *job = call->jobs + j;
-        if (!job->sound) continue;
+        if (!job_is_sound(call, j)) continue;
         const uint32_t *frame = call->archive + job->first_word;
         const uint32_t ngroups = (job->ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
         const uint32_t *index = frame + 8 + frame[4] / 4;
@@ -359,7 +359,7 @@ template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS) 
         decode_job *job = call.jobs + number;
         tile_place place;
         if (call.all_odd) {
-            if (!job->sound) continue;
+            if (!job_is_sound(&call, number)) continue;
             place = tile_place_of(job, (uint32_t)(i % call.max_tiles));
             if (place.tile == NO_TILE) continue;
         } else {
@@ -385,7 +385,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
         const decode_job *job = call.jobs + i / call.max_groups;
         const uint32_t group = (uint32_t)(i % call.max_groups), first = group * CSZ_INDEX_GROUP;
-        if (!job->sound || first >= job->ntiles) continue;
+        if (!job_is_sound(&call, (uint32_t)(i / call.max_groups)) || first >= job->ntiles) continue;
         const uint32_t end = first + CSZ_INDEX_GROUP < job->ntiles ? first + CSZ_INDEX_GROUP : job->ntiles;
         uint32_t touched = 0;
         if (first + threadIdx.x < end) {

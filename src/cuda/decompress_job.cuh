@@ -53,10 +53,12 @@ CSZ_FN uint32_t table_of_book(int book) {
     }
 }
 
+/* Blocks of the tables kernel that share a job; each gives its verdict. */
+enum { TABLE_PARTS_BOOKS = 4, TABLE_PART_INDEX = TABLE_PARTS_BOOKS, TABLE_PART_CHECKSUM, TABLE_PARTS };
+
 typedef struct decode_job {
     uint64_t first_word;   /* of the frame in the archive */
     uint32_t payload_word; /* in the frame */
-    uint32_t sound;        /* header, books and index hold: its tiles may be decoded */
     uint32_t whole;        /* the box holds all of it, so its restored values can be checked */
     uint32_t first[3];     /* the frame's first tile in the field's grid */
     uint32_t tiles[3];     /* its extents in tiles */
@@ -96,11 +98,19 @@ typedef struct decode_call {
     uint32_t *status;
     decode_counters *counters;
     decode_job *jobs;
+    uint32_t *sound;                /* TABLE_PARTS a job */
     uint16_t *tables;               /* TABLE_N a job */
     uint32_t *offsets;              /* max_tiles + 1 a job: where each record begins, in payload words */
     unsigned long long *group_sum;  /* max_groups a job */
     uint2 *odd;                     /* (job, tile of the part) left to the general kernel */
 } decode_call;
+
+/* 1 if header, books and index hold: a job's tiles may be decoded. */
+CSZ_DEVICE uint32_t job_is_sound(const decode_call *call, uint32_t job_number) {
+    uint32_t sound = 1;
+    for (uint32_t i = 0; i < TABLE_PARTS; i++) sound &= call->sound[job_number * TABLE_PARTS + i];
+    return sound;
+}
 
 /* A tile's place: number in its frame, and the tile's coordinates in the field's grid. */
 typedef struct tile_place {

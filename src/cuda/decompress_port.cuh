@@ -35,6 +35,12 @@ CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
 #endif
 }
 
+/* x, of which the compiler no longer knows that. */
+CSZ_DEVICE uint32_t unknown(uint32_t x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 /* Second bytes of two words, sign-extended, as the halves of one. */
 CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
     uint32_t r;
@@ -47,6 +53,16 @@ CSZ_DEVICE void copy16_start(uint4 *shared, const uint4 *global) {
 #if __CUDA_ARCH__ >= 800
     uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+#else
+    *shared = *global;
+#endif
+}
+
+/* The same of 4 bytes. */
+CSZ_DEVICE void copy4_start(uint32_t *shared, const uint32_t *global) {
+#if __CUDA_ARCH__ >= 800
+    uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(global) : "memory");
 #else
     *shared = *global;
 #endif

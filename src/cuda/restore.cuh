@@ -492,6 +492,109 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint3
     return hash;
 }
 
+/* Words i = 0..3 of column x & 3 of a unit: its slices i and i + 4. */
+CSZ_DEVICE void column_load(uint32_t *w, const uint4 *code, uint32_t unit, uint32_t x) {
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) w[i] = ((const uint32_t *)(code + chunk_place(unit, i)))[x & 3];
+}
+
+CSZ_DEVICE void column_sum_slices(uint32_t *w) {
+    w[1] = __vadd2(w[1], w[0]);
+    w[2] = __vadd2(w[2], w[1]);
+    w[3] = __vadd2(w[3], w[2]);
+    const uint32_t below = w[3] << 16;
+#pragma unroll
+    for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], below);
+}
+
+/* Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1. */
+template <typename V> CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic, V step) {
+    typedef value_traits<V> traits;
+    uint32_t hash = 0;
+#pragma unroll
+    for (int s = 0; s < 8; s++) {
+        const V v = s < 4 ? traits::template scale<0>(w[s & 3], magic, step) : traits::template scale<1>(w[s & 3], magic, step);
+        const uint32_t in = held >> s & 1;
+        hash = hash * csz_pow_u32(CSZ_VALUE_K, 4) + (in ? traits::fold(v) : 0);
+        if (in) __stcs(p, v);
+        p += stride;
+    }
+    return hash;
+}
+
+/* Bits i = 0..7 of at + i * step in lo .. hi. */
+CSZ_DEVICE uint32_t held_in_column(uint32_t at, uint32_t step, uint32_t lo, uint32_t hi) {
+    uint32_t held = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 8; i++) held |= (uint32_t)(at + i * step >= lo && at + i * step < hi) << i;
+    return held;
+}
+
+/*
+ * tile_finish for tiles that reach past the output and for rows that are not aligned: neighbouring threads take neighbouring elements, so that stores of
+ * single values still fill whole lines.  No masks.  Returns the thread's part of the tile's checksum, weighed.
+ */
+template <typename V, int RANK>
+CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r, const tile_target<V> *target, V magic, V step, uint32_t order) {
+    const int64_t stride = slice_stride<RANK>(target);
+    const uint32_t lane = r & 31, full_sums = RANK > 1 && order == CSZ_ORDER_FULL;
+    uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
+    if (RANK == 3) {
+        const uint32_t y0 = 8 * (r >> 5), slices = lane >= target->lo[2] && lane < target->hi[2] ? held_in_column(0, 1, target->lo[0], target->hi[0]) : 0;
+        V *p = target->corner + (int64_t)y0 * target->pitch_y + lane;
+        if (!full_sums) slice_carries(carry, firsts, &start);
+#pragma unroll 2
+        for (uint32_t y = y0; y < y0 + 8; y++) {
+            column_load(w, code, 8 * y + (lane >> 2), lane);
+            if (full_sums) {
+                column_sum_slices(w);
+            } else {
+#pragma unroll
+                for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
+            }
+            const uint32_t held = y >= target->lo[1] && y < target->hi[1] ? slices : 0;
+            hash = hash * CSZ_VALUE_J + column_store(w, p, stride, held, magic, step);
+            p += target->pitch_y;
+        }
+        return hash * csz_value_weight(8 * (y0 + 7) + (lane >> 2), 28 + (lane & 3));
+    }
+    const uint32_t g0 = 2 * (r >> 5);
+    for (uint32_t g = 0; g != g0 && !full_sums; g++) slice_carries(carry, firsts + 4 * g, &start);
+#pragma unroll 1
+    for (uint32_t j = 0; j < 4; j++) {
+        const uint32_t x = 32 * j + lane;
+        uint32_t above = 0, part = 0, from = start;
+        for (uint32_t g = 0; g != g0 && full_sums; g++) {
+            column_load(w, code, 32 * g + (x >> 2), x);
+            above = __vadd2(above, __vadd2(__vadd2(w[0], w[1]), __vadd2(w[2], w[3])));
+        }
+        above = ((above + (above >> 16)) & 0xFFFF) ^ 0x8000u;
+#pragma unroll
+        for (uint32_t g = g0; g < g0 + 2; g++) {
+            column_load(w, code, 32 * g + (x >> 2), x);
+            if (full_sums) {
+                w[0] = __vadd2(w[0], above);
+                column_sum_slices(w);
+                above = w[3] >> 16;
+            } else {
+                slice_carries(carry, firsts + 4 * g, &from);
+#pragma unroll
+                for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
+            }
+            uint32_t held;
+            if (RANK == 2) {
+                held = x >= target->lo[2] && x < target->hi[2] ? held_in_column(8 * g, 1, target->lo[1], target->hi[1]) : 0;
+            } else {
+                held = held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2]);
+            }
+            V *p = target->corner + (RANK == 2 ? (int64_t)(8 * g) * target->pitch_y : (int64_t)(1024 * g)) + x;
+            part = part * csz_pow_u32(CSZ_VALUE_J, 4) + column_store(w, p, stride, held, magic, step);
+        }
+        hash = hash * CSZ_VALUE_J + part;
+    }
+    return hash * csz_value_weight(32 * (g0 + 1) + 24 + (lane >> 2), 28 + (lane & 3));
+}
+
 /* Weight of a thread's second unit; the first weighs J^8 (rank 3) or J^4 times more, which tile_finish has multiplied in. */
 template <int RANK> CSZ_DEVICE uint32_t thread_weight(uint32_t r) { return csz_value_weight(unit_of<RANK>(r, 1), 31); }
 

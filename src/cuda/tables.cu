@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables.cu: one block per frame reads and checks what stands before the payload: the footer's entry, the frame's header, the section of
- * books, the index and the checksum over them.  Out come decode tables, the word at which each record begins, and the
- * job's verdict; tiles of a frame that fails are never touched.
+ * tables.cu: what stands before a frame's payload is read and checked: the footer's entry, the frame's header, the section of books, the index and the
+ * checksum over them.  Out come decode tables, the word at which each record begins, and the job's verdict; tiles of a frame that
+ * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one adds up the checksum.
  *
  * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a word of it and finds, for each of the 8 bits at which the
  * chain may enter, the bit of the next word at which it leaves; composing these maps by a scan tells every word its true entry, and the
@@ -78,10 +78,12 @@ static __device__ frame_parts frame_locate(const decode_call *call, uint64_t fra
     uint64_t nbytes = load_u64(footer + 2 * frame);
     if (nbytes % 8 || before > call->footer_word || nbytes / 4 > call->footer_word - before || nbytes / 4 < 8) return f;
     const uint32_t *header = call->archive + before;
-    if (load_u64(header) != nbytes || load_u64(header + 2) != nbytes || nbytes / 4 > 0xFFFFFFFFu) return f;
+    const uint64_t stored = load_u64(header), unpacked = load_u64(header + 2);
+    const uint32_t books_nbytes = header[4];
+    if (stored != nbytes || unpacked != nbytes || nbytes / 4 > 0xFFFFFFFFu) return f;
     f.first_word = before;
     f.nwords = nbytes / 4;
-    f.books_nbytes = header[4];
+    f.books_nbytes = books_nbytes;
     if (f.books_nbytes < CSZ_BOOKS_FIXED_NBYTES || f.books_nbytes > CSZ_BOOKS_MAX_NBYTES || f.books_nbytes % 4) return f;
     f.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
     f.index_word = 8 + f.books_nbytes / 4;
@@ -124,6 +126,7 @@ static __device__ uint32_t index_read(const decode_call *call, const frame_parts
 static __device__ uint32_t frame_checksum_holds(const decode_call *call, const frame_parts *f, uint64_t frame, unsigned long long *shared) {
     const uint32_t *words = call->archive + f->first_word;
     unsigned long long sum = 0;
+#pragma unroll 6
     for (uint32_t i = threadIdx.x; i < f->payload_word; i += THREADS) {
         if (i != 6 && i != 7) sum += csz_hash_term(words[i], i);
     }
@@ -308,19 +311,21 @@ static __device__ void codes_make(books_shared *s) {
     }
 }
 
-/* All threads: eight entries of a table at a time, by walking up the sorted symbols. */
-static __device__ void tables_fill(const books_shared *s, uint16_t *tables) {
-    for (uint32_t i = threadIdx.x; i < TABLE_N / 8; i += THREADS) {
+/* All threads: eight entries of a table at a time, by walking up the sorted symbols; a block fills its part of the tables. */
+static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_t *tables) {
+    const uint32_t n = TABLE_N / 8 / TABLE_PARTS_BOOKS;
+    for (uint32_t i = part * n + threadIdx.x; i < (part + 1) * n; i += THREADS) {
         uint32_t at = 8 * i;
         int book = 0;
+#pragma unroll
         for (int b = 1; b < CSZ_NBOOKS; b++) {
             if (at >= table_of_book(b)) book = b;
         }
         const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
-        uint32_t index = at - table_of_book(book), place = 0;
-        for (uint32_t l = limit; l >= 1; l--) {
-            if (index < s->limit[book][l]) place = s->offset[book][l] + (index >> (limit - l)) - s->first[book][l];
-        }
+        uint32_t index = at - table_of_book(book), place = 0, own = 1;
+#pragma unroll
+        for (uint32_t l = 1; l <= 12; l++) own += l <= limit && index >= s->limit[book][l];
+        if (own <= limit) place = s->offset[book][own] + (index >> (limit - own)) - s->first[book][own];
         /* A book of one symbol leaves half its table without one: there place stays 0. */
         uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
@@ -339,7 +344,7 @@ static __device__ void tables_fill(const books_shared *s, uint16_t *tables) {
     }
 }
 
-static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const frame_parts *f, uint16_t *tables, uint32_t *shared) {
+static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const frame_parts *f, uint32_t part, uint16_t *tables, uint32_t *shared) {
     const uint32_t *section = call->archive + f->first_word + 8;
     const uint32_t head[3] = {section[0], section[1], section[2]};
     uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
@@ -364,73 +369,89 @@ static __device__ uint32_t books_read(books_shared *s, const decode_call *call, 
     }
     __syncthreads();
     if (s->wrong) return 0;
-    tables_fill(s, tables);
+    tables_fill(s, part, tables);
     return 1;
 }
 
 /* ---- kernel ---- */
 
-static __device__ void job_place(decode_job *job, const decode_call *call, uint32_t number, uint64_t *frame) {
+/* A job's frame: number, first tile and extents in tiles. */
+struct job_frame {
+    uint64_t number, first[3];
+    uint32_t tiles[3], ntiles;
+};
+
+CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) {
     const csz_geometry *g = &call->geometry;
-    uint64_t at[3];
-    at[2] = call->job_first[2] + number % call->job_frames[2];
-    at[1] = call->job_first[1] + number / call->job_frames[2] % call->job_frames[1];
-    at[0] = call->job_first[0] + number / call->job_frames[2] / call->job_frames[1];
-    *frame = (at[0] * g->nframes3[1] + at[1]) * g->nframes3[2] + at[2];
-    csz_frame_box box = csz_frame_box_at(g, *frame);
-    job->whole = 1;
-    job->nbox = 1;
+    const uint32_t row = job_number / call->job_frames[2], plane = row / call->job_frames[1];
+    const uint64_t at[3] = {call->job_first[0] + plane, call->job_first[1] + row - plane * call->job_frames[1],
+                            call->job_first[2] + job_number - row * call->job_frames[2]};
+    job_frame f;
+    f.number = (at[0] * g->nframes3[1] + at[1]) * g->nframes3[2] + at[2];
+    f.ntiles = 1;
     for (int i = 0; i < 3; i++) {
-        uint64_t begin = call->begin[i] >> g->log2_t[i], end = csz_tiles_along(call->end[i], g->log2_t[i]);
-        uint64_t lo = begin > box.first[i] ? begin - box.first[i] : 0;
-        uint64_t hi = end < box.first[i] + box.tiles[i] ? end - box.first[i] : box.tiles[i];
-        job->first[i] = (uint32_t)box.first[i];
-        job->tiles[i] = (uint32_t)box.tiles[i];
-        job->box_first[i] = (uint32_t)lo;
-        job->box_tiles[i] = (uint32_t)(hi - lo);
-        job->nbox *= (uint32_t)(hi - lo);
-        uint64_t last = (box.first[i] + box.tiles[i]) << g->log2_t[i];
-        if (last > g->n[i]) last = g->n[i];
-        if (call->begin[i] > box.first[i] << g->log2_t[i] || call->end[i] < last) job->whole = 0;
+        f.first[i] = at[i] * g->frame[i];
+        const uint64_t left = g->grid[i] - f.first[i];
+        f.tiles[i] = (uint32_t)(left < g->frame[i] ? left : g->frame[i]);
+        f.ntiles *= f.tiles[i];
     }
-    job->ntiles = box.ntiles;
-    job->tile_base = number * (call->max_tiles + 1);
-    job->group_base = number * call->max_groups;
-    job->counter = job->value_sum = 0;
-    job->sound = 0;
-    job->first_word = job->payload_word = 0;
+    return f;
 }
 
-static __global__ void __launch_bounds__(THREADS) tables_kernel(const decode_call call) {
+static __device__ void job_fill(decode_job *job, const decode_call *call, uint32_t job_number, const job_frame *frame, const frame_parts *f) {
+    const csz_geometry *g = &call->geometry;
+    uint32_t whole = 1, nbox = 1;
+    for (int i = 0; i < 3; i++) {
+        uint64_t begin = call->begin[i] >> g->log2_t[i], end = csz_tiles_along(call->end[i], g->log2_t[i]);
+        uint64_t lo = begin > frame->first[i] ? begin - frame->first[i] : 0;
+        uint64_t hi = end < frame->first[i] + frame->tiles[i] ? end - frame->first[i] : frame->tiles[i];
+        job->first[i] = (uint32_t)frame->first[i];
+        job->tiles[i] = frame->tiles[i];
+        job->box_first[i] = (uint32_t)lo;
+        job->box_tiles[i] = (uint32_t)(hi - lo);
+        nbox *= (uint32_t)(hi - lo);
+        uint64_t last = (frame->first[i] + frame->tiles[i]) << g->log2_t[i];
+        if (last > g->n[i]) last = g->n[i];
+        if (call->begin[i] > frame->first[i] << g->log2_t[i] || call->end[i] < last) whole = 0;
+    }
+    job->whole = whole;
+    job->nbox = nbox;
+    job->ntiles = frame->ntiles;
+    job->tile_base = job_number * (call->max_tiles + 1);
+    job->group_base = job_number * call->max_groups;
+    job->counter = job->value_sum = 0;
+    job->first_word = f->first_word;
+    job->payload_word = f->payload_word;
+}
+
+static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ books_shared books;
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1];
-    const uint32_t number = blockIdx.x;
-    decode_job job;
-    uint64_t frame;
-    job_place(&job, &call, number, &frame);
-    if (number == 0) {
-        if (threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
-        if (!footer_checksum_holds(&call, sums) && threadIdx.x == 0) fault(&call, CSZ_CUDA_FAULT_FOOTER);
-    }
-    frame_parts f = frame_locate(&call, frame, job.ntiles, sums);
+    const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS;
+    const job_frame frame = job_frame_of(&call, number);
+    frame_parts f = frame_locate(&call, frame.number, frame.ntiles, sums);
     /* the last frame ends where the footer begins */
-    if (frame + 1 == call.geometry.nframes && f.first_word + f.nwords != call.footer_word) f.sound = 0;
+    if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != call.footer_word) f.sound = 0;
     uint32_t faults = f.sound ? 0 : CSZ_CUDA_FAULT_FRAME;
-    if (!faults && !frame_checksum_holds(&call, &f, frame, sums)) faults = CSZ_CUDA_FAULT_CHECKSUM;
-    if (!faults && !index_read(&call, &f, job.ntiles, call.offsets + job.tile_base, scan)) faults = CSZ_CUDA_FAULT_INDEX;
-    if (!faults && !books_read(&books, &call, &f, call.tables + (size_t)number * TABLE_N, scan)) faults = CSZ_CUDA_FAULT_BOOKS;
-    for (uint32_t i = threadIdx.x; i < f.ngroups; i += THREADS) call.group_sum[job.group_base + i] = 0;
+    if (part == TABLE_PART_CHECKSUM) {
+        if (!faults && !frame_checksum_holds(&call, &f, frame.number, sums)) faults = CSZ_CUDA_FAULT_CHECKSUM;
+        if (number == 0 && !footer_checksum_holds(&call, sums) && threadIdx.x == 0) fault(&call, CSZ_CUDA_FAULT_FOOTER);
+    } else if (part == TABLE_PART_INDEX) {
+        if (number == 0 && threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
+        if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, number, &frame, &f);
+        for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS) call.group_sum[number * call.max_groups + i] = 0;
+        if (!faults && !index_read(&call, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan)) faults = CSZ_CUDA_FAULT_INDEX;
+    } else if (!faults && !books_read(&books, &call, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
+        faults = CSZ_CUDA_FAULT_BOOKS;
+    }
     if (threadIdx.x != 0) return;
-    job.sound = faults == 0;
-    job.first_word = f.first_word;
-    job.payload_word = f.payload_word;
-    call.jobs[number] = job;
+    call.sound[blockIdx.x] = faults == 0;
     if (faults) fault(&call, faults);
 }
 
 extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream) {
-    CSZ_LAUNCH(tables_kernel, call->njobs, THREADS, 0, stream, *call);
+    CSZ_LAUNCH(tables_kernel, call->njobs * TABLE_PARTS, THREADS, 0, stream, *call);
 }
 
 extern "C" void csz_cuda_builtin_fill(uint8_t *lengths) {
