@@ -22,11 +22,11 @@ enum {
 };
 
 /* How a tile is finished once its lanes are decoded. */
-enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_RAW, KIND_NONE };
+enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_FULL, KIND_RAW, KIND_NONE };
 
 /* What is still needed of a record's head after its stage has been given to the next record. */
 struct tile_after {
-    int64_t base;
+    int64_t base; /* the value's bits for KIND_FLAT_FULL */
     uint32_t kind, order, has_exceptions, unused;
 };
 
@@ -44,6 +44,11 @@ CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CO
 CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) { return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES; }
 CSZ_DEVICE tile_after *group_after(uint4 *group) { return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES); }
 CSZ_DEVICE uint32_t *group_stage(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS); }
+
+/* Of the group of a thread; the block's tables come first. */
+CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t thread) {
+    return memory + TABLE_NARROW_N / 8 + thread / GROUP_THREADS * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call->stage_words + 4) / 4);
+}
 
 static size_t group_nbytes(uint32_t stage_words) { return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16; }
 
@@ -95,7 +100,7 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
     const uint32_t end = before + sum, at = view->lanes_bit + end - nbits;
     uint32_t good = r + 1 < LANES || record_adds_up(view, end, nwords);
     if (r + 1 == LANES && good) good = stream_ends(words, view->lanes_bit + end);
-    if (view->bitmap[r >> 5] >> lane & 1 && nbits == 0) good = 0;
+    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && nbits == 0) good = 0;
     if (at + nbits > 32 * nwords) return 0;
     return decode_lane<MODE>(words, at, nbits, tables, code, r) & good;
 }
@@ -143,7 +148,29 @@ static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *cal
     return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)call->step, after->order);
 }
 
-/* Coded tiles with masks, and tiles of one value.  Returns the thread's part of the checksum. */
+/* Full tiles of one value. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, uint4 *shared, const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const V value = traits::from_bits((typename traits::bits)group_after(shared)->base), v[4] = {value, value, value, value};
+    tile_target<V> target;
+    target.corner = (V *)call->out + task->corner;
+    target.pitch_y = (int64_t)call->pitch_y;
+    target.pitch_z = (int64_t)call->pitch_z;
+    const int64_t stride = slice_stride<RANK>(&target);
+    uint32_t hash = 0, part = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+        V *p = unit_pointer<RANK>(&target, unit_of<RANK>(r, i));
+        part = 0;
+#pragma unroll
+        for (int s = 0; s < 8; s++) slice_store<V, true>(p + s * stride, v, 15, 1, &part);
+        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+    }
+    return hash;
+}
+
+/* Coded tiles with masks, and tiles of one value that have masks or reach past the output.  Returns the thread's part of the checksum. */
 template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts, uint4 *shared,
                                                                                          const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
@@ -295,7 +322,7 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? KIND_FLAT : view.nmasks ? KIND_CODED : task->full ? KIND_FAST : KIND_PLAIN;
+    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? (task->full && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT) : view.nmasks ? KIND_CODED : task->full ? KIND_FAST : KIND_PLAIN;
     uint32_t sound = view.sound;
     if (kind == KIND_RAW) {
         sound = sound && nwords == 1 + task->inside * traits::WORDS;
@@ -316,6 +343,10 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     }
     if (r == 0) {
         after->base = view.base;
+        if (kind == KIND_FLAT_FULL) {
+            const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)call->step);
+            after->base = (int64_t)traits::to_bits(value);
+        }
         after->kind = kind;
         after->order = view.order;
         after->has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
@@ -342,30 +373,30 @@ static __device__ __noinline__ void record_decode_unstaged(const decode_call *ca
     record_decode<V, RANK>(call, job, job_number, words, nwords, task, tables, code, after, r);
 }
 
-/* How a block's groups share a job's tiles: its first tile is a group's own, so that few tiles spread over all groups; the rest are claimed. */
-struct tile_share {
-    uint32_t first, n_first; /* n_first tiles are somebody's first */
+/* A job as a block sees it.  n_first of its tiles are each the first of some group, so that few tiles spread over all groups; the rest are claimed. */
+struct block_job : decode_job {
+    uint32_t number, n_first;
 };
 
-/* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work. */
+/* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
 template <typename V, int RANK>
-CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint32_t job_number, const tile_share share, const uint16_t *tables,
-                          const uint32_t *weights, uint4 *memory, uint32_t place, uint32_t barrier, uint32_t thread) {
+CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first, const uint16_t *tables,
+                          const uint32_t *weights, uint4 *memory) {
     typedef value_traits<V> traits;
     const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
-    uint32_t value_sum = 0, ticket = 0, r = thread;
-    uint4 *shared = memory + place;
+    uint32_t value_sum = 0, ticket = 0, r = threadIdx.x % GROUP_THREADS;
+    uint4 *shared = group_memory(call, memory, threadIdx.x);
     if (r == FINDER) {
-        ticket = share.n_first + atomicAdd(&call->jobs[job_number].counter, share.first == NO_TILE ? 2u : 1u);
-        task_find<V>(group_task(shared, 0), call, facts, share.first == NO_TILE ? ticket++ : share.first);
+        ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, first == NO_TILE ? 2u : 1u);
+        task_find<V>(group_task(shared, 0), call, facts, first == NO_TILE ? ticket++ : first);
         task_find<V>(group_task(shared, 1), call, facts, ticket);
         copy16_wait();
     }
-    group_sync(barrier, GROUP_THREADS);
+    group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
     for (uint32_t turn = 0;; turn++) {
         /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
-        r = unknown(thread);
-        shared = memory + unknown(place);
+        r = unknown(threadIdx.x) % GROUP_THREADS;
+        shared = group_memory(call, memory, unknown(threadIdx.x));
         const tile_task *task = group_task(shared, turn);
         if (task->place.tile == NO_TILE) break;
         const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
@@ -382,19 +413,19 @@ CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint
             sum = warp_sum_u64(sum);
             if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
-        group_sync(barrier, GROUP_THREADS);
+        group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
 
-        if (r == FINDER) ticket = share.n_first + atomicAdd(&call->jobs[job_number].counter, 1u);
+        if (r == FINDER) ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, 1u);
         if (nwords <= call->stage_words) {
             const uint32_t *words = group_stage(shared) + record_skew(payload + task->begin);
-            record_decode<V, RANK>(call, facts, job_number, words, nwords, task, tables, shared, group_after(shared), r);
+            record_decode<V, RANK>(call, facts, facts->number, words, nwords, task, tables, shared, group_after(shared), r);
         } else {
-            record_decode_unstaged<V, RANK>(call, facts, job_number, payload + task->begin, nwords, task, tables, shared, group_after(shared), r);
+            record_decode_unstaged<V, RANK>(call, facts, facts->number, payload + task->begin, nwords, task, tables, shared, group_after(shared), r);
         }
-        group_sync(barrier, GROUP_THREADS);
+        group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
 
-        r = unknown(thread);
-        shared = memory + unknown(place);
+        r = unknown(threadIdx.x) % GROUP_THREADS;
+        shared = group_memory(call, memory, unknown(threadIdx.x));
         task = group_task(shared, turn);
         {
             const tile_task *next = group_task(shared, turn + 1);
@@ -406,15 +437,15 @@ CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint
         if (kind <= KIND_CODED) {
             if (RANK == 3) {
                 sum_rows_3d(shared, group_firsts(shared), r);
-                group_sync(barrier, GROUP_THREADS);
+                group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
                 sum_columns_3d(shared, group_firsts(shared), group_after(shared)->order, r);
             } else {
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
             }
-            group_sync(barrier, GROUP_THREADS);
+            group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
         }
-        r = unknown(thread);
-        shared = memory + unknown(place);
+        r = unknown(threadIdx.x) % GROUP_THREADS;
+        shared = group_memory(call, memory, unknown(threadIdx.x));
         uint32_t hash = 0;
         if (kind == KIND_FAST) {
             tile_restore<V> how;
@@ -432,18 +463,20 @@ CSZ_DEVICE void group_run(const decode_call *call, const decode_job *facts, uint
             hash = tile_finish_plain<V, RANK>(call, shared, task, r);
         } else if (kind == KIND_CODED || kind == KIND_FLAT) {
             hash = tile_finish_rare<V, RANK>(call, facts, shared, task, r);
+        } else if (kind == KIND_FLAT_FULL) {
+            hash = tile_finish_flat<V, RANK>(call, shared, task, r) * weights[r];
         } else if (kind == KIND_RAW) {
             hash = tile_raw<V, RANK>(call, facts, task, r);
         }
         if (group_after(shared)->has_exceptions) {
-            group_sync(barrier, GROUP_THREADS);
+            group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
             hash += exceptions_store<V, RANK>(call, facts, task, r);
         }
         value_sum += hash * csz_tile_weight(task->place.tile);
         if (r == FINDER) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
     }
     value_sum = warp_sum_u32(value_sum);
-    if ((r & 31) == 0) atomicAdd(&call->jobs[job_number].value_sum, value_sum);
+    if ((r & 31) == 0) atomicAdd(&call->jobs[facts->number].value_sum, value_sum);
 }
 
 /* Blocks whose home is a job before this one. */
@@ -455,19 +488,20 @@ template <typename V, int RANK>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_kernel(const __grid_constant__ decode_call call) {
     CSZ_SHARED_DYNAMIC(memory);
     __shared__ uint32_t chosen, sound;
-    __shared__ decode_job facts;
+    __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
-    const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
+    const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
     if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
     uint16_t *tables = (uint16_t *)memory;
-    const uint32_t place = TABLE_NARROW_N / 8 + group * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call.stage_words + 4) / 4);
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
     for (uint32_t turn = 0; turn < call.njobs;) {
         const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
         const uint32_t first_block = blocks_before(job_number, call.njobs), n_first = (blocks_before(job_number + 1, call.njobs) - first_block) * ngroups;
         if (threadIdx.x == 0) {
-            facts = call.jobs[job_number];
+            *(decode_job *)&facts = call.jobs[job_number];
+            facts.number = job_number;
+            facts.n_first = n_first;
             sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
         }
@@ -476,8 +510,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
         __syncthreads();
         if (sound) {
             /* neighbours go to different blocks */
-            const tile_share share = {turn ? NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block, n_first};
-            group_run<V, RANK>(&call, &facts, job_number, share, tables, weights, memory, place, group + 1, r);
+            const uint32_t first = turn ? (uint32_t)NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block;
+            group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
         }
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
@@ -617,7 +651,7 @@ template <typename V> static int call_launch(const decode_call *call, uint32_t n
                                                                                     : decode_launch<V, 1>(call, ngroups, d, stream);
     }
     if (!call->check_groups) CSZ_LAUNCH(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, *call);
-    CSZ_LAUNCH((general_kernel<V>), d->nsms * 4, GENERAL_THREADS, 0, stream, *call);
+    CSZ_LAUNCH((general_kernel<V>), d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, *call);
     return good;
 }
 

@@ -8,7 +8,7 @@
 
 #include "cuda/record.cuh"
 
-enum { GENERAL_THREADS = CSZ_TILE_UNITS, VERIFY_THREADS = 128 };
+enum { GENERAL_THREADS = CSZ_TILE_UNITS, GENERAL_BLOCKS = 8 /* an SM */, VERIFY_THREADS = 128 };
 
 /* ---- bits ---- */
 
@@ -152,7 +152,7 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
     reader.at = view->lanes_bit + end - nbits;
     const uint32_t stop = reader.at + nbits;
     if (nbits == 0) {
-        if (view->bitmap[r >> 5] >> lane & 1) good = 0;
+        if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1) good = 0;
         const uint32_t units = CSZ_TILE_UNITS / view->nlanes;
         for (uint32_t i = 0; i < 32 * units; i++) acc[csz_code_element(rank, r * units + (i >> 5), i & 31)] = 0;
         return good;
@@ -347,7 +347,7 @@ static __device__ void checksums_compare(const decode_call *call) {
     }
 }
 
-template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS) general_kernel(const decode_call call) {
+template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS) general_kernel(const decode_call call) {
     typedef typename value_traits<V>::bits integer;
     __shared__ integer acc[CSZ_TILE_N];
     __shared__ uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
