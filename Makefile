@@ -35,7 +35,7 @@ configure:
 demo:
 	@tools/setup demo
 	@echo 'building in $(BUILD)/'
-	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS) --target csz-demo >$(BUILD)/demo.log || { cat $(BUILD)/demo.log; exit 1; }
 	@$(BUILD)/csz-demo $(ARGS)
 	@if [ -x $(BUILD)/csz ]; then echo; echo '  Your own field: $(BUILD)/csz compress FILE -t f32 -d 512x512x512 -e 1e-3 -m rel --verify'; fi
@@ -46,14 +46,14 @@ test:
 
 soak:
 	@tools/setup test
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON -DCSZ_CUDA=OFF
 	cmake --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
 
 # OMP_WAIT_POLICY: zfp's idle threads must not spin while another coder is timed.
 bench:
 	@tools/setup bench
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF
 	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
 	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --out $(BUILD)/bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)

@@ -184,8 +184,8 @@ template <typename V> static int run(const csz_field &field, const csz_options &
             const double range_us = o.bound_mode ? t.median_us([&] { nranges = csz_cuda_range(w, d_data, &plan, 0); }) : 0;
             auto prepare = [&] { csz_cuda_prepare(w, nranges, (uint32_t *)d_out, capacity, d_size, &plan, 0); };
             const double prepare_us = t.median_us(prepare);
-            const double both_us = t.median_us([&] { prepare(); csz_cuda_histogram(w, d_data, &plan, nsms, 0); });
-            const double books_us = t.median_us([&] { csz_cuda_books(w, d_builtins, &plan, 0); });
+            const double both_us = t.median_us([&] { prepare(); csz_cuda_histogram(w, d_data, &plan, nsms, false, 0); });
+            const double books_us = t.median_us([&] { csz_cuda_books(w, d_builtins, &plan, false, 0); });
             printf("      range %.1f  prepare %.1f  histogram %.1f  books %.1f  encode %.1f us (by difference)\n", range_us, prepare_us,
                    both_us - prepare_us, books_us, us - range_us - both_us - books_us);
         }

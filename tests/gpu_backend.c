@@ -80,6 +80,28 @@ static void both_backends_write_and_read_the_same(void **state) {
     }
 }
 
+/* Policies other than vector, in frames of which only some tiles are probes. */
+static void fields_of_few_values_are_the_same(void **state) {
+    (void)state;
+    rng r = rng_make(9);
+    for (int kind = 0; kind < 4; kind++) {
+        test_field s =
+            sample_make(kind == 3 ? field_1d(CSZ_F64, 500000) : field_2d(CSZ_F32, 500, 1000), ZEROS, 1);
+        for (uint64_t i = 0; i < s.n; i++) {
+            double value = kind == 0   ? (rng_below(&r, 2) ? 1 : -1)
+                           : kind == 1 ? rng_below(&r, 4)
+                           : kind == 2 ? (double)(i % 17)
+                                       : (double)i / 500000;
+            store_at(s.data, s.field.type, i, value);
+        }
+        check_field(&s, options_make(CSZ_BOUND_ABS, kind == 0   ? 0.08
+                                                    : kind == 1 ? 0.1
+                                                    : kind == 2 ? 0.01
+                                                                : 1e-7));
+        sample_free(&s);
+    }
+}
+
 static void many_frames_are_the_same(void **state) {
     (void)state;
     test_field s = sample_make(field_2d(CSZ_F32, 4500, 9000), SMOOTH, 5);
@@ -143,6 +165,7 @@ int main(void) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_backends_write_and_read_the_same),
+        cmocka_unit_test(fields_of_few_values_are_the_same),
         cmocka_unit_test(many_frames_are_the_same),
         cmocka_unit_test(regions_are_the_same),
         cmocka_unit_test(flipped_bits_are_refused_and_the_device_lives_on),

@@ -170,6 +170,35 @@ static void auto_is_hardly_larger_than_the_best_forced_workflow(void **state) {
     assert_int_equal(failures, 0);
 }
 
+/* Fields of few values or one slope, large enough that only some of their tiles are probes. */
+static void auto_keeps_up_on_fields_of_few_values(void **state) {
+    (void)state;
+    rng r = rng_make(9);
+    for (int kind = 0; kind < 4; kind++) {
+        test_field s =
+            sample_make(kind == 3 ? field_1d(CSZ_F64, 500000) : field_1d(CSZ_F32, 500000), ZEROS, 1);
+        for (uint64_t i = 0; i < s.n; i++) {
+            double value = kind == 0   ? (rng_below(&r, 2) ? 1 : -1)
+                           : kind == 1 ? rng_below(&r, 4)
+                           : kind == 2 ? (double)(i % 17)
+                                       : (double)i / 500000;
+            store_at(s.data, s.field.type, i, value);
+        }
+        csz_options o = options_make(CSZ_BOUND_ABS, kind == 0   ? 0.08
+                                                    : kind == 1 ? 0.1
+                                                    : kind == 2 ? 0.01
+                                                                : 1e-7);
+        size_t automatic = compressed_nbytes(&s, &o), best = SIZE_MAX;
+        for (int workflow = 1; workflow < 4; workflow++) {
+            o.workflow = (csz_workflow)workflow;
+            size_t n = compressed_nbytes(&s, &o);
+            best = n < best ? n : best;
+        }
+        assert_true(100 * automatic <= 101 * best + 25600);
+        sample_free(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_within_one_percent_and_a_kibibyte),
@@ -179,6 +208,7 @@ int main(void) {
         cmocka_unit_test(empty_fields_shrink_into_the_thousands),
         cmocka_unit_test(missing_areas_are_cheap),
         cmocka_unit_test(auto_is_hardly_larger_than_the_best_forced_workflow),
+        cmocka_unit_test(auto_keeps_up_on_fields_of_few_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,7 @@ typedef struct compress_job {
     const void *data;
     csz_frame_box box;
     csz_kept_tile *kept; /* NULL where the frame is sampled */
+    int recount;         /* second pass of the sample */
     atomic_uint next;
     uint8_t *out;
     uint64_t capacity;
@@ -177,6 +178,7 @@ static int recall_tile(csz_tile_work *w, const csz_kept_tile *kept) {
     return 1;
 }
 
+/* Sampled tiles into the worker's sample; in the second pass those that were no probes, as probes. */
 static void sample_body(void *arg, int rank) {
     compress_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
@@ -185,11 +187,15 @@ static void sample_body(void *arg, int rank) {
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
+        int is_probe = s % csz_policy_stride(nsamples) == 0;
+        if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
-        if (job->kept) keep_tile(&job->kept[t], &worker->tile);
-        csz_tile_count(&worker->tile, job->plan, &worker->sample, s % csz_policy_stride(nsamples) == 0);
+        if (!job->recount || !recall_tile(&worker->tile, &job->kept[t])) {
+            csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
+        }
+        if (job->kept && !job->recount) keep_tile(&job->kept[t], &worker->tile);
+        csz_tile_count(&worker->tile, job->plan, &worker->sample, is_probe || job->recount);
     }
     lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -254,6 +260,16 @@ static void compress_body(void *arg, int rank) {
     }
 }
 
+/* All workers' samples, in the first one's. */
+static csz_sample *sample_sum(csz_cpu_scratch *s, int nthreads) {
+    csz_sample *sum = &s->workers[0]->sample;
+    for (int i = 1; i < nthreads; i++) {
+        const uint32_t *from = (const uint32_t *)&s->workers[i]->sample;
+        for (size_t k = 0; k < sizeof *sum / sizeof *from; k++) ((uint32_t *)sum)[k] += from[k];
+    }
+    return sum;
+}
+
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                                   const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
     compress_job job = {
@@ -269,17 +285,21 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     atomic_init(&job.next, 0);
     csz_team_run(nthreads, sample_body, &job);
     double mark = now();
-    csz_sample *sum = &s->workers[0]->sample;
-    for (int i = 1; i < nthreads; i++) {
-        const uint32_t *from = (const uint32_t *)&s->workers[i]->sample;
-        for (size_t k = 0; k < sizeof *sum / sizeof *from; k++) ((uint32_t *)sum)[k] += from[k];
-    }
+    csz_sample *sum = sample_sum(s, nthreads);
     csz_histograms histograms;
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
     uint32_t stride = csz_sample_stride(job.box.ntiles);
     int policy = csz_policy_choose(&histograms, &stride, s->builtins, sum, job.box.ntiles,
                                    plan->workflow == CSZ_WORKFLOW_AUTO);
+    if (csz_policy_recounts(job.box.ntiles, policy)) {
+        for (int i = 1; i < nthreads; i++) memset(&s->workers[i]->sample, 0, sizeof s->workers[i]->sample);
+        job.recount = 1;
+        atomic_store(&job.next, 0);
+        csz_team_run(nthreads, sample_body, &job);
+        csz_policy_histograms(&histograms, sample_sum(s, nthreads), policy);
+        stride = csz_sample_stride(job.box.ntiles);
+    }
     csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);
     s->code_tables->policy = policy;
     csz_code_tables_make(s->code_tables, books);

@@ -53,6 +53,7 @@ struct books_job {
     csz_work work;
     const csz_cuda_builtins *builtins;
     int is_auto;
+    int second; /* frames that were counted again, with the policy they have */
 };
 
 /*
@@ -278,13 +279,16 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
     const uint32_t frame = blockIdx.x, lane = threadIdx.x & 31;
     const int warp = (int)(threadIdx.x >> 5), nsets = job.is_auto ? NSETS : 1;
     const uint32_t ntiles = csz_frame_box_at(&job.geometry, frame).ntiles;
+    const int given = job.second ? (int)job.work.policy[frame] : -1;
+    if (job.second && !csz_policy_recounts(ntiles, given)) return;
     {
         /* every warp makes one candidate */
         int set = SET_FINAL;
         while (warp >= set_first(set + 1)) set++;
         const int book = set_book(set, warp - set_first(set));
         const uint32_t stride =
-            csz_sample_stride(ntiles) * (set == SET_FINAL ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+            csz_sample_stride(ntiles) *
+            (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
         const uint32_t n = csz_book_size(book), first = csz_book_first(book);
         book_shared &b = sh.book[warp];
         uint32_t count[PER_LANE], counted = 0;
@@ -360,7 +364,9 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
             cost += own ? c.cost_explicit : c.cost_builtin;
         }
         /* the final books of policy vector stand for the probes' */
-        if (set != SET_FINAL) {
+        if (job.second) {
+            if (set != (given == CSZ_POLICY_SINGLE ? SET_SINGLE : SET_RUNS)) continue;
+        } else if (set != SET_FINAL) {
             if (cost >= least) continue;
             least = cost;
             if (set == SET_VECTOR) continue;
@@ -381,13 +387,14 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
     if (threadIdx.x == 0) job.work.section_nwords[frame] = nwords;
 }
 
-void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
+void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, bool second,
                     cudaStream_t stream) {
     books_job job;
     job.geometry = plan->geometry;
     job.work = work;
     job.builtins = d_builtins;
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
+    job.second = second;
     const uint32_t nwarps = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
     const size_t nbytes = sizeof(books_shared) - (NCANDIDATES - nwarps) * sizeof(book_shared);
 #if !defined(CSZ_EMU)

@@ -10,6 +10,7 @@
 template <typename V> struct histogram_job {
     csz_job<V> tile;
     csz_sample *sample;
+    const uint32_t *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
     uint32_t nsamples;
 };
 
@@ -182,6 +183,11 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
             first += csz_sample_count(box.ntiles);
             box = csz_frame_box_at(g, ++frame);
         }
+        bool is_probe = job.tile.workflow == CSZ_WORKFLOW_AUTO && (s - first) % csz_policy_stride(csz_sample_count(box.ntiles)) == 0;
+        if (job.policy) {
+            if (is_probe || !csz_policy_recounts(box.ntiles, (int)job.policy[frame])) continue;
+            is_probe = true;
+        }
         if (t == 0) {
             sh.claim.box = box;
             sh.claim.tile = csz_sample_tile(s - first, box.ntiles);
@@ -191,8 +197,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
         uint32_t w[16] = {0};
         const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim);
         const int workflow = job.tile.workflow;
-        const bool is_probe = workflow == CSZ_WORKFLOW_AUTO &&
-                              (s - first) % csz_policy_stride(csz_sample_count(box.ntiles)) == 0;
         if (f.klass && !f.is_fill) {
             count_wide(sh, workflow, is_probe);
             if (is_probe) probe_flush(sh, &job.sample[frame].probe);
@@ -244,10 +248,11 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
 
 template <typename V, int RANK>
 static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
-                             cudaStream_t stream) {
+                             bool second, cudaStream_t stream) {
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.sample = work.sample;
+    job.policy = second ? work.policy : NULL;
     job.nsamples = 0;
     for (uint64_t f = 0; f < plan->geometry.nframes; f++)
         job.nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
@@ -259,8 +264,8 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     CSZ_LAUNCH((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>), stream, job);
 }
 
-void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, bool second,
                         cudaStream_t stream) {
     if (plan->workflow == CSZ_WORKFLOW_RLE) return; /* needs no books */
-    CSZ_DISPATCH(plan, histogram_launch, work, d_data, plan, nsms, stream);
+    CSZ_DISPATCH(plan, histogram_launch, work, d_data, plan, nsms, second, stream);
 }

@@ -56,9 +56,9 @@ size_t csz_cuda_work_lay_out(csz_work *work, void *base, const csz_cuda_plan *pl
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes,
                       const csz_cuda_plan *plan, cudaStream_t stream);
-void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, bool second,
                         cudaStream_t stream);
-void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
+void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, bool second,
                     cudaStream_t stream);
 void csz_cuda_encode(csz_work work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data,
                      const csz_cuda_plan *plan, int nsms, cudaStream_t stream);

@@ -2,8 +2,6 @@
 /* policy.c: costs of the three policies on the probes, each with books made for it, and the choice. */
 #include "select/policy.h"
 
-#include "core/geometry.h"
-
 void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy) {
     memset(histograms, 0, sizeof *histograms);
     switch (policy) {

@@ -7,6 +7,7 @@
 #ifndef CSZ_SELECT_POLICY_H
 #define CSZ_SELECT_POLICY_H
 
+#include "core/geometry.h"
 #include "entropy/book.h"
 
 enum csz_policy { CSZ_POLICY_VECTOR = 0, CSZ_POLICY_SINGLE = 1, CSZ_POLICY_RUNS = 2 };
@@ -24,6 +25,15 @@ typedef struct csz_sample {
 
 CSZ_FN uint32_t csz_policy_stride(uint32_t nsamples) {
     return nsamples < CSZ_POLICY_ALL_SAMPLES ? 1 : CSZ_POLICY_STRIDE;
+}
+
+/*
+ * 1 if the sampled tiles that were no probes are counted for the policy too before its books are built: in a frame that is sampled whole, so
+ * that, as with a forced workflow, symbols that do not occur get no code.
+ */
+CSZ_FN int csz_policy_recounts(uint32_t ntiles, int policy) {
+    return policy != CSZ_POLICY_VECTOR && csz_sample_stride(ntiles) == 1 &&
+           csz_policy_stride(csz_sample_count(ntiles)) > 1;
 }
 
 /* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */

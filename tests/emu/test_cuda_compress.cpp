@@ -161,6 +161,9 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, dims, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
             one(&t, CSZ_F64, dims, 1e-3, CSZ_WORKFLOW_AUTO, SPECIALS, 1);
         }
+        /* frames of which only some tiles are probes, with policies that count the others too */
+        for (int kind : {RUNS, RAMP, LARGE}) one(&t, CSZ_F32, {70 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
+        one(&t, CSZ_F64, {70 * 4096}, 1e-7, CSZ_WORKFLOW_AUTO, RAMP);
         /* values that would come back as the fill value are exceptions */
         for (int type = 0; type < 2; type++) {
             for (size_t s = 0; s < shapes.size(); s++) {
