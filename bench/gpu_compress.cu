@@ -23,13 +23,13 @@ extern "C" {
 #include "format/archive.h"
 }
 
-#define CHECK(call)                                                                                      \
-    do {                                                                                                 \
-        cudaError_t e_ = (call);                                                                         \
-        if (e_ != cudaSuccess) {                                                                         \
-            printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__);                         \
-            exit(1);                                                                                     \
-        }                                                                                                \
+#define CHECK(call)                                                              \
+    do {                                                                         \
+        cudaError_t e_ = (call);                                                 \
+        if (e_ != cudaSuccess) {                                                 \
+            printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__); \
+            exit(1);                                                             \
+        }                                                                        \
     } while (0)
 
 /* Amplitudes are for a bound of 1e-3. */
@@ -40,23 +40,27 @@ struct kind {
     float jumps, specials;
 };
 
-static const kind kinds[] = {{"smooth, 0.3 bits", .008f, 0.f, 0, 0, 0},      {"gentle, 1.2 bits", .045f, 0.f, 0, 0, 0},
-                             {"noise, 3 bits", 1.f, .0025f, 0, 0, 0},        {"noise, 6 bits", 1.f, .02f, 0, 0, 0},
-                             {"noise, 10 bits", 1.f, .4f, 0, 0, 0},          {"half zeros", .05f, 0.f, 1, 0, 0},
-                             {"jumps, 0.1%", .05f, 0.f, 0, .001f, 0},        {"specials, 0.1%", 1.f, .003f, 0, 0, .001f},
-                             {"rough, raw", 1.f, 300.f, 0, 0, 0}};
+static const kind kinds[] = {
+    {"smooth, 0.3 bits", .008f, 0.f, 0, 0, 0}, {"gentle, 1.2 bits", .045f, 0.f, 0, 0, 0},
+    {"noise, 3 bits", 1.f, .0025f, 0, 0, 0},   {"noise, 6 bits", 1.f, .02f, 0, 0, 0},
+    {"noise, 10 bits", 1.f, .4f, 0, 0, 0},     {"half zeros", .05f, 0.f, 1, 0, 0},
+    {"jumps, 0.1%", .05f, 0.f, 0, .001f, 0},   {"specials, 0.1%", 1.f, .003f, 0, 0, .001f},
+    {"rough, raw", 1.f, 300.f, 0, 0, 0}};
 
 __device__ float draw(uint64_t i, uint32_t salt) {
-    return (float)(csz_mix((uint32_t)i * 2654435761u + (uint32_t)(i >> 32) * 40503u + salt) >> 8) * (1.f / 16777216.f);
+    return (float)(csz_mix((uint32_t)i * 2654435761u + (uint32_t)(i >> 32) * 40503u + salt) >> 8) *
+           (1.f / 16777216.f);
 }
 
 template <typename V> __global__ void fill_kernel(V *out, uint64_t nz, uint64_t ny, uint64_t nx, kind k) {
     const uint64_t n = nz * ny * nx;
-    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < n;
+         i += (uint64_t)gridDim.x * blockDim.x) {
         const float x = (float)(i % nx), y = (float)(i / nx % ny), z = (float)(i / nx / ny);
         float v = 0, a = k.wave, f = 0.012f;
         for (int o = 0; o < 3; o++) {
-            v += a * sinf(f * x + 1.3f * o + 0.7f * f * y) * cosf(f * 1.1f * y - 0.3f * f * z + o) * sinf(0.9f * f * z + 0.5f * o + .2f * f * x + 0.4f);
+            v += a * sinf(f * x + 1.3f * o + 0.7f * f * y) * cosf(f * 1.1f * y - 0.3f * f * z + o) *
+                 sinf(0.9f * f * z + 0.5f * o + .2f * f * x + 0.4f);
             a *= 0.55f;
             f *= 1.9f;
         }
@@ -72,7 +76,8 @@ template <typename V> __global__ void fill_kernel(V *out, uint64_t nz, uint64_t 
 }
 
 __global__ void sweep_kernel(uint4 *p, size_t n) {
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) p[i].x++;
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
+        p[i].x++;
 }
 
 struct timer {
@@ -101,7 +106,8 @@ struct timer {
     }
 };
 
-template <typename V> static int run(const csz_field &field, const csz_options &o, int only, bool compare, bool stages) {
+template <typename V>
+static int run(const csz_field &field, const csz_options &o, int only, bool compare, bool stages) {
     csz_header h;
     memset(&h, 0, sizeof h);
     h.field = field;
@@ -133,10 +139,13 @@ template <typename V> static int run(const csz_field &field, const csz_options &
     CHECK(cudaMalloc(&d_work, work_nbytes));
     timer t;
     CHECK(cudaMemset(d_data, 0, nbytes));
-    const double copy_us = t.median_us([&] { CHECK(cudaMemcpyAsync(d_copy, d_data, nbytes, cudaMemcpyDeviceToDevice)); });
+    const double copy_us =
+        t.median_us([&] { CHECK(cudaMemcpyAsync(d_copy, d_data, nbytes, cudaMemcpyDeviceToDevice)); });
     const double copy_rate = 2.0 * nbytes / copy_us; /* bytes per us, read and written */
-    printf("%d-D %s, %.1f MB, %s bound %g, %llu tiles in %llu frames, workspace %.2f%%; device copy %.2f TB/s read + written\n", h.geometry.rank,
-           sizeof(V) == 4 ? "f32" : "f64", nbytes * 1e-6, o.bound_mode ? "relative" : "absolute", o.bound, (unsigned long long)h.geometry.ntiles,
+    printf("%d-D %s, %.1f MB, %s bound %g, %llu tiles in %llu frames, workspace %.2f%%; device copy %.2f "
+           "TB/s read + written\n",
+           h.geometry.rank, sizeof(V) == 4 ? "f32" : "f64", nbytes * 1e-6,
+           o.bound_mode ? "relative" : "absolute", o.bound, (unsigned long long)h.geometry.ntiles,
            (unsigned long long)h.geometry.nframes, 100.0 * work_nbytes / nbytes, copy_rate * 1e-6);
     int failed = 0;
     for (int k = 0; k < (int)(sizeof kinds / sizeof kinds[0]); k++) {
@@ -144,7 +153,8 @@ template <typename V> static int run(const csz_field &field, const csz_options &
         fill_kernel<V><<<2048, 256>>>(d_data, h.geometry.n[0], h.geometry.n[1], h.geometry.n[2], kinds[k]);
         CHECK(cudaGetLastError());
         auto call = [&] {
-            if (csz_cuda_compress(d_out, capacity, d_size, d_data, &plan, d_builtins, d_work, work_nbytes, 0)) {
+            if (csz_cuda_compress(d_out, capacity, d_size, d_data, &plan, d_builtins, d_work, work_nbytes,
+                                  0)) {
                 printf("the launch failed: %s\n", cudaGetErrorString(cudaGetLastError()));
                 exit(1);
             }
@@ -163,17 +173,21 @@ template <typename V> static int run(const csz_field &field, const csz_options &
             csz_context *context;
             size_t expected_nbytes = 0;
             csz_context_create(&context);
-            csz_status status = csz_compress(context, expected.data(), capacity, &expected_nbytes, data.data(), &field, &o);
+            csz_status status =
+                csz_compress(context, expected.data(), capacity, &expected_nbytes, data.data(), &field, &o);
             csz_context_destroy(context);
             size_t at = 0;
             while (at < expected_nbytes && at < got.size() && got[at] == expected[at]) at++;
             const bool same = !status && expected_nbytes == size && at == size;
-            verdict = same ? "same bytes as the CPU" : "DIFFERS from the CPU at byte " + std::to_string(at) + " of " + std::to_string(expected_nbytes);
+            verdict = same ? "same bytes as the CPU"
+                           : "DIFFERS from the CPU at byte " + std::to_string(at) + " of " +
+                                 std::to_string(expected_nbytes);
             failed += !same;
         }
         const double us = t.median_us(call), floor_us = (nbytes + (double)size) / copy_rate;
-        printf("  %-17s ratio %8.2f  %6.3f bits/value  %7.1f us  %6.0f GB/s  %4.1f%% of the floor  %s\n", kinds[k].name, (double)nbytes / size,
-               8.0 * size / n, us, nbytes * 1e-3 / us, 100 * floor_us / us, verdict.c_str());
+        printf("  %-17s ratio %8.2f  %6.3f bits/value  %7.1f us  %6.0f GB/s  %4.1f%% of the floor  %s\n",
+               kinds[k].name, (double)nbytes / size, 8.0 * size / n, us, nbytes * 1e-3 / us,
+               100 * floor_us / us, verdict.c_str());
         if (stages) {
             /* the call's kernels one by one, in its own order and on its own workspace */
             int nsms;
@@ -181,13 +195,20 @@ template <typename V> static int run(const csz_field &field, const csz_options &
             csz_work w;
             csz_cuda_work_lay_out(&w, d_work, &plan);
             uint32_t nranges = 0;
-            const double range_us = o.bound_mode ? t.median_us([&] { nranges = csz_cuda_range(w, d_data, &plan, 0); }) : 0;
-            auto prepare = [&] { csz_cuda_prepare(w, nranges, (uint32_t *)d_out, capacity, d_size, &plan, 0); };
+            const double range_us =
+                o.bound_mode ? t.median_us([&] { nranges = csz_cuda_range(w, d_data, &plan, 0); }) : 0;
+            auto prepare = [&] {
+                csz_cuda_prepare(w, nranges, (uint32_t *)d_out, capacity, d_size, &plan, 0);
+            };
             const double prepare_us = t.median_us(prepare);
-            const double both_us = t.median_us([&] { prepare(); csz_cuda_histogram(w, d_data, &plan, nsms, false, 0); });
+            const double both_us = t.median_us([&] {
+                prepare();
+                csz_cuda_histogram(w, d_data, &plan, nsms, false, 0);
+            });
             const double books_us = t.median_us([&] { csz_cuda_books(w, d_builtins, &plan, false, 0); });
-            printf("      range %.1f  prepare %.1f  histogram %.1f  books %.1f  encode %.1f us (by difference)\n", range_us, prepare_us,
-                   both_us - prepare_us, books_us, us - range_us - both_us - books_us);
+            printf("      range %.1f  prepare %.1f  histogram %.1f  books %.1f  encode %.1f us (by "
+                   "difference)\n",
+                   range_us, prepare_us, both_us - prepare_us, books_us, us - range_us - both_us - books_us);
         }
         fflush(stdout);
     }
@@ -211,19 +232,27 @@ int main(int argc, char **argv) {
     int only = -1;
     bool compare = true, stages = false;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "-t")) field.type = strcmp(argv[++i], "f64") ? CSZ_F32 : CSZ_F64;
-        else if (!strcmp(argv[i], "-k")) only = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "-b")) o.bound = atof(argv[++i]);
-        else if (!strcmp(argv[i], "-r")) o.bound_mode = CSZ_BOUND_REL;
-        else if (!strcmp(argv[i], "-q")) compare = false;
-        else if (!strcmp(argv[i], "-s")) stages = true;
-        else if (field.ndim < 4) field.dims[field.ndim++] = (uint64_t)atoll(argv[i]);
+        if (!strcmp(argv[i], "-t"))
+            field.type = strcmp(argv[++i], "f64") ? CSZ_F32 : CSZ_F64;
+        else if (!strcmp(argv[i], "-k"))
+            only = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "-b"))
+            o.bound = atof(argv[++i]);
+        else if (!strcmp(argv[i], "-r"))
+            o.bound_mode = CSZ_BOUND_REL;
+        else if (!strcmp(argv[i], "-q"))
+            compare = false;
+        else if (!strcmp(argv[i], "-s"))
+            stages = true;
+        else if (field.ndim < 4)
+            field.dims[field.ndim++] = (uint64_t)atoll(argv[i]);
     }
     if (field.ndim == 0) {
         field.ndim = 3;
         for (int i = 0; i < 3; i++) field.dims[i] = 512;
     }
-    const int failed = field.type == CSZ_F32 ? run<float>(field, o, only, compare, stages) : run<double>(field, o, only, compare, stages);
+    const int failed = field.type == CSZ_F32 ? run<float>(field, o, only, compare, stages)
+                                             : run<double>(field, o, only, compare, stages);
     if (failed) printf("%d fields differ\n", failed);
     return failed != 0;
 }

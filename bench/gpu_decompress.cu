@@ -40,18 +40,22 @@ struct kind {
     double jumps, specials;
 };
 
-static float random_unit(uint64_t i, uint32_t salt) { return (float)(csz_mix((uint32_t)i * 2654435761u + salt) >> 8) * (1.0f / 16777216.0f); }
+static float random_unit(uint64_t i, uint32_t salt) {
+    return (float)(csz_mix((uint32_t)i * 2654435761u + salt) >> 8) * (1.0f / 16777216.0f);
+}
 
 static float value_at(const kind &k, uint64_t i, float x, float y, float z) {
     float v = 0, a = (float)k.amplitude, f = 0.012f;
     for (int o = 0; o < 3; o++) {
-        v += a * sinf(f * x + 1.3f * o + 0.7f * f * y) * cosf(f * 1.1f * y - 0.3f * f * z + o) * sinf(0.9f * f * z + 0.5f * o + .2f * f * x);
+        v += a * sinf(f * x + 1.3f * o + 0.7f * f * y) * cosf(f * 1.1f * y - 0.3f * f * z + o) *
+             sinf(0.9f * f * z + 0.5f * o + .2f * f * x);
         a *= 0.55f;
         f *= 1.9f;
     }
     v += (float)k.noise * (random_unit(i, 1) + random_unit(i, 2) + random_unit(i, 3) - 1.5f);
     if (k.sparse && v < 0) v = 0;
-    if (k.jumps > 0 && random_unit(i, 7) < k.jumps) v += (random_unit(i, 8) - .5f) * (random_unit(i, 9) < .02f ? 3e4f : 8.f);
+    if (k.jumps > 0 && random_unit(i, 7) < k.jumps)
+        v += (random_unit(i, 8) - .5f) * (random_unit(i, 9) < .02f ? 3e4f : 8.f);
     if (k.specials > 0 && random_unit(i, 11) < k.specials) {
         float c = random_unit(i, 12);
         v = c < .3f ? -0.0f : c < .6f ? NAN : c < .8f ? INFINITY : 1e20f;
@@ -59,14 +63,16 @@ static float value_at(const kind &k, uint64_t i, float x, float y, float z) {
     return v;
 }
 
-template <typename V> static void generate(std::vector<V> &data, const kind &k, uint64_t nz, uint64_t ny, uint64_t nx) {
+template <typename V>
+static void generate(std::vector<V> &data, const kind &k, uint64_t nz, uint64_t ny, uint64_t nx) {
     unsigned nthreads = std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::thread> team;
     const uint64_t n = nz * ny * nx;
     data.resize(n);
     for (unsigned t = 0; t < nthreads; t++) {
         team.emplace_back([&, t] {
-            for (uint64_t i = n / nthreads * t, end = t + 1 == nthreads ? n : n / nthreads * (t + 1); i < end; i++) {
+            for (uint64_t i = n / nthreads * t, end = t + 1 == nthreads ? n : n / nthreads * (t + 1); i < end;
+                 i++) {
                 data[i] = (V)value_at(k, i, (float)(i % nx), (float)(i / nx % ny), (float)(i / nx / ny));
             }
         });
@@ -75,14 +81,17 @@ template <typename V> static void generate(std::vector<V> &data, const kind &k, 
 }
 
 static __global__ void sweep_kernel(uint4 *p, size_t n, uint32_t s) {
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x) {
         uint4 v = p[i];
         v.x += s;
         p[i] = v;
     }
 }
 
-static double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+static double seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 static const size_t SWEEP_N = (size_t)16 << 20;
 static uint4 *d_sweep;
@@ -112,9 +121,12 @@ template <typename F> static double median_ms(F f) {
     return (times[4] + times[5]) / 2;
 }
 
-template <typename V> static void trial(csz_context *context, const kind &k, std::vector<uint64_t> dims, csz_workflow workflow, const char *note) {
+template <typename V>
+static void trial(csz_context *context, const kind &k, std::vector<uint64_t> dims, csz_workflow workflow,
+                  const char *note) {
     std::vector<V> data;
-    const uint64_t nx = dims.back(), ny = dims.size() > 1 ? dims[dims.size() - 2] : 1, nz = dims.size() > 2 ? dims[0] : 1;
+    const uint64_t nx = dims.back(), ny = dims.size() > 1 ? dims[dims.size() - 2] : 1,
+                   nz = dims.size() > 2 ? dims[0] : 1;
     const double t0 = seconds();
     generate(data, k, nz, ny, nx);
     const double t1 = seconds();
@@ -136,7 +148,8 @@ template <typename V> static void trial(csz_context *context, const kind &k, std
     }
     const double t2 = seconds();
     std::vector<V> expected(data.size());
-    if (csz_decompress(context, expected.data(), expected.size() * sizeof(V), archive.data(), nbytes, &options)) {
+    if (csz_decompress(context, expected.data(), expected.size() * sizeof(V), archive.data(), nbytes,
+                       &options)) {
         printf("decompress failed\n");
         exit(1);
     }
@@ -154,7 +167,8 @@ template <typename V> static void trial(csz_context *context, const kind &k, std
     plan.header_nbytes = h.nbytes;
     plan.archive_nbytes = nbytes;
     for (int i = 0; i < 3; i++) plan.end[i] = h.geometry.n[i];
-    const size_t out_nbytes = data.size() * sizeof(V), workspace_nbytes = csz_cuda_decompress_workspace(&plan);
+    const size_t out_nbytes = data.size() * sizeof(V),
+                 workspace_nbytes = csz_cuda_decompress_workspace(&plan);
     uint8_t *d_archive, *d_out, *d_workspace;
     uint32_t *d_status, status = 99;
     CHECK(cudaMalloc(&d_archive, nbytes));
@@ -164,7 +178,8 @@ template <typename V> static void trial(csz_context *context, const kind &k, std
     CHECK(cudaMemcpy(d_archive, archive.data(), nbytes, cudaMemcpyHostToDevice));
     CHECK(cudaMemset(d_out, 0xA5, out_nbytes));
     auto decode = [&] {
-        csz_status s = csz_cuda_decompress(d_out, d_status, d_workspace, d_archive, d_builtin, &plan, nullptr);
+        csz_status s =
+            csz_cuda_decompress(d_out, d_status, d_workspace, d_archive, d_builtin, &plan, nullptr);
         if (s) {
             printf("launch failed: %s, %s\n", csz_status_string(s), cudaGetErrorString(cudaGetLastError()));
             exit(1);
@@ -176,13 +191,23 @@ template <typename V> static void trial(csz_context *context, const kind &k, std
     CHECK(cudaMemcpy(data.data(), d_out, out_nbytes, cudaMemcpyDeviceToHost));
     const bool equal = memcmp(data.data(), expected.data(), out_nbytes) == 0, good = equal && status == 0;
     failures += !good;
-    const double ms = median_ms(decode), floor_ms = (double)(out_nbytes + nbytes) / 4.2e9, n = (double)h.geometry.ntiles / 100;
-    printf("%-14s %-19s %6.3f bits/code, ratio %6.2f | %% flat %.0f M %.0f Q %.0f P %.0f S %.0f rle %.0f raw %.0f; exc %lu masks %lu | %8.1f us %5.0f GB/s, %.2f of floor | %s\n", k.name, note,
-           (double)nbytes * 8 / (double)data.size(), (double)out_nbytes / (double)nbytes, (double)(c.empty + c.constant + c.fill) / n, (double)c.mask8 / n, (double)c.quad / n, (double)c.pair / n,
-           (double)c.single / n, (double)(c.rle + c.rle_vle) / n, (double)c.raw / n, (unsigned long)c.exceptions, (unsigned long)c.masks, ms * 1e3, (double)out_nbytes * 1e-6 / ms, floor_ms / ms,
-           good ? "OK" : equal ? "FAIL (status)" : "FAIL (values)");
+    const double ms = median_ms(decode), floor_ms = (double)(out_nbytes + nbytes) / 4.2e9,
+                 n = (double)h.geometry.ntiles / 100;
+    printf("%-14s %-19s %6.3f bits/code, ratio %6.2f | %% flat %.0f M %.0f Q %.0f P %.0f S %.0f rle %.0f raw "
+           "%.0f; exc %lu masks %lu | %8.1f us %5.0f GB/s, %.2f of floor | %s\n",
+           k.name, note, (double)nbytes * 8 / (double)data.size(), (double)out_nbytes / (double)nbytes,
+           (double)(c.empty + c.constant + c.fill) / n, (double)c.mask8 / n, (double)c.quad / n,
+           (double)c.pair / n, (double)c.single / n, (double)(c.rle + c.rle_vle) / n, (double)c.raw / n,
+           (unsigned long)c.exceptions, (unsigned long)c.masks, ms * 1e3, (double)out_nbytes * 1e-6 / ms,
+           floor_ms / ms,
+           good    ? "OK"
+           : equal ? "FAIL (status)"
+                   : "FAIL (values)");
     if (status) printf("   status %u\n", status);
-    if (getenv("VERBOSE")) printf("   host seconds: generate %.2f compress %.2f decompress %.2f; workspace %.2f%% of the field\n", t1 - t0, t2 - t1, t3 - t2, 100.0 * (double)workspace_nbytes / (double)out_nbytes);
+    if (getenv("VERBOSE"))
+        printf(
+            "   host seconds: generate %.2f compress %.2f decompress %.2f; workspace %.2f%% of the field\n",
+            t1 - t0, t2 - t1, t3 - t2, 100.0 * (double)workspace_nbytes / (double)out_nbytes);
     fflush(stdout);
     CHECK(cudaFree(d_archive));
     CHECK(cudaFree(d_out));
@@ -206,22 +231,29 @@ int main(int argc, char **argv) {
     const size_t copy_nbytes = (size_t)side * side * side * 4;
     CHECK(cudaMalloc(&a, copy_nbytes));
     CHECK(cudaMalloc(&b, copy_nbytes));
-    const double copy_ms = median_ms([&] { CHECK(cudaMemcpyAsync(b, a, copy_nbytes, cudaMemcpyDeviceToDevice)); });
+    const double copy_ms =
+        median_ms([&] { CHECK(cudaMemcpyAsync(b, a, copy_nbytes, cudaMemcpyDeviceToDevice)); });
     const double set_ms = median_ms([&] { CHECK(cudaMemsetAsync(b, 0, copy_nbytes)); });
-    printf("%s, %d SMs; copy of %.0f MB: %.2f TB/s read + written; memset %.2f TB/s\n", device.name, device.multiProcessorCount, (double)copy_nbytes * 1e-6, 2 * (double)copy_nbytes * 1e-9 / copy_ms,
+    printf("%s, %d SMs; copy of %.0f MB: %.2f TB/s read + written; memset %.2f TB/s\n", device.name,
+           device.multiProcessorCount, (double)copy_nbytes * 1e-6, 2 * (double)copy_nbytes * 1e-9 / copy_ms,
            (double)copy_nbytes * 1e-9 / set_ms);
     CHECK(cudaFree(a));
     CHECK(cudaFree(b));
     csz_context *context;
     if (csz_context_create(&context)) return 1;
-    const kind kinds[] = {{"smooth 0.3", .008, 0, 0, 0, 0},       {"gentle 1.2", .045, 0, 0, 0, 0}, {"noise 3", 1, .0025, 0, 0, 0},
-                          {"noise 6", 1, .02, 0, 0, 0},           {"half zeros", .05, 0, 1, 0, 0},  {"jumps 0.1%", .05, 0, 0, .001, 0},
-                          {"specials 0.1%", 1, .003, 0, 0, .001}, {"noise 10", 1, .4, 0, 0, 0},     {"rough (raw)", 1, 300, 0, 0, 0}};
-    auto f32 = [&](int i, std::vector<uint64_t> dims, const char *note, csz_workflow workflow = CSZ_WORKFLOW_AUTO) {
-        if ((std::string(kinds[i].name) + " " + note).find(filter) != std::string::npos) trial<float>(context, kinds[i], dims, workflow, note);
+    const kind kinds[] = {{"smooth 0.3", .008, 0, 0, 0, 0},       {"gentle 1.2", .045, 0, 0, 0, 0},
+                          {"noise 3", 1, .0025, 0, 0, 0},         {"noise 6", 1, .02, 0, 0, 0},
+                          {"half zeros", .05, 0, 1, 0, 0},        {"jumps 0.1%", .05, 0, 0, .001, 0},
+                          {"specials 0.1%", 1, .003, 0, 0, .001}, {"noise 10", 1, .4, 0, 0, 0},
+                          {"rough (raw)", 1, 300, 0, 0, 0}};
+    auto f32 = [&](int i, std::vector<uint64_t> dims, const char *note,
+                   csz_workflow workflow = CSZ_WORKFLOW_AUTO) {
+        if ((std::string(kinds[i].name) + " " + note).find(filter) != std::string::npos)
+            trial<float>(context, kinds[i], dims, workflow, note);
     };
     auto f64 = [&](int i, std::vector<uint64_t> dims, const char *note) {
-        if ((std::string(kinds[i].name) + " " + note).find(filter) != std::string::npos) trial<double>(context, kinds[i], dims, CSZ_WORKFLOW_AUTO, note);
+        if ((std::string(kinds[i].name) + " " + note).find(filter) != std::string::npos)
+            trial<double>(context, kinds[i], dims, CSZ_WORKFLOW_AUTO, note);
     };
     for (int i = 0; i < 9; i++) f32(i, {side, side, side}, "f32 3d");
     const uint64_t less = side * 13 / 16 / 32 * 32;

@@ -57,7 +57,9 @@ typedef enum csz_type { CSZ_F32 = 0, CSZ_F64 = 1 } csz_type;
 typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0, /* |restored - original| <= bound */
     CSZ_BOUND_REL = 1, /* <= bound * (max - min), over finite values that are not missing */
-    CSZ_BOUND_PSNR = 2 /* the PSNR in dB, 20 log10((max - min) / rmse), is at least bound */
+    CSZ_BOUND_PSNR =
+        2 /* the PSNR in dB, 20 log10((max - min) / rmse), is at least bound: a guarantee from the
+                           largest error, usually exceeded by 4.8 dB */
 } csz_bound_mode;
 
 typedef enum csz_workflow {

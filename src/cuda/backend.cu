@@ -20,8 +20,8 @@ typedef struct device_buffer {
 
 struct csz_cuda_backend {
     device_buffer field, archive, workspace;
-    void *builtins;        /* csz_cuda_builtins, then the decoder's lengths */
-    uint64_t *d_result;    /* archive size, or faults */
+    void *builtins;     /* csz_cuda_builtins, then the decoder's lengths */
+    uint64_t *d_result; /* archive size, or faults */
 };
 
 static const size_t lengths_at = (sizeof(csz_cuda_builtins) + 255) / 256 * 256;
@@ -48,7 +48,8 @@ int csz_cuda_usable(void) {
         (void)cudaGetLastError();
         return 0;
     }
-    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 8;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           major >= 8;
 }
 
 int csz_cuda_is_device_pointer(const void *p) {
@@ -81,7 +82,8 @@ static csz_status make_builtins(csz_cuda_backend *b) {
     if (!host) return CSZ_ERROR_MEMORY;
     csz_cuda_builtins_make((csz_cuda_builtins *)host);
     csz_cuda_builtin_fill((uint8_t *)host + lengths_at);
-    status = status_of(cudaMemcpy(b->builtins, host, lengths_at + CSZ_CUDA_BUILTIN_NBYTES, cudaMemcpyHostToDevice));
+    status = status_of(
+        cudaMemcpy(b->builtins, host, lengths_at + CSZ_CUDA_BUILTIN_NBYTES, cudaMemcpyHostToDevice));
     free(host);
     return status;
 }
@@ -110,8 +112,8 @@ static csz_status stage_in(device_buffer *buffer, const void **d, const void *p,
     return status;
 }
 
-csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size_t out_capacity, size_t *out_nbytes, const void *data,
-                                     csz_header *h) {
+csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size_t out_capacity,
+                                     size_t *out_nbytes, const void *data, csz_header *h) {
     csz_status status = ensure(backend);
     if (status) return status;
     csz_cuda_backend *b = *backend;
@@ -140,7 +142,8 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
     if (status) return status;
     void *d_out = out_on_device ? out : b->archive.p;
     uint64_t nbytes = 0;
-    status = csz_cuda_compress(d_out, capacity, b->d_result, d_data, &plan, (const csz_cuda_builtins *)b->builtins, b->workspace.p, workspace_nbytes, 0);
+    status = csz_cuda_compress(d_out, capacity, b->d_result, d_data, &plan,
+                               (const csz_cuda_builtins *)b->builtins, b->workspace.p, workspace_nbytes, 0);
     if (!status) status = csz_cuda_copy(&nbytes, b->d_result, sizeof nbytes);
     if (status) return status;
     if (nbytes > out_capacity) return CSZ_ERROR_CAPACITY;
@@ -148,8 +151,9 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
     return out_on_device ? CSZ_OK : csz_cuda_copy(out, d_out, (size_t)nbytes);
 }
 
-csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive, size_t archive_nbytes, const csz_header *h,
-                                       const uint64_t *lo, const uint64_t *hi) {
+csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive,
+                                       size_t archive_nbytes, const csz_header *h, const uint64_t *lo,
+                                       const uint64_t *hi) {
     csz_status status = ensure(backend);
     if (status) return status;
     csz_cuda_backend *b = *backend;
@@ -173,7 +177,8 @@ csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, c
     if (status) return status;
     void *d_data = data_on_device ? data : b->field.p;
     uint32_t *d_faults = (uint32_t *)b->d_result, faults = 0;
-    status = csz_cuda_decompress(d_data, d_faults, b->workspace.p, d_archive, (const uint8_t *)b->builtins + lengths_at, &plan, 0);
+    status = csz_cuda_decompress(d_data, d_faults, b->workspace.p, d_archive,
+                                 (const uint8_t *)b->builtins + lengths_at, &plan, 0);
     if (!status) status = csz_cuda_copy(&faults, d_faults, sizeof faults);
     if (status) return status;
     if (faults) return CSZ_ERROR_CORRUPT;

@@ -28,12 +28,13 @@ csz_status csz_cuda_copy(void *to, const void *from, size_t nbytes);
 void csz_cuda_backend_free(csz_cuda_backend *backend);
 
 /* Header as csz_compress made it; with a relative or PSNR bound the absolute one is found on the device. */
-csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size_t out_capacity, size_t *out_nbytes,
-                                     const void *data, csz_header *header);
+csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size_t out_capacity,
+                                     size_t *out_nbytes, const void *data, csz_header *header);
 
 /* The box lo .. hi (effective dims), dense, into data, from an archive whose header was read and that is not packed with zstd. */
-csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive, size_t archive_nbytes,
-                                       const csz_header *header, const uint64_t *lo, const uint64_t *hi);
+csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive,
+                                       size_t archive_nbytes, const csz_header *header, const uint64_t *lo,
+                                       const uint64_t *hi);
 
 #ifdef __cplusplus
 }

@@ -387,8 +387,8 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
     if (threadIdx.x == 0) job.work.section_nwords[frame] = nwords;
 }
 
-void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, bool second,
-                    cudaStream_t stream) {
+void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
+                    bool second, cudaStream_t stream) {
     books_job job;
     job.geometry = plan->geometry;
     job.work = work;

@@ -47,8 +47,9 @@ size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan);
  * d_out: 8-byte aligned; d_data: aligned to its type, best to 16 bytes.  *d_out_nbytes (device or pinned memory) receives the archive's
  * size; where that exceeds the capacity, what d_out holds is undefined, but nothing is written beyond it.
  */
-csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data, const csz_cuda_plan *plan,
-                             const csz_cuda_builtins *d_builtins, void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream);
+csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
+                             const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
+                             void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,9 @@
 /* Longest lane that 4 units of escapes with 13 raw bits can make: readers stay within this many words of a lane's start. */
 enum { LANE_MAX_WORDS = 116 };
 
-CSZ_DEVICE uint32_t swizzle(uint32_t pair) { return (pair & 4) | ((pair >> 1) & 1) | (((pair ^ (pair >> 3)) & 1) << 1); }
+CSZ_DEVICE uint32_t swizzle(uint32_t pair) {
+    return (pair & 4) | ((pair >> 1) & 1) | (((pair ^ (pair >> 3)) & 1) << 1);
+}
 
 CSZ_DEVICE uint32_t chunk_place(uint32_t unit, uint32_t i) {
     uint32_t pair = unit >> 1;
@@ -66,7 +68,8 @@ template <int LIMIT> CSZ_DEVICE uint32_t bits_symbol(bit_reader *r, const uint16
 }
 
 /* Next two symbols' entries, from one window: together they have at most 24 bits. */
-template <int LIMIT> CSZ_DEVICE void bits_symbols(bit_reader *r, const uint16_t *table, uint32_t *first, uint32_t *second) {
+template <int LIMIT>
+CSZ_DEVICE void bits_symbols(bit_reader *r, const uint16_t *table, uint32_t *first, uint32_t *second) {
     uint32_t window = bits_window(r);
     *first = table[window >> (32 - LIMIT)];
     *second = table[__funnelshift_l(0, window, *first) >> (32 - LIMIT)];
@@ -123,9 +126,11 @@ CSZ_DEVICE void decode_single(bit_reader *r, const uint16_t *tables, uint4 *chun
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             int low = (int16_t)word[k], high = (int16_t)(word[k] >> 16);
-            if (low >= CSZ_DIRECT_HALF) word[k] = (word[k] & 0xFFFF0000u) | bits_bucket(r, (uint32_t)(low + CSZ_DIRECT_HALF));
+            if (low >= CSZ_DIRECT_HALF)
+                word[k] = (word[k] & 0xFFFF0000u) | bits_bucket(r, (uint32_t)(low + CSZ_DIRECT_HALF));
             if (high >= CSZ_DIRECT_HALF) {
-                word[k] = (word[k] & 0xFFFFu) | (uint32_t)bits_bucket(r, (uint32_t)(high + CSZ_DIRECT_HALF)) << 16;
+                word[k] = (word[k] & 0xFFFFu) | (uint32_t)bits_bucket(r, (uint32_t)(high + CSZ_DIRECT_HALF))
+                                                    << 16;
             }
         }
         chunks[i ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
@@ -133,7 +138,9 @@ CSZ_DEVICE void decode_single(bit_reader *r, const uint16_t *tables, uint4 *chun
 }
 
 /* The vector symbols of one unit: digits to shared memory, and the mask of codes that escapes follow for. */
-template <int MODE> CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint16_t *table, uint4 *chunks, uint32_t first, uint32_t twist) {
+template <int MODE>
+CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint16_t *table, uint4 *chunks, uint32_t first,
+                                   uint32_t twist) {
     uint32_t escapes = 0;
 #pragma unroll
     for (uint32_t s = 0; s < lane_traits<MODE>::STEPS; s++) {
@@ -147,14 +154,16 @@ template <int MODE> CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint
             top &= top >> 2;
             escapes |= (top & 0x11111111u) << s;
 #pragma unroll
-            for (int k = 0; k < 4; k++) word[k] = __vadd2((four >> (4 * k)) & 0x000F000Fu, 0xFFF9FFF9u); /* - 7 */
+            for (int k = 0; k < 4; k++)
+                word[k] = __vadd2((four >> (4 * k)) & 0x000F000Fu, 0xFFF9FFF9u); /* - 7 */
             chunks[(first + s) ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
         }
         if (MODE == CSZ_MODE_Q) {
             uint32_t word[8];
             escapes |= (four & (four >> 1) & 0x55555555u) << s;
 #pragma unroll
-            for (int k = 0; k < 8; k++) word[k] = __vadd2((four >> (2 * k)) & 0x00030003u, 0xFFFFFFFFu); /* - 1 */
+            for (int k = 0; k < 8; k++)
+                word[k] = __vadd2((four >> (2 * k)) & 0x00030003u, 0xFFFFFFFFu); /* - 1 */
             chunks[(first + 2 * s) ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
             chunks[(first + 2 * s + 1) ^ twist] = make_uint4(word[4], word[5], word[6], word[7]);
         }
@@ -174,7 +183,8 @@ template <int MODE> CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint
 
 /* A code's half word: unit u of the lane, code b. */
 CSZ_DEVICE uint16_t *code_half(uint4 *chunks, uint32_t u, uint32_t b, uint32_t twist) {
-    uint32_t chunk = 8 * (u >> 1) + ((4 * (u & 1) + ((b >> 2) & 3)) ^ twist ^ (u & 2)); /* an odd pair's swizzle differs in bit 1 */
+    uint32_t chunk = 8 * (u >> 1) + ((4 * (u & 1) + ((b >> 2) & 3)) ^ twist ^
+                                     (u & 2)); /* an odd pair's swizzle differs in bit 1 */
     return (uint16_t *)(chunks + chunk) + 2 * (b & 3) + (b >> 4);
 }
 
@@ -182,8 +192,9 @@ CSZ_DEVICE uint16_t *code_half(uint4 *chunks, uint32_t u, uint32_t b, uint32_t t
  * Decodes lane number `lane`, which begins at bit `at` of words and has nbits; returns 1 if it used them up exactly.
  * Never reads beyond LANE_MAX_WORDS words from its start.
  */
-template <int MODE> CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint32_t at, uint32_t nbits, const uint16_t *tables, uint4 *code,
-                                                    uint32_t lane) {
+template <int MODE>
+CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint32_t at, uint32_t nbits, const uint16_t *tables,
+                                uint4 *code, uint32_t lane) {
     constexpr int UNITS = lane_traits<MODE>::UNITS;
     const uint32_t pair = lane * (UNITS / 2), twist = swizzle(pair);
     uint4 *chunks = code + 8 * pair;
@@ -200,7 +211,8 @@ template <int MODE> CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint3
     uint32_t escapes[4] = {0, 0, 0, 0};
 #pragma unroll
     for (uint32_t u = 0; u < UNITS; u++) {
-        escapes[u] = decode_vectors<MODE>(&r, tables + lane_traits<MODE>::VECTOR, chunks + 8 * (u >> 1), 4 * (u & 1), twist ^ (u & 2));
+        escapes[u] = decode_vectors<MODE>(&r, tables + lane_traits<MODE>::VECTOR, chunks + 8 * (u >> 1),
+                                          4 * (u & 1), twist ^ (u & 2));
     }
     /* One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest. */
     uint32_t left = escapes[0], queue[3] = {escapes[1], escapes[2], escapes[3]}, u = 0;
@@ -214,7 +226,8 @@ template <int MODE> CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint3
             u++;
         }
         if (left) {
-            uint32_t b = (uint32_t)__ffs((int)left) - 1, entry = bits_symbol<11>(&r, tables + lane_traits<MODE>::ESCAPE);
+            uint32_t b = (uint32_t)__ffs((int)left) - 1,
+                     entry = bits_symbol<11>(&r, tables + lane_traits<MODE>::ESCAPE);
             left &= left - 1;
             const int value = (int16_t)entry >> 8;
             largest = value > largest ? value : largest;

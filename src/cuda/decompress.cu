@@ -41,16 +41,25 @@ struct alignas(16) tile_task {
 
 /* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), tile_after, stage. */
 CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
-CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) { return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES; }
-CSZ_DEVICE tile_after *group_after(uint4 *group) { return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES); }
-CSZ_DEVICE uint32_t *group_stage(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS); }
+CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) {
+    return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES;
+}
+CSZ_DEVICE tile_after *group_after(uint4 *group) {
+    return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES);
+}
+CSZ_DEVICE uint32_t *group_stage(uint4 *group) {
+    return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS);
+}
 
 /* Of the group of a thread; the block's tables come first. */
 CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t thread) {
-    return memory + TABLE_NARROW_N / 8 + thread / GROUP_THREADS * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call->stage_words + 4) / 4);
+    return memory + TABLE_NARROW_N / 8 +
+           thread / GROUP_THREADS * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call->stage_words + 4) / 4);
 }
 
-static size_t group_nbytes(uint32_t stage_words) { return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16; }
+static size_t group_nbytes(uint32_t stage_words) {
+    return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16;
+}
 
 /* Records are staged from word `skew` of the stage on, so that 16-byte copies line up. */
 CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uintptr_t)record >> 2) & 3; }
@@ -62,7 +71,8 @@ CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t n
 }
 
 /* The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload. */
-CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t skew, uint32_t offset, uint32_t nwords, uint32_t r) {
+CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t skew, uint32_t offset,
+                                              uint32_t nwords, uint32_t r) {
     unsigned long long sum = 0;
     const uint32_t end = skew + nwords;
     for (uint32_t i = 4 * r; i < end; i += 4 * GROUP_THREADS) {
@@ -77,7 +87,8 @@ CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t sk
 }
 
 /* The same of a record that was not staged. */
-static __device__ __noinline__ unsigned long long record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+static __device__ __noinline__ unsigned long long
+record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
     unsigned long long sum = 0;
 #pragma unroll 8
     for (uint32_t i = r; i < nwords; i += GROUP_THREADS) sum += csz_hash_term(__ldg(record + i), offset + i);
@@ -86,7 +97,8 @@ static __device__ __noinline__ unsigned long long record_checksum_unstaged(const
 
 /* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
 template <typename V, int MODE>
-CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords, const uint16_t *tables, uint4 *code, uint32_t r) {
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                 const uint16_t *tables, uint4 *code, uint32_t r) {
     constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
     if (r >= LANES) return 1;
     const uint32_t lane = r & 31, nbits = lane_length(view, words, r);
@@ -125,8 +137,11 @@ CSZ_DEVICE rare_tile rare_tile_of(const decode_call *call, const decode_job *fac
 }
 
 /* Where a tile's masks stand in its record; none where the sections do not fit. */
-template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *record, uint32_t nwords, uint32_t *wrong) {
-    const uint32_t after = (view->n_exceptions + 1) / 2 + view->n_exceptions * (uint32_t)value_traits<V>::WORDS;
+template <typename V>
+CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *record, uint32_t nwords,
+                                  uint32_t *wrong) {
+    const uint32_t after =
+        (view->n_exceptions + 1) / 2 + view->n_exceptions * (uint32_t)value_traits<V>::WORDS;
     mask_list masks = {record, 0, 0};
     if (view->mask_words + after > nwords) {
         *wrong = 1;
@@ -140,19 +155,23 @@ template <typename V> CSZ_DEVICE mask_list record_masks(const record_view<V> *vi
 
 /* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, uint4 *shared, const tile_task *task, uint32_t r) {
+static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, uint4 *shared,
+                                                          const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const tile_after *after = group_after(shared);
     const V magic = traits::magic((typename traits::quantum)after->base);
-    return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)call->step, after->order);
+    return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)call->step,
+                                        after->order);
 }
 
 /* Full tiles of one value. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, uint4 *shared, const tile_task *task, uint32_t r) {
+static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, uint4 *shared,
+                                                         const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const V value = traits::from_bits((typename traits::bits)group_after(shared)->base), v[4] = {value, value, value, value};
+    const V value = traits::from_bits((typename traits::bits)group_after(shared)->base),
+            v[4] = {value, value, value, value};
     tile_target<V> target;
     target.corner = (V *)call->out + task->corner;
     target.pitch_y = (int64_t)call->pitch_y;
@@ -171,8 +190,9 @@ static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call
 }
 
 /* Coded tiles with masks, and tiles of one value that have masks or reach past the output.  Returns the thread's part of the checksum. */
-template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts, uint4 *shared,
-                                                                                         const tile_task *task, uint32_t r) {
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts,
+                                                         uint4 *shared, const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
     const rare_tile tile = rare_tile_of(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
@@ -186,7 +206,8 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_fin
     how.order = view.order;
     how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
     if (group_after(shared)->kind == KIND_FLAT) {
-        const V value = view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
+        const V value =
+            view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
         hash = tile_flat<V, RANK>(value, r, &target, &how, &wrong);
     } else {
         hash = tile_finish<V, RANK, false>(shared, group_firsts(shared), r, &target, &how, &wrong);
@@ -198,11 +219,14 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_fin
 /* The words of a full raw tile that was not staged are summed while they are copied. */
 template <typename V> CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const tile_task *task) {
     const uint32_t nwords = task->end - task->begin;
-    return call->check_groups && task->full && nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS && nwords > call->stage_words;
+    return call->check_groups && task->full && nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS &&
+           nwords > call->stage_words;
 }
 
 /* A raw tile, from memory to memory. */
-template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const decode_job *facts, const tile_task *task, uint32_t r) {
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const decode_job *facts,
+                                                 const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
     const rare_tile tile = rare_tile_of(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
@@ -224,17 +248,20 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw
 #pragma unroll
                 for (int s = 0; s < 4; s++) {
 #pragma unroll
-                    for (int k = 0; k < 4; k++) v[s][k] = traits::load(values + (first + (4 * half + s) * step + k) * traits::WORDS);
+                    for (int k = 0; k < 4; k++)
+                        v[s][k] = traits::load(values + (first + (4 * half + s) * step + k) * traits::WORDS);
                 }
 #pragma unroll
                 for (int s = 0; s < 4; s++) {
                     if (sum_words) {
 #pragma unroll
                         for (int k = 0; k < 4; k++) {
-                            uint32_t at = task->begin + 1 + (first + (4 * half + s) * step + k) * traits::WORDS;
+                            uint32_t at =
+                                task->begin + 1 + (first + (4 * half + s) * step + k) * traits::WORDS;
                             typename traits::bits bits = traits::to_bits(v[s][k]);
                             terms += csz_hash_term((uint32_t)bits, at);
-                            if (traits::WORDS == 2) terms += csz_hash_term((uint32_t)((uint64_t)bits >> 32), at + 1);
+                            if (traits::WORDS == 2)
+                                terms += csz_hash_term((uint32_t)((uint64_t)bits >> 32), at + 1);
                         }
                     }
                     slice_store<V, true>(p + (4 * half + s) * stride, v[s], 15, 1, &part);
@@ -248,8 +275,14 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw
 #pragma unroll
                 for (uint32_t k = 0; k < 4; k++) {
                     const uint32_t e = csz_code_element(RANK, unit, 4 * s + k);
-                    const uint32_t x = RANK == 3 ? e & 31 : RANK == 2 ? e & 127 : e, y = RANK == 3 ? (e >> 5) & 15 : RANK == 2 ? e >> 7 : 0;
-                    const uint32_t z = RANK == 3 ? e >> 9 : 0, number = (z * target.extent[1] + y) * target.extent[2] + x;
+                    const uint32_t x = RANK == 3   ? e & 31
+                                       : RANK == 2 ? e & 127
+                                                   : e,
+                                   y = RANK == 3   ? (e >> 5) & 15
+                                       : RANK == 2 ? e >> 7
+                                                   : 0;
+                    const uint32_t z = RANK == 3 ? e >> 9 : 0,
+                                   number = (z * target.extent[1] + y) * target.extent[2] + x;
                     v[k] = held >> (4 * s + k) & 1 ? traits::load(values + number * traits::WORDS) : (V)0;
                 }
                 slice_store<V, false>(p + s * stride, v, held >> (4 * s), call->aligned, &part);
@@ -260,24 +293,29 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t tile_raw
     if (sum_words) {
         if (r == 0) terms += csz_hash_term(CSZ_MODE_RAW, task->begin);
         terms = warp_sum_u64(terms);
-        if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
+        if ((r & 31) == 0)
+            atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
     }
     return hash * thread_weight<RANK>(r);
 }
 
 /* Values of exceptions over what stands in the output; returns the change of the tile's checksum. */
-template <typename V, int RANK> static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call, const decode_job *facts, const tile_task *task, uint32_t r) {
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call, const decode_job *facts,
+                                                         const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
     const rare_tile tile = rare_tile_of(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
-    const uint32_t n = view.n_exceptions, nwords = tile.nwords, positions = nwords - n * traits::WORDS - (n + 1) / 2;
+    const uint32_t n = view.n_exceptions, nwords = tile.nwords,
+                   positions = nwords - n * traits::WORDS - (n + 1) / 2;
     const uint32_t *record = tile.record;
     uint32_t hash = 0, wrong = n * traits::WORDS + (n + 1) / 2 > nwords;
     for (uint32_t i = r; i < n && !wrong; i += GROUP_THREADS) {
         uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
         uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
-        if (code >= CSZ_TILE_N || (i && code <= previous) || (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16)) {
+        if (code >= CSZ_TILE_N || (i && code <= previous) ||
+            (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16)) {
             wrong = 1;
             break;
         }
@@ -296,7 +334,8 @@ template <typename V, int RANK> static __device__ __noinline__ uint32_t exceptio
 
 /* Fills in a task; its record's place arrives with the copies the thread has started. */
 template <typename V>
-static __device__ __noinline__ void task_find(tile_task *task, const decode_call *call, const decode_job *facts, uint32_t ticket) {
+static __device__ __noinline__ void task_find(tile_task *task, const decode_call *call,
+                                              const decode_job *facts, uint32_t ticket) {
     const tile_place place = tile_place_of(facts, ticket);
     task->place = place;
     if (place.tile == NO_TILE) {
@@ -317,24 +356,32 @@ static __device__ __noinline__ void task_find(tile_task *task, const decode_call
  * calls it; the one with r = 0 fills in after.
  */
 template <typename V, int RANK>
-CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words, uint32_t nwords,
-                              const tile_task *task, const uint16_t *tables, uint4 *code, tile_after *after, uint32_t r) {
+CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
+                              const uint32_t *words, uint32_t nwords, const tile_task *task,
+                              const uint16_t *tables, uint4 *code, tile_after *after, uint32_t r) {
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW : flat ? (task->full && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT) : view.nmasks ? KIND_CODED : task->full ? KIND_FAST : KIND_PLAIN;
+    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW
+                    : flat                    ? (task->full && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT)
+                    : view.nmasks             ? KIND_CODED
+                    : task->full              ? KIND_FAST
+                                              : KIND_PLAIN;
     uint32_t sound = view.sound;
     if (kind == KIND_RAW) {
         sound = sound && nwords == 1 + task->inside * traits::WORDS;
     } else if (view.mode == CSZ_MODE_FILL) {
         sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
     } else if (flat) {
-        sound = sound && (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(words, view.lanes_bit)));
+        sound = sound &&
+                (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(words, view.lanes_bit)));
     } else if (sound) {
         const uint64_t reach = job->first_word + job->payload_word + task->end + LANE_MAX_WORDS + 4;
-        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) || (nwords > call->stage_words && reach > call->footer_word)) {
+        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) ||
+            (nwords > call->stage_words && reach > call->footer_word)) {
             kind = KIND_NONE;
-            if (r == 0) call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
+            if (r == 0)
+                call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
         }
     }
     if (!sound) {
@@ -344,7 +391,8 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     if (r == 0) {
         after->base = view.base;
         if (kind == KIND_FLAT_FULL) {
-            const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)call->step);
+            const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1)
+                                                       : traits::restore(view.base, (V)call->step);
             after->base = (int64_t)traits::to_bits(value);
         }
         after->kind = kind;
@@ -367,9 +415,10 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
 
 /* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
 template <typename V, int RANK>
-static __device__ __noinline__ void record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number, const uint32_t *words,
-                                                           uint32_t nwords, const tile_task *task, const uint16_t *tables, uint4 *code,
-                                                           tile_after *after, uint32_t r) {
+static __device__ __noinline__ void
+record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number,
+                       const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
+                       uint4 *code, tile_after *after, uint32_t r) {
     record_decode<V, RANK>(call, job, job_number, words, nwords, task, tables, code, after, r);
 }
 
@@ -380,8 +429,8 @@ struct block_job : decode_job {
 
 /* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
 template <typename V, int RANK>
-CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first, const uint16_t *tables,
-                          const uint32_t *weights, uint4 *memory) {
+CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
+                          const uint16_t *tables, const uint32_t *weights, uint4 *memory) {
     typedef value_traits<V> traits;
     const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
     uint32_t value_sum = 0, ticket = 0, r = threadIdx.x % GROUP_THREADS;
@@ -401,26 +450,31 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         if (task->place.tile == NO_TILE) break;
         const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
         const uint32_t nwords = task->end - task->begin;
-        if (turn == 0 && nwords <= call->stage_words) record_stage(group_stage(shared), payload + task->begin, nwords, r);
+        if (turn == 0 && nwords <= call->stage_words)
+            record_stage(group_stage(shared), payload + task->begin, nwords, r);
         copy16_wait();
         if (call->check_groups && nwords) {
             unsigned long long sum = 0;
             if (nwords <= call->stage_words) {
-                sum = record_checksum(group_stage(shared), record_skew(payload + task->begin), task->begin, nwords, r);
+                sum = record_checksum(group_stage(shared), record_skew(payload + task->begin), task->begin,
+                                      nwords, r);
             } else if (!raw_sums_itself<V>(call, task) || __ldg(payload + task->begin) != CSZ_MODE_RAW) {
                 sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
             sum = warp_sum_u64(sum);
-            if ((r & 31) == 0) atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
+            if ((r & 31) == 0)
+                atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
         group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
 
         if (r == FINDER) ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, 1u);
         if (nwords <= call->stage_words) {
             const uint32_t *words = group_stage(shared) + record_skew(payload + task->begin);
-            record_decode<V, RANK>(call, facts, facts->number, words, nwords, task, tables, shared, group_after(shared), r);
+            record_decode<V, RANK>(call, facts, facts->number, words, nwords, task, tables, shared,
+                                   group_after(shared), r);
         } else {
-            record_decode_unstaged<V, RANK>(call, facts, facts->number, payload + task->begin, nwords, task, tables, shared, group_after(shared), r);
+            record_decode_unstaged<V, RANK>(call, facts, facts->number, payload + task->begin, nwords, task,
+                                            tables, shared, group_after(shared), r);
         }
         group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
 
@@ -431,7 +485,8 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             const tile_task *next = group_task(shared, turn + 1);
             const uint32_t next_nwords = next->end - next->begin;
             payload = call->archive + facts->first_word + facts->payload_word;
-            if (next_nwords <= call->stage_words) record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
+            if (next_nwords <= call->stage_words)
+                record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
         }
         const uint32_t kind = group_after(shared)->kind;
         if (kind <= KIND_CODED) {
@@ -458,7 +513,8 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             target.pitch_y = (int64_t)call->pitch_y;
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
-            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) * weights[r];
+            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
+                   weights[r];
         } else if (kind == KIND_PLAIN) {
             hash = tile_finish_plain<V, RANK>(call, shared, task, r);
         } else if (kind == KIND_CODED || kind == KIND_FLAT) {
@@ -485,7 +541,8 @@ CSZ_DEVICE uint32_t blocks_before(uint32_t job_number, uint32_t njobs) {
 }
 
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_kernel(const __grid_constant__ decode_call call) {
+static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
+    decode_kernel(const __grid_constant__ decode_call call) {
     CSZ_SHARED_DYNAMIC(memory);
     __shared__ uint32_t chosen, sound;
     __shared__ block_job facts;
@@ -497,7 +554,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
     for (uint32_t turn = 0; turn < call.njobs;) {
         const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
-        const uint32_t first_block = blocks_before(job_number, call.njobs), n_first = (blocks_before(job_number + 1, call.njobs) - first_block) * ngroups;
+        const uint32_t first_block = blocks_before(job_number, call.njobs),
+                       n_first = (blocks_before(job_number + 1, call.njobs) - first_block) * ngroups;
         if (threadIdx.x == 0) {
             *(decode_job *)&facts = call.jobs[job_number];
             facts.number = job_number;
@@ -510,7 +568,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
         __syncthreads();
         if (sound) {
             /* neighbours go to different blocks */
-            const uint32_t first = turn ? (uint32_t)NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block;
+            const uint32_t first =
+                turn ? (uint32_t)NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block;
             group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
         }
         __syncthreads();
@@ -518,8 +577,10 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1) decode_ke
             const uint32_t number = home + i < call.njobs ? home + i : home + i - call.njobs;
             const volatile decode_job *other = call.jobs + number;
             /* a job that no block has begun is always taken */
-            const uint32_t others = (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
-            const uint32_t claimed = others + other->counter, nbox = other->nbox, left = claimed < nbox ? nbox - claimed : 0;
+            const uint32_t others =
+                (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
+            const uint32_t claimed = others + other->counter, nbox = other->nbox,
+                           left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > 2 * ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);
                 break;
@@ -604,7 +665,8 @@ static int limits_of(device_limits *d) {
     int device;
     return cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetAttribute(&d->nsms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&d->shared_nbytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
+           cudaDeviceGetAttribute(&d->shared_nbytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
+               cudaSuccess;
 #endif
 }
 
@@ -612,16 +674,19 @@ static int limits_of(device_limits *d) {
  * The stage must hold most records, or they are decoded from memory at a third of the speed; more groups hide more latency.  A
  * quarter above the mean record serves fields of even roughness.
  */
-static uint32_t groups_choose(decode_call *call, const csz_cuda_decompress_plan *plan, const device_limits *d) {
+static uint32_t groups_choose(decode_call *call, const csz_cuda_decompress_plan *plan,
+                              const device_limits *d) {
     const size_t fixed = TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16;
     uint64_t mean = plan->archive_nbytes / 4 / plan->geometry.ntiles, want = mean + mean / 4 + 64;
     const uint64_t most = CSZ_TILE_N * (plan->type == CSZ_F32 ? 1 : 2) / 2;
     if (want > most) want = most;
     uint32_t ngroups = GROUPS_MAX;
-    while (ngroups > 1 && fixed + ngroups * group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - 1024) ngroups--;
+    while (ngroups > 1 && fixed + ngroups * group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - 1024)
+        ngroups--;
     /* what is left over makes the stage longer */
     uint32_t words = (uint32_t)want;
-    while (words < most && fixed + ngroups * group_nbytes(words + 32) <= (size_t)d->shared_nbytes - 1024) words += 32;
+    while (words < most && fixed + ngroups * group_nbytes(words + 32) <= (size_t)d->shared_nbytes - 1024)
+        words += 32;
     call->stage_words = words / 4 * 4;
     return ngroups;
 }
@@ -632,10 +697,14 @@ static uint32_t groups_choose(decode_call *call, const csz_cuda_decompress_plan 
 #define CHECKED(x) ((x) == cudaSuccess)
 #endif
 
-template <typename V, int RANK> static int decode_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, void *stream) {
-    size_t nbytes = TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16 + ngroups * group_nbytes(call->stage_words);
+template <typename V, int RANK>
+static int decode_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, void *stream) {
+    size_t nbytes =
+        TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16 + ngroups * group_nbytes(call->stage_words);
 #if !defined(CSZ_EMU)
-    if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes))) return 0;
+    if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)nbytes)))
+        return 0;
 #endif
     uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
     if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
@@ -643,19 +712,23 @@ template <typename V, int RANK> static int decode_launch(const decode_call *call
     return 1;
 }
 
-template <typename V> static int call_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, int rank, void *stream) {
+template <typename V>
+static int call_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, int rank,
+                       void *stream) {
     csz_cuda_tables_launch(call, stream);
     int good = 1;
     if (!call->all_odd) {
-        good = rank == 3 ? decode_launch<V, 3>(call, ngroups, d, stream) : rank == 2 ? decode_launch<V, 2>(call, ngroups, d, stream)
-                                                                                    : decode_launch<V, 1>(call, ngroups, d, stream);
+        good = rank == 3   ? decode_launch<V, 3>(call, ngroups, d, stream)
+               : rank == 2 ? decode_launch<V, 2>(call, ngroups, d, stream)
+                           : decode_launch<V, 1>(call, ngroups, d, stream);
     }
     if (!call->check_groups) CSZ_LAUNCH(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, *call);
     CSZ_LAUNCH((general_kernel<V>), d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, *call);
     return good;
 }
 
-extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace, const void *d_archive, const uint8_t *d_builtin,
+extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace,
+                                          const void *d_archive, const uint8_t *d_builtin,
                                           const csz_cuda_decompress_plan *plan, void *stream) {
     const csz_geometry *g = &plan->geometry;
     decode_call call;
@@ -664,11 +737,13 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
 #if defined(CSZ_EMU)
     *d_status = 0;
 #else
-    if (cudaMemsetAsync(d_status, 0, sizeof *d_status, (cudaStream_t)stream) != cudaSuccess) return CSZ_ERROR_BACKEND;
+    if (cudaMemsetAsync(d_status, 0, sizeof *d_status, (cudaStream_t)stream) != cudaSuccess)
+        return CSZ_ERROR_BACKEND;
 #endif
     if (g->nelements == 0) return CSZ_OK;
     uint64_t footer_nbytes = 8 * (g->nframes + 1);
-    if (plan->archive_nbytes % 4 || plan->archive_nbytes < plan->header_nbytes + footer_nbytes) return CSZ_ERROR_TRUNCATED;
+    if (plan->archive_nbytes % 4 || plan->archive_nbytes < plan->header_nbytes + footer_nbytes)
+        return CSZ_ERROR_TRUNCATED;
     call_jobs(&call, plan);
     workspace_parts parts = workspace_of(&call);
     uint8_t *workspace = (uint8_t *)d_workspace;
@@ -684,11 +759,13 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     call.pitch_z = call.pitch_y * (plan->end[1] - plan->begin[1]);
     call.footer_word = (plan->archive_nbytes - footer_nbytes) / 4;
     call.header_words = plan->header_nbytes / 4;
-    call.step = plan->type == CSZ_F32 ? (double)csz_quantizer_make_f32(plan->bound_abs, 0, 0).step : csz_quantizer_make_f64(plan->bound_abs, 0, 0).step;
+    call.step = plan->type == CSZ_F32 ? (double)csz_quantizer_make_f32(plan->bound_abs, 0, 0).step
+                                      : csz_quantizer_make_f64(plan->bound_abs, 0, 0).step;
     call.all_odd = !shape_is_default(g);
     call.check_groups = whole;
     const int one_row = g->rank == 1;
-    call.aligned = (uintptr_t)d_out % 16 == 0 && (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
+    call.aligned = (uintptr_t)d_out % 16 == 0 && (one_row || call.pitch_y * size % 16 == 0) &&
+                   plan->begin[2] * size % 16 == 0;
     call.archive = (const uint32_t *)d_archive;
     call.builtin = d_builtin;
     call.out = d_out;

@@ -19,13 +19,13 @@ extern "C" {
 
 /* What the status word can say; 0 is success.  Every bit means CSZ_ERROR_CORRUPT to a user. */
 enum csz_cuda_fault {
-    CSZ_CUDA_FAULT_FOOTER = 1,   /* sizes that do not add up, or the footer's checksum */
-    CSZ_CUDA_FAULT_FRAME = 2,    /* a frame's header or padding */
-    CSZ_CUDA_FAULT_BOOKS = 4,    /* the section of books */
-    CSZ_CUDA_FAULT_INDEX = 8,    /* the index of tiles */
-    CSZ_CUDA_FAULT_RECORD = 16,  /* a tile's record */
+    CSZ_CUDA_FAULT_FOOTER = 1,    /* sizes that do not add up, or the footer's checksum */
+    CSZ_CUDA_FAULT_FRAME = 2,     /* a frame's header or padding */
+    CSZ_CUDA_FAULT_BOOKS = 4,     /* the section of books */
+    CSZ_CUDA_FAULT_INDEX = 8,     /* the index of tiles */
+    CSZ_CUDA_FAULT_RECORD = 16,   /* a tile's record */
     CSZ_CUDA_FAULT_CHECKSUM = 32, /* a frame's checksum */
-    CSZ_CUDA_FAULT_VALUES = 64   /* the checksum of a frame's restored values */
+    CSZ_CUDA_FAULT_VALUES = 64    /* the checksum of a frame's restored values */
 };
 
 typedef struct csz_cuda_decompress_plan {

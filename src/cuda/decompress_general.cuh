@@ -19,7 +19,8 @@ struct bounded_reader {
 };
 
 CSZ_DEVICE uint32_t bounded_window(const bounded_reader *r) {
-    uint32_t i = r->at >> 5, high = i < r->nwords ? r->words[i] : 0, low = i + 1 < r->nwords ? r->words[i + 1] : 0;
+    uint32_t i = r->at >> 5, high = i < r->nwords ? r->words[i] : 0,
+             low = i + 1 < r->nwords ? r->words[i + 1] : 0;
     return __funnelshift_l(low, high, r->at);
 }
 
@@ -52,13 +53,16 @@ CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *tabl
 /* Marks in acc while a lane is decoded: a code that an escape follows for, and a symbol that raw bits follow for. */
 enum { MARK_ESCAPE = 0x40000000, MARK_SYMBOL = 0x20000000, MARK_MASK = 0x60000000 };
 
-CSZ_DEVICE uint32_t small_delta(uint32_t digit, uint32_t radius) { return (digit - radius) & ~(uint32_t)MARK_MASK; }
+CSZ_DEVICE uint32_t small_delta(uint32_t digit, uint32_t radius) {
+    return (digit - radius) & ~(uint32_t)MARK_MASK;
+}
 
 /* Undoes small_delta: bits 29 and 30 repeat bit 28. */
 CSZ_DEVICE int64_t small_value(uint32_t x) { return (int32_t)(x << 3) >> 3; }
 
 template <typename A>
-static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass, uint32_t lane, int rank, A *acc) {
+static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass,
+                                  uint32_t lane, int rank, A *acc) {
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, n = 32 * units;
     if (mode == CSZ_MODE_S) {
         const uint16_t *table = tables + (klass ? TABLE_W : TABLE_S);
@@ -75,10 +79,17 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
         return;
     }
     /* digits of a symbol, symbols of a step of four, and where a step's symbols begin */
-    const uint32_t bits = mode == CSZ_MODE_P ? 4 : mode == CSZ_MODE_Q ? 2 : 1, digits = 8 / bits, top = (1u << bits) - 1;
+    const uint32_t bits = mode == CSZ_MODE_P   ? 4
+                          : mode == CSZ_MODE_Q ? 2
+                                               : 1,
+                   digits = 8 / bits, top = (1u << bits) - 1;
     const uint32_t radius = mode == CSZ_MODE_P ? 7 : mode == CSZ_MODE_Q ? 1 : 0;
-    const uint16_t *vectors = tables + (mode == CSZ_MODE_P ? TABLE_PV : mode == CSZ_MODE_Q ? TABLE_QV : TABLE_MV);
-    const uint16_t *escapes = tables + (mode == CSZ_MODE_P ? TABLE_PE : mode == CSZ_MODE_Q ? TABLE_QE : TABLE_ME);
+    const uint16_t *vectors = tables + (mode == CSZ_MODE_P   ? TABLE_PV
+                                        : mode == CSZ_MODE_Q ? TABLE_QV
+                                                             : TABLE_MV);
+    const uint16_t *escapes = tables + (mode == CSZ_MODE_P   ? TABLE_PE
+                                        : mode == CSZ_MODE_Q ? TABLE_QE
+                                                             : TABLE_ME);
     for (uint32_t u = 0; u < units; u++) {
         for (uint32_t i = 0; i < 32 / digits; i++) {
             /* P: 4s, 4s+2, 4s+16, 4s+18; Q: s, s+4, s+16, s+20; M: 0, 8, 16, 24 */
@@ -91,7 +102,8 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
             uint32_t symbol = bounded_symbol(r, vectors, 12);
             for (uint32_t d = 0; d < digits; d++) {
                 uint32_t digit = symbol >> (bits * d) & top;
-                acc[csz_code_element(rank, lane * units + u, first + d)] = (A)(digit == top ? (uint32_t)MARK_ESCAPE : small_delta(digit, radius));
+                acc[csz_code_element(rank, lane * units + u, first + d)] =
+                    (A)(digit == top ? (uint32_t)MARK_ESCAPE : small_delta(digit, radius));
             }
         }
     }
@@ -112,7 +124,8 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
 
 /* Runs of modes rle and rle+vle; returns 0 where they do not fill the lane. */
 template <typename A>
-static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass, uint32_t lane, int rank, uint32_t end, A *acc) {
+static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass,
+                                     uint32_t lane, int rank, uint32_t end, A *acc) {
     for (uint32_t i = 0; i < 128;) {
         int64_t delta;
         uint32_t run;
@@ -133,7 +146,8 @@ static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, 
 
 /* All lanes of a record into deltas by element; returns 0 where the thread saw a fault. */
 template <typename V, typename A>
-static __device__ uint32_t general_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords, const uint16_t *tables, int rank, A *acc) {
+static __device__ uint32_t general_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                         const uint16_t *tables, int rank, A *acc) {
     const uint32_t r = threadIdx.x, lane = r & 31;
     if (r >= view->nlanes) return 1;
     const uint32_t nbits = lane_length(view, words, r);
@@ -154,7 +168,8 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
     if (nbits == 0) {
         if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1) good = 0;
         const uint32_t units = CSZ_TILE_UNITS / view->nlanes;
-        for (uint32_t i = 0; i < 32 * units; i++) acc[csz_code_element(rank, r * units + (i >> 5), i & 31)] = 0;
+        for (uint32_t i = 0; i < 32 * units; i++)
+            acc[csz_code_element(rank, r * units + (i >> 5), i & 31)] = 0;
         return good;
     }
     if (stop > 32 * nwords) return 0;
@@ -170,7 +185,8 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
 
 /* First elements of planes (orders 1 and 2) and rows (order 2) are tied along the dims that the order leaves out. */
 template <typename A> static __device__ void general_firsts(const csz_geometry *g, uint32_t order, A *acc) {
-    const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], nplanes = 1u << g->log2_t[0], nrows = 1u << g->log2_t[1];
+    const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], nplanes = 1u << g->log2_t[0],
+                   nrows = 1u << g->log2_t[1];
     if (order == CSZ_ORDER_FULL) return;
     if (threadIdx.x == 0) {
         for (uint32_t z = 1; z < nplanes; z++) acc[z << log2_plane] += acc[(z - 1) << log2_plane];
@@ -199,7 +215,8 @@ template <typename A> static __device__ void general_sums(const csz_geometry *g,
             }
             __syncthreads();
 #pragma unroll
-            for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) acc[i * GENERAL_THREADS + threadIdx.x] += add[i];
+            for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++)
+                acc[i * GENERAL_THREADS + threadIdx.x] += add[i];
             __syncthreads();
         }
         shift += g->log2_t[dim];
@@ -219,7 +236,8 @@ CSZ_DEVICE element_place element_of(const csz_geometry *g, uint32_t e) {
 }
 
 template <typename V> CSZ_DEVICE uint32_t element_held(const tile_target<V> *t, element_place p) {
-    return p.x >= t->lo[2] && p.x < t->hi[2] && p.y >= t->lo[1] && p.y < t->hi[1] && p.z >= t->lo[0] && p.z < t->hi[0];
+    return p.x >= t->lo[2] && p.x < t->hi[2] && p.y >= t->lo[1] && p.y < t->hi[1] && p.z >= t->lo[0] &&
+           p.z < t->hi[0];
 }
 
 template <typename V> CSZ_DEVICE V *element_pointer(const tile_target<V> *t, element_place p) {
@@ -237,8 +255,9 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
 
 /* One tile by the whole block; returns the thread's part of the job's checksum of values. */
 template <typename V, typename A>
-static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job, const tile_place *place, const uint16_t *tables, A *acc,
-                                    uint32_t (*masked)[CSZ_TILE_UNITS], uint32_t *wrong) {
+static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job,
+                                        const tile_place *place, const uint16_t *tables, A *acc,
+                                        uint32_t (*masked)[CSZ_TILE_UNITS], uint32_t *wrong) {
     typedef value_traits<V> traits;
     const csz_geometry *g = &call->geometry;
     const uint32_t *offsets = call->offsets + job->tile_base + place->tile;
@@ -247,16 +266,21 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     const tile_target<V> target = tile_target_of<V>(call, place);
     if (call->all_odd && call->check_groups) {
         unsigned long long sum = 0;
-        for (uint32_t i = threadIdx.x; i < nwords; i += GENERAL_THREADS) sum += csz_hash_term(record[i], offset + i);
+        for (uint32_t i = threadIdx.x; i < nwords; i += GENERAL_THREADS)
+            sum += csz_hash_term(record[i], offset + i);
         sum = warp_sum_u64(sum);
-        if ((threadIdx.x & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
+        if ((threadIdx.x & 31) == 0)
+            atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
     }
     record_view<V> view = record_open<V>(record, nwords, g->rank);
-    const uint32_t is_raw = view.mode == CSZ_MODE_RAW, is_fill = view.mode == CSZ_MODE_FILL, is_constant = view.mode == CSZ_MODE_CONSTANT;
+    const uint32_t is_raw = view.mode == CSZ_MODE_RAW, is_fill = view.mode == CSZ_MODE_FILL,
+                   is_constant = view.mode == CSZ_MODE_CONSTANT;
     uint32_t sound = view.sound;
     if (is_raw) sound = sound && nwords == 1 + target.inside * traits::WORDS;
     if (is_fill) sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
-    if (is_constant) sound = sound && (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(record, view.lanes_bit)));
+    if (is_constant)
+        sound = sound &&
+                (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(record, view.lanes_bit)));
     if (!is_raw && !is_fill && !is_constant) {
         if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, acc)) sound = 0;
         sound = !__syncthreads_or(!sound);
@@ -284,12 +308,14 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     const V step = (V)call->step;
     uint32_t hash = 0;
     for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
-        const uint32_t e = i * GENERAL_THREADS + threadIdx.x, code = csz_element_code(g->rank, e), unit = code >> 5, b = code & 31;
+        const uint32_t e = i * GENERAL_THREADS + threadIdx.x, code = csz_element_code(g->rank, e),
+                       unit = code >> 5, b = code & 31;
         const element_place p = element_of(g, e);
         if (!element_held(&target, p)) continue;
         V value;
         if (is_raw) {
-            value = traits::load(record + 1 + ((p.z * target.extent[1] + p.y) * target.extent[2] + p.x) * traits::WORDS);
+            value = traits::load(record + 1 +
+                                 ((p.z * target.extent[1] + p.y) * target.extent[2] + p.x) * traits::WORDS);
         } else if (is_fill) {
             value = traits::load(record + 1);
         } else {
@@ -320,8 +346,10 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
             if (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16) *wrong = 1;
             const element_place p = element_of(g, csz_code_element(g->rank, code >> 5, code & 31));
             if (!element_held(&target, p)) continue;
-            V value = traits::load(record + nwords - (n - i) * traits::WORDS), *to = element_pointer(&target, p);
-            hash += (traits::fold(value) - traits::fold(*(volatile V *)to)) * csz_value_weight(code >> 5, code & 31);
+            V value = traits::load(record + nwords - (n - i) * traits::WORDS),
+              *to = element_pointer(&target, p);
+            hash += (traits::fold(value) - traits::fold(*(volatile V *)to)) *
+                    csz_value_weight(code >> 5, code & 31);
             *to = value;
         }
     }
@@ -338,16 +366,20 @@ static __device__ void checksums_compare(const decode_call *call) {
         const uint32_t *frame = call->archive + job->first_word;
         const uint32_t ngroups = (job->ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
         const uint32_t *index = frame + 8 + frame[4] / 4;
-        if (job->whole && threadIdx.x == 0 && *(volatile uint32_t *)&job->value_sum != frame[5]) fault(call, CSZ_CUDA_FAULT_VALUES);
+        if (job->whole && threadIdx.x == 0 && *(volatile uint32_t *)&job->value_sum != frame[5])
+            fault(call, CSZ_CUDA_FAULT_VALUES);
         if (!call->check_groups) continue;
         for (uint32_t i = threadIdx.x; i < ngroups; i += blockDim.x) {
             unsigned long long stored = index[3 * i + 1] | (unsigned long long)index[3 * i + 2] << 32;
-            if (*(volatile unsigned long long *)&call->group_sum[job->group_base + i] != stored) fault(call, CSZ_CUDA_FAULT_CHECKSUM);
+            if (*(volatile unsigned long long *)&call->group_sum[job->group_base + i] != stored)
+                fault(call, CSZ_CUDA_FAULT_CHECKSUM);
         }
     }
 }
 
-template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS) general_kernel(const decode_call call) {
+template <typename V>
+static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
+    general_kernel(const decode_call call) {
     typedef typename value_traits<V>::bits integer;
     __shared__ integer acc[CSZ_TILE_N];
     __shared__ uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
@@ -365,7 +397,8 @@ template <typename V> static __global__ void __launch_bounds__(GENERAL_THREADS, 
         } else {
             place = tile_place_by_number(job, call.odd[i].y);
         }
-        uint32_t hash = general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, acc, masked, &wrong);
+        uint32_t hash =
+            general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, acc, masked, &wrong);
         hash = warp_sum_u32(hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&job->value_sum, hash);
         __syncthreads();
@@ -397,16 +430,19 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
             }
         }
         if (!__syncthreads_or(touched)) continue;
-        const uint32_t *offsets = call.offsets + job->tile_base, *payload = call.archive + job->first_word + job->payload_word;
+        const uint32_t *offsets = call.offsets + job->tile_base,
+                       *payload = call.archive + job->first_word + job->payload_word;
         unsigned long long sum = 0;
-        for (uint32_t w = offsets[first] + threadIdx.x; w < offsets[end]; w += VERIFY_THREADS) sum += csz_hash_term(payload[w], w);
+        for (uint32_t w = offsets[first] + threadIdx.x; w < offsets[end]; w += VERIFY_THREADS)
+            sum += csz_hash_term(payload[w], w);
         sum = warp_sum_u64(sum);
         if ((threadIdx.x & 31) == 0) sums[threadIdx.x >> 5] = sum;
         __syncthreads();
         if (threadIdx.x == 0) {
             sum = 0;
             for (uint32_t k = 0; k < VERIFY_THREADS / 32; k++) sum += sums[k];
-            const uint32_t *frame = call.archive + job->first_word, *entry = frame + 8 + frame[4] / 4 + 3 * group;
+            const uint32_t *frame = call.archive + job->first_word,
+                           *entry = frame + 8 + frame[4] / 4 + 3 * group;
             if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(&call, CSZ_CUDA_FAULT_CHECKSUM);
         }
         __syncthreads();

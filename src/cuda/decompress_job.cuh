@@ -64,8 +64,8 @@ typedef struct decode_job {
     uint32_t tiles[3];     /* its extents in tiles */
     uint32_t box_first[3]; /* the part the box touches, relative to first */
     uint32_t box_tiles[3];
-    uint32_t ntiles; /* of the frame */
-    uint32_t nbox;   /* of the part */
+    uint32_t ntiles;     /* of the frame */
+    uint32_t nbox;       /* of the part */
     uint32_t tile_base;  /* where its tiles stand in offsets[] */
     uint32_t group_base; /* where its groups of 64 stand in group_sum[] */
     uint32_t counter;    /* tiles claimed */
@@ -88,21 +88,21 @@ typedef struct decode_call {
     uint32_t njobs;
     uint32_t job_first[3], job_frames[3]; /* the box of frames that are jobs */
     uint32_t max_tiles, max_groups;       /* of a frame: strides of offsets[] and group_sum[] */
-    uint32_t all_odd;     /* the tile shape has no fast kernel */
+    uint32_t all_odd;                     /* the tile shape has no fast kernel */
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
-    uint32_t aligned;     /* rows of the output start at multiples of 16 bytes */
-    uint32_t stage_words; /* of a record, kept in shared memory */
+    uint32_t aligned;      /* rows of the output start at multiples of 16 bytes */
+    uint32_t stage_words;  /* of a record, kept in shared memory */
     const uint32_t *archive;
     const uint8_t *builtin;
     void *out;
     uint32_t *status;
     decode_counters *counters;
     decode_job *jobs;
-    uint32_t *sound;                /* TABLE_PARTS a job */
-    uint16_t *tables;               /* TABLE_N a job */
-    uint32_t *offsets;              /* max_tiles + 1 a job: where each record begins, in payload words */
-    unsigned long long *group_sum;  /* max_groups a job */
-    uint2 *odd;                     /* (job, tile of the part) left to the general kernel */
+    uint32_t *sound;               /* TABLE_PARTS a job */
+    uint16_t *tables;              /* TABLE_N a job */
+    uint32_t *offsets;             /* max_tiles + 1 a job: where each record begins, in payload words */
+    unsigned long long *group_sum; /* max_groups a job */
+    uint2 *odd;                    /* (job, tile of the part) left to the general kernel */
 } decode_call;
 
 /* 1 if header, books and index hold: a job's tiles may be decoded. */

@@ -10,7 +10,8 @@
 template <typename V> struct histogram_job {
     csz_job<V> tile;
     csz_sample *sample;
-    const uint32_t *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
+    const uint32_t
+        *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
     uint32_t nsamples;
 };
 
@@ -183,7 +184,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
             first += csz_sample_count(box.ntiles);
             box = csz_frame_box_at(g, ++frame);
         }
-        bool is_probe = job.tile.workflow == CSZ_WORKFLOW_AUTO && (s - first) % csz_policy_stride(csz_sample_count(box.ntiles)) == 0;
+        bool is_probe = job.tile.workflow == CSZ_WORKFLOW_AUTO &&
+                        (s - first) % csz_policy_stride(csz_sample_count(box.ntiles)) == 0;
         if (job.policy) {
             if (is_probe || !csz_policy_recounts(box.ntiles, (int)job.policy[frame])) continue;
             is_probe = true;

@@ -10,10 +10,11 @@
 #include "emu.h"
 #else
 #include <cuda_runtime.h>
-#define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...) kernel<<<(grid), (block), (nbytes), (stream)>>>(__VA_ARGS__)
+#define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...) \
+    kernel<<<(grid), (block), (nbytes), (stream)>>>(__VA_ARGS__)
 /* A thread that waits for another block: the emulator must let the others run. */
 #define CSZ_SPIN() ((void)0)
-#define CSZ_DYNAMIC_SHARED(type, name)              \
+#define CSZ_DYNAMIC_SHARED(type, name)             \
     extern __shared__ uint4 csz_dynamic_shared_[]; \
     type &name = *reinterpret_cast<type *>(csz_dynamic_shared_)
 #endif
@@ -35,7 +36,8 @@ CSZ_DEVICE unsigned long long csz_load_shared_state(const unsigned long long *p)
 /* ORs a word of shared memory.  No result is wanted: one reduction, no round trip. */
 CSZ_DEVICE void csz_shared_or(uint32_t *p, uint32_t value) {
 #if defined(__CUDA_ARCH__)
-    asm volatile("red.shared.or.b32 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(p)), "r"(value) : "memory");
+    asm volatile("red.shared.or.b32 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(p)), "r"(value)
+                 : "memory");
 #else
     atomicOr(p, value);
 #endif

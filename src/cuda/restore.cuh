@@ -24,7 +24,9 @@ template <> struct value_traits<float> {
     static __device__ __forceinline__ uint32_t fold(float v) { return __float_as_uint(v); }
     static __device__ __forceinline__ float load(const uint32_t *p) { return __uint_as_float(*p); }
     static __device__ __forceinline__ quantum load_base(const uint32_t *p) { return (int32_t)*p; }
-    static __device__ __forceinline__ float restore(quantum q, float step) { return csz_restore_f32(q, step); }
+    static __device__ __forceinline__ float restore(quantum q, float step) {
+        return csz_restore_f32(q, step);
+    }
     /*
      * Bases whose quanta can be had without integer conversion: 1.5 * 2^23 + u with u = q - base + 32768 in the low half is the bits 0x4B40 : u, and
      * subtracting 1.5 * 2^23 + 32768 - base, exact for an even base of at most 2^22, leaves q.
@@ -32,11 +34,18 @@ template <> struct value_traits<float> {
     static __device__ __forceinline__ uint32_t base_is_near(quantum base) {
         return base >= -CSZ_QUANTUM_LIMIT_F32 && base <= CSZ_QUANTUM_LIMIT_F32 && (base & 1) == 0;
     }
-    static __device__ __forceinline__ float magic(quantum base) { return (CSZ_MAGIC_F32 + 32768.0f) - (float)base; }
-    template <int HIGH> static __device__ __forceinline__ float scale(uint32_t word, float magic, float step) {
-        return (__uint_as_float(__byte_perm(word, CSZ_MAGIC_F32_BITS >> 16, HIGH ? 0x5432 : 0x5410)) - magic) * step;
+    static __device__ __forceinline__ float magic(quantum base) {
+        return (CSZ_MAGIC_F32 + 32768.0f) - (float)base;
     }
-    static __device__ __forceinline__ void store4(float *p, const float *v) { __stcs((float4 *)p, make_float4(v[0], v[1], v[2], v[3])); }
+    template <int HIGH>
+    static __device__ __forceinline__ float scale(uint32_t word, float magic, float step) {
+        return (__uint_as_float(__byte_perm(word, CSZ_MAGIC_F32_BITS >> 16, HIGH ? 0x5432 : 0x5410)) -
+                magic) *
+               step;
+    }
+    static __device__ __forceinline__ void store4(float *p, const float *v) {
+        __stcs((float4 *)p, make_float4(v[0], v[1], v[2], v[3]));
+    }
 };
 
 template <> struct value_traits<double> {
@@ -44,17 +53,28 @@ template <> struct value_traits<double> {
     typedef int64_t quantum;
     enum { WORDS = 2 };
     static __device__ __forceinline__ uint64_t to_bits(double v) { return (uint64_t)__double_as_longlong(v); }
-    static __device__ __forceinline__ double from_bits(uint64_t u) { return __longlong_as_double((long long)u); }
+    static __device__ __forceinline__ double from_bits(uint64_t u) {
+        return __longlong_as_double((long long)u);
+    }
     static __device__ __forceinline__ uint32_t fold(double v) { return csz_value_fold_f64(to_bits(v)); }
-    static __device__ __forceinline__ double load(const uint32_t *p) { return from_bits(p[0] | (uint64_t)p[1] << 32); }
-    static __device__ __forceinline__ quantum load_base(const uint32_t *p) { return (int64_t)((uint64_t)p[0] << 32 | p[1]); }
-    static __device__ __forceinline__ double restore(quantum q, double step) { return csz_restore_f64(q, step); }
+    static __device__ __forceinline__ double load(const uint32_t *p) {
+        return from_bits(p[0] | (uint64_t)p[1] << 32);
+    }
+    static __device__ __forceinline__ quantum load_base(const uint32_t *p) {
+        return (int64_t)((uint64_t)p[0] << 32 | p[1]);
+    }
+    static __device__ __forceinline__ double restore(quantum q, double step) {
+        return csz_restore_f64(q, step);
+    }
     /* As for f32, with 2^52 + u as the bits 0x43300000 : u. */
     static __device__ __forceinline__ uint32_t base_is_near(quantum base) {
         return base >= -CSZ_QUANTUM_LIMIT_F64 && base <= CSZ_QUANTUM_LIMIT_F64;
     }
-    static __device__ __forceinline__ double magic(quantum base) { return (4503599627370496.0 + 32768.0) - (double)base; }
-    template <int HIGH> static __device__ __forceinline__ double scale(uint32_t word, double magic, double step) {
+    static __device__ __forceinline__ double magic(quantum base) {
+        return (4503599627370496.0 + 32768.0) - (double)base;
+    }
+    template <int HIGH>
+    static __device__ __forceinline__ double scale(uint32_t word, double magic, double step) {
         return (__hiloint2double(0x43300000, (int)(HIGH ? word >> 16 : word & 0xFFFF)) - magic) * step;
     }
     static __device__ __forceinline__ void store4(double *p, const double *v) {
@@ -84,7 +104,8 @@ template <typename V> struct tile_target {
     uint32_t extent[3];
 };
 
-template <typename V> CSZ_DEVICE tile_target<V> tile_target_of(const decode_call *call, const tile_place *place) {
+template <typename V>
+CSZ_DEVICE tile_target<V> tile_target_of(const decode_call *call, const tile_place *place) {
     tile_target<V> t;
     const csz_geometry *g = &call->geometry;
     int64_t origin[3];
@@ -133,7 +154,8 @@ template <int RANK, typename V> CSZ_DEVICE uint32_t unit_held(const tile_target<
         uint32_t row = 0;
         if (RANK == 3) {
             uint32_t y = unit >> 3;
-            if (y >= t->lo[1] && y < t->hi[1] && s >= t->lo[0] && s < t->hi[0]) row = held_in_row(4 * (unit & 7), t->lo[2], t->hi[2]);
+            if (y >= t->lo[1] && y < t->hi[1] && s >= t->lo[0] && s < t->hi[0])
+                row = held_in_row(4 * (unit & 7), t->lo[2], t->hi[2]);
         } else if (RANK == 2) {
             uint32_t y = 8 * (unit >> 5) + s;
             if (y >= t->lo[1] && y < t->hi[1]) row = held_in_row(4 * (unit & 31), t->lo[2], t->hi[2]);
@@ -146,7 +168,8 @@ template <int RANK, typename V> CSZ_DEVICE uint32_t unit_held(const tile_target<
 }
 
 /* Four neighbours of a slice to the output and into a running checksum (Horner: earlier codes weigh K times more). */
-template <typename V, bool FULL> CSZ_DEVICE void slice_store(V *p, const V *v, uint32_t held, uint32_t aligned, uint32_t *hash) {
+template <typename V, bool FULL>
+CSZ_DEVICE void slice_store(V *p, const V *v, uint32_t held, uint32_t aligned, uint32_t *hash) {
     typedef value_traits<V> traits;
     if (FULL) {
 #pragma unroll
@@ -181,7 +204,9 @@ struct unit_masks {
 };
 
 /* Reads only inside the list; *wrong is set where that is malformed. */
-template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, uint32_t unit, uint32_t *wrong) {
+template <typename V>
+static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, uint32_t unit,
+                                                          uint32_t *wrong) {
     const uint32_t value_words = value_traits<V>::WORDS, group = unit >> 2;
     unit_masks found = {{0, 0, 0}, {0, 0, 0}};
     uint32_t at = 0;
@@ -193,9 +218,12 @@ template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(
         }
         const uint32_t *groups = list.p + at + value_words, mixed_word = at + value_words + 2;
         const uint32_t own_groups = groups[group >> 4], group_class = own_groups >> (2 * (group & 15)) & 3;
-        if (count_class(groups[0], 3) + count_class(groups[1], 3)) *wrong = 1; /* and the group is taken as class 1 */
-        const uint32_t n_mixed = count_class(groups[0], 2) + count_class(groups[1], 2), mixed_words = (n_mixed + 3) / 4;
-        const uint32_t mixed_before = (group >> 4 ? count_class(groups[0], 2) : 0) + count_class(own_groups & ((1u << (2 * (group & 15))) - 1), 2);
+        if (count_class(groups[0], 3) + count_class(groups[1], 3))
+            *wrong = 1; /* and the group is taken as class 1 */
+        const uint32_t n_mixed = count_class(groups[0], 2) + count_class(groups[1], 2),
+                       mixed_words = (n_mixed + 3) / 4;
+        const uint32_t mixed_before = (group >> 4 ? count_class(groups[0], 2) : 0) +
+                                      count_class(own_groups & ((1u << (2 * (group & 15))) - 1), 2);
         if (mixed_words > list.nwords - mixed_word) {
             *wrong = 1;
             return found;
@@ -204,7 +232,8 @@ template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(
         const uint32_t place = 4 * mixed_before + (group_class == 2 ? unit & 3 : 0);
         uint32_t klass = group_class & 1, before2 = 0, before3 = 0, n2 = 0, n3 = 0;
         for (uint32_t i = 0; i < mixed_words; i++) {
-            const uint32_t classes = list.p[mixed_word + i], two = count_class(classes, 2), three = count_class(classes, 3);
+            const uint32_t classes = list.p[mixed_word + i], two = count_class(classes, 2),
+                           three = count_class(classes, 3);
             n2 += two;
             n3 += three;
             if (i < place >> 4) {
@@ -219,7 +248,8 @@ template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(
             }
         }
         if ((n_mixed & 3) && list.p[mixed_word + mixed_words - 1] >> (8 * (n_mixed & 3))) *wrong = 1;
-        const uint32_t literals = mixed_word + mixed_words, flags = literals + n2, nibbles = flags + (n3 + 3) / 4;
+        const uint32_t literals = mixed_word + mixed_words, flags = literals + n2,
+                       nibbles = flags + (n3 + 3) / 4;
         if (nibbles > list.nwords) {
             *wrong = 1;
             return found;
@@ -266,7 +296,8 @@ template <typename V> static __device__ __noinline__ unit_masks unit_masks_read(
 }
 
 /* Puts the masks' values into a slice. */
-template <typename V> CSZ_DEVICE void slice_mask(V *v, const mask_list *list, const unit_masks *masks, int slice) {
+template <typename V>
+CSZ_DEVICE void slice_mask(V *v, const mask_list *list, const unit_masks *masks, int slice) {
 #pragma unroll
     for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
         uint32_t hit = masks->bits[m] >> (4 * slice) & 15;
@@ -310,7 +341,8 @@ CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t *firsts, uint32_t r) {
  * Along y, rank 3: a thread takes half a chunk's column of 16 rows.  With full sums slice 0 starts at 32768, which the sum over slices carries to all.
  */
 CSZ_DEVICE void sum_columns_3d(uint4 *code, const uint32_t *firsts, uint32_t order, uint32_t r) {
-    const uint32_t column = r >> 1, base = (column & 7) ^ swizzle(column >> 3), bias = (column & 3) == 0 && order == CSZ_ORDER_FULL ? 0x8000u : 0;
+    const uint32_t column = r >> 1, base = (column & 7) ^ swizzle(column >> 3),
+                   bias = (column & 3) == 0 && order == CSZ_ORDER_FULL ? 0x8000u : 0;
     uint32_t low = bias, high = bias;
     if (order == CSZ_ORDER_X) {
 #pragma unroll 4
@@ -357,8 +389,8 @@ template <int RANK> CSZ_DEVICE void sum_rows_2d(uint4 *code, uint32_t *firsts, u
     carry = __vsub2(carry, sum);
 #pragma unroll
     for (uint32_t u = 0; u < 8; u++) {
-        part[8 * (u >> 1) + (base ^ (4 * (u & 1)) ^ swizzle(u >> 1))] =
-            make_uint4(__vadd2(w[u].x, carry), __vadd2(w[u].y, carry), __vadd2(w[u].z, carry), __vadd2(w[u].w, carry));
+        part[8 * (u >> 1) + (base ^ (4 * (u & 1)) ^ swizzle(u >> 1))] = make_uint4(
+            __vadd2(w[u].x, carry), __vadd2(w[u].y, carry), __vadd2(w[u].z, carry), __vadd2(w[u].w, carry));
     }
 }
 
@@ -375,7 +407,8 @@ template <typename V> struct tile_restore {
  * weighed 1.
  */
 template <typename V, bool FULL>
-CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, uint32_t held, uint32_t unit, const tile_restore<V> *t, uint32_t *wrong) {
+CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, uint32_t held, uint32_t unit,
+                                const tile_restore<V> *t, uint32_t *wrong) {
     typedef value_traits<V> traits;
     uint32_t low_hash = 0, high_hash = 0;
     unit_masks masks;
@@ -445,7 +478,8 @@ CSZ_DEVICE void slice_carries(uint32_t *carry, const uint32_t *firsts, uint32_t 
  * Last pass of a coded tile by 64 threads: returns the thread's part of the tile's checksum.  code holds sums along x (and along y for rank 3).
  */
 template <typename V, int RANK, bool FULL>
-CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint32_t r, const tile_target<V> *target, const tile_restore<V> *t, uint32_t *wrong) {
+CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint32_t r,
+                                const tile_target<V> *target, const tile_restore<V> *t, uint32_t *wrong) {
     const int64_t stride = slice_stride<RANK>(target);
     const uint32_t full_sums = RANK > 1 && t->order == CSZ_ORDER_FULL, g0 = RANK == 3 ? 0 : 2 * (r >> 5);
     uint32_t hash = 0, w[4][4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
@@ -454,7 +488,8 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint3
         for (uint32_t g = 0; g != g0; g++) {
             unit_load(w, code, 32 * g + (r & 31));
 #pragma unroll
-            for (int k = 0; k < 4; k++) carry[k] = __vadd2(carry[k], __vadd2(__vadd2(w[0][k], w[1][k]), __vadd2(w[2][k], w[3][k])));
+            for (int k = 0; k < 4; k++)
+                carry[k] = __vadd2(carry[k], __vadd2(__vadd2(w[0][k], w[1][k]), __vadd2(w[2][k], w[3][k])));
         }
 #pragma unroll
         for (int k = 0; k < 4; k++) carry[k] = ((carry[k] + (carry[k] >> 16)) & 0xFFFF) ^ 0x8000u;
@@ -486,7 +521,8 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint3
             }
         }
         uint32_t held = FULL ? ~0u : unit_held<RANK>(target, unit);
-        uint32_t part = unit_finish<V, FULL>(w, unit_pointer<RANK>(target, unit), stride, held, unit, t, wrong);
+        uint32_t part =
+            unit_finish<V, FULL>(w, unit_pointer<RANK>(target, unit), stride, held, unit, t, wrong);
         hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
     }
     return hash;
@@ -508,12 +544,14 @@ CSZ_DEVICE void column_sum_slices(uint32_t *w) {
 }
 
 /* Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1. */
-template <typename V> CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic, V step) {
+template <typename V>
+CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic, V step) {
     typedef value_traits<V> traits;
     uint32_t hash = 0;
 #pragma unroll
     for (int s = 0; s < 8; s++) {
-        const V v = s < 4 ? traits::template scale<0>(w[s & 3], magic, step) : traits::template scale<1>(w[s & 3], magic, step);
+        const V v = s < 4 ? traits::template scale<0>(w[s & 3], magic, step)
+                          : traits::template scale<1>(w[s & 3], magic, step);
         const uint32_t in = held >> s & 1;
         hash = hash * csz_pow_u32(CSZ_VALUE_K, 4) + (in ? traits::fold(v) : 0);
         if (in) __stcs(p, v);
@@ -535,12 +573,15 @@ CSZ_DEVICE uint32_t held_in_column(uint32_t at, uint32_t step, uint32_t lo, uint
  * single values still fill whole lines.  No masks.  Returns the thread's part of the tile's checksum, weighed.
  */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r, const tile_target<V> *target, V magic, V step, uint32_t order) {
+CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r,
+                                        const tile_target<V> *target, V magic, V step, uint32_t order) {
     const int64_t stride = slice_stride<RANK>(target);
     const uint32_t lane = r & 31, full_sums = RANK > 1 && order == CSZ_ORDER_FULL;
     uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
     if (RANK == 3) {
-        const uint32_t y0 = 8 * (r >> 5), slices = lane >= target->lo[2] && lane < target->hi[2] ? held_in_column(0, 1, target->lo[0], target->hi[0]) : 0;
+        const uint32_t y0 = 8 * (r >> 5), slices = lane >= target->lo[2] && lane < target->hi[2]
+                                                       ? held_in_column(0, 1, target->lo[0], target->hi[0])
+                                                       : 0;
         V *p = target->corner + (int64_t)y0 * target->pitch_y + lane;
         if (!full_sums) slice_carries(carry, firsts, &start);
 #pragma unroll 2
@@ -583,11 +624,14 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
             }
             uint32_t held;
             if (RANK == 2) {
-                held = x >= target->lo[2] && x < target->hi[2] ? held_in_column(8 * g, 1, target->lo[1], target->hi[1]) : 0;
+                held = x >= target->lo[2] && x < target->hi[2]
+                           ? held_in_column(8 * g, 1, target->lo[1], target->hi[1])
+                           : 0;
             } else {
                 held = held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2]);
             }
-            V *p = target->corner + (RANK == 2 ? (int64_t)(8 * g) * target->pitch_y : (int64_t)(1024 * g)) + x;
+            V *p =
+                target->corner + (RANK == 2 ? (int64_t)(8 * g) * target->pitch_y : (int64_t)(1024 * g)) + x;
             part = part * csz_pow_u32(CSZ_VALUE_J, 4) + column_store(w, p, stride, held, magic, step);
         }
         hash = hash * CSZ_VALUE_J + part;
@@ -596,13 +640,16 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
 }
 
 /* Weight of a thread's second unit; the first weighs J^8 (rank 3) or J^4 times more, which tile_finish has multiplied in. */
-template <int RANK> CSZ_DEVICE uint32_t thread_weight(uint32_t r) { return csz_value_weight(unit_of<RANK>(r, 1), 31); }
+template <int RANK> CSZ_DEVICE uint32_t thread_weight(uint32_t r) {
+    return csz_value_weight(unit_of<RANK>(r, 1), 31);
+}
 
 /* ---- tiles without lanes ---- */
 
 /* A tile of one value: empty, constant or fill. */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target, const tile_restore<V> *t, uint32_t *wrong) {
+CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target, const tile_restore<V> *t,
+                              uint32_t *wrong) {
     const int64_t stride = slice_stride<RANK>(target);
     uint32_t hash = 0;
 #pragma unroll 1

@@ -62,7 +62,8 @@ struct frame_parts {
 CSZ_DEVICE uint64_t load_u64(const uint32_t *p) { return p[0] | (uint64_t)p[1] << 32; }
 
 /* The frame's place by the footer, and its header.  Every thread returns the same. */
-static __device__ frame_parts frame_locate(const decode_call *call, uint64_t frame, uint32_t ntiles, unsigned long long *shared) {
+static __device__ frame_parts frame_locate(const decode_call *call, uint64_t frame, uint32_t ntiles,
+                                           unsigned long long *shared) {
     const uint32_t *footer = call->archive + call->footer_word;
     frame_parts f;
     f.sound = 0;
@@ -76,7 +77,8 @@ static __device__ frame_parts frame_locate(const decode_call *call, uint64_t fra
     }
     before = block_sum_u64(before, shared) + call->header_words;
     uint64_t nbytes = load_u64(footer + 2 * frame);
-    if (nbytes % 8 || before > call->footer_word || nbytes / 4 > call->footer_word - before || nbytes / 4 < 8) return f;
+    if (nbytes % 8 || before > call->footer_word || nbytes / 4 > call->footer_word - before || nbytes / 4 < 8)
+        return f;
     const uint32_t *header = call->archive + before;
     const uint64_t stored = load_u64(header), unpacked = load_u64(header + 2);
     const uint32_t books_nbytes = header[4];
@@ -84,7 +86,9 @@ static __device__ frame_parts frame_locate(const decode_call *call, uint64_t fra
     f.first_word = before;
     f.nwords = nbytes / 4;
     f.books_nbytes = books_nbytes;
-    if (f.books_nbytes < CSZ_BOOKS_FIXED_NBYTES || f.books_nbytes > CSZ_BOOKS_MAX_NBYTES || f.books_nbytes % 4) return f;
+    if (f.books_nbytes < CSZ_BOOKS_FIXED_NBYTES || f.books_nbytes > CSZ_BOOKS_MAX_NBYTES ||
+        f.books_nbytes % 4)
+        return f;
     f.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
     f.index_word = 8 + f.books_nbytes / 4;
     f.sizes_word = f.index_word + 3 * f.ngroups;
@@ -94,7 +98,8 @@ static __device__ frame_parts frame_locate(const decode_call *call, uint64_t fra
 }
 
 /* Offsets of all records from their sizes; 0 where the index or what follows the payload is wrong. */
-static __device__ uint32_t index_read(const decode_call *call, const frame_parts *f, uint32_t ntiles, uint32_t *offsets, uint32_t *shared) {
+static __device__ uint32_t index_read(const decode_call *call, const frame_parts *f, uint32_t ntiles,
+                                      uint32_t *offsets, uint32_t *shared) {
     const uint32_t *frame = call->archive + f->first_word, *sizes = frame + f->sizes_word;
     uint32_t wrong = 0;
     uint64_t base = 0; /* of 2^20 tiles, beyond 32 bits where damaged */
@@ -106,7 +111,8 @@ static __device__ uint32_t index_read(const decode_call *call, const frame_parts
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
         }
         uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
-        if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0) wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
+        if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0)
+            wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
         for (uint32_t i = 0; i < 8; i++) {
             if (t0 + i < ntiles) offsets[t0 + i] = at;
             at += i & 1 ? word[i >> 1] >> 16 : word[i >> 1] & 0xFFFF;
@@ -123,7 +129,8 @@ static __device__ uint32_t index_read(const decode_call *call, const frame_parts
 }
 
 /* H over header, books and index. */
-static __device__ uint32_t frame_checksum_holds(const decode_call *call, const frame_parts *f, uint64_t frame, unsigned long long *shared) {
+static __device__ uint32_t frame_checksum_holds(const decode_call *call, const frame_parts *f, uint64_t frame,
+                                                unsigned long long *shared) {
     const uint32_t *words = call->archive + f->first_word;
     unsigned long long sum = 0;
 #pragma unroll 6
@@ -147,7 +154,8 @@ struct books_shared {
     uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
     uint8_t token[TOKENS_MAX + 64];
     uint16_t sorted[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
-    uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16], limit[CSZ_NBOOKS][16]; /* by length: first code, its place in sorted, end of its codes in the table */
+    uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16],
+        limit[CSZ_NBOOKS][16]; /* by length: first code, its place in sorted, end of its codes in the table */
     uint32_t next[CSZ_NBOOKS][16];
     uint32_t map[WARPS], wrong;
 };
@@ -165,10 +173,12 @@ CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
 }
 
 /* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
-static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords, uint32_t ntokens, uint32_t *shared) {
+static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
+                                       uint32_t ntokens, uint32_t *shared) {
     const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210;
     /* past the end bits read as 1 */
-    uint64_t window = ((uint64_t)(i < nwords ? stream[i] : ~0u) << 32) | (i + 1 < nwords ? stream[i + 1] : ~0u);
+    uint64_t window =
+        ((uint64_t)(i < nwords ? stream[i] : ~0u) << 32) | (i + 1 < nwords ? stream[i + 1] : ~0u);
     uint32_t map = identity;
     if (i < nwords) {
         for (uint32_t at = 32; at-- > 0;) {
@@ -198,7 +208,8 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
         for (uint32_t at = entry; at < 32; number++) {
             uint32_t n = token_length(window, at);
             if (number >= ntokens) break;
-            s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (uint32_t)((window << (at + 4)) >> 60) : n - 1);
+            s->token[number] =
+                (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (uint32_t)((window << (at + 4)) >> 60) : n - 1);
             at += n;
             if (number + 1 == ntokens) {
                 uint32_t end = 32 * i + at; /* the rest of its word must be zeros, and no word may follow */
@@ -235,7 +246,8 @@ CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
 }
 
 /* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
-static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind, uint32_t first_token) {
+static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind,
+                                    uint32_t first_token) {
     const int book = (int)(threadIdx.x >> 5);
     const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
     if (kind != CSZ_KIND_EXPLICIT) {
@@ -276,7 +288,8 @@ static __device__ void codes_make(books_shared *s) {
     uint32_t *next = s->next[book];
     if (lane < 16) next[lane] = 0;
     __syncwarp();
-    for (uint32_t symbol = lane; symbol < n; symbol += 32) atomicAdd(&next[s->lengths[book][symbol] & 15], 1u);
+    for (uint32_t symbol = lane; symbol < n; symbol += 32)
+        atomicAdd(&next[s->lengths[book][symbol] & 15], 1u);
     __syncwarp();
     /* every lane computes the same; lane l keeps what belongs to length l */
     uint32_t first = 0, offset = 0, used = 0, kraft = 0;
@@ -344,7 +357,8 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
     }
 }
 
-static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const frame_parts *f, uint32_t part, uint16_t *tables, uint32_t *shared) {
+static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const frame_parts *f,
+                                      uint32_t part, uint16_t *tables, uint32_t *shared) {
     const uint32_t *section = call->archive + f->first_word + 8;
     const uint32_t head[3] = {section[0], section[1], section[2]};
     uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
@@ -384,7 +398,8 @@ struct job_frame {
 CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) {
     const csz_geometry *g = &call->geometry;
     const uint32_t row = job_number / call->job_frames[2], plane = row / call->job_frames[1];
-    const uint64_t at[3] = {call->job_first[0] + plane, call->job_first[1] + row - plane * call->job_frames[1],
+    const uint64_t at[3] = {call->job_first[0] + plane,
+                            call->job_first[1] + row - plane * call->job_frames[1],
                             call->job_first[2] + job_number - row * call->job_frames[2]};
     job_frame f;
     f.number = (at[0] * g->nframes3[1] + at[1]) * g->nframes3[2] + at[2];
@@ -398,7 +413,8 @@ CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) 
     return f;
 }
 
-static __device__ void job_fill(decode_job *job, const decode_call *call, uint32_t job_number, const job_frame *frame, const frame_parts *f) {
+static __device__ void job_fill(decode_job *job, const decode_call *call, uint32_t job_number,
+                                const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
     uint32_t whole = 1, nbox = 1;
     for (int i = 0; i < 3; i++) {
@@ -436,13 +452,18 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     uint32_t faults = f.sound ? 0 : CSZ_CUDA_FAULT_FRAME;
     if (part == TABLE_PART_CHECKSUM) {
         if (!faults && !frame_checksum_holds(&call, &f, frame.number, sums)) faults = CSZ_CUDA_FAULT_CHECKSUM;
-        if (number == 0 && !footer_checksum_holds(&call, sums) && threadIdx.x == 0) fault(&call, CSZ_CUDA_FAULT_FOOTER);
+        if (number == 0 && !footer_checksum_holds(&call, sums) && threadIdx.x == 0)
+            fault(&call, CSZ_CUDA_FAULT_FOOTER);
     } else if (part == TABLE_PART_INDEX) {
         if (number == 0 && threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, number, &frame, &f);
-        for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS) call.group_sum[number * call.max_groups + i] = 0;
-        if (!faults && !index_read(&call, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan)) faults = CSZ_CUDA_FAULT_INDEX;
-    } else if (!faults && !books_read(&books, &call, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
+        for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
+            call.group_sum[number * call.max_groups + i] = 0;
+        if (!faults &&
+            !index_read(&call, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
+            faults = CSZ_CUDA_FAULT_INDEX;
+    } else if (!faults &&
+               !books_read(&books, &call, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
     }
     if (threadIdx.x != 0) return;

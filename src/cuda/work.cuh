@@ -58,8 +58,8 @@ void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t c
                       const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, bool second,
                         cudaStream_t stream);
-void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, bool second,
-                    cudaStream_t stream);
+void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
+                    bool second, cudaStream_t stream);
 void csz_cuda_encode(csz_work work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data,
                      const csz_cuda_plan *plan, int nsms, cudaStream_t stream);
 

@@ -32,11 +32,21 @@
 #define __grid_constant__
 #define __restrict__ __restrict
 
-struct alignas(16) float4 { float x, y, z, w; };
-struct alignas(16) double2 { double x, y; };
-struct alignas(16) uint4 { uint32_t x, y, z, w; };
-struct alignas(16) int4 { int x, y, z, w; };
-struct alignas(8) uint2 { uint32_t x, y; };
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(16) double2 {
+    double x, y;
+};
+struct alignas(16) uint4 {
+    uint32_t x, y, z, w;
+};
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
+struct alignas(8) uint2 {
+    uint32_t x, y;
+};
 static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) { return {x, y, z, w}; }
 static inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 static inline uint2 make_uint2(uint32_t x, uint32_t y) { return {x, y}; }
@@ -57,7 +67,9 @@ struct barrier {
     int votes = 0, result = 0;
 };
 
-struct index3 { unsigned x, y, z; };
+struct index3 {
+    unsigned x, y, z;
+};
 
 struct block;
 struct fiber {
@@ -138,7 +150,8 @@ template <class T, class F> static inline T exchange(T value, F look) {
     return result;
 }
 
-static inline void start_block(std::vector<std::unique_ptr<block>> &live, unsigned index, unsigned nthreads, size_t nbytes) {
+static inline void start_block(std::vector<std::unique_ptr<block>> &live, unsigned index, unsigned nthreads,
+                               size_t nbytes) {
     std::unique_ptr<block> b(new block);
     b->index = index;
     b->running = nthreads;
@@ -183,7 +196,8 @@ static void launch(unsigned grid, unsigned nthreads, size_t nbytes, const std::f
             }
         }
         if (ready.empty() || ++idle > 1000000) {
-            fprintf(stderr, "emu: the kernel does not go on (%s)\n", ready.empty() ? "deadlock" : "endless wait");
+            fprintf(stderr, "emu: the kernel does not go on (%s)\n",
+                    ready.empty() ? "deadlock" : "endless wait");
             abort();
         }
         std::shuffle(ready.begin(), ready.end(), dice);
@@ -229,18 +243,24 @@ template <class T> static inline T __shfl_sync(unsigned, T v, int from) {
 }
 template <class T> static inline T __shfl_up_sync(unsigned, T v, int d) {
     unsigned l = emu::lane();
-    return emu::exchange(v, [=](const uint64_t *s) { return emu_slot<T>(s, l >= (unsigned)d ? l - (unsigned)d : l); });
+    return emu::exchange(
+        v, [=](const uint64_t *s) { return emu_slot<T>(s, l >= (unsigned)d ? l - (unsigned)d : l); });
 }
 template <class T> static inline T __shfl_down_sync(unsigned, T v, int d) {
     unsigned l = emu::lane();
-    return emu::exchange(v, [=](const uint64_t *s) { return emu_slot<T>(s, l + (unsigned)d < 32 ? l + (unsigned)d : l); });
+    return emu::exchange(
+        v, [=](const uint64_t *s) { return emu_slot<T>(s, l + (unsigned)d < 32 ? l + (unsigned)d : l); });
 }
 template <class T> static inline T __shfl_xor_sync(unsigned, T v, int m) {
     unsigned l = emu::lane();
     return emu::exchange(v, [=](const uint64_t *s) { return emu_slot<T>(s, l ^ (unsigned)m); });
 }
 static inline uint32_t __reduce_add_sync(unsigned, uint32_t v) {
-    return emu::exchange(v, [](const uint64_t *s) { uint32_t a = 0; for (int i = 0; i < 32; i++) a += (uint32_t)s[i]; return a; });
+    return emu::exchange(v, [](const uint64_t *s) {
+        uint32_t a = 0;
+        for (int i = 0; i < 32; i++) a += (uint32_t)s[i];
+        return a;
+    });
 }
 static inline uint32_t __reduce_min_sync(unsigned, uint32_t v) {
     return emu::exchange(v, [](const uint64_t *s) { return (uint32_t)*std::min_element(s, s + 32); });
@@ -249,22 +269,56 @@ static inline uint32_t __reduce_max_sync(unsigned, uint32_t v) {
     return emu::exchange(v, [](const uint64_t *s) { return (uint32_t)*std::max_element(s, s + 32); });
 }
 static inline uint32_t __ballot_sync(unsigned, int p) {
-    return emu::exchange((uint32_t)(p != 0), [](const uint64_t *s) { uint32_t a = 0; for (int i = 0; i < 32; i++) a |= (uint32_t)s[i] << i; return a; });
+    return emu::exchange((uint32_t)(p != 0), [](const uint64_t *s) {
+        uint32_t a = 0;
+        for (int i = 0; i < 32; i++) a |= (uint32_t)s[i] << i;
+        return a;
+    });
 }
 static inline int __any_sync(unsigned mask, int p) { return __ballot_sync(mask, p) != 0; }
 
-template <class T, class U> static inline T atomicAdd(T *p, U v) { T old = *p; *p = (T)(old + (T)v); return old; }
-template <class T, class U> static inline T atomicOr(T *p, U v) { T old = *p; *p = old | (T)v; return old; }
-template <class T, class U> static inline T atomicExch(T *p, U v) { T old = *p; *p = (T)v; return old; }
-template <class T, class U> static inline T atomicMin(T *p, U v) { T old = *p; *p = std::min(old, (T)v); return old; }
-template <class T, class U> static inline T atomicMax(T *p, U v) { T old = *p; *p = std::max(old, (T)v); return old; }
+template <class T, class U> static inline T atomicAdd(T *p, U v) {
+    T old = *p;
+    *p = (T)(old + (T)v);
+    return old;
+}
+template <class T, class U> static inline T atomicOr(T *p, U v) {
+    T old = *p;
+    *p = old | (T)v;
+    return old;
+}
+template <class T, class U> static inline T atomicExch(T *p, U v) {
+    T old = *p;
+    *p = (T)v;
+    return old;
+}
+template <class T, class U> static inline T atomicMin(T *p, U v) {
+    T old = *p;
+    *p = std::min(old, (T)v);
+    return old;
+}
+template <class T, class U> static inline T atomicMax(T *p, U v) {
+    T old = *p;
+    *p = std::max(old, (T)v);
+    return old;
+}
 
 static inline int __ffs(uint32_t x) { return __builtin_ffs((int)x); }
 static inline int __popc(uint32_t x) { return __builtin_popcount(x); }
 static inline int __clz(uint32_t x) { return x ? __builtin_clz(x) : 32; }
-static inline uint32_t __brev(uint32_t x) { uint32_t r = 0; for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i); return r; }
-static inline uint32_t __funnelshift_l(uint32_t lo, uint32_t hi, uint32_t s) { s &= 31; return s ? hi << s | lo >> (32 - s) : hi; }
-static inline uint32_t __funnelshift_r(uint32_t lo, uint32_t hi, uint32_t s) { s &= 31; return s ? lo >> s | hi << (32 - s) : lo; }
+static inline uint32_t __brev(uint32_t x) {
+    uint32_t r = 0;
+    for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i);
+    return r;
+}
+static inline uint32_t __funnelshift_l(uint32_t lo, uint32_t hi, uint32_t s) {
+    s &= 31;
+    return s ? hi << s | lo >> (32 - s) : hi;
+}
+static inline uint32_t __funnelshift_r(uint32_t lo, uint32_t hi, uint32_t s) {
+    s &= 31;
+    return s ? lo >> s | hi << (32 - s) : lo;
+}
 static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t s) {
     uint64_t v = (uint64_t)b << 32 | a;
     uint32_t r = 0;
@@ -273,7 +327,8 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t s) {
 }
 static inline uint32_t emu_pair(uint16_t lo, uint16_t hi) { return lo | (uint32_t)hi << 16; }
 static inline uint32_t __viaddmin_u16x2(uint32_t a, uint32_t b, uint32_t c) {
-    return emu_pair(std::min((uint16_t)(a + b), (uint16_t)c), std::min((uint16_t)((a >> 16) + (b >> 16)), (uint16_t)(c >> 16)));
+    return emu_pair(std::min((uint16_t)(a + b), (uint16_t)c),
+                    std::min((uint16_t)((a >> 16) + (b >> 16)), (uint16_t)(c >> 16)));
 }
 static inline uint32_t __vmaxu2(uint32_t a, uint32_t b) {
     return emu_pair(std::max((uint16_t)a, (uint16_t)b), std::max((uint16_t)(a >> 16), (uint16_t)(b >> 16)));

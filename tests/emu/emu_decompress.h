@@ -193,7 +193,8 @@ static inline void emu_block_run(uint32_t block) {
     }
 }
 
-static inline void emu_launch(uint32_t grid, uint32_t block, size_t shared_nbytes, const std::function<void()> &body) {
+static inline void emu_launch(uint32_t grid, uint32_t block, size_t shared_nbytes,
+                              const std::function<void()> &body) {
     if (emu.stacks.size() < block) emu.stacks.resize(block);
     for (auto &s : emu.stacks) {
         if (s.empty()) s.resize(128 << 10);
@@ -201,14 +202,16 @@ static inline void emu_launch(uint32_t grid, uint32_t block, size_t shared_nbyte
     emu.body = body;
     gridDim.x = grid;
     blockDim.x = block;
-    emu.dynamic = std::vector<uint4>(shared_nbytes / 16, make_uint4(0xDEADBEEF, 0xDEADBEEF, 0xDEADBEEF, 0xDEADBEEF));
+    emu.dynamic =
+        std::vector<uint4>(shared_nbytes / 16, make_uint4(0xDEADBEEF, 0xDEADBEEF, 0xDEADBEEF, 0xDEADBEEF));
     emu.dynamic_start = emu.dynamic.data();
     for (uint32_t b = 0; b < grid; b++) emu_block_run(b);
 }
 
 #define CSZ_SHARED_DYNAMIC(name) uint4 *name = emu.dynamic_start
 #define CSZ_LAUNCH(kernel, grid, block, shared_nbytes, stream, ...) \
-    ((void)(stream), emu_launch((uint32_t)(grid), (uint32_t)(block), shared_nbytes, [&] { kernel(__VA_ARGS__); }))
+    ((void)(stream),                                                \
+     emu_launch((uint32_t)(grid), (uint32_t)(block), shared_nbytes, [&] { kernel(__VA_ARGS__); }))
 
 /* ---- memory and arithmetic ---- */
 
@@ -245,8 +248,12 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
     for (int i = 0; i < 4; i++) r |= (uint32_t)((v >> (8 * ((selector >> (4 * i)) & 7))) & 255) << (8 * i);
     return r;
 }
-static inline uint32_t __vadd2(uint32_t a, uint32_t b) { return ((a + b) & 0xFFFF) | ((a & 0xFFFF0000u) + (b & 0xFFFF0000u)); }
-static inline uint32_t __vsub2(uint32_t a, uint32_t b) { return ((a - b) & 0xFFFF) | ((a & 0xFFFF0000u) - (b & 0xFFFF0000u)); }
+static inline uint32_t __vadd2(uint32_t a, uint32_t b) {
+    return ((a + b) & 0xFFFF) | ((a & 0xFFFF0000u) + (b & 0xFFFF0000u));
+}
+static inline uint32_t __vsub2(uint32_t a, uint32_t b) {
+    return ((a - b) & 0xFFFF) | ((a & 0xFFFF0000u) - (b & 0xFFFF0000u));
+}
 static inline uint32_t __vmaxs2(uint32_t a, uint32_t b) {
     int16_t low = std::max((int16_t)a, (int16_t)b), high = std::max((int16_t)(a >> 16), (int16_t)(b >> 16));
     return (uint16_t)low | (uint32_t)(uint16_t)high << 16;
@@ -274,6 +281,8 @@ static inline double __longlong_as_double(long long u) {
     memcpy(&f, &u, 8);
     return f;
 }
-static inline double __hiloint2double(int high, int low) { return __longlong_as_double((long long)((uint64_t)(uint32_t)high << 32 | (uint32_t)low)); }
+static inline double __hiloint2double(int high, int low) {
+    return __longlong_as_double((long long)((uint64_t)(uint32_t)high << 32 | (uint32_t)low));
+}
 
 #endif
