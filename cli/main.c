@@ -102,9 +102,10 @@ static void print_command_help(const command_row *row) {
 }
 
 static void print_version(void) {
-    const char *cuda = !csz_backend_built(CSZ_BACKEND_CUDA)      ? "no"
-                       : csz_backend_available(CSZ_BACKEND_CUDA) ? "yes"
-                                                                 : "built in, but no usable GPU here";
+    const char *cuda = !csz_backend_built(CSZ_BACKEND_CUDA) ? "no"
+                       : csz_backend_available(CSZ_BACKEND_CUDA)
+                           ? "yes"
+                           : "no (built in, but there is no usable GPU here)";
     printf("csz %s\nformat %d\nzstd %s\ncuda %s\n", csz_version_string(), CSZ_FORMAT_VERSION,
            csz_zstd_available() ? "yes" : "no", cuda);
 }
