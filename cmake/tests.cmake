@@ -48,7 +48,8 @@ endif()
 # machine: every CUDA thread is a fiber, resumed in random order between barriers.  backend.cu is host code for the real runtime.
 include(CheckLanguage)
 check_language(CXX)
-if(CMAKE_CXX_COMPILER AND cuda_sources)
+# Not in a sanitized build: AddressSanitizer follows every switch of stacks, which makes these tests ten times as long.
+if(CMAKE_CXX_COMPILER AND cuda_sources AND NOT CSZ_SANITIZE)
     enable_language(CXX)
     set(compress_wrappers) # a .cu file would be compiled as CUDA where nvcc is
     foreach(source IN LISTS cuda_sources)
