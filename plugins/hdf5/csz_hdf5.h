@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * csz_hdf5.h: the HDF5 filter of cuSZ+ for programs that write HDF5 or netCDF-4: its number, and what its
+ * cd_values mean.  Arithmetic alone: needs neither HDF5 nor libcsz at link time.
+ *
+ *     unsigned cd_values[CSZ_HDF5_USER_VALUES];
+ *     csz_hdf5_settings settings;
+ *     csz_hdf5_settings_init(&settings);
+ *     settings.bound = 1e-3;
+ *     size_t n = csz_hdf5_pack(cd_values, &settings);
+ *     H5Pset_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_MANDATORY, n, cd_values);
+ *
+ * A relative bound and a PSNR hold chunk by chunk, each with the range of its own values; docs/hdf5.md says how to
+ * make them hold for a whole dataset.
+ */
+#ifndef CSZ_HDF5_H
+#define CSZ_HDF5_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "csz.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From HDF5's range for tests, 256 to 511, until a number is registered. */
+#define CSZ_HDF5_FILTER_ID 411
+
+/*
+ * The words of cd_values.  A double takes two: its low 32 bits, then its high ones, on every machine.  A user
+ * gives words 0 to 2, 0 to 3, 0 to 4 or 0 to 6; what is left out is 0.  The filter adds the others when a dataset is
+ * created, and replaces them when its settings are used again for another dataset.
+ */
+enum {
+    CSZ_HDF5_MODE = 0,       /* bits 0-7: csz_bound_mode; bit 8: see CSZ_HDF5_OPTIONAL */
+    CSZ_HDF5_BOUND = 1,      /* two words */
+    CSZ_HDF5_WORKFLOW = 3,   /* csz_workflow */
+    CSZ_HDF5_FILL = 4,       /* csz_hdf5_fill */
+    CSZ_HDF5_FILL_VALUE = 5, /* two words: the value where word 4 is CSZ_HDF5_FILL_GIVEN, else 0 */
+    CSZ_HDF5_USER_VALUES = 7,
+    CSZ_HDF5_CHUNK = 7,   /* bits 0-7: rank; 8-15: type (0 f32, 1 f64); 16: big-endian; 24-31: layout, 1 */
+    CSZ_HDF5_PADDING = 8, /* two words: the dataset's fill value, which pads the chunks at its edges */
+    CSZ_HDF5_CHUNK_DIMS = 10, /* two words each, as many as the rank says */
+    CSZ_HDF5_MOST_VALUES = CSZ_HDF5_CHUNK_DIMS + 2 * CSZ_MAX_NDIM /* 18; h5repack takes 20 */
+};
+
+/*
+ * In word 0: a dataset that the filter cannot compress (integers, text) is stored without it where the program
+ * asked for an optional filter.  Without this bit the filter is mandatory whatever the program asked for, so that nothing is
+ * stored uncompressed in silence.
+ */
+#define CSZ_HDF5_OPTIONAL 0x100u
+
+typedef enum csz_hdf5_fill {
+    CSZ_HDF5_FILL_DATASET = 0, /* the dataset's own fill value is missing */
+    CSZ_HDF5_FILL_NONE = 1,    /* every value counts */
+    CSZ_HDF5_FILL_GIVEN = 2    /* the value in words 5 and 6 is missing */
+} csz_hdf5_fill;
+
+typedef struct csz_hdf5_settings {
+    csz_bound_mode bound_mode;
+    double bound;
+    csz_workflow workflow;
+    csz_hdf5_fill fill;
+    double fill_value;
+    int is_optional; /* CSZ_HDF5_OPTIONAL */
+} csz_hdf5_settings;
+
+/* Of a chunk, as the filter's own words say: unit dims dropped, the slowest of more than four made one. */
+typedef struct csz_hdf5_chunk {
+    csz_field field;
+    int is_big_endian;
+    double padding;
+} csz_hdf5_chunk;
+
+static inline void csz_hdf5_put_u64(unsigned *words, uint64_t value) {
+    words[0] = (unsigned)(value & 0xffffffffu);
+    words[1] = (unsigned)(value >> 32);
+}
+
+static inline uint64_t csz_hdf5_get_u64(const unsigned *words) {
+    return (uint64_t)words[0] | (uint64_t)words[1] << 32;
+}
+
+static inline void csz_hdf5_put_double(unsigned *words, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    csz_hdf5_put_u64(words, bits);
+}
+
+static inline double csz_hdf5_get_double(const unsigned *words) {
+    uint64_t bits = csz_hdf5_get_u64(words);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Absolute bound 0 (to be set), auto workflow, the dataset's fill value, mandatory. */
+static inline void csz_hdf5_settings_init(csz_hdf5_settings *settings) {
+    memset(settings, 0, sizeof *settings);
+}
+
+/* Returns how many words a user needs to give: as few as say everything. */
+static inline size_t csz_hdf5_pack(unsigned cd_values[CSZ_HDF5_USER_VALUES],
+                                   const csz_hdf5_settings *settings) {
+    memset(cd_values, 0, CSZ_HDF5_USER_VALUES * sizeof cd_values[0]);
+    cd_values[CSZ_HDF5_MODE] =
+        (unsigned)settings->bound_mode | (settings->is_optional ? CSZ_HDF5_OPTIONAL : 0);
+    csz_hdf5_put_double(cd_values + CSZ_HDF5_BOUND, settings->bound);
+    cd_values[CSZ_HDF5_WORKFLOW] = (unsigned)settings->workflow;
+    cd_values[CSZ_HDF5_FILL] = (unsigned)settings->fill;
+    if (settings->fill == CSZ_HDF5_FILL_GIVEN) {
+        csz_hdf5_put_double(cd_values + CSZ_HDF5_FILL_VALUE, settings->fill_value);
+        return CSZ_HDF5_USER_VALUES;
+    }
+    if (settings->fill != CSZ_HDF5_FILL_DATASET) return CSZ_HDF5_FILL + 1;
+    return settings->workflow != CSZ_WORKFLOW_AUTO ? CSZ_HDF5_WORKFLOW + 1 : CSZ_HDF5_WORKFLOW;
+}
+
+/*
+ * The user's part of any form.  NULL, or what is wrong in one phrase; untrusted input is checked word by word.
+ */
+static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const unsigned *cd_values, size_t n) {
+    unsigned words[CSZ_HDF5_USER_VALUES] = {0};
+    if (n < CSZ_HDF5_BOUND + 2)
+        return "no bound is given: cd_values start with the mode and the two words of the bound";
+    if (n == CSZ_HDF5_FILL_VALUE + 1) return "the fill value has one word; a double has two";
+    memcpy(words, cd_values, (n < CSZ_HDF5_USER_VALUES ? n : CSZ_HDF5_USER_VALUES) * sizeof words[0]);
+    csz_hdf5_settings_init(settings);
+    if ((words[CSZ_HDF5_MODE] & ~CSZ_HDF5_OPTIONAL) > (unsigned)CSZ_BOUND_PSNR)
+        return "word 0, the mode, is not 0 (abs), 1 (rel) or 2 (psnr)";
+    if (words[CSZ_HDF5_WORKFLOW] > (unsigned)CSZ_WORKFLOW_RLE_VLE)
+        return "word 3, the workflow, is not 0 (auto), 1 (huffman), 2 (rle) or 3 (rle+vle)";
+    if (words[CSZ_HDF5_FILL] > (unsigned)CSZ_HDF5_FILL_GIVEN)
+        return "word 4 is not 0 (the dataset's fill value), 1 (none) or 2 (words 5 and 6)";
+    if (words[CSZ_HDF5_FILL] == (unsigned)CSZ_HDF5_FILL_GIVEN && n < CSZ_HDF5_USER_VALUES)
+        return "word 4 says that a fill value is given, and words 5 and 6 are missing";
+    settings->bound_mode = (csz_bound_mode)(words[CSZ_HDF5_MODE] & 0xffu);
+    settings->is_optional = (words[CSZ_HDF5_MODE] & CSZ_HDF5_OPTIONAL) != 0;
+    settings->bound = csz_hdf5_get_double(words + CSZ_HDF5_BOUND);
+    settings->workflow = (csz_workflow)words[CSZ_HDF5_WORKFLOW];
+    settings->fill = (csz_hdf5_fill)words[CSZ_HDF5_FILL];
+    settings->fill_value = csz_hdf5_get_double(words + CSZ_HDF5_FILL_VALUE);
+    /* Not above 0, or with all bits of the exponent set: NaN and infinity, without the math library. */
+    if (!(settings->bound > 0) || (words[CSZ_HDF5_BOUND + 1] & 0x7ff00000u) == 0x7ff00000u)
+        return "words 1 and 2, the bound (low word first), are not a finite number above 0";
+    return NULL;
+}
+
+/* The filter's part: appended behind the user's seven words.  Returns how many words there are then. */
+static inline size_t csz_hdf5_pack_chunk(unsigned cd_values[CSZ_HDF5_MOST_VALUES],
+                                         const csz_hdf5_chunk *chunk) {
+    cd_values[CSZ_HDF5_CHUNK] = (unsigned)chunk->field.ndim | (unsigned)chunk->field.type << 8 |
+                                (chunk->is_big_endian ? 1u << 16 : 0) | 1u << 24;
+    csz_hdf5_put_double(cd_values + CSZ_HDF5_PADDING, chunk->padding);
+    for (int i = 0; i < chunk->field.ndim; i++)
+        csz_hdf5_put_u64(cd_values + CSZ_HDF5_CHUNK_DIMS + 2 * i, chunk->field.dims[i]);
+    return (size_t)(CSZ_HDF5_CHUNK_DIMS + 2 * chunk->field.ndim);
+}
+
+/* NULL, or what is wrong in one phrase.  Dims come as they stand; their product is the caller's to check. */
+static inline const char *csz_hdf5_unpack_chunk(csz_hdf5_chunk *chunk, const unsigned *cd_values, size_t n) {
+    memset(chunk, 0, sizeof *chunk);
+    if (n <= CSZ_HDF5_CHUNK_DIMS)
+        return "the words that the filter adds when a dataset is created are missing";
+    unsigned word = cd_values[CSZ_HDF5_CHUNK];
+    if (word >> 24 != 1) return "the layout of cd_values is newer than this filter";
+    if ((word & 0xff) < 1 || (word & 0xff) > CSZ_MAX_NDIM || (word >> 8 & 0xff) > (unsigned)CSZ_F64 ||
+        (word >> 17 & 0x7f) != 0 || n != CSZ_HDF5_CHUNK_DIMS + 2 * (size_t)(word & 0xff))
+        return "the words that the filter added do not hold";
+    chunk->field.ndim = (int)(word & 0xff);
+    chunk->field.type = (csz_type)(word >> 8 & 0xff);
+    chunk->is_big_endian = (int)(word >> 16 & 1);
+    chunk->padding = csz_hdf5_get_double(cd_values + CSZ_HDF5_PADDING);
+    for (int i = 0; i < chunk->field.ndim; i++)
+        chunk->field.dims[i] = csz_hdf5_get_u64(cd_values + CSZ_HDF5_CHUNK_DIMS + 2 * i);
+    return NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
