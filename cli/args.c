@@ -12,11 +12,13 @@
 #include <string.h>
 
 enum {
-    READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH,
+    READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH | CLI_HDF5,
     ENCODES = CLI_COMPRESS | CLI_BENCH,
+    SETS_BOUND = ENCODES | CLI_HDF5,
     RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH,
     WRITES = CLI_COMPRESS | CLI_DECOMPRESS,
-    EVERYWHERE = CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH,
+    EVERYWHERE =
+        CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_HDF5,
     MOST_THREADS = 4096,
     MOST_REPEATS = 1000,
     DEFAULT_ZSTD_LEVEL = 3,
@@ -122,10 +124,27 @@ static int apply_threads(cli_arguments *arguments, const char *value) {
 }
 
 static int apply_fill(cli_arguments *arguments, const char *value) {
+    if (strcmp(value, "auto") == 0 || strcmp(value, "none") == 0) {
+        arguments->fill_choice = *value == 'a' ? CLI_FILL_AUTO : CLI_FILL_NONE;
+        arguments->options.has_fill = 0;
+        return CLI_DONE;
+    }
     if (!cli_parse_double(&arguments->options.fill, value))
         return cli_fail_usage("fill value '%s' is no number; give one, such as --fill 1e20, or --fill nan",
                               value);
     arguments->options.has_fill = 1;
+    arguments->fill_choice = CLI_FILL_GIVEN;
+    return CLI_DONE;
+}
+
+static int apply_field_path(cli_arguments *arguments, const char *value) {
+    arguments->field_path = value;
+    return CLI_DONE;
+}
+
+static int apply_optional(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->optional = 1;
     return CLI_DONE;
 }
 
@@ -194,19 +213,25 @@ static const option_row rows[] = {
     {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type, "type of a raw field's values"},
     {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims,
      "dims of a raw field, slowest first, 1 to 4 of them"},
-    {ENCODES, 'e', "error", "bound", "1e-3", apply_bound,
+    {SETS_BOUND, 'e', "error", "bound", "1e-3", apply_bound,
      "the bound: largest error, or least PSNR in dB with -m psnr"},
     {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
      "exit 1 if any |a - b| is larger; 0 means equal"},
-    {ENCODES, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
+    {SETS_BOUND, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
-    {ENCODES, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
+    {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
     {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
     {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
     {RUNS, 'j', "threads", NULL, "N", apply_threads,
      "threads, 0 for one per core (default); never changes the bytes"},
     {ENCODES | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
-     "values equal to V (a number or nan) are missing"},
+     "values equal to V (a number or nan) are missing; auto, none: as an HDF5 file says, or not"},
+    {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
+     "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
+    {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,
+     "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"},
+    {CLI_HDF5, 0, "optional", NULL, NULL, apply_optional,
+     "store what is no float without the filter, where a program asks for an optional one"},
     {CLI_DECOMPRESS, 0, "region", NULL, "z0:z1,y0:y1,x0:x1", apply_region,
      "restore this half-open box alone, one range per dim; an end left out is the field's"},
     {CLI_DECOMPRESS | CLI_TEST, 0, "memory-limit", NULL, "BYTES", apply_memory_limit,

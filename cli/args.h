@@ -19,8 +19,17 @@ typedef enum cli_command {
     CLI_COMPARE = 1 << 3,
     CLI_VERIFY = 1 << 4,
     CLI_TEST = 1 << 5,
-    CLI_BENCH = 1 << 6
+    CLI_BENCH = 1 << 6,
+    CLI_HDF5 = 1 << 15
 } cli_command;
+
+/* Where the fill value comes from. */
+typedef enum cli_fill_choice {
+    CLI_FILL_UNSAID,
+    CLI_FILL_GIVEN,
+    CLI_FILL_AUTO,
+    CLI_FILL_NONE
+} cli_fill_choice;
 
 typedef struct cli_arguments {
     const char *paths[2];
@@ -29,6 +38,9 @@ typedef struct cli_arguments {
     cli_expected expected;   /* -t and -d */
     csz_options options;
     int has_bound;
+    cli_fill_choice fill_choice;
+    const char *field_path; /* csz hdf5 cdvals --of */
+    int optional;           /* csz hdf5 cdvals --optional */
     cli_region region;
     int repeat;
     int force, verify, json, help;

@@ -16,6 +16,10 @@ int cli_run_verify(const cli_arguments *arguments);
 int cli_run_test(const cli_arguments *arguments);
 int cli_run_bench(const cli_arguments *arguments);
 
+/* csz hdf5 has commands of its own: what follows "hdf5". */
+int cli_run_hdf5(int argc, char **argv);
+void cli_hdf5_print_help(void);
+
 /* An archive in memory whose header and footer hold. */
 typedef struct cli_archive {
     cli_input input;

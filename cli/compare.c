@@ -4,17 +4,19 @@
  * says whether every element keeps it.
  */
 #include "command.h"
+#include "h5file.h"
 #include "message.h"
 #include "progress.h"
 #include "report.h"
 
 #include <math.h>
 
+static int tells_field(const char *path) { return cli_path_has_suffix(path, ".npy") || cli_h5_is_path(path); }
+
 /* The first file may tell what the second one must be. */
 static int read_fields(cli_field fields[2], const cli_arguments *arguments) {
-    int first = 0; /* the .npy file, where only one is */
-    if (!cli_path_has_suffix(arguments->paths[0], ".npy") && cli_path_has_suffix(arguments->paths[1], ".npy"))
-        first = 1;
+    int first = 0; /* the file that tells its type and dims, where only one does */
+    if (!tells_field(arguments->paths[0]) && tells_field(arguments->paths[1])) first = 1;
     int status = cli_field_read(&fields[first], arguments->paths[first], &arguments->expected);
     if (status != CLI_DONE) return status;
     cli_expected expected = {fields[first].field, 1, 1, fields[first].input.name};

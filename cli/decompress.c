@@ -5,6 +5,7 @@
  * every checksum agrees.
  */
 #include "command.h"
+#include "h5file.h"
 #include "message.h"
 #include "npy.h"
 #include "output.h"
@@ -145,7 +146,9 @@ static int decompress_to(const cli_arguments *arguments, const cli_output *outpu
     if (status == CLI_DONE && arguments->region.nranges > 0)
         status = select_region(&selected, &archive.info, &arguments->region, archive.input.name);
     if (status == CLI_DONE) status = restore(&data, &run, &archive, &selected, &arguments->options);
-    if (status == CLI_DONE) {
+    if (status == CLI_DONE && cli_h5_is_path(output->path)) {
+        status = cli_h5_write(output, &selected.field, data, &archive.info);
+    } else if (status == CLI_DONE) {
         int is_npy = cli_path_has_suffix(output->path, ".npy");
         size_t header_nbytes = is_npy ? cli_npy_write_header(header, &selected.field) : 0;
         cli_part parts[] = {{header, header_nbytes}, {data, (size_t)selected.nbytes}};

@@ -6,6 +6,7 @@
  */
 #include "field.h"
 
+#include "h5file.h"
 #include "message.h"
 #include "npy.h"
 #include "values.h"
@@ -80,6 +81,7 @@ int cli_field_read(cli_field *field, const char *path, const cli_expected *expec
     int status;
 
     memset(field, 0, sizeof *field);
+    if (cli_h5_is_path(path)) return cli_h5_read(field, path, expected);
     if (is_described) {
         char dims[CLI_DIMS_TEXT_NBYTES];
         if (!cli_field_count(&nelements, &expected->field))

@@ -4,10 +4,12 @@
  * printed has arrived: a full disk behind standard output is a failure like any other.
  */
 #include "command.h"
+#include "h5file.h"
 #include "message.h"
 #include "signals.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct command_row {
@@ -26,20 +28,23 @@ static const command_row commands[] = {
      "csz compress IN [-o OUT] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
      "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N]\n"
      "             [--fill V] [--verify] [--json] [-f]",
-     "IN is a raw file of little-endian values, a .npy file (which needs neither -t nor -d),\n"
-     "or - for standard input.  Every finite value comes back within the bound; NaN, infinities\n"
+     "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
+     "(run.nc:temperature; these need neither -t nor -d, and tell their fill value), or - for\n"
+     "standard input.  Every finite value comes back within the bound; NaN, infinities\n"
      "and missing values come back bit for bit.",
      "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
      "  csz compress temperature.npy -m rel -e 1e-4 --fill 1e20 --verify\n"
      "  csz compress rho.f64 -t f64 -d 1800x3600 -m psnr -e 80 -o rho.csz --json\n"
+     "  csz compress run.nc:temperature -e 0.01\n"
      "  simulate | csz compress - -t f32 -d 100x500x500 -e 0.01 > field.csz\n"},
     {"decompress", CLI_DECOMPRESS, 1, cli_run_decompress, "restore a field, or a box of it",
      "csz decompress IN.csz [-o OUT] [--region z0:z1,y0:y1,x0:x1] [-b auto|cpu|cuda] [-j N]\n"
      "             [--memory-limit BYTES] [--json] [-f]",
-     "Writes raw little-endian values, or a .npy file if OUT ends in .npy.  Nothing is written\n"
-     "unless every checksum agrees.",
+     "Writes raw little-endian values, a .npy file if OUT ends in .npy, or a dataset if OUT is\n"
+     "FILE.h5:/NAME, which is added to the file.  Nothing is written unless every checksum agrees.",
      "  csz decompress velocity.f32.csz\n"
      "  csz decompress velocity.f32.csz -o velocity.npy\n"
+     "  csz decompress velocity.f32.csz -o run.h5:/flow/velocity\n"
      "  csz decompress velocity.f32.csz --region 0:8,:,100:200 -o part.npy\n"
      "  csz decompress - < field.csz | analyse\n"},
     {"info", CLI_INFO, 1, cli_run_info, "show what an archive says of itself", "csz info IN.csz [--json]",
@@ -82,6 +87,7 @@ static void print_usage(FILE *stream) {
     fprintf(stream, "csz: error-bounded compression of scientific fields\n\nusage: csz COMMAND ...\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(stream, "  %-12s %s\n", commands[i].name, commands[i].summary);
+    fprintf(stream, "  %-12s %s\n", "hdf5", "settings of the HDF5 filter, for HDF5 and netCDF programs");
     fprintf(stream, "\n  csz help COMMAND   options and examples of a command\n"
                     "  csz --version      version, format, what is built in\n");
 }
@@ -106,8 +112,9 @@ static void print_version(void) {
                        : csz_backend_available(CSZ_BACKEND_CUDA)
                            ? "yes"
                            : "no (built in, but there is no usable GPU here)";
-    printf("csz %s\nformat %d\nzstd %s\ncuda %s\n", csz_version_string(), CSZ_FORMAT_VERSION,
-           csz_zstd_available() ? "yes" : "no", cuda);
+    char hdf5[CLI_H5_VERSION_TEXT_NBYTES];
+    printf("csz %s\nformat %d\nzstd %s\ncuda %s\nhdf5 %s\n", csz_version_string(), CSZ_FORMAT_VERSION,
+           csz_zstd_available() ? "yes" : "no", cuda, cli_h5_version_text(hdf5));
 }
 
 static int run_command(const command_row *row, int argc, char **argv) {
@@ -118,7 +125,11 @@ static int run_command(const command_row *row, int argc, char **argv) {
         print_command_help(row);
         return CLI_DONE;
     }
-    return row->run(&arguments);
+    char *owned;
+    status = cli_h5_complete_arguments(&arguments, row->command, &owned);
+    if (status == CLI_DONE) status = row->run(&arguments);
+    free(owned);
+    return status;
 }
 
 static int dispatch(int argc, char **argv) {
@@ -138,11 +149,16 @@ static int dispatch(int argc, char **argv) {
         return CLI_DONE;
     }
     if (strcmp(first, "help") == 0) {
+        if (strcmp(argv[2], "hdf5") == 0) {
+            cli_hdf5_print_help();
+            return CLI_DONE;
+        }
         row = find_command(argv[2]);
         if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", argv[2]);
         print_command_help(row);
         return CLI_DONE;
     }
+    if (strcmp(first, "hdf5") == 0) return cli_run_hdf5(argc - 2, argv + 2);
     row = find_command(first);
     if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", first);
     return run_command(row, argc - 2, argv + 2);

@@ -7,6 +7,7 @@
  */
 #include "output.h"
 
+#include "h5file.h"
 #include "message.h"
 #include "progress.h"
 #include "signals.h"
@@ -91,6 +92,7 @@ int cli_output_check_distinct(const cli_output *output, const cli_input *input) 
 }
 
 int cli_output_check(const cli_output *output) {
+    if (cli_h5_is_path(output->path)) return cli_h5_check_output(output);
     target_kind kind = target_of(output);
     if (kind == TARGET_STDOUT)
         return isatty(STDOUT_FILENO)
@@ -204,14 +206,9 @@ static int create_temporary(char temporary[PATH_MAX], const char *path) {
     return descriptor;
 }
 
-static int write_file(const cli_output *output, const cli_part *parts, int nparts) {
-    char temporary[PATH_MAX];
+/* The temporary, written up to error, takes the output's place; it is removed where that fails.  Closes the descriptor. */
+static int place(const cli_output *output, const char *temporary, int descriptor, int error) {
     sigset_t before;
-    int error = 0;
-    int descriptor = create_temporary(temporary, output->path);
-    if (descriptor < 0) return cli_fail_errno("write", output->path, errno);
-
-    error = write_parts(descriptor, parts, nparts);
     if (!error && fchmod(descriptor, mode_for(output->path)) != 0 && errno != EPERM) /* FAT has no modes */
         error = errno;
     if (!error) error = sync_descriptor(descriptor);
@@ -231,6 +228,26 @@ static int write_file(const cli_output *output, const cli_part *parts, int npart
     if (error == EEXIST) return fail_existing(output->path);
     if (!error) error = sync_folder(output->path);
     return error ? cli_fail_errno("write", output->path, error) : CLI_DONE;
+}
+
+static int write_file(const cli_output *output, const cli_part *parts, int nparts) {
+    char temporary[PATH_MAX];
+    int descriptor = create_temporary(temporary, output->path);
+    if (descriptor < 0) return cli_fail_errno("write", output->path, errno);
+    return place(output, temporary, descriptor, write_parts(descriptor, parts, nparts));
+}
+
+int cli_output_write_by(const cli_output *output, int (*write)(const char *temporary, void *self),
+                        void *self) {
+    char temporary[PATH_MAX];
+    int descriptor = create_temporary(temporary, output->path);
+    if (descriptor < 0) return cli_fail_errno("write", output->path, errno);
+    int status = write(temporary, self);
+    if (status == CLI_DONE) return place(output, temporary, descriptor, 0);
+    close(descriptor);
+    unlink(temporary);
+    cli_signals_set_temporary(NULL);
+    return status;
 }
 
 int cli_output_write(const cli_output *output, const cli_part *parts, int nparts) {

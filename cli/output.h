@@ -30,6 +30,13 @@ int cli_output_check_distinct(const cli_output *output, const cli_input *input);
 /* Writes the parts one after the other.  On failure an older file is left as it was. */
 int cli_output_write(const cli_output *output, const cli_part *parts, int nparts);
 
+/*
+ * The same for a writer that wants a path: write(temporary, self) fills the empty file at that path and returns an
+ * exit status; anything but CLI_DONE, told by then, leaves an older file as it was.  For regular files alone.
+ */
+int cli_output_write_by(const cli_output *output, int (*write)(const char *temporary, void *self),
+                        void *self);
+
 const char *cli_output_name(const cli_output *output); /* for messages */
 
 /* 1 if the result goes to standard output, which then is free for nothing else. */

@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h5file.c: HDF5 files.  The name is split and the file's first bytes are looked at without HDF5, so that a missing file, a
+ * netCDF-3 file and a file of another kind get their own messages; then HDF5 reads the dataset as native floats, or
+ * writes it into a copy of the file.  HDF5's functions are called through a table filled by dlopen and dlsym.
+ */
+#include "h5file.h"
+
+#include "command.h"
+#include "message.h"
+#include "values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Names, with or without HDF5 in this build -------------------------------------------------------- */
+
+typedef enum file_kind { KIND_NONE, KIND_OTHER, KIND_HDF5, KIND_NETCDF3 } file_kind;
+
+/* The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it. */
+static file_kind kind_of(const char *file) {
+    static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    unsigned char start[8];
+    struct stat status;
+    file_kind kind = KIND_OTHER;
+    int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0) return errno == ENOENT || errno == ENOTDIR ? KIND_NONE : KIND_OTHER;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+        if (pread(descriptor, start, 4, 0) == 4 && memcmp(start, "CDF", 3) == 0 && start[3] <= 5)
+            kind = KIND_NETCDF3;
+        for (off_t at = 0; at <= 1 << 20 && kind == KIND_OTHER; at = at ? 2 * at : 512)
+            if (pread(descriptor, start, 8, at) == 8 && memcmp(start, signature, 8) == 0) kind = KIND_HDF5;
+    }
+    close(descriptor);
+    return kind;
+}
+
+static int has_suffix(const char *path, size_t nchars) {
+    static const char *const suffixes[] = {".h5", ".hdf5", ".he5", ".nc", ".nc4", ".cdf"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        size_t n = strlen(suffixes[i]);
+        if (nchars > n && strncmp(path + nchars - n, suffixes[i], n) == 0) return 1;
+    }
+    return 0;
+}
+
+/* FILE and DATASET of a path; dataset is NULL where none is named. */
+typedef struct location {
+    const char *path;
+    char *file;
+    const char *dataset;
+} location;
+
+/* How many characters of the path name the file; 0 if it is no HDF5 path. */
+static size_t file_nchars(const char *path) {
+    size_t n = strlen(path);
+    if (cli_path_is_stdio(path) || n == 0) return 0;
+    file_kind whole = kind_of(path);
+    if (whole == KIND_HDF5 || whole == KIND_NETCDF3) return n;
+    if (whole == KIND_OTHER) return 0; /* a raw file, whatever it is called */
+    for (const char *colon = strchr(path, ':'); colon; colon = strchr(colon + 1, ':')) {
+        size_t nchars = (size_t)(colon - path);
+        if (has_suffix(path, nchars)) return nchars;
+        char *file = strndup(path, nchars);
+        file_kind kind = file && nchars ? kind_of(file) : KIND_NONE;
+        free(file);
+        if (kind == KIND_HDF5 || kind == KIND_NETCDF3) return nchars;
+    }
+    return has_suffix(path, n) ? n : 0;
+}
+
+int cli_h5_is_path(const char *path) { return file_nchars(path) > 0; }
+
+static int locate(location *at, const char *path) {
+    size_t nchars = file_nchars(path);
+    at->path = path;
+    at->file = strndup(path, nchars);
+    at->dataset = path[nchars] == ':' && path[nchars + 1] ? path + nchars + 1 : NULL;
+    return at->file ? CLI_DONE : cli_fail_memory("a path", nchars);
+}
+
+/* run.nc:/group/temperature -> run.nc.group.temperature.csz */
+static char *archive_name(const char *path) {
+    size_t nbytes = strlen(path) + sizeof ".csz", n = file_nchars(path);
+    char *name = malloc(nbytes);
+    if (!name) return NULL;
+    memcpy(name, path, n);
+    for (const char *c = path + n; *c; c++)
+        if (*c != ':' && *c != '/')
+            name[n++] = *c;
+        else if (name[n - 1] != '.')
+            name[n++] = '.';
+    memcpy(name + n, ".csz", sizeof ".csz");
+    return name;
+}
+
+#if defined(CSZ_HAVE_HDF5)
+
+#include "filter.h"
+
+#include <dlfcn.h>
+
+/* ---- The library -------------------------------------------------------------------------------------- */
+
+/* H5F_ACC_RDONLY and its like are macros that call the library. */
+enum { OPEN_READ = 0, OPEN_WRITE = 1, CREATE_TRUNCATED = 2 };
+
+#define FUNCTIONS(X)                    \
+    X(H5open)                           \
+    X(H5get_libversion)                 \
+    X(H5Eset_auto2)                     \
+    X(H5Idec_ref)                       \
+    X(H5Iget_type)                      \
+    X(H5Zregister)                      \
+    X(H5Zfilter_avail)                  \
+    X(H5Fopen)                          \
+    X(H5Fcreate)                        \
+    X(H5Fclose)                         \
+    X(H5Oopen)                          \
+    X(H5Gget_info)                      \
+    X(H5Lexists)                        \
+    X(H5Ldelete)                        \
+    X(H5Lget_name_by_idx)               \
+    X(H5Dcreate2)                       \
+    X(H5Dget_type)                      \
+    X(H5Dget_space)                     \
+    X(H5Dget_create_plist)              \
+    X(H5Dread)                          \
+    X(H5Dwrite)                         \
+    X(H5Tget_class)                     \
+    X(H5Tget_size)                      \
+    X(H5Tequal)                         \
+    X(H5Screate_simple)                 \
+    X(H5Sget_simple_extent_type)        \
+    X(H5Sget_simple_extent_npoints)     \
+    X(H5Sget_simple_extent_dims)        \
+    X(H5Pcreate)                        \
+    X(H5Pset_create_intermediate_group) \
+    X(H5Pset_obj_track_times)           \
+    X(H5Pset_fill_value)                \
+    X(H5Pfill_value_defined)            \
+    X(H5Pget_fill_value)                \
+    X(H5Pget_nfilters)                  \
+    X(H5Pget_filter2)                   \
+    X(H5Aexists)                        \
+    X(H5Aopen)                          \
+    X(H5Aget_space)                     \
+    X(H5Aget_type)                      \
+    X(H5Aread)                          \
+    X(H5Acreate2)                       \
+    X(H5Awrite)
+
+#define IDENTIFIERS(X)             \
+    X(H5P_CLS_DATASET_CREATE_ID_g) \
+    X(H5P_CLS_LINK_CREATE_ID_g)    \
+    X(H5T_IEEE_F32LE_g)            \
+    X(H5T_IEEE_F32BE_g)            \
+    X(H5T_IEEE_F64LE_g)            \
+    X(H5T_IEEE_F64BE_g)            \
+    X(H5T_NATIVE_FLOAT_g)          \
+    X(H5T_NATIVE_DOUBLE_g)
+
+#define MEMBER(name) __typeof__(name) *name;
+static struct {
+    FUNCTIONS(MEMBER)
+    IDENTIFIERS(MEMBER)
+    unsigned major, minor, release;
+    int is_loaded;
+} h5;
+
+static int load_quietly(void) {
+    /* The one that csz was built with, then what other distributions and newer versions call it. */
+    static const char *const names[] = {CSZ_HDF5_SONAME,  "libhdf5_serial.so.103", "libhdf5.so.103",
+                                        "libhdf5.so.200", "libhdf5.so.310",        "libhdf5_serial.so.310",
+                                        "libhdf5.so.320"};
+    void *handle = NULL;
+    if (h5.is_loaded) return 1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !handle; i++)
+        handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) return 0;
+    int is_complete = 1;
+#define TAKE(name)                                \
+    {                                             \
+        void *symbol = dlsym(handle, #name);      \
+        memcpy(&h5.name, &symbol, sizeof symbol); \
+        is_complete &= symbol != NULL;            \
+    }
+    FUNCTIONS(TAKE)
+    IDENTIFIERS(TAKE)
+#undef TAKE
+    if (!is_complete || h5.H5open() < 0 || h5.H5get_libversion(&h5.major, &h5.minor, &h5.release) < 0)
+        return 0;
+    if (h5.major == 1 && h5.minor < 10) return 0;
+    h5.H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    h5.is_loaded = h5.H5Zregister(&csz_hdf5_filter_class) >= 0;
+    return h5.is_loaded;
+}
+
+static int load(const char *path) {
+    return load_quietly()
+               ? CLI_DONE
+               : cli_fail("%s is in an HDF5 file, and the library %s is not found here; install HDF5 (Debian "
+                          "package libhdf5-dev)",
+                          path, CSZ_HDF5_SONAME);
+}
+
+const char *cli_h5_version_text(char text[CLI_H5_VERSION_TEXT_NBYTES]) {
+    if (load_quietly())
+        snprintf(text, CLI_H5_VERSION_TEXT_NBYTES, "yes (%u.%u.%u)", h5.major, h5.minor, h5.release);
+    else
+        snprintf(text, CLI_H5_VERSION_TEXT_NBYTES, "no (built in, but %s is not found here)",
+                 CSZ_HDF5_SONAME);
+    return text;
+}
+
+/* Closes an identifier of any kind; failed ones are allowed. */
+static void release(hid_t id) {
+    if (id >= 0) h5.H5Idec_ref(id);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------ */
+
+/* "a, b, c": what the file's root holds, as far as it fits. */
+static void list_names(char *text, size_t nbytes, hid_t file) {
+    H5G_info_t info;
+    size_t n = 0;
+    snprintf(text, nbytes, "nothing");
+    hid_t root = h5.H5Oopen(file, "/", H5P_DEFAULT);
+    if (root >= 0 && h5.H5Gget_info(root, &info) >= 0) {
+        for (hsize_t i = 0; i < info.nlinks && n + 4 < nbytes; i++) {
+            char name[128];
+            if (h5.H5Lget_name_by_idx(root, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name,
+                                      H5P_DEFAULT) < 0)
+                break;
+            int added = i == 8 ? snprintf(text + n, nbytes - n, ", ...")
+                               : snprintf(text + n, nbytes - n, "%s%s", i ? ", " : "", name);
+            n += added > 0 ? (size_t)added : 0;
+            if (i == 8) break;
+        }
+    }
+    release(root);
+}
+
+static int open_file(hid_t *file, const location *at) {
+    switch (kind_of(at->file)) {
+    case KIND_HDF5: break;
+    case KIND_NONE: return cli_fail_errno("open", at->file, ENOENT);
+    case KIND_NETCDF3:
+        return cli_fail("%s is a classic netCDF file, and only netCDF-4 can be read; convert it with nccopy "
+                        "-k nc4 %s NEW.nc",
+                        at->file, at->file);
+    case KIND_OTHER:
+        if (access(at->file, R_OK) != 0) return cli_fail_errno("open", at->file, errno);
+        return cli_fail(
+            "%s is no HDF5 or netCDF-4 file; give one, or a raw or .npy file without a dataset's name",
+            at->file);
+    }
+    *file = h5.H5Fopen(at->file, OPEN_READ, H5P_DEFAULT);
+    if (*file >= 0) return CLI_DONE;
+    return cli_fail("%s cannot be opened by HDF5 %u.%u.%u: it is damaged, or another program is writing it; "
+                    "copy it again from "
+                    "its source, or wait",
+                    at->file, h5.major, h5.minor, h5.release);
+}
+
+static int open_dataset(hid_t *dataset, hid_t file, const location *at) {
+    char names[512];
+    if (!at->dataset) {
+        list_names(names, sizeof names, file);
+        return cli_fail_usage(
+            "%s holds more than one field may be, so name the dataset; give %s:NAME, with a name of: %s",
+            at->file, at->file, names);
+    }
+    *dataset = h5.H5Oopen(file, at->dataset, H5P_DEFAULT);
+    if (*dataset >= 0 && h5.H5Iget_type(*dataset) == H5I_DATASET) return CLI_DONE;
+    list_names(names, sizeof names, file);
+    return cli_fail("%s has no dataset %s; give one of: %s", at->file, at->dataset, names);
+}
+
+/* Which of the types csz knows; 0 if it is none. */
+static int take_type(csz_type *type, hid_t id) {
+    if (h5.H5Tequal(id, *h5.H5T_IEEE_F32LE_g) > 0 || h5.H5Tequal(id, *h5.H5T_IEEE_F32BE_g) > 0)
+        *type = CSZ_F32;
+    else if (h5.H5Tequal(id, *h5.H5T_IEEE_F64LE_g) > 0 || h5.H5Tequal(id, *h5.H5T_IEEE_F64BE_g) > 0)
+        *type = CSZ_F64;
+    else
+        return 0;
+    return 1;
+}
+
+static int check_type(csz_type *type, hid_t dataset, const location *at) {
+    hid_t id = h5.H5Dget_type(dataset);
+    if (id >= 0 && take_type(type, id)) {
+        release(id);
+        return CLI_DONE;
+    }
+    H5T_class_t class = id >= 0 ? h5.H5Tget_class(id) : H5T_NO_CLASS;
+    size_t nbits = id >= 0 ? 8 * h5.H5Tget_size(id) : 0;
+    release(id);
+    const char *kind = class == H5T_INTEGER  ? "integers"
+                       : class == H5T_FLOAT  ? "floats that are not IEEE's"
+                       : class == H5T_STRING ? "text"
+                                             : "values that are no numbers";
+    return cli_fail("%s holds %zu-bit %s, and only 32- and 64-bit IEEE floats can be compressed; convert it "
+                    "first, or use "
+                    "a lossless filter",
+                    at->path, nbits, kind);
+}
+
+/* Of more than four dims those of 1 are left out. */
+static int take_dims(csz_field *field, hid_t dataset, const location *at) {
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t space = h5.H5Dget_space(dataset);
+    H5S_class_t class = space >= 0 ? h5.H5Sget_simple_extent_type(space) : H5S_NO_CLASS;
+    int rank = class == H5S_SIMPLE ? h5.H5Sget_simple_extent_dims(space, dims, NULL) : 0;
+    release(space);
+    if ((class != H5S_SIMPLE && class != H5S_SCALAR) || rank < 0)
+        return cli_fail("%s has no values; give a dataset that has", at->path);
+    int n = rank;
+    if (rank > CSZ_MAX_NDIM) {
+        n = 0;
+        for (int i = 0; i < rank; i++)
+            if (dims[i] != 1) dims[n++] = dims[i];
+    }
+    if (n > CSZ_MAX_NDIM)
+        return cli_fail("%s has %d dimensions, and at most %d can be compressed; use the HDF5 filter (csz "
+                        "hdf5 cdvals), or "
+                        "reshape it",
+                        at->path, rank, CSZ_MAX_NDIM);
+    field->ndim = n ? n : 1;
+    field->dims[0] = 1;
+    for (int i = 0; i < n; i++) field->dims[i] = dims[i];
+    return CLI_DONE;
+}
+
+static int check_filters(hid_t dataset, const location *at) {
+    hid_t dcpl = h5.H5Dget_create_plist(dataset);
+    int status = CLI_DONE;
+    int n = dcpl >= 0 ? h5.H5Pget_nfilters(dcpl) : 0;
+    for (int i = 0; i < n && status == CLI_DONE; i++) {
+        unsigned flags = 0, config = 0;
+        size_t nvalues = 0;
+        char name[64] = "";
+        H5Z_filter_t filter =
+            h5.H5Pget_filter2(dcpl, (unsigned)i, &flags, &nvalues, NULL, sizeof name, name, &config);
+        if (filter >= 0 && h5.H5Zfilter_avail(filter) <= 0)
+            status = cli_fail("%s is compressed with the HDF5 filter %d (%.60s), which is not found here; "
+                              "set HDF5_PLUGIN_PATH "
+                              "to the folder of its plugin",
+                              at->path, (int)filter, name[0] ? name : "without a name");
+    }
+    release(dcpl);
+    return status;
+}
+
+static int check_expected(const csz_field *found, const cli_expected *expected, const location *at) {
+    char wanted[CLI_DIMS_TEXT_NBYTES], has[CLI_DIMS_TEXT_NBYTES];
+    if (expected->has_type && found->type != expected->field.type)
+        return cli_fail("%s holds %s, and %s says %s; give the dataset that belongs here", at->path,
+                        cli_type_names[found->type], expected->source, cli_type_names[expected->field.type]);
+    if (expected->has_dims &&
+        (found->ndim != expected->field.ndim ||
+         memcmp(found->dims, expected->field.dims, sizeof found->dims[0] * (size_t)found->ndim) != 0))
+        return cli_fail("%s has the dims %s, and %s says %s; give the dataset that belongs here", at->path,
+                        cli_dims_text(has, found), expected->source, cli_dims_text(wanted, &expected->field));
+    return CLI_DONE;
+}
+
+static int read_values(cli_field *field, hid_t dataset, const location *at) {
+    if (!cli_field_count(&field->nelements, &field->field))
+        return cli_fail("the dims of %s overflow: more than 2^56 elements; give a smaller dataset", at->path);
+    uint64_t nbytes = field->nelements * cli_type_nbytes(field->field.type);
+    field->copy = cli_allocate(at->path, nbytes);
+    if (!field->copy) return CLI_FAILED;
+    field->data = field->copy;
+    field->nbytes = (size_t)nbytes;
+    hid_t type = field->field.type == CSZ_F32 ? *h5.H5T_NATIVE_FLOAT_g : *h5.H5T_NATIVE_DOUBLE_g;
+    if (h5.H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, field->copy) >= 0) return CLI_DONE;
+    return cli_fail("%s cannot be read: the file is damaged; copy it again from its source", at->path);
+}
+
+int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected) {
+    location at;
+    hid_t file = -1, dataset = -1;
+    memset(field, 0, sizeof *field);
+    field->input.name = path;
+    int status = locate(&at, path);
+    if (status == CLI_DONE) status = load(path);
+    if (status == CLI_DONE) status = open_file(&file, &at);
+    if (status == CLI_DONE && stat(at.file, &field->input.status) != 0)
+        status = cli_fail_errno("read", at.file, errno);
+    if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
+    if (status == CLI_DONE) status = check_type(&field->field.type, dataset, &at);
+    if (status == CLI_DONE) status = take_dims(&field->field, dataset, &at);
+    if (status == CLI_DONE) status = check_expected(&field->field, expected, &at);
+    if (status == CLI_DONE) status = check_filters(dataset, &at);
+    if (status == CLI_DONE) status = read_values(field, dataset, &at);
+    release(dataset);
+    release(file);
+    free(at.file);
+    if (status != CLI_DONE) cli_field_release(field);
+    return status;
+}
+
+/* ---- The fill value ----------------------------------------------------------------------------------- */
+
+/* The attribute _FillValue, if it is one number. */
+static int read_fill_attribute(double *fill, hid_t dataset) {
+    if (h5.H5Aexists(dataset, "_FillValue") <= 0) return 0;
+    hid_t attribute = h5.H5Aopen(dataset, "_FillValue", H5P_DEFAULT);
+    hid_t space = attribute >= 0 ? h5.H5Aget_space(attribute) : -1;
+    hid_t type = attribute >= 0 ? h5.H5Aget_type(attribute) : -1;
+    int is_read = space >= 0 && type >= 0 && h5.H5Sget_simple_extent_npoints(space) == 1 &&
+                  (h5.H5Tget_class(type) == H5T_FLOAT || h5.H5Tget_class(type) == H5T_INTEGER) &&
+                  h5.H5Aread(attribute, *h5.H5T_NATIVE_DOUBLE_g, fill) >= 0;
+    release(type);
+    release(space);
+    release(attribute);
+    return is_read;
+}
+
+/*
+ * The dataset's own: what netCDF's default fill value is.  0 does not count: it is HDF5's value for whatever nobody wrote,
+ * and real data hold it.
+ */
+static int read_fill_property(double *fill, hid_t dataset) {
+    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+    hid_t dcpl = h5.H5Dget_create_plist(dataset);
+    int is_read = dcpl >= 0 && h5.H5Pfill_value_defined(dcpl, &defined) >= 0 &&
+                  defined == H5D_FILL_VALUE_USER_DEFINED &&
+                  h5.H5Pget_fill_value(dcpl, *h5.H5T_NATIVE_DOUBLE_g, fill) >= 0 && *fill != 0;
+    release(dcpl);
+    return is_read;
+}
+
+static int read_fill(csz_options *options, const char *path) {
+    location at;
+    csz_type type;
+    hid_t file = -1, dataset = -1;
+    int status = locate(&at, path);
+    if (status == CLI_DONE) status = load(path);
+    if (status == CLI_DONE) status = open_file(&file, &at);
+    if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
+    if (status == CLI_DONE) status = check_type(&type, dataset, &at);
+    if (status == CLI_DONE) {
+        double fill = 0;
+        options->has_fill = read_fill_attribute(&fill, dataset) || read_fill_property(&fill, dataset);
+        options->fill = options->has_fill ? fill : 0;
+    }
+    release(dataset);
+    release(file);
+    free(at.file);
+    return status;
+}
+
+/* ---- Writing ------------------------------------------------------------------------------------------ */
+
+/* Whether the dataset's name is free: 1, it is there (0), or something else stands in its way (-1). */
+static int is_free(hid_t file, const char *dataset) {
+    char *path = strdup(dataset);
+    int result = path ? 1 : -1;
+    for (char *end = path; path && result == 1; end++) {
+        if (*end != '/' && *end != '\0') continue;
+        char kept = *end;
+        *end = '\0';
+        if (end > path && end[-1] != '\0') {
+            if (h5.H5Lexists(file, path, H5P_DEFAULT) <= 0) break;
+            hid_t object = h5.H5Oopen(file, path, H5P_DEFAULT);
+            H5I_type_t kind = object >= 0 ? h5.H5Iget_type(object) : H5I_BADID;
+            release(object);
+            if (kept == '\0')
+                result = kind == H5I_GROUP ? -1 : 0;
+            else if (kind != H5I_GROUP)
+                result = -1;
+        }
+        *end = kept;
+        if (kept == '\0') break;
+    }
+    free(path);
+    return result;
+}
+
+static int check_dataset_name(const location *at) {
+    size_t n = at->dataset ? strlen(at->dataset) : 0;
+    if (n == 0)
+        return cli_fail_usage("the output %s is an HDF5 file, and the dataset has no name; give -o %s:/NAME",
+                              at->path, at->file);
+    if (at->dataset[n - 1] == '/' || strstr(at->dataset, "//"))
+        return cli_fail_usage("the dataset's name %s has an empty part; give -o %s:/NAME", at->dataset,
+                              at->file);
+    return CLI_DONE;
+}
+
+int cli_h5_check_output(const cli_output *output) {
+    location at;
+    hid_t file = -1;
+    int status = locate(&at, output->path);
+    cli_output whole = {at.file, 1};
+    if (status == CLI_DONE) status = check_dataset_name(&at);
+    if (status == CLI_DONE) status = load(output->path);
+    if (status == CLI_DONE) status = cli_output_check(&whole);
+    if (status == CLI_DONE && kind_of(at.file) != KIND_NONE) {
+        status = open_file(&file, &at);
+        int found = status == CLI_DONE ? is_free(file, at.dataset) : 1;
+        if (found == 0 && !output->force)
+            status = cli_fail("%s exists in %s and is kept; give -f to replace it, or another name with -o",
+                              at.dataset, at.file);
+        else if (found < 0)
+            status = cli_fail("%s cannot be created in %s: a group, or a dataset where a group would be, is "
+                              "in its place; give another "
+                              "name with -o",
+                              at.dataset, at.file);
+        release(file);
+    }
+    free(at.file);
+    return status;
+}
+
+typedef struct addition {
+    const location *at;
+    const csz_field *field;
+    const void *data;
+    const csz_info *info;
+    int is_new;
+} addition;
+
+/* Copies the file into the temporary; returns 0 or an errno. */
+static int copy_file(const char *from, const char *to) {
+    static char buffer[1 << 20];
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    int error = in < 0 || out < 0 ? errno : 0;
+    while (!error) {
+        ssize_t n = read(in, buffer, sizeof buffer);
+        if (n == 0) break;
+        if (n < 0) {
+            error = errno == EINTR ? 0 : errno;
+            continue;
+        }
+        for (ssize_t done = 0; done < n && !error;) {
+            ssize_t written = write(out, buffer + done, (size_t)(n - done));
+            if (written >= 0)
+                done += written;
+            else if (errno != EINTR)
+                error = errno;
+        }
+    }
+    if (in >= 0) close(in);
+    if (out >= 0 && close(out) != 0 && !error) error = errno;
+    return error;
+}
+
+/* _FillValue, as netCDF writes it: an array of one. */
+static int write_fill(hid_t dataset, hid_t type, double fill) {
+    hsize_t one = 1;
+    hid_t space = h5.H5Screate_simple(1, &one, NULL);
+    hid_t attribute =
+        space >= 0 ? h5.H5Acreate2(dataset, "_FillValue", type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
+    int is_done = attribute >= 0 && h5.H5Awrite(attribute, *h5.H5T_NATIVE_DOUBLE_g, &fill) >= 0;
+    release(attribute);
+    release(space);
+    return is_done;
+}
+
+static int write_dataset(hid_t file, const addition *added) {
+    hsize_t dims[CSZ_MAX_NDIM];
+    const csz_field *field = added->field;
+    for (int i = 0; i < field->ndim; i++) dims[i] = field->dims[i];
+    hid_t type = field->type == CSZ_F32 ? *h5.H5T_IEEE_F32LE_g : *h5.H5T_IEEE_F64LE_g;
+    hid_t memory = field->type == CSZ_F32 ? *h5.H5T_NATIVE_FLOAT_g : *h5.H5T_NATIVE_DOUBLE_g;
+    hid_t space = h5.H5Screate_simple(field->ndim, dims, NULL);
+    hid_t links = h5.H5Pcreate(*h5.H5P_CLS_LINK_CREATE_ID_g);
+    hid_t dcpl = h5.H5Pcreate(*h5.H5P_CLS_DATASET_CREATE_ID_g);
+    hid_t dataset = -1;
+    int is_done = space >= 0 && links >= 0 && dcpl >= 0;
+    is_done = is_done && h5.H5Pset_create_intermediate_group(links, 1) >= 0;
+    is_done = is_done && h5.H5Pset_obj_track_times(dcpl, 0) >= 0; /* the same field gives the same bytes */
+    if (is_done && added->info->has_fill)
+        is_done = h5.H5Pset_fill_value(dcpl, *h5.H5T_NATIVE_DOUBLE_g, &added->info->fill) >= 0;
+    if (is_done && is_free(file, added->at->dataset) == 0)
+        is_done = h5.H5Ldelete(file, added->at->dataset, H5P_DEFAULT) >= 0;
+    if (is_done) dataset = h5.H5Dcreate2(file, added->at->dataset, type, space, links, dcpl, H5P_DEFAULT);
+    is_done = is_done && dataset >= 0;
+    is_done = is_done && h5.H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, added->data) >= 0;
+    if (is_done && added->info->has_fill) is_done = write_fill(dataset, type, added->info->fill);
+    release(dataset);
+    release(dcpl);
+    release(links);
+    release(space);
+    return is_done;
+}
+
+static int write_temporary(const char *temporary, void *self) {
+    const addition *added = self;
+    int error = added->is_new ? 0 : copy_file(added->at->file, temporary);
+    if (error) return cli_fail_errno("write", added->at->file, error);
+    hid_t file = added->is_new ? h5.H5Fcreate(temporary, CREATE_TRUNCATED, H5P_DEFAULT, H5P_DEFAULT)
+                               : h5.H5Fopen(temporary, OPEN_WRITE, H5P_DEFAULT);
+    int is_done = file >= 0 && write_dataset(file, added);
+    if (file >= 0 && h5.H5Fclose(file) < 0) is_done = 0;
+    if (is_done) return CLI_DONE;
+    return cli_fail("%s cannot be written by HDF5; check that %s is sound and its disk has space",
+                    added->at->path, added->at->file);
+}
+
+int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info) {
+    location at;
+    int status = cli_h5_check_output(output); /* once more: time has passed */
+    if (status != CLI_DONE) return status;
+    status = locate(&at, output->path);
+    addition added = {&at, field, data, info, 0};
+    if (status == CLI_DONE) {
+        added.is_new = kind_of(at.file) == KIND_NONE;
+        cli_output whole = {at.file, !added.is_new};
+        status = cli_output_write_by(&whole, write_temporary, &added);
+    }
+    free(at.file);
+    return status;
+}
+
+#else /* without HDF5 */
+
+static int fail_without(const char *path) {
+    return cli_fail("%s is in an HDF5 file, and this csz was built without HDF5; build it with HDF5's "
+                    "headers (Debian package "
+                    "libhdf5-dev), or give a raw or .npy file",
+                    path);
+}
+
+int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected) {
+    (void)expected;
+    memset(field, 0, sizeof *field);
+    return fail_without(path);
+}
+
+static int read_fill(csz_options *options, const char *path) {
+    (void)options;
+    return fail_without(path);
+}
+
+int cli_h5_check_output(const cli_output *output) { return fail_without(output->path); }
+
+int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info) {
+    (void)field, (void)data, (void)info;
+    return fail_without(output->path);
+}
+
+const char *cli_h5_version_text(char text[CLI_H5_VERSION_TEXT_NBYTES]) {
+    snprintf(text, CLI_H5_VERSION_TEXT_NBYTES, "no");
+    return text;
+}
+
+#endif
+
+/* ---- The command line --------------------------------------------------------------------------------- */
+
+int cli_h5_complete_arguments(cli_arguments *arguments, cli_command command, char **owned) {
+    const unsigned reads_archive = CLI_DECOMPRESS | CLI_INFO | CLI_VERIFY | CLI_TEST;
+    *owned = NULL;
+    if (arguments->npaths == 0 || (command & reads_archive)) return CLI_DONE;
+    if (command == CLI_COMPRESS && arguments->output_path && cli_h5_is_path(arguments->output_path))
+        return cli_fail_usage("an archive is a file of its own and no dataset; give -o NAME.csz, or store "
+                              "compressed datasets with "
+                              "the HDF5 filter (csz hdf5 cdvals)");
+    if (!cli_h5_is_path(arguments->paths[0]))
+        return arguments->fill_choice == CLI_FILL_AUTO
+                   ? cli_fail_usage("--fill auto needs an HDF5 or netCDF-4 file, which tells its fill value; "
+                                    "give the value, such as "
+                                    "--fill 1e20")
+                   : CLI_DONE;
+    if (arguments->fill_choice == CLI_FILL_UNSAID || arguments->fill_choice == CLI_FILL_AUTO) {
+        int status = read_fill(&arguments->options, arguments->paths[0]);
+        if (status != CLI_DONE) return status;
+    }
+    if (command == CLI_COMPRESS && !arguments->output_path) {
+        arguments->output_path = *owned = archive_name(arguments->paths[0]);
+        if (!*owned) return cli_fail_memory("a path", strlen(arguments->paths[0]));
+    }
+    return CLI_DONE;
+}
