@@ -271,9 +271,8 @@ static int open_dataset(hid_t *dataset, hid_t file, const location *at) {
     char names[512];
     if (!at->dataset) {
         list_names(names, sizeof names, file);
-        return cli_fail_usage(
-            "%s holds more than one field may be, so name the dataset; give %s:NAME, with a name of: %s",
-            at->file, at->file, names);
+        return cli_fail_usage("%s is an HDF5 file, whose dataset must be named; give %s:NAME with one of: %s",
+                              at->file, at->file, names);
     }
     *dataset = h5.H5Oopen(file, at->dataset, H5P_DEFAULT);
     if (*dataset >= 0 && h5.H5Iget_type(*dataset) == H5I_DATASET) return CLI_DONE;
@@ -502,7 +501,7 @@ int cli_h5_check_output(const cli_output *output) {
     cli_output whole = {at.file, 1};
     if (status == CLI_DONE) status = check_dataset_name(&at);
     if (status == CLI_DONE) status = load(output->path);
-    if (status == CLI_DONE) status = cli_output_check(&whole);
+    if (status == CLI_DONE) status = cli_output_check_file(&whole);
     if (status == CLI_DONE && kind_of(at.file) != KIND_NONE) {
         status = open_file(&file, &at);
         int found = status == CLI_DONE ? is_free(file, at.dataset) : 1;

@@ -62,7 +62,7 @@ static char *folder_of(const char *path) {
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-static int check_file(const cli_output *output) {
+int cli_output_check_file(const cli_output *output) {
     struct stat status;
     size_t n = strlen(output->path);
     if (n == 0) return cli_fail_usage("the output has no name; give one with -o");
@@ -98,7 +98,7 @@ int cli_output_check(const cli_output *output) {
         return isatty(STDOUT_FILENO)
                    ? cli_fail("binary data is not written to a terminal; give a file with -o, or a pipe")
                    : CLI_DONE;
-    return kind == TARGET_FILE ? check_file(output) : CLI_DONE;
+    return kind == TARGET_FILE ? cli_output_check_file(output) : CLI_DONE;
 }
 
 /* Writes all the parts; returns 0 or an errno. */

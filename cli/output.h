@@ -23,6 +23,7 @@ typedef struct cli_part {
  * missing or cannot be written, a terminal.  Returns CLI_DONE or an exit status.
  */
 int cli_output_check(const cli_output *output);
+int cli_output_check_file(const cli_output *output); /* of a regular file, whatever it is called */
 
 /* Refuses the input itself as the output. */
 int cli_output_check_distinct(const cli_output *output, const cli_input *input);
