@@ -478,7 +478,7 @@ for level in zstd:0 zstd:23 zstd: zstd:x zstd:-1; do
     refuses 2 'zstd' "-z $level is a usage error" "${compress[@]}" -z $level
 done
 refuses 2 'threads' "a thread count that is no number" "${compress[@]}" -j two
-refuses 2 'fill' "a fill value that is no number" "${compress[@]}" --fill none
+refuses 2 'fill' "a fill value that is no number" "${compress[@]}" --fill some
 refuses 2 'fill.*f32' "a fill value beyond f32" "${compress[@]}" --fill 1e39 -o x
 if "$csz" --version | grep -q 'cuda no'; then
     refuses 1 'cuda' "a backend that is missing" "${compress[@]}" -b cuda -o x
