@@ -231,7 +231,7 @@ static const option_row rows[] = {
     {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,
      "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"},
     {CLI_HDF5, 0, "optional", NULL, NULL, apply_optional,
-     "store what is no float without the filter, where a program asks for an optional one"},
+     "datasets of integers or text are stored as they are, not refused"},
     {CLI_DECOMPRESS, 0, "region", NULL, "z0:z1,y0:y1,x0:x1", apply_region,
      "restore this half-open box alone, one range per dim; an end left out is the field's"},
     {CLI_DECOMPRESS | CLI_TEST, 0, "memory-limit", NULL, "BYTES", apply_memory_limit,

@@ -61,7 +61,7 @@ static void print_settings(const csz_hdf5_settings *settings) {
                                 : settings->fill == CSZ_HDF5_FILL_NONE
                                     ? "none"
                                     : number_text(fill, settings->fill_value));
-    printf("what is no float is %s\n", settings->is_optional ? "stored without the filter" : "refused");
+    printf("no floats    %s\n", settings->is_optional ? "stored as they are" : "refused");
 }
 
 static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {

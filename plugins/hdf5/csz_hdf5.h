@@ -48,9 +48,9 @@ enum {
 };
 
 /*
- * In word 0: a dataset that the filter cannot compress (integers, text) is stored without it where the program
- * asked for an optional filter.  Without this bit the filter is mandatory whatever the program asked for, so that nothing is
- * stored uncompressed in silence.
+ * In word 0: datasets that cannot be compressed (integers, text) are stored as they are, for tools that apply a filter to
+ * everything.  Without this bit they are refused.  For floats the filter is always mandatory, whatever the program asked
+ * for, so that nothing is stored uncompressed in silence.
  */
 #define CSZ_HDF5_OPTIONAL 0x100u
 

@@ -118,10 +118,20 @@ static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
         PUSH(library, wrong, NULL);
         return -1;
     }
-    if (take_type(&chunk, library, type)) return 1;
+    if (take_type(&chunk, library, type) || settings.is_optional) return 1;
     PUSH(library, "the dataset's type is not a 32-bit or 64-bit IEEE float", "leave the filter out for it");
-    /* HDF5 takes 0 as "leave out" for an optional filter, which h5py makes of every one. */
-    return settings.is_optional ? 0 : -1;
+    return -1;
+}
+
+/*
+ * A dataset that is not of floats, where the settings allow that: an optional filter without the words that describe
+ * a chunk fails on every chunk, and HDF5 then stores it as it is.
+ */
+static herr_t leave_out(const csz_h5_library *library, hid_t dcpl, const csz_hdf5_settings *settings) {
+    unsigned words[CSZ_HDF5_USER_VALUES];
+    csz_hdf5_pack(words, settings);
+    return library->H5Pmodify_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_OPTIONAL, CSZ_HDF5_USER_VALUES,
+                                     words);
 }
 
 static herr_t set_local(hid_t dcpl, hid_t type, hid_t space) {
@@ -137,7 +147,8 @@ static herr_t set_local(hid_t dcpl, hid_t type, hid_t space) {
         PUSH(library, wrong, NULL);
         return -1;
     }
-    if (!take_type(&chunk, library, type)) return settings.is_optional ? 0 : -1;
+    if (!take_type(&chunk, library, type))
+        return settings.is_optional ? leave_out(library, dcpl, &settings) : -1;
     if (!take_dims(&chunk.field, library, dcpl) ||
         csz_compress_bound(&capacity, &chunk.field, NULL) != CSZ_OK) {
         PUSH(library, "the chunk's dims cannot be read, or are too large", NULL);
@@ -153,7 +164,8 @@ static herr_t set_local(hid_t dcpl, hid_t type, hid_t space) {
     unsigned cd_values[CSZ_HDF5_MOST_VALUES];
     csz_hdf5_pack(cd_values, &settings);
     size_t n = csz_hdf5_pack_chunk(cd_values, &chunk);
-    if (!settings.is_optional) flags &= ~(unsigned)H5Z_FLAG_OPTIONAL;
+    /* Mandatory whatever the program asked for (h5py makes every filter optional): a failure must not pass unseen. */
+    flags &= ~(unsigned)H5Z_FLAG_OPTIONAL;
     if (library->H5Pmodify_filter(dcpl, CSZ_HDF5_FILTER_ID, flags, n, cd_values) < 0) {
         PUSH(library, "its settings cannot be stored", NULL);
         return -1;

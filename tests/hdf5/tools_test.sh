@@ -1,0 +1,268 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# tools_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: the command on HDF5 and netCDF files, and the filter in the tools that people
+# use: h5repack, h5dump, h5diff, ncgen, nccopy, ncdump.  Prints one line per property and exits 1 if any does not hold, 77 if
+# the command was built without HDF5 or the tools are missing.  A sanitized plugin cannot be loaded by tools that are not, so
+# with SANITIZERS those parts are left out.
+
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
+set -u
+csz=$(realpath "${1:?usage: tools_test.sh CSZ PLUGIN_FOLDER}") || exit 2
+plugins=${2:?usage: tools_test.sh CSZ PLUGIN_FOLDER}
+sanitizers=${3-}
+work=$(mktemp -d "${TMPDIR:-/tmp}/csz_hdf5_test.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+export LC_ALL=C
+unset HDF5_PLUGIN_PATH
+n_passed=0
+n_failed=0
+
+passed() {
+    n_passed=$((n_passed + 1))
+    printf 'ok    %s\n' "$1"
+}
+
+failed() {
+    n_failed=$((n_failed + 1))
+    printf 'FAIL  %s\n' "$1"
+    shift
+    [[ $# -eq 0 ]] || printf '      %s\n' "$@"
+}
+
+# holds NAME COMMAND...: the command succeeds.
+holds() {
+    local name=$1 status
+    shift
+    "$@" >out.txt 2>err.txt
+    status=$?
+    if ((status == 0)); then
+        passed "$name"
+    else
+        failed "$name" "status $status: $*" "$(head -c 700 err.txt out.txt)"
+    fi
+}
+
+# fails NAME COMMAND...: a tool that is not ours fails.
+fails() {
+    local name=$1
+    shift
+    if "$@" >out.txt 2>err.txt; then failed "$name" "succeeded: $*"; else passed "$name"; fi
+}
+
+# refuses STATUS PATTERN NAME COMMAND...: csz exits with STATUS and one line that matches PATTERN.
+refuses() {
+    local wanted=$1 pattern=$2 name=$3 status
+    shift 3
+    "$@" >out.txt 2>err.txt
+    status=$?
+    if ((status != wanted)); then
+        failed "$name" "status $status, not $wanted: $*" "$(head -c 500 err.txt)"
+    elif [[ $(wc -l <err.txt) -ne 1 ]] || ! grep -q '^csz: .*; ' err.txt; then
+        failed "$name" "not one line that says what is wrong and what to do:" "$(head -c 500 err.txt)"
+    elif ! grep -qE -- "$pattern" err.txt; then
+        failed "$name" "does not say /$pattern/: $(cat err.txt)"
+    else
+        passed "$name"
+    fi
+}
+
+same_text() {
+    if [[ $2 == "$3" ]]; then passed "$1"; else failed "$1" "wanted: $2" "found:  $3"; fi
+}
+
+says() { # says NAME PATTERN FILE
+    if grep -qE -- "$2" "$3"; then passed "$1"; else failed "$1" "no /$2/ in:" "$(head -c 500 "$3")"; fi
+}
+
+# ---- cd_values: arithmetic, in every build -----------------------------------------------------------
+
+holds "cdvals of an absolute bound" "$csz" hdf5 cdvals -e 1e-3
+cp out.txt cdvals.txt
+says "the line for h5repack" 'h5repack -f VAR:UD=411,0,3,0,3539053052,1062232653 IN.h5 OUT.h5' cdvals.txt
+says "the line for nccopy" 'nccopy -F VAR,411,0,3539053052,1062232653 IN.nc OUT.nc' cdvals.txt
+says "the line for CDL" 'VAR:_Filter = "411,0,3539053052,1062232653" ;' cdvals.txt
+says "the line for h5py" 'compression=411, compression_opts=\(0, 3539053052, 1062232653\)' cdvals.txt
+says "the line for netCDF4" 'netCDF4.Dataset.fromcdl' cdvals.txt
+same_text "every bit of the bound is there" 1 \
+    "$("$csz" hdf5 cdvals -e 0.1234567890123456789 --json | grep -c '"cd_values": \[0, 1653650829, 1069521345\]\|1234567890123456')"
+for options in "-e 1e-3" "-m rel -e 1e-4 -w rle" "-m psnr -e 80.5" "-e 3 --fill none" "-e 0.1 --fill 1e20 -w rle+vle" \
+    "-e 1e-300 --fill nan --optional"; do
+    # shellcheck disable=SC2086 # options
+    words=$("$csz" hdf5 cdvals $options --json | sed 's/.*"cd_values": \[\([^]]*\)\].*/\1/')
+    # shellcheck disable=SC2086
+    same_text "decode undoes cdvals $options" \
+        "$("$csz" hdf5 cdvals $options --json | sed 's/"cd_values": \[[^]]*\], //; s/}$//')" \
+        "$("$csz" hdf5 decode "$words" --json | sed 's/, "type": null, "chunk_dims": \[\]}$//')"
+done
+holds "decode what h5dump shows" "$csz" hdf5 decode '{ 0 -755914244 1062232653 0 0 0 0 16777218 0 0 64 0 32 0 }'
+says "decode tells the chunks" '64x32 of little-endian f32' out.txt
+holds "decode what h5repack takes" "$csz" hdf5 decode UD=411,0,3,0,3539053052,1062232653
+says "decode tells the bound" 'abs 0.001' out.txt
+refuses 2 'bound is missing' "cdvals without a bound" "$csz" hdf5 cdvals
+refuses 2 'not a finite number above 0' "cdvals with bound 0" "$csz" hdf5 cdvals -e 0
+refuses 2 'cdvals or decode' "hdf5 without a command" "$csz" hdf5
+refuses 2 'no list' "decode of text" "$csz" hdf5 decode 1,two
+refuses 1 'no bound' "decode of too few words" "$csz" hdf5 decode 0,1
+refuses 1 'mode' "decode of a wrong mode" "$csz" hdf5 decode 7,1,2
+refuses 1 'bound' "decode of a negative bound" "$csz" hdf5 decode 0,0,4294967295
+
+head -c 48000 /dev/zero >raw.f32
+if ! "$csz" --version | grep -q '^hdf5 yes'; then
+    refuses 1 'without HDF5|not found here' "a dataset without HDF5" "$csz" compress none.h5:/a -e 1
+    printf '%d properties hold, %d do not; built without HDF5, so the rest is left out\n' $n_passed $n_failed
+    ((n_failed == 0)) && exit 77
+    exit 1
+fi
+
+# ---- The command on datasets -------------------------------------------------------------------------
+
+python3 - <<'PY' || exit 2
+import array, math, struct
+v = array.array("f", (math.sin(i * 0.01) * 10 + math.cos(i * 0.13) + i % 7 * 1e-3 for i in range(30 * 40 * 50)))
+v.tofile(open("wave.f32", "wb"))
+PY
+holds "compress a raw field" "$csz" compress wave.f32 -t f32 -d 30x40x50 -e 1e-6 -o wave.csz
+holds "decompress into a new HDF5 file" "$csz" decompress wave.csz -o data.h5:/run/wave
+holds "compare a dataset with a raw file" "$csz" compare wave.f32 data.h5:/run/wave --bound 1e-6
+holds "add a second dataset" "$csz" decompress wave.csz -o data.h5:second
+holds "both are there" "$csz" compare data.h5:/run/wave data.h5:second --bound 0
+refuses 1 'exists in data.h5 and is kept' "an existing dataset is kept" "$csz" decompress wave.csz -o data.h5:second
+holds "unless -f is given" "$csz" decompress wave.csz -o data.h5:second -f
+refuses 1 'a group' "a group is not replaced" "$csz" decompress wave.csz -o data.h5:/run -f
+refuses 1 'a group' "a dataset is no group" "$csz" decompress wave.csz -o data.h5:/second/x
+refuses 2 'has no name' "an HDF5 output without a dataset" "$csz" decompress wave.csz -o other.h5
+refuses 2 'empty part' "a dataset's name that ends in /" "$csz" decompress wave.csz -o data.h5:/run/
+refuses 1 'folder' "an HDF5 output in no folder" "$csz" decompress wave.csz -o none/data.h5:/a
+holds "a region into a dataset" "$csz" decompress wave.csz --region 0:5,:,10:20 -o data.h5:/part
+holds "compress a dataset; the archive's name comes from it" "$csz" compress data.h5:/run/wave -e 1e-3 --verify
+holds "verify against the dataset" "$csz" verify data.h5:/run/wave data.h5.run.wave.csz
+holds "bench reads it" "$csz" bench data.h5:/run/wave -e 1e-3 --repeat 1
+refuses 1 'says f64' "another type than -t says" "$csz" compress data.h5:second -t f64 -e 1
+refuses 1 'says 3' "other dims than -d says" "$csz" compress data.h5:second -d 3 -e 1
+refuses 2 'one of: .*second' "a file without a dataset's name" "$csz" compress data.h5 -e 1
+refuses 1 'no dataset none; give one of: .*second' "a dataset that is not there" "$csz" compress data.h5:none -e 1
+refuses 1 'no dataset /run;' "a group" "$csz" compress data.h5:/run -e 1
+refuses 1 'cannot open none.h5' "a file that is not there" "$csz" compress none.h5:/a -e 1
+refuses 2 'archive is a file' "an archive as a dataset" "$csz" compress data.h5:second -e 1 -o data.h5:/a
+refuses 2 'auto needs' "--fill auto on a raw file" "$csz" compress wave.f32 -t f32 -d 30x40x50 -e 1 --fill auto
+head -c 3000 data.h5 >cut.h5
+refuses 1 'cannot be opened|cannot be read|no dataset' "a file that is cut short" "$csz" compress cut.h5:second -e 1
+printf 'no HDF5 at all' >text.h5
+refuses 1 'no HDF5' "text called .h5" "$csz" compress text.h5:/a -e 1
+refuses 1 'no HDF5' "text is not written to" "$csz" decompress wave.csz -o text.h5:/a -f
+same_text "text is as it was" 'no HDF5 at all' "$(cat text.h5)"
+cp data.h5 before.h5
+(ulimit -f 100 && exec "$csz" decompress wave.csz -o data.h5:/third) >out.txt 2>err.txt
+if cmp -s data.h5 before.h5; then passed "a file that cannot grow is left as it was"; else failed "a file that cannot grow is left as it was" "$(cat err.txt)"; fi
+same_text "no temporary is left" "" "$(find . -name '.*' -type f)"
+
+for tool in h5repack h5dump h5diff ncgen nccopy ncdump; do
+    if ! command -v $tool >/dev/null; then
+        printf '%d properties hold, %d do not; %s is not installed, so the rest is left out\n' $n_passed $n_failed $tool
+        ((n_failed == 0)) && exit 77
+        exit 1
+    fi
+done
+
+# ---- netCDF files ------------------------------------------------------------------------------------
+
+cat >schema.cdl <<'CDL'
+netcdf schema {
+dimensions: y = 100; x = 130;
+variables:
+  float t(y, x); t:_FillValue = 1e20f;
+  double p(y, x);
+  float be(y, x); be:_Endianness = "big";
+  int k(x);
+}
+CDL
+{
+    sed '$d' schema.cdl
+    echo 'data:'
+    awk 'BEGIN { split("t p be", names, " ")
+        for (v = 1; v <= 3; v++) {
+            printf("%s = ", names[v])
+            for (i = 0; i < 13000; i++) {
+                is_missing = v == 1 && i % 130 > 50 && i % 130 < 70
+                value = sprintf("%.6g", 280 + 20 * sin(i * 0.003) + cos(i % 130 * 0.1))
+                printf("%s%s", i ? (i % 10 ? ", " : ",\n") : "", is_missing ? "_" : value)
+            }
+            print ";"
+        } }'
+    echo '}'
+} >full.cdl
+holds "ncgen writes a netCDF-4 file" ncgen -k nc4 -o run.nc full.cdl
+holds "compress a variable" "$csz" compress run.nc:t -m rel -e 1e-3 --fill auto -o t.csz --json
+says "its _FillValue is taken" '"fill": 1.00000002004087734e\+20|"fill": 1.0000000200408773e\+20' out.txt
+holds "compress a variable without _FillValue" "$csz" compress run.nc:p -e 1e-3 -o p.csz --json
+says "netCDF's default is taken" '"fill": 9.96920996838686' out.txt
+holds "--fill none takes none" "$csz" compress run.nc:t -e 1e-3 --fill none -o none.csz --json
+says "and says so" '"fill": null' out.txt
+holds "verify a big-endian variable" "$csz" compress run.nc:be -e 1e-3 --verify -o be.csz
+refuses 1 '32-bit integers' "integers" "$csz" compress run.nc:k -e 1
+holds "a restored variable goes into the netCDF file" "$csz" decompress t.csz -o run.nc:t_restored
+holds "which ncdump reads" ncdump -h run.nc
+says "with its fill value" 't_restored:_FillValue = 1.e\+20f' out.txt
+holds "nccopy writes a classic file" nccopy -k classic -V t,p,be,k run.nc classic.nc
+refuses 1 'nccopy -k nc4' "a classic file" "$csz" compress classic.nc:t -e 1
+
+# ---- The filter in the tools ---------------------------------------------------------------------------
+
+if [[ $plugins == none || -n $sanitizers ]]; then
+    printf '%d properties hold, %d do not; the plugin in other programs is left out here\n' $n_passed $n_failed
+    exit $((n_failed > 0))
+fi
+export HDF5_PLUGIN_PATH=$plugins
+ud() { "$csz" hdf5 cdvals "$@" | sed -n 's/.*VAR:\(UD=[0-9,]*\) .*/\1/p'; }
+nc() { "$csz" hdf5 cdvals "$@" | sed -n 's/.*VAR,\([0-9,]*\) .*/\1/p'; }
+
+same_text "the plugin exports what HDF5 looks for and no more" "H5PLget_plugin_info H5PLget_plugin_type" \
+    "$(nm -D --defined-only "$plugins/libh5csz.so" | awk '{print $3}' | sort | xargs)"
+same_text "the plugin links no HDF5" "" "$(readelf -d "$plugins/libh5csz.so" | grep NEEDED | grep -i hdf5)"
+same_text "the plugin asks for no H5 symbol" "" "$(nm -D -u "$plugins/libh5csz.so" | grep ' H5')"
+
+holds "h5repack writes it" h5repack -l run/wave:CHUNK=16x32x32 -f "run/wave:$(ud -e 1e-3)" data.h5 packed.h5
+holds "h5diff finds the bound kept" h5diff -d 0.001 data.h5 packed.h5 /run/wave /run/wave
+fails "h5diff finds a smaller one broken" h5diff -d 0.00001 data.h5 packed.h5 /run/wave /run/wave
+holds "h5dump reads it" h5dump -p -d /run/wave -s 0,0,0 -c 1,1,4 packed.h5
+says "h5dump names it" 'csz: error-bounded' out.txt
+says "h5dump shows its words" 'PARAMS \{ 0 -755914244 1062232653' out.txt
+holds "csz reads it without the plugin" env -u HDF5_PLUGIN_PATH "$csz" compare data.h5:/run/wave packed.h5:/run/wave --bound 1e-3
+holds "h5repack again, other chunks, same settings" h5repack -l run/wave:CHUNK=10x40x50 packed.h5 again.h5
+holds "the words follow the chunks" h5dump -pH -d /run/wave again.h5
+says "dims 10x40x50 in the words" 'PARAMS \{ 0 -755914244 1062232653 0 0 0 0 16777219 0 0 10 0 40 0 50 0 \}' out.txt
+holds "h5repack takes it off" h5repack -f run/wave:NONE packed.h5 plain.h5
+holds "what it held stays" h5diff packed.h5 plain.h5 /run/wave /run/wave
+holds "h5repack falls back where settings are refused" h5repack -v -l run/wave:CHUNK=16x32x32 -f run/wave:UD=411,0,3,9,0,0 data.h5 wrong.h5
+says "and warns" 'could not create dataset' out.txt
+
+holds "nccopy writes it" nccopy -c y/64,x/64 -F "t,$(nc -m rel -e 1e-3 --of run.nc:t)" run.nc packed.nc
+holds "ncdump shows it" ncdump -hs packed.nc
+says "as _Filter" 't:_Filter = "411,0,' out.txt
+holds "the whole variable's relative bound holds" "$csz" compare run.nc:t packed.nc:t --bound \
+    "$("$csz" hdf5 cdvals -m rel -e 1e-3 --of run.nc:t --json | sed 's/.*"bound": \([^,]*\),.*/\1/')"
+holds "nccopy again, other chunks" nccopy -c y/50,x/130 packed.nc again.nc
+holds "ncdump reads that" ncdump -v t again.nc
+fails "nccopy on an integer variable fails" nccopy -c x/13 -F "k,$(nc -e 1e-3)" run.nc wrong.nc
+holds "unless it is made optional" nccopy -c x/13 -F "k,$(nc -e 1e-3 --optional)" run.nc optional.nc
+sed 's/double p(y, x);/double p(y, x); p:_Storage = "chunked"; p:_ChunkSizes = 64, 64; p:_Filter = "'"411,$(nc -e 1e-4 | cut -d, -f2-)"'";/' full.cdl >filtered.cdl
+holds "CDL asks for it" ncgen -k nc4 -o cdl.nc filtered.cdl
+holds "and the bound is kept" "$csz" compare run.nc:p cdl.nc:p --bound 1e-4
+says "the CDL took" 'p:_Filter = "411,' <(ncdump -hs cdl.nc)
+
+# Bytes flipped in a stored chunk: every reader must say so.
+python3 - packed.h5 bad.h5 <<'PY'
+import sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.find(b"\x43\x53\x5a", 2000)  # an archive's first bytes, CSZ
+at = at if at > 0 else len(b) // 2
+b[at + 400] ^= 0x10
+open(sys.argv[2], "wb").write(b)
+PY
+fails "h5dump fails on a damaged chunk" h5dump -d /run/wave -o bad.txt bad.h5
+refuses 1 'cannot be read' "csz refuses a damaged chunk" "$csz" compress bad.h5:/run/wave -e 1 -o bad.csz
+same_text "no temporary is left behind" "" "$(find . -name '.*' -type f)"
+
+printf '%d properties hold, %d do not\n' $n_passed $n_failed
+exit $((n_failed > 0))
