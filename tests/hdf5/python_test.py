@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The HDF5 filter from Python: h5py, netCDF4 and xarray, each with the HDF5 of its own wheel, all in one process.
+
+Usage: python_test.py CSZ.  Settings come from `csz hdf5 cdvals`, as users get them.  Prints one line per property.
+"""
+import json
+import shutil
+import subprocess
+import sys
+
+import h5py
+import netCDF4
+import numpy as np
+import xarray
+
+CSZ = sys.argv[1]
+failures = 0
+
+
+def check(name, holds, detail=""):
+    global failures
+    failures += not holds
+    print(("ok    " if holds else "FAIL  ") + name + ("" if holds else f": {detail}"))
+
+
+def settings(*options):
+    found = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", *options]))
+    return found["filter"], tuple(found["cd_values"])
+
+
+def refused(make):
+    try:
+        make()
+    except (OSError, ValueError, RuntimeError) as error:
+        return str(error)
+    return ""
+
+
+def worst(a, b):
+    return float(np.abs(np.asarray(a, "f8") - np.asarray(b, "f8")).max())
+
+
+print(f"h5py {h5py.__version__} with HDF5 {h5py.version.hdf5_version}; netCDF4 {netCDF4.__version__} with HDF5 "
+      f"{netCDF4.__hdf5libversion__}; xarray {xarray.__version__}")
+rng = np.random.default_rng(1)
+wave = (np.cumsum(rng.normal(size=(40, 70, 90)), axis=2) + 300).astype("f4")
+
+# ---- h5py ----
+filter_id, words = settings("-e", "1e-3")
+with h5py.File("a.h5", "w") as file:
+    for dtype in ("<f4", "<f8", ">f4", ">f8"):
+        file.create_dataset(dtype, data=wave.astype(dtype), chunks=(16, 32, 32), compression=filter_id,
+                            compression_opts=words)
+    file.create_dataset("auto", data=wave, chunks=True, compression=filter_id, compression_opts=words)
+    grown = file.create_dataset("grown", shape=(0, 90), maxshape=(None, 90), chunks=(16, 64), dtype="f4",
+                                compression=filter_id, compression_opts=words, fillvalue=np.nan)
+    for row in range(40):
+        grown.resize(row + 1, axis=0)
+        grown[row] = wave[row, 0]
+    message = refused(lambda: file.create_dataset("int", data=np.arange(100), chunks=(50,), compression=filter_id,
+                                                  compression_opts=words))
+    check("h5py: integers are refused with the filter's own words", "csz filter" in message, message)
+    message = refused(lambda: file.create_dataset("none", data=wave, chunks=(16, 32, 32), compression=filter_id))
+    check("h5py: no settings, no dataset", "no bound is given" in message, message)
+with h5py.File("a.h5") as file:
+    for name in ("<f4", "<f8", ">f4", ">f8", "auto"):
+        check(f"h5py: {name} keeps the bound", worst(file[name][:], wave) <= 1e-3, worst(file[name][:], wave))
+        check(f"h5py: {name} is smaller", file[name].id.get_storage_size() < wave.nbytes * 0.7)
+    check("h5py: a dataset that grows keeps the bound", worst(file["grown"][:], wave[:40, 0]) <= 1e-3)
+    plist = file["auto"].id.get_create_plist()
+    check("h5py: the filter is mandatory", plist.get_filter(0)[1] & 1 == 0, plist.get_filter(0))
+    check("h5py: part of a dataset", worst(file["auto"][3:9, 10:60:7, ::3], wave[3:9, 10:60:7, ::3]) <= 1e-3)
+
+# A relative bound holds chunk by chunk: a quiet chunk beside a loud one keeps its own.
+quiet = np.concatenate([rng.normal(size=(64, 64)), 1e6 * rng.normal(size=(64, 64))]).astype("f4")
+filter_id, relative = settings("-m", "rel", "-e", "1e-3")
+with h5py.File("rel.h5", "w") as file:
+    file.create_dataset("q", data=quiet, chunks=(64, 64), compression=filter_id, compression_opts=relative)
+    found = file["q"][:]
+    check("h5py: a relative bound is each chunk's", worst(found[:64], quiet[:64]) <= 1e-3 * np.ptp(quiet[:64]))
+
+# ---- damage ----
+raw = bytearray(open("rel.h5", "rb").read())
+for at in range(len(raw) - 9000, len(raw) - 8990):
+    raw[at] ^= 0x55
+open("bad.h5", "wb").write(raw)
+with h5py.File("bad.h5") as file:
+    message = refused(lambda: file["q"][:])
+    check("h5py: a damaged chunk is refused", "csz filter" in message or "can't open" in message.lower() or message != "", message)
+
+# ---- netCDF4, in the same process with another HDF5 ----
+with netCDF4.Dataset("a.h5") as data:
+    check("netCDF4 reads what h5py wrote", worst(data["auto"][:], wave) <= 1e-3)
+with netCDF4.Dataset("plain.nc", "w") as data:
+    for name, n in zip("zyx", wave.shape):
+        data.createDimension(name, n)
+    variable = data.createVariable("t", "f4", ("z", "y", "x"), fill_value=1e20, chunksizes=(16, 32, 32))
+    masked = np.ma.masked_array(wave, mask=wave > 305)
+    variable[:] = masked
+if shutil.which("ncgen"):
+    filter_id, given = settings("-e", "1e-2", "--fill", "1e20")
+    text = ",".join(map(str, (filter_id, *given)))
+    open("s.cdl", "w").write(f"""netcdf s {{ dimensions: z = 40; y = 70; x = 90; variables: float t(z, y, x);
+        t:_FillValue = 1e20f; t:_Storage = "chunked"; t:_ChunkSizes = 16, 32, 32; t:_Filter = "{text}"; }}""")
+    with netCDF4.Dataset.fromcdl("s.cdl", ncfilename="s.nc", mode="a") as data:
+        data["t"][:] = masked
+    with netCDF4.Dataset("s.nc") as data:
+        found = data["t"][:]
+        check("netCDF4 writes through a schema of ncgen", worst(found.filled(0), masked.filled(0)) <= 1e-2)
+        check("netCDF4: missing values are where they were", bool((found.mask == masked.mask).all()))
+    check("netCDF4: the file is smaller", len(open("s.nc", "rb").read()) < wave.nbytes * 0.7)
+    check("h5py reads what netCDF4 wrote", worst(h5py.File("s.nc")["t"][:], masked.filled(1e20)) <= 1e-2)
+else:
+    print("skipped: ncgen is not installed, so netCDF4 does not write")
+
+# ---- xarray ----
+filter_id, words = settings("-m", "rel", "-e", "1e-4", "--of", "plain.nc:t")
+field = xarray.Dataset({"t": (("z", "y", "x"), np.where(masked.mask, np.nan, wave))})
+field.to_netcdf("x.nc", engine="h5netcdf",
+                encoding={"t": {"compression": filter_id, "compression_opts": words, "chunksizes": (16, 32, 32),
+                                "dtype": "f4", "_FillValue": np.float32(1e20)}})
+bound = json.loads(subprocess.check_output([CSZ, "hdf5", "decode", ",".join(map(str, words)), "--json"]))["bound"]
+check("csz: --of gives the bound of the whole field", abs(bound / (1e-4 * float(np.ptp(masked.compressed()))) - 1) < 1e-6, bound)
+for engine in ("h5netcdf", "netcdf4"):
+    with xarray.open_dataset("x.nc", engine=engine) as data:
+        found = data["t"].values
+        valid = ~masked.mask
+        check(f"xarray with {engine}: the bound of the whole field is kept", worst(found[valid], wave[valid]) <= bound,
+              worst(found[valid], wave[valid]))
+        check(f"xarray with {engine}: missing values", bool(np.isnan(found[~valid]).all()))
+print(f"{failures} properties do not hold" if failures else "all properties hold")
+sys.exit(failures > 0)

@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py with h5py, netCDF4, xarray and h5netcdf from pip, each of which
+# brings its own HDF5, in a virtual environment beside CSZ that is made once.  Exits 77 where pip cannot provide them, without
+# the plugin, and in a sanitized build, whose plugin an ordinary Python cannot load.
+set -u
+csz=$(realpath "${1:?usage: python_test.sh CSZ PLUGIN_FOLDER}") || exit 2
+plugins=${2:?usage: python_test.sh CSZ PLUGIN_FOLDER}
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
+
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+[ "$plugins" != none ] || skip "this build has no HDF5 plugin"
+[ -z "${3-}" ] || skip "a sanitized plugin cannot be loaded by an ordinary Python"
+
+venv=$(dirname "$csz")/hdf5-venv
+if [ ! -e "$venv/complete" ]; then
+    python3 -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 -m venv failed (Debian package python3-venv); see $venv.log"
+    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 --timeout 60 h5py netCDF4 xarray h5netcdf >>"$venv.log" 2>&1 ||
+        skip "pip cannot install h5py, netCDF4, xarray and h5netcdf; see $venv.log"
+    : >"$venv/complete"
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/csz_hdf5_python.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+HDF5_PLUGIN_PATH=$plugins "$venv/bin/python" "$here/python_test.py" "$csz"
