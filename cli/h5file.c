@@ -7,6 +7,7 @@
 #include "h5file.h"
 
 #include "command.h"
+#include "csz_hdf5.h"
 #include "message.h"
 #include "values.h"
 
@@ -144,6 +145,7 @@ enum { OPEN_READ = 0, OPEN_WRITE = 1, CREATE_TRUNCATED = 2 };
     X(H5Pset_fill_value)                \
     X(H5Pfill_value_defined)            \
     X(H5Pget_fill_value)                \
+    X(H5Pget_chunk)                     \
     X(H5Pget_nfilters)                  \
     X(H5Pget_filter2)                   \
     X(H5Aexists)                        \
@@ -336,21 +338,40 @@ static int take_dims(csz_field *field, hid_t dataset, const location *at) {
     return CLI_DONE;
 }
 
-static int check_filters(hid_t dataset, const location *at) {
+/*
+ * HDF5 takes what a filter returns for a whole chunk without looking at its size, and the filter is told the chunk by cd_values
+ * alone: these must agree with the layout, or HDF5 would read beyond the chunk.
+ */
+static int describes_chunks(const unsigned *words, size_t n, hid_t dcpl, csz_type type) {
+    csz_hdf5_chunk chunk;
+    hsize_t dims[H5S_MAX_RANK];
+    uint64_t described = 1, laid_out = 1;
+    int rank = h5.H5Pget_chunk(dcpl, H5S_MAX_RANK, dims);
+    if (rank < 0 || csz_hdf5_unpack_chunk(&chunk, words, n) || chunk.field.type != type) return 0;
+    for (int i = 0; i < rank; i++) laid_out *= dims[i];
+    return cli_field_count(&described, &chunk.field) && described == laid_out;
+}
+
+static int check_filters(hid_t dataset, csz_type type, const location *at) {
     hid_t dcpl = h5.H5Dget_create_plist(dataset);
     int status = CLI_DONE;
-    int n = dcpl >= 0 ? h5.H5Pget_nfilters(dcpl) : 0;
-    for (int i = 0; i < n && status == CLI_DONE; i++) {
-        unsigned flags = 0, config = 0;
-        size_t nvalues = 0;
+    int nfilters = dcpl >= 0 ? h5.H5Pget_nfilters(dcpl) : 0;
+    for (int i = 0; i < nfilters && status == CLI_DONE; i++) {
+        unsigned flags = 0, config = 0, words[64] = {0};
+        size_t n = sizeof words / sizeof words[0];
         char name[64] = "";
         H5Z_filter_t filter =
-            h5.H5Pget_filter2(dcpl, (unsigned)i, &flags, &nvalues, NULL, sizeof name, name, &config);
+            h5.H5Pget_filter2(dcpl, (unsigned)i, &flags, &n, words, sizeof name, name, &config);
         if (filter >= 0 && h5.H5Zfilter_avail(filter) <= 0)
             status = cli_fail("%s is compressed with the HDF5 filter %d (%.60s), which is not found here; "
                               "set HDF5_PLUGIN_PATH "
                               "to the folder of its plugin",
                               at->path, (int)filter, name[0] ? name : "without a name");
+        else if (filter == CSZ_HDF5_FILTER_ID && !describes_chunks(words, n, dcpl, type))
+            status = cli_fail("%s has chunks of another size than its filter's settings say: the file is "
+                              "damaged; copy it again from "
+                              "its source",
+                              at->path);
     }
     release(dcpl);
     return status;
@@ -396,7 +417,7 @@ int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected
     if (status == CLI_DONE) status = check_type(&field->field.type, dataset, &at);
     if (status == CLI_DONE) status = take_dims(&field->field, dataset, &at);
     if (status == CLI_DONE) status = check_expected(&field->field, expected, &at);
-    if (status == CLI_DONE) status = check_filters(dataset, &at);
+    if (status == CLI_DONE) status = check_filters(dataset, field->field.type, &at);
     if (status == CLI_DONE) status = read_values(field, dataset, &at);
     release(dataset);
     release(file);

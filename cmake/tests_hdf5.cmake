@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter_test.c against Debian's serial HDF5 and, where
-# it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python packages that people use.
+# it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python packages that people use.  And of what is
+# installed and documented: install_test.sh, docs_test.sh.
 set(plugin_environment "HDF5_PLUGIN_PATH=${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins;ASAN_OPTIONS=detect_leaks=0")
 
 function(csz_add_hdf5_test name)
@@ -39,4 +40,16 @@ if(TARGET csz)
             set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
         endif()
     endforeach()
+
+    # The commands that the documentation shows.
+    file(GLOB pages CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/docs/*.md")
+    set(docs_plugins "${plugin_folder}")
+    if(CSZ_SANITIZE) # which other programs cannot load
+        set(docs_plugins none)
+    endif()
+    csz_register(docs_test unit 300 COMMAND "${tests_dir}/docs_test.sh" $<TARGET_FILE:csz> "${docs_plugins}" ${pages})
+    set_tests_properties(docs_test PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 endif()
+
+csz_register(install_test unit 600 COMMAND "${tests_dir}/install_test.sh" "${CMAKE_CURRENT_BINARY_DIR}"
+             "${CMAKE_CURRENT_SOURCE_DIR}" "${CSZ_SANITIZE}")

@@ -128,7 +128,7 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
     if (n < CSZ_HDF5_BOUND + 2)
         return "no bound is given: cd_values start with the mode and the two words of the bound";
     if (n == CSZ_HDF5_FILL_VALUE + 1) return "the fill value has one word; a double has two";
-    memcpy(words, cd_values, (n < CSZ_HDF5_USER_VALUES ? n : CSZ_HDF5_USER_VALUES) * sizeof words[0]);
+    memcpy(words, cd_values, n < CSZ_HDF5_USER_VALUES ? n * sizeof words[0] : sizeof words);
     csz_hdf5_settings_init(settings);
     if ((words[CSZ_HDF5_MODE] & ~CSZ_HDF5_OPTIONAL) > (unsigned)CSZ_BOUND_PSNR)
         return "word 0, the mode, is not 0 (abs), 1 (rel) or 2 (psnr)";

@@ -262,6 +262,15 @@ open(sys.argv[2], "wb").write(b)
 PY
 fails "h5dump fails on a damaged chunk" h5dump -d /run/wave -o bad.txt bad.h5
 refuses 1 'cannot be read' "csz refuses a damaged chunk" "$csz" compress bad.h5:/run/wave -e 1 -o bad.csz
+# Settings that describe smaller chunks than the layout has: HDF5 would read beyond them.
+python3 - packed.h5 forged.h5 <<'PY'
+import struct, sys
+b = open(sys.argv[1], "rb").read()
+head = struct.pack("<IIIIII", 16777219, 0, 0, 16, 0, 32)
+assert b.count(head) == 1
+open(sys.argv[2], "wb").write(b.replace(head, struct.pack("<IIIIII", 16777219, 0, 0, 16, 0, 16)))
+PY
+refuses 1 'another size' "csz refuses settings that do not fit the layout" "$csz" compress forged.h5:/run/wave -e 1 -o bad.csz
 same_text "no temporary is left behind" "" "$(find . -name '.*' -type f)"
 
 printf '%d properties hold, %d do not\n' $n_passed $n_failed
