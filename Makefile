@@ -11,7 +11,7 @@ DATA ?= ../shared/data
 CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
 C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c')
 
-.PHONY: all help demo test soak bench gpu-test gpu-bench format lint install clean
+.PHONY: all help demo test soak bench gpu-test gpu-bench format lint install deb clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -25,7 +25,8 @@ help:
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
 	@echo 'make format     lay out every C and CUDA file by .clang-format'
 	@echo 'make lint       check layout, cppcheck, clang-tidy'
-	@echo 'make install    install header, libraries and command (PREFIX=/usr/local)'
+	@echo 'make install    install headers, libraries, command and HDF5 plugin (PREFIX=/usr/local)'
+	@echo 'make deb        build the Debian packages into $(BUILD)/deb'
 	@echo 'make clean      remove the build folders'
 
 .PHONY: configure
@@ -83,6 +84,10 @@ lint:
 PREFIX ?= /usr/local
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb:
+	@tools/setup deb
+	packaging/build_deb $(BUILD)/deb
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan
