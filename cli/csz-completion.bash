@@ -4,7 +4,7 @@
 
 _csz() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="compress decompress info compare verify test bench help"
+    local commands="compress decompress info compare verify test bench hdf5 help"
     local command=${COMP_WORDS[1]} options="" words="" files="" i
     COMPREPLY=()
 
@@ -34,6 +34,15 @@ _csz() {
         options="-t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend -j --threads
             --fill --repeat --json -h --help"
         ;;
+    hdf5)
+        if ((COMP_CWORD == 2)); then
+            mapfile -t COMPREPLY < <(compgen -W "cdvals decode --help" -- "$current")
+            return
+        fi
+        options="--json -h --help"
+        [[ ${COMP_WORDS[2]} == decode ]] ||
+            options="-e --error --bound -m --mode -w --workflow --fill --of -t --type -d --dims --optional $options"
+        ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "${commands% help}" -- "$current")
         return
@@ -47,9 +56,9 @@ _csz() {
     -w | --workflow) words="auto huffman rle rle+vle" ;;
     -z | --zstd) words="zstd" ;;
     -b | --backend) words="auto cpu cuda" ;;
-    --fill) words="nan 1e20" ;;
+    --fill) words="auto none nan 1e20" ;;
     -d | --dims | -e | --error | --bound | -j | --threads | --region | --memory-limit | --repeat) return ;;
-    -o | --output) files=all ;;
+    -o | --output | --of) files=all ;;
     *)
         if [[ $current == -* ]]; then
             words=$options
