@@ -93,7 +93,7 @@ static char *archive_name(const char *path) {
     for (const char *c = path + n; *c; c++)
         if (*c != ':' && *c != '/')
             name[n++] = *c;
-        else if (name[n - 1] != '.')
+        else if (n > 0 && name[n - 1] != '.')
             name[n++] = '.';
     memcpy(name + n, ".csz", sizeof ".csz");
     return name;
@@ -523,7 +523,7 @@ int cli_h5_check_output(const cli_output *output) {
     if (status == CLI_DONE) status = check_dataset_name(&at);
     if (status == CLI_DONE) status = load(output->path);
     if (status == CLI_DONE) status = cli_output_check_file(&whole);
-    if (status == CLI_DONE && kind_of(at.file) != KIND_NONE) {
+    if (status == CLI_DONE && at.dataset && kind_of(at.file) != KIND_NONE) {
         status = open_file(&file, &at);
         int found = status == CLI_DONE ? is_free(file, at.dataset) : 1;
         if (found == 0 && !output->force)
