@@ -1,109 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5file.c: HDF5 files.  The name is split and the file's first bytes are looked at without HDF5, so that a missing file, a
- * netCDF-3 file and a file of another kind get their own messages; then HDF5 reads the dataset as native floats, or
- * writes it into a copy of the file.  HDF5's functions are called through a table filled by dlopen and dlsym.
+ * h5file.c: HDF5 files.  The file's first bytes are looked at without HDF5, so that a missing file, a netCDF-3 file and a file of
+ * another kind get their own messages; then HDF5 reads the dataset as native floats, or writes it into a copy of the file.
+ * HDF5's functions are called through a table filled by dlopen and dlsym.
  */
+#if defined(CSZ_HAVE_HDF5)
 #include "h5file.h"
 
 #include "command.h"
 #include "csz_hdf5.h"
+#include "filter.h"
+#include "h5path.h"
 #include "message.h"
 #include "values.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- Names, with or without HDF5 in this build -------------------------------------------------------- */
-
-typedef enum file_kind { KIND_NONE, KIND_OTHER, KIND_HDF5, KIND_NETCDF3 } file_kind;
-
-/* The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it. */
-static file_kind kind_of(const char *file) {
-    static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    unsigned char start[8];
-    struct stat status;
-    file_kind kind = KIND_OTHER;
-    int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (descriptor < 0) return errno == ENOENT || errno == ENOTDIR ? KIND_NONE : KIND_OTHER;
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
-        if (pread(descriptor, start, 4, 0) == 4 && memcmp(start, "CDF", 3) == 0 && start[3] <= 5)
-            kind = KIND_NETCDF3;
-        for (off_t at = 0; at <= 1 << 20 && kind == KIND_OTHER; at = at ? 2 * at : 512)
-            if (pread(descriptor, start, 8, at) == 8 && memcmp(start, signature, 8) == 0) kind = KIND_HDF5;
-    }
-    close(descriptor);
-    return kind;
-}
-
-static int has_suffix(const char *path, size_t nchars) {
-    static const char *const suffixes[] = {".h5", ".hdf5", ".he5", ".nc", ".nc4", ".cdf"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        size_t n = strlen(suffixes[i]);
-        if (nchars > n && strncmp(path + nchars - n, suffixes[i], n) == 0) return 1;
-    }
-    return 0;
-}
-
-/* FILE and DATASET of a path; dataset is NULL where none is named. */
-typedef struct location {
-    const char *path;
-    char *file;
-    const char *dataset;
-} location;
-
-/* How many characters of the path name the file; 0 if it is no HDF5 path. */
-static size_t file_nchars(const char *path) {
-    size_t n = strlen(path);
-    if (cli_path_is_stdio(path) || n == 0) return 0;
-    file_kind whole = kind_of(path);
-    if (whole == KIND_HDF5 || whole == KIND_NETCDF3) return n;
-    if (whole == KIND_OTHER) return 0; /* a raw file, whatever it is called */
-    for (const char *colon = strchr(path, ':'); colon; colon = strchr(colon + 1, ':')) {
-        size_t nchars = (size_t)(colon - path);
-        if (has_suffix(path, nchars)) return nchars;
-        char *file = strndup(path, nchars);
-        file_kind kind = file && nchars ? kind_of(file) : KIND_NONE;
-        free(file);
-        if (kind == KIND_HDF5 || kind == KIND_NETCDF3) return nchars;
-    }
-    return has_suffix(path, n) ? n : 0;
-}
-
-int cli_h5_is_path(const char *path) { return file_nchars(path) > 0; }
-
-static int locate(location *at, const char *path) {
-    size_t nchars = file_nchars(path);
-    at->path = path;
-    at->file = strndup(path, nchars);
-    at->dataset = path[nchars] == ':' && path[nchars + 1] ? path + nchars + 1 : NULL;
-    return at->file ? CLI_DONE : cli_fail_memory("a path", nchars);
-}
-
-/* run.nc:/group/temperature -> run.nc.group.temperature.csz */
-static char *archive_name(const char *path) {
-    size_t nbytes = strlen(path) + sizeof ".csz", n = file_nchars(path);
-    char *name = malloc(nbytes);
-    if (!name) return NULL;
-    memcpy(name, path, n);
-    for (const char *c = path + n; *c; c++)
-        if (*c != ':' && *c != '/')
-            name[n++] = *c;
-        else if (n > 0 && name[n - 1] != '.')
-            name[n++] = '.';
-    memcpy(name + n, ".csz", sizeof ".csz");
-    return name;
-}
-
-#if defined(CSZ_HAVE_HDF5)
-
-#include "filter.h"
-
-#include <dlfcn.h>
 
 /* ---- The library -------------------------------------------------------------------------------------- */
 
@@ -226,6 +143,21 @@ static void release(hid_t id) {
 
 /* ---- Reading ------------------------------------------------------------------------------------------ */
 
+/* FILE and DATASET of a path; dataset is NULL where none is named. */
+typedef struct location {
+    const char *path;
+    char *file;
+    const char *dataset;
+} location;
+
+static int locate(location *at, const char *path) {
+    size_t nchars = cli_h5_file_nchars(path);
+    at->path = path;
+    at->file = strndup(path, nchars);
+    at->dataset = path[nchars] == ':' && path[nchars + 1] ? path + nchars + 1 : NULL;
+    return at->file ? CLI_DONE : cli_fail_memory("a path", nchars);
+}
+
 /* "a, b, c": what the file's root holds, as far as it fits. */
 static void list_names(char *text, size_t nbytes, hid_t file) {
     H5G_info_t info;
@@ -248,14 +180,14 @@ static void list_names(char *text, size_t nbytes, hid_t file) {
 }
 
 static int open_file(hid_t *file, const location *at) {
-    switch (kind_of(at->file)) {
-    case KIND_HDF5: break;
-    case KIND_NONE: return cli_fail_errno("open", at->file, ENOENT);
-    case KIND_NETCDF3:
+    switch (cli_h5_kind_of(at->file)) {
+    case CLI_H5_KIND_HDF5: break;
+    case CLI_H5_KIND_NONE: return cli_fail_errno("open", at->file, ENOENT);
+    case CLI_H5_KIND_NETCDF3:
         return cli_fail("%s is a classic netCDF file, and only netCDF-4 can be read; convert it with nccopy "
                         "-k nc4 %s NEW.nc",
                         at->file, at->file);
-    case KIND_OTHER:
+    case CLI_H5_KIND_OTHER:
         if (access(at->file, R_OK) != 0) return cli_fail_errno("open", at->file, errno);
         return cli_fail(
             "%s is no HDF5 or netCDF-4 file; give one, or a raw or .npy file without a dataset's name",
@@ -457,7 +389,7 @@ static int read_fill_property(double *fill, hid_t dataset) {
     return is_read;
 }
 
-static int read_fill(csz_options *options, const char *path) {
+int cli_h5_read_fill(csz_options *options, const char *path) {
     location at;
     csz_type type;
     hid_t file = -1, dataset = -1;
@@ -523,7 +455,7 @@ int cli_h5_check_output(const cli_output *output) {
     if (status == CLI_DONE) status = check_dataset_name(&at);
     if (status == CLI_DONE) status = load(output->path);
     if (status == CLI_DONE) status = cli_output_check_file(&whole);
-    if (status == CLI_DONE && at.dataset && kind_of(at.file) != KIND_NONE) {
+    if (status == CLI_DONE && at.dataset && cli_h5_kind_of(at.file) != CLI_H5_KIND_NONE) {
         status = open_file(&file, &at);
         int found = status == CLI_DONE ? is_free(file, at.dataset) : 1;
         if (found == 0 && !output->force)
@@ -633,7 +565,7 @@ int cli_h5_write(const cli_output *output, const csz_field *field, const void *d
     status = locate(&at, output->path);
     addition added = {&at, field, data, info, 0};
     if (status == CLI_DONE) {
-        added.is_new = kind_of(at.file) == KIND_NONE;
+        added.is_new = cli_h5_kind_of(at.file) == CLI_H5_KIND_NONE;
         cli_output whole = {at.file, !added.is_new};
         status = cli_output_write_by(&whole, write_temporary, &added);
     }
@@ -641,63 +573,4 @@ int cli_h5_write(const cli_output *output, const csz_field *field, const void *d
     return status;
 }
 
-#else /* without HDF5 */
-
-static int fail_without(const char *path) {
-    return cli_fail("%s is in an HDF5 file, and this csz was built without HDF5; build it with HDF5's "
-                    "headers (Debian package "
-                    "libhdf5-dev), or give a raw or .npy file",
-                    path);
-}
-
-int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected) {
-    (void)expected;
-    memset(field, 0, sizeof *field);
-    return fail_without(path);
-}
-
-static int read_fill(csz_options *options, const char *path) {
-    (void)options;
-    return fail_without(path);
-}
-
-int cli_h5_check_output(const cli_output *output) { return fail_without(output->path); }
-
-int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info) {
-    (void)field, (void)data, (void)info;
-    return fail_without(output->path);
-}
-
-const char *cli_h5_version_text(char text[CLI_H5_VERSION_TEXT_NBYTES]) {
-    snprintf(text, CLI_H5_VERSION_TEXT_NBYTES, "no");
-    return text;
-}
-
 #endif
-
-/* ---- The command line --------------------------------------------------------------------------------- */
-
-int cli_h5_complete_arguments(cli_arguments *arguments, cli_command command, char **owned) {
-    const unsigned reads_archive = CLI_DECOMPRESS | CLI_INFO | CLI_VERIFY | CLI_TEST;
-    *owned = NULL;
-    if (arguments->npaths == 0 || (command & reads_archive)) return CLI_DONE;
-    if (command == CLI_COMPRESS && arguments->output_path && cli_h5_is_path(arguments->output_path))
-        return cli_fail_usage("an archive is a file of its own and no dataset; give -o NAME.csz, or store "
-                              "compressed datasets with "
-                              "the HDF5 filter (csz hdf5 cdvals)");
-    if (!cli_h5_is_path(arguments->paths[0]))
-        return arguments->fill_choice == CLI_FILL_AUTO
-                   ? cli_fail_usage("--fill auto needs an HDF5 or netCDF-4 file, which tells its fill value; "
-                                    "give the value, such as "
-                                    "--fill 1e20")
-                   : CLI_DONE;
-    if (arguments->fill_choice == CLI_FILL_UNSAID || arguments->fill_choice == CLI_FILL_AUTO) {
-        int status = read_fill(&arguments->options, arguments->paths[0]);
-        if (status != CLI_DONE) return status;
-    }
-    if (command == CLI_COMPRESS && !arguments->output_path) {
-        arguments->output_path = *owned = archive_name(arguments->paths[0]);
-        if (!*owned) return cli_fail_memory("a path", strlen(arguments->paths[0]));
-    }
-    return CLI_DONE;
-}
