@@ -10,8 +10,8 @@ class Csz(CMakePackage, CudaPackage):
 
     license("BSD-3-Clause")
 
+    # With `spack develop` nothing is fetched; a published recipe adds `git = ...` here.
     version("main", branch="main")
-    version("0.1.0", branch="main")
 
     variant("zstd", default=True, description="Optional final pass with zstd")
     variant("hdf5", default=False, description="HDF5 filter plugin, and HDF5 files in the command")
