@@ -3,8 +3,12 @@
  * archive_source.c: an archive's frames.  A file is asked for what is needed; a pipe is followed from header to footer, and what a frame
  * claims to be is held against what it can be before memory is used for it.
  */
+#include "args.h"
 #include "message.h"
+#include "progress.h"
+#include "report.h"
 #include "source.h"
+#include "workers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,4 +133,71 @@ int cli_archive_source_end(cli_archive_source *s) {
     free(found);
     free(wanted);
     return status;
+}
+
+/* ---- all frames ---- */
+
+typedef struct visit {
+    cli_archive_source *source;
+    cli_workers workers;
+    uint64_t values_done;
+    void *user;
+    csz_status (*work)(void *, csz_context *, uint64_t, const void *, size_t, const csz_options *);
+} visit;
+
+static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
+    visit *v = user;
+    return cli_archive_source_read(v->source, i, NULL, in, v->source->stored_nbytes, in_nbytes);
+}
+
+static int visit_frame(void *user, int worker, uint64_t i, void *in, size_t in_nbytes, void *out,
+                       size_t *out_nbytes) {
+    visit *v = user;
+    csz_context *context = v->workers.contexts[worker];
+    (void)out;
+    *out_nbytes = 0;
+    double begin = cli_seconds_now();
+    csz_status status = v->work(v->user, context, i, in, in_nbytes, &v->workers.options);
+    v->workers.seconds[worker] += cli_seconds_now() - begin;
+    v->workers.backend = csz_context_backend(context);
+    return status == CSZ_OK ? CLI_DONE : cli_archive_source_fail(v->source, status);
+}
+
+static int count_frame(void *user, uint64_t i, const void *out, size_t out_nbytes) {
+    visit *v = user;
+    csz_frame frame;
+    (void)out, (void)out_nbytes;
+    csz_plan_frame(&frame, v->source->plan, i);
+    v->values_done += frame.values_nbytes;
+    cli_progress_set(v->values_done);
+    return CLI_DONE;
+}
+
+int cli_archive_source_each(cli_archive_source *s, const char *verb, const cli_arguments *arguments,
+                            cli_run *run, void *user,
+                            csz_status (*work)(void *, csz_context *, uint64_t, const void *, size_t,
+                                               const csz_options *)) {
+    visit v = {.source = s, .user = user, .work = work};
+    cli_demand demand = {.njobs = s->info.nframes,
+                         .in_nbytes = s->stored_nbytes,
+                         .library_nbytes = s->info.has_zstd ? s->shape.capacity : 0,
+                         .name = s->stream.name};
+    int status = cli_workers_create(&v.workers, &arguments->options, &demand);
+    if (status == CLI_DONE) {
+        cli_pipeline pipeline = {.njobs = s->info.nframes,
+                                 .flight = v.workers.flight,
+                                 .in_nbytes = s->stored_nbytes,
+                                 .user = &v,
+                                 .read = read_frame,
+                                 .work = visit_frame,
+                                 .write = count_frame};
+        cli_progress_start(verb, s->info.nbytes_field);
+        if (s->info.nframes == 1) cli_progress_follow(v.workers.contexts[0]);
+        status = cli_pipeline_run(&pipeline);
+        cli_progress_stop();
+    }
+    run->seconds = cli_workers_seconds(&v.workers);
+    run->backend = v.workers.backend;
+    cli_workers_destroy(&v.workers);
+    return status == CLI_DONE ? cli_archive_source_end(s) : status;
 }

@@ -56,6 +56,18 @@ int cli_archive_source_read(cli_archive_source *source, uint64_t i, const csz_fr
 /* Holds a pipe's footer and end against the frames; sets info.nbytes_archive. */
 int cli_archive_source_end(cli_archive_source *source);
 
+/*
+ * Runs over all frames with bounded memory, work on each in any order and by several threads; then looks at the end.  seconds and backend
+ * of the library go to run.
+ */
+struct cli_arguments;
+struct cli_run;
+int cli_archive_source_each(cli_archive_source *source, const char *verb,
+                            const struct cli_arguments *arguments, struct cli_run *run, void *user,
+                            csz_status (*work)(void *user, csz_context *context, uint64_t i,
+                                               const void *stored, size_t stored_nbytes,
+                                               const csz_options *options));
+
 /* The library refused a frame. */
 int cli_archive_source_fail(const cli_archive_source *source, csz_status status);
 

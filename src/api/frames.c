@@ -298,9 +298,11 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     }
     if (values && capacity < n) return CSZ_ERROR_CAPACITY;
     const csz_header *h = &plan->header;
-    if (h->has_zstd && o.backend == CSZ_BACKEND_CUDA) return CSZ_ERROR_BACKEND;
     /* a frame of which parts were read is none the device may check */
-    if (h->has_zstd || !values || is_part) o.backend = CSZ_BACKEND_CPU;
+    if (!values || is_part) o.backend = CSZ_BACKEND_CPU;
+    if (h->has_zstd && o.backend == CSZ_BACKEND_CUDA)
+        return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
+    if (h->has_zstd) o.backend = CSZ_BACKEND_CPU;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (status) return status;
