@@ -5,8 +5,12 @@
 if(TARGET csz)
     add_executable(csz-generate tests/stream/generate.c)
     target_link_libraries(csz-generate PRIVATE m)
+    set(stream_planes 212)
+    if(CSZ_SANITIZE)
+        set(stream_planes 24)
+    endif()
     csz_register(stream_test unit 600 COMMAND "${tests_dir}/stream_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:csz-generate>
-                 $<IF:$<BOOL:${CSZ_SANITIZE}>,24,212>)
+                 ${stream_planes})
     if(CSZ_SANITIZE)
         set_tests_properties(stream_test PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0;CSZ_TEST_NO_PEAK=1")
     endif()
