@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # stream_test.sh CSZ GENERATE [NZ]: fields larger than the memory allowed, through files and pipes.  NZ planes of 768 x 3072 f32 are the
 # large field (212: 2 GB).  Prints one line per property and exits 1 if any does not hold.  With CSZ_TEST_NO_PEAK set (sanitizers use
-# memory of their own) peaks are not judged.
+# memory of their own, and time) peaks are not judged and some of the shapes left out.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u -o pipefail
@@ -118,7 +118,7 @@ same() { # NAME TYPE DIMS OPTIONS...: file with much memory, file with little, p
     [[ $(stat -c %s back) == "$size" ]] || n_failed=$((n_failed + 1))
 }
 "$generate" 130 512 520 >field
-same "slabs" 138444800 130x512x520 512M -e 1e-3 -m rel --verify
+if [[ -z ${CSZ_TEST_NO_PEAK:-} ]]; then same "slabs" 138444800 130x512x520 512M -e 1e-3 -m rel --verify; fi
 same "slabs of four dims" 138444800 10x13x512x520 320M -e 1e-3
 holds "a region of four dims is the slice of the whole" bash -c \
     "'$csz' decompress a.csz -o part --region 8:10,3:5,:,100:102 -f && python3 - <<'PY'
@@ -137,11 +137,14 @@ PY"
 same "bands of rows" 134480000 2x4100x4100 320M -e 1e-2
 holds "a region out of order goes to a pipe" bash -c \
     "'$csz' decompress a.csz -o part --region :,4000:4100,7:4001 -f && '$csz' decompress a.csz -o - --region :,4000:4100,7:4001 | cmp - part"
-"$generate" 4 1 8500000 >field
-same "pieces of rows" 136000000 2x2x8500000 320M -e 1e-2
+if [[ -z ${CSZ_TEST_NO_PEAK:-} ]]; then
+    "$generate" 4 1 8500000 >field
+    same "pieces of rows" 136000000 2x2x8500000 320M -e 1e-2
+fi
 
 # ---- Holes -------------------------------------------------------------------------------------------
 
+[[ -z ${CSZ_TEST_NO_PEAK:-} ]] || exit $((n_failed != 0)) # a sanitizer takes long over zeros too
 truncate -s 2G sparse
 holds "a sparse file of 2 GiB, relative, within 320 MiB" \
     within 320 "$csz" compress sparse -t f32 -d 512x1024x1024 -e 1e-3 -m rel --memory-limit 320M
