@@ -115,6 +115,20 @@ void csz_mpi_unpack(void *frame_values, const void *message, const csz_mpi_parts
     }
 }
 
+const void *csz_mpi_inside(const void *values, const csz_mpi_parts *p, const csz_frame *frame, size_t size) {
+    if (p->nparts != 1) return NULL;
+    int is_cut =
+        0; /* a dim of which the frame has less than the rank; then slower ones must be of extent 1 */
+    for (int k = 2; k >= 0; k--) {
+        if (frame->begin[k] < p->lo[k] || frame->end[k] > p->hi[k]) return NULL;
+        if (is_cut && frame->end[k] - frame->begin[k] != 1) return NULL;
+        is_cut |= frame->end[k] - frame->begin[k] != p->hi[k] - p->lo[k];
+    }
+    layout l = {p->lo, {0, p->hi[1] - p->lo[1], p->hi[2] - p->lo[2]}};
+    return (const unsigned char *)values +
+           row_at(&l, frame->begin[0], frame->begin[1], frame->begin[2]) * size;
+}
+
 csz_status csz_mpi_box_of(csz_mpi_box *box, MPI_Comm comm, const csz_field *field, const int *grid) {
     int rank, nranks, cut[CSZ_MAX_NDIM] = {1, 1, 1, 1}, product = 1;
     if (!box || !field || field->ndim < 1 || field->ndim > CSZ_MAX_NDIM) return CSZ_ERROR_ARGUMENT;

@@ -31,4 +31,8 @@ void csz_mpi_pack(void *message, const void *values, const csz_mpi_parts *parts,
 void csz_mpi_unpack(void *frame_values, const void *message, const csz_mpi_parts *parts,
                     const csz_frame *frame, size_t size);
 
+/* Where a frame's values lie in the rank's own, if they are all there and follow each other; else NULL. */
+const void *csz_mpi_inside(const void *values, const csz_mpi_parts *parts, const csz_frame *frame,
+                           size_t size);
+
 #endif

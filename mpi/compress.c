@@ -28,6 +28,7 @@ typedef struct compression {
     csz_plan *plan;
     csz_shape shape;
     unsigned char *values, *messages; /* a frame, and the same again as it travels */
+    const void *frame_values;         /* there, or in data where the frame lies there whole */
     unsigned char *outgoing;          /* what goes to others in one round */
     unsigned char *archive;           /* this rank's frames, joined */
     size_t archive_nbytes, archive_capacity;
@@ -102,7 +103,9 @@ static void exchange(compression *c, uint64_t round, csz_frame *mine, int *has_f
     double begin = MPI_Wtime();
     *has_frame = frame < first_frame(c, c->rank + 1);
     if (*has_frame) (void)csz_plan_frame(mine, c->plan, frame);
-    for (int r = 0; r < c->nranks && *has_frame; r++) {
+    c->frame_values = *has_frame ? csz_mpi_inside(c->data, &c->parts[c->rank], mine, c->size) : NULL;
+    const int is_scattered = *has_frame && !c->frame_values;
+    for (int r = 0; r < c->nranks && is_scattered; r++) {
         uint64_t n = csz_mpi_common(&c->parts[r], mine) * c->size;
         if (n && r != c->rank)
             MPI_Irecv(c->messages + at, (int)n, MPI_BYTE, r, tag, c->comm, &c->requests[nrequests++]);
@@ -119,7 +122,8 @@ static void exchange(compression *c, uint64_t round, csz_frame *mine, int *has_f
     }
     MPI_Waitall(nrequests, c->requests, MPI_STATUSES_IGNORE);
     at = 0;
-    for (int r = 0; r < c->nranks && *has_frame; r++) {
+    if (is_scattered) c->frame_values = c->values;
+    for (int r = 0; r < c->nranks && is_scattered; r++) {
         uint64_t n = csz_mpi_common(&c->parts[r], mine) * c->size;
         if (n) csz_mpi_unpack(c->values, c->messages + at, &c->parts[r], mine, c->size);
         at += n;
@@ -138,8 +142,9 @@ static csz_status code_frame(compression *c, uint64_t round, const csz_frame *fr
         c->archive = grown;
         c->archive_capacity = capacity;
     }
-    csz_status status = csz_compress_frame(c->context, c->archive + c->archive_nbytes, frame->capacity,
-                                           &nbytes, c->values, c->plan, first_frame(c, c->rank) + round);
+    csz_status status =
+        csz_compress_frame(c->context, c->archive + c->archive_nbytes, frame->capacity, &nbytes,
+                           c->frame_values, c->plan, first_frame(c, c->rank) + round);
     if (!status) {
         c->sizes[round] = nbytes;
         c->archive_nbytes += nbytes;

@@ -118,6 +118,10 @@ static int parse(arguments *a, int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "-f") == 0) {
             a->force = 1;
+        } else if (argv[i][0] == '-' && argv[i][1] && argv[i][1] != '-' && argv[i][2]) { /* -j1 */
+            const char option[3] = {'-', argv[i][1], '\0'};
+            if (!apply(a, option, argv[i] + 2))
+                return fail(2, "an option or its value is not understood; see csz-mpi --help", argv[i]);
         } else if (argv[i][0] == '-' && argv[i][1]) {
             if (i + 1 == argc || !apply(a, argv[i], argv[i + 1]))
                 return fail(2, "an option or its value is not understood; see csz-mpi --help", argv[i]);

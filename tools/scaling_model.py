@@ -14,12 +14,12 @@ GB = 1e9
 FRAME_NBYTES = 8192 * 4096 * 4  # of f32 values
 
 MEASURED = {
-    "core_rate": 0.62,  # GB/s of values that one core compresses, wave field, relative 1e-3 (docs/scaling.md)
-    "gpu_rate": 60.0,  # GB/s of values from host memory through one GPU: its PCIe link, not its kernels, which reach 500 to 800
-    "pair_ns": 25.0,  # ns to intersect one rank's box with one frame
+    "core_rate": 0.77,  # GB/s of values that one core compresses, f32, relative 1e-3, the range included (docs/scaling.md)
+    "pair_ns": 5.0,  # ns to intersect one rank's box with one frame
 }
 ASSUMED = {
     "cores": 64,  # per node
+    "gpu_rate": 50.0,  # GB/s of values from host memory through one GPU: its PCIe link, not its kernels, which are ten times as fast
     "node_gb": 16.0,  # GB of values per node and snapshot
     "node_write": 2.0,  # GB/s that one node gets into the file system
     "network": 10.0,  # GB/s that one node exchanges with others
