@@ -23,12 +23,12 @@ _csz() {
     case $command in
     compress)
         options="-o --output -t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend
-            -j --threads --fill --verify --json -f --force -h --help"
+            -j --threads --fill --verify --memory-limit --json -f --force -h --help"
         ;;
     decompress) options="-o --output --region --memory-limit -b --backend -j --threads --json -f --force -h --help" ;;
-    info) options="--json -h --help" ;;
+    info) options="--memory-limit --json -h --help" ;;
     compare) options="-t --type -d --dims -e --error --bound --fill --json -h --help" ;;
-    verify) options="-b --backend -j --threads --json -h --help" ;;
+    verify) options="-b --backend -j --threads --memory-limit --json -h --help" ;;
     test) options="--memory-limit -b --backend -j --threads --json -h --help" ;;
     bench)
         options="-t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend -j --threads

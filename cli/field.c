@@ -19,23 +19,20 @@
 #error "csz runs on little-endian machines"
 #endif
 
-static int same_dims(const csz_field *a, const csz_field *b) {
-    return a->ndim == b->ndim && memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->ndim) == 0;
+int cli_fail_undescribed(const char *name, int has_type, int has_dims) {
+    return cli_fail_usage("%s is raw, so its %s must be given; add %s", name,
+                          has_type ? "dims" : (has_dims ? "type" : "type and dims"),
+                          has_type
+                              ? "-d, slowest first, such as -d 512x512x512"
+                              : (has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
 }
 
 static int read_npy(cli_field *field, const cli_expected *expected) {
-    char wanted[CLI_DIMS_TEXT_NBYTES], found[CLI_DIMS_TEXT_NBYTES];
     cli_npy npy;
     int status = cli_npy_parse(&npy, field->input.bytes, field->input.nbytes, field->input.name);
     if (status != CLI_DONE) return status;
-    if (expected->has_type && npy.field.type != expected->field.type)
-        return cli_fail("%s holds %s, and %s says %s; give the file that belongs here", field->input.name,
-                        cli_type_names[npy.field.type], expected->source,
-                        cli_type_names[expected->field.type]);
-    if (expected->has_dims && !same_dims(&npy.field, &expected->field))
-        return cli_fail("%s has the dims %s, and %s says %s; give the file that belongs here",
-                        field->input.name, cli_dims_text(found, &npy.field), expected->source,
-                        cli_dims_text(wanted, &expected->field));
+    status = cli_npy_check(&npy, expected, field->input.name);
+    if (status != CLI_DONE) return status;
     const unsigned char *data = field->input.bytes + npy.header_nbytes;
     size_t value_nbytes = cli_type_nbytes(npy.field.type);
     field->field = npy.field;
@@ -95,12 +92,7 @@ int cli_field_read(cli_field *field, const char *path, const cli_expected *expec
     if (is_called_npy || (!is_sized_raw && cli_npy_has_magic(field->input.bytes, field->input.nbytes)))
         status = read_npy(field, expected);
     else if (!is_described)
-        status = cli_fail_usage(
-            "%s is raw, so its %s must be given; add %s", field->input.name,
-            expected->has_type ? "dims" : (expected->has_dims ? "type" : "type and dims"),
-            expected->has_type
-                ? "-d, slowest first, such as -d 512x512x512"
-                : (expected->has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
+        status = cli_fail_undescribed(field->input.name, expected->has_type, expected->has_dims);
     else
         status = read_raw(field, expected, expected_nbytes);
     if (status != CLI_DONE) cli_field_release(field);

@@ -25,6 +25,9 @@ typedef struct cli_field {
     void *copy; /* where the file's bytes could not serve as they are */
 } cli_field;
 
+/* A raw file whose type or dims nobody has told; returns CLI_USAGE. */
+int cli_fail_undescribed(const char *name, int has_type, int has_dims);
+
 /* Returns CLI_DONE, or an exit status after the message. */
 int cli_field_read(cli_field *field, const char *path, const cli_expected *expected);
 void cli_field_release(cli_field *field); /* zeroed ones are allowed */

@@ -5,6 +5,9 @@
 #include "command.h"
 #include "message.h"
 #include "report.h"
+#include "source.h"
+
+#include <pthread.h>
 
 static const struct {
     const char *key, *text;
@@ -40,7 +43,7 @@ static uint64_t count_at(const csz_tile_counts *counts, size_t offset) {
     return *(const uint64_t *)((const char *)counts + offset);
 }
 
-static void print_json(const cli_archive *archive, const csz_tile_counts *counts, const char *path) {
+static void print_json(const cli_archive_source *archive, const csz_tile_counts *counts, const char *path) {
     const csz_info *info = &archive->info;
     cli_report report;
     cli_json json;
@@ -67,10 +70,10 @@ static void print_json(const cli_archive *archive, const csz_tile_counts *counts
     cli_json_end(&json);
 }
 
-static void print_text(const cli_archive *archive, const csz_tile_counts *counts) {
+static void print_text(const cli_archive_source *archive, const csz_tile_counts *counts) {
     const csz_info *info = &archive->info;
     char dims[CLI_DIMS_TEXT_NBYTES], bound[CLI_BOUND_TEXT_NBYTES], size[CLI_NBYTES_TEXT_NBYTES];
-    printf("archive          %s, format version %d\n", archive->input.name, info->format_version);
+    printf("archive          %s, format version %d\n", archive->stream.name, info->format_version);
     printf("field            %s of %s, %llu elements, %s\n", cli_dims_text(dims, &info->field),
            cli_name_of(info->field.type, cli_type_names), (unsigned long long)info->nelements,
            cli_nbytes_text(size, (double)info->nbytes_field));
@@ -95,24 +98,37 @@ static void print_text(const cli_archive *archive, const csz_tile_counts *counts
                (unsigned long long)count_at(counts, other_rows[i].offset));
 }
 
-int cli_run_info(const cli_arguments *arguments) {
-    cli_archive archive;
+typedef struct survey {
+    const cli_archive_source *source;
+    pthread_mutex_t mutex;
     csz_tile_counts counts;
-    csz_context *context = NULL;
-    int status = cli_archive_read(&archive, arguments->paths[0]);
+} survey;
+
+static csz_status survey_frame(void *user, csz_context *context, uint64_t i, const void *stored,
+                               size_t stored_nbytes, const csz_options *options) {
+    survey *s = user;
+    csz_tile_counts counts = {.empty = 0};
+    (void)options;
+    csz_status status = csz_survey_frame(context, &counts, stored, stored_nbytes, s->source->plan, i);
+    if (status != CSZ_OK) return status;
+    pthread_mutex_lock(&s->mutex);
+    uint64_t *sum = (uint64_t *)&s->counts;
+    for (size_t k = 0; k < sizeof counts / sizeof *sum; k++) sum[k] += ((const uint64_t *)&counts)[k];
+    pthread_mutex_unlock(&s->mutex);
+    return CSZ_OK;
+}
+
+int cli_run_info(const cli_arguments *arguments) {
+    cli_archive_source archive;
+    survey s = {.source = &archive, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    cli_run run;
+    int status = cli_archive_source_open(&archive, arguments->paths[0], 0);
     if (status != CLI_DONE) return status;
-    status = cli_context_create(&context);
-    if (status == CLI_DONE) {
-        csz_status surveyed = csz_survey(context, &counts, archive.input.bytes, archive.input.nbytes);
-        if (surveyed != CSZ_OK)
-            status =
-                cli_fail_archive(surveyed, archive.input.name, archive.input.bytes, archive.input.nbytes);
-    }
+    status = cli_archive_source_each(&archive, "looking at", arguments, &run, &s, survey_frame);
     if (status == CLI_DONE && arguments->json)
-        print_json(&archive, &counts, arguments->paths[0]);
+        print_json(&archive, &s.counts, arguments->paths[0]);
     else if (status == CLI_DONE)
-        print_text(&archive, &counts);
-    csz_context_destroy(context);
-    cli_archive_release(&archive);
+        print_text(&archive, &s.counts);
+    cli_archive_source_close(&archive);
     return status;
 }

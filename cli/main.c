@@ -27,11 +27,11 @@ static const command_row commands[] = {
     {"compress", CLI_COMPRESS, 1, cli_run_compress, "compress a field within an error bound",
      "csz compress IN [-o OUT] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
      "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N]\n"
-     "             [--fill V] [--verify] [--json] [-f]",
+     "             [--fill V] [--verify] [--memory-limit BYTES] [--json] [-f]",
      "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
      "(run.nc:temperature; these need neither -t nor -d, and tell their fill value), or - for\n"
      "standard input.  Every finite value comes back within the bound; NaN, infinities\n"
-     "and missing values come back bit for bit.",
+     "and missing values come back bit for bit.  Fields of any size pass with bounded memory.",
      "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
      "  csz compress temperature.npy -m rel -e 1e-4 --fill 1e20 --verify\n"
      "  csz compress rho.f64 -t f64 -d 1800x3600 -m psnr -e 80 -o rho.csz --json\n"
@@ -41,13 +41,15 @@ static const command_row commands[] = {
      "csz decompress IN.csz [-o OUT] [--region z0:z1,y0:y1,x0:x1] [-b auto|cpu|cuda] [-j N]\n"
      "             [--memory-limit BYTES] [--json] [-f]",
      "Writes raw little-endian values, a .npy file if OUT ends in .npy, or a dataset if OUT is\n"
-     "FILE.h5:/NAME, which is added to the file.  Nothing is written unless every checksum agrees.",
+     "FILE.h5:/NAME, which is added to the file.  OUT appears when every checksum has agreed; a\n"
+     "region reads only what it needs.  Fields of any size pass.",
      "  csz decompress velocity.f32.csz\n"
      "  csz decompress velocity.f32.csz -o velocity.npy\n"
      "  csz decompress velocity.f32.csz -o run.h5:/flow/velocity\n"
      "  csz decompress velocity.f32.csz --region 0:8,:,100:200 -o part.npy\n"
      "  csz decompress - < field.csz | analyse\n"},
-    {"info", CLI_INFO, 1, cli_run_info, "show what an archive says of itself", "csz info IN.csz [--json]",
+    {"info", CLI_INFO, 1, cli_run_info, "show what an archive says of itself",
+     "csz info IN.csz [--memory-limit BYTES] [--json]",
      "Field, bound, size and how the tiles were coded; nothing is decoded.",
      "  csz info velocity.f32.csz\n"
      "  csz info --json velocity.f32.csz | python3 -m json.tool\n"},
@@ -58,7 +60,7 @@ static const command_row commands[] = {
      "  csz compare velocity.f32 restored.f32 -t f32 -d 512x512x512 --bound 1e-3\n"
      "  csz compare a.npy b.npy --json\n"},
     {"verify", CLI_VERIFY, 2, cli_run_verify, "check an archive against the original field",
-     "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--json]",
+     "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json]",
      "Exit 0 only if every element of the restored field holds the stored bound.  Type, dims\n"
      "and fill value are the archive's.",
      "  csz verify velocity.f32 velocity.f32.csz\n"

@@ -5,17 +5,47 @@
  */
 #include "message.h"
 
+#include "progress.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { LINE_NBYTES = 8192 }; /* longer than a message with two paths of PATH_MAX would need to be of use */
+
+static struct {
+    pthread_mutex_t mutex;
+    int is_on, has_line;
+    char line[LINE_NBYTES];
+} deferred = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
 static void print_line(const char *format, va_list values) {
-    char line[8192]; /* longer than a message with two paths of PATH_MAX would need to be of use */
+    char line[LINE_NBYTES];
     vsnprintf(line, sizeof line, format, values);
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    fprintf(stderr, "csz: %s\n", line);
+    pthread_mutex_lock(&deferred.mutex);
+    if (!deferred.is_on) {
+        cli_progress_stop();
+        fprintf(stderr, "csz: %s\n", line);
+    } else if (!deferred.has_line) {
+        snprintf(deferred.line, sizeof deferred.line, "%s", line);
+        deferred.has_line = 1;
+    }
+    pthread_mutex_unlock(&deferred.mutex);
+}
+
+void cli_fail_defer(int on) {
+    pthread_mutex_lock(&deferred.mutex);
+    deferred.is_on = on;
+    int has_line = !on && deferred.has_line;
+    if (!on) deferred.has_line = 0;
+    pthread_mutex_unlock(&deferred.mutex);
+    if (!has_line) return;
+    cli_progress_stop();
+    fprintf(stderr, "csz: %s\n", deferred.line);
 }
 
 int cli_fail(const char *format, ...) {
@@ -91,6 +121,7 @@ int cli_fail_archive(csz_status status, const char *name, const unsigned char *a
     case CSZ_ERROR_REGION:
         return cli_fail("the region is empty, reversed or outside the field of %s; see csz info for the dims",
                         name);
+    case CSZ_ERROR_IO: return cli_fail("cannot read %s; check the disk, and that nothing writes to it", name);
     default: return cli_fail_status(status, "read", name);
     }
 }

@@ -20,6 +20,12 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 int cli_fail(const char *format, ...) CLI_PRINTF;       /* returns CLI_FAILED */
 int cli_fail_usage(const char *format, ...) CLI_PRINTF; /* returns CLI_USAGE */
 
+/*
+ * With on, a message is kept instead of printed, and only the first: threads that fail together, or because one did, say one thing.
+ * With off, it is printed.
+ */
+void cli_fail_defer(int on);
+
 /* A system call on a file failed: "cannot <verb> <name>: <strerror>; <advice>". */
 int cli_fail_errno(const char *verb, const char *name, int error);
 

@@ -169,6 +169,11 @@ static int take_type(cli_npy *npy, const header *found, const char *name) {
 }
 
 int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const char *name) {
+    return cli_npy_parse_start(npy, bytes, nbytes, nbytes, name);
+}
+
+int cli_npy_parse_start(cli_npy *npy, const unsigned char *bytes, size_t nbytes, uint64_t total_nbytes,
+                        const char *name) {
     header found;
     cursor at;
     uint64_t nelements;
@@ -209,11 +214,24 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
                         name);
     npy->header_nbytes = start + length;
     uint64_t expected_nbytes = nelements * cli_type_nbytes(npy->field.type);
-    if (expected_nbytes != nbytes - npy->header_nbytes)
+    if (total_nbytes != UINT64_MAX && expected_nbytes != total_nbytes - npy->header_nbytes)
         return cli_fail(
-            "%s should hold %llu bytes of data after its header and holds %zu; copy or save it again", name,
-            (unsigned long long)expected_nbytes, nbytes - npy->header_nbytes);
+            "%s should hold %llu bytes of data after its header and holds %llu; copy or save it again", name,
+            (unsigned long long)expected_nbytes, (unsigned long long)(total_nbytes - npy->header_nbytes));
     npy->data_nbytes = (size_t)expected_nbytes;
+    return CLI_DONE;
+}
+
+int cli_npy_check(const cli_npy *npy, const cli_expected *expected, const char *name) {
+    char wanted[CLI_DIMS_TEXT_NBYTES], found[CLI_DIMS_TEXT_NBYTES];
+    const csz_field *a = &npy->field, *b = &expected->field;
+    if (expected->has_type && a->type != b->type)
+        return cli_fail("%s holds %s, and %s says %s; give the file that belongs here", name,
+                        cli_type_names[a->type], expected->source, cli_type_names[b->type]);
+    if (expected->has_dims &&
+        (a->ndim != b->ndim || memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->ndim) != 0))
+        return cli_fail("%s has the dims %s, and %s says %s; give the file that belongs here", name,
+                        cli_dims_text(found, a), expected->source, cli_dims_text(wanted, b));
     return CLI_DONE;
 }
 

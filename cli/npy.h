@@ -7,6 +7,7 @@
 #define CLI_NPY_H
 
 #include "csz.h"
+#include "field.h"
 
 typedef struct cli_npy {
     csz_field field; /* shape () becomes one dim of 1 */
@@ -19,6 +20,13 @@ int cli_npy_has_magic(const unsigned char *bytes, size_t nbytes);
 
 /* Returns CLI_DONE, or an exit status after the message. */
 int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const char *name);
+
+/* The same from the file's first bytes alone; total_nbytes is the whole file's size, UINT64_MAX where nobody knows it. */
+int cli_npy_parse_start(cli_npy *npy, const unsigned char *start, size_t start_nbytes, uint64_t total_nbytes,
+                        const char *name);
+
+/* Refuses a file that is not what the caller expects. */
+int cli_npy_check(const cli_npy *npy, const cli_expected *expected, const char *name);
 
 /* The header that stands before a field's little-endian data; returns its size. */
 enum { CLI_NPY_HEADER_MAX_NBYTES = 256 };

@@ -9,19 +9,17 @@
 
 #include "h5file.h"
 #include "message.h"
-#include "progress.h"
 #include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_WRITE_NBYTES = 1 << 24 }; /* often enough to show progress */
+enum { MOST_WRITE_NBYTES = 1 << 28 }; /* Linux writes less than 2^31 at once */
 
 typedef enum target_kind { TARGET_STDOUT, TARGET_IN_PLACE, TARGET_FILE } target_kind;
 
@@ -81,12 +79,12 @@ int cli_output_check_file(const cli_output *output) {
     return error ? cli_fail_errno("write", output->path, error) : CLI_DONE;
 }
 
-int cli_output_check_distinct(const cli_output *output, const cli_input *input) {
+int cli_output_check_distinct(const cli_output *output, const struct stat *input) {
     struct stat status;
     int is_known =
         cli_output_is_stdout(output) ? fstat(STDOUT_FILENO, &status) == 0 : stat(output->path, &status) == 0;
-    if (is_known && S_ISREG(status.st_mode) && status.st_dev == input->status.st_dev &&
-        status.st_ino == input->status.st_ino)
+    if (is_known && S_ISREG(status.st_mode) && status.st_dev == input->st_dev &&
+        status.st_ino == input->st_ino)
         return cli_fail("%s is the input itself; give another output with -o", cli_output_name(output));
     return CLI_DONE;
 }
@@ -101,49 +99,31 @@ int cli_output_check(const cli_output *output) {
     return kind == TARGET_FILE ? cli_output_check_file(output) : CLI_DONE;
 }
 
-/* Writes all the parts; returns 0 or an errno. */
-static int write_parts(int descriptor, const cli_part *parts, int nparts) {
-    uint64_t nbytes_total = 0, nbytes_done = 0;
-    int error = 0;
-    for (int i = 0; i < nparts; i++) nbytes_total += parts[i].nbytes;
-    cli_progress_start("writing", nbytes_total);
-    for (int i = 0; i < nparts && !error; i++) {
-        const unsigned char *next = parts[i].bytes;
-        for (size_t left = parts[i].nbytes; left > 0 && !error;) {
-            ssize_t n = write(descriptor, next, left < MOST_WRITE_NBYTES ? left : MOST_WRITE_NBYTES);
-            if (n >= 0) {
-                next += n;
-                left -= (size_t)n;
-                nbytes_done += (uint64_t)n;
-                cli_progress_set(nbytes_done);
-            } else if (errno == EAGAIN) { /* someone left the pipe non-blocking */
-                struct pollfd ready = {.fd = descriptor, .events = POLLOUT};
-                poll(&ready, 1, -1);
-            } else if (errno != EINTR) {
-                error = errno;
-            }
+/* Writes everything, at the descriptor's place or, with offset not below 0, there; returns 0 or an errno. */
+static int write_all(int descriptor, int64_t offset, const void *bytes, size_t nbytes) {
+    const unsigned char *next = bytes;
+    for (size_t left = nbytes; left > 0;) {
+        size_t part = left < MOST_WRITE_NBYTES ? left : MOST_WRITE_NBYTES;
+        ssize_t n =
+            offset < 0 ? write(descriptor, next, part) : pwrite(descriptor, next, part, (off_t)offset);
+        if (n >= 0) {
+            next += n;
+            left -= (size_t)n;
+            if (offset >= 0) offset += n;
+        } else if (errno == EAGAIN) { /* someone left the pipe non-blocking */
+            struct pollfd ready = {.fd = descriptor, .events = POLLOUT};
+            poll(&ready, 1, -1);
+        } else if (errno != EINTR) {
+            return errno;
         }
     }
-    cli_progress_stop();
-    return error;
+    return 0;
 }
 
 /* Some file systems and devices know no fsync and say so; that is no failure. */
 static int sync_descriptor(int descriptor) {
     if (fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) return 0;
     return errno;
-}
-
-static int write_in_place(const cli_output *output, const cli_part *parts, int nparts, int is_stdout) {
-    int descriptor = is_stdout ? dup(STDOUT_FILENO) : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (descriptor < 0) return cli_fail_errno("write", cli_output_name(output), errno);
-    if (isatty(descriptor)) {
-        close(descriptor);
-        return cli_fail("binary data is not written to a terminal; give a file with -o, or a pipe");
-    }
-    int error = write_parts(descriptor, parts, nparts);
-    if (close(descriptor) != 0 && !error) error = errno;
-    return error ? cli_fail_errno("write", cli_output_name(output), error) : CLI_DONE;
 }
 
 /* The mode that a new file would get, or the one of the file replaced. */
@@ -206,22 +186,81 @@ static int create_temporary(char temporary[PATH_MAX], const char *path) {
     return descriptor;
 }
 
-/* The temporary, written up to error, takes the output's place; it is removed where that fails.  Closes the descriptor. */
-static int place(const cli_output *output, const char *temporary, int descriptor, int error) {
+int cli_output_is_file(const cli_output *output) { return target_of(output) == TARGET_FILE; }
+
+int cli_sink_open(cli_sink *sink, const cli_output *output, size_t hold_nbytes) {
+    target_kind kind = target_of(output);
+    memset(sink, 0, sizeof *sink);
+    sink->output = output;
+    sink->is_file = kind == TARGET_FILE;
+    sink->hold_nbytes = hold_nbytes;
+    if (sink->is_file) {
+        sink->descriptor = create_temporary(sink->temporary, output->path);
+    } else {
+        sink->descriptor =
+            kind == TARGET_STDOUT ? dup(STDOUT_FILENO) : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    }
+    if (sink->descriptor < 0) return cli_fail_errno("write", cli_output_name(output), errno);
+    sink->is_open = 1;
+    if (!sink->is_file && isatty(sink->descriptor)) {
+        cli_sink_abort(sink);
+        return cli_fail("binary data is not written to a terminal; give a file with -o, or a pipe");
+    }
+    return CLI_DONE;
+}
+
+static int write_now(cli_sink *sink, const void *bytes, size_t nbytes) {
+    int error = write_all(sink->descriptor, -1, bytes, nbytes);
+    return error ? cli_fail_errno("write", cli_output_name(sink->output), error) : CLI_DONE;
+}
+
+static int release_held(cli_sink *sink) {
+    int status = write_now(sink, sink->held, sink->nheld);
+    free(sink->held);
+    sink->held = NULL;
+    sink->nheld = sink->hold_nbytes = 0;
+    return status;
+}
+
+int cli_sink_append(cli_sink *sink, const void *bytes, size_t nbytes) {
+    sink->nbytes += nbytes;
+    if (!sink->is_file && sink->hold_nbytes) {
+        if (nbytes <= sink->hold_nbytes - sink->nheld) {
+            unsigned char *grown = realloc(sink->held, sink->nheld + nbytes + 1);
+            if (!grown) return cli_fail_memory("the output", sink->nheld + nbytes);
+            sink->held = grown;
+            memcpy(grown + sink->nheld, bytes, nbytes);
+            sink->nheld += nbytes;
+            return CLI_DONE;
+        }
+        int status = release_held(sink);
+        if (status != CLI_DONE) return status;
+    }
+    return write_now(sink, bytes, nbytes);
+}
+
+int cli_sink_put(cli_sink *sink, uint64_t offset, const void *bytes, size_t nbytes) {
+    int error = write_all(sink->descriptor, (int64_t)offset, bytes, nbytes);
+    return error ? cli_fail_errno("write", cli_output_name(sink->output), error) : CLI_DONE;
+}
+
+static int commit_file(cli_sink *sink) {
+    const cli_output *output = sink->output;
     sigset_t before;
-    if (!error && fchmod(descriptor, mode_for(output->path)) != 0 && errno != EPERM) /* FAT has no modes */
-        error = errno;
-    if (!error) error = sync_descriptor(descriptor);
-    if (close(descriptor) != 0 && !error) error = errno;
+    int error = 0;
+    /* FAT has no modes */
+    if (fchmod(sink->descriptor, mode_for(output->path)) != 0 && errno != EPERM) error = errno;
+    if (!error) error = sync_descriptor(sink->descriptor);
+    if (close(sink->descriptor) != 0 && !error) error = errno;
 
     cli_signals_block(&before);
     if (!error) {
         if (!output->force)
-            error = rename_to_new(temporary, output->path);
-        else if (rename(temporary, output->path) != 0)
+            error = rename_to_new(sink->temporary, output->path);
+        else if (rename(sink->temporary, output->path) != 0)
             error = errno;
     }
-    if (error) unlink(temporary);
+    if (error) unlink(sink->temporary);
     cli_signals_set_temporary(NULL);
     cli_signals_restore(&before);
 
@@ -230,28 +269,36 @@ static int place(const cli_output *output, const char *temporary, int descriptor
     return error ? cli_fail_errno("write", output->path, error) : CLI_DONE;
 }
 
-static int write_file(const cli_output *output, const cli_part *parts, int nparts) {
-    char temporary[PATH_MAX];
-    int descriptor = create_temporary(temporary, output->path);
-    if (descriptor < 0) return cli_fail_errno("write", output->path, errno);
-    return place(output, temporary, descriptor, write_parts(descriptor, parts, nparts));
+int cli_sink_commit(cli_sink *sink) {
+    sink->is_open = 0;
+    if (sink->is_file) return commit_file(sink);
+    int status = release_held(sink);
+    if (close(sink->descriptor) != 0 && status == CLI_DONE)
+        status = cli_fail_errno("write", cli_output_name(sink->output), errno);
+    return status;
+}
+
+void cli_sink_abort(cli_sink *sink) {
+    sigset_t before;
+    if (!sink->is_open) return;
+    close(sink->descriptor);
+    if (sink->is_file) {
+        cli_signals_block(&before);
+        unlink(sink->temporary);
+        cli_signals_set_temporary(NULL);
+        cli_signals_restore(&before);
+    }
+    free(sink->held);
+    memset(sink, 0, sizeof *sink);
 }
 
 int cli_output_write_by(const cli_output *output, int (*write)(const char *temporary, void *self),
                         void *self) {
-    char temporary[PATH_MAX];
-    int descriptor = create_temporary(temporary, output->path);
-    if (descriptor < 0) return cli_fail_errno("write", output->path, errno);
-    int status = write(temporary, self);
-    if (status == CLI_DONE) return place(output, temporary, descriptor, 0);
-    close(descriptor);
-    unlink(temporary);
-    cli_signals_set_temporary(NULL);
+    cli_sink sink;
+    int status = cli_sink_open(&sink, output, 0);
+    if (status != CLI_DONE) return status;
+    status = write(sink.temporary, self);
+    if (status == CLI_DONE) return cli_sink_commit(&sink);
+    cli_sink_abort(&sink);
     return status;
-}
-
-int cli_output_write(const cli_output *output, const cli_part *parts, int nparts) {
-    target_kind kind = target_of(output);
-    if (kind == TARGET_FILE) return write_file(output, parts, nparts);
-    return write_in_place(output, parts, nparts, kind == TARGET_STDOUT);
 }

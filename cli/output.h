@@ -8,15 +8,12 @@
 
 #include "file.h"
 
+#include <limits.h>
+
 typedef struct cli_output {
     const char *path; /* "-" is standard output */
     int force;        /* an existing file may be replaced */
 } cli_output;
-
-typedef struct cli_part {
-    const void *bytes;
-    size_t nbytes;
-} cli_part;
 
 /*
  * Refuses early, before the work, what would be refused after it: a file that exists, a folder that is
@@ -26,10 +23,32 @@ int cli_output_check(const cli_output *output);
 int cli_output_check_file(const cli_output *output); /* of a regular file, whatever it is called */
 
 /* Refuses the input itself as the output. */
-int cli_output_check_distinct(const cli_output *output, const cli_input *input);
+int cli_output_check_distinct(const cli_output *output, const struct stat *input);
 
-/* Writes the parts one after the other.  On failure an older file is left as it was. */
-int cli_output_write(const cli_output *output, const cli_part *parts, int nparts);
+/*
+ * An output on its way.  Bytes are appended, or for a regular file also put anywhere; commit makes the file appear under its name, and
+ * until then an older one is left as it was.  What goes to a pipe or a device is held back until hold_nbytes of it are there, or
+ * commit is called: so a failure leaves nothing half-written there either, unless the result is larger than that.
+ */
+typedef struct cli_sink {
+    const cli_output *output;
+    int is_open, is_file;
+    int descriptor;
+    uint64_t nbytes; /* appended so far */
+    unsigned char *held;
+    size_t nheld, hold_nbytes;
+    char temporary[PATH_MAX];
+} cli_sink;
+
+/* Each returns CLI_DONE or CLI_FAILED after the message. */
+int cli_sink_open(cli_sink *sink, const cli_output *output, size_t hold_nbytes);
+int cli_sink_append(cli_sink *sink, const void *bytes, size_t nbytes);
+int cli_sink_put(cli_sink *sink, uint64_t offset, const void *bytes, size_t nbytes); /* is_file alone */
+int cli_sink_commit(cli_sink *sink);
+void cli_sink_abort(cli_sink *sink); /* after a commit, or zeroed: nothing */
+
+/* 1 if the output will be a regular file, so that cli_sink_put works. */
+int cli_output_is_file(const cli_output *output);
 
 /*
  * The same for a writer that wants a path: write(temporary, self) fills the empty file at that path and returns an

@@ -1,47 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test.c: csz test.  Integrity alone: structure, every checksum, and the restored values' checksum.
+ * test.c: csz test.  Integrity alone: structure, every checksum, and the restored values' checksum, frame by frame.
  */
 #include "command.h"
 #include "message.h"
-#include "progress.h"
 #include "report.h"
+#include "source.h"
+
+static csz_status test_frame(void *user, csz_context *context, uint64_t i, const void *stored,
+                             size_t stored_nbytes, const csz_options *options) {
+    const cli_archive_source *source = user;
+    return csz_decompress_frame(context, NULL, 0, stored, stored_nbytes, source->plan, i, NULL, options);
+}
 
 int cli_run_test(const cli_arguments *arguments) {
-    cli_archive archive;
-    csz_context *context = NULL;
+    cli_archive_source archive;
+    cli_run run = {0, CSZ_BACKEND_CPU};
     int status = cli_arguments_check_available(arguments);
     if (status != CLI_DONE) return status;
-    status = cli_archive_read(&archive, arguments->paths[0]);
+    status = cli_archive_source_open(&archive, arguments->paths[0], 0);
     if (status != CLI_DONE) return status;
-    status = cli_context_create(&context);
-    if (status == CLI_DONE) {
-        cli_progress_start("testing", archive.info.nbytes_field);
-        cli_progress_follow(context);
-        double begin = cli_seconds_now();
-        csz_status tested = csz_test(context, archive.input.bytes, archive.input.nbytes, &arguments->options);
-        double seconds = cli_seconds_now() - begin;
-        cli_progress_stop();
-        if (tested != CSZ_OK) {
-            status = cli_fail_archive(tested, archive.input.name, archive.input.bytes, archive.input.nbytes);
-        } else if (arguments->json) {
-            cli_report report;
-            cli_json json;
-            cli_report_init(&report, "test");
-            report.input_path = arguments->paths[0];
-            report.backend = cli_backend_name(csz_context_backend(context));
-            report.info = &archive.info;
-            report.field = &archive.info.field;
-            report.nbytes_in = archive.info.nbytes_field;
-            report.nbytes_out = archive.info.nbytes_archive;
-            report.seconds = seconds;
-            cli_report_json(&json, stdout, &report);
-            cli_json_end(&json);
-        } else {
-            printf("%s: intact\n", archive.input.name);
-        }
+    status = cli_archive_source_each(&archive, "testing", arguments, &run, &archive, test_frame);
+    if (status == CLI_DONE && arguments->json) {
+        cli_report report;
+        cli_json json;
+        cli_report_init(&report, "test");
+        report.input_path = arguments->paths[0];
+        report.backend = cli_backend_name(CSZ_BACKEND_CPU);
+        report.info = &archive.info;
+        report.field = &archive.info.field;
+        report.nbytes_in = archive.info.nbytes_field;
+        report.nbytes_out = archive.info.nbytes_archive;
+        report.seconds = run.seconds;
+        cli_report_json(&json, stdout, &report);
+        cli_json_end(&json);
+    } else if (status == CLI_DONE) {
+        printf("%s: intact\n", archive.stream.name);
     }
-    csz_context_destroy(context);
-    cli_archive_release(&archive);
+    cli_archive_source_close(&archive);
     return status;
 }

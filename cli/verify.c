@@ -1,52 +1,111 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verify.c: csz verify.  The archive is restored and held against the original, element by element, with the
+ * verify.c: csz verify.  The archive is restored and held against the original, frame by frame and element by element, with the
  * bound that it stores; type, dims and fill value are the archive's.
  */
 #include "command.h"
 #include "message.h"
+#include "metrics.h"
 #include "progress.h"
 #include "report.h"
+#include "source.h"
+#include "workers.h"
 
-#include <stdlib.h>
+#include <pthread.h>
+#include <string.h>
 
-static int restore_and_compare(csz_metrics *metrics, cli_run *run, const cli_field *original,
-                               const cli_archive *archive, const csz_options *options) {
-    csz_context *context = NULL;
-    csz_options compare_options = *options;
-    void *restored = cli_allocate("the restored field", archive->info.nbytes_field);
-    int status = restored ? cli_context_create(&context) : CLI_FAILED;
-    compare_options.has_fill = archive->info.has_fill;
-    compare_options.fill = archive->info.fill;
-    if (status == CLI_DONE) {
-        cli_progress_start("verifying", original->nbytes);
-        cli_progress_follow(context);
-        double begin = cli_seconds_now();
-        csz_status decoded = csz_decompress(context, restored, original->nbytes, archive->input.bytes,
-                                            archive->input.nbytes, options);
-        csz_status compared = CSZ_OK;
-        if (decoded == CSZ_OK)
-            compared = csz_compare(metrics, original->data, restored, &original->field,
-                                   archive->info.bound_abs, &compare_options);
-        run->seconds = cli_seconds_now() - begin;
-        run->backend = csz_context_backend(context);
-        cli_progress_stop();
-        if (decoded != CSZ_OK)
-            status =
-                cli_fail_archive(decoded, archive->input.name, archive->input.bytes, archive->input.nbytes);
-        else if (compared != CSZ_OK)
-            status = cli_fail_status(compared, "compare", original->input.name);
-    }
-    csz_context_destroy(context);
-    free(restored);
+typedef struct verification {
+    cli_archive_source archive;
+    cli_source original;
+    cli_workers workers;
+    pthread_mutex_t mutex;
+    cli_metrics metrics;
+    uint64_t values_done;
+} verification;
+
+/* A buffer holds a frame's values, and behind them the frame as stored. */
+static int read_both(void *user, uint64_t i, void *in, size_t *in_nbytes) {
+    verification *v = user;
+    csz_frame frame;
+    csz_plan_frame(&frame, v->archive.plan, i);
+    int status = cli_source_read(&v->original, in, &frame, &v->archive.shape);
+    if (status != CLI_DONE) return status;
+    return cli_archive_source_read(&v->archive, i, NULL, (char *)in + v->archive.shape.values_nbytes,
+                                   v->archive.stored_nbytes, in_nbytes);
+}
+
+static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in_nbytes, void *out,
+                         size_t *out_nbytes) {
+    verification *v = user;
+    csz_frame frame;
+    csz_metrics part;
+    int has_special;
+    csz_context *context = v->workers.contexts[worker];
+    csz_options options = v->workers.options;
+    options.has_fill = v->archive.info.has_fill;
+    options.fill = v->archive.info.fill;
+    csz_plan_frame(&frame, v->archive.plan, i);
+    *out_nbytes = 0;
+    double begin = cli_seconds_now();
+    csz_status status =
+        csz_decompress_frame(context, out, frame.values_nbytes, (char *)in + v->archive.shape.values_nbytes,
+                             in_nbytes, v->archive.plan, i, NULL, &v->workers.options);
+    if (status != CSZ_OK) return cli_archive_source_fail(&v->archive, status);
+    status = cli_metrics_compare(&part, &has_special, in, out, &frame, &v->archive.shape,
+                                 v->archive.info.bound_abs, &options);
+    v->workers.seconds[worker] += cli_seconds_now() - begin;
+    v->workers.backend = csz_context_backend(context);
+    if (status != CSZ_OK) return cli_fail_status(status, "compare", v->original.stream.name);
+    pthread_mutex_lock(&v->mutex);
+    cli_metrics_join(&v->metrics, &part, has_special);
+    pthread_mutex_unlock(&v->mutex);
+    return CLI_DONE;
+}
+
+static int count_frame(void *user, uint64_t i, const void *out, size_t out_nbytes) {
+    verification *v = user;
+    csz_frame frame;
+    (void)out, (void)out_nbytes;
+    csz_plan_frame(&frame, v->archive.plan, i);
+    v->values_done += frame.values_nbytes;
+    cli_progress_set(v->values_done);
+    return CLI_DONE;
+}
+
+static int compare_all(verification *v, const cli_arguments *arguments) {
+    const csz_shape *shape = &v->archive.shape;
+    cli_demand demand = {.njobs = shape->nframes,
+                         .field_nbytes = v->archive.info.nbytes_field,
+                         .in_nbytes = shape->values_nbytes + v->archive.stored_nbytes,
+                         .out_nbytes = shape->values_nbytes,
+                         .library_nbytes = v->archive.info.has_zstd ? shape->capacity : 0,
+                         .name = v->archive.stream.name};
+    int status = CLI_DONE;
+    if (!cli_frames_are_sequential(shape, v->archive.plan)) status = cli_source_spool(&v->original);
+    if (status == CLI_DONE) status = cli_workers_create(&v->workers, &arguments->options, &demand);
+    if (status != CLI_DONE) return status;
+    cli_pipeline pipeline = {.njobs = shape->nframes,
+                             .flight = v->workers.flight,
+                             .in_nbytes = (size_t)demand.in_nbytes,
+                             .out_nbytes = (size_t)demand.out_nbytes,
+                             .user = v,
+                             .read = read_both,
+                             .work = compare_frame,
+                             .write = count_frame};
+    cli_progress_start("verifying", v->archive.info.nbytes_field);
+    if (shape->nframes == 1) cli_progress_follow(v->workers.contexts[0]);
+    status = cli_pipeline_run(&pipeline);
+    cli_progress_stop();
+    if (status == CLI_DONE) status = cli_archive_source_end(&v->archive);
+    if (status == CLI_DONE) status = cli_source_end(&v->original);
     return status;
 }
 
-static void print_report(const cli_arguments *arguments, const cli_field *original,
-                         const cli_archive *archive, const csz_metrics *metrics, const cli_run *run) {
+static void print_report(const cli_arguments *arguments, const cli_source *original,
+                         const cli_archive_source *archive, const csz_metrics *metrics, const cli_run *run) {
     if (!arguments->json) {
         char bound[CLI_BOUND_TEXT_NBYTES];
-        printf("%s against %s, bound %s: %s\n", archive->input.name, original->input.name,
+        printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
                cli_bound_text(bound, &archive->info), metrics->violations ? "BROKEN" : "kept");
         cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, "  ");
         if (archive->info.bound_abs > 0)
@@ -62,7 +121,7 @@ static void print_report(const cli_arguments *arguments, const cli_field *origin
     report.info = &archive->info;
     report.field = &original->field;
     report.nbytes_in = original->nbytes;
-    report.nbytes_out = archive->input.nbytes;
+    report.nbytes_out = archive->info.nbytes_archive;
     report.seconds = run->seconds;
     report.metrics = metrics;
     cli_report_json(&json, stdout, &report);
@@ -70,28 +129,27 @@ static void print_report(const cli_arguments *arguments, const cli_field *origin
 }
 
 int cli_run_verify(const cli_arguments *arguments) {
-    cli_archive archive;
-    cli_field original = {.data = NULL};
-    csz_metrics metrics = {.n = 0};
-    cli_run run = {0, CSZ_BACKEND_AUTO};
+    verification v = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     int status = cli_arguments_check_available(arguments);
-    if (status != CLI_DONE) return status;
-    status = cli_archive_read(&archive, arguments->paths[1]);
-    if (status != CLI_DONE) return status;
-    cli_expected expected = {archive.info.field, 1, 1, "the archive"};
-    status = cli_field_read(&original, arguments->paths[0], &expected);
-    if (status == CLI_DONE)
-        status = restore_and_compare(&metrics, &run, &original, &archive, &arguments->options);
+    if (status == CLI_DONE) status = cli_archive_source_open(&v.archive, arguments->paths[1], 0);
     if (status == CLI_DONE) {
-        print_report(arguments, &original, &archive, &metrics, &run);
+        cli_expected expected = {v.archive.info.field, 1, 1, "the archive"};
+        status = cli_source_open(&v.original, arguments->paths[0], &expected);
+    }
+    if (status == CLI_DONE) status = compare_all(&v, arguments);
+    if (status == CLI_DONE) {
+        csz_metrics metrics = cli_metrics_finish(&v.metrics);
+        cli_run run = {cli_workers_seconds(&v.workers), v.workers.backend};
+        print_report(arguments, &v.original, &v.archive, &metrics, &run);
         if (metrics.violations)
             status = cli_fail(
                 "%llu of %llu elements of %s break the bound of %s; use another archive, or check that the "
                 "original is the right one",
-                (unsigned long long)metrics.violations, (unsigned long long)metrics.n, original.input.name,
-                archive.input.name);
+                (unsigned long long)metrics.violations, (unsigned long long)metrics.n, v.original.stream.name,
+                v.archive.stream.name);
     }
-    cli_field_release(&original);
-    cli_archive_release(&archive);
+    cli_workers_destroy(&v.workers);
+    cli_source_close(&v.original);
+    cli_archive_source_close(&v.archive);
     return status;
 }

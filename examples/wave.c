@@ -8,24 +8,13 @@
  */
 #include "wave.h"
 
-#include <math.h>
+#include "wave_kernel.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HALO = 4, SPONGE = 24, MAX_THREADS = 64 };
-
-/*
- * The largest stable v dt / h is 2 / sqrt(3 S) with S the sum of the absolute coefficients of one second difference
- * (6.5 at eighth order): 0.453.  0.42 leaves a margin.
- */
-static const float courant_max = 0.42f;
-static const float velocity_max = 4500.0f; /* m/s, in the dome */
-static const float spacing = 10.0f;        /* m */
-static const float frequency = 14.0f;      /* Hz, the pulse's peak: eleven cells a wavelength at 1,500 m/s */
-
-/* Eighth-order second difference: c0 f(0) + sum c[k] (f(-k) + f(k)). */
-static const float c0 = -205.0f / 72, c1 = 8.0f / 5, c2 = -1.0f / 5, c3 = 8.0f / 315, c4 = -1.0f / 560;
+enum { MAX_THREADS = 64 };
 
 typedef struct simulation {
     const wave_setup *setup;
@@ -42,45 +31,6 @@ typedef struct slab {
     simulation *sim;
     size_t z_begin, z_end;
 } slab;
-
-/* From 0 to 1 as x passes 0, over a width of 2%: a step between two cells would scatter at every stair of a slope. */
-static float blend(float x) {
-    float t = 0.5f + 50 * x;
-    t = t < 0 ? 0 : t > 1 ? 1 : t;
-    return t * t * (3 - 2 * t);
-}
-
-/* Velocity at a point given as shares of the box: six layers that undulate by 6% of the depth, and a dome. */
-static float velocity_at(float z, float y, float x) {
-    static const float layers[] = {1500, 1900, 2250, 2600, 3000, 3500};
-    float depth = z + 0.06f * sinf(5.1f * x + 1.3f) * cosf(3.7f * y) + 0.04f * x;
-    float v = layers[0];
-    for (int i = 1; i < 6; i++) v += (layers[i] - layers[i - 1]) * blend(depth - 0.155f * (float)i);
-    float dome = (x - 0.62f) * (x - 0.62f) + (y - 0.45f) * (y - 0.45f) + 1.6f * (z - 1.02f) * (z - 1.02f);
-    return v + (velocity_max - v) * blend(0.4f - sqrtf(dome));
-}
-
-static float ricker(float t) {
-    float a = 3.14159265f * frequency * (t - 1.2f / frequency);
-    return (1 - 2 * a * a) * expf(-a * a);
-}
-
-/* One row of one step: next holds the pressure two steps ago and receives the new one. */
-static void advance_row(float *restrict next, const float *restrict now, const float *restrict factor,
-                        const float *restrict damping_x, float damping_zy, size_t nx, ptrdiff_t row,
-                        ptrdiff_t plane) {
-    for (ptrdiff_t x = 0; x < (ptrdiff_t)nx; x++) {
-        const float *p = now + x;
-        float laplacian = 3 * c0 * p[0];
-        laplacian += c1 * (p[-1] + p[1] + p[-row] + p[row] + p[-plane] + p[plane]);
-        laplacian += c2 * (p[-2] + p[2] + p[-2 * row] + p[2 * row] + p[-2 * plane] + p[2 * plane]);
-        laplacian += c3 * (p[-3] + p[3] + p[-3 * row] + p[3 * row] + p[-3 * plane] + p[3 * plane]);
-        laplacian += c4 * (p[-4] + p[4] + p[-4 * row] + p[4 * row] + p[-4 * plane] + p[4 * plane]);
-        float d = damping_zy * damping_x[x];
-        float value = d * (2 * p[0] - d * next[x] + factor[x] * laplacian);
-        next[x] = fabsf(value) < 1e-30f ? 0 : value; /* denormals ahead of the front would slow some CPUs */
-    }
-}
 
 static void *run_slab(void *argument) {
     const slab *s = argument;
@@ -115,19 +65,11 @@ static void fill_medium(simulation *sim) {
     const wave_setup *w = sim->setup;
     for (size_t z = 0; z < w->nz; z++)
         for (size_t y = 0; y < w->ny; y++)
-            for (size_t x = 0; x < w->nx; x++) {
-                float v =
-                    velocity_at((float)z / (float)w->nz, (float)y / (float)w->ny, (float)x / (float)w->nx);
-                float courant = courant_max * v / velocity_max;
-                sim->factor[(z * w->ny + y) * w->nx + x] = courant * courant;
-            }
+            for (size_t x = 0; x < w->nx; x++)
+                sim->factor[(z * w->ny + y) * w->nx + x] = factor_at(z, y, x, w->nz, w->ny, w->nx);
     const size_t extents[3] = {w->nz, w->ny, w->nx};
     for (int axis = 0; axis < 3; axis++)
-        for (size_t i = 0; i < extents[axis]; i++) {
-            size_t edge = i < extents[axis] - 1 - i ? i : extents[axis] - 1 - i;
-            float inside = edge < SPONGE ? (float)(SPONGE - edge) / SPONGE : 0;
-            sim->damping[axis][i] = expf(-0.06f * inside * inside);
-        }
+        for (size_t i = 0; i < extents[axis]; i++) sim->damping[axis][i] = damping_at(i, extents[axis]);
 }
 
 /*

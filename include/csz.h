@@ -49,7 +49,8 @@ typedef enum csz_status {
     CSZ_ERROR_CORRUPT = 12,    /* a checksum or a structure of the archive does not hold */
     CSZ_ERROR_TRAILING = 13,   /* bytes follow the archive's end */
     CSZ_ERROR_BACKEND = 14,    /* the backend asked for is not available */
-    CSZ_ERROR_ZSTD = 15        /* zstd is needed and this build lacks it, or zstd failed */
+    CSZ_ERROR_ZSTD = 15,       /* zstd is needed and this build lacks it, or zstd failed */
+    CSZ_ERROR_IO = 16          /* a callback that reads has failed */
 } csz_status;
 
 typedef enum csz_type { CSZ_F32 = 0, CSZ_F64 = 1 } csz_type;
@@ -241,6 +242,113 @@ CSZ_API void csz_context_stages(const csz_context *context, csz_stages *stages);
  */
 CSZ_API csz_status csz_compare(csz_metrics *metrics, const void *a, const void *b, const csz_field *field,
                                double bound, const csz_options *options);
+
+/* ---- Frames: fields larger than memory, several devices, several processes --------------------------- */
+
+/*
+ * An archive is a header, frames, and a footer.  A frame is a box of the field that depends on dims and type alone; frames are coded
+ * one by one, in any order, by any context of any process, and joined in order they are what csz_compress writes, byte for byte.
+ *
+ * Boxes are given in the field's effective dims, slowest first: dims of 1 dropped, of four others the two slowest as one, 1 where fewer
+ * remain.  The field is row-major in them too: element (z, y, x) is number (z * n[1] + y) * n[2] + x.  The values of a frame are dense: its
+ * box and nothing else, row-major.  In most fields a frame is a slab of whole planes, and so a contiguous part of the field.
+ */
+typedef struct csz_plan csz_plan; /* what all frames have in common; read by any number of threads at once */
+typedef struct csz_reader csz_reader; /* an archive behind a callback; the same */
+
+typedef struct csz_frame {
+    uint64_t begin[3], end[3]; /* half-open */
+    uint64_t nelements;
+    size_t values_nbytes;
+    size_t capacity; /* no frame of this box is larger as stored, whatever its values */
+} csz_frame;
+
+typedef struct csz_shape {
+    uint64_t n[3]; /* effective dims */
+    uint64_t nframes;
+    size_t header_nbytes, footer_nbytes;
+    size_t values_nbytes, capacity; /* of the largest frame */
+    csz_info info;                  /* nbytes_archive is 0 */
+} csz_shape;
+
+/* Smallest and largest finite value that is not missing, of as much of a field as was added.  Zeroed, it is empty. */
+typedef struct csz_range {
+    int has_values;
+    double min, max;
+} csz_range;
+
+/* Adds n values to the range; options give fill and threads.  On the CPU. */
+CSZ_API csz_status csz_range_add(csz_range *range, const void *values, uint64_t n, csz_type type,
+                                 const csz_options *options);
+CSZ_API void csz_range_join(csz_range *range, const csz_range *other);
+
+/*
+ * csz_plan_create: for compressing; range is the whole field's, and NULL where the bound is absolute.  csz_plan_open: for decompressing,
+ * from the archive's first bytes (CSZ_HEADER_MAX_NBYTES always suffice; fewer where the archive is shorter).
+ */
+CSZ_API csz_status csz_plan_create(csz_plan **plan, const csz_field *field, const csz_options *options,
+                                   const csz_range *range);
+CSZ_API csz_status csz_plan_open(csz_plan **plan, const void *start, size_t start_nbytes);
+CSZ_API void csz_plan_destroy(csz_plan *plan); /* NULL is allowed */
+CSZ_API csz_status csz_plan_shape(csz_shape *shape, const csz_plan *plan);
+CSZ_API csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i);
+
+/* The archive's first and last bytes; frames_nbytes are the frames' sizes, in order.  shape says how many bytes they are. */
+CSZ_API csz_status csz_plan_header(void *out, size_t capacity, const csz_plan *plan);
+CSZ_API csz_status csz_plan_footer(void *out, size_t capacity, const uint64_t *frames_nbytes,
+                                   const csz_plan *plan);
+
+/* One frame from its values, which may lie on the device; out is host memory.  Threads, backend and zstd level are the plan's. */
+CSZ_API csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, size_t *out_nbytes,
+                                      const void *values, const csz_plan *plan, uint64_t i);
+
+/* The size of a frame as stored, from its first CSZ_FRAME_START_NBYTES bytes; never above the frame's capacity. */
+#define CSZ_FRAME_START_NBYTES 32
+CSZ_API csz_status csz_frame_nbytes(uint64_t *nbytes, const void *start, const csz_plan *plan, uint64_t i);
+
+/*
+ * Restores the part of a frame that lies in box (begin and end count; NULL: the whole frame), dense, into values; which may lie
+ * on the device.  Everything is checked that is restored, for a whole frame also the checksum of the values.  values NULL: the whole
+ * frame is decoded and checked, on the CPU, and nothing stored.  options as for csz_decompress.
+ */
+CSZ_API csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity,
+                                        const void *stored, size_t stored_nbytes, const csz_plan *plan,
+                                        uint64_t i, const csz_frame *box, const csz_options *options);
+
+/* Adds a frame's tiles to the counts, as csz_survey does for all. */
+CSZ_API csz_status csz_survey_frame(csz_context *context, csz_tile_counts *counts, const void *stored,
+                                    size_t stored_nbytes, const csz_plan *plan, uint64_t i);
+
+/* Reads exactly nbytes at offset into buffer; anything but 0 is a failure, and the call that needed them returns CSZ_ERROR_IO. */
+typedef int (*csz_read_at)(void *user, uint64_t offset, void *buffer, size_t nbytes);
+
+/* Reads header and footer of an archive of archive_nbytes, and no frame of an archive that is whole. */
+CSZ_API csz_status csz_reader_open(csz_reader **reader, csz_read_at read_at, void *user,
+                                   uint64_t archive_nbytes);
+CSZ_API void csz_reader_close(csz_reader *reader); /* NULL is allowed */
+CSZ_API const csz_plan *csz_reader_plan(const csz_reader *reader);
+CSZ_API csz_status csz_reader_info(csz_info *info, const csz_reader *reader); /* nbytes_archive too */
+
+/* Where a frame lies in the archive. */
+CSZ_API csz_status csz_reader_frame(uint64_t *offset, uint64_t *nbytes, const csz_reader *reader, uint64_t i);
+
+/*
+ * Reads a frame into stored, for csz_decompress_frame with the same box: all of it, or for a part its index and the groups of tiles that
+ * the box touches, each at its place; what lies between them is left as it was.
+ */
+CSZ_API csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes,
+                                    const csz_reader *reader, uint64_t i, const csz_frame *box);
+
+/* csz_decompress_region for a reader, on the CPU: reads only the groups of tiles that the box touches. */
+CSZ_API csz_status csz_reader_region(csz_context *context, void *data, size_t data_capacity,
+                                     const csz_reader *reader, const uint64_t *begin, const uint64_t *end,
+                                     const csz_options *options);
+
+/* GPUs that can be used; those of a machine are numbered from 0. */
+CSZ_API int csz_device_count(void);
+
+/* The GPU on which the context works from its next call on, which makes it the calling thread's; by default that thread's own.  Before the first use. */
+CSZ_API csz_status csz_context_set_device(csz_context *context, int device);
 
 /* ---- The paper's compressibility statistics: pure functions of a histogram ------------------------- */
 

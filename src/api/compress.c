@@ -8,7 +8,7 @@
 #include "api/pack.h"
 #include "core/bound.h"
 
-static csz_status check_bound(const csz_options *o) {
+csz_status csz_bound_check(const csz_options *o) {
     const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
     return o->bound > 0 && o->bound <= largest ? CSZ_OK : CSZ_ERROR_BOUND;
 }
@@ -55,14 +55,16 @@ static csz_status make_header(csz_context *context, csz_header *h, const void *d
     return CSZ_OK;
 }
 
-/* One frame as stored; with zstd it is built and packed in scratch first. */
-static csz_status compress_frame(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
-                                 const void *data, const csz_header *h, const csz_tile_plan *plan,
-                                 uint64_t frame, const csz_options *o) {
+csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                              const void *data, const csz_header *h, const csz_tile_plan *plan,
+                              uint64_t frame, uint64_t number, const csz_options *o) {
     if (!h->has_zstd) {
-        return csz_cpu_frame_compress(&context->cpu, out, capacity, nbytes, data, plan, frame, o->threads);
+        csz_status status =
+            csz_cpu_frame_compress(&context->cpu, out, capacity, nbytes, data, plan, frame, o->threads);
+        if (!status) csz_frame_renumber(out, frame, number);
+        return status;
     }
-    csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
+    csz_frame_box box = csz_frame_box_at(&plan->geometry, frame);
     uint64_t most = csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, h->field.type, 0) + 8, raw,
              packed;
     const uint64_t head = CSZ_FRAME_HEADER_NBYTES, room = csz_pack_bound(most);
@@ -77,7 +79,7 @@ static csz_status compress_frame(csz_context *context, uint8_t *out, uint64_t ca
     if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
     memcpy(out + head, stored, (size_t)packed);
     csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes,
-                           frame);
+                           number);
     return CSZ_OK;
 }
 
@@ -129,7 +131,7 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     csz_options o;
     csz_status status = csz_options_check(&o, options);
     if (!status) status = csz_field_check(field);
-    if (!status) status = check_bound(&o);
+    if (!status) status = csz_bound_check(&o);
     if (status) return status;
     if (o.zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
 
@@ -155,8 +157,8 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     csz_tile_plan plan = csz_tile_plan_of(&h);
     for (uint64_t f = 0; f < h.geometry.nframes; f++) {
         uint64_t nbytes;
-        status = compress_frame(context, bytes + at, out_capacity - footer_nbytes - at, &nbytes, data, &h,
-                                &plan, f, &o);
+        status = csz_frame_compress(context, bytes + at, out_capacity - footer_nbytes - at, &nbytes, data, &h,
+                                    &plan, f, f, &o);
         if (status) return status;
         at += nbytes;
     }

@@ -18,7 +18,9 @@ csz_status csz_context_create(csz_context **context) {
 void csz_context_destroy(csz_context *context) {
     if (!context) return;
     csz_cpu_scratch_free(&context->cpu);
+    if (context->cuda && context->device) (void)csz_gpu_set_device(context->device - 1);
     csz_gpu_free(context->cuda);
+    free(context->stored);
     free(context);
 }
 
@@ -73,7 +75,22 @@ csz_status csz_backend_choose(csz_context *context, const csz_options *options, 
         if (on_device || (nbytes >= worth_it && csz_gpu_usable())) wanted = CSZ_BACKEND_CUDA;
     }
     if (wanted == CSZ_BACKEND_CPU && on_device) return CSZ_ERROR_ARGUMENT;
+    if (wanted == CSZ_BACKEND_CUDA && context->device) {
+        csz_status status = csz_gpu_set_device(context->device - 1);
+        if (status) return status;
+    }
     context->used = wanted;
+    return CSZ_OK;
+}
+
+int csz_device_count(void) { return csz_gpu_device_count(); }
+
+csz_status csz_context_set_device(csz_context *context, int device) {
+    if (!context || device < 0) return CSZ_ERROR_ARGUMENT;
+    if (device >= csz_gpu_device_count()) return CSZ_ERROR_BACKEND;
+    if (context->cuda && context->device != device + 1)
+        return CSZ_ERROR_ARGUMENT; /* its buffers lie elsewhere */
+    context->device = device + 1;
     return CSZ_OK;
 }
 
@@ -122,6 +139,7 @@ const char *csz_status_string(csz_status status) {
     case CSZ_ERROR_TRAILING: return "bytes follow the end of the archive";
     case CSZ_ERROR_BACKEND: return "the backend is not available in this build or on this machine";
     case CSZ_ERROR_ZSTD: return "zstd is not available in this build, or it failed";
+    case CSZ_ERROR_IO: return "reading failed";
     }
     return "unknown status";
 }

@@ -9,6 +9,9 @@ struct csz_context {
     csz_cpu_scratch cpu;
     struct csz_cuda_backend *cuda; /* made when first needed */
     csz_backend used;
+    int device;      /* 1 + the number of the GPU; 0: the calling thread's own */
+    uint8_t *stored; /* a frame that a reader has read */
+    size_t stored_capacity;
 };
 
 /* Options a caller may leave out, checked. */
@@ -21,6 +24,33 @@ csz_status csz_backend_choose(csz_context *context, const csz_options *options, 
 /* A checked frame; zstd is undone into the context's scratch. */
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
                           uint64_t nbytes_left, const csz_header *header, uint64_t frame);
+
+/*
+ * One frame as stored, from data laid out as the plan's geometry says, where it is number `frame`; with zstd it is built and packed in
+ * scratch first.  `number` is its place in the archive.
+ */
+csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                              const void *data, const csz_header *header, const csz_tile_plan *plan,
+                              uint64_t frame, uint64_t number, const csz_options *options);
+
+/* A finite bound above 0. */
+csz_status csz_bound_check(const csz_options *options);
+
+/* What the header says, for csz_info. */
+void csz_info_fill(csz_info *info, const csz_header *header, uint64_t archive_nbytes);
+
+/* 1 if the frame holds elements of the box lo <= index < hi, effective dims. */
+int csz_frame_touches(const csz_geometry *geometry, uint64_t frame, const uint64_t *lo, const uint64_t *hi);
+
+/* A box of the original dims as boxes of the effective ones: one for each index of the slowest of four, else one. */
+typedef struct csz_region {
+    uint64_t nparts;       /* boxes */
+    uint64_t lo[3], hi[3]; /* the first */
+    uint64_t stride;       /* how far along z the next one is */
+    uint64_t nelements;    /* of all */
+} csz_region;
+csz_status csz_region_of(csz_region *region, const csz_field *field, const uint64_t *begin,
+                         const uint64_t *end);
 
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);

@@ -26,8 +26,7 @@ csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint
     return csz_frame_index_read(view, stored, raw, h, frame);
 }
 
-/* 1 if the frame holds elements of the box. */
-static int frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo, const uint64_t *hi) {
+int csz_frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo, const uint64_t *hi) {
     csz_frame_box box = csz_frame_box_at(g, frame);
     for (int i = 0; i < 3; i++) {
         uint64_t begin = box.first[i] << g->log2_t[i], end = (box.first[i] + box.tiles[i]) << g->log2_t[i];
@@ -45,7 +44,7 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {
-        if (frame_touches(&h->geometry, f, lo, hi)) {
+        if (csz_frame_touches(&h->geometry, f, lo, hi)) {
             csz_frame_view view;
             csz_status status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
             if (status) return status;
@@ -124,6 +123,32 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
     return status;
 }
 
+csz_status csz_region_of(csz_region *r, const csz_field *field, const uint64_t *begin_index,
+                         const uint64_t *end_index) {
+    uint64_t lo[4] = {0, 0, 0, 0}, hi[4] = {1, 1, 1, 1}, dims[4] = {1, 1, 1, 1};
+    int kept = 0;
+    r->nelements = 1;
+    for (int i = 0; i < field->ndim; i++) {
+        if (begin_index[i] >= end_index[i] || end_index[i] > field->dims[i]) return CSZ_ERROR_REGION;
+        r->nelements *= end_index[i] - begin_index[i];
+        kept += field->dims[i] != 1;
+    }
+    /* right-aligned in four dims, extents of 1 dropped */
+    for (int i = 0, at = 4 - kept; i < field->ndim; i++) {
+        if (field->dims[i] == 1) continue;
+        lo[at] = begin_index[i];
+        hi[at] = end_index[i];
+        dims[at++] = field->dims[i];
+    }
+    r->nparts = hi[0] - lo[0];
+    r->stride = dims[1];
+    for (int i = 0; i < 3; i++) {
+        r->lo[i] = lo[i + 1] + (i == 0 ? lo[0] * dims[1] : 0);
+        r->hi[i] = hi[i + 1] + (i == 0 ? lo[0] * dims[1] : 0);
+    }
+    return CSZ_OK;
+}
+
 csz_status csz_decompress_region(csz_context *context, void *data, size_t data_capacity, const void *archive,
                                  size_t archive_nbytes, const uint64_t *begin_index,
                                  const uint64_t *end_index, const csz_options *options) {
@@ -132,30 +157,18 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     if (!data || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
     csz_status status = read_header(&h, archive, archive_nbytes);
     if (status) return status;
-    uint64_t count = 1, lo[4] = {0, 0, 0, 0}, hi[4] = {1, 1, 1, 1}, dims[4] = {1, 1, 1, 1};
-    int kept = 0;
-    for (int i = 0; i < h.field.ndim; i++) {
-        if (begin_index[i] >= end_index[i] || end_index[i] > h.field.dims[i]) return CSZ_ERROR_REGION;
-        count *= end_index[i] - begin_index[i];
-        kept += h.field.dims[i] != 1;
-    }
-    /* right-aligned in four dims, extents of 1 dropped */
-    for (int i = 0, at = 4 - kept; i < h.field.ndim; i++) {
-        if (h.field.dims[i] == 1) continue;
-        lo[at] = begin_index[i];
-        hi[at] = end_index[i];
-        dims[at++] = h.field.dims[i];
-    }
-    const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
-    if (data_capacity / size < count) return CSZ_ERROR_CAPACITY;
-    status = begin(context, &h, &o, archive, archive_nbytes, data, count * size, options);
+    csz_region r;
+    status = csz_region_of(&r, &h.field, begin_index, end_index);
     if (status) return status;
-    /* Of four dims the two slowest are one in the archive: a box of each index of the slowest. */
-    uint64_t part = (hi[1] - lo[1]) * (hi[2] - lo[2]) * (hi[3] - lo[3]) * size;
-    for (uint64_t w = lo[0]; w < hi[0] && !status; w++) {
-        uint64_t from[3] = {w * dims[1] + lo[1], lo[2], lo[3]}, to[3] = {w * dims[1] + hi[1], hi[2], hi[3]};
-        status = decompress_box(context, (uint8_t *)data + (w - lo[0]) * part, archive, archive_nbytes, &h,
-                                from, to, &o);
+    const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
+    if (data_capacity / size < r.nelements) return CSZ_ERROR_CAPACITY;
+    status = begin(context, &h, &o, archive, archive_nbytes, data, r.nelements * size, options);
+    if (status) return status;
+    for (uint64_t part = 0; part < r.nparts && !status; part++) {
+        uint64_t from[3] = {r.lo[0] + part * r.stride, r.lo[1], r.lo[2]},
+                 to[3] = {r.hi[0] + part * r.stride, r.hi[1], r.hi[2]};
+        status = decompress_box(context, (uint8_t *)data + part * (r.nelements / r.nparts) * size, archive,
+                                archive_nbytes, &h, from, to, &o);
     }
     return status;
 }

@@ -7,6 +7,11 @@
 
 #if !defined(CSZ_HAVE_CUDA)
 static inline int csz_gpu_usable(void) { return 0; }
+static inline int csz_gpu_device_count(void) { return 0; }
+static inline csz_status csz_gpu_set_device(int device) {
+    (void)device;
+    return CSZ_ERROR_BACKEND;
+}
 static inline int csz_gpu_is_device_pointer(const void *p) {
     (void)p;
     return 0;
@@ -29,6 +34,8 @@ static inline csz_status csz_gpu_decompress(csz_cuda_backend **backend, void *da
 }
 #else
 #define csz_gpu_usable csz_cuda_usable
+#define csz_gpu_device_count csz_cuda_device_count
+#define csz_gpu_set_device csz_cuda_set_device
 #define csz_gpu_is_device_pointer csz_cuda_is_device_pointer
 #define csz_gpu_copy csz_cuda_copy
 #define csz_gpu_free csz_cuda_backend_free

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* inspect.c: what an archive says of itself, and how its tiles were coded. */
 #include "api/context.h"
+#include "api/plan.h"
 
-static void describe(csz_info *info, const csz_header *h, uint64_t nbytes) {
+void csz_info_fill(csz_info *info, const csz_header *h, uint64_t nbytes) {
     memset(info, 0, sizeof *info);
     info->field = h->field;
     info->bound_mode = h->bound_mode;
@@ -25,7 +26,7 @@ csz_status csz_inspect_header(csz_info *info, const void *start, size_t start_nb
     csz_header h;
     if (!info || (!start && start_nbytes)) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_header_read(&h, start, start_nbytes);
-    if (!status) describe(info, &h, 0);
+    if (!status) csz_info_fill(info, &h, 0);
     return status;
 }
 
@@ -34,7 +35,7 @@ csz_status csz_inspect(csz_info *info, const void *archive, size_t archive_nbyte
     const uint8_t *footer;
     if (!info || (!archive && archive_nbytes)) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_archive_open(&h, &footer, archive, archive_nbytes);
-    if (!status) describe(info, &h, archive_nbytes);
+    if (!status) csz_info_fill(info, &h, archive_nbytes);
     return status;
 }
 
@@ -55,6 +56,17 @@ static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t 
     if (words > 1) c->exceptions += csz_load_u32(record + 4) & 0xFFFF;
 }
 
+static csz_status survey_view(csz_tile_counts *counts, const csz_frame_view *view) {
+    for (uint32_t g = 0; g < view->layout.ngroups; g++) {
+        if (!csz_frame_group_holds(view, g)) return CSZ_ERROR_CORRUPT;
+    }
+    for (uint32_t t = 0; t < view->ntiles; t++) count_tile(counts, view, t);
+    counts->nbytes_books += view->books_nbytes;
+    counts->nbytes_index += view->layout.payload - view->layout.index;
+    counts->nbytes_payload += view->nbytes_raw - view->layout.payload;
+    return CSZ_OK;
+}
+
 csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive,
                       size_t archive_nbytes) {
     csz_header h;
@@ -68,15 +80,19 @@ csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void 
     for (uint64_t f = 0; f < h.geometry.nframes; f++) {
         csz_frame_view view;
         status = csz_frame_open(context, &view, bytes + at, archive_nbytes - at, &h, f);
+        if (!status) status = survey_view(counts, &view);
         if (status) return status;
-        for (uint32_t g = 0; g < view.layout.ngroups; g++) {
-            if (!csz_frame_group_holds(&view, g)) return CSZ_ERROR_CORRUPT;
-        }
-        for (uint32_t t = 0; t < view.ntiles; t++) count_tile(counts, &view, t);
-        counts->nbytes_books += view.books_nbytes;
-        counts->nbytes_index += view.layout.payload - view.layout.index;
-        counts->nbytes_payload += view.nbytes_raw - view.layout.payload;
         at += view.nbytes_stored;
     }
     return CSZ_OK;
+}
+
+csz_status csz_survey_frame(csz_context *context, csz_tile_counts *counts, const void *stored,
+                            size_t stored_nbytes, const csz_plan *plan, uint64_t i) {
+    if (!context || !counts || !stored || !plan || i >= plan->header.geometry.nframes)
+        return CSZ_ERROR_ARGUMENT;
+    csz_frame_view view;
+    csz_status status = csz_frame_open(context, &view, stored, stored_nbytes, &plan->header, i);
+    if (!status && view.nbytes_stored != stored_nbytes) status = CSZ_ERROR_CORRUPT;
+    return status ? status : survey_view(counts, &view);
 }

@@ -52,6 +52,15 @@ int csz_cuda_usable(void) {
            major >= 8;
 }
 
+int csz_cuda_device_count(void) {
+    int n = 0;
+    if (csz_cuda_usable() && cudaGetDeviceCount(&n) == cudaSuccess) return n;
+    (void)cudaGetLastError();
+    return 0;
+}
+
+csz_status csz_cuda_set_device(int device) { return status_of(cudaSetDevice(device)); }
+
 int csz_cuda_is_device_pointer(const void *p) {
     cudaPointerAttributes a;
     if (!p || cudaPointerGetAttributes(&a, p) != cudaSuccess) {

@@ -19,6 +19,10 @@ typedef struct csz_cuda_backend csz_cuda_backend;
 /* 1 if there is a driver and a card of compute capability 8.0 or above. */
 int csz_cuda_usable(void);
 
+/* Devices of the machine, and the calling thread's choice among them. */
+int csz_cuda_device_count(void);
+csz_status csz_cuda_set_device(int device);
+
 /* 1 if the pointer is the device's. */
 int csz_cuda_is_device_pointer(const void *p);
 

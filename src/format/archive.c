@@ -159,13 +159,20 @@ uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int
     return (n + 7) / 8 * 8 + (has_zstd ? (n >> 15) + 64 : 0);
 }
 
-static uint64_t frame_nelements(const csz_geometry *g, const csz_frame_box *box) {
+uint64_t csz_frame_nelements(const csz_geometry *g, const csz_frame_box *box) {
     uint64_t n = 1;
     for (int i = 0; i < 3; i++) {
         uint64_t begin = box->first[i] << g->log2_t[i], end = (box->first[i] + box->tiles[i]) << g->log2_t[i];
         n *= (end < g->n[i] ? end : g->n[i]) - begin;
     }
     return n;
+}
+
+/* Every tile raw, behind the largest books there can be: another encoder's choice may differ from ours. */
+uint64_t csz_frame_limit(const csz_geometry *g, const csz_frame_box *box, csz_type type) {
+    uint64_t n = csz_frame_layout_of(box->ntiles, CSZ_BOOKS_MAX_NBYTES).payload + 4 * (uint64_t)box->ntiles +
+                 csz_frame_nelements(g, box) * (type == CSZ_F32 ? 4 : 8);
+    return (n + 7) / 8 * 8;
 }
 
 csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left,
@@ -177,11 +184,7 @@ csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint6
     v->nbytes_raw = csz_load_u64(stored + 8);
     v->books_nbytes = csz_load_u32(stored + 16);
     v->value_hash = csz_load_u32(stored + 20);
-    /* every tile raw, behind the largest books there can be: another encoder's choice may differ from ours */
-    uint64_t limit = csz_frame_layout_of(box.ntiles, CSZ_BOOKS_MAX_NBYTES).payload +
-                     4 * (uint64_t)box.ntiles +
-                     frame_nelements(&h->geometry, &box) * (h->field.type == CSZ_F32 ? 4 : 8);
-    limit = (limit + 7) / 8 * 8;
+    uint64_t limit = csz_frame_limit(&h->geometry, &box, h->field.type);
     if (v->nbytes_raw % 8 || v->nbytes_raw > limit || v->nbytes_stored % 8) return CSZ_ERROR_CORRUPT;
     if (v->books_nbytes % 4 || v->books_nbytes > CSZ_BOOKS_MAX_NBYTES) return CSZ_ERROR_CORRUPT;
     if (!h->has_zstd && v->nbytes_stored != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
@@ -226,6 +229,11 @@ void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nb
     csz_store_u32(stored + 16, books_nbytes);
     csz_store_u32(stored + 20, value_hash);
     csz_store_u64(stored + 24, frame_hash(stored, nbytes_hashed, frame));
+}
+
+void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to) {
+    uint64_t sum = csz_load_u64(stored + 24);
+    csz_store_u64(stored + 24, sum - csz_hash_frame_seed(from) + csz_hash_frame_seed(to));
 }
 
 uint32_t csz_frame_tile_words(const csz_frame_view *v, uint32_t tile) {

@@ -72,6 +72,13 @@ void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nb
                             uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
                             uint64_t frame);
 
+/* Gives a frame another place in the archive: its number is the seed of its checksum, and the checksum a sum. */
+void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to);
+
+/* Elements of the field in a frame, and the largest size before zstd that a reader accepts. */
+uint64_t csz_frame_nelements(const csz_geometry *geometry, const csz_frame_box *box);
+uint64_t csz_frame_limit(const csz_geometry *geometry, const csz_frame_box *box, csz_type type);
+
 /* Payload word at which a tile's record begins, and its size. */
 uint32_t csz_frame_tile_offset(const csz_frame_view *view, uint32_t tile);
 uint32_t csz_frame_tile_words(const csz_frame_view *view, uint32_t tile);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* metrics.c: joins the comparisons of frames. */
+#include "metrics.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* The frame's element as an element of the field. */
+static uint64_t field_index(uint64_t i, const csz_frame *f, const csz_shape *shape) {
+    uint64_t nx = f->end[2] - f->begin[2], ny = f->end[1] - f->begin[1];
+    uint64_t x = i % nx, y = i / nx % ny, z = i / nx / ny;
+    return ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2] + x;
+}
+
+/* 1 if the element is one that must agree bit for bit and does not. */
+static int differs_special(const void *a, const void *b, csz_type type, uint64_t i,
+                           const csz_options *options) {
+    double x = type == CSZ_F32 ? (double)((const float *)a)[i] : ((const double *)a)[i];
+    size_t size = type == CSZ_F32 ? 4 : 8;
+    int is_fill = options->has_fill &&
+                  (type == CSZ_F32 ? ((const float *)a)[i] == (float)options->fill : x == options->fill);
+    if (isfinite(x) && !is_fill) return 0;
+    return memcmp((const char *)a + i * size, (const char *)b + i * size, size) != 0;
+}
+
+csz_status cli_metrics_compare(csz_metrics *part, int *has_special, const void *a, const void *b,
+                               const csz_frame *frame, const csz_shape *shape, double bound,
+                               const csz_options *options) {
+    csz_field row = {shape->info.field.type, 1, {frame->nelements}};
+    csz_status status = csz_compare(part, a, b, &row, bound, options);
+    if (status != CSZ_OK) return status;
+    *has_special = differs_special(a, b, row.type, part->worst_index, options);
+    part->worst_index = field_index(part->worst_index, frame, shape);
+    return CSZ_OK;
+}
+
+void cli_metrics_join(cli_metrics *m, const csz_metrics *part, int has_special) {
+    csz_metrics *sum = &m->sum;
+    uint64_t n = part->n - part->n_special;
+    if (!m->is_valid) {
+        m->is_valid = 1;
+        sum->min = INFINITY;
+        sum->max = -INFINITY;
+        sum->worst_index = part->worst_index;
+        sum->max_abs_error = -1;
+    }
+    sum->n += part->n;
+    sum->n_special += part->n_special;
+    sum->violations += part->violations;
+    int is_worse =
+        has_special
+            ? !m->has_special || part->worst_index < sum->worst_index
+            : !m->has_special && n &&
+                  (part->max_abs_error > sum->max_abs_error ||
+                   (part->max_abs_error == sum->max_abs_error && part->worst_index < sum->worst_index));
+    if (is_worse) sum->worst_index = part->worst_index;
+    m->has_special |= has_special;
+    if (n == 0) return;
+    if (part->min < sum->min) sum->min = part->min;
+    if (part->max > sum->max) sum->max = part->max;
+    if (part->max_abs_error > sum->max_abs_error) sum->max_abs_error = part->max_abs_error;
+    if (part->rmse > m->mean_square_scale) {
+        double shrink = m->mean_square_scale / part->rmse;
+        m->squares = isfinite(part->rmse) ? m->squares * shrink * shrink : 0;
+        m->mean_square_scale = part->rmse;
+    }
+    if (m->mean_square_scale > 0 && isfinite(m->mean_square_scale)) {
+        double share = part->rmse / m->mean_square_scale;
+        m->squares += share * share * (double)n;
+    }
+}
+
+csz_metrics cli_metrics_finish(const cli_metrics *m) {
+    csz_metrics r = m->sum;
+    uint64_t n = r.n - r.n_special;
+    if (n == 0) r.min = r.max = r.max_abs_error = 0;
+    r.rmse = n == 0                            ? 0
+             : !isfinite(m->mean_square_scale) ? INFINITY
+                                               : m->mean_square_scale * sqrt(m->squares / (double)n);
+    double half = r.max * 0.5 - r.min * 0.5, range = half >= DBL_MAX * 0.5 ? DBL_MAX : r.max - r.min;
+    r.nrmse = r.rmse == 0 ? 0 : r.rmse / range;
+    r.psnr = r.rmse == 0 ? INFINITY : 20 * log10(range / r.rmse);
+    return r;
+}

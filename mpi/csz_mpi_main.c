@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * csz_mpi_main.c: the command csz-mpi, started by mpirun: raw files to archives and back by many ranks, each with its box.  Rank 0 speaks;
+ * a failure is one line and a non-zero exit on every rank.
+ */
+#include "csz_mpi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
+    "                           [-z LEVEL] [-b auto|cpu|cuda] [-j THREADS] [--fill V] [--grid 2x2x1] [-f]\n"
+    "       mpirun -n N csz-mpi decompress IN -o OUT [-j THREADS] [--grid 2x2x1] [-f]\n"
+    "\n"
+    "Each of N ranks reads its box of the raw file IN and all write one archive OUT, with the bytes that\n"
+    "csz compress writes; any number of ranks restores it.  --grid cuts the dims among the ranks, slowest\n"
+    "first (default: slabs of the slowest dim).  -j 0, the default: the node's cores divided among its "
+    "ranks.\n";
+
+typedef struct arguments {
+    const char *command, *input, *output;
+    csz_field field;
+    csz_options options;
+    int has_type, has_dims, has_bound, has_grid, force;
+    int grid[CSZ_MAX_NDIM], grid_ndim;
+} arguments;
+
+static int my_rank;
+
+static int fail(int status, const char *text, const char *name) {
+    if (my_rank == 0) fprintf(stderr, "csz-mpi: %s%s%s\n", text, name ? ": " : "", name ? name : "");
+    return status;
+}
+
+static int parse_dims(uint64_t *dims, const char *text) {
+    int n = 0;
+    for (;;) {
+        char *end;
+        if (n == CSZ_MAX_NDIM || *text < '0' || *text > '9') return 0;
+        errno = 0;
+        dims[n++] = strtoull(text, &end, 10);
+        if (errno) return 0;
+        if (*end == '\0') return n;
+        if (*end != 'x') return 0;
+        text = end + 1;
+    }
+}
+
+static int parse_double(double *value, const char *text) {
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0';
+}
+
+static int parse_choice(const char *text, const char *const *names) {
+    for (int i = 0; names[i]; i++)
+        if (strcmp(text, names[i]) == 0) return i;
+    return -1;
+}
+
+/* One option and its value; 0 if it is not understood. */
+static int apply(arguments *a, const char *option, const char *value) {
+    static const char *const types[] = {"f32", "f64", NULL}, *const modes[] = {"abs", "rel", "psnr", NULL},
+                             *const backends[] = {"auto", "cpu", "cuda", NULL};
+    int choice = 0;
+    uint64_t grid[CSZ_MAX_NDIM];
+    if (strcmp(option, "-o") == 0) {
+        a->output = value;
+    } else if (strcmp(option, "-t") == 0) {
+        a->field.type = (csz_type)(choice = parse_choice(value, types));
+        a->has_type = 1;
+    } else if (strcmp(option, "-d") == 0) {
+        choice = (a->field.ndim = parse_dims(a->field.dims, value)) - 1;
+        a->has_dims = 1;
+    } else if (strcmp(option, "-e") == 0) {
+        choice = parse_double(&a->options.bound, value) && a->options.bound > 0 && isfinite(a->options.bound)
+                     ? 0
+                     : -1;
+        a->has_bound = 1;
+    } else if (strcmp(option, "-m") == 0) {
+        a->options.bound_mode = (csz_bound_mode)(choice = parse_choice(value, modes));
+    } else if (strcmp(option, "-b") == 0) {
+        a->options.backend = (csz_backend)(choice = parse_choice(value, backends));
+    } else if (strcmp(option, "-z") == 0) {
+        a->options.zstd_level = atoi(value);
+        choice = a->options.zstd_level >= 1 && a->options.zstd_level <= 22 ? 0 : -1;
+    } else if (strcmp(option, "-j") == 0) {
+        a->options.threads = atoi(value);
+        choice = a->options.threads >= 0 && *value >= '0' && *value <= '9' ? 0 : -1;
+    } else if (strcmp(option, "--fill") == 0) {
+        choice = (a->options.has_fill = parse_double(&a->options.fill, value)) - 1;
+    } else if (strcmp(option, "--grid") == 0) {
+        a->grid_ndim = parse_dims(grid, value);
+        for (int i = 0; i < a->grid_ndim; i++) a->grid[i] = grid[i] > INT_MAX ? 0 : (int)grid[i];
+        choice = a->grid_ndim - 1;
+        a->has_grid = 1;
+    } else {
+        return 0;
+    }
+    return choice >= 0;
+}
+
+static int parse(arguments *a, int argc, char **argv) {
+    memset(a, 0, sizeof *a);
+    csz_options_init(&a->options);
+    if (argc < 2) return fail(2, "the command is missing; see csz-mpi --help", NULL);
+    a->command = argv[1];
+    if (strcmp(a->command, "compress") != 0 && strcmp(a->command, "decompress") != 0)
+        return fail(2, "there is no such command; see csz-mpi --help", a->command);
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "-f") == 0) {
+            a->force = 1;
+        } else if (argv[i][0] == '-' && argv[i][1] && argv[i][1] != '-' && argv[i][2]) { /* -j1 */
+            const char option[3] = {'-', argv[i][1], '\0'};
+            if (!apply(a, option, argv[i] + 2))
+                return fail(2, "an option or its value is not understood; see csz-mpi --help", argv[i]);
+        } else if (argv[i][0] == '-' && argv[i][1]) {
+            if (i + 1 == argc || !apply(a, argv[i], argv[i + 1]))
+                return fail(2, "an option or its value is not understood; see csz-mpi --help", argv[i]);
+            i++;
+        } else if (!a->input) {
+            a->input = argv[i];
+        } else {
+            return fail(2, "one file too many; see csz-mpi --help", argv[i]);
+        }
+    }
+    if (!a->input || !a->output) return fail(2, "input and -o OUT must be given; see csz-mpi --help", NULL);
+    if (a->command[0] == 'c' && (!a->has_type || !a->has_dims || !a->has_bound))
+        return fail(2, "-t, -d and -e must be given; see csz-mpi --help", NULL);
+    return 0;
+}
+
+/* 1 on every rank if rank 0 says so: it looks at the file system for all. */
+static int all_if(int said) {
+    MPI_Bcast(&said, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return said;
+}
+
+static int box_of(csz_mpi_box *box, const arguments *a, const csz_field *field) {
+    if (a->has_grid && a->grid_ndim != field->ndim)
+        return fail(2, "--grid must have a number for each dim of the field", NULL);
+    if (csz_mpi_box_of(box, MPI_COMM_WORLD, field, a->has_grid ? a->grid : NULL) != CSZ_OK)
+        return fail(2, "the product of --grid must be the number of ranks", NULL);
+    return 0;
+}
+
+static size_t box_nbytes(const csz_mpi_box *box, const csz_field *field) {
+    size_t n = field->type == CSZ_F32 ? 4 : 8;
+    for (int i = 0; i < field->ndim; i++) n *= (size_t)(box->end[i] - box->begin[i]);
+    return n;
+}
+
+/* Rows of the box, from or to the raw file.  1 if all went well. */
+static int transfer_box(int descriptor, void *data, const csz_mpi_box *box, const csz_field *field,
+                        int is_write) {
+    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+    const int last = field->ndim - 1;
+    uint64_t at[CSZ_MAX_NDIM];
+    unsigned char *next = data;
+    if (box_nbytes(box, field) == 0) return 1;
+    memcpy(at, box->begin, sizeof at);
+    for (;;) {
+        uint64_t element = 0;
+        for (int i = 0; i < field->ndim; i++) element = element * field->dims[i] + at[i];
+        size_t left = (size_t)(box->end[last] - box->begin[last]) * size;
+        uint64_t offset = element * size;
+        while (left) {
+            ssize_t n = is_write ? pwrite(descriptor, next, left, (off_t)offset)
+                                 : pread(descriptor, next, left, (off_t)offset);
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return 0;
+            next += n;
+            offset += (uint64_t)n;
+            left -= (size_t)n;
+        }
+        int i = last - 1;
+        while (i >= 0 && ++at[i] == box->end[i]) {
+            at[i] = box->begin[i];
+            i--;
+        }
+        if (i < 0) return 1;
+    }
+}
+
+static int agree(int status) {
+    int worst = 0;
+    MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return worst;
+}
+
+static int fail_status(csz_status status, const csz_mpi_report *report, const char *verb, const char *name) {
+    if (my_rank == 0)
+        fprintf(
+            stderr,
+            "csz-mpi: cannot %s %s: %s (rank %d said so first); check the file, its place and the options\n",
+            verb, name, csz_status_string(status), report->failed_rank < 0 ? 0 : report->failed_rank);
+    return 1;
+}
+
+static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t field_nbytes) {
+    int nranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    if (my_rank != 0) return;
+    printf("%s -> %s, %d ranks\n  %.1f MB of values, %.1f MB of archive, ratio %.2f, %.1f MB exchanged\n",
+           a->input, a->output, nranks, (double)field_nbytes / 1e6, (double)r->nbytes_archive / 1e6,
+           (double)field_nbytes / (double)r->nbytes_archive, (double)r->nbytes_exchanged / 1e6);
+    printf("  slowest rank: range %.3f s, exchange %.3f s, code %.3f s, write %.3f s; %.3f s in all, %.1f "
+           "MB/s\n",
+           r->range, r->exchange, r->code, r->write, r->total,
+           r->total > 0 ? (double)field_nbytes / 1e6 / r->total : 0);
+}
+
+static int run_compress(const arguments *a, csz_context *context) {
+    csz_mpi_box box;
+    csz_mpi_report report;
+    size_t bound;
+    struct stat status;
+    if (csz_compress_bound(&bound, &a->field, &a->options) != CSZ_OK)
+        return fail(2, "the dims overflow: a field has at most 2^56 elements", NULL);
+    int result = box_of(&box, a, &a->field);
+    if (result) return result;
+    uint64_t wanted = a->field.type == CSZ_F32 ? 4 : 8;
+    for (int i = 0; i < a->field.ndim; i++) wanted *= a->field.dims[i];
+    int descriptor = open(a->input, O_RDONLY | O_CLOEXEC);
+    if (agree(descriptor < 0))
+        return fail(1, "cannot open the input; check the path on every node", a->input);
+    if (agree(fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != wanted))
+        return fail(1, "the input's size is not the one that type and dims imply; check -t and -d", a->input);
+    void *data = malloc(box_nbytes(&box, &a->field) + 1);
+    if (agree(!data)) return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    int is_read = transfer_box(descriptor, data, &box, &a->field, 0);
+    close(descriptor);
+    if (agree(!is_read))
+        return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
+    csz_status compressed =
+        csz_mpi_compress(context, MPI_COMM_WORLD, a->output, data, &box, &a->field, &a->options, &report);
+    free(data);
+    if (compressed) return fail_status(compressed, &report, "compress to", a->output);
+    print_report(a, &report, wanted);
+    return 0;
+}
+
+/* Rank 0 makes a temporary beside the output, all write their rows into it, rank 0 renames it. */
+static int write_raw(const char *path, void *data, const csz_mpi_box *box, const csz_field *field) {
+    char temporary[PATH_MAX] = "";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    int descriptor = -1, created = 1;
+    if (my_rank == 0) {
+        int n = snprintf(temporary, sizeof temporary, "%.*s.%.200s.%d", (int)(name - path), path, name,
+                         (int)getpid());
+        descriptor =
+            n > 0 && n < PATH_MAX ? open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666) : -1;
+        created = descriptor >= 0;
+    }
+    if (!all_if(created)) return fail(1, "cannot write the output; check the folder", path);
+    MPI_Bcast(temporary, PATH_MAX, MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (my_rank != 0) descriptor = open(temporary, O_WRONLY | O_CLOEXEC);
+    int written = descriptor >= 0 && transfer_box(descriptor, data, box, field, 1) && fsync(descriptor) == 0;
+    if (descriptor >= 0 && close(descriptor) != 0) written = 0;
+    int failed = agree(!written);
+    if (my_rank == 0 && (failed || rename(temporary, path) != 0)) {
+        unlink(temporary);
+        failed = 1;
+    }
+    return all_if(failed) ? fail(1, "cannot write the output; free some space, or choose another place", path)
+                          : 0;
+}
+
+static int run_decompress(const arguments *a, csz_context *context) {
+    csz_info info;
+    csz_mpi_box box;
+    csz_mpi_report report = {.failed_rank = -1};
+    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->input);
+    if (status) return fail_status(status, &report, "read", a->input);
+    int result = box_of(&box, a, &info.field);
+    if (result) return result;
+    size_t nbytes = box_nbytes(&box, &info.field);
+    void *data = malloc(nbytes + 1);
+    if (agree(!data)) return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    status = csz_mpi_decompress(context, MPI_COMM_WORLD, data, nbytes, a->input, &box, &a->options, &report);
+    result = status ? fail_status(status, &report, "decompress", a->input)
+                    : write_raw(a->output, data, &box, &info.field);
+    free(data);
+    if (!result) print_report(a, &report, info.nbytes_field);
+    return result;
+}
+
+static int run(int argc, char **argv) {
+    arguments a;
+    struct stat status;
+    csz_context *context = NULL;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        if (my_rank == 0) fputs(usage, stdout);
+        return 0;
+    }
+    int result = parse(&a, argc, argv);
+    if (result) return result;
+    if (all_if(!a.force && lstat(a.output, &status) == 0))
+        return fail(1, "exists and is kept; give -f to replace it", a.output);
+    if (agree(csz_context_create(&context) != CSZ_OK)) return fail(1, "not enough memory", NULL);
+    result = a.command[0] == 'c' ? run_compress(&a, context) : run_decompress(&a, context);
+    csz_context_destroy(context);
+    return result;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+    int status = run(argc, argv);
+    if (my_rank == 0 && fflush(stdout) != 0 && !status) status = 1;
+    MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shared.c: agreement, nodes, reports. */
+#include "shared.h"
+
+#include <sched.h>
+
+csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank) {
+    struct {
+        int status, rank;
+    } mine = {status != CSZ_OK, 0}, first;
+    int said = (int)status;
+    MPI_Comm_rank(comm, &mine.rank);
+    MPI_Allreduce(&mine, &first, 1, MPI_2INT, MPI_MAXLOC, comm); /* of equals the lowest rank */
+    if (failed_rank) *failed_rank = first.status ? first.rank : -1;
+    if (!first.status) return CSZ_OK;
+    MPI_Bcast(&said, 1, MPI_INT, first.rank, comm);
+    return (csz_status)said;
+}
+
+void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm comm) {
+    MPI_Comm node;
+    int rank = 0, nranks = 1, ndevices;
+    cpu_set_t mine, all;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &rank);
+    MPI_Comm_size(node, &nranks);
+    /* Cores that this rank may use, and those of the node's ranks together: where ranks are bound to their own, each has them all. */
+    if (sched_getaffinity(0, sizeof mine, &mine) != 0) CPU_ZERO(&mine);
+    MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
+    MPI_Comm_free(&node);
+    if (options->threads == 0) {
+        int share = CPU_COUNT(&all) / nranks, own = CPU_COUNT(&mine);
+        options->threads = share < own ? share : own;
+        if (options->threads < 1) options->threads = 1;
+    }
+    ndevices = options->backend == CSZ_BACKEND_CPU ? 0 : csz_device_count();
+    if (ndevices > 0)
+        (void)csz_context_set_device(context, rank % ndevices); /* fails where it has one already */
+}
+
+void csz_mpi_reduce_report(csz_mpi_report *report, MPI_Comm comm) {
+    double mine[5] = {report->range, report->exchange, report->code, report->write, report->total}, most[5];
+    uint64_t sum = 0;
+    MPI_Allreduce(mine, most, 5, MPI_DOUBLE, MPI_MAX, comm);
+    MPI_Allreduce(&report->nbytes_exchanged, &sum, 1, MPI_UINT64_T, MPI_SUM, comm);
+    report->range = most[0];
+    report->exchange = most[1];
+    report->code = most[2];
+    report->write = most[3];
+    report->total = most[4];
+    report->nbytes_exchanged = sum;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shared.h: what both directions do alike: agree on a status, share a node, report the slowest rank's seconds. */
+#ifndef CSZ_MPI_SHARED_H
+#define CSZ_MPI_SHARED_H
+
+#include "csz_mpi.h"
+
+/* The first failing rank's status, on every rank; *failed_rank receives which, -1 for none. */
+csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank);
+
+/* Threads and device of a rank that shares its node. */
+void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm comm);
+
+/* The slowest rank's seconds and the sum of the bytes exchanged. */
+void csz_mpi_reduce_report(csz_mpi_report *report, MPI_Comm comm);
+
+#endif

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# mpi_test.sh BUILD MPIEXEC: the MPI library and command with 1 to 5 ranks on this machine; with CSZ_TEST_QUICK set (sanitizers take
+# long) fewer numbers of them.  Exit 77 where mpirun does not work here.
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
+set -u -o pipefail
+build=$(realpath "${1:?usage: mpi_test.sh BUILD MPIEXEC}") || exit 2
+mpiexec=${2:?usage: mpi_test.sh BUILD MPIEXEC}
+work=$(mktemp -d "${TMPDIR:-/tmp}/csz_mpi_test.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+export LC_ALL=C OMP_NUM_THREADS=1
+n_failed=0
+
+# Ranks beyond the cores take turns; a container's root may run them; no network is looked for.
+ranks=()
+if "$mpiexec" --version 2>/dev/null | grep -qi 'open mpi\|openrte\|prrte'; then
+    ranks=(--oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none)
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm_rsh_agent=
+fi
+mpi() { # N COMMAND...
+    local n=$1
+    shift
+    "$mpiexec" "${ranks[@]}" -n "$n" "$@"
+}
+if ! mpi 2 true >probe.txt 2>&1; then
+    echo "mpirun does not work here; skipped: $(head -n1 probe.txt)"
+    exit 77
+fi
+
+holds() {
+    local name=$1
+    shift
+    if "$@" >out.txt 2>err.txt; then
+        printf 'ok    %s\n' "$name"
+    else
+        n_failed=$((n_failed + 1))
+        printf 'FAIL  %s\n      %s\n      %s\n' "$name" "$*" "$(cat out.txt err.txt | head -c 1500)"
+    fi
+}
+
+# refuses NAME PATTERN COMMAND...: not 0, and a line that says what is wrong.
+refuses() {
+    local name=$1 pattern=$2
+    shift 2
+    if ! "$@" >out.txt 2>err.txt && [ "$(grep -c '^csz-mpi: ' err.txt)" = 1 ] && grep -qE -- "$pattern" err.txt; then
+        printf 'ok    %s\n' "$name"
+    else
+        n_failed=$((n_failed + 1))
+        printf 'FAIL  %s\n      %s\n' "$name" "$(head -c 1500 err.txt)"
+    fi
+}
+
+several="1 2 3 5"
+[[ -z ${CSZ_TEST_QUICK:-} ]] || several="2 5"
+for n in $several; do holds "$n ranks: any boxes give the bytes of one process" mpi $n "$build/test_mpi"; done
+holds "3 ranks, several frames" mpi 3 "$build/test_mpi" large
+
+# ---- The command -------------------------------------------------------------------------------------
+
+"$build/csz-generate" 70 300 200 >field || exit 2
+"$build/csz" compress field -t f32 -d 70x300x200 -e 1e-3 -m rel -o one.csz >out.txt || exit 2
+"$build/csz" decompress one.csz -o one.raw >out.txt || exit 2
+what=(compress field -t f32 -d 70x300x200 -e 1e-3 -m rel)
+for how in "1" "2" "4 --grid 2x2x1" "4 --grid 1x1x4" "3 --grid 1x3x1"; do
+    # shellcheck disable=SC2086
+    set -- $how
+    n=$1
+    shift
+    holds "csz-mpi $how compresses" mpi "$n" "$build/csz-mpi" "${what[@]}" -o mpi.csz -f "$@"
+    holds "csz-mpi $how: the bytes of csz" cmp mpi.csz one.csz
+    holds "csz-mpi $how restores" mpi "$n" "$build/csz-mpi" decompress one.csz -o mpi.raw -f "$@"
+    holds "csz-mpi $how: the values of csz" cmp mpi.raw one.raw
+done
+holds "csz reads what csz-mpi wrote" "$build/csz" verify field mpi.csz
+refuses "an existing output is kept" 'exists' mpi 2 "$build/csz-mpi" "${what[@]}" -o mpi.csz
+refuses "a missing input" 'cannot open' mpi 2 "$build/csz-mpi" compress nowhere -t f32 -d 70x300x200 -e 1e-3 -o x
+refuses "a wrong size" 'size' mpi 2 "$build/csz-mpi" compress field -t f64 -d 70x300x200 -e 1e-3 -o x
+refuses "a grid that is not the number of ranks" 'grid' mpi 2 "$build/csz-mpi" "${what[@]}" -o x --grid 2x2x1
+refuses "a folder that is not there" 'cannot compress' mpi 2 "$build/csz-mpi" "${what[@]}" -o no/x
+refuses "an archive that is none" 'not a cuSZ' mpi 2 "$build/csz-mpi" decompress field -o x
+head -c 3000 one.csz >cut.csz
+refuses "an archive cut short" 'cut short' mpi 2 "$build/csz-mpi" decompress cut.csz -o x
+cp one.csz hurt.csz
+printf 'hurt' | dd of=hurt.csz bs=1 seek=$(($(stat -c %s one.csz) / 2)) conv=notrunc status=none
+refuses "a damaged archive" 'damaged' mpi 2 "$build/csz-mpi" decompress hurt.csz -o x
+holds "no refusal has left an output" test ! -e x
+
+# ---- The example: distributed, dumped while it runs ------------------------------------------------------
+
+for n in 1 2 4; do
+    holds "the wave in $n ranks" mpi $n "$build/csz-mpi-wave" --dims 64x72x80 --steps 40 --every 20 --out "wave$n"
+done
+for n in 2 4; do
+    holds "snapshots of $n ranks are those of one" bash -c "cmp wave1_0020.csz wave${n}_0020.csz && cmp wave1_0040.csz wave${n}_0040.csz"
+done
+holds "csz reads the snapshots" "$build/csz" test wave4_0040.csz
+
+# ---- A rank is killed ----------------------------------------------------------------------------------
+
+bad=""
+for ms in 5 60 150 300; do
+    begin=$(date +%s)
+    printf 'the old file' >killed.csz
+    mpi 3 "$build/test_mpi" kill $ms killed.csz >out.txt 2>err.txt && bad+="$ms: exit 0; "
+    ((($(date +%s) - begin) < 60)) || bad+="$ms: took long; "
+    printf 'the old file' | cmp -s - killed.csz || "$build/csz" test killed.csz >out.txt 2>&1 || bad+="$ms: half a file; "
+done
+if [ -z "$bad" ]; then
+    echo "ok    a rank that is killed ends the run, and leaves the old file or a whole new one"
+else
+    n_failed=$((n_failed + 1))
+    echo "FAIL  a rank that is killed: $bad"
+fi
+
+((n_failed == 0)) || printf '%d do not hold\n' "$n_failed"
+((n_failed == 0))

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_mpi.c: run by 1 to 5 ranks.  Whatever the boxes, the archive has the bytes of csz_compress of the whole field, and any boxes read it back;
+ * what is wrong on one rank is an error on all, and leaves nothing behind.  `test_mpi kill MS PATH`: rank 1 kills itself MS milliseconds into a
+ * compression.
+ */
+#include "csz_mpi.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static int rank, nranks, nfailed;
+static csz_context *context;
+
+#define CHECK(condition)                                                                                 \
+    do {                                                                                                 \
+        if (!(condition)) {                                                                              \
+            fprintf(stderr, "rank %d of %d: %s:%d: %s\n", rank, nranks, __FILE__, __LINE__, #condition); \
+            nfailed++;                                                                                   \
+        }                                                                                                \
+    } while (0)
+
+static uint32_t random_state = 1;
+static uint32_t random_below(uint32_t n) { /* the same on all ranks */
+    random_state = random_state * 1664525u + 1013904223u;
+    return (uint32_t)(((uint64_t)(random_state >> 8) * n) >> 24);
+}
+
+static double value_at(uint64_t i) {
+    if (i % 1013 == 7) return 1e20;
+    return (double)(i % 4099) * 0.01 + (double)((i * 2654435761u) >> 20 & 255) * 1e-4 - 3;
+}
+
+static void store(void *data, csz_type type, uint64_t k, double value) {
+    if (type == CSZ_F32)
+        ((float *)data)[k] = (float)value;
+    else
+        ((double *)data)[k] = value;
+}
+
+static uint64_t count_of(const csz_mpi_box *box, int ndim) {
+    uint64_t n = 1;
+    for (int i = 0; i < ndim; i++) n *= box->end[i] - box->begin[i];
+    return n;
+}
+
+/* The box's values, from the field's function. */
+static void *make_box(const csz_field *field, const csz_mpi_box *box) {
+    uint64_t n = count_of(box, field->ndim), at[4];
+    void *data = malloc(n * 8 + 1);
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t left = k, index = 0;
+        for (int i = field->ndim - 1; i >= 0; i--) {
+            uint64_t extent = box->end[i] - box->begin[i];
+            at[i] = box->begin[i] + left % extent;
+            left /= extent;
+        }
+        for (int i = 0; i < field->ndim; i++) index = index * field->dims[i] + at[i];
+        store(data, field->type, k, value_at(index));
+    }
+    return data;
+}
+
+/* Cuts at random places, some ranks left with nothing: dims are cut one after the other. */
+static void random_boxes(csz_mpi_box *boxes, const csz_field *field) {
+    int used = 1;
+    memset(boxes, 0, (size_t)nranks * sizeof *boxes);
+    for (int i = 0; i < field->ndim; i++) boxes[0].end[i] = field->dims[i];
+    while (used < nranks) {
+        int whom = (int)random_below((uint32_t)used), axis = (int)random_below((uint32_t)field->ndim);
+        uint64_t extent = boxes[whom].end[axis] - boxes[whom].begin[axis];
+        uint64_t cut = boxes[whom].begin[axis] + random_below((uint32_t)extent + 1);
+        boxes[used] = boxes[whom];
+        boxes[whom].end[axis] = cut;
+        boxes[used].begin[axis] = cut;
+        used++;
+    }
+}
+
+static unsigned char *read_whole(const char *path, size_t *nbytes) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    fseek(file, 0, SEEK_END);
+    *nbytes = (size_t)ftell(file);
+    rewind(file);
+    unsigned char *bytes = malloc(*nbytes + 1);
+    if (fread(bytes, 1, *nbytes, file) != *nbytes) *nbytes = 0;
+    fclose(file);
+    return bytes;
+}
+
+static void check_field(const csz_field *field, const csz_options *options) {
+    csz_mpi_box *boxes = malloc((size_t)nranks * sizeof *boxes), whole = {{0}, {0}};
+    for (int i = 0; i < field->ndim; i++) whole.end[i] = field->dims[i];
+    uint64_t n = count_of(&whole, field->ndim);
+    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+    random_boxes(boxes, field);
+    void *mine = make_box(field, &boxes[rank]);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "mpi.csz", mine, &boxes[rank], field, options, NULL) ==
+          CSZ_OK);
+    free(mine);
+
+    void *all = make_box(field, &whole), *restored = malloc(n * size + 1);
+    size_t capacity, nbytes = 0, found_nbytes = 0;
+    csz_compress_bound(&capacity, field, options);
+    unsigned char *wanted = malloc(capacity), *found = read_whole("mpi.csz", &found_nbytes);
+    CHECK(csz_compress(context, wanted, capacity, &nbytes, all, field, options) == CSZ_OK);
+    CHECK(found && found_nbytes == nbytes && memcmp(found, wanted, nbytes) == 0);
+    if (n) CHECK(csz_decompress(context, restored, n * size, wanted, nbytes, NULL) == CSZ_OK);
+
+    random_boxes(boxes, field);
+    uint64_t part = count_of(&boxes[rank], field->ndim);
+    unsigned char *got = malloc(part * size + 1), *should = malloc(part * size + 1);
+    CHECK(csz_mpi_decompress(context, MPI_COMM_WORLD, got, part * size, "mpi.csz", &boxes[rank], NULL,
+                             NULL) == CSZ_OK);
+    if (part) {
+        CHECK(csz_decompress_region(context, should, part * size, wanted, nbytes, boxes[rank].begin,
+                                    boxes[rank].end, NULL) == CSZ_OK);
+        CHECK(memcmp(got, should, part * size) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(boxes);
+    free(all);
+    free(restored);
+    free(wanted);
+    free(found);
+    free(got);
+    free(should);
+}
+
+static void any_boxes_give_the_same_bytes(void) {
+    const csz_field fields[] = {{CSZ_F32, 1, {9001}},        {CSZ_F64, 2, {70, 90}},
+                                {CSZ_F32, 3, {20, 33, 50}},  {CSZ_F32, 4, {3, 5, 20, 30}},
+                                {CSZ_F64, 4, {4, 1, 9, 70}}, {CSZ_F32, 3, {1, 1, 1}},
+                                {CSZ_F32, 2, {0, 5}}};
+    for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
+        for (int round = 0; round < 6; round++) {
+            csz_options o;
+            csz_options_init(&o);
+            o.threads = 1;
+            o.bound_mode = (csz_bound_mode)(round % 3);
+            o.bound = o.bound_mode == CSZ_BOUND_PSNR ? 60 : 1e-3;
+            o.has_fill = 1;
+            o.fill = 1e20;
+            o.zstd_level = round == 5 && csz_zstd_available() ? 1 : 0;
+            check_field(&fields[f], &o);
+        }
+    }
+}
+
+/* More than one frame, and planes that ranks share. */
+static void several_frames(void) {
+    const csz_field field = {CSZ_F32, 4, {3, 45, 500, 510}};
+    csz_options o;
+    csz_options_init(&o);
+    o.bound_mode = CSZ_BOUND_REL;
+    o.bound = 1e-3;
+    o.has_fill = 1;
+    o.fill = 1e20;
+    check_field(&field, &o);
+}
+
+static int is_absent(const char *path) {
+    struct stat status;
+    return stat(path, &status) != 0;
+}
+
+static void what_one_rank_gets_wrong_fails_on_all(void) {
+    const csz_field field = {CSZ_F32, 2, {64, 100}};
+    csz_mpi_box box;
+    csz_options o;
+    csz_mpi_report report;
+    int last = nranks - 1;
+    csz_options_init(&o);
+    o.bound = 1e-3;
+    CHECK(csz_mpi_box_of(&box, MPI_COMM_WORLD, &field, NULL) == CSZ_OK);
+    void *data = make_box(&field, &box);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", rank == last ? NULL : data, &box, &field, &o,
+                           &report) == CSZ_ERROR_ARGUMENT);
+    CHECK(report.failed_rank == last);
+    csz_mpi_box other = box;
+    if (rank == last) other.begin[1]++; /* a gap */
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, NULL) ==
+          CSZ_ERROR_REGION);
+    other = box;
+    if (rank == last) other.end[0]++; /* outside */
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, NULL) ==
+          CSZ_ERROR_REGION);
+    if (nranks > 1) { /* an overlap that hides a gap of the same size */
+        other = box;
+        if (rank == last) other.begin[0]--, other.end[0]--;
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, NULL) ==
+              CSZ_ERROR_REGION);
+    }
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "no/such/folder/bad.csz", data, &box, &field, &o, NULL) ==
+          CSZ_ERROR_IO);
+    o.bound = 0;
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &o, NULL) ==
+          CSZ_ERROR_BOUND);
+    CHECK(csz_mpi_decompress(context, MPI_COMM_WORLD, data, 1, "no_such.csz", &box, NULL, NULL) ==
+          CSZ_ERROR_IO);
+    CHECK(is_absent("bad.csz"));
+    csz_info info;
+    if (rank == 0) {
+        FILE *file = fopen("short.csz", "wb");
+        fputs("CSZ+ and not much more", file);
+        fclose(file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(csz_mpi_inspect(MPI_COMM_WORLD, &info, "short.csz") != CSZ_OK);
+    free(data);
+}
+
+static void die(int number) {
+    (void)number;
+    kill(getpid(), SIGKILL);
+}
+
+/* Compresses again and again until rank 1 is gone; success would be an error. */
+static int be_killed(int milliseconds, const char *path) {
+    const csz_field field = {CSZ_F32, 3, {40, 256, 256}};
+    csz_mpi_box box;
+    csz_options o;
+    csz_options_init(&o);
+    o.bound = 1e-4;
+    csz_mpi_box_of(&box, MPI_COMM_WORLD, &field, NULL);
+    void *data = make_box(&field, &box);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        struct itimerval when = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000}};
+        signal(SIGALRM, die);
+        setitimer(ITIMER_REAL, &when, NULL);
+    }
+    for (double begin = MPI_Wtime(); MPI_Wtime() - begin < 60;)
+        if (csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, NULL) != CSZ_OK) break;
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    int sum = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    if (csz_context_create(&context) != CSZ_OK) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (argc == 4 && strcmp(argv[1], "kill") == 0) return be_killed(atoi(argv[2]), argv[3]);
+    any_boxes_give_the_same_bytes();
+    what_one_rank_gets_wrong_fails_on_all();
+    if (argc == 2 && strcmp(argv[1], "large") == 0) several_frames();
+    csz_context_destroy(context);
+    MPI_Allreduce(&nfailed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0 && sum == 0) printf("%d ranks: every property holds\n", nranks);
+    MPI_Finalize();
+    return sum != 0;
+}

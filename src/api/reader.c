@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reader.c: archives that are not in memory.  Opening reads the header and the footer, which says where frames are; after that a frame
+ * costs one read, a part of a frame a read of its index and one for each row of groups that is wanted.
+ */
+#include <stdlib.h>
+
+#include "api/context.h"
+#include "api/plan.h"
+#include "core/words.h"
+
+struct csz_reader {
+    csz_read_at read_at;
+    void *user;
+    uint64_t nbytes;
+    csz_plan *plan;
+    uint64_t *offsets; /* of the frames, and of the footer */
+};
+
+static csz_status read_bytes(const csz_reader *r, uint64_t offset, void *buffer, uint64_t nbytes) {
+    if (nbytes == 0) return CSZ_OK;
+    return r->read_at(r->user, offset, buffer, (size_t)nbytes) == 0 ? CSZ_OK : CSZ_ERROR_IO;
+}
+
+/* Offsets from the footer at the archive's end; CSZ_ERROR_CORRUPT if the end is no footer that fits. */
+static csz_status read_footer(csz_reader *r) {
+    const uint64_t nframes = r->plan->header.geometry.nframes, n = csz_footer_nbytes(nframes);
+    uint8_t *footer = malloc((size_t)n);
+    if (!footer) return CSZ_ERROR_MEMORY;
+    csz_status status = read_bytes(r, r->nbytes - n, footer, n);
+    uint64_t at = r->plan->header.nbytes, end = r->nbytes - n;
+    if (!status &&
+        CSZ_HASH_FOOTER_SEED + csz_hash_words(footer, 2 * nframes, 0) != csz_load_u64(footer + 8 * nframes))
+        status = CSZ_ERROR_CORRUPT;
+    for (uint64_t f = 0; f < nframes && !status; f++) {
+        uint64_t size = csz_load_u64(footer + 8 * f);
+        r->offsets[f] = at;
+        if (size < CSZ_FRAME_HEADER_NBYTES || size % 8 || size > end - at)
+            status = CSZ_ERROR_CORRUPT;
+        else
+            at += size;
+    }
+    r->offsets[nframes] = at;
+    if (!status && at != end) status = CSZ_ERROR_CORRUPT;
+    free(footer);
+    return status;
+}
+
+/* What is wrong with an archive whose end is no footer: follows the frames, as csz_archive_open does. */
+static csz_status name_fault(const csz_reader *r) {
+    const uint64_t nframes = r->plan->header.geometry.nframes;
+    uint64_t at = r->plan->header.nbytes;
+    uint8_t start[8];
+    for (uint64_t f = 0; f < nframes; f++) {
+        if (r->nbytes - at < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_TRUNCATED;
+        csz_status status = read_bytes(r, at, start, sizeof start);
+        if (status) return status;
+        uint64_t n = csz_load_u64(start);
+        if (n < CSZ_FRAME_HEADER_NBYTES || n % 8) return CSZ_ERROR_CORRUPT;
+        if (n > r->nbytes - at) return CSZ_ERROR_TRUNCATED;
+        at += n;
+    }
+    if (r->nbytes - at < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
+    return r->nbytes - at > csz_footer_nbytes(nframes) ? CSZ_ERROR_TRAILING : CSZ_ERROR_CORRUPT;
+}
+
+static csz_status open_archive(csz_reader *r) {
+    uint8_t start[CSZ_HEADER_MAX_NBYTES];
+    uint64_t n = r->nbytes < sizeof start ? r->nbytes : sizeof start;
+    csz_status status = read_bytes(r, 0, start, n);
+    if (!status) status = csz_plan_open(&r->plan, start, (size_t)n);
+    if (status) return status;
+    uint64_t left = r->nbytes - r->plan->header.nbytes, nframes = r->plan->header.geometry.nframes;
+    if (nframes >= left / 8 + 1 || left < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
+    r->offsets = malloc((size_t)(nframes + 1) * sizeof *r->offsets);
+    if (!r->offsets) return CSZ_ERROR_MEMORY;
+    status = read_footer(r);
+    return status == CSZ_ERROR_CORRUPT ? name_fault(r) : status;
+}
+
+csz_status csz_reader_open(csz_reader **reader, csz_read_at read_at, void *user, uint64_t archive_nbytes) {
+    if (!reader || !read_at) return CSZ_ERROR_ARGUMENT;
+    *reader = calloc(1, sizeof **reader);
+    if (!*reader) return CSZ_ERROR_MEMORY;
+    **reader = (csz_reader){read_at, user, archive_nbytes, NULL, NULL};
+    csz_status status = open_archive(*reader);
+    if (status) {
+        csz_reader_close(*reader);
+        *reader = NULL;
+    }
+    return status;
+}
+
+void csz_reader_close(csz_reader *reader) {
+    if (!reader) return;
+    csz_plan_destroy(reader->plan);
+    free(reader->offsets);
+    free(reader);
+}
+
+const csz_plan *csz_reader_plan(const csz_reader *reader) { return reader ? reader->plan : NULL; }
+
+csz_status csz_reader_info(csz_info *info, const csz_reader *reader) {
+    if (!info || !reader) return CSZ_ERROR_ARGUMENT;
+    csz_info_fill(info, &reader->plan->header, reader->nbytes);
+    return CSZ_OK;
+}
+
+csz_status csz_reader_frame(uint64_t *offset, uint64_t *nbytes, const csz_reader *reader, uint64_t i) {
+    if (!offset || !nbytes || !reader || i >= reader->plan->header.geometry.nframes)
+        return CSZ_ERROR_ARGUMENT;
+    *offset = reader->offsets[i];
+    *nbytes = reader->offsets[i + 1] - reader->offsets[i];
+    return CSZ_OK;
+}
+
+/* ---- parts of frames ---- */
+
+static int covers(const csz_frame *box, const csz_frame *frame) {
+    for (int k = 0; k < 3; k++) {
+        if (box->begin[k] > frame->begin[k] || box->end[k] < frame->end[k]) return 0;
+    }
+    return 1;
+}
+
+/* 1 if a tile of the group touches the box. */
+static int group_is_wanted(const csz_geometry *g, const csz_frame_box *frame, uint32_t group,
+                           const csz_frame *box) {
+    uint32_t end = (group + 1) * CSZ_INDEX_GROUP;
+    if (end > frame->ntiles) end = frame->ntiles;
+    for (uint32_t t = group * CSZ_INDEX_GROUP; t < end; t++) {
+        csz_tile_box tile = csz_tile_box_at(g, frame, t);
+        int touches = 1;
+        for (int k = 0; k < 3; k++)
+            touches &= tile.origin[k] < box->end[k] && tile.origin[k] + tile.extent[k] > box->begin[k];
+        if (touches) return 1;
+    }
+    return 0;
+}
+
+/* Header, books, index and the last bytes, checked; then the groups, neighbours in one read. */
+static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r, uint64_t i,
+                             const csz_frame *box) {
+    const csz_header *h = &r->plan->header;
+    const uint64_t at = r->offsets[i], head = CSZ_FRAME_HEADER_NBYTES;
+    csz_frame_view view;
+    csz_status status = read_bytes(r, at, stored, head);
+    if (!status) status = csz_frame_header_read(&view, stored, size, h, i);
+    if (!status && view.nbytes_stored != size) status = CSZ_ERROR_CORRUPT;
+    if (!status) status = read_bytes(r, at + head, stored + head, view.layout.payload - head);
+    if (!status && size - view.layout.payload >= 8)
+        status = read_bytes(r, at + size - 8, stored + size - 8, 8);
+    if (!status && size - view.layout.payload == 4)
+        status = read_bytes(r, at + size - 4, stored + size - 4, 4);
+    if (!status) status = csz_frame_index_read(&view, stored, stored, h, i);
+    csz_frame_box frame = csz_frame_box_at(&h->geometry, i);
+    for (uint32_t g = 0, end; !status && g < view.layout.ngroups; g = end) {
+        end = g + 1;
+        if (!group_is_wanted(&h->geometry, &frame, g, box)) continue;
+        while (end < view.layout.ngroups && group_is_wanted(&h->geometry, &frame, end, box)) end++;
+        uint64_t from = view.layout.payload + 4 * (uint64_t)csz_frame_tile_offset(&view, g * CSZ_INDEX_GROUP),
+                 to = end == view.layout.ngroups
+                          ? size
+                          : view.layout.payload +
+                                4 * (uint64_t)csz_frame_tile_offset(&view, end * CSZ_INDEX_GROUP);
+        status = read_bytes(r, at + from, stored + from, to - from);
+    }
+    return status;
+}
+
+csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes, const csz_reader *reader,
+                            uint64_t i, const csz_frame *box) {
+    csz_frame frame;
+    if (!stored || !stored_nbytes || !reader) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_plan_frame(&frame, reader->plan, i);
+    if (status) return status;
+    uint64_t size = reader->offsets[i + 1] - reader->offsets[i];
+    if (size > frame.capacity) return CSZ_ERROR_CORRUPT;
+    if (size > capacity) return CSZ_ERROR_CAPACITY;
+    *stored_nbytes = (size_t)size;
+    if (box && !covers(box, &frame) && !reader->plan->header.has_zstd)
+        return fetch_part(stored, size, reader, i, box);
+    return read_bytes(reader, reader->offsets[i], stored, size);
+}
+
+static csz_status grow_stored(csz_context *context, size_t nbytes) {
+    if (context->stored_capacity >= nbytes) return CSZ_OK;
+    free(context->stored);
+    context->stored_capacity = 0;
+    context->stored = malloc(nbytes);
+    if (!context->stored) return CSZ_ERROR_MEMORY;
+    context->stored_capacity = nbytes;
+    return CSZ_OK;
+}
+
+static csz_status read_box(csz_context *context, void *data, const csz_reader *r, const csz_frame *box,
+                           int nthreads) {
+    const csz_header *h = &r->plan->header;
+    csz_tile_plan tiles = csz_tile_plan_of(h);
+    csz_status status = CSZ_OK;
+    for (uint64_t f = 0; f < h->geometry.nframes && !status; f++) {
+        if (!csz_frame_touches(&h->geometry, f, box->begin, box->end)) continue;
+        csz_frame_view view;
+        size_t nbytes = (size_t)(r->offsets[f + 1] - r->offsets[f]);
+        status = grow_stored(context, nbytes);
+        if (!status) status = csz_reader_fetch(context->stored, nbytes, &nbytes, r, f, box);
+        if (!status) status = csz_frame_open(context, &view, context->stored, nbytes, h, f);
+        if (!status && view.nbytes_stored != nbytes) status = CSZ_ERROR_CORRUPT;
+        if (!status)
+            status = csz_cpu_frame_decompress(&context->cpu, data, box->begin, box->end, &view, &tiles, f,
+                                              nthreads);
+    }
+    return status;
+}
+
+csz_status csz_reader_region(csz_context *context, void *data, size_t data_capacity, const csz_reader *reader,
+                             const uint64_t *begin, const uint64_t *end, const csz_options *options) {
+    csz_options o;
+    csz_region region;
+    if (!context || !data || !reader || !begin || !end) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_options_check(&o, options);
+    if (!status) status = csz_region_of(&region, &reader->plan->header.field, begin, end);
+    if (status) return status;
+    const size_t size = reader->plan->header.field.type == CSZ_F32 ? 4 : 8;
+    if (data_capacity / size < region.nelements) return CSZ_ERROR_CAPACITY;
+    csz_context_begin(context, reader->plan->header.geometry.ntiles);
+    context->used = CSZ_BACKEND_CPU;
+    for (uint64_t part = 0; part < region.nparts && !status; part++) {
+        csz_frame box = {.nelements = 0};
+        for (int k = 0; k < 3; k++) {
+            box.begin[k] = region.lo[k] + (k == 0 ? part * region.stride : 0);
+            box.end[k] = region.hi[k] + (k == 0 ? part * region.stride : 0);
+        }
+        status = read_box(context, (uint8_t *)data + part * (region.nelements / region.nparts) * size, reader,
+                          &box, o.threads);
+    }
+    return status;
+}

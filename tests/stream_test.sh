@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# stream_test.sh CSZ GENERATE [NZ]: fields larger than the memory allowed, through files and pipes.  NZ planes of 768 x 3072 f32 are the
+# large field (212: 2 GB).  Prints one line per property and exits 1 if any does not hold.  With CSZ_TEST_NO_PEAK set (sanitizers use
+# memory of their own, and time) peaks are not judged and some of the shapes left out.
+
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
+set -u -o pipefail
+csz=$(realpath "${1:?usage: stream_test.sh CSZ GENERATE [NZ]}") || exit 2
+generate=$(realpath "${2:?usage: stream_test.sh CSZ GENERATE [NZ]}") || exit 2
+nz=${3:-212}
+peak_py=$(dirname "$(realpath "$0")")/stream/peak.py
+work=$(mktemp -d "${TMPDIR:-/tmp}/csz_stream_test.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+export LC_ALL=C TMPDIR=$work
+n_failed=0
+
+holds() {
+    local name=$1 status
+    shift
+    "$@" >out.txt 2>err.txt
+    status=$?
+    if ((status == 0)); then
+        printf 'ok    %s%s\n' "$name" "$(grep -ho ' *peak [0-9.]* MiB.*' err.txt | sed 's/^/: /' | head -n1)"
+    else
+        n_failed=$((n_failed + 1))
+        printf 'FAIL  %s\n      status %d: %s\n      %s\n' "$name" "$status" "$*" "$(head -c 800 err.txt)"
+    fi
+}
+
+# refuses PATTERN NAME COMMAND...: exit 1, one line that matches.
+refuses() {
+    local pattern=$1 name=$2
+    shift 2
+    "$@" >out.txt 2>err.txt
+    if [[ $? -eq 1 && $(wc -l <err.txt) -eq 1 ]] && grep -qE -- "$pattern" err.txt; then
+        printf 'ok    %s\n' "$name"
+    else
+        n_failed=$((n_failed + 1))
+        printf 'FAIL  %s\n      %s\n' "$name" "$(head -c 800 err.txt)"
+    fi
+}
+
+# within MIB COMMAND...
+within() {
+    if [[ -n ${CSZ_TEST_NO_PEAK:-} ]]; then
+        shift
+        "$@"
+    else
+        python3 "$peak_py" "$@"
+    fi
+}
+
+# ---- A field larger than the memory allowed ----------------------------------------------------------
+
+dims=(-t f32 -d "${nz}x768x3072")
+large_to_archive() {
+    "$generate" "$nz" 768 3072 | within 256 "$csz" compress - -o large.csz "${dims[@]}" -e 1e-3 --memory-limit 256M
+}
+large_from_archive() {
+    within 256 "$csz" decompress large.csz -o - --memory-limit 256M | "$generate" --check 1e-3 "$nz" 768 3072
+}
+large_verify() { "$generate" "$nz" 768 3072 | within 320 "$csz" verify - large.csz --memory-limit 320M; }
+holds "$nz x 768 x 3072 from a pipe within 256 MiB" large_to_archive
+holds "back to a pipe within 256 MiB, every value within the bound" large_from_archive
+holds "verify from a pipe within 320 MiB" large_verify
+holds "test within 128 MiB" within 128 "$csz" test large.csz --memory-limit 128M
+holds "info within 128 MiB" within 128 "$csz" info large.csz --memory-limit 128M
+holds "the archive from a pipe within 256 MiB" bash -c "cat large.csz | '$csz' test - --memory-limit 256M"
+refuses 'memory.*raise the limit' "a limit below one frame is refused" \
+    "$csz" decompress large.csz -o x --memory-limit 64M
+holds "a region within 64 MiB" \
+    within 64 "$csz" decompress large.csz -o part --region "$((nz / 2)):$((nz / 2 + 2)),100:200,500:900" --memory-limit 64M
+
+# ---- What goes wrong ----------------------------------------------------------------------------------
+
+"$generate" 24 768 3072 | "$csz" compress - -t f32 -d 24x768x3072 -e 1e-3 -f -o large.csz >out.txt 2>err.txt || n_failed=$((n_failed + 1))
+"$csz" decompress large.csz -o part --region 20:22,100:200,500:900 -f >out.txt
+# A region needs its own groups of tiles alone: damage in another frame does not matter to it.
+cp large.csz hurt.csz
+dd if=/dev/zero of=hurt.csz bs=1 seek=20000 count=4000 conv=notrunc status=none
+holds "damage in another frame does not keep a region from being read" bash -c \
+    "'$csz' decompress hurt.csz -o part2 --region 20:22,100:200,500:900 && cmp part part2"
+refuses 'damaged' "but the whole field is refused" "$csz" decompress hurt.csz -o whole
+for cut in 1000 $(($(stat -c %s large.csz) / 2)) $(($(stat -c %s large.csz) - 4)); do
+    head -c "$cut" large.csz >cut.csz
+    refuses 'short' "an archive cut at $cut" "$csz" decompress cut.csz -o whole
+    refuses 'short' "a pipe cut at $cut" bash -c "cat cut.csz | '$csz' decompress - -o whole"
+done
+refuses 'after' "a pipe with a byte too many" bash -c "{ cat large.csz; echo; } | '$csz' decompress - -o whole"
+refuses 'bytes' "a field from a pipe that ends early" bash -c \
+    "'$generate' 23 768 3072 | '$csz' compress - -t f32 -d 24x768x3072 -e 1e-3 -o whole"
+refuses 'bytes' "a field from a pipe that goes on" bash -c \
+    "{ '$generate' 24 768 3072; echo; } | '$csz' compress - -t f32 -d 24x768x3072 -e 1e-3 -o whole"
+printf 'the old file' >old
+"$csz" compress - "${dims[@]}" -e 1e-3 -f -o old < <("$generate" "$nz" 768 3072) >out.txt 2>err.txt &
+sleep 0.5
+kill -TERM $!
+wait $! 2>/dev/null
+holds "a run that is cut off leaves the old file" bash -c "printf 'the old file' | cmp - old || '$csz' test old"
+holds "and nothing else" bash -c "[ -z \"\$(ls -A | grep '^\\.')\" ] && [ ! -e whole ] && [ ! -e x ]"
+rm -f large.csz hurt.csz cut.csz
+
+# ---- The same bytes whatever the limit, the way and the threads ----------------------------------------
+
+same() { # NAME TYPE DIMS OPTIONS...: file with much memory, file with little, pipe
+    local name=$1 size=$2 shape=$3 least=$4
+    shift 4
+    "$csz" compress field -t f32 -d "$shape" "$@" -o a.csz -f --memory-limit 4G >out.txt || n_failed=$((n_failed + 1))
+    holds "$name: little memory, one thread" bash -c \
+        "'$csz' compress field -t f32 -d $shape $* -o b.csz -f -j1 --memory-limit $least && cmp a.csz b.csz"
+    holds "$name: from a pipe" bash -c "cat field | '$csz' compress - -t f32 -d $shape $* --memory-limit $least | cmp - a.csz"
+    "$csz" decompress a.csz -o back -f >out.txt || n_failed=$((n_failed + 1))
+    holds "$name: restored to a pipe" bash -c "'$csz' decompress a.csz -o - --memory-limit $least | cmp - back"
+    holds "$name: restored from a pipe" bash -c "cat a.csz | '$csz' decompress - -o - --memory-limit $least | cmp - back"
+    holds "$name: verified" bash -c "'$csz' verify field a.csz && cat field | '$csz' verify - a.csz"
+    [[ $(stat -c %s back) == "$size" ]] || n_failed=$((n_failed + 1))
+}
+"$generate" 130 512 520 >field
+if [[ -z ${CSZ_TEST_NO_PEAK:-} ]]; then same "slabs" 138444800 130x512x520 512M -e 1e-3 -m rel --verify; fi
+same "slabs of four dims" 138444800 10x13x512x520 320M -e 1e-3
+holds "a region of four dims is the slice of the whole" bash -c \
+    "'$csz' decompress a.csz -o part --region 8:10,3:5,:,100:102 -f && python3 - <<'PY'
+import array
+whole = open('back', 'rb')
+part = array.array('f', open('part', 'rb').read())
+wanted = array.array('f')
+for w in (8, 9):
+    for z in (3, 4):
+        for y in range(512):
+            whole.seek(4 * (((w * 13 + z) * 512 + y) * 520 + 100))
+            wanted.frombytes(whole.read(8))
+assert part == wanted
+PY"
+"$generate" 2 4100 4100 >field
+same "bands of rows" 134480000 2x4100x4100 320M -e 1e-2
+holds "a region out of order goes to a pipe" bash -c \
+    "'$csz' decompress a.csz -o part --region :,4000:4100,7:4001 -f && '$csz' decompress a.csz -o - --region :,4000:4100,7:4001 | cmp - part"
+if [[ -z ${CSZ_TEST_NO_PEAK:-} ]]; then
+    "$generate" 4 1 8500000 >field
+    same "pieces of rows" 136000000 2x2x8500000 320M -e 1e-2
+fi
+
+# ---- Holes -------------------------------------------------------------------------------------------
+
+[[ -z ${CSZ_TEST_NO_PEAK:-} ]] || exit $((n_failed != 0)) # a sanitizer takes long over zeros too
+truncate -s 2G sparse
+holds "a sparse file of 2 GiB, relative, within 320 MiB" \
+    within 320 "$csz" compress sparse -t f32 -d 512x1024x1024 -e 1e-3 -m rel --memory-limit 320M
+holds "its archive is small" bash -c "[ \$(stat -c %s sparse.csz) -lt 400000 ]"
+
+((n_failed == 0)) || printf '%d do not hold\n' "$n_failed"
+((n_failed == 0))
