@@ -6,7 +6,7 @@ The environment decides what the wheel holds:
                       CUDA backend is built where nvcc is found, and such a wheel works on machines without a GPU too.
   CSZ_BUILT_LIBRARY   a libcsz that was built already, taken as it is
   CSZ_VERSION_SUFFIX  for example cu13: makes the version 0.1.0+cu13, to tell wheels apart
-What is made on the way stays under build-python/.
+  CSZ_PYTHON_BUILD    the folder for what is made on the way, build-python/ by default
 """
 
 import os
@@ -26,7 +26,7 @@ except ImportError:
     from wheel.bdist_wheel import bdist_wheel
 
 root = Path(__file__).resolve().parent
-work = root / "build-python"
+work = Path(os.environ.get("CSZ_PYTHON_BUILD", root / "build-python")).resolve()
 library = "libcsz.dylib" if sys.platform == "darwin" else "libcsz.so"
 
 
@@ -79,7 +79,7 @@ class PlatformWheel(bdist_wheel):
         return ("py3", "none", super().get_tag()[2])
 
 
-work.mkdir(exist_ok=True)
+work.mkdir(parents=True, exist_ok=True)
 setup(
     version=version(),
     distclass=Binary,

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# python_test.sh CSZ LIBCSZ: builds a wheel of the Python package (for the CPU: kernels take minutes), installs it into a virtual environment under
+# the current folder and runs python/tests there; then the tests of arrays once more against LIBCSZ as the project built it.  The environment is
+# kept between runs.  What pip cannot fetch is left out, and the tests that need it say so; without NumPy there is nothing to run
+# (exit 77).
+set -u
+command=$1
+library=$2
+source=$(cd "$(dirname "$0")/.." && pwd) || exit
+work=$PWD/python
+venv=$work/venv
+python=$venv/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1 CSZ_COMMAND="$command"
+unset CSZ_LIBRARY CSZ_BUILT_LIBRARY PYTHONPATH
+mkdir -p "$work" || exit
+
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
+# fetch PACKAGE...: installs by pip, quietly; a machine without a network finds out soon.
+fetch() { "$python" -m pip install -q --timeout 15 --retries 1 "$@" >>"$work/pip.log" 2>&1; }
+
+make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>&1; }
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
+wanted="$(python3 -VV) numpy setuptools wheel zarr numcodecs dask distributed xarray"
+if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
+    make_venv || skip "python3 -m venv fails: install python3-venv"
+    if fetch numpy setuptools wheel; then
+        for packages in "zarr numcodecs" "dask distributed" xarray; do
+            # shellcheck disable=SC2086 # a list
+            fetch $packages || echo "pip cannot install $packages: the tests that need it are skipped"
+        done
+        echo "$wanted" >"$venv/wanted"
+    else
+        echo "pip cannot install numpy: using what this machine has"
+        make_venv --system-site-packages || skip "python3 -m venv fails: install python3-venv"
+        "$python" -c 'import numpy' 2>/dev/null || skip "NumPy is not here and pip cannot install it"
+    fi
+fi
+
+# Installed from a wheel as users do it; without setuptools and wheel, straight from the source tree.
+rm -rf "$work/wheels"
+if "$python" -c 'import setuptools, wheel' 2>/dev/null; then
+    if ! CMAKE_ARGS=-DCSZ_CUDA=OFF CSZ_PYTHON_BUILD=$work/build \
+        "$python" -m pip wheel --no-build-isolation --no-deps -w "$work/wheels" "$source" >"$work/wheel.log" 2>&1; then
+        tail -n 40 "$work/wheel.log"
+        echo "the wheel could not be built"
+        exit 1
+    fi
+    ls "$work"/wheels/csz-*-py3-none-*.whl || exit 1
+    "$python" -m pip install -q --force-reinstall --no-deps --no-index "$work"/wheels/csz-*.whl || exit 1
+else
+    echo "setuptools or wheel is not here: testing the source tree without building a wheel"
+    export PYTHONPATH="$source/python" CSZ_LIBRARY="$library"
+fi
+
+cd "$work" || exit # not the source tree, so that the installed package is the one found
+"$python" -c 'import csz; print(csz.features())' || exit 1
+"$python" -m unittest discover -s "$source/python/tests" -t "$source/python/tests" || exit 1
+echo "== with the library of the build folder"
+CSZ_LIBRARY=$library "$python" -m unittest discover -s "$source/python/tests" -t "$source/python/tests" -p 'test_arrays.py'
