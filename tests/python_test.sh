@@ -12,7 +12,7 @@ source=$(cd "$(dirname "$0")/.." && pwd) || exit
 work=$PWD/python
 venv=$work/venv
 python=$venv/bin/python
-export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1 CSZ_COMMAND="$command"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONPYCACHEPREFIX="$work/pycache" CSZ_COMMAND="$command"
 unset CSZ_LIBRARY CSZ_BUILT_LIBRARY PYTHONPATH
 mkdir -p "$work" || exit
 
@@ -22,20 +22,23 @@ skip() {
 }
 
 # fetch PACKAGE...: installs by pip, quietly; a machine without a network finds out soon.
-fetch() { "$python" -m pip install -q --timeout 15 --retries 1 "$@" >>"$work/pip.log" 2>&1; }
+fetch() { "$python" -m pip install -q --no-compile --timeout 15 --retries 1 "$@" >>"$work/pip.log" 2>&1; }
 
 make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>&1; }
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
-wanted="$(python3 -VV) numpy setuptools wheel zarr numcodecs dask distributed xarray"
+base="numpy setuptools wheel"
+more="zarr numcodecs dask distributed xarray"
+wanted="$(python3 -VV) $base $more"
+# shellcheck disable=SC2086 # lists
 if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
     make_venv || skip "python3 -m venv fails: install python3-venv"
-    if fetch numpy setuptools wheel; then
+    if fetch $base $more; then
+        echo "$wanted" >"$venv/wanted"
+    elif fetch $base; then
         for packages in "zarr numcodecs" "dask distributed" xarray; do
-            # shellcheck disable=SC2086 # a list
             fetch $packages || echo "pip cannot install $packages: the tests that need it are skipped"
         done
-        echo "$wanted" >"$venv/wanted"
     else
         echo "pip cannot install numpy: using what this machine has"
         make_venv --system-site-packages || skip "python3 -m venv fails: install python3-venv"
@@ -53,7 +56,7 @@ if "$python" -c 'import setuptools, wheel' 2>/dev/null; then
         exit 1
     fi
     ls "$work"/wheels/csz-*-py3-none-*.whl || exit 1
-    "$python" -m pip install -q --force-reinstall --no-deps --no-index "$work"/wheels/csz-*.whl || exit 1
+    "$python" -m pip install -q --no-compile --force-reinstall --no-deps --no-index "$work"/wheels/csz-*.whl || exit 1
 else
     echo "setuptools or wheel is not here: testing the source tree without building a wheel"
     export PYTHONPATH="$source/python" CSZ_LIBRARY="$library"

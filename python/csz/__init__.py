@@ -11,6 +11,7 @@
 Arrays of CuPy and PyTorch stay on the GPU.  For Zarr see :mod:`csz.zarr` (format 3) and :mod:`csz.numcodecs` (format 2).
 """
 
+from ._analysis import Analysis, Madogram, Statistics, analyze
 from ._api import (
     Comparison,
     Info,
@@ -36,6 +37,7 @@ from ._errors import (
     LimitError,
     NotArchiveError,
     OutOfMemoryError,
+    ReadError,
     RegionError,
     TrailingError,
     TruncatedError,
@@ -45,6 +47,7 @@ from ._errors import (
 from ._library import free_scratch, version as __version__
 
 __all__ = [
+    "Analysis",
     "ArchiveError",
     "ArgumentError",
     "BackendError",
@@ -57,15 +60,19 @@ __all__ = [
     "Error",
     "Info",
     "LimitError",
+    "Madogram",
     "NotArchiveError",
     "OutOfMemoryError",
+    "ReadError",
     "RegionError",
+    "Statistics",
     "TrailingError",
     "TruncatedError",
     "VersionError",
     "ZstdError",
     "__version__",
     "absolute_bound",
+    "analyze",
     "check",
     "compare",
     "compress",

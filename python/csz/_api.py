@@ -345,7 +345,8 @@ def _writable_directly(target: _arrays.View, source: _arrays.View) -> bool:
     """Whether the library can decode source right into target; on the device anything else is an error."""
     if target.device is None:
         overlaps = source.device is None and np.may_share_memory(target.owner, source.owner)
-        return bool(target.owner.flags.c_contiguous and target.dtype.isnative and not overlaps)
+        flags = target.owner.flags
+        return bool(flags.c_contiguous and flags.aligned and target.dtype.isnative and not overlaps)
     if target.device == source.device:
         if target.pointer < source.pointer + source.nbytes and source.pointer < target.pointer + target.nbytes:
             raise _errors.ArgumentError("out overlaps the archive")
@@ -505,11 +506,12 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
 
 
 def features() -> dict[str, Any]:
-    """What this build and machine offer: version, library file, zstd, CUDA built and usable."""
+    """What this build and machine offer: version, library file, zstd, CUDA built and usable, :func:`csz.analyze`."""
     return {
         "version": _library.version,
         "library": _library.path,
         "zstd": bool(lib.csz_zstd_available()),
         "cuda_built": bool(lib.csz_backend_built(_library.CUDA)),
         "cuda_available": _cuda.usable(),
+        "analyze": hasattr(lib, "csz_analyze"),
     }

@@ -211,11 +211,23 @@ def view_field(x: Any, fill: float | None = None) -> View:
             x = x.filled(np.nan if fill is None else fill)
         a = _as_numpy(x)
         if a.dtype.kind == "f" and a.itemsize in (4, 8):
-            a = np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("=")).reshape(a.shape)  # 0-d stays 0-d
+            a = np.require(a, dtype=a.dtype.newbyteorder("="), requirements=["C", "A"]).reshape(a.shape)  # 0-d stays 0-d
         view = _view_numpy(a, "torch" if is_torch(x) else "numpy")
     if view.dtype.kind != "f" or view.dtype.itemsize not in (4, 8):
         raise _errors.DtypeError(f"csz compresses float32 and float64, not {view.dtype}: convert with array.astype('float32')")
     return view
+
+
+def _aligned(view: View) -> View:
+    """An archive on the device, where kernels read words of 8 bytes: a slice that starts between two is copied."""
+    if view.pointer % 8 == 0:
+        return view
+    assert view.device is not None
+    place = Place(_maker(view.kind), view.device)
+    data = np.frombuffer(_cuda.read(view.device, view.stream, view.pointer, view.nbytes), dtype=np.uint8)
+    copy = make(place, data.shape, data.dtype)[1]
+    _cuda.write(view.device, copy.stream, copy.pointer, data.ctypes.data, data.nbytes)
+    return copy
 
 
 def view_archive(x: Any) -> View:
@@ -226,7 +238,7 @@ def view_archive(x: Any) -> View:
         view = view_device(x)
         if view.dtype.itemsize != 1:
             raise _errors.DtypeError(f"an archive on the device is an array of uint8, not of {view.dtype}")
-        return view
+        return _aligned(view)
     try:
         flat = _as_numpy(x).reshape(-1).view(np.uint8) if is_torch(x) else np.frombuffer(x, dtype=np.uint8)
     except (TypeError, ValueError, BufferError, AttributeError) as error:

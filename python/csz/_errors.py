@@ -104,10 +104,17 @@ class ZstdError(Error, RuntimeError):
     status = 15
 
 
+class ReadError(Error, OSError):
+    """What an archive is read from has failed."""
+
+    status = 16
+
+
 BY_STATUS: dict[int, type[Error]] = {
     kind.status: kind
     for kind in (
         ArgumentError, DtypeError, DimsError, BoundError, CapacityError, OutOfMemoryError, LimitError, RegionError,
         NotArchiveError, VersionError, TruncatedError, CorruptError, TrailingError, BackendError, ZstdError,
+        ReadError,
     )
 }  # fmt: skip

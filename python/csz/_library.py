@@ -80,12 +80,79 @@ class Metrics(c.Structure):
     ]
 
 
+class Statistics(c.Structure):
+    _fields_ = [
+        ("p1", c.c_double),
+        ("entropy", c.c_double),
+        ("r_lower", c.c_double),
+        ("r_upper", c.c_double),
+        ("bits_lower", c.c_double),
+        ("bits_upper", c.c_double),
+        ("rle_advised", c.c_int),
+    ]
+
+
+NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 320
+
+
+class Madogram(c.Structure):
+    _fields_ = [
+        ("npairs", c.c_uint64 * NDISTANCES),
+        ("absolute", c.c_double * NDISTANCES),
+        ("binary", c.c_double * NDISTANCES),
+        ("absolute_slope", c.c_double),
+        ("absolute_intercept", c.c_double),
+        ("binary_slope", c.c_double),
+        ("binary_intercept", c.c_double),
+        ("roughness", c.c_double),
+        ("smoothness", c.c_double),
+    ]
+
+
+class WorkflowSize(c.Structure):
+    _fields_ = [("nbytes_predicted", c.c_uint64), ("nbytes", c.c_uint64)]
+
+
+class Analysis(c.Structure):
+    _fields_ = [
+        ("bound", c.c_double),
+        ("bound_abs", c.c_double),
+        ("min", c.c_double),
+        ("max", c.c_double),
+        ("nelements", c.c_uint64),
+        ("nelements_counted", c.c_uint64),
+        ("ntiles", c.c_uint64),
+        ("ntiles_counted", c.c_uint64),
+        ("nbytes_field", c.c_uint64),
+        ("histogram", c.c_uint64 * NCODES),
+        ("statistics", Statistics),
+        ("huffman_bits", c.c_double),
+        ("rle_bits", c.c_double),
+        ("rle_vle_bits", c.c_double),
+        ("outlier_share", c.c_double),
+        ("escape_share", c.c_double),
+        ("exception_share", c.c_double),
+        ("quanta", Madogram),
+        ("codes", Madogram),
+        ("workflow", WorkflowSize * 4),
+        ("best_forced", c.c_int),
+        ("regret", c.c_double),
+        ("is_exact", c.c_int),
+        ("seconds", c.c_double),
+        ("reason", c.c_char * REASON_NBYTES),
+    ]
+
+
 # Structures by their names in csz.h, for the test that compares their layout with the compiler's.
 STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_field": Field,
     "csz_options": Options,
     "csz_info": Info,
     "csz_metrics": Metrics,
+    "csz_statistics": Statistics,
+    "csz_madogram": Madogram,
+    "csz_workflow_size": WorkflowSize,
+    "csz_analysis": Analysis,
 }
 
 _u64s = c.POINTER(c.c_uint64)
@@ -117,6 +184,16 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         [c.POINTER(Metrics), c.c_void_p, c.c_void_p, c.POINTER(Field), c.c_double, c.POINTER(Options)],
     ),
 }
+# What a libcsz of this version may lack.
+_OPTIONAL: dict[str, tuple[Any, list[Any]]] = {
+    "csz_analyze": (
+        c.c_int,
+        [
+            c.c_void_p, c.POINTER(Analysis), c.POINTER(c.c_double), c.c_size_t,
+            c.c_void_p, c.POINTER(Field), c.POINTER(Options), c.c_int,
+        ],
+    ),
+}  # fmt: skip
 
 
 def _candidates() -> list[str]:
@@ -140,10 +217,12 @@ def _load() -> tuple[c.CDLL, str]:
         raise ImportError(
             "csz cannot load libcsz: " + "; ".join(tried) + ". Install the package with pip, which builds it, or name the file in CSZ_LIBRARY"
         )
-    for symbol, (result, arguments) in _SIGNATURES.items():
+    for symbol, (result, arguments) in {**_SIGNATURES, **_OPTIONAL}.items():
         try:
             function = getattr(library, symbol)
         except AttributeError:
+            if symbol in _OPTIONAL:
+                continue
             raise ImportError(f"{name} has no {symbol}: it is not a libcsz that this package can use") from None
         function.restype = result
         function.argtypes = arguments

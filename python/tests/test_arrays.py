@@ -44,6 +44,17 @@ class RoundTrip(unittest.TestCase):
                 back = self.holds(part)
                 np.testing.assert_array_equal(back, csz.decompress(csz.compress(part.copy(order="C"), abs=1e-3)))
 
+    def test_memory_that_is_not_aligned(self):
+        field = smooth((20, 30))
+        for dtype in ("float32", "float64"):
+            expected = csz.compress(field.astype(dtype), abs=1e-3)
+            memory = np.frombuffer(b"x" + field.astype(dtype).tobytes(), dtype="uint8")[1:].view(dtype).reshape(20, 30)
+            self.assertEqual(csz.compress(memory, abs=1e-3), expected)
+            self.assertEqual(csz.info(memoryview(b"xyz" + expected)[3:]), csz.info(expected))
+            out = np.empty(memory.nbytes + 1, "uint8")[1:].view(dtype).reshape(20, 30)
+            csz.decompress(memoryview(b"xyz" + expected)[3:], out)
+            self.assertLessEqual(largest_error(field, out), 1e-3)
+
     def test_any_byte_order(self):
         for dtype in ("<f4", ">f4", "<f8", ">f8"):
             with self.subTest(dtype):
@@ -267,6 +278,25 @@ class Knowing(unittest.TestCase):
         archive[len(archive) // 2] ^= 1
         with self.assertRaises(csz.ArchiveError):
             csz.check(archive)
+
+    @unittest.skipUnless(csz.features()["analyze"], "this libcsz has no csz_analyze")
+    def test_analyze(self):
+        field = smooth((60, 70, 80))
+        one = csz.analyze(field, rel=1e-3)
+        self.assertEqual((one.bound, one.size, one.nbytes, one.coded), (1e-3, field.size, field.nbytes, None))
+        self.assertEqual(one.bound_abs, csz.info(csz.compress(field, rel=1e-3)).bound_abs)
+        self.assertEqual(len(one.histogram), 1024)
+        self.assertIn(one.best_forced, one.predicted)
+        self.assertTrue(one.reason)
+        several = csz.analyze(field[::-1], abs=[1e-2, 1e-3], exact=True)
+        self.assertEqual([a.bound for a in several], [1e-2, 1e-3])
+        for a in several:
+            for workflow, nbytes in a.coded.items():
+                self.assertEqual(nbytes, len(csz.compress(field[::-1], abs=a.bound, workflow=workflow)))
+        self.assertEqual(csz.analyze(field, abs=[]), [])
+        self.assertRaises(csz.BoundError, csz.analyze, field)
+        self.assertRaises(csz.BoundError, csz.analyze, field, abs=[1, 0])
+        self.assertRaises(csz.DtypeError, csz.analyze, np.arange(5), abs=1)
 
     def test_absolute_bound_is_the_library_s(self):
         field = smooth((40, 50))

@@ -159,7 +159,18 @@ class Device(unittest.TestCase):
         part = self.host[::2, ::-1]
         self.assertEqual(csz.compress(Array(part), abs=1e-3).held.tobytes(), csz.compress(part, abs=1e-3, backend="cpu"))
 
+    def test_an_archive_that_is_not_aligned_is_copied(self):
+        room = np.zeros(len(self.archive) + 16, "uint8")
+        at = (-room.ctypes.data) % 8 + 3
+        room[at : at + len(self.archive)] = np.frombuffer(self.archive, "uint8")
+        part = Array(room[at : at + len(self.archive)])
+        back = self.calls(lambda: csz.decompress(part))
+        self.assertLessEqual(largest_error(self.host, back.held), 1e-3)
+        (call,) = [entry for entry in self.driver.log if entry[0] == "call"]
+        self.assertNotIn(room.ctypes.data + at, call[1])
+
     def test_empty_and_rank_0(self):
+        self.assertRaises(csz.ArchiveError, csz.decompress, Array(np.empty(0, "uint8")))
         for shape in ((0,), (3, 0), ()):
             archive = csz.compress(Array(np.ones(shape, "float32")), abs=1e-3)
             self.assertEqual(csz.decompress(archive, shape=shape).shape, shape)

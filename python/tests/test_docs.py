@@ -19,7 +19,8 @@ PAGE = ROOT / "docs" / "python.md"
 
 
 def available(need):
-    return csz.features()["cuda_available"] if need == "gpu" else importlib.util.find_spec(need) is not None
+    features = {"gpu": "cuda_available", "analyze": "analyze"}
+    return csz.features()[features[need]] if need in features else importlib.util.find_spec(need) is not None
 
 
 @unittest.skipUnless(PAGE.exists(), "the documentation is not here")

@@ -70,6 +70,17 @@ class CuPy(unittest.TestCase):
             archive = csz.compress(part, abs=1e-3)
             self.assertEqual(archive.get().tobytes(), csz.compress(part.get(), abs=1e-3, backend="cpu"))
 
+    def test_slices_that_start_anywhere(self):
+        flat = self.field.ravel()
+        for first in (1, 2, 3):
+            archive = csz.compress(flat[first:], abs=1e-3)
+            self.assertEqual(archive.get().tobytes(), csz.compress(self.host.ravel()[first:], abs=1e-3, backend="cpu"))
+            room = self.cupy.zeros(archive.size + 8, "uint8")
+            room[first : first + archive.size] = archive
+            out = self.cupy.zeros_like(flat)
+            csz.decompress(room[first : first + archive.size], out[first:])
+            self.assertLessEqual(largest_error(self.host.ravel()[first:], out[first:].get()), 1e-3)
+
     def test_between_host_and_device(self):
         back = csz.decompress(self.archive, like=self.cupy)
         self.assertIsInstance(back, self.cupy.ndarray)

