@@ -68,6 +68,8 @@ class Analysis:
     """Size by workflow, from a sample of the tiles."""
     coded: dict[str, int] | None
     """Size by workflow as coded, where ``exact`` was asked for."""
+    prediction_error: float
+    """Relative standard error of the size predicted for ``auto``."""
     best_forced: str
     regret: float
     seconds: float
@@ -114,6 +116,7 @@ def _analysis(raw: _library.Analysis) -> Analysis:
         codes=_plain(raw.codes, Madogram),
         predicted={name: size.nbytes_predicted for name, size in sizes.items()},
         coded={name: size.nbytes for name, size in sizes.items()} if raw.is_exact else None,
+        prediction_error=raw.prediction_error,
         best_forced=_library.WORKFLOWS[raw.best_forced],
         regret=raw.regret,
         seconds=raw.seconds,

@@ -135,6 +135,7 @@ class Analysis(c.Structure):
         ("quanta", Madogram),
         ("codes", Madogram),
         ("workflow", WorkflowSize * 4),
+        ("prediction_error", c.c_double),
         ("best_forced", c.c_int),
         ("regret", c.c_double),
         ("is_exact", c.c_int),
