@@ -147,7 +147,8 @@ def analyze(
     if len(given) != 1:
         raise _errors.BoundError("give exactly one of abs=, rel= and psnr=")
     ((mode, value),) = given.items()
-    bounds = [_api.bound_of(**{"abs": None, "rel": None, "psnr": None, mode: one})[1] for one in (value if several else [value])]
+    one_by_one: list[Any] = list(value) if several else [value]  # type: ignore[arg-type]
+    bounds = [_api.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
     if not bounds:
         return []
     options = _api._options("cpu", threads, fill)

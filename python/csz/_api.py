@@ -228,7 +228,10 @@ def compress(
         result, out = _arrays.make(place, (nbytes.value,), np.dtype("uint8"))
         _store(out, _arrays._view_numpy(archive))
         return result
-    return archive.clone() if place.kind == "torch" else archive.copy()  # without the room that was not used
+    result = archive.clone() if place.kind == "torch" else archive.copy()  # without the room that was not used
+    if place.device is not None:
+        _cuda.wait(place.device, _arrays.view_device(result).stream)
+    return result
 
 
 def _store(out: _arrays.View, data: _arrays.View) -> None:
@@ -386,9 +389,10 @@ def decompress(
     header = _inspect(source)
     options = _options(backend, threads)
     options.memory_limit = _limit(memory_limit)
-    if region is None:
-        begin, end, dims = [], [], header.shape
-    else:
+    begin: list[int] = []
+    end: list[int] = []
+    dims = header.shape
+    if region is not None:
         begin, end, dims = _region(region, header.shape)
     nbytes = math.prod(dims) * header.dtype.itemsize
     if options.memory_limit and nbytes > options.memory_limit:
@@ -475,7 +479,8 @@ def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | N
     if hasattr(data, "to_delayed") and hasattr(data, "dask"):
         import dask
 
-        ranges = dask.compute(*(dask.delayed(_range_of_block)(block, fill) for block in data.to_delayed().ravel()))
+        task = dask.delayed(_range_of_block)  # type: ignore[attr-defined]
+        ranges = dask.compute(*(task(block, fill) for block in data.to_delayed().ravel()))  # type: ignore[attr-defined,no-untyped-call]
     else:
         data = data if hasattr(data, "shape") and hasattr(data, "dtype") else np.asarray(data)
         if not data.shape:

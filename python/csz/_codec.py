@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from typing import Any
 
-from . import _api, _errors
+import numpy as np
+
+from . import _api, _arrays, _errors
 from ._library import WORKFLOWS
 
 _NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -53,11 +56,24 @@ def threads_of(threads: int | None) -> int:
     return _api._integer("threads", threads, 0, 2**31 - 1)
 
 
+def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: float | None) -> dict[str, Any]:
+    """Settings with a relative bound resolved over values that are neither padding nor missing.  Where they are all one value they must come back
+    exactly, for which the smallest bound serves; a chunk of padding alone keeps the relative one."""
+    values = _api._host_copy(_arrays.view_field(chunk)).owner
+    limits = _api.value_range(values[values != values.dtype.type(padding)], fill)
+    if limits is None:
+        return stored
+    mode = "rel" if "rel" in stored else "psnr"
+    rest = {name: value for name, value in stored.items() if name != mode}
+    bound = _api.absolute_bound(np.array(limits), **{mode: stored[mode]}) if limits[0] < limits[1] else 0.0
+    return {"abs": max(bound, sys.float_info.min), **rest}
+
+
 def compress_chunk(chunk: Any, stored: dict[str, Any], fill: float | None, threads: int | None) -> Any:
-    backend = "auto" if _api._arrays.is_device(chunk) else "cpu"
+    backend = "auto" if _arrays.is_device(chunk) else "cpu"
     return _api.compress(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)  # type: ignore[arg-type]
 
 
 def decompress_chunk(archive: Any, threads: int | None, **options: Any) -> Any:
-    backend = "auto" if _api._arrays.is_device(archive) else "cpu"
+    backend = "auto" if _arrays.is_device(archive) else "cpu"
     return _api.decompress(archive, threads=threads_of(threads), backend=backend, **options)  # type: ignore[arg-type]

@@ -33,6 +33,9 @@ class _State:
     """What was learnt and made in this process.  A child starts anew; the driver refuses to work there if its parent used CUDA."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
         self.driver: c.CDLL | None = None
         self.usable: bool | None = None
         self.primary: dict[int, c.c_void_p] = {}  # a primary context for each device
@@ -40,7 +43,7 @@ class _State:
 
 _state = _State()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_state.__init__)
+    os.register_at_fork(after_in_child=_state.forget)
 
 
 def usable() -> bool:
@@ -115,6 +118,12 @@ class _Current:
         _driver().cuCtxPopCurrent_v2(c.byref(c.c_void_p()))
 
 
+def wait(device: int, stream: int | None) -> None:
+    """Returns when everything on the stream is done; None and 0 are the default stream."""
+    with _Current(device):
+        _check(_driver().cuStreamSynchronize(stream), "waiting for the array's stream")
+
+
 def call(function: Any, device: int | None, streams: Iterable[int | None], *arguments: Any) -> int:
     """Calls ``function(context, *arguments)`` on the device, once the streams given have finished; None: the CPU, no stream."""
     if device is None:
@@ -131,7 +140,7 @@ def read(device: int, stream: int | None, pointer: int, nbytes: int) -> bytearra
     if nbytes:
         with _Current(device):
             if stream:
-                _check(_driver().cuStreamSynchronize(stream), "waiting for the array's stream")
+                wait(device, stream)
             place = (c.c_char * nbytes).from_buffer(host)
             _check(_driver().cuMemcpyDtoH_v2(c.addressof(place), pointer, nbytes), "copying from the device")
     return host
@@ -142,6 +151,6 @@ def write(device: int, stream: int | None, pointer: int, source: int, nbytes: in
     if nbytes:
         with _Current(device):
             if stream:
-                _check(_driver().cuStreamSynchronize(stream), "waiting for the array's stream")
+                wait(device, stream)
             _check(_driver().cuMemcpyHtoD_v2(pointer, source, nbytes), "copying to the device")
-            _check(_driver().cuStreamSynchronize(None), "copying to the device")  # a small copy returns before it is there
+            wait(device, None)  # a small copy returns before it is there

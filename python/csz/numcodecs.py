@@ -16,13 +16,13 @@ from . import _api, _codec, _errors
 __all__ = ["Csz"]
 
 
-class Csz(Codec):
+class Csz(Codec):  # type: ignore[misc]
     """Error-bounded lossy compression of float32 and float64 chunks.
 
     Bounds, ``fill``, ``workflow`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
-    :func:`csz.absolute_bound` resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for
-    missing data, give it as ``fill`` too.  ``dtype`` is needed for arrays in the other byte order alone, for example ``">f4"``.
-    ``threads`` is for one chunk and not stored: 1, or what CSZ_CODEC_THREADS says.
+    :func:`csz.absolute_bound` resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for missing
+    data, or pads chunks and the bound is relative, give it as ``fill`` too.  ``dtype`` is needed for arrays in the other byte order alone, for
+    example ``">f4"``.  ``threads`` is for one chunk and not stored: 1, or what CSZ_CODEC_THREADS says.
     """
 
     codec_id = "csz"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,16 @@ __all__ = ["CszCodec"]
 
 
 @dataclass(frozen=True)
-class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):  # type: ignore[misc]
+class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``workflow`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk, with the fill values that
-    Zarr pads chunks at the edge with; :func:`csz.absolute_bound` resolves one over a whole dataset.
+    Bounds, ``workflow`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
+    :func:`csz.absolute_bound` resolves one over a whole dataset.
 
-    ``fill`` says which value stands for missing data.  ``"auto"`` takes the array's fill value when the array is made, unless that is 0, Zarr's default,
-    or NaN, which needs no help; None says that there is none.  ``threads`` is for one chunk and not stored: 1, or what
-    CSZ_CODEC_THREADS says.
+    ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
+    relative bound refers to, so that what Zarr pads chunks at the edge with does not count, and is restored exactly, unless it is 0, which is
+    then a value like any other.  A number names another value; None says that every value counts.  ``threads`` is for one chunk and not
+    stored: 1, or what CSZ_CODEC_THREADS says.
     """
 
     is_fixed_size = False
@@ -58,8 +59,10 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):  # type: ign
             raise _errors.ArgumentError(f"the configuration of the codec csz: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
-        fill = self.fill if isinstance(self.fill, str) else _codec.number_to_json(self.fill)
-        return {"name": "csz", "configuration": {**self._stored(), "fill": fill}}
+        stored = self._stored()
+        if self.fill != "auto":
+            stored["fill"] = _codec.number_to_json(self.fill)  # type: ignore[arg-type]
+        return {"name": "csz", "configuration": stored}
 
     def _stored(self) -> dict[str, Any]:
         return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.zstd)
@@ -69,19 +72,18 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):  # type: ign
         if native.kind != "f" or native.itemsize not in (4, 8):
             raise _errors.DtypeError(f"csz compresses float32 and float64, not {native}")
 
-    def evolve_from_array_spec(self, array_spec: Any) -> CszCodec:
-        if self.fill != "auto":
-            return self
-        value = array_spec.fill_value
-        wanted = value is not None and value != 0 and not math.isnan(value)
-        return replace(self, fill=float(value) if wanted else None)
-
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         raise NotImplementedError("the size of an archive is known when it is made")
 
     def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
-        fill = None if self.fill == "auto" else self.fill
-        archive = _codec.compress_chunk(chunk_array.as_ndarray_like(), self._stored(), fill, self.threads)  # type: ignore[arg-type]
+        chunk, stored = chunk_array.as_ndarray_like(), self._stored()
+        padding = 0.0 if chunk_spec.fill_value is None else float(chunk_spec.fill_value)
+        fill = self.fill
+        if fill == "auto":
+            fill = padding if padding != 0 and not math.isnan(padding) else None
+        if self.abs is None and self.fill is not None and fill != padding:
+            stored = _codec.bound_without(chunk, stored, padding, fill)  # type: ignore[arg-type]
+        archive = _codec.compress_chunk(chunk, stored, fill, self.threads)  # type: ignore[arg-type]
         buffer = chunk_spec.prototype.buffer
         return buffer.from_bytes(archive) if isinstance(archive, bytes) else buffer.from_array_like(archive)
 

@@ -155,7 +155,7 @@ class ZarrFormat3(unittest.TestCase):
 
     def test_reads_as_written(self):
         stored = self.make()
-        self.assertEqual(self.metadata()["codecs"], [{"name": "csz", "configuration": {"abs": 1e-3, "fill": None}}])
+        self.assertEqual(self.metadata()["codecs"], [{"name": "csz", "configuration": {"abs": 1e-3}}])
         self.assertLessEqual(largest_error(self.field, stored[:]), 1e-3)
         self.assertLess(stored.nbytes_stored(), self.field.nbytes / 3)
 
@@ -221,17 +221,46 @@ class ZarrFormat3(unittest.TestCase):
 
         self.field[:20, 5:9] = 1e20
         stored = self.make(codec=CszCodec(rel=1e-3), fill_value=1e20)
-        self.assertEqual(self.metadata()["codecs"][0]["configuration"]["fill"], float(np.float32(1e20)))
+        self.assertEqual(csz.info((Path(self.path) / "c/0/0/0").read_bytes()).fill, float(np.float32(1e20)))
         values, present = stored[:], self.field != np.float32(1e20)
         np.testing.assert_array_equal(values == np.float32(1e20), ~present)
         self.assertLessEqual(largest_error(self.field[present], values[present]), 1e-3 * float(np.ptp(self.field[present])))
 
-    def test_fill_values_that_are_not_finite(self):
+    def test_fill_as_it_is_stored(self):
         from csz.zarr import CszCodec
 
-        for given, written in ((np.inf, "Infinity"), (np.nan, None), (0, None)):
-            self.make(codec=CszCodec(abs=1e-3), fill_value=given, overwrite=True)
-            self.assertEqual(self.metadata()["codecs"][0]["configuration"]["fill"], written)
+        for given, written in (("auto", {}), (None, {"fill": None}), (np.inf, {"fill": "Infinity"}), (9, {"fill": 9.0})):
+            self.make(codec=CszCodec(abs=1e-3, fill=given), overwrite=True)
+            self.assertEqual(self.metadata()["codecs"][0]["configuration"], {"abs": 1e-3, **written})
+
+    def test_padding_does_not_count_for_relative_bounds(self):
+        import zarr
+        from csz.zarr import CszCodec
+
+        field = (300 + smooth((50, 60, 35))).astype("float32")
+        for given in ({"rel": 1e-3}, {"psnr": 70.0}):
+            for value in (0, 5e5, np.nan):
+                with self.subTest(**given, padding=value):
+                    stored = zarr.create_array(
+                        self.path, shape=field.shape, chunks=(32, 32, 32), dtype="float32", fill_value=value,
+                        serializer=CszCodec(**given), compressors=None, overwrite=True,
+                    )  # fmt: skip
+                    stored[:] = field
+                    corner = csz.info((Path(self.path) / "c/1/1/1").read_bytes())
+                    expected = csz.absolute_bound(field[32:, 32:, 32:], **given)
+                    self.assertEqual(corner.bound_abs, expected)
+                    self.assertLessEqual(largest_error(field[32:, 32:, 32:], zarr.open_array(self.path)[32:, 32:, 32:]), expected)
+        counted = zarr.create_array(
+            self.path, shape=field.shape, chunks=(32, 32, 32), dtype="float32", serializer=CszCodec(rel=1e-3, fill=None), compressors=None, overwrite=True
+        )
+        counted[:] = field
+        self.assertGreater(csz.info((Path(self.path) / "c/1/1/1").read_bytes()).bound_abs, 0.3)
+
+    def test_chunks_of_one_value(self):
+        from csz.zarr import CszCodec
+
+        self.field[:] = 7.3
+        self.assertEqual(largest_error(self.field, self.make(codec=CszCodec(rel=1e-3))[:]), 0)
 
     def test_relative_bounds_are_per_chunk_and_can_be_resolved(self):
         from csz.zarr import CszCodec

@@ -14,8 +14,6 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
-
 import csz
 from csz import _errors, _library
 from support import ROOT, smooth
