@@ -62,8 +62,21 @@ else
     export PYTHONPATH="$source/python" CSZ_LIBRARY="$library"
 fi
 
+# run ARGUMENT...: the tests, briefly where they pass, with the reasons of those skipped.
+run() {
+    "$python" -m unittest discover -s "$source/python/tests" -t "$source/python/tests" -v "$@" >"$work/tests.log" 2>&1
+    status=$?
+    if [ "$status" != 0 ]; then
+        cat "$work/tests.log"
+        exit 1
+    fi
+    grep -E '^(Ran|OK)' "$work/tests.log"
+    grep -o "skipped [\"'].*" "$work/tests.log" | sort | uniq -c
+}
+
 cd "$work" || exit # not the source tree, so that the installed package is the one found
 "$python" -c 'import csz; print(csz.features())' || exit 1
-"$python" -m unittest discover -s "$source/python/tests" -t "$source/python/tests" || exit 1
+run
 echo "== with the library of the build folder"
-CSZ_LIBRARY=$library "$python" -m unittest discover -s "$source/python/tests" -t "$source/python/tests" -p 'test_arrays.py'
+export CSZ_LIBRARY="$library"
+run -p test_arrays.py
