@@ -139,6 +139,9 @@ def _field(view: _arrays.View) -> _library.Field:
     return _library.Field(DTYPES.index(view.dtype.name), len(dims), (c.c_uint64 * MAX_NDIM)(*dims))
 
 
+_WORTH_A_GPU = 32 << 20  # bytes from which AUTO takes the GPU for data on the host; see csz.h
+
+
 def _device(options: _library.Options, *views: _arrays.View) -> int | None:
     """The device that a call runs on, None where it cannot need one."""
     devices = {view.device for view in views if view.device is not None}
@@ -148,6 +151,8 @@ def _device(options: _library.Options, *views: _arrays.View) -> int | None:
         if options.backend == _library.CPU:
             raise _errors.ArgumentError("backend='cpu' cannot reach an array on the GPU: leave backend out, or move the array to the host")
         return devices.pop()
+    if options.backend == BACKENDS.index("auto") and all(view.nbytes < _WORTH_A_GPU for view in views):
+        options.backend = _library.CPU  # what the library would choose, without starting CUDA to find out
     if options.backend == _library.CPU or not _cuda.usable():
         return None
     return _cuda.current_device()

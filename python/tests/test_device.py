@@ -140,6 +140,10 @@ class Device(unittest.TestCase):
             self.calls(lambda: csz.compress(self.field, abs=1e-3))
         self.assertEqual([entry[0] for entry in self.driver.log], ["call", "wait"])  # the latter for the copy of the archive
 
+    def test_small_arrays_on_the_host_do_not_start_cuda(self):
+        with mock.patch.object(Driver, "cuCtxPushCurrent_v2", side_effect=AssertionError("CUDA was started")):
+            csz.decompress(csz.compress(self.host, abs=1e-3))
+
     def test_out_like_and_regions(self):
         whole = csz.decompress(self.archive, backend="cpu")
         device_archive = Array(np.frombuffer(self.archive, "uint8").copy())
