@@ -92,4 +92,4 @@ deb:
 	packaging/build_deb $(BUILD)/deb
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan
+	rm -rf $(BUILD) $(BUILD)-asan build-python

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cuSZ+: error-bounded lossy compression of scientific fields.
+
+    >>> import numpy as np, csz
+    >>> field = np.sin(np.linspace(0, 9, 64**3, dtype=np.float32)).reshape(64, 64, 64)
+    >>> archive = csz.compress(field, abs=1e-3)
+    >>> restored = csz.decompress(archive)
+    >>> bool(csz.compare(field, restored, bound=1e-3))
+    True
+
+Arrays of CuPy and PyTorch stay on the GPU.  For Zarr see :mod:`csz.zarr` (format 3) and :mod:`csz.numcodecs` (format 2).
+"""
+
+from ._analysis import Analysis, Madogram, Statistics, analyze
+from ._api import (
+    Comparison,
+    Info,
+    absolute_bound,
+    check,
+    compare,
+    compress,
+    decompress,
+    features,
+    info,
+    value_range,
+)
+from ._errors import (
+    ArchiveError,
+    ArgumentError,
+    BackendError,
+    BoundError,
+    CapacityError,
+    CorruptError,
+    DimsError,
+    DtypeError,
+    Error,
+    LimitError,
+    NotArchiveError,
+    OutOfMemoryError,
+    ReadError,
+    RegionError,
+    TrailingError,
+    TruncatedError,
+    VersionError,
+    ZstdError,
+)
+from ._library import free_scratch, version as __version__
+
+__all__ = [
+    "Analysis",
+    "ArchiveError",
+    "ArgumentError",
+    "BackendError",
+    "BoundError",
+    "CapacityError",
+    "Comparison",
+    "CorruptError",
+    "DimsError",
+    "DtypeError",
+    "Error",
+    "Info",
+    "LimitError",
+    "Madogram",
+    "NotArchiveError",
+    "OutOfMemoryError",
+    "ReadError",
+    "RegionError",
+    "Statistics",
+    "TrailingError",
+    "TruncatedError",
+    "VersionError",
+    "ZstdError",
+    "__version__",
+    "absolute_bound",
+    "analyze",
+    "check",
+    "compare",
+    "compress",
+    "decompress",
+    "features",
+    "free_scratch",
+    "info",
+    "value_range",
+]

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""csz.analyze: how a field would compress under some bounds, and why."""
+
+from __future__ import annotations
+
+import ctypes as c
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+import numpy as np
+
+from . import _api, _arrays, _cuda, _errors, _library
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The paper's statistics of a histogram of codes; see csz.h."""
+
+    p1: float
+    entropy: float
+    r_lower: float
+    r_upper: float
+    bits_lower: float
+    bits_upper: float
+    rle_advised: bool
+
+
+@dataclass(frozen=True)
+class Madogram:
+    """How much two numbers differ that stand 1, 2, ... apart in a sequence."""
+
+    npairs: np.ndarray[Any, Any]
+    absolute: np.ndarray[Any, Any]
+    binary: np.ndarray[Any, Any]
+    absolute_slope: float
+    absolute_intercept: float
+    binary_slope: float
+    binary_intercept: float
+    roughness: float
+    smoothness: float
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What :func:`analyze` found for one bound.  Shares are of the values counted; sizes are bytes of a whole archive."""
+
+    bound: float
+    bound_abs: float
+    min: float
+    max: float
+    size: int
+    size_counted: int
+    nbytes: int
+    tiles: int
+    tiles_counted: int
+    histogram: np.ndarray[Any, Any]
+    """Counts of the codes -512 to 511."""
+    statistics: Statistics
+    huffman_bits: float
+    rle_bits: float
+    rle_vle_bits: float
+    outlier_share: float
+    escape_share: float
+    exception_share: float
+    quanta: Madogram
+    codes: Madogram
+    predicted: dict[str, int]
+    """Size by workflow, from a sample of the tiles."""
+    coded: dict[str, int] | None
+    """Size by workflow as coded, where ``exact`` was asked for."""
+    prediction_error: float
+    """Relative standard error of the size predicted for ``auto``."""
+    best_forced: str
+    regret: float
+    seconds: float
+    reason: str
+    """What ``auto`` does and why, in a sentence."""
+
+    @property
+    def ratio(self) -> float:
+        """Of the workflow ``auto``: as coded, else as predicted."""
+        return self.nbytes / max(1, (self.coded or self.predicted)["auto"])
+
+
+def _plain(raw: Any, kind: Any) -> Any:
+    values = {}
+    for name, *_ in raw._fields_:
+        value = getattr(raw, name)
+        values[name] = np.array(value) if isinstance(value, c.Array) else value
+    if "rle_advised" in values:
+        values["rle_advised"] = bool(values["rle_advised"])
+    return kind(**values)
+
+
+def _analysis(raw: _library.Analysis) -> Analysis:
+    sizes = dict(zip(_library.WORKFLOWS, raw.workflow))
+    return Analysis(
+        bound=raw.bound,
+        bound_abs=raw.bound_abs,
+        min=raw.min,
+        max=raw.max,
+        size=raw.nelements,
+        size_counted=raw.nelements_counted,
+        nbytes=raw.nbytes_field,
+        tiles=raw.ntiles,
+        tiles_counted=raw.ntiles_counted,
+        histogram=np.array(raw.histogram),
+        statistics=_plain(raw.statistics, Statistics),
+        huffman_bits=raw.huffman_bits,
+        rle_bits=raw.rle_bits,
+        rle_vle_bits=raw.rle_vle_bits,
+        outlier_share=raw.outlier_share,
+        escape_share=raw.escape_share,
+        exception_share=raw.exception_share,
+        quanta=_plain(raw.quanta, Madogram),
+        codes=_plain(raw.codes, Madogram),
+        predicted={name: size.nbytes_predicted for name, size in sizes.items()},
+        coded={name: size.nbytes for name, size in sizes.items()} if raw.is_exact else None,
+        prediction_error=raw.prediction_error,
+        best_forced=_library.WORKFLOWS[raw.best_forced],
+        regret=raw.regret,
+        seconds=raw.seconds,
+        reason=raw.reason.decode(errors="replace"),
+    )
+
+
+def analyze(
+    array: Any,
+    *,
+    abs: float | Sequence[float] | None = None,
+    rel: float | Sequence[float] | None = None,
+    psnr: float | Sequence[float] | None = None,
+    fill: float | None = None,
+    exact: bool = False,
+    threads: int = 0,
+) -> Any:
+    """Says how an array would compress under a bound, or under each of several, and why.
+
+    Bounds are those of :func:`csz.compress`, one or a sequence of them.  By default sizes are predicted from sampled tiles in a fraction of the time that
+    compressing takes; ``exact`` codes everything with every workflow.  Returns an :class:`Analysis`, or a list of them for a sequence.
+    Arrays on the GPU are copied to the host.
+    """
+    if not hasattr(_library.lib, "csz_analyze"):
+        raise _errors.BackendError(f"{_library.path} has no csz_analyze: install a newer libcsz")
+    given = {mode: value for mode, value in zip(_library.BOUND_MODES, (abs, rel, psnr)) if value is not None}
+    several = any(np.ndim(value) > 0 for value in given.values())
+    if len(given) != 1:
+        raise _errors.BoundError("give exactly one of abs=, rel= and psnr=")
+    ((mode, value),) = given.items()
+    one_by_one: list[Any] = list(value) if several else [value]  # type: ignore[arg-type]
+    bounds = [_api.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
+    if not bounds:
+        return []
+    options = _api._options("cpu", threads, fill)
+    options.bound_mode = _library.BOUND_MODES.index(mode)
+    source = _api._host_copy(_arrays.view_field(array, fill))
+    field = _api._field(source)
+    raw = (_library.Analysis * len(bounds))()
+    status = _cuda.call(
+        _library.lib.csz_analyze, None, (),
+        raw, (c.c_double * len(bounds))(*bounds), len(bounds), source.pointer, c.byref(field), c.byref(options), int(bool(exact)),
+    )  # fmt: skip
+    _library.check(status, "analysing")
+    results = [_analysis(one) for one in raw]
+    return results if several else results[0]

@@ -1,0 +1,527 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The calls of the package: compress, decompress, info, compare, check, and bounds over a whole dataset."""
+
+from __future__ import annotations
+
+import ctypes as c
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any, Literal, Sequence
+
+import numpy as np
+
+from . import _arrays, _cuda, _errors, _library
+from ._library import BACKENDS, BOUND_MODES, DTYPES, MAX_NDIM, WORKFLOWS, check as _check, lib
+
+Workflow = Literal["auto", "huffman", "rle", "rle+vle"]
+Backend = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class Info:
+    """What an archive says of itself; see :func:`info`."""
+
+    shape: tuple[int, ...]
+    """Dims of the field, slowest first: 1 to 4 of them."""
+    dtype: np.dtype[Any]
+    mode: str
+    """Which bound was given: abs, rel or psnr."""
+    bound: float
+    """The bound as given."""
+    bound_abs: float
+    """What no finite value differs by more than; 0 means exact."""
+    workflow: str
+    fill: float | None
+    """The value that stands for missing ones, where one was given."""
+    zstd: bool
+    format_version: int
+    size: int
+    nbytes: int
+    """Bytes of the field."""
+    nbytes_archive: int
+    frames: int
+    tiles: int
+    tile_shape: tuple[int, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Bytes of the field over bytes of the archive."""
+        return self.nbytes / self.nbytes_archive
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far one array is from another; see :func:`compare`."""
+
+    size: int
+    special: int
+    """Values of the first array that are not finite or missing: compared bit for bit, left out of all numbers below."""
+    violations: int
+    """Values further apart than the bound, and special ones that differ; without a bound only the latter."""
+    worst: tuple[int, ...] | None
+    """Index of the largest difference, or of the first special value that differs."""
+    min: float
+    max: float
+    max_abs_error: float
+    rmse: float
+    nrmse: float
+    psnr: float
+
+    def __bool__(self) -> bool:
+        """True where nothing is violated."""
+        return self.violations == 0
+
+
+# ---- Arguments -----------------------------------------------------------------------------------------------------------
+
+
+def _choice(name: str, value: str, names: Sequence[str]) -> int:
+    try:
+        return names.index(value)
+    except ValueError:
+        raise _errors.ArgumentError(f"{name} is one of {', '.join(names)}, not {value!r}") from None
+
+
+def _integer(name: str, value: Any, least: int, most: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _errors.ArgumentError(f"{name} is a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise _errors.ArgumentError(f"{name} lies between {least} and {most}, not {number}")
+    return number
+
+
+def _number(name: str, value: Any, kind: type[_errors.Error] = _errors.ArgumentError) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise kind(f"{name} is a number, not {value!r}") from None
+
+
+def bound_of(abs: float | None, rel: float | None, psnr: float | None) -> tuple[str, float]:
+    """The one bound given, as a mode and a number."""
+    given = [(mode, value) for mode, value in zip(BOUND_MODES, (abs, rel, psnr)) if value is not None]
+    if len(given) != 1:
+        raise _errors.BoundError("give exactly one of abs=, rel= and psnr=")
+    mode, value = given[0]
+    number = _number(mode, value, _errors.BoundError)
+    if not 0 < number < math.inf:
+        raise _errors.BoundError(f"{mode} is a positive finite number, not {value!r}")
+    return mode, number
+
+
+def _options(backend: str, threads: int, fill: float | None = None) -> _library.Options:
+    options = _library.Options()
+    lib.csz_options_init(c.byref(options))
+    options.backend = _choice("backend", backend, BACKENDS)
+    if options.backend == _library.CUDA:
+        _cuda.require()
+    options.threads = _integer("threads", threads, 0, 2**31 - 1)
+    if fill is not None:
+        options.has_fill = 1
+        options.fill = _number("fill", fill)
+    return options
+
+
+def fold(shape: Sequence[int]) -> tuple[int, ...]:
+    """The dims an archive stores for a shape: of more than four the slowest become one, and none become (1,)."""
+    shape = tuple(shape)
+    extra = max(len(shape) - MAX_NDIM, 0)
+    return (math.prod(shape[: extra + 1]), *shape[extra + 1 :]) if shape else (1,)
+
+
+def _field(view: _arrays.View) -> _library.Field:
+    dims = fold(view.shape)
+    if max(dims) >= 2**64:
+        raise _errors.DimsError(f"the shape {view.shape} holds more than 2**56 elements")
+    return _library.Field(DTYPES.index(view.dtype.name), len(dims), (c.c_uint64 * MAX_NDIM)(*dims))
+
+
+_WORTH_A_GPU = 32 << 20  # bytes from which AUTO takes the GPU for data on the host; see csz.h
+
+
+def _device(options: _library.Options, *views: _arrays.View) -> int | None:
+    """The device that a call runs on, None where it cannot need one."""
+    devices = {view.device for view in views if view.device is not None}
+    if len(devices) > 1:
+        raise _errors.ArgumentError(f"the arrays lie on different devices: {sorted(devices)}")
+    if devices:
+        if options.backend == _library.CPU:
+            raise _errors.ArgumentError("backend='cpu' cannot reach an array on the GPU: leave backend out, or move the array to the host")
+        return devices.pop()
+    if options.backend == BACKENDS.index("auto") and all(view.nbytes < _WORTH_A_GPU for view in views):
+        options.backend = _library.CPU  # what the library would choose, without starting CUDA to find out
+    if options.backend == _library.CPU or not _cuda.usable():
+        return None
+    return _cuda.current_device()
+
+
+def _host_copy(view: _arrays.View) -> _arrays.View:
+    """The view itself, or its bytes on the host."""
+    if view.device is None:
+        return view
+    data = np.frombuffer(_cuda.read(view.device, view.stream, view.pointer, view.nbytes), dtype=view.dtype)
+    return _arrays._view_numpy(data.reshape(view.shape))
+
+
+# ---- Compress ------------------------------------------------------------------------------------------------------------
+
+
+def compress(
+    array: Any,
+    *,
+    abs: float | None = None,
+    rel: float | None = None,
+    psnr: float | None = None,
+    fill: float | None = None,
+    workflow: Workflow = "auto",
+    backend: Backend = "auto",
+    threads: int = 0,
+    zstd: int = 0,
+    like: Any = None,
+) -> Any:
+    """Compresses an array of float32 or float64 and returns the archive.
+
+    Exactly one bound is given: ``abs``, the most that a value may change by; ``rel``, the same as a share of the array's value range;
+    or ``psnr``, at least this many dB.  NaN, infinities and -0.0 always come back bit for bit.
+
+    array
+        NumPy arrays of any strides, byte order and rank, what ``numpy.asarray`` turns into one, and arrays on the GPU (CuPy, PyTorch, anything
+        with ``__cuda_array_interface__`` or DLPack), which are read where they are.  The archive keeps up to four dims: of more the
+        slowest are stored as one, and 0-d is stored as one element; see the ``shape`` of :func:`decompress`.  Masked values
+        become ``fill``, or NaN.
+    fill
+        Values equal to this are missing: left out of the range that ``rel`` and ``psnr`` refer to, and restored exactly.
+    workflow
+        ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
+    backend
+        ``cpu``, ``cuda``, or ``auto``: CUDA for arrays on the GPU and, where there is one, for 32 MiB and more.  The bytes are the same.
+    threads
+        0 takes one per core.  The bytes are the same for every number.
+    zstd
+        A level, 1 to 22, adds a final zstd pass.
+    like
+        Where the archive goes: ``numpy`` for bytes on the host, ``cupy``, ``torch`` or an array of theirs for the device.
+
+    Returns bytes for arrays on the host; for arrays on the GPU an array of uint8 there, of CuPy or, for tensors, of PyTorch.
+    """
+    mode, bound = bound_of(abs, rel, psnr)
+    options = _options(backend, threads, fill)
+    options.bound_mode, options.bound = BOUND_MODES.index(mode), bound
+    options.workflow = _choice("workflow", workflow, WORKFLOWS)
+    options.zstd_level = _integer("zstd", zstd, 0, 22)
+    source = _arrays.view_field(array, fill)
+    place = _arrays.place_of(like, source)
+    field = _field(source)
+
+    capacity = c.c_size_t()
+    _check(lib.csz_compress_bound(c.byref(capacity), c.byref(field), c.byref(options)), f"a field of shape {source.shape}")
+    # The library packs with zstd on the host.
+    room, out = _arrays.make(_arrays.HOST if zstd else place, (capacity.value,), np.dtype("uint8"))
+    nbytes = c.c_size_t()
+    status = _cuda.call(
+        lib.csz_compress, _device(options, source, out), (source.stream, out.stream),
+        out.pointer, capacity.value, c.byref(nbytes), source.pointer, c.byref(field), c.byref(options),
+    )  # fmt: skip
+    _check(status, "compressing")
+    archive = room[: nbytes.value]
+    if place.kind == "numpy":
+        return archive.tobytes()
+    if zstd:
+        result, out = _arrays.make(place, (nbytes.value,), np.dtype("uint8"))
+        _store(out, _arrays._view_numpy(archive))
+        return result
+    result = archive.clone() if place.kind == "torch" else archive.copy()  # without the room that was not used
+    if place.device is not None:
+        _cuda.wait(place.device, _arrays.view_device(result).stream)
+    return result
+
+
+def _store(out: _arrays.View, data: _arrays.View) -> None:
+    """Host data to out, on the device or in host memory of any strides and byte order."""
+    if out.device is not None:
+        _cuda.write(out.device, out.stream, out.pointer, data.pointer, data.nbytes)
+    else:
+        out.owner[...] = data.owner.reshape(out.shape)
+
+
+# ---- Archives ------------------------------------------------------------------------------------------------------------
+
+
+def _inspect(archive: _arrays.View) -> Info:
+    raw = _library.Info()
+    if archive.device is None:
+        status = lib.csz_inspect(c.byref(raw), archive.pointer, archive.nbytes)
+    else:
+        start = _cuda.read(archive.device, archive.stream, archive.pointer, min(archive.nbytes, _library.HEADER_MAX_NBYTES))
+        status = lib.csz_inspect_header(c.byref(raw), (c.c_char * len(start)).from_buffer(start), len(start))
+    _check(status, f"reading an archive of {archive.nbytes} bytes")
+    return Info(
+        shape=tuple(raw.field.dims[: raw.field.ndim]),
+        dtype=np.dtype(DTYPES[raw.field.type]),
+        mode=BOUND_MODES[raw.bound_mode],
+        bound=raw.bound,
+        bound_abs=raw.bound_abs,
+        workflow=WORKFLOWS[raw.workflow],
+        fill=raw.fill if raw.has_fill else None,
+        zstd=bool(raw.has_zstd),
+        format_version=raw.format_version,
+        size=raw.nelements,
+        nbytes=raw.nbytes_field,
+        nbytes_archive=archive.nbytes,
+        frames=raw.nframes,
+        tiles=raw.ntiles,
+        tile_shape=tuple(raw.tile_dims),
+    )
+
+
+def info(archive: Any) -> Info:
+    """What an archive says of itself: shape, dtype, bound, sizes.  Reads header and footer, decodes nothing."""
+    return _inspect(_arrays.view_archive(archive))
+
+
+def check(archive: Any, *, threads: int = 0, memory_limit: int | None = None) -> None:
+    """Checks everything: structure, every checksum, and the restored values' checksum.  Raises an :class:`ArchiveError` if one fails."""
+    view = _host_copy(_arrays.view_archive(archive))
+    options = _options("cpu", threads)
+    options.memory_limit = _limit(memory_limit)
+    _check(_cuda.call(lib.csz_test, None, (), view.pointer, view.nbytes, c.byref(options)), "checking an archive")
+
+
+def _limit(memory_limit: int | None) -> int:
+    return 0 if memory_limit is None else _integer("memory_limit", memory_limit, 1, 2**63)
+
+
+def _axis(item: Any, extent: int, axis: int) -> tuple[int, int, bool]:
+    """Begin, end, and whether the axis stays, of one entry of a region."""
+    if isinstance(item, slice):
+        if item.step not in (None, 1):
+            raise _errors.RegionError(f"axis {axis}: a region has no step: decode it, then take {item.step} by {item.step}")
+        begin, end, keep = item.start, item.stop, True
+    elif isinstance(item, (tuple, list)) and len(item) == 2:
+        (begin, end), keep = item, True
+    else:
+        begin, end, keep = item, None, False
+    try:
+        begin = 0 if begin is None and keep else operator.index(begin)
+        end = None if end is None else operator.index(end)
+    except TypeError:
+        raise _errors.RegionError(f"axis {axis}: a region is made of slices, (begin, end) pairs and whole numbers, not {item!r}") from None
+    begin += extent if begin < 0 else 0
+    if end is None:
+        end = extent if keep else begin + 1
+    elif end < 0:
+        end += extent
+    if not 0 <= begin < end <= extent:
+        raise _errors.RegionError(f"axis {axis}: {item!r} is empty, reversed or outside an extent of {extent}")
+    return begin, end, keep
+
+
+def _region(region: Any, dims: tuple[int, ...]) -> tuple[list[int], list[int], tuple[int, ...]]:
+    """Begin and end on every axis of the archive, and the shape of what they hold."""
+    items = list(region) if isinstance(region, (tuple, list)) else [region]
+    if sum(item is Ellipsis for item in items) > 1:
+        raise _errors.RegionError("a region has at most one ellipsis")
+    if Ellipsis not in [item if item is Ellipsis else None for item in items]:
+        items.append(Ellipsis)
+    if len(items) - 1 > len(dims):
+        raise _errors.RegionError(f"the region has {len(items) - 1} axes, and the archive {len(dims)}: {dims}")
+    at = next(i for i, item in enumerate(items) if item is Ellipsis)
+    items[at : at + 1] = [slice(None)] * (len(dims) - len(items) + 1)
+    axes = [_axis(item, extent, axis) for axis, (item, extent) in enumerate(zip(items, dims))]
+    return [a[0] for a in axes], [a[1] for a in axes], tuple(a[1] - a[0] for a in axes if a[2])
+
+
+def _shape(shape: Any, dims: tuple[int, ...], what: str, flat: bool = False) -> tuple[int, ...]:
+    """A shape that holds the same elements in the same order as the archive's dims: only extents folded or of 1 may differ."""
+    try:
+        wanted = tuple(operator.index(n) for n in (shape if hasattr(shape, "__iter__") else (shape,)))
+    except TypeError:
+        raise _errors.DimsError(f"{what} is a tuple of whole numbers, not {shape!r}") from None
+    def solid(s: Sequence[int]) -> list[int]:
+        return [n for n in s if n != 1]
+    if min(wanted, default=0) < 0 or not (
+        solid(fold(wanted)) == solid(dims) or solid(wanted) == solid(dims) or (flat and wanted == (math.prod(dims),))
+    ):
+        raise _errors.DimsError(f"{what} {wanted} does not fit what is decoded, which is {dims}")
+    return wanted
+
+
+def _writable_directly(target: _arrays.View, source: _arrays.View) -> bool:
+    """Whether the library can decode source right into target; on the device anything else is an error."""
+    if target.device is None:
+        overlaps = source.device is None and np.may_share_memory(target.owner, source.owner)
+        flags = target.owner.flags
+        return bool(flags.c_contiguous and flags.aligned and target.dtype.isnative and not overlaps)
+    if target.device == source.device:
+        if target.pointer < source.pointer + source.nbytes and source.pointer < target.pointer + target.nbytes:
+            raise _errors.ArgumentError("out overlaps the archive")
+    return True
+
+
+def decompress(
+    archive: Any,
+    out: Any = None,
+    region: Any = None,
+    *,
+    shape: Sequence[int] | None = None,
+    like: Any = None,
+    backend: Backend = "auto",
+    threads: int = 0,
+    memory_limit: int | None = None,
+) -> Any:
+    """Restores the array of an archive, or a region of it.
+
+    archive
+        Any contiguous buffer (bytes, bytearray, memoryview, mmap, NumPy array, read-only or not), or an array of bytes on the GPU.
+    out
+        An array to decode into, of the archive's dtype: the same shape, one that folds to it, or flat.  It is returned.  NumPy arrays may have
+        any strides and byte order (other than contiguous native costs a copy); on the GPU it must be contiguous.
+    region
+        What to decode, in the archive's dims: ``numpy.s_[0:64, 128:256]``, whole numbers (which drop the axis), ``...``, or a sequence of (begin, end)
+        pairs.  Only the tiles it touches are decoded.  Negative indices count from the end; an empty region is an error.
+    shape
+        The shape to return, where the archive could not keep it: ``()`` for 0-d, or more than four dims.
+    like
+        Where the result goes: ``numpy``, ``cupy``, ``torch``, or an array of theirs.  Default: where the archive is.
+    memory_limit
+        Refuse, with :class:`LimitError`, to use more bytes than this for the result and scratch.  Set it before decoding what you do not trust:
+        a few hundred bytes can describe a field of petabytes.
+    """
+    source = _arrays.view_archive(archive)
+    header = _inspect(source)
+    options = _options(backend, threads)
+    options.memory_limit = _limit(memory_limit)
+    begin: list[int] = []
+    end: list[int] = []
+    dims = header.shape
+    if region is not None:
+        begin, end, dims = _region(region, header.shape)
+    nbytes = math.prod(dims) * header.dtype.itemsize
+    if options.memory_limit and nbytes > options.memory_limit:
+        raise _errors.LimitError(f"the result needs {nbytes} bytes, more than the memory_limit of {options.memory_limit}")
+
+    if out is not None:
+        if like is not None or shape is not None:
+            raise _errors.ArgumentError("out already says shape and place: leave out shape= and like=")
+        result, target = out, _arrays.view_out(out)
+        if target.dtype.newbyteorder("=") != header.dtype:
+            raise _errors.DtypeError(f"out holds {target.dtype}, and the archive {header.dtype}")
+        _shape(target.shape, dims, "out of shape", flat=True)
+    else:
+        wanted = dims if shape is None else _shape(shape, dims, "shape")
+        result, target = _arrays.make(_arrays.place_of(like, source), wanted, header.dtype)
+
+    if header.zstd:  # undone on the host alone
+        source = _host_copy(source)
+        if options.backend == _library.CUDA:
+            raise _errors.BackendError("an archive with zstd is decoded on the CPU: leave backend out")
+    direct = target
+    if header.zstd and target.device is not None or not _writable_directly(target, source):
+        direct = _arrays.make(_arrays.HOST, dims, header.dtype)[1]
+    device, streams = _device(options, source, direct), (source.stream, direct.stream)
+    if region is None:
+        status = _cuda.call(
+            lib.csz_decompress, device, streams,
+            direct.pointer, direct.nbytes, source.pointer, source.nbytes, c.byref(options),
+        )  # fmt: skip
+    else:
+        corners = c.c_uint64 * MAX_NDIM
+        status = _cuda.call(
+            lib.csz_decompress_region, device, streams,
+            direct.pointer, direct.nbytes, source.pointer, source.nbytes, corners(*begin), corners(*end), c.byref(options),
+        )  # fmt: skip
+    _check(status, "decompressing")
+    if direct is not target:
+        _store(target, direct)
+    return result
+
+
+# ---- Comparing and bounds ------------------------------------------------------------------------------------------------
+
+
+def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = None) -> Comparison:
+    """Compares ``b`` with ``a``, in double and in one pass.
+
+    ``bound`` is what ``|a - b|`` may be, exactly; without one nothing but special values can violate it.  Values of ``a`` that are not finite,
+    or equal to ``fill``, must agree bit for bit.  The result is true where nothing is violated.  Arrays on the GPU are copied to the host.
+    """
+    left, right = _host_copy(_arrays.view_field(a, fill)), _host_copy(_arrays.view_field(b, fill))
+    if left.shape != right.shape:
+        raise _errors.DimsError(f"the shapes differ: {left.shape} and {right.shape}")
+    if left.dtype != right.dtype:
+        raise _errors.DtypeError(f"the types differ: {left.dtype} and {right.dtype}")
+    limit = -1.0
+    if bound is not None:
+        limit = _number("bound", bound, _errors.BoundError)
+        if not 0 <= limit < math.inf:
+            raise _errors.BoundError(f"bound is 0 or a positive finite number, not {bound!r}")
+    options, field, m = _options("cpu", 1, fill), _field(left), _library.Metrics()
+    _check(lib.csz_compare(c.byref(m), left.pointer, right.pointer, c.byref(field), limit, c.byref(options)), "comparing")
+    worst = tuple(int(i) for i in np.unravel_index(m.worst_index, left.shape)) if m.n else None
+    return Comparison(
+        m.n, m.n_special, m.violations, worst, m.min, m.max, m.max_abs_error, m.rmse, m.nrmse, m.psnr
+    )
+
+
+def _range_of_block(block: Any, fill: float | None) -> tuple[float, float]:
+    values = np.asarray(block)
+    keep = np.isfinite(values)
+    if fill is not None:
+        keep &= values != values.dtype.type(fill)
+    values = values[keep]
+    return (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
+
+
+def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | None:
+    """Minimum and maximum over finite values that are not missing, or None where there are none.
+
+    ``data`` may be larger than memory: Dask arrays are reduced block by block, anything else with ``shape`` and slices (Zarr, HDF5, memmap) is read
+    some rows at a time.
+    """
+    if hasattr(data, "to_delayed") and hasattr(data, "dask"):
+        import dask
+
+        task = dask.delayed(_range_of_block)  # type: ignore[attr-defined]
+        ranges = dask.compute(*(task(block, fill) for block in data.to_delayed().ravel()))  # type: ignore[attr-defined,no-untyped-call]
+    else:
+        data = data if hasattr(data, "shape") and hasattr(data, "dtype") else np.asarray(data)
+        if not data.shape:
+            ranges = (_range_of_block(data[()], fill),)
+        else:
+            rows = max(1, (64 << 20) // max(1, math.prod(data.shape[1:]) * np.dtype(data.dtype).itemsize))
+            chunk = (getattr(data, "chunks", None) or (1,))[0]
+            if isinstance(chunk, int):  # whole chunks, so that none is read twice
+                rows = max(chunk, rows // chunk * chunk)
+            ranges = tuple(_range_of_block(data[i : i + rows], fill) for i in range(0, data.shape[0], rows))
+    low, high = min((r[0] for r in ranges), default=math.inf), max((r[1] for r in ranges), default=-math.inf)
+    return (low, high) if low <= high else None
+
+
+def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = None, fill: float | None = None) -> float:
+    """The absolute bound that ``rel`` or ``psnr`` stands for over a whole dataset.
+
+    Chunked stores compress each chunk alone, so a relative bound there refers to the range of a chunk.  To mean the dataset's range, resolve
+    the bound once with this function and give it as ``abs``.  ``data`` is as in :func:`value_range`.
+    """
+    mode, bound = bound_of(None, rel, psnr)
+    limits = value_range(data, fill)
+    if limits is None or limits[0] == limits[1]:
+        raise _errors.BoundError("the data has no range of finite values to refer to: give an absolute bound")
+    # The library's own rule, asked of the two values that it depends on.
+    two = compress(np.array(limits, dtype=np.float64), **{mode: bound}, backend="cpu", threads=1)  # type: ignore[arg-type]
+    return info(two).bound_abs
+
+
+def features() -> dict[str, Any]:
+    """What this build and machine offer: version, library file, zstd, CUDA built and usable, :func:`csz.analyze`."""
+    return {
+        "version": _library.version,
+        "library": _library.path,
+        "zstd": bool(lib.csz_zstd_available()),
+        "cuda_built": bool(lib.csz_backend_built(_library.CUDA)),
+        "cuda_available": _cuda.usable(),
+        "analyze": hasattr(lib, "csz_analyze"),
+    }

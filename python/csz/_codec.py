@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the codecs for Zarr 2 and 3 share: settings, and how they read in JSON."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _api, _arrays, _errors
+from ._library import WORKFLOWS
+
+_NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def number_to_json(value: float | None) -> float | str | None:
+    """JSON has no name for what is not finite; Zarr writes it so."""
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def number_from_json(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value not in _NAMED:
+            raise _errors.ArgumentError(f"{name} is a number, NaN, Infinity or -Infinity, not {value!r}")
+        return _NAMED[value]
+    return _api._number(name, value)
+
+
+def settings(abs: Any, rel: Any, psnr: Any, workflow: str, zstd: int) -> dict[str, Any]:
+    """Checked settings without what is left at its default, as they are stored."""
+    mode, bound = _api.bound_of(abs, rel, psnr)
+    stored: dict[str, Any] = {mode: bound}
+    _api._choice("workflow", workflow, WORKFLOWS)
+    if workflow != "auto":
+        stored["workflow"] = workflow
+    level = _api._integer("zstd", zstd, 0, 22)
+    if level:
+        stored["zstd"] = level
+    return stored
+
+
+def threads_of(threads: int | None) -> int:
+    """Threads for one chunk: as given, else CSZ_CODEC_THREADS, else 1, because chunks are already worked on side by side."""
+    if threads is None:
+        text = os.environ.get("CSZ_CODEC_THREADS", "1")
+        if not text.isdigit():
+            raise _errors.ArgumentError(f"CSZ_CODEC_THREADS is a whole number, not {text!r}")
+        threads = int(text)
+    return _api._integer("threads", threads, 0, 2**31 - 1)
+
+
+def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: float | None) -> dict[str, Any]:
+    """Settings with a relative bound resolved over values that are neither padding nor missing.  Where they are all one value they must come back
+    exactly, for which the smallest bound serves; a chunk of padding alone keeps the relative one."""
+    values = _api._host_copy(_arrays.view_field(chunk)).owner
+    limits = _api.value_range(values[values != values.dtype.type(padding)], fill)
+    if limits is None:
+        return stored
+    mode = "rel" if "rel" in stored else "psnr"
+    rest = {name: value for name, value in stored.items() if name != mode}
+    bound = _api.absolute_bound(np.array(limits), **{mode: stored[mode]}) if limits[0] < limits[1] else 0.0
+    return {"abs": max(bound, sys.float_info.min), **rest}
+
+
+def compress_chunk(chunk: Any, stored: dict[str, Any], fill: float | None, threads: int | None) -> Any:
+    backend = "auto" if _arrays.is_device(chunk) else "cpu"
+    return _api.compress(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)  # type: ignore[arg-type]
+
+
+def decompress_chunk(archive: Any, threads: int | None, **options: Any) -> Any:
+    backend = "auto" if _arrays.is_device(archive) else "cpu"
+    return _api.decompress(archive, threads=threads_of(threads), backend=backend, **options)  # type: ignore[arg-type]

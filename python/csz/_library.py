@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libcsz through ctypes: the structures and signatures of csz.h, and a context for each thread.
+
+ctypes releases the GIL for the length of every call, and one wheel serves every version of Python.  The library is looked for in the
+environment variable CSZ_LIBRARY, then beside this file (where a wheel carries it), then where the system keeps libraries.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from . import _errors
+
+MAX_NDIM = 4
+HEADER_MAX_NBYTES = 256
+INTERFACE = (0, 1)  # CSZ_VERSION_MAJOR and MINOR that the structures below were written from
+
+BOUND_MODES = ("abs", "rel", "psnr")  # the position of a name is the number of csz.h
+WORKFLOWS = ("auto", "huffman", "rle", "rle+vle")
+BACKENDS = ("auto", "cpu", "cuda")
+DTYPES = ("float32", "float64")
+CPU, CUDA = 1, 2
+
+
+class Field(c.Structure):
+    _fields_ = [("type", c.c_int), ("ndim", c.c_int), ("dims", c.c_uint64 * MAX_NDIM)]
+
+
+class Options(c.Structure):
+    _fields_ = [
+        ("bound_mode", c.c_int),
+        ("bound", c.c_double),
+        ("workflow", c.c_int),
+        ("backend", c.c_int),
+        ("threads", c.c_int),
+        ("zstd_level", c.c_int),
+        ("has_fill", c.c_int),
+        ("fill", c.c_double),
+        ("memory_limit", c.c_uint64),
+    ]
+
+
+class Info(c.Structure):
+    _fields_ = [
+        ("field", Field),
+        ("bound_mode", c.c_int),
+        ("bound", c.c_double),
+        ("bound_abs", c.c_double),
+        ("workflow", c.c_int),
+        ("has_fill", c.c_int),
+        ("fill", c.c_double),
+        ("has_zstd", c.c_int),
+        ("format_version", c.c_int),
+        ("nelements", c.c_uint64),
+        ("nbytes_field", c.c_uint64),
+        ("nbytes_archive", c.c_uint64),
+        ("nframes", c.c_uint64),
+        ("ntiles", c.c_uint64),
+        ("tile_dims", c.c_uint64 * 3),
+    ]
+
+
+class Metrics(c.Structure):
+    _fields_ = [
+        ("n", c.c_uint64),
+        ("n_special", c.c_uint64),
+        ("violations", c.c_uint64),
+        ("worst_index", c.c_uint64),
+        ("min", c.c_double),
+        ("max", c.c_double),
+        ("max_abs_error", c.c_double),
+        ("rmse", c.c_double),
+        ("nrmse", c.c_double),
+        ("psnr", c.c_double),
+    ]
+
+
+class Statistics(c.Structure):
+    _fields_ = [
+        ("p1", c.c_double),
+        ("entropy", c.c_double),
+        ("r_lower", c.c_double),
+        ("r_upper", c.c_double),
+        ("bits_lower", c.c_double),
+        ("bits_upper", c.c_double),
+        ("rle_advised", c.c_int),
+    ]
+
+
+NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 320
+
+
+class Madogram(c.Structure):
+    _fields_ = [
+        ("npairs", c.c_uint64 * NDISTANCES),
+        ("absolute", c.c_double * NDISTANCES),
+        ("binary", c.c_double * NDISTANCES),
+        ("absolute_slope", c.c_double),
+        ("absolute_intercept", c.c_double),
+        ("binary_slope", c.c_double),
+        ("binary_intercept", c.c_double),
+        ("roughness", c.c_double),
+        ("smoothness", c.c_double),
+    ]
+
+
+class WorkflowSize(c.Structure):
+    _fields_ = [("nbytes_predicted", c.c_uint64), ("nbytes", c.c_uint64)]
+
+
+class Analysis(c.Structure):
+    _fields_ = [
+        ("bound", c.c_double),
+        ("bound_abs", c.c_double),
+        ("min", c.c_double),
+        ("max", c.c_double),
+        ("nelements", c.c_uint64),
+        ("nelements_counted", c.c_uint64),
+        ("ntiles", c.c_uint64),
+        ("ntiles_counted", c.c_uint64),
+        ("nbytes_field", c.c_uint64),
+        ("histogram", c.c_uint64 * NCODES),
+        ("statistics", Statistics),
+        ("huffman_bits", c.c_double),
+        ("rle_bits", c.c_double),
+        ("rle_vle_bits", c.c_double),
+        ("outlier_share", c.c_double),
+        ("escape_share", c.c_double),
+        ("exception_share", c.c_double),
+        ("quanta", Madogram),
+        ("codes", Madogram),
+        ("workflow", WorkflowSize * 4),
+        ("prediction_error", c.c_double),
+        ("best_forced", c.c_int),
+        ("regret", c.c_double),
+        ("is_exact", c.c_int),
+        ("seconds", c.c_double),
+        ("reason", c.c_char * REASON_NBYTES),
+    ]
+
+
+# Structures by their names in csz.h, for the test that compares their layout with the compiler's.
+STRUCTURES: dict[str, type[c.Structure]] = {
+    "csz_field": Field,
+    "csz_options": Options,
+    "csz_info": Info,
+    "csz_metrics": Metrics,
+    "csz_statistics": Statistics,
+    "csz_madogram": Madogram,
+    "csz_workflow_size": WorkflowSize,
+    "csz_analysis": Analysis,
+}
+
+_u64s = c.POINTER(c.c_uint64)
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "csz_context_create": (c.c_int, [c.POINTER(c.c_void_p)]),
+    "csz_context_destroy": (None, [c.c_void_p]),
+    "csz_context_backend": (c.c_int, [c.c_void_p]),
+    "csz_status_string": (c.c_char_p, [c.c_int]),
+    "csz_version_string": (c.c_char_p, []),
+    "csz_options_init": (None, [c.POINTER(Options)]),
+    "csz_backend_built": (c.c_int, [c.c_int]),
+    "csz_backend_available": (c.c_int, [c.c_int]),
+    "csz_zstd_available": (c.c_int, []),
+    "csz_compress_bound": (c.c_int, [c.POINTER(c.c_size_t), c.POINTER(Field), c.POINTER(Options)]),
+    "csz_compress": (
+        c.c_int,
+        [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(c.c_size_t), c.c_void_p, c.POINTER(Field), c.POINTER(Options)],
+    ),
+    "csz_inspect": (c.c_int, [c.POINTER(Info), c.c_void_p, c.c_size_t]),
+    "csz_inspect_header": (c.c_int, [c.POINTER(Info), c.c_void_p, c.c_size_t]),
+    "csz_decompress": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.POINTER(Options)]),
+    "csz_decompress_region": (
+        c.c_int,
+        [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, _u64s, _u64s, c.POINTER(Options)],
+    ),
+    "csz_test": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(Options)]),
+    "csz_compare": (
+        c.c_int,
+        [c.POINTER(Metrics), c.c_void_p, c.c_void_p, c.POINTER(Field), c.c_double, c.POINTER(Options)],
+    ),
+}
+# What a libcsz of this version may lack.
+_OPTIONAL: dict[str, tuple[Any, list[Any]]] = {
+    "csz_analyze": (
+        c.c_int,
+        [
+            c.c_void_p, c.POINTER(Analysis), c.POINTER(c.c_double), c.c_size_t,
+            c.c_void_p, c.POINTER(Field), c.POINTER(Options), c.c_int,
+        ],
+    ),
+}  # fmt: skip
+
+
+def _candidates() -> list[str]:
+    given = os.environ.get("CSZ_LIBRARY")
+    if given:
+        return [given]
+    name = "libcsz.dylib" if sys.platform == "darwin" else "libcsz.so"
+    beside = Path(__file__).with_name(name)
+    return [str(beside)] if beside.exists() else [f"{name}.0", name]
+
+
+def _load() -> tuple[c.CDLL, str]:
+    tried = []
+    for name in _candidates():
+        try:
+            library = c.CDLL(name)
+            break
+        except OSError as error:
+            tried.append(str(error))
+    else:
+        raise ImportError(
+            "csz cannot load libcsz: " + "; ".join(tried) + ". Install the package with pip, which builds it, or name the file in CSZ_LIBRARY"
+        )
+    for symbol, (result, arguments) in {**_SIGNATURES, **_OPTIONAL}.items():
+        try:
+            function = getattr(library, symbol)
+        except AttributeError:
+            if symbol in _OPTIONAL:
+                continue
+            raise ImportError(f"{name} has no {symbol}: it is not a libcsz that this package can use") from None
+        function.restype = result
+        function.argtypes = arguments
+    version = library.csz_version_string().decode()
+    if tuple(int(n) for n in version.split(".")[:2]) != INTERFACE:
+        raise ImportError(f"{name} is libcsz {version}, and this package was written for {INTERFACE[0]}.{INTERFACE[1]}")
+    return library, name
+
+
+lib, path = _load()
+version: str = lib.csz_version_string().decode()
+
+
+def check(status: int, what: str = "") -> None:
+    """Raises the exception of a status that is not 0; ``what`` says what was being done and what would help."""
+    if status:
+        message = lib.csz_status_string(status).decode()
+        kind = _errors.BY_STATUS.get(status, _errors.Error)
+        error = kind(f"{what}: {message}" if what else message)
+        error.status = status
+        raise error
+
+
+class Context:
+    """A csz_context.  Contexts of a parent process are left alone in a child: what CUDA made does not survive a fork."""
+
+    def __init__(self) -> None:
+        self.handle = c.c_void_p()
+        self._pid = os.getpid()
+        check(lib.csz_context_create(c.byref(self.handle)))
+
+    def __del__(self, getpid: Any = os.getpid, destroy: Any = lib.csz_context_destroy) -> None:
+        if getattr(self, "_pid", None) == getpid() and self.handle:
+            destroy(self.handle)
+            self.handle = c.c_void_p()
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.contexts: dict[int | None, Context] = {}
+
+
+_local = _Local()
+
+
+def context(device: int | None = None) -> Context:
+    """This thread's context: one for the CPU (None) and one for each CUDA device, whose scratch memory lies there."""
+    if device not in _local.contexts:
+        _local.contexts[device] = Context()
+    return _local.contexts[device]
+
+
+def free_scratch() -> None:
+    """Gives back the scratch memory, on the host and on GPUs, that csz keeps for the calling thread between calls."""
+    _local.contexts = {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=free_scratch)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Zarr format 3 codec from arrays to bytes, ``{"name": "csz", "configuration": {"abs": 0.001}}``.
+
+    zarr.create_array(store, shape=..., chunks=..., dtype="float32", serializer=csz.zarr.CszCodec(abs=1e-3), compressors=None)
+
+Zarr finds it by its entry point once the package is installed.  Reading a part of a chunk decodes only the tiles it touches.  Each chunk is
+an archive, which the command csz reads too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
+
+from . import _api, _codec, _errors
+
+__all__ = ["CszCodec"]
+
+
+@dataclass(frozen=True)
+class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
+    """Error-bounded lossy compression of float32 and float64 chunks.
+
+    Bounds, ``workflow`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
+    :func:`csz.absolute_bound` resolves one over a whole dataset.
+
+    ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
+    relative bound refers to, so that what Zarr pads chunks at the edge with does not count, and is restored exactly, unless it is 0, which is
+    then a value like any other.  A number names another value; None says that every value counts.  ``threads`` is for one chunk and not
+    stored: 1, or what CSZ_CODEC_THREADS says.
+    """
+
+    is_fixed_size = False
+
+    abs: float | None = None
+    rel: float | None = None
+    psnr: float | None = None
+    fill: float | str | None = "auto"
+    workflow: str = "auto"
+    zstd: int = 0
+    threads: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.zstd)
+        if self.fill != "auto":
+            object.__setattr__(self, "fill", _codec.number_from_json("fill", self.fill))
+
+    @classmethod
+    def from_dict(cls, data: Any) -> CszCodec:
+        configuration = data.get("configuration") or {}
+        try:
+            return cls(**configuration)
+        except TypeError as error:
+            raise _errors.ArgumentError(f"the configuration of the codec csz: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        stored = self._stored()
+        if self.fill != "auto":
+            stored["fill"] = _codec.number_to_json(self.fill)  # type: ignore[arg-type]
+        return {"name": "csz", "configuration": stored}
+
+    def _stored(self) -> dict[str, Any]:
+        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.zstd)
+
+    def validate(self, *, dtype: Any, **_: Any) -> None:
+        native = dtype.to_native_dtype()
+        if native.kind != "f" or native.itemsize not in (4, 8):
+            raise _errors.DtypeError(f"csz compresses float32 and float64, not {native}")
+
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
+        raise NotImplementedError("the size of an archive is known when it is made")
+
+    def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
+        chunk, stored = chunk_array.as_ndarray_like(), self._stored()
+        padding = 0.0 if chunk_spec.fill_value is None else float(chunk_spec.fill_value)
+        fill = self.fill
+        if fill == "auto":
+            fill = padding if padding != 0 and not math.isnan(padding) else None
+        if self.abs is None and self.fill is not None and fill != padding:
+            stored = _codec.bound_without(chunk, stored, padding, fill)  # type: ignore[arg-type]
+        archive = _codec.compress_chunk(chunk, stored, fill, self.threads)  # type: ignore[arg-type]
+        buffer = chunk_spec.prototype.buffer
+        return buffer.from_bytes(archive) if isinstance(archive, bytes) else buffer.from_array_like(archive)
+
+    async def _encode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return await asyncio.to_thread(self._encode_sync, chunk_data, chunk_spec)
+
+    def _decode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return self._decode_selection(chunk_data, None, chunk_spec)
+
+    async def _decode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
+        return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
+
+    async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
+        chunk_data = await byte_getter.get(prototype=chunk_spec.prototype)
+        if chunk_data is None:
+            return None
+        return await asyncio.to_thread(self._decode_selection, chunk_data, selection, chunk_spec)
+
+    def _decode_selection(self, chunk_data: Any, selection: Any, chunk_spec: Any) -> Any:
+        archive, shape = chunk_data.as_array_like(), tuple(chunk_spec.shape)
+        header, dtype = _api.info(archive), chunk_spec.dtype.to_native_dtype()
+        if header.dtype != dtype.newbyteorder("=") or header.shape != _api.fold(shape):
+            raise _errors.CorruptError(
+                f"a chunk holds {header.dtype} of shape {header.shape}, where the array's metadata says {dtype} of {shape}"
+            )
+        box = None if selection is None or header.shape != shape else _box(selection, shape)
+        if box is None:
+            values = _codec.decompress_chunk(archive, self.threads, shape=shape)
+        else:
+            region, selection = box
+            values = _codec.decompress_chunk(archive, self.threads, region=region)
+        if selection is not None:
+            values = values[selection]
+            values = np.asarray(values) if isinstance(values, np.generic) else values
+        return chunk_spec.prototype.nd_buffer.from_ndarray_like(values)
+
+
+def _box(selection: Any, shape: tuple[int, ...]) -> tuple[list[tuple[int, int]], tuple[Any, ...]] | None:
+    """The smallest region that holds a selection, and the selection within it; None where it is best to decode everything."""
+    if not isinstance(selection, tuple) or len(selection) != len(shape):
+        return None
+    region, inside = [], []
+    for item, extent in zip(selection, shape):
+        moved: Any
+        if isinstance(item, slice):
+            picked = range(*item.indices(extent))
+            if not picked or picked.step < 0:
+                return None
+            low, high = picked[0], picked[-1]
+            moved = slice(0, high - low + 1, picked.step)
+        else:
+            index = np.asarray(item)
+            if index.dtype.kind not in "iu" or not index.size or index.min() < 0 or index.max() >= extent:
+                return None
+            low, high = int(index.min()), int(index.max())
+            moved = index - low if index.ndim else int(index) - low
+        region.append((low, high + 1))
+        inside.append(moved)
+    return region, tuple(inside)

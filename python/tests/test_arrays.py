@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays of every kind go in and come back within the bound, from any buffer, whole or in part."""
+
+import array
+import mmap
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import csz
+from support import COMMAND, largest_error, needs, smooth
+
+
+class RoundTrip(unittest.TestCase):
+    def holds(self, field, bound=1e-3, shape=None, **options):
+        archive = csz.compress(field, abs=bound, **options)
+        self.assertIsInstance(archive, bytes)
+        back = csz.decompress(archive, shape=field.shape if shape is None else shape)
+        self.assertEqual(back.shape, field.shape)
+        self.assertEqual(back.dtype, field.dtype.newbyteorder("="))
+        self.assertLessEqual(largest_error(field, back), bound)
+        return back
+
+    def test_every_type_and_rank(self):
+        for dtype in ("float32", "float64"):
+            for shape in ((1000,), (30, 41), (9, 20, 33), (3, 4, 10, 12), (2, 3, 4, 5, 6), (2, 1, 3, 2, 4, 3, 5)):
+                with self.subTest(dtype=dtype, shape=shape):
+                    self.holds(smooth(shape, dtype))
+
+    def test_any_strides(self):
+        field = smooth((40, 50, 60))
+        for name, part in {
+            "fortran": np.asfortranarray(field),
+            "transposed": field.transpose(2, 0, 1),
+            "every other": field[::2, ::3, ::5],
+            "backwards": field[::-1, :, ::-1],
+            "broadcast": np.broadcast_to(field[:1], (5, 50, 60)),
+            "inner": field[3:30, 4:40, 5:50],
+        }.items():
+            with self.subTest(name):
+                back = self.holds(part)
+                np.testing.assert_array_equal(back, csz.decompress(csz.compress(part.copy(order="C"), abs=1e-3)))
+
+    def test_memory_that_is_not_aligned(self):
+        field = smooth((20, 30))
+        for dtype in ("float32", "float64"):
+            expected = csz.compress(field.astype(dtype), abs=1e-3)
+            memory = np.frombuffer(b"x" + field.astype(dtype).tobytes(), dtype="uint8")[1:].view(dtype).reshape(20, 30)
+            self.assertEqual(csz.compress(memory, abs=1e-3), expected)
+            self.assertEqual(csz.info(memoryview(b"xyz" + expected)[3:]), csz.info(expected))
+            out = np.empty(memory.nbytes + 1, "uint8")[1:].view(dtype).reshape(20, 30)
+            csz.decompress(memoryview(b"xyz" + expected)[3:], out)
+            self.assertLessEqual(largest_error(field, out), 1e-3)
+
+    def test_any_byte_order(self):
+        for dtype in ("<f4", ">f4", "<f8", ">f8"):
+            with self.subTest(dtype):
+                field = smooth((20, 30), dtype)
+                self.holds(field)
+                self.assertEqual(csz.compress(field, abs=1e-3), csz.compress(field.astype(dtype[1:]), abs=1e-3))
+
+    def test_rank_0_is_one_element(self):
+        archive = csz.compress(np.float32(2.5), abs=1e-3)
+        self.assertEqual(csz.info(archive).shape, (1,))
+        self.assertEqual(csz.decompress(archive, shape=()).shape, ())
+        self.assertLessEqual(abs(float(csz.decompress(archive)[0]) - 2.5), 1e-3)
+
+    def test_ranks_above_4_are_folded(self):
+        field = smooth((2, 3, 4, 5, 6))
+        archive = csz.compress(field, abs=1e-3)
+        self.assertEqual(csz.info(archive).shape, (6, 4, 5, 6))
+        self.assertEqual(csz.decompress(archive).shape, (6, 4, 5, 6))
+        out = np.empty(field.shape, field.dtype)
+        self.assertIs(csz.decompress(archive, out), out)
+        self.assertLessEqual(largest_error(field, out), 1e-3)
+
+    def test_empty(self):
+        for shape in ((0,), (0, 3), (4, 0, 5), (2, 3, 0, 5, 6)):
+            with self.subTest(shape):
+                archive = csz.compress(np.empty(shape, "float32"), rel=1e-3)
+                self.assertEqual(csz.info(archive).size, 0)
+                self.assertEqual(csz.decompress(archive, shape=shape).shape, shape)
+
+    def test_what_asarray_takes(self):
+        np.testing.assert_allclose(csz.decompress(csz.compress([1.0, 2.5, 4.0], abs=1e-6)), [1.0, 2.5, 4.0], atol=1e-6)
+        values = array.array("f", [1, 2, 3])
+        np.testing.assert_allclose(csz.decompress(csz.compress(values, abs=1e-6)), [1, 2, 3], atol=1e-6)
+
+    def test_masked_values_become_the_fill_value_or_nan(self):
+        field = smooth((20, 30))
+        mask = field > 1
+        masked = np.ma.MaskedArray(field, mask)
+        back = csz.decompress(csz.compress(masked, abs=1e-3, fill=1e20))
+        np.testing.assert_array_equal(back == np.float32(1e20), mask)
+        self.assertLessEqual(largest_error(field[~mask], back[~mask]), 1e-3)
+        np.testing.assert_array_equal(np.isnan(csz.decompress(csz.compress(masked, abs=1e-3))), mask)
+
+    def test_special_values_come_back_bit_for_bit(self):
+        field = smooth((30, 40))
+        field[3, 4:9] = [np.nan, np.inf, -np.inf, -0.0, np.nan]
+        back = csz.decompress(csz.compress(field, abs=1e-3))
+        np.testing.assert_array_equal(back[3, 4:9].view("uint32"), field[3, 4:9].view("uint32"))
+
+    def test_read_only_arrays_and_buffers(self):
+        field = smooth((20, 30))
+        field.flags.writeable = False
+        archive = csz.compress(field, abs=1e-3)
+        frozen = np.frombuffer(archive, "uint8")
+        frozen.flags.writeable = False
+        self.assertLessEqual(largest_error(field, csz.decompress(frozen)), 1e-3)
+
+    def test_every_kind_of_archive_buffer(self):
+        field = smooth((20, 30))
+        archive = csz.compress(field, abs=1e-3)
+        with tempfile.TemporaryFile() as file:
+            file.write(archive)
+            file.flush()
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            for buffer in (archive, bytearray(archive), memoryview(archive), np.frombuffer(archive, "uint8"), mapped):
+                with self.subTest(type(buffer).__name__):
+                    self.assertLessEqual(largest_error(field, csz.decompress(buffer)), 1e-3)
+            del buffer
+            mapped.close()  # nothing of csz holds on to it
+
+    def test_host_arrays_through_dlpack(self):
+        class OnlyDLPack:
+            def __init__(self, held):
+                self.held = held
+
+            def __dlpack__(self, **options):
+                return self.held.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self.held.__dlpack_device__()
+
+        field = smooth((20, 30))
+        self.assertEqual(csz.compress(OnlyDLPack(field), abs=1e-3), csz.compress(field, abs=1e-3))
+
+    @needs("torch")
+    def test_torch_on_the_host(self):
+        import torch
+
+        field = torch.linspace(0, 1, 1000, requires_grad=True)
+        archive = csz.compress(field, abs=1e-3)
+        out = torch.empty(1000)
+        csz.decompress(archive, out)
+        self.assertLessEqual(float((field.detach() - out).abs().max()), 1e-3)
+        self.assertIsInstance(csz.decompress(archive, like=out), torch.Tensor)
+
+
+class Options(unittest.TestCase):
+    def test_relative_bound(self):
+        field = 100 * smooth((40, 50))
+        archive = csz.compress(field, rel=1e-3)
+        info = csz.info(archive)
+        self.assertEqual((info.mode, info.bound), ("rel", 1e-3))
+        self.assertAlmostEqual(info.bound_abs, 1e-3 * float(field.max() - field.min()), delta=1e-6)
+        self.assertLessEqual(largest_error(field, csz.decompress(archive)), info.bound_abs)
+
+    def test_psnr(self):
+        field = smooth((40, 50))
+        self.assertGreaterEqual(csz.compare(field, csz.decompress(csz.compress(field, psnr=60))).psnr, 60)
+
+    def test_fill_is_left_out_of_the_range(self):
+        field = smooth((40, 50))
+        field[5:9] = 1e20
+        archive = csz.compress(field, rel=1e-3, fill=1e20)
+        self.assertLess(csz.info(archive).bound_abs, 0.01)
+        self.assertEqual(csz.info(archive).fill, float(np.float32(1e20)))
+        self.assertTrue((csz.decompress(archive)[5:9] == np.float32(1e20)).all())
+
+    def test_every_workflow(self):
+        field = smooth((40, 50))
+        for workflow in ("auto", "huffman", "rle", "rle+vle"):
+            archive = csz.compress(field, abs=1e-3, workflow=workflow)
+            self.assertEqual(csz.info(archive).workflow, workflow)
+            self.assertTrue(csz.compare(field, csz.decompress(archive), bound=1e-3))
+
+    def test_threads_never_change_the_bytes(self):
+        field = smooth((100, 80, 90))
+        self.assertEqual(csz.compress(field, abs=1e-3, threads=1), csz.compress(field, abs=1e-3, threads=7))
+
+    @unittest.skipUnless(csz.features()["zstd"], "this build has no zstd")
+    def test_zstd(self):
+        field = smooth((60, 50, 40))
+        archive = csz.compress(field, abs=1e-3, zstd=3)
+        self.assertTrue(csz.info(archive).zstd)
+        self.assertTrue(csz.compare(field, csz.decompress(archive), bound=1e-3))
+
+    @unittest.skipUnless(COMMAND, "the command is not known: set CSZ_COMMAND")
+    def test_the_command_writes_the_same_bytes(self):
+        field = smooth((30, 40, 50))
+        with tempfile.TemporaryDirectory() as folder:
+            name = Path(folder) / "field.npy"
+            np.save(name, field)
+            subprocess.run([COMMAND, "compress", name, "-e", "1e-3", "-m", "rel", "-o", f"{name}.csz"], check=True, capture_output=True)
+            self.assertEqual(Path(f"{name}.csz").read_bytes(), csz.compress(field, rel=1e-3))
+
+
+class Regions(unittest.TestCase):
+    def setUp(self):
+        self.field = smooth((40, 50, 60))
+        self.archive = csz.compress(self.field, abs=1e-3)
+        self.whole = csz.decompress(self.archive)
+
+    def test_as_numpy_would(self):
+        for region in (
+            np.s_[3:9, 10:50, 0:60], np.s_[3:9], np.s_[..., 5:7], np.s_[3, :, 7], np.s_[-5:, -1], np.s_[39, 49, 59], np.s_[:], ...,
+            np.s_[:-30, ..., 1:], 7, slice(2, 30), (),
+        ):  # fmt: skip
+            with self.subTest(region):
+                part = csz.decompress(self.archive, region=region)
+                np.testing.assert_array_equal(part, self.whole[region])
+                self.assertEqual(part.shape, self.whole[region].shape)
+
+    def test_pairs(self):
+        part = csz.decompress(self.archive, region=[(3, 9), (10, 50), (0, 60)])
+        np.testing.assert_array_equal(part, self.whole[3:9, 10:50])
+
+    def test_into_out(self):
+        out = np.empty((6, 40, 60), "float32")
+        csz.decompress(self.archive, out, np.s_[3:9, 10:50])
+        np.testing.assert_array_equal(out, self.whole[3:9, 10:50])
+
+
+class Out(unittest.TestCase):
+    def setUp(self):
+        self.archive = csz.compress(smooth((20, 30, 10)), abs=1e-3)
+        self.whole = csz.decompress(self.archive)
+
+    def test_any_strides_and_byte_order(self):
+        for name, out in {
+            "contiguous": np.empty((20, 30, 10), "float32"),
+            "flat": np.empty(6000, "float32"),
+            "fortran": np.empty((20, 30, 10), "float32", order="F"),
+            "backwards": np.empty((20, 30, 10), "float32")[::-1, ::-1],
+            "part": np.empty((40, 30, 11), "float32")[::2, :, :-1],
+            "swapped": np.empty((20, 30, 10), ">f4"),
+            "more dims": np.empty((1, 20, 30, 1, 10), "float32"),
+        }.items():
+            with self.subTest(name):
+                self.assertIs(csz.decompress(self.archive, out), out)
+                np.testing.assert_array_equal(out.reshape(self.whole.shape), self.whole)
+
+    def test_out_over_the_archive_itself(self):
+        memory = np.zeros(24000, "uint8")
+        memory[: len(self.archive)] = np.frombuffer(self.archive, "uint8")
+        out = memory.view("float32").reshape(20, 30, 10)
+        csz.decompress(memory[: len(self.archive)], out)
+        np.testing.assert_array_equal(out, self.whole)
+
+
+class Knowing(unittest.TestCase):
+    def test_info(self):
+        field = smooth((20, 30), "float64")
+        archive = csz.compress(field, abs=1e-3)
+        info = csz.info(archive)
+        self.assertEqual((info.shape, info.dtype, info.mode, info.bound, info.fill), ((20, 30), np.dtype("float64"), "abs", 1e-3, None))
+        self.assertEqual((info.nbytes, info.nbytes_archive), (4800, len(archive)))
+        self.assertEqual(info.ratio, 4800 / len(archive))
+
+    def test_compare(self):
+        a = smooth((20, 30))
+        b = a.copy()
+        b[4, 5] += 0.5
+        result = csz.compare(a, b, bound=0.1)
+        self.assertEqual((result.violations, result.worst, bool(result)), (1, (4, 5), False))
+        self.assertAlmostEqual(result.max_abs_error, 0.5, places=5)
+        self.assertTrue(csz.compare(a, a, bound=0))
+        self.assertEqual(csz.compare(a[:0], a[:0]).worst, None)
+
+    def test_check(self):
+        archive = bytearray(csz.compress(smooth((20, 30)), abs=1e-3))
+        csz.check(archive)
+        archive[len(archive) // 2] ^= 1
+        with self.assertRaises(csz.ArchiveError):
+            csz.check(archive)
+
+    @unittest.skipUnless(csz.features()["analyze"], "this libcsz has no csz_analyze")
+    def test_analyze(self):
+        field = smooth((60, 70, 80))
+        one = csz.analyze(field, rel=1e-3)
+        self.assertEqual((one.bound, one.size, one.nbytes, one.coded), (1e-3, field.size, field.nbytes, None))
+        self.assertEqual(one.bound_abs, csz.info(csz.compress(field, rel=1e-3)).bound_abs)
+        self.assertEqual(len(one.histogram), 1024)
+        self.assertIn(one.best_forced, one.predicted)
+        self.assertTrue(one.reason)
+        several = csz.analyze(field[::-1], abs=[1e-2, 1e-3], exact=True)
+        self.assertEqual([a.bound for a in several], [1e-2, 1e-3])
+        for a in several:
+            for workflow, nbytes in a.coded.items():
+                self.assertEqual(nbytes, len(csz.compress(field[::-1], abs=a.bound, workflow=workflow)))
+        self.assertEqual(csz.analyze(field, abs=[]), [])
+        self.assertRaises(csz.BoundError, csz.analyze, field)
+        self.assertRaises(csz.BoundError, csz.analyze, field, abs=[1, 0])
+        self.assertRaises(csz.DtypeError, csz.analyze, np.arange(5), abs=1)
+
+    def test_absolute_bound_is_the_library_s(self):
+        field = smooth((40, 50))
+        field[3, 3] = np.nan
+        field[4, 4] = 1e20
+        for given in ({"rel": 1e-3}, {"psnr": 70.0}):
+            expected = csz.info(csz.compress(field, fill=1e20, **given)).bound_abs
+            self.assertEqual(csz.absolute_bound(field, fill=1e20, **given), expected)
+        with self.assertRaises(csz.BoundError):
+            csz.absolute_bound(np.full(5, np.nan), rel=1e-3)
+
+    def test_value_range_in_pieces(self):
+        class Chunked:  # what Zarr and HDF5 look like
+            shape, dtype, chunks = (1000, 7), np.dtype("float32"), (64, 7)
+            reads = 0
+
+            def __getitem__(self, rows):
+                Chunked.reads += 1
+                return np.arange(7000, dtype="float32").reshape(1000, 7)[rows]
+
+        self.assertEqual(csz.value_range(Chunked()), (0, 6999))
+        self.assertGreaterEqual(Chunked.reads, 1)
+        self.assertIsNone(csz.value_range(np.full((3, 3), np.nan)))
+        self.assertEqual(csz.value_range([1.0, 2.0]), (1, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# python_test.sh CSZ LIBCSZ: builds a wheel of the Python package (for the CPU: kernels take minutes), installs it into a virtual environment under
+# the current folder and runs python/tests there; then the tests of arrays once more against LIBCSZ as the project built it.  The environment is
+# kept between runs.  What pip cannot fetch is left out, and the tests that need it say so; without NumPy there is nothing to run
+# (exit 77).
+set -u
+command=$1
+library=$2
+source=$(cd "$(dirname "$0")/.." && pwd) || exit
+work=$PWD/python
+venv=$work/venv
+python=$venv/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONPYCACHEPREFIX="$work/pycache" CSZ_COMMAND="$command"
+unset CSZ_LIBRARY CSZ_BUILT_LIBRARY PYTHONPATH
+mkdir -p "$work" || exit
+
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
+# fetch PACKAGE...: installs by pip, quietly; a machine without a network finds out soon.
+fetch() { "$python" -m pip install -q --no-compile --timeout 15 --retries 1 "$@" >>"$work/pip.log" 2>&1; }
+
+make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>&1; }
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
+base="numpy setuptools wheel"
+more="zarr numcodecs dask distributed xarray"
+wanted="$(python3 -VV) $base $more"
+# shellcheck disable=SC2086 # lists
+if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
+    make_venv || skip "python3 -m venv fails: install python3-venv"
+    if fetch $base $more; then
+        echo "$wanted" >"$venv/wanted"
+    elif fetch $base; then
+        for packages in "zarr numcodecs" "dask distributed" xarray; do
+            fetch $packages || echo "pip cannot install $packages: the tests that need it are skipped"
+        done
+    else
+        echo "pip cannot install numpy: using what this machine has"
+        make_venv --system-site-packages || skip "python3 -m venv fails: install python3-venv"
+        "$python" -c 'import numpy' 2>/dev/null || skip "NumPy is not here and pip cannot install it"
+    fi
+fi
+
+# Installed from a wheel as users do it; without setuptools and wheel, straight from the source tree.
+rm -rf "$work/wheels"
+if "$python" -c 'import setuptools, wheel' 2>/dev/null; then
+    if ! CMAKE_ARGS=-DCSZ_CUDA=OFF CSZ_PYTHON_BUILD=$work/build \
+        "$python" -m pip wheel --no-build-isolation --no-deps -w "$work/wheels" "$source" >"$work/wheel.log" 2>&1; then
+        tail -n 40 "$work/wheel.log"
+        echo "the wheel could not be built"
+        exit 1
+    fi
+    ls "$work"/wheels/csz-*-py3-none-*.whl || exit 1
+    "$python" -m pip install -q --no-compile --force-reinstall --no-deps --no-index "$work"/wheels/csz-*.whl || exit 1
+else
+    echo "setuptools or wheel is not here: testing the source tree without building a wheel"
+    export PYTHONPATH="$source/python" CSZ_LIBRARY="$library"
+fi
+
+# run ARGUMENT...: the tests, briefly where they pass, with the reasons of those skipped.
+run() {
+    "$python" -m unittest discover -s "$source/python/tests" -t "$source/python/tests" -v "$@" >"$work/tests.log" 2>&1
+    status=$?
+    if [ "$status" != 0 ]; then
+        cat "$work/tests.log"
+        exit 1
+    fi
+    grep -E '^(Ran|OK)' "$work/tests.log"
+    grep -o "skipped [\"'].*" "$work/tests.log" | sort | uniq -c
+}
+
+cd "$work" || exit # not the source tree, so that the installed package is the one found
+"$python" -c 'import csz; print(csz.features())' || exit 1
+run
+echo "== with the library of the build folder"
+export CSZ_LIBRARY="$library"
+run -p test_arrays.py
