@@ -128,8 +128,10 @@ static int write_parts(int descriptor, const cli_part *parts, int nparts) {
 
 /* Some file systems and devices know no fsync and say so; that is no failure. */
 static int sync_descriptor(int descriptor) {
-    if (fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) return 0;
-    return errno;
+    int failed;
+    do failed = fsync(descriptor);
+    while (failed && errno == EINTR);
+    return !failed || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
 }
 
 static int write_in_place(const cli_output *output, const cli_part *parts, int nparts, int is_stdout) {

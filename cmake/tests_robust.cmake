@@ -6,3 +6,18 @@
 if(TARGET soak_exhaustive)
     csz_register(exhaustive_short unit 300 COMMAND soak_exhaustive --short)
 endif()
+
+if(TARGET test_faults) # its own allocator stands before the C library's
+    foreach(name IN ITEMS malloc calloc realloc aligned_alloc free)
+        target_link_options(test_faults PRIVATE -Wl,--wrap=${name})
+    endforeach()
+endif()
+
+if(TARGET csz)
+    add_library(fault_shim MODULE tests/faults/shim.c)
+    set_target_properties(fault_shim PROPERTIES C_VISIBILITY_PRESET default)
+    target_link_libraries(fault_shim PRIVATE ${CMAKE_DL_LIBS})
+    csz_register(faults_test unit 600 COMMAND "${tests_dir}/faults_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:fault_shim>)
+    csz_register(kill_test unit 300 COMMAND "${tests_dir}/kill_test.sh" $<TARGET_FILE:csz> 20)
+    csz_register(soak_kills soak 3600 COMMAND "${tests_dir}/kill_test.sh" $<TARGET_FILE:csz> 200)
+endif()
