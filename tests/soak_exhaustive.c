@@ -219,6 +219,17 @@ int main(int argc, char **argv) {
     }
     if (nthreads < 1) nthreads = 1;
     if (nthreads > MOST_THREADS) nthreads = MOST_THREADS;
+    /* the judge sees what is wrong: half an ulp too much, a NaN's payload, a sign of zero */
+    const double below = 0x1.ffffffp-1; /* 1 - 2^-25 */
+    if (!exhaustive_violates_f32(0x3F800000u, 0x3F800001u, 0x1.fffffffffffffp-24) ||
+        exhaustive_violates_f32(0x3F800000u, 0x3F800001u, 0x1p-23) ||
+        exhaustive_violates_f32(0, 0x3F800000u, 1) || !exhaustive_violates_f32(0, 0x3F800000u, below) ||
+        !exhaustive_violates_f32(0x7FC00000u, 0x7FC00001u, 1) ||
+        !exhaustive_violates_f32(0x80000000u, 0, 1) ||
+        !exhaustive_violates_f64(0, 0x7FF0000000000000ull, 1e308)) {
+        fprintf(stderr, "the judge errs\n");
+        return 1;
+    }
     double start = seconds();
     totals sum = {0, 0};
     for (int b = 0; want_f32 && b < n_f32; b++) prove_f32(&sum, f32[b], is_short, nrounds, b, (int)nthreads);
