@@ -11,7 +11,7 @@ DATA ?= ../shared/data
 CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
 C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c')
 
-.PHONY: all help demo test soak bench gpu-test gpu-bench format lint install clean
+.PHONY: all help demo test soak fuzz bench gpu-test gpu-bench format lint install clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -20,6 +20,7 @@ help:
 	@echo 'make demo       simulate a wave, compress it at several bounds, restore and verify it'
 	@echo 'make test       build and run every test, plain and under ASan and UBSan'
 	@echo 'make soak       the tests that take long'
+	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
@@ -49,6 +50,11 @@ soak:
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON -DCSZ_CUDA=OFF
 	cmake --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@tools/setup test
+	@BUILD=$(BUILD) JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
 
 # OMP_WAIT_POLICY: zfp's idle threads must not spin while another coder is timed.
 bench:
@@ -85,4 +91,4 @@ install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz

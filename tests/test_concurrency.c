@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NTHREADS = 64, NCASES = 8, NCALLS = 12 };
+enum { NTHREADS = 64, NCASES = 8, NCALLS = 8 };
 
 typedef struct fixture {
     test_field s;
