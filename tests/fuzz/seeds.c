@@ -52,6 +52,24 @@ static void write_parts(csz_context *context, const char *name, const uint8_t *b
     }
 }
 
+/* cd_values as plugins/hdf5/csz_hdf5.h lays them out, and the archive as the chunk. */
+static void write_hdf5(const char *name, const uint8_t *bytes, size_t nbytes) {
+    csz_header h;
+    uint8_t start[2 + 18 * 4] = {1, 0}, *words = start + 2;
+    if (csz_header_read(&h, bytes, nbytes) || h.geometry.nelements == 0) return;
+    uint32_t rank = 0;
+    for (int i = 0; i < h.field.ndim; i++)
+        if (h.field.dims[i] != 1) csz_store_u64(words + 40 + 8 * rank++, h.field.dims[i]);
+    if (rank == 0) csz_store_u64(words + 40 + 8 * rank++, 1);
+    csz_store_u32(words, (uint32_t)h.bound_mode);
+    csz_store_u64(words + 4, csz_bits_f64(h.bound));
+    csz_store_u32(words + 12, (uint32_t)h.workflow);
+    csz_store_u32(words + 16, 1);
+    csz_store_u32(words + 28, rank | (uint32_t)h.field.type << 8 | 1u << 24);
+    start[1] = (uint8_t)(10 + 2 * rank);
+    write_seed("hdf5", name, start, 2 + 4 * (size_t)start[1], bytes, nbytes);
+}
+
 static void write_npy(void) {
     static const char *const texts[] = {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",
                                         "{'descr': '>f8', 'fortran_order': False, 'shape': (2,), }",
@@ -105,6 +123,7 @@ int main(int argc, char **argv) {
         write_seed("decode", name, bytes, n, "", 0);
         write_seed("region", name, box, sizeof box, bytes, n);
         write_parts(context, name, bytes, n);
+        write_hdf5(name, bytes, n);
     }
     write_npy();
     write_fields();
