@@ -46,7 +46,7 @@ test:
 	@JOBS=$(JOBS) BUILD=$(BUILD) tools/run_tests
 
 soak:
-	@tools/setup test
+	@tools/setup soak
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON -DCSZ_CUDA=OFF
 	cmake --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
