@@ -41,7 +41,8 @@ job() {
     decompress) faulty decompress good.csz -f -o result ;;
     new) faulty decompress good.csz -o result ;; # no old file, no -f
     pipe) faulty compress - -t f32 -d 300x200 -e 1e-3 -f -o result <in.f32 ;;
-    read) cat in.f32 | faulty compress - -t f32 -d 300x200 -e 1e-3 -f -o result ;;
+    read) # shellcheck disable=SC2002 # a pipe is the point
+        cat in.f32 | faulty compress - -t f32 -d 300x200 -e 1e-3 -f -o result ;;
     esac
 }
 wanted() { case $1 in decompress | new) echo good.f32 ;; *) echo good.csz ;; esac; }
@@ -63,7 +64,7 @@ run() {
         bad "$job, $fault: status $status"
     else
         if [[ $4 == EINTR && $2 != close && $2 != open ]] || [[ $4 == short ]]; then bad "$job, $fault: an interruption is no failure"; fi
-        [[ $(wc -l <err.txt) -eq 1 ]] && grep -q '^csz: ' err.txt || bad "$job, $fault: not one line that says what is wrong"
+        if [[ $(wc -l <err.txt) -ne 1 ]] || ! grep -q '^csz: ' err.txt; then bad "$job, $fault: not one line that says what is wrong"; fi
         if [[ $job == new ]]; then
             [[ ! -e result ]] || cmp -s result "$(wanted "$job")" || bad "$job, $fault: a part of the output is left"
         else
@@ -92,7 +93,7 @@ for job in compress verify decompress new pipe read; do
     printf '%s: %d faults\n' $job $((n_faults - before))
 done
 export CSZ_FAULT_STDIO=1 # standard input and output themselves
-for fault in read:EINTR read:short; do run read "${fault%%:*}" 0 "${fault#*:}" || bad "$fault never struck"; done
+for fault in read:EINTR read:short; do run "read" "${fault%%:*}" 0 "${fault#*:}" || bad "$fault never struck"; done
 for how in EINTR short; do
     CSZ_FAULT=write:0:$how LD_PRELOAD=$shim "$csz" decompress good.csz -o - --json 2>err.txt | cmp -s - good.f32 || bad "standard output, $how"
     n_faults=$((n_faults + 1))
