@@ -91,7 +91,8 @@ static void write_npy(void) {
 static void write_fields(void) {
     for (uint32_t k = 0; k < 64; k++) { /* every layout, type, workflow and mode, some fill and zstd */
         uint32_t flags = (k & 7) << 16 | (k & 1) | (k >> 1 & 3) << 1 | (k >> 3 & 3) << 3 | (k >> 4 & 3) << 5 |
-                         (k % 5 == 0) << 7 | (k % 7 == 0) << 8 | 1u << 24 | (k & 15) << 19;
+                         (k % 5 == 0) << 7 | (k % 7 == 0) << 8 | (k % 6 == 0) << 11 | 1u << 24 |
+                         (k & 15) << 19;
         uint8_t bytes[400];
         char name[16];
         for (uint32_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)csz_mix(i + 977 * k);
