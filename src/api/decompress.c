@@ -4,11 +4,9 @@
  * touch are skipped, tiles that it does not touch are not decoded.
  */
 #include "api/context.h"
-
-#include <stdlib.h>
-
 #include "api/gpu.h"
 #include "api/pack.h"
+#include "api/parts.h"
 
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
                           uint64_t nbytes_left, const csz_header *h, uint64_t frame) {
@@ -72,47 +70,18 @@ static uint64_t unpacked_nbytes(const csz_header *h, const uint8_t *archive) {
     return largest;
 }
 
-/*
- * Of four dims the two slowest are one in the archive, so that a region is nparts boxes, `stride` planes apart: lo .. hi is the first.  One by one, each would
- * open its frame anew and decode tiles that it shares with the next; where they lie close, many are decoded as one box and picked out of that.
- */
-static csz_status decompress_parts(csz_context *context, uint8_t *data, const uint8_t *archive, size_t nbytes,
-                                   const csz_header *h, const uint64_t *lo, const uint64_t *hi,
-                                   uint64_t nparts, uint64_t stride, const csz_options *o) {
-    enum {
-        MANY = 1 << 22,
-        CLOSE = 1 << 18
-    }; /* elements; what a frame takes to open is as much work as CLOSE */
-    const uint64_t deep = hi[0] - lo[0], size = h->field.type == CSZ_F32 ? 4 : 8,
-                   plane = (hi[1] - lo[1]) * (hi[2] - lo[2]);
-    uint64_t batch = 1;
-    if (deep == stride && nparts > 1) { /* nothing between them */
-        const uint64_t end[3] = {lo[0] + nparts * stride, hi[1], hi[2]};
-        return decompress_box(context, data, archive, nbytes, h, lo, end, o);
-    }
-    if (context->used == CSZ_BACKEND_CPU && nparts > 1 && stride * plane <= (h->has_zstd ? MANY : CLOSE)) {
-        batch = MANY / (stride * plane);
-        if (batch > nparts) batch = nparts;
-    }
-    uint64_t nbytes_many = ((batch - 1) * stride + deep) * plane * size,
-             nbytes_other = nparts * deep * plane * size + unpacked_nbytes(h, archive) +
-                            csz_cpu_scratch_nbytes(o->threads);
-    if (o->memory_limit && batch > 1 && nbytes_many + nbytes_other > o->memory_limit) batch = 1;
-    uint8_t *many = batch > 1 ? malloc((size_t)nbytes_many) : NULL;
-    if (batch > 1 && !many) return CSZ_ERROR_MEMORY;
-    csz_status status = CSZ_OK;
-    for (uint64_t part = 0; part < nparts && !status; part += batch) {
-        uint64_t n = nparts - part < batch ? nparts - part : batch;
-        const uint64_t from[3] = {lo[0] + part * stride, lo[1], lo[2]},
-                       to[3] = {hi[0] + (part + n - 1) * stride, hi[1], hi[2]};
-        uint8_t *out = data + part * deep * plane * size;
-        status = decompress_box(context, n > 1 ? many : out, archive, nbytes, h, from, to, o);
-        for (uint64_t k = 0; k < n && n > 1 && !status; k++)
-            memcpy(out + k * deep * plane * size, many + k * stride * plane * size,
-                   (size_t)(deep * plane * size));
-    }
-    free(many);
-    return status;
+/* A box of an archive in memory, for csz_parts_read. */
+typedef struct box_source {
+    csz_context *context;
+    const uint8_t *archive;
+    size_t nbytes;
+    const csz_header *header;
+    const csz_options *options;
+} box_source;
+
+static csz_status read_box(void *source, void *data, const uint64_t *lo, const uint64_t *hi) {
+    const box_source *s = source;
+    return decompress_box(s->context, data, s->archive, s->nbytes, s->header, lo, hi, s->options);
 }
 
 /* The header of an archive in host or device memory. */
@@ -199,8 +168,16 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     if (status) return status;
     const uint64_t first[3] = {lo[0] * dims[1] + lo[1], lo[2], lo[3]},
                    first_end[3] = {lo[0] * dims[1] + hi[1], hi[2], hi[3]};
-    return decompress_parts(context, data, archive, archive_nbytes, &h, first, first_end, hi[0] - lo[0],
-                            dims[1], &o);
+    uint64_t room = UINT64_MAX;
+    if (context->used == CSZ_BACKEND_CUDA) {
+        room = 0; /* parts are picked out on the host */
+    } else if (o.memory_limit) {
+        room =
+            o.memory_limit - count * size - unpacked_nbytes(&h, archive) - csz_cpu_scratch_nbytes(o.threads);
+    }
+    box_source source = {context, archive, archive_nbytes, &h, &o};
+    return csz_parts_read(data, size, first, first_end, hi[0] - lo[0], dims[1], h.has_zstd, room, read_box,
+                          &source);
 }
 
 csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
