@@ -59,8 +59,7 @@ csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
 }
 
 uint64_t csz_cpu_scratch_nbytes(int nthreads) {
-    return (uint64_t)nthreads * (sizeof(csz_worker) + sizeof(csz_worker *)) + sizeof(csz_decode_tables) +
-           sizeof(csz_code_tables) + sizeof(csz_builtin_cache);
+    return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables) + sizeof(csz_builtin_cache);
 }
 
 static csz_status scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
