@@ -14,6 +14,7 @@ C_UNITS = $(filter-out examples/hdf5_writer.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c'))
 
 .PHONY: all help demo test soak bench gpu-test gpu-bench format lint install deb clean
+.PHONY: all help demo test soak fuzz bench gpu-test gpu-bench format lint install clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -22,6 +23,7 @@ help:
 	@echo 'make demo       simulate a wave, compress it at several bounds, restore and verify it'
 	@echo 'make test       build and run every test, plain and under ASan and UBSan'
 	@echo 'make soak       the tests that take long'
+	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
@@ -48,10 +50,15 @@ test:
 	@JOBS=$(JOBS) BUILD=$(BUILD) tools/run_tests
 
 soak:
-	@tools/setup test
+	@tools/setup soak
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON -DCSZ_CUDA=OFF
 	cmake --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@tools/setup test
+	@BUILD=$(BUILD) JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
 
 # OMP_WAIT_POLICY: zfp's idle threads must not spin while another coder is timed.
 bench:
@@ -93,3 +100,4 @@ deb:
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan build-python
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory

@@ -61,7 +61,8 @@ static int apply_dims(cli_arguments *arguments, const char *value) {
 static int apply_bound(cli_arguments *arguments, const char *value) {
     double bound;
     if (!cli_parse_double(&bound, value))
-        return cli_fail_usage("bound '%s' is no number; give one above 0, such as -e 1e-3", value);
+        return cli_fail_usage("bound '%s' is no number that fits f64; give one above 0, such as -e 1e-3",
+                              value);
     if (!(bound > 0) || !isfinite(bound))
         return cli_fail_usage("bound %s is not a finite number above 0; give one, such as -e 1e-3", value);
     arguments->options.bound = bound;
@@ -130,8 +131,9 @@ static int apply_fill(cli_arguments *arguments, const char *value) {
         return CLI_DONE;
     }
     if (!cli_parse_double(&arguments->options.fill, value))
-        return cli_fail_usage("fill value '%s' is no number; give one, such as --fill 1e20, or --fill nan",
-                              value);
+        return cli_fail_usage(
+            "fill value '%s' is no number that fits f64; give one, such as --fill 1e20, or --fill nan",
+            value);
     arguments->options.has_fill = 1;
     arguments->fill_choice = CLI_FILL_GIVEN;
     return CLI_DONE;

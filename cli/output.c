@@ -122,8 +122,10 @@ static int write_all(int descriptor, int64_t offset, const void *bytes, size_t n
 
 /* Some file systems and devices know no fsync and say so; that is no failure. */
 static int sync_descriptor(int descriptor) {
-    if (fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) return 0;
-    return errno;
+    int failed;
+    do failed = fsync(descriptor);
+    while (failed && errno == EINTR);
+    return !failed || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
 }
 
 /* The mode that a new file would get, or the one of the file replaced. */

@@ -6,6 +6,8 @@
 #include "values.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +57,9 @@ int cli_parse_u64(uint64_t *value, const char *text) {
 int cli_parse_double(double *value, const char *text) {
     char *end;
     if (*text == '\0' || isspace((unsigned char)*text)) return 0;
+    errno = 0;
     *value = strtod(text, &end);
+    if (errno == ERANGE && isinf(*value)) return 0; /* "inf" is a value, 1e400 is none */
     return end != text && *end == '\0';
 }
 

@@ -7,6 +7,11 @@
 
 # -ffp-contract comes last: clang's -fno-fast-math resets it.
 set(CSZ_BYTE_FLAGS_C -fno-fast-math -ffp-contract=off)
+# On s390x gcc -std=c11 computes floats in double, because float_t once was double there; the machine itself needs no such thing, and this asks for what it does.
+# Nowhere else: on x87 the same flag would leave the precision to chance, and src/core refuses that machine.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^s390")
+    list(APPEND CSZ_BYTE_FLAGS_C -fexcess-precision=fast)
+endif()
 set(CSZ_BYTE_FLAGS_CUDA -fmad=false -ftz=false -prec-div=true -prec-sqrt=true)
 
 function(csz_byte_flags target)

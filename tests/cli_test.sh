@@ -483,6 +483,12 @@ refuses 2 'fill.*f32' "a fill value beyond f32" "${compress[@]}" --fill 1e39 -o 
 if "$csz" --version | grep -q 'cuda no'; then
     refuses 1 'cuda' "a backend that is missing" "${compress[@]}" -b cuda -o x
 fi
+for fill in 1e400 -1e999 1e20x ''; do
+    refuses 2 'fill' "fill value '$fill' is refused" "${compress[@]}" --fill "$fill" -o x
+done
+for fill in inf -inf nan 1e-400; do
+    holds "fill value $fill is understood" "${compress[@]}" --fill=$fill -f -o fill.csz
+done
 refuses 1 'missing_folder' "an output in a folder that does not exist" "${compress[@]}" -o missing_folder/x.csz
 refuses 1 'd1.f32/x' "an output below a file" "${compress[@]}" -o d1.f32/x
 mkdir folder

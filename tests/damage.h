@@ -6,6 +6,7 @@
 #ifndef CSZ_TESTS_DAMAGE_H
 #define CSZ_TESTS_DAMAGE_H
 
+#include "reseal.h"
 #include "support.h"
 
 /* Archives of a few hundred bytes: each workflow, type and rank, masks and exceptions, wide classes, raw and fill tiles, zstd. */
@@ -20,9 +21,6 @@ typedef struct victim {
 /* The last two need zstd and are not there without it: returns how many there are. */
 int victims_make(victim *victims);
 void victims_free(victim *victims, int n);
-
-/* Header, groups, frames and footer get the checksums of what they hold now, as far as sizes allow; zstd frames their own. */
-void archive_reseal(uint8_t *bytes, size_t nbytes);
 
 /* Calls everything that reads an archive; the bytes are copied to a block of their size, for the sanitizer's sake. */
 typedef struct verdict {

@@ -54,7 +54,8 @@ static void bounds_hold_for_every_small_box(void **state) {
 
 static void hopeless_fields_stay_within_the_bound(void **state) {
     (void)state;
-    static const character kinds[] = {NOISE, PAYLOADS, EXTREMES, RANDOM_BITS, SPECIALS, MINUS_ZERO, RAMP};
+    static const character kinds[] = {NOISE,       PAYLOADS, EXTREMES,   ALL_NAN,
+                                      RANDOM_BITS, SPECIALS, MINUS_ZERO, RAMP};
     const csz_field shapes[] = {field_1d(CSZ_F32, 1),          field_1d(CSZ_F32, 100),
                                 field_1d(CSZ_F32, 100000),     field_2d(CSZ_F32, 300, 301),
                                 field_2d(CSZ_F32, 3000, 3),    field_3d(CSZ_F32, 33, 33, 33),

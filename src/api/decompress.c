@@ -6,6 +6,7 @@
 #include "api/context.h"
 #include "api/gpu.h"
 #include "api/pack.h"
+#include "api/parts.h"
 
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
                           uint64_t nbytes_left, const csz_header *h, uint64_t frame) {
@@ -14,6 +15,7 @@ csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint
     const uint8_t *raw = stored;
     if (h->has_zstd) {
         if (!csz_zstd_available()) return CSZ_ERROR_ZSTD;
+        if (view->nbytes_raw > csz_unpack_bound(view->nbytes_stored)) return CSZ_ERROR_CORRUPT;
         status = csz_cpu_scratch_frame(&context->cpu, (size_t)view->nbytes_raw);
         if (status) return status;
         const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
@@ -65,6 +67,20 @@ static uint64_t unpacked_nbytes(const csz_header *h, const uint8_t *archive) {
         at += csz_load_u64(archive + at);
     }
     return largest;
+}
+
+/* A box of an archive in memory, for csz_parts_read. */
+typedef struct box_source {
+    csz_context *context;
+    const uint8_t *archive;
+    size_t nbytes;
+    const csz_header *header;
+    const csz_options *options;
+} box_source;
+
+static csz_status read_box(void *source, void *data, const uint64_t *lo, const uint64_t *hi) {
+    const box_source *s = source;
+    return decompress_box(s->context, data, s->archive, s->nbytes, s->header, lo, hi, s->options);
 }
 
 /* The header of an archive in host or device memory. */
@@ -164,13 +180,15 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     if (data_capacity / size < r.nelements) return CSZ_ERROR_CAPACITY;
     status = begin(context, &h, &o, archive, archive_nbytes, data, r.nelements * size, options);
     if (status) return status;
-    for (uint64_t part = 0; part < r.nparts && !status; part++) {
-        uint64_t from[3] = {r.lo[0] + part * r.stride, r.lo[1], r.lo[2]},
-                 to[3] = {r.hi[0] + part * r.stride, r.hi[1], r.hi[2]};
-        status = decompress_box(context, (uint8_t *)data + part * (r.nelements / r.nparts) * size, archive,
-                                archive_nbytes, &h, from, to, &o);
+    uint64_t room = UINT64_MAX;
+    if (context->used == CSZ_BACKEND_CUDA) {
+        room = 0; /* parts are picked out on the host */
+    } else if (o.memory_limit) {
+        room = o.memory_limit - r.nelements * size - unpacked_nbytes(&h, archive) -
+               csz_cpu_scratch_nbytes(o.threads);
     }
-    return status;
+    box_source source = {context, archive, archive_nbytes, &h, &o};
+    return csz_parts_read(data, size, r.lo, r.hi, r.nparts, r.stride, h.has_zstd, room, read_box, &source);
 }
 
 csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,

@@ -100,13 +100,17 @@ CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
 /* Frames as large as the limit allows, cut along the slowest dim that must be cut. */
 CSZ_FN void csz_frame_shape_default(csz_geometry *g) {
     const uint64_t limit = CSZ_FRAME_TILES;
+    if (g->grid[0] == 0 || g->grid[1] == 0 || g->grid[2] == 0) { /* no tiles, no frames */
+        g->frame[0] = g->frame[1] = g->frame[2] = 1;
+        return;
+    }
     uint64_t row = g->grid[2], plane = g->grid[1] <= limit ? g->grid[1] * row : limit + 1;
     if (row > limit) plane = limit + 1;
     g->frame[0] = g->grid[0];
     g->frame[1] = g->grid[1];
     g->frame[2] = g->grid[2];
     if (plane <= limit) {
-        uint64_t planes = plane ? limit / plane : g->grid[0];
+        uint64_t planes = limit / plane;
         if (g->frame[0] > planes) g->frame[0] = planes;
     } else if (row <= limit) {
         g->frame[0] = 1;

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The fuzz targets of tests/fuzz, with CSZ_FUZZ and clang (libFuzzer) alone: the library instrumented for coverage, one program for each target, their seeds from
+# the golden archives, one test each (label fuzz).  tools/fuzz and tools/run_tests configure such a build, with sanitizers.  It is never installed.
+option(CSZ_FUZZ "Build the fuzz targets instead of the programs; needs clang" OFF)
+mark_as_advanced(CSZ_FUZZ)
+if(NOT CSZ_FUZZ)
+    return()
+endif()
+if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "CSZ_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")
+endif()
+install(CODE "message(FATAL_ERROR \"a build for fuzzing is not installed\")")
+enable_testing()
+
+target_compile_options(csz_objects PRIVATE -fsanitize=fuzzer-no-link)
+# Following every comparison helps to meet a magic number; in loops over elements it takes four fifths of the time.
+file(GLOB cpu_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/*.c")
+set_property(SOURCE ${cpu_sources} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize-coverage=trace-cmp)
+foreach(target IN ITEMS csz_shared csz csz-demo csz-bench)
+    if(TARGET ${target})
+        set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+endforeach()
+
+set(fuzz_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz")
+set(fuzz_out "${CMAKE_CURRENT_BINARY_DIR}/fuzz")
+file(GLOB golden_archives CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/golden/*.csz")
+
+add_executable(fuzz_seeds "${fuzz_dir}/seeds.c")
+target_include_directories(fuzz_seeds PRIVATE src)
+target_compile_options(fuzz_seeds PRIVATE -fsanitize=fuzzer-no-link)
+target_link_options(fuzz_seeds PRIVATE -fsanitize=fuzzer-no-link)
+target_link_libraries(fuzz_seeds PRIVATE csz_static Threads::Threads m)
+csz_byte_flags(fuzz_seeds)
+add_custom_command(OUTPUT "${fuzz_out}/seeds.stamp"
+                   COMMAND fuzz_seeds "${fuzz_out}/seeds" ${golden_archives}
+                   COMMAND ${CMAKE_COMMAND} -E touch "${fuzz_out}/seeds.stamp"
+                   DEPENDS fuzz_seeds ${golden_archives} COMMENT "Seeds for the fuzz targets" VERBATIM)
+add_custom_target(fuzz_seed_files ALL DEPENDS "${fuzz_out}/seeds.stamp")
+
+# csz_add_fuzz NAME SOURCE...: the program fuzz_NAME and its test.
+function(csz_add_fuzz name)
+    set(program fuzz_${name})
+    add_executable(${program} ${ARGN})
+    set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${fuzz_out}")
+    target_include_directories(${program} PRIVATE src tests tests/fuzz)
+    target_compile_options(${program} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${program} PRIVATE csz_static Threads::Threads m)
+    csz_byte_flags(${program})
+    add_dependencies(${program} fuzz_seed_files)
+    add_test(NAME ${program} COMMAND "${fuzz_dir}/run" $<TARGET_FILE:${program}>)
+    set_tests_properties(${program} PROPERTIES LABELS fuzz TIMEOUT 86400)
+endfunction()
+
+csz_add_fuzz(header tests/fuzz/fuzz_header.c tests/reseal.c)
+csz_add_fuzz(books tests/fuzz/fuzz_books.c)
+foreach(pair IN ITEMS huffman:1 rle:2 rle_vle:3)
+    string(REPLACE ":" ";" pair ${pair})
+    list(GET pair 0 workflow)
+    list(GET pair 1 number)
+    csz_add_fuzz(tile_${workflow} tests/fuzz/fuzz_tile.c)
+    target_compile_definitions(fuzz_tile_${workflow} PRIVATE FUZZ_WORKFLOW=${number})
+endforeach()
+csz_add_fuzz(decode tests/fuzz/fuzz_decode.c tests/fuzz/archive.c tests/reseal.c)
+csz_add_fuzz(region tests/fuzz/fuzz_region.c tests/fuzz/archive.c tests/reseal.c)
+csz_add_fuzz(roundtrip tests/fuzz/fuzz_roundtrip.c)
+target_compile_options(fuzz_roundtrip PRIVATE -fno-sanitize-coverage=trace-cmp)
+target_compile_options(fuzz_region PRIVATE -fno-sanitize-coverage=trace-cmp)
+csz_add_fuzz(npy tests/fuzz/fuzz_npy.c cli/npy.c cli/values.c)
+target_include_directories(fuzz_npy PRIVATE cli)
+
+# The HDF5 filter, where it and HDF5's headers are.
+set(hdf5_dir "${CMAKE_CURRENT_SOURCE_DIR}/plugins/hdf5")
+if(EXISTS "${hdf5_dir}/filter.c")
+    find_package(Hdf5Serial QUIET)
+    if(TARGET Hdf5Serial::Headers)
+        csz_add_fuzz(hdf5 tests/fuzz/fuzz_hdf5.c tests/fuzz/archive.c tests/reseal.c "${hdf5_dir}/filter.c" "${hdf5_dir}/h5_library.c")
+        target_include_directories(fuzz_hdf5 PRIVATE "${hdf5_dir}")
+        target_link_libraries(fuzz_hdf5 PRIVATE Hdf5Serial::Headers ${CMAKE_DL_LIBS})
+    else()
+        message(STATUS "no HDF5 headers here: fuzz_hdf5 is left out")
+    endif()
+endif()

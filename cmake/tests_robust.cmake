@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Tests of robustness that need more than a file's name says: other arguments, other linking, a preloaded library.  tests.cmake has
+# registered the others.
+
+if(TARGET soak_exhaustive AND NOT CSZ_SANITIZE)
+    csz_register(exhaustive_short unit 300 COMMAND soak_exhaustive --short)
+endif()
+
+if(TARGET test_faults) # its own allocator stands before the C library's
+    foreach(name IN ITEMS malloc calloc realloc aligned_alloc free)
+        target_link_options(test_faults PRIVATE -Wl,--wrap=${name})
+    endforeach()
+endif()
+
+# Mixed calls from many threads once more, library and all under ThreadSanitizer.
+if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
+    include(CheckCSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
+    check_c_source_compiles("int main(void) { return 0; }" CSZ_HAVE_TSAN)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(CSZ_HAVE_TSAN)
+        set(tsan_sources ${library_sources})
+        list(FILTER tsan_sources EXCLUDE REGEX "src/cuda/")
+        add_executable(tsan_concurrency tests/test_concurrency.c ${helper_sources} ${tsan_sources})
+        target_include_directories(tsan_concurrency PRIVATE include src tests)
+        target_compile_definitions(tsan_concurrency PRIVATE CSZ_TESTS_DIR="${tests_dir}")
+        target_compile_options(tsan_concurrency PRIVATE -fsanitize=thread -O1)
+        target_link_options(tsan_concurrency PRIVATE -fsanitize=thread)
+        target_link_libraries(tsan_concurrency PRIVATE Cmocka::Cmocka Threads::Threads m)
+        if(TARGET Zstd::Zstd)
+            target_compile_definitions(tsan_concurrency PRIVATE CSZ_HAVE_ZSTD=1)
+            target_link_libraries(tsan_concurrency PRIVATE Zstd::Zstd)
+        endif()
+        csz_byte_flags(tsan_concurrency)
+        csz_register(tsan_concurrency unit 600 COMMAND tsan_concurrency)
+        set_tests_properties(tsan_concurrency PROPERTIES ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1")
+    else()
+        message(STATUS "no ThreadSanitizer here: tsan_concurrency is left out")
+    endif()
+endif()
+
+if(TARGET csz)
+    add_library(fault_shim MODULE tests/faults/shim.c)
+    set_target_properties(fault_shim PROPERTIES C_VISIBILITY_PRESET default)
+    target_link_libraries(fault_shim PRIVATE ${CMAKE_DL_LIBS})
+    csz_register(faults_test unit 1200 COMMAND "${tests_dir}/faults_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:fault_shim>)
+    csz_register(kill_test unit 300 COMMAND "${tests_dir}/kill_test.sh" $<TARGET_FILE:csz> 20)
+    csz_register(soak_kills soak 3600 COMMAND "${tests_dir}/kill_test.sh" $<TARGET_FILE:csz> 200)
+endif()
+
+if(CSZ_HAVE_CUDA)
+    add_executable(gpu_exhaustive tests/gpu_exhaustive.cu)
+    target_include_directories(gpu_exhaustive PRIVATE src tests)
+    target_link_libraries(gpu_exhaustive PRIVATE csz_static Threads::Threads m)
+    set_target_properties(gpu_exhaustive PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
+    csz_byte_flags(gpu_exhaustive)
+    csz_register(gpu_exhaustive_short gpu 300 COMMAND gpu_exhaustive --short)
+    csz_register(soak_gpu_exhaustive soak 3600 COMMAND gpu_exhaustive)
+endif()

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exhaustive.h: what the exhaustive proofs on the CPU and on the GPU have in common: the bounds, the neighbours that are meant to disturb, and the
+ * verdict on one restored value.  Valid as C11 and as CUDA C++.
+ */
+#ifndef CSZ_TESTS_EXHAUSTIVE_H
+#define CSZ_TESTS_EXHAUSTIVE_H
+
+#include "core/base.h"
+
+/*
+ * From below the smallest denormal to near the largest float: both ends of the quantizer's range with their neighbours in double, powers of
+ * two and theirs, and numbers that no float is equal to.
+ */
+#define EXHAUSTIVE_BOUNDS_F32                                                                      \
+    {                                                                                              \
+        1e-45, 0x1.fffffffffffffp-127, 0x1p-126, 0x1.0000000000001p-126, 1e-30, 1e-10, 0.0009,     \
+            0x1.fffffffffffffp-11, 0x1p-10, 0x1.0000000000001p-10, 0.1, 1.0, 1.7, 12345.678, 1e10, \
+            0x1.fffffffffffffp+124, 1e38, 3e38                                                     \
+    }
+#define EXHAUSTIVE_BOUNDS_F64                                                                             \
+    {                                                                                                     \
+        5e-324, 0x1.fffffffffffffp-1023, 0x1p-1022, 0x1.0000000000001p-1022, 1e-300, 1e-30, 1e-10, 0.001, \
+            0x1p-10, 0x1.0000000000001p-10, 0.1, 1.0, 1.7, 1e10, 1e300, 1e308                             \
+    }
+enum { EXHAUSTIVE_N_F32 = 18, EXHAUSTIVE_N_F64 = 16, EXHAUSTIVE_NEIGHBOURS = 5 };
+
+/* 0, the largest and the smallest, a NaN, a denormal */
+CSZ_FN uint32_t exhaustive_neighbour(uint32_t k) {
+    return k == 0 ? 0u : k == 1 ? 0x7F7FFFFFu : k == 2 ? 0xFF7FFFFFu : k == 3 ? 0x7FC00001u : 0x00000001u;
+}
+
+/*
+ * Value i of a field in which every pattern of first, first + 1, ... stands alone (round -1), or behind a neighbour: round r puts neighbour
+ * (pattern + r) mod 5 before it, so that five rounds put each before each.
+ */
+CSZ_FN uint32_t exhaustive_value(uint32_t first, uint64_t i, int round) {
+    if (round < 0) return first + (uint32_t)i;
+    uint32_t pattern = first + (uint32_t)(i >> 1);
+    return i & 1 ? pattern : exhaustive_neighbour((pattern % EXHAUSTIVE_NEIGHBOURS + (uint32_t)round) % 5);
+}
+
+/*
+ * 1 if |a - b| > bound for the exact difference: a - b = s + e (Knuth's two-sum), and rounding is monotonic, so that only s == bound leaves e
+ * to ask.
+ */
+CSZ_FN int exhaustive_exceeds(double a, double b, double bound) {
+    double s = a - b, t = s - a, e = (a - (s - t)) - (b + t);
+    if (s < 0) {
+        s = -s;
+        e = -e;
+    }
+    return !(s <= bound) || (s == bound && e > 0);
+}
+
+/* 1 if the bits of a float came back as they may not: specials and -0.0 bit for bit, others finite and within the bound. */
+CSZ_FN int exhaustive_violates_f32(uint32_t was, uint32_t is, double bound) {
+    if ((was & 0x7F800000u) == 0x7F800000u || was == 0x80000000u) return was != is;
+    if ((is & 0x7F800000u) == 0x7F800000u) return 1;
+    return exhaustive_exceeds((double)csz_f32_bits(was), (double)csz_f32_bits(is), bound);
+}
+
+CSZ_FN int exhaustive_violates_f64(uint64_t was, uint64_t is, double bound) {
+    const uint64_t exponent = 0x7FF0000000000000ull;
+    if ((was & exponent) == exponent || was == 0x8000000000000000ull) return was != is;
+    if ((is & exponent) == exponent) return 1;
+    return exhaustive_exceeds(csz_f64_bits(was), csz_f64_bits(is), bound);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fuzz_region.c: boxes of any archive: sixteen bytes that place the box, then the archive.  Where the whole can be decoded too, the box is a part of it. */
+#include "fuzz.h"
+
+static uint64_t index_of(const csz_field *f, const uint64_t *at) {
+    uint64_t i = 0;
+    for (int k = 0; k < f->ndim; k++) i = i * f->dims[k] + at[k];
+    return i;
+}
+
+/* The box's values are those of the whole field. */
+static void check_part(const uint8_t *part, const uint8_t *whole, const csz_field *f, const uint64_t *begin,
+                       const uint64_t *end) {
+    size_t size = f->type == CSZ_F32 ? 4 : 8, n = 0;
+    uint64_t at[CSZ_MAX_NDIM];
+    memcpy(at, begin, sizeof at);
+    for (;;) {
+        FUZZ_CHECK(memcmp(part + size * n++, whole + size * index_of(f, at), size) == 0);
+        int k = f->ndim - 1;
+        while (k >= 0 && ++at[k] == end[k]) at[k] = begin[k], k--;
+        if (k < 0) break;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
+    if (nbytes < 16) return 0;
+    uint8_t *copy = fuzz_archive(data + 16, nbytes - 16);
+    csz_options o;
+    csz_options_init(&o);
+    o.threads = 1;
+    o.backend = CSZ_BACKEND_CPU;
+    o.memory_limit = FUZZ_MEMORY_LIMIT;
+    csz_info info;
+    uint64_t begin[CSZ_MAX_NDIM] = {0}, end[CSZ_MAX_NDIM] = {0}, count = 1;
+    csz_status inspected = csz_inspect(&info, copy, nbytes - 16);
+    for (int i = 0; !inspected && i < info.field.ndim; i++) {
+        uint64_t d = info.field.dims[i] ? info.field.dims[i] : 1, a = data[4 * i] | data[4 * i + 1] << 8,
+                 b = data[4 * i + 2] | data[4 * i + 3] << 8;
+        begin[i] = a % d;
+        end[i] = begin[i] + 1 + b % (d - begin[i]);
+        count *= end[i] - begin[i];
+    }
+    size_t size = !inspected && info.field.type == CSZ_F64 ? 8 : 4;
+    size_t capacity = count <= FUZZ_FIELD_MAX_NBYTES / size ? (size_t)count * size : 8;
+    uint8_t *part = malloc(capacity);
+    FUZZ_CHECK(part);
+    csz_status status =
+        csz_decompress_region(fuzz_context(), part, capacity, copy, nbytes - 16, begin, end, &o);
+    if (inspected) FUZZ_CHECK(status != CSZ_OK);
+    if (!inspected && info.nelements && info.nbytes_field <= FUZZ_FIELD_MAX_NBYTES) {
+        uint8_t *whole = malloc((size_t)info.nbytes_field);
+        FUZZ_CHECK(whole);
+        csz_status decoded =
+            csz_decompress(fuzz_context(), whole, (size_t)info.nbytes_field, copy, nbytes - 16, &o);
+        if (decoded == CSZ_OK) {
+            FUZZ_CHECK(status == CSZ_OK);
+            check_part(part, whole, &info.field, begin, end);
+        }
+        free(whole);
+    }
+    free(part);
+    free(copy);
+    return 0;
+}

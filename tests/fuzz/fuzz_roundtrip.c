@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fuzz_roundtrip.c: any field and any options.  The first bytes choose type, dims, bound, workflow, fill and zstd; the others are values, laid out in one of
+ * several ways to fill the field.  What compresses restores within the bound, bit for bit where it must, in no more bytes than promised.
+ */
+#include "fuzz.h"
+
+#include <math.h>
+
+#include "core/base.h"
+#include "exhaustive.h"
+
+enum { FEW_ELEMENTS = 1500, MOST_ELEMENTS = 9000 }; /* less than a tile, and three */
+
+static uint64_t bits_at(const void *data, csz_type type, uint64_t i) {
+    return type == CSZ_F32 ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
+}
+
+static double choose_bound(uint64_t word, csz_bound_mode mode) {
+    double bound = csz_f64_bits(word);
+    if (word & 1) bound = ldexp(1 + (double)(word >> 8 & 255) / 256, (int)(word >> 16 & 127) - 64);
+    if (mode == CSZ_BOUND_PSNR && word & 2) bound = (double)(word >> 8 & 1023) / 4;
+    return bound;
+}
+
+/* Values straight from the input, cycled, scaled, stepped or summed up. */
+static void fill_field(void *data, const csz_field *f, uint64_t n, fuzz_input in, uint32_t layout) {
+    size_t size = f->type == CSZ_F32 ? 4 : 8;
+    fuzz_input start = in;
+    double sum = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (in.left < size) in = start;
+        uint64_t bits = 0;
+        double value = 0;
+        switch (layout & 7) {
+        case 0: bits = in.left ? fuzz_take(&in, size) : i; break;
+        case 1: value = (double)(int8_t)fuzz_take(&in, 1) / 16; break;
+        case 2: value = sum += (double)(int8_t)fuzz_take(&in, 1) / 64; break;
+        case 3: value = (double)(int64_t)(i / (1 + (layout >> 3))); break;
+        case 4: value = sum += (double)(int16_t)fuzz_take(&in, 2); break;
+        case 5: bits = i % 16 == layout >> 4 ? fuzz_take(&in, size) : 0; break;
+        case 6: value = (double)i * (double)(layout >> 3) / 8 + (double)(fuzz_take(&in, 1) & 1); break;
+        default: value = i % 61 < (layout >> 3) ? 1e20 : (double)(uint8_t)fuzz_take(&in, 1); break;
+        }
+        int is_value = (layout & 7) != 0 && (layout & 7) != 5;
+        if (f->type == CSZ_F32)
+            ((uint32_t *)data)[i] = is_value ? csz_bits_f32((float)value) : (uint32_t)bits;
+        else
+            ((uint64_t *)data)[i] = is_value ? csz_bits_f64(value) : bits;
+    }
+}
+
+static void check_restored(const void *data, const void *back, const csz_field *f, uint64_t n,
+                           const csz_info *info, const csz_options *o) {
+    uint64_t fill = f->type == CSZ_F32 ? csz_bits_f32((float)o->fill) : csz_bits_f64(o->fill);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t was = bits_at(data, f->type, i), is = bits_at(back, f->type, i);
+        if (o->has_fill) FUZZ_CHECK((was == fill) == (is == fill));
+        if (f->type == CSZ_F32)
+            FUZZ_CHECK(!exhaustive_violates_f32((uint32_t)was, (uint32_t)is, info->bound_abs));
+        else
+            FUZZ_CHECK(!exhaustive_violates_f64(was, is, info->bound_abs));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
+    fuzz_input in = {data, nbytes};
+    csz_options o;
+    csz_options_init(&o);
+    uint32_t flags = (uint32_t)fuzz_take(&in, 4);
+    csz_field field = {.type = (csz_type)(flags & 1), .ndim = 1 + (int)(flags >> 1 & 3)};
+    o.bound_mode = (csz_bound_mode)((flags >> 3 & 3) % 3);
+    o.workflow = (csz_workflow)(flags >> 5 & 3);
+    o.has_fill = flags >> 7 & 1;
+    o.zstd_level = flags >> 8 & 1 && csz_zstd_available() ? 1 + (int)(flags >> 9 & 1) : 0;
+    o.threads = flags >> 10 & 1 ? 2 : 1;
+    o.backend = CSZ_BACKEND_CPU;
+    uint32_t layout = flags >> 16 & 0xFF;
+    o.bound = choose_bound(fuzz_take(&in, 8), o.bound_mode);
+    o.fill = flags >> 24 & 1 ? 1e20 : csz_f64_bits(fuzz_take(&in, 8));
+    uint64_t n = 1;
+    const uint64_t most = flags >> 11 & 1 ? MOST_ELEMENTS : FEW_ELEMENTS;
+    for (int i = 0; i < field.ndim; i++) {
+        uint64_t d = fuzz_take(&in, i == field.ndim - 1 ? 2 : 1);
+        field.dims[i] = d > most / n ? most / n : d;
+        if (field.dims[i]) n *= field.dims[i];
+    }
+    for (int i = 0; i < field.ndim; i++) n = field.dims[i] ? n : 0;
+    size_t size = field.type == CSZ_F32 ? 4 : 8, raw = (size_t)n * size, capacity, stored_nbytes;
+    void *values = malloc(raw + 8), *back = malloc(raw + 8);
+    FUZZ_CHECK(values && back);
+    fill_field(values, &field, n, in, layout);
+    FUZZ_CHECK(csz_compress_bound(&capacity, &field, &o) == CSZ_OK);
+    FUZZ_CHECK(capacity <= raw + raw / 100 + 1024);
+    uint8_t *stored = malloc(capacity);
+    FUZZ_CHECK(stored);
+    csz_status status = csz_compress(fuzz_context(), stored, capacity, &stored_nbytes, values, &field, &o);
+    FUZZ_CHECK(status == (o.bound > 0 && isfinite(o.bound) ? CSZ_OK : CSZ_ERROR_BOUND));
+    if (status == CSZ_OK) {
+        csz_info info;
+        FUZZ_CHECK(stored_nbytes <= capacity && csz_inspect(&info, stored, stored_nbytes) == CSZ_OK);
+        uint8_t *exact = fuzz_copy(stored, stored_nbytes);
+        FUZZ_CHECK(csz_decompress(fuzz_context(), back, raw, exact, stored_nbytes, NULL) == CSZ_OK);
+        FUZZ_CHECK(csz_test(fuzz_context(), exact, stored_nbytes, NULL) == CSZ_OK);
+        check_restored(values, back, &field, n, &info, &o);
+        free(exact);
+    }
+    free(values);
+    free(back);
+    free(stored);
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fuzz_tile.c: any bytes as the record of one tile, in the modes of one workflow (FUZZ_WORKFLOW, as in csz.h).  Input: a byte of type and shape, a byte of
+ * built-in books, two bytes of flags, the record.  Nothing stands between the record and the decoder here: neither index nor checksum.
+ */
+#include "fuzz.h"
+
+#include "cpu/tile.h"
+
+static const uint64_t shapes[][3] = {{1, 1, 4096}, {1, 1, 61},  {1, 32, 128}, {1, 31, 100},
+                                     {8, 16, 32},  {7, 13, 29}, {1, 1024, 3}, {16, 16, 5}};
+
+static void set_geometry(csz_tile_plan *plan, uint32_t shape) {
+    const uint64_t *d = shapes[shape];
+    csz_field field = {.type = plan->type, .ndim = 3, .dims = {d[0], d[1], d[2]}};
+    csz_effective_dims(&plan->geometry, field.ndim, field.dims);
+    csz_tile_shape_choose(&plan->geometry);
+    csz_geometry_finish(&plan->geometry, 0);
+}
+
+/* Modes that the workflow writes; others stand for one of them, so that no mutation is lost. */
+static uint32_t mode_of(uint32_t mode) {
+    static const uint8_t huffman[16] = {0, 1, 2, 3, 4, 1, 2, 7, 8, 9, 3, 4, 1, 2, 3, 4};
+    if (FUZZ_WORKFLOW == 1) return huffman[mode];
+    uint32_t runs = FUZZ_WORKFLOW == 2 ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
+    return mode == 0 || mode == 7 || mode == 8 ? mode : runs;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
+    static csz_tile_work *work[4];
+    static csz_decode_tables *tables[16];
+    static csz_builtin_cache cache;
+    if (nbytes < 8) return 0;
+    csz_tile_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.type = data[0] & 1 ? CSZ_F64 : CSZ_F32;
+    set_geometry(&plan, data[0] >> 1 & 7);
+    plan.f32 = csz_quantizer_make_f32(1e-3, 0, 0);
+    plan.f64 = csz_quantizer_make_f64(1e-3, 0, 0);
+    int rank = plan.geometry.rank;
+    if (!work[rank]) {
+        FUZZ_CHECK((work[rank] = aligned_alloc(64, (sizeof *work[0] + 63) / 64 * 64)) != NULL);
+        memset(work[rank], 0, sizeof *work[0]);
+        csz_tile_work_init(work[rank], rank);
+    }
+    uint32_t kind = data[1] & 15;
+    if (!tables[kind]) {
+        csz_book books[CSZ_NBOOKS];
+        uint8_t section[12] = {0};
+        memset(section, (int)kind, CSZ_NBOOKS);
+        FUZZ_CHECK((tables[kind] = calloc(1, sizeof *tables[0])) != NULL);
+        FUZZ_CHECK(csz_books_read(books, &cache, section, sizeof section));
+        csz_decode_tables_make(tables[kind], books);
+    }
+    csz_frame_box frame = csz_frame_box_at(&plan.geometry, 0);
+    csz_tile_box box = csz_tile_box_at(&plan.geometry, &frame, 0);
+    uint32_t nwords = (uint32_t)(nbytes - 4) / 4;
+    if (nwords > 65535) return 0;
+    uint8_t *record = fuzz_copy(data + 4, 4 * (size_t)nwords);
+    csz_store_u32(record, (csz_load_u32(record) & ~15u) | mode_of(record[0] & 15));
+    if (csz_tile_decode(work[rank], &plan, tables[kind], &box, record, nwords))
+        csz_tile_restore(work[rank], &plan, &box);
+    free(record);
+    return 0;
+}

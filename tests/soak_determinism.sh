@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Builds the library with every compiler at hand, without optimization and with much, with flags of a user that ask for fast-math and contraction, and for s390x
+# (big-endian, under qemu-user) where the tools are; each must write and read the golden archives, and give the same sums over several hundred fields with
+# 1, 2, 7 and 64 threads.  Prints one line a build.  DETERMINISM_OUT: the folder for the builds (default: a temporary one); DETERMINISM_REFERENCE: sums of
+# another machine to compare with; DETERMINISM_ONLY: a part of the names of the builds wanted.  Exit status: 0 all alike, 1 not.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=${DETERMINISM_OUT:-$(mktemp -d)}
+[ -n "${DETERMINISM_OUT-}" ] || trap 'rm -rf "$out"' EXIT
+mkdir -p "$out"
+reference=${DETERMINISM_REFERENCE:-}
+failed=0
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# variant NAME COMPILER FLAGS RUNNER [CMAKE_ARGUMENT...]
+variant() {
+    name=$1 compiler=$2 flags=$3 runner=$4
+    shift 4
+    case $name in *"${DETERMINISM_ONLY-}"*) ;; *) return ;; esac
+    dir=$out/$name
+    mkdir -p "$dir"
+    if ! cmake -S "$root" -B "$dir" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="$flags" -DCMAKE_BUILD_TYPE= -DBUILD_TESTING=OFF \
+        -DCSZ_CUDA=OFF -DCSZ_ZSTD=OFF "$@" >"$dir/log" 2>&1 ||
+        ! cmake --build "$dir" -j "${JOBS:-2}" --target csz_static >>"$dir/log" 2>&1; then
+        tail -n 20 "$dir/log"
+        echo "$name: the build failed"
+        failed=1
+        return
+    fi
+    for program in sums test_golden; do
+        source=$root/tests/determinism/sums.c
+        [ $program = sums ] || source=$root/tests/test_golden.c
+        # shellcheck disable=SC2086 # flags
+        if ! "$compiler" -std=c11 -O1 -D_GNU_SOURCE= -DCSZ_TESTS_DIR="\"$root/tests\"" -ffp-contract=off -I "$root/tests/determinism" \
+            -I "$root/tests" -I "$root/include" -I "$root/src" $link_flags "$source" "$root/tests/support.c" "$dir/libcsz.a" -lm -pthread \
+            -o "$dir/$program" >>"$dir/log" 2>&1; then
+            tail -n 20 "$dir/log"
+            echo "$name: $program does not build"
+            failed=1
+            return
+        fi
+    done
+    if ! $runner "$dir/test_golden" >"$dir/golden.txt" 2>&1; then
+        cat "$dir/golden.txt"
+        echo "$name: golden archives differ"
+        failed=1
+    elif ! $runner "$dir/sums" >"$dir/sums.txt" 2>&1; then
+        tail -n 3 "$dir/sums.txt"
+        echo "$name: sums failed"
+        failed=1
+    elif [ -z "$reference" ]; then
+        reference=$dir/sums.txt
+        echo "$name: golden archives alike; $(wc -l <"$dir/sums.txt") sums: the reference, $(cksum <"$dir/sums.txt")"
+    elif cmp -s "$reference" "$dir/sums.txt"; then
+        echo "$name: golden archives alike; $(wc -l <"$dir/sums.txt") sums alike"
+    else
+        diff "$reference" "$dir/sums.txt" | head -n 4
+        echo "$name: sums differ"
+        failed=1
+    fi
+}
+
+uname -m
+link_flags=
+for compiler in gcc clang; do
+    if ! have $compiler; then
+        echo "$compiler: not here, left out"
+        continue
+    fi
+    native=-march=native # unknown to older clangs for aarch64, whose -mcpu=native takes a virtual machine for more than it is
+    if ! echo | $compiler $native -E - >/dev/null 2>&1; then
+        native=
+        echo "$compiler knows no -march=native here: built for the general machine instead"
+    fi
+    variant "$compiler-O0" "$compiler" -O0 ""
+    variant "$compiler-O3" "$compiler" -O3 ""
+    variant "$compiler-O3-native" "$compiler" "-O3 $native" ""
+    variant "$compiler-careless" "$compiler" "-Ofast -ffast-math -ffp-contract=fast $native" ""
+    # without the build's own flags such a compilation is refused
+    if echo '#include "core/base.h"' | $compiler -ffast-math -I "$root/src" -x c -fsyntax-only - 2>/dev/null; then
+        echo "$compiler: src/core compiles with -ffast-math"
+        failed=1
+    fi
+done
+if have s390x-linux-gnu-gcc && have qemu-s390x; then
+    link_flags="-static -fexcess-precision=fast"
+    variant s390x s390x-linux-gnu-gcc -O2 qemu-s390x -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=s390x
+else
+    echo "s390x: needs gcc-s390x-linux-gnu and qemu-user, left out"
+fi
+exit $failed
