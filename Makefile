@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD ?= build
 DATA ?= ../shared/data
 CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
-C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c')
+C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'mpi/*.c')
 
 .PHONY: all help demo test soak bench gpu-test gpu-bench format lint install clean
 
@@ -77,7 +77,7 @@ lint:
 	clang-format --dry-run -Werror $(CC_FILES)
 	cppcheck --quiet --std=c11 --language=c --inline-suppr --error-exitcode=1 -j $(JOBS) \
 		--enable=warning,performance --suppress=missingIncludeSystem \
-		-D_GNU_SOURCE= -D__GNUC__ -I include -I src -I bench -I examples -I cli $(C_UNITS)
+		-D_GNU_SOURCE= -D__GNUC__ -I include -I src -I bench -I examples -I cli -I mpi $(C_UNITS)
 	clang-tidy --quiet -p $(BUILD) $(C_UNITS)
 
 PREFIX ?= /usr/local
