@@ -42,7 +42,8 @@ static const command_row commands[] = {
      "  csz decompress velocity.f32.csz -o velocity.npy\n"
      "  csz decompress velocity.f32.csz --region 0:8,:,100:200 -o part.npy\n"
      "  csz decompress - < field.csz | analyse\n"},
-    {"info", CLI_INFO, 1, cli_run_info, "show what an archive says of itself", "csz info IN.csz [--memory-limit BYTES] [--json]",
+    {"info", CLI_INFO, 1, cli_run_info, "show what an archive says of itself",
+     "csz info IN.csz [--memory-limit BYTES] [--json]",
      "Field, bound, size and how the tiles were coded; nothing is decoded.",
      "  csz info velocity.f32.csz\n"
      "  csz info --json velocity.f32.csz | python3 -m json.tool\n"},
