@@ -23,7 +23,7 @@ typedef struct compression {
     cli_sink sink;
     cli_workers workers;
     csz_plan *plan;
-    csz_shape shape;
+    csz_layout shape;
     uint64_t *sizes; /* of the frames written */
     uint64_t nsizes, sizes_capacity, values_done;
     pthread_mutex_t mutex; /* of what workers add to */
@@ -106,8 +106,8 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
 /* The plan, for which the range may have to be known; afterwards the source is ready to be read in order of frames. */
 static int make_plan(compression *c) {
     csz_options options = c->arguments->options;
-    csz_range range;
-    const csz_range *known = NULL;
+    csz_value_range range;
+    const csz_value_range *known = NULL;
     int status = CLI_DONE;
     options.memory_limit = 0;
     if (options.bound_mode != CSZ_BOUND_ABS) {

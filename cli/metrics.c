@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The frame's element as an element of the field. */
-static uint64_t field_index(uint64_t i, const csz_frame *f, const csz_shape *shape) {
+static uint64_t field_index(uint64_t i, const csz_frame *f, const csz_layout *shape) {
     uint64_t nx = f->end[2] - f->begin[2], ny = f->end[1] - f->begin[1];
     uint64_t x = i % nx, y = i / nx % ny, z = i / nx / ny;
     return ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2] + x;
@@ -25,7 +25,7 @@ static int differs_special(const void *a, const void *b, csz_type type, uint64_t
 }
 
 csz_status cli_metrics_compare(csz_metrics *part, int *has_special, const void *a, const void *b,
-                               const csz_frame *frame, const csz_shape *shape, double bound,
+                               const csz_frame *frame, const csz_layout *shape, double bound,
                                const csz_options *options) {
     csz_field row = {shape->info.field.type, 1, {frame->nelements}};
     csz_status status = csz_compare(part, a, b, &row, bound, options);

@@ -16,7 +16,7 @@ typedef struct cli_metrics {
 
 /* Compares the values b of a frame with the original a; worst_index is of the whole field. */
 csz_status cli_metrics_compare(csz_metrics *part, int *has_special, const void *a, const void *b,
-                               const csz_frame *frame, const csz_shape *shape, double bound,
+                               const csz_frame *frame, const csz_layout *shape, double bound,
                                const csz_options *options);
 void cli_metrics_join(cli_metrics *metrics, const csz_metrics *part, int has_special);
 

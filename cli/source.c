@@ -102,7 +102,7 @@ void cli_source_close(cli_source *s) {
     memset(s, 0, sizeof *s);
 }
 
-int cli_frames_are_sequential(const csz_shape *shape, const csz_plan *plan) {
+int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan) {
     csz_frame first;
     int last_cut = -1;
     if (csz_plan_frame(&first, plan, 0) != CSZ_OK) return 1; /* there are none */
@@ -133,7 +133,7 @@ static void swap_in_place(unsigned char *bytes, size_t nbytes, size_t size) {
         }
 }
 
-int cli_source_range(csz_range *range, const cli_source *s, const csz_options *options) {
+int cli_source_range(csz_value_range *range, const cli_source *s, const csz_options *options) {
     const size_t size = cli_type_nbytes(s->field.type);
     unsigned char *buffer = malloc(RANGE_NBYTES);
     int status = buffer ? CLI_DONE : cli_fail_memory("a buffer", RANGE_NBYTES);
@@ -153,7 +153,7 @@ int cli_source_range(csz_range *range, const cli_source *s, const csz_options *o
     return status;
 }
 
-int cli_source_read(cli_source *s, void *values, const csz_frame *f, const csz_shape *shape) {
+int cli_source_read(cli_source *s, void *values, const csz_frame *f, const csz_layout *shape) {
     const size_t size = cli_type_nbytes(s->field.type);
     int status = CLI_DONE;
     if (!s->stream.is_seekable) {

@@ -23,14 +23,14 @@ int cli_source_open(cli_source *source, const char *path, const cli_expected *ex
 void cli_source_close(cli_source *source); /* zeroed ones are allowed */
 
 /* 1 if the frames' values follow each other in the field, so that a pipe serves as it is; else, and for two passes, it is spooled. */
-int cli_frames_are_sequential(const csz_shape *shape, const csz_plan *plan);
+int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan);
 int cli_source_spool(cli_source *source);
 
 /* The whole field's range, in pieces. */
-int cli_source_range(csz_range *range, const cli_source *source, const csz_options *options);
+int cli_source_range(csz_value_range *range, const cli_source *source, const csz_options *options);
 
 /* A frame's values, dense; of a pipe the next ones. */
-int cli_source_read(cli_source *source, void *values, const csz_frame *frame, const csz_shape *shape);
+int cli_source_read(cli_source *source, void *values, const csz_frame *frame, const csz_layout *shape);
 
 /* Refuses a pipe that brings more than the field. */
 int cli_source_end(cli_source *source);
@@ -38,7 +38,7 @@ int cli_source_end(cli_source *source);
 typedef struct cli_archive_source {
     cli_stream stream;
     csz_info info; /* of a pipe: nbytes_archive is known at the end */
-    csz_shape shape;
+    csz_layout shape;
     const csz_plan *plan;
     csz_plan *owned_plan; /* of a pipe */
     csz_reader *reader;   /* of a file */

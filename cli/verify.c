@@ -73,7 +73,7 @@ static int count_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
 }
 
 static int compare_all(verification *v, const cli_arguments *arguments) {
-    const csz_shape *shape = &v->archive.shape;
+    const csz_layout *shape = &v->archive.shape;
     cli_demand demand = {.njobs = shape->nframes,
                          .field_nbytes = v->archive.info.nbytes_field,
                          .in_nbytes = shape->values_nbytes + v->archive.stored_nbytes,

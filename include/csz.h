@@ -263,34 +263,34 @@ typedef struct csz_frame {
     size_t capacity; /* no frame of this box is larger as stored, whatever its values */
 } csz_frame;
 
-typedef struct csz_shape {
+typedef struct csz_layout {
     uint64_t n[3]; /* effective dims */
     uint64_t nframes;
     size_t header_nbytes, footer_nbytes;
     size_t values_nbytes, capacity; /* of the largest frame */
     csz_info info;                  /* nbytes_archive is 0 */
-} csz_shape;
+} csz_layout;
 
 /* Smallest and largest finite value that is not missing, of as much of a field as was added.  Zeroed, it is empty. */
-typedef struct csz_range {
+typedef struct csz_value_range {
     int has_values;
     double min, max;
-} csz_range;
+} csz_value_range;
 
 /* Adds n values to the range; options give fill and threads.  On the CPU. */
-CSZ_API csz_status csz_range_add(csz_range *range, const void *values, uint64_t n, csz_type type,
+CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n, csz_type type,
                                  const csz_options *options);
-CSZ_API void csz_range_join(csz_range *range, const csz_range *other);
+CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
 
 /*
  * csz_plan_create: for compressing; range is the whole field's, and NULL where the bound is absolute.  csz_plan_open: for decompressing,
  * from the archive's first bytes (CSZ_HEADER_MAX_NBYTES always suffice; fewer where the archive is shorter).
  */
 CSZ_API csz_status csz_plan_create(csz_plan **plan, const csz_field *field, const csz_options *options,
-                                   const csz_range *range);
+                                   const csz_value_range *range);
 CSZ_API csz_status csz_plan_open(csz_plan **plan, const void *start, size_t start_nbytes);
 CSZ_API void csz_plan_destroy(csz_plan *plan); /* NULL is allowed */
-CSZ_API csz_status csz_plan_shape(csz_shape *shape, const csz_plan *plan);
+CSZ_API csz_status csz_plan_shape(csz_layout *shape, const csz_plan *plan);
 CSZ_API csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i);
 
 /* The archive's first and last bytes; frames_nbytes are the frames' sizes, in order.  shape says how many bytes they are. */

@@ -26,7 +26,7 @@ typedef struct compression {
     csz_options options;
     csz_mpi_parts *parts; /* of every rank */
     csz_plan *plan;
-    csz_shape shape;
+    csz_layout shape;
     unsigned char *values, *messages; /* a frame, and the same again as it travels */
     const void *frame_values;         /* there, or in data where the frame lies there whole */
     unsigned char *outgoing;          /* what goes to others in one round */
@@ -67,8 +67,8 @@ static csz_status gather_boxes(compression *c, const csz_mpi_box *box) {
     return csz_mpi_agree(c->comm, status, &c->report.failed_rank);
 }
 
-static csz_status reduce_range(compression *c, csz_range *range) {
-    csz_range mine = {0, 0, 0};
+static csz_status reduce_range(compression *c, csz_value_range *range) {
+    csz_value_range mine = {0, 0, 0};
     csz_status status =
         csz_range_add(&mine, c->data, c->parts[c->rank].nelements, c->field->type, &c->options);
     /* -min travels as a maximum; a rank without values has the least of both */
@@ -297,7 +297,7 @@ csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *pat
     compression c = {
         .context = context, .comm = comm, .data = data, .field = field, .report = {.failed_rank = -1}};
     double begin = MPI_Wtime();
-    csz_range range = {0, 0, 0};
+    csz_value_range range = {0, 0, 0};
     MPI_Comm_rank(comm, &c.rank);
     MPI_Comm_size(comm, &c.nranks);
     csz_status status =

@@ -50,7 +50,7 @@ static csz_status share_ends(archive_file *a, MPI_Comm comm) {
     int rank;
     csz_status status = CSZ_OK;
     csz_plan *plan = NULL;
-    csz_shape shape;
+    csz_layout shape;
     MPI_Comm_rank(comm, &rank);
     unsigned char start[CSZ_HEADER_MAX_NBYTES];
     a->header_nbytes = a->nbytes < sizeof start ? a->nbytes : sizeof start;

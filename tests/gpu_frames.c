@@ -15,7 +15,7 @@ enum { NCONTEXTS = 4 };
 
 typedef struct work {
     const csz_plan *plan;
-    csz_shape shape;
+    csz_layout shape;
     const uint8_t *data; /* of whole planes: frames are contiguous */
     uint8_t *restored;
     uint8_t **stored;
@@ -87,7 +87,7 @@ static void check(csz_bound_mode mode, double bound, int zstd_level) {
     archive cpu = archive_make(&s, &o);
 
     work w = {.data = s.data};
-    csz_range range = {0, 0, 0};
+    csz_value_range range = {0, 0, 0};
     csz_plan *plan;
     o.backend = CSZ_BACKEND_CUDA;
     ASSERT_OK(csz_range_add(&range, s.data, s.n, CSZ_F32, &o));

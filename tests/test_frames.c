@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The frame's box of a row-major field, dense. */
-static void gather(uint8_t *to, const uint8_t *from, const csz_shape *shape, const csz_frame *f,
+static void gather(uint8_t *to, const uint8_t *from, const csz_layout *shape, const csz_frame *f,
                    size_t size) {
     size_t row = (size_t)(f->end[2] - f->begin[2]) * size;
     for (uint64_t z = f->begin[0]; z < f->end[0]; z++)
@@ -17,7 +17,7 @@ static void gather(uint8_t *to, const uint8_t *from, const csz_shape *shape, con
             memcpy(to, from + ((z * shape->n[1] + y) * shape->n[2] + f->begin[2]) * size, row);
 }
 
-static void scatter(uint8_t *to, const uint8_t *from, const csz_shape *shape, const csz_frame *f,
+static void scatter(uint8_t *to, const uint8_t *from, const csz_layout *shape, const csz_frame *f,
                     size_t size) {
     size_t row = (size_t)(f->end[2] - f->begin[2]) * size;
     for (uint64_t z = f->begin[0]; z < f->end[0]; z++)
@@ -26,9 +26,9 @@ static void scatter(uint8_t *to, const uint8_t *from, const csz_shape *shape, co
 }
 
 static archive archive_by_frames(const test_field *s, const csz_options *options) {
-    csz_range range = {0, 0, 0};
+    csz_value_range range = {0, 0, 0};
     csz_plan *plan;
-    csz_shape shape;
+    csz_layout shape;
     for (uint64_t i = 0; i < s->n; i += 1000003) { /* pieces of any size give the range of the whole */
         uint64_t n = s->n - i < 1000003 ? s->n - i : 1000003;
         const uint8_t *at = (const uint8_t *)s->data + i * (s->nbytes / s->n);
@@ -97,7 +97,7 @@ static csz_status open_bytes(csz_reader **reader, store *s, const archive *a) {
 static void assert_reader_restores(const archive *a, const void *wanted, size_t nbytes) {
     store s;
     csz_reader *reader;
-    csz_shape shape;
+    csz_layout shape;
     csz_info info, all;
     csz_tile_counts counts, sum = {0};
     ASSERT_OK(open_bytes(&reader, &s, a));
@@ -317,10 +317,10 @@ static void bad_arguments_are_refused(void **state) {
     csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
     csz_field field = field_1d(CSZ_F32, 100), empty = field_1d(CSZ_F32, 0);
     csz_plan *plan;
-    csz_shape shape;
+    csz_layout shape;
     csz_frame frame;
     uint8_t buffer[512];
-    csz_range range = {0, 0, 0};
+    csz_value_range range = {0, 0, 0};
     float values[100] = {0};
     size_t n;
     assert_int_equal(csz_plan_create(&plan, &field, &o, NULL), CSZ_ERROR_ARGUMENT);

@@ -4,7 +4,7 @@
 # other numbers of ranks and by HDF5's serial tools.  Exit 77 where mpirun or the plugin is missing.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
-program=${1:?usage: parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS} mpiexec=$2 plugins=$3
+program=$(realpath "${1:?usage: parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS}") mpiexec=$2 plugins=$(realpath "$3")
 [ -e "$plugins/libh5csz.so" ] || { echo "the HDF5 plugin is not built; skipped"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_parallel_hdf5.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT

@@ -17,7 +17,7 @@ static size_t value_nbytes(const csz_plan *plan) { return plan->header.field.typ
 
 /* ---- range ---- */
 
-void csz_range_join(csz_range *range, const csz_range *other) {
+void csz_range_join(csz_value_range *range, const csz_value_range *other) {
     if (!range || !other || !other->has_values) return;
     if (!range->has_values) {
         *range = *other;
@@ -27,7 +27,7 @@ void csz_range_join(csz_range *range, const csz_range *other) {
     if (other->max > range->max) range->max = other->max;
 }
 
-csz_status csz_range_add(csz_range *range, const void *values, uint64_t n, csz_type type,
+csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n, csz_type type,
                          const csz_options *options) {
     csz_options o;
     csz_status status = csz_options_check(&o, options);
@@ -35,7 +35,7 @@ csz_status csz_range_add(csz_range *range, const void *values, uint64_t n, csz_t
     if (!range || (n && !values)) return CSZ_ERROR_ARGUMENT;
     if (type != CSZ_F32 && type != CSZ_F64) return CSZ_ERROR_TYPE;
     if (n == 0) return CSZ_OK;
-    csz_range part = {0, 0, 0};
+    csz_value_range part = {0, 0, 0};
     part.has_values =
         csz_cpu_range(values, n, type, o.has_fill != 0, o.has_fill ? csz_fill_bits(type, o.fill) : 0,
                       o.threads, &part.min, &part.max);
@@ -46,7 +46,7 @@ csz_status csz_range_add(csz_range *range, const void *values, uint64_t n, csz_t
 /* ---- plan ---- */
 
 static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_options *options,
-                            const csz_range *range) {
+                            const csz_value_range *range) {
     csz_header *h = &plan->header;
     csz_options *o = &plan->options;
     if (!field || !options) return CSZ_ERROR_ARGUMENT;
@@ -72,7 +72,7 @@ static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_op
 }
 
 csz_status csz_plan_create(csz_plan **plan, const csz_field *field, const csz_options *options,
-                           const csz_range *range) {
+                           const csz_value_range *range) {
     if (!plan) return CSZ_ERROR_ARGUMENT;
     *plan = calloc(1, sizeof **plan);
     if (!*plan) return CSZ_ERROR_MEMORY;
@@ -115,7 +115,7 @@ csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i) {
     return CSZ_OK;
 }
 
-csz_status csz_plan_shape(csz_shape *shape, const csz_plan *plan) {
+csz_status csz_plan_shape(csz_layout *shape, const csz_plan *plan) {
     if (!shape || !plan) return CSZ_ERROR_ARGUMENT;
     const csz_header *h = &plan->header;
     csz_frame first = {.nelements = 0};
