@@ -19,8 +19,11 @@ typedef enum cli_command {
     CLI_COMPARE = 1 << 3,
     CLI_VERIFY = 1 << 4,
     CLI_TEST = 1 << 5,
-    CLI_BENCH = 1 << 6
+    CLI_BENCH = 1 << 6,
+    CLI_ANALYZE = 1 << 7
 } cli_command;
+
+enum { CLI_MOST_BOUNDS = 32 };
 
 typedef struct cli_arguments {
     const char *paths[2];
@@ -28,10 +31,12 @@ typedef struct cli_arguments {
     const char *output_path; /* NULL: not given */
     cli_expected expected;   /* -t and -d */
     csz_options options;
-    int has_bound;
+    int has_bound, has_mode;
+    double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
+    int nbounds;
     cli_region region;
     int repeat;
-    int force, verify, json, help;
+    int force, verify, exact, json, help;
 } cli_arguments;
 
 /* Reads what follows the subcommand's name.  Returns CLI_DONE, or CLI_USAGE after the message. */

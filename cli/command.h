@@ -15,6 +15,7 @@ int cli_run_compare(const cli_arguments *arguments);
 int cli_run_verify(const cli_arguments *arguments);
 int cli_run_test(const cli_arguments *arguments);
 int cli_run_bench(const cli_arguments *arguments);
+int cli_run_analyze(const cli_arguments *arguments);
 
 /* An archive in memory whose header and footer hold. */
 typedef struct cli_archive {

@@ -257,6 +257,64 @@ typedef struct csz_statistics {
 CSZ_API csz_status csz_statistics_from_histogram(csz_statistics *statistics, const uint64_t *histogram,
                                                  size_t nbins);
 
+/* ---- Analysis: how a field would compress, and why -------------------------------------------------- */
+
+enum { CSZ_ANALYSIS_NCODES = 1024, CSZ_ANALYSIS_NDISTANCES = 200 };
+
+/*
+ * How much two numbers differ that stand d apart in a sequence, over random pairs from a fixed seed.  Entry d - 1 is distance d.
+ * Differences above 2^48 count as 2^48.
+ */
+typedef struct csz_madogram {
+    uint64_t npairs[CSZ_ANALYSIS_NDISTANCES];
+    double absolute[CSZ_ANALYSIS_NDISTANCES];  /* v(d): mean |difference| */
+    double binary[CSZ_ANALYSIS_NDISTANCES];    /* v(d): share of pairs that differ */
+    double absolute_slope, absolute_intercept; /* least squares of v(d) over d, weighted by pairs */
+    double binary_slope, binary_intercept;
+    double roughness;  /* mean binary variance of all pairs; 0 where there are none */
+    double smoothness; /* 1 - roughness */
+} csz_madogram;
+
+/* What one workflow takes: predicted from the sample, and true where everything was coded (else 0). */
+typedef struct csz_workflow_size {
+    uint64_t nbytes_predicted, nbytes;
+} csz_workflow_size;
+
+enum { CSZ_REASON_NBYTES = 320 };
+
+typedef struct csz_analysis {
+    double bound, bound_abs; /* as asked for, and as resolved */
+    double min, max;         /* of finite values that are not missing; 0 for an absolute bound, which needs no range */
+    uint64_t nelements, nelements_counted;
+    uint64_t ntiles, ntiles_counted;
+    uint64_t nbytes_field;
+    uint64_t histogram[CSZ_ANALYSIS_NCODES]; /* codes -512 .. 511 of the elements counted, the paper's alphabet */
+    csz_statistics statistics;               /* of that histogram; all 0 where it is empty */
+    double huffman_bits;                     /* average length of its optimal Huffman code, at least 1 */
+    double rle_bits, rle_vle_bits; /* modelled bits a value of runs: 16 (32, 64) + 7 bits each; both parts Huffman coded */
+    double outlier_share;          /* elements whose code lies outside the histogram */
+    double escape_share;           /* outside -48 .. 47: an escape with raw bits in the archive */
+    double exception_share;        /* values kept bit for bit, masked ones included */
+    csz_madogram quanta;           /* prequantized data, in order of index */
+    csz_madogram codes;            /* in code order, inside tiles */
+    csz_workflow_size workflow[4]; /* by csz_workflow; without zstd */
+    csz_workflow best_forced;      /* smallest of the three forced ones: true where known, else predicted */
+    double regret;                 /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
+    int is_exact;
+    double seconds;                 /* of this bound; the range, which bounds share, falls on the first */
+    char reason[CSZ_REASON_NBYTES]; /* what auto does and why, one English sentence */
+} csz_analysis;
+
+/*
+ * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
+ * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles, beside one pass for the range where the bounds are relative.
+ * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.  Data in device memory
+ * is copied to the host first.
+ */
+CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const double *bounds,
+                               size_t nbounds, const void *data, const csz_field *field,
+                               const csz_options *options, int exact);
+
 #ifdef __cplusplus
 }
 #endif
