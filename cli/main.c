@@ -47,9 +47,10 @@ static const command_row commands[] = {
      "  csz info velocity.f32.csz\n"
      "  csz info --json velocity.f32.csz | python3 -m json.tool\n"},
     {"compare", CLI_COMPARE, 2, cli_run_compare, "compare two fields",
-     "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [--fill V] [--json]",
-     "Largest error, PSNR and NRMSE of B against A, raw or .npy.  With --bound the exit status\n"
-     "is 1 if any element differs by more; special values must agree bit for bit.",
+     "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [--fill V] [-j N] [--json]",
+     "Largest errors, PSNR, NRMSE, correlation, SSIM, autocorrelation and entropy of B against A,\n"
+     "raw or .npy.  Entropies are of 4096 equal bins of the values and 128 of the error.  With --bound the\n"
+     "exit status is 1 if any element differs by more; special values must agree bit for bit.",
      "  csz compare velocity.f32 restored.f32 -t f32 -d 512x512x512 --bound 1e-3\n"
      "  csz compare a.npy b.npy --json\n"},
     {"analyze", CLI_ANALYZE, 1, cli_run_analyze, "predict how a field would compress, and why",

@@ -4,9 +4,11 @@
  * order in time and eighth in space, as in reverse-time migration.  The medium is a stack of gently dipping
  * layers over a fast dome; a Ricker pulse is fired near the surface; a sponge at every side keeps echoes out.
  * Threads own slabs of depth and meet after each step; every cell is computed from the step before alone, so the
- * result does not depend on their number.
+ * result does not depend on their number, nor on the machine: portable_math.h stands in for libm.
  */
 #include "wave.h"
+
+#include "portable_math.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -53,7 +55,7 @@ static float blend(float x) {
 /* Velocity at a point given as shares of the box: six layers that undulate by 6% of the depth, and a dome. */
 static float velocity_at(float z, float y, float x) {
     static const float layers[] = {1500, 1900, 2250, 2600, 3000, 3500};
-    float depth = z + 0.06f * sinf(5.1f * x + 1.3f) * cosf(3.7f * y) + 0.04f * x;
+    float depth = z + 0.06f * (float)(portable_sin(5.1f * x + 1.3f) * portable_cos(3.7f * y)) + 0.04f * x;
     float v = layers[0];
     for (int i = 1; i < 6; i++) v += (layers[i] - layers[i - 1]) * blend(depth - 0.155f * (float)i);
     float dome = (x - 0.62f) * (x - 0.62f) + (y - 0.45f) * (y - 0.45f) + 1.6f * (z - 1.02f) * (z - 1.02f);
@@ -62,7 +64,7 @@ static float velocity_at(float z, float y, float x) {
 
 static float ricker(float t) {
     float a = 3.14159265f * frequency * (t - 1.2f / frequency);
-    return (1 - 2 * a * a) * expf(-a * a);
+    return (1 - 2 * a * a) * (float)portable_exp(-a * a);
 }
 
 /* One row of one step: next holds the pressure two steps ago and receives the new one. */
@@ -126,7 +128,7 @@ static void fill_medium(simulation *sim) {
         for (size_t i = 0; i < extents[axis]; i++) {
             size_t edge = i < extents[axis] - 1 - i ? i : extents[axis] - 1 - i;
             float inside = edge < SPONGE ? (float)(SPONGE - edge) / SPONGE : 0;
-            sim->damping[axis][i] = expf(-0.06f * inside * inside);
+            sim->damping[axis][i] = (float)portable_exp(-0.06f * inside * inside);
         }
 }
 
