@@ -26,9 +26,10 @@ enum {
 
 /* What a block of the first pass says. */
 typedef struct extremes {
-    double min, max;         /* of a */
-    double sum_a, sum_b;     /* halved, so that the largest doubles do not overflow at once */
-    double sum_error;        /* b - a */
+    double min, max; /* of a */
+    double min_b, max_b;
+    double sum_a, sum_b;     /* times 2^-20, so that no block of the largest doubles overflows */
+    double sum_error;        /* of b - a, as these */
     double max_abs, max_pwr; /* -1: none yet */
     uint64_t max_abs_at, max_pwr_at, first_special_at;
     uint64_t n_special, n_special_differs, violations, n_infinite;
@@ -113,9 +114,11 @@ static void first_block_element(extremes *e, const quality_job *job, uint64_t i)
         e->n_infinite++;
         return;
     }
-    e->sum_a += 0.5 * a;
-    e->sum_b += 0.5 * b;
-    e->sum_error += b - a;
+    if (b < e->min_b) e->min_b = b;
+    if (b > e->max_b) e->max_b = b;
+    e->sum_a += 0x1p-20 * a;
+    e->sum_b += 0x1p-20 * b;
+    e->sum_error += 0x1p-20 * (b - a);
 }
 
 static uint32_t bin_of(double x, double low, double width, uint32_t nbins) {
@@ -167,8 +170,9 @@ static void add_window(moments *m, const quality_job *job, const uint64_t from[3
                 double a, b;
                 int same;
                 if (!load_pair(job, (z * n[1] + y) * n[2] + x, &a, &b, &same) || !isfinite(b)) continue;
-                a = (a - job->all.min) * job->inverse_scale; /* from 0 up: moving both changes no structure */
-                b = (b - job->all.min) * job->inverse_scale;
+                a = a * job->inverse_scale -
+                    job->all.min * job->inverse_scale; /* from 0 up: moving both changes no structure */
+                b = b * job->inverse_scale - job->all.min * job->inverse_scale;
                 sa += a;
                 sb += b;
                 saa += a * a;
@@ -215,7 +219,12 @@ static void second_block(quality_job *job, uint64_t block, tallies *t) {
 static void first_block(quality_job *job, uint64_t block) {
     const uint64_t *n = job->geometry.n;
     uint64_t from[3], to[3];
-    extremes e = {.min = INFINITY, .max = -INFINITY, .max_abs = -1, .max_pwr = -1};
+    extremes e = {.min = INFINITY,
+                  .max = -INFINITY,
+                  .min_b = INFINITY,
+                  .max_b = -INFINITY,
+                  .max_abs = -1,
+                  .max_pwr = -1};
     block_bounds(job, block, from, to);
     for (uint64_t z = from[0]; z < to[0]; z++)
         for (uint64_t y = from[1]; y < to[1]; y++)
@@ -252,12 +261,19 @@ static void keep_larger(double *most, uint64_t *at, double x, uint64_t x_at) {
 
 static void merge_first(quality_job *job) {
     extremes *all = &job->all;
-    *all = (extremes){
-        .min = INFINITY, .max = -INFINITY, .max_abs = -1, .max_pwr = -1, .first_special_at = UINT64_MAX};
+    *all = (extremes){.min = INFINITY,
+                      .max = -INFINITY,
+                      .min_b = INFINITY,
+                      .max_b = -INFINITY,
+                      .max_abs = -1,
+                      .max_pwr = -1,
+                      .first_special_at = UINT64_MAX};
     for (uint64_t i = 0; i < job->nblocks; i++) {
         const extremes *e = &job->first[i];
         if (e->min < all->min) all->min = e->min;
         if (e->max > all->max) all->max = e->max;
+        if (e->min_b < all->min_b) all->min_b = e->min_b;
+        if (e->max_b > all->max_b) all->max_b = e->max_b;
         keep_larger(&all->max_abs, &all->max_abs_at, e->max_abs, e->max_abs_at);
         keep_larger(&all->max_pwr, &all->max_pwr_at, e->max_pwr, e->max_pwr_at);
         if (e->n_special_differs && e->first_special_at < all->first_special_at)
@@ -274,8 +290,9 @@ static void merge_first(quality_job *job) {
         job->mean_b += job->first[i].sum_b / n;
         job->mean_error += job->first[i].sum_error / n;
     }
-    job->mean_a *= 2;
-    job->mean_b *= 2;
+    job->mean_a *= 0x1p20;
+    job->mean_b *= 0x1p20;
+    job->mean_error *= 0x1p20;
     if (all->min > all->max) all->min = all->max = 0;
 }
 
@@ -326,11 +343,12 @@ static void describe(csz_quality *q, const quality_job *job, int nthreads) {
     q->max_abs_index = e->max_abs > 0 ? e->max_abs_at : 0;
     q->max_pwr_index = e->max_pwr > 0 ? e->max_pwr_at : 0;
     q->mean_error = e->n_infinite ? NAN : job->mean_error;
-    if (sum.aa > 0 && sum.bb > 0)
-        q->pearson = fmin(1, sum.ab / sqrt(sum.aa) / sqrt(sum.bb));
+    const int equal = m->max_abs_error == 0;
+    if (equal || e->min == e->max || e->min_b == e->max_b || !(sum.aa > 0) || !(sum.bb > 0))
+        q->pearson = equal;
     else
-        q->pearson = m->max_abs_error == 0 ? 1 : 0;
-    q->ssim = e->n_infinite ? NAN : sum.nwindows ? sum.ssim / (double)sum.nwindows : m->max_abs_error == 0;
+        q->pearson = fmin(1, sum.ab / sqrt(sum.aa) / sqrt(sum.bb));
+    q->ssim = equal ? 1 : e->n_infinite ? NAN : sum.nwindows ? sum.ssim / (double)sum.nwindows : 0;
     q->nwindows = sum.nwindows;
     for (int k = 0; k < LAGS; k++) q->autocorrelation[k] = sum.ee > 0 ? sum.lagged[k] / sum.ee : 0;
     for (int i = 1; i < nthreads; i++) {
