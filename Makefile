@@ -11,7 +11,7 @@ DATA ?= ../shared/data
 CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
 C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c')
 
-.PHONY: all help demo test soak bench gpu-test gpu-bench format lint install clean
+.PHONY: all help demo test soak bench evaluation gpu-test gpu-bench format lint install clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -21,6 +21,7 @@ help:
 	@echo 'make test       build and run every test, plain and under ASan and UBSan'
 	@echo 'make soak       the tests that take long'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
+	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
 	@echo 'make format     lay out every C and CUDA file by .clang-format'
@@ -57,6 +58,11 @@ bench:
 	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
 	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --out $(BUILD)/bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+
+# FULL=1: generated fields at the sizes of the paper.  SDRBENCH=FOLDER: published files instead, where it has them.
+evaluation:
+	@tools/setup evaluation
+	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) FULL=$(FULL) SDRBENCH=$(SDRBENCH) tools/evaluation
 
 gpu-test:
 	@tools/setup test

@@ -82,6 +82,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
         cli_json_end_object(json);
     }
     cli_json_end_object(json);
+    cli_json_double(json, "prediction_error", a->prediction_error);
     cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
     cli_json_double(json, "regret", a->regret);
     cli_json_bool(json, "exact", a->is_exact);
@@ -104,7 +105,8 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
     printf("  smoothness     codes %.4f (roughness %.4f), prequantized data %.4f\n", a->codes.smoothness,
            a->codes.roughness, a->quanta.smoothness);
-    printf("  ratio          predicted%s\n", a->is_exact ? "       true" : "");
+    printf("  ratio          predicted%s (predictions are good to about %.0f%%)\n",
+           a->is_exact ? "       true" : "", 100 * a->prediction_error);
     for (int i = 0; i < 4; i++) {
         printf("    %-12s %9.2f", cli_workflow_names[i], ratio_of(a, a->workflow[i].nbytes_predicted));
         if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));

@@ -346,8 +346,10 @@ typedef struct csz_analysis {
     csz_madogram quanta;           /* prequantized data, in order of index */
     csz_madogram codes;            /* in code order, inside tiles */
     csz_workflow_size workflow[4]; /* by csz_workflow; without zstd */
-    csz_workflow best_forced;      /* smallest of the three forced ones: true where known, else predicted */
-    double regret; /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
+    double
+        prediction_error; /* relative standard error of the payload that is predicted for auto: how unlike tiles are */
+    csz_workflow best_forced; /* smallest of the three forced ones: true where known, else predicted */
+    double regret;            /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
     int is_exact;
     double seconds;                 /* of this bound; the range, which bounds share, falls on the first */
     char reason[CSZ_REASON_NBYTES]; /* what auto does and why, one English sentence */

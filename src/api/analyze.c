@@ -6,6 +6,7 @@
  */
 #include "api/context.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ typedef struct tally {
     uint64_t histogram[CSZ_ANALYSIS_NCODES];
     uint64_t n, noutliers, nexceptions, extra_run_bits;
     uint64_t run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
-    uint64_t words[NWORKFLOWS];
+    uint64_t words[NWORKFLOWS], squares; /* squares: of auto's words */
     csz_madogram_sums codes;
 } tally;
 
@@ -201,6 +202,7 @@ static void encode_tile(analysis_job *job, worker *k, const csz_tile_box *box) {
     default: words[0] = csz_tile_encode(w, &job->plan[0], &job->tables[0], job->data, box); break;
     }
     for (int i = 0; i < NWORKFLOWS; i++) k->sums.words[i] += words[i];
+    k->sums.squares += (uint64_t)words[0] * words[0];
 }
 
 static void flush_counts(worker *k, int with_sample) {
@@ -355,6 +357,11 @@ static int predict(analysis_job *job, csz_analysis *a, const csz_header *header,
         double payload = 4.0 * (double)sums->words[i] * (double)job->ntiles / (double)job->nchosen;
         a->workflow[i].nbytes_predicted = fixed_nbytes(header, books[i]) + ((uint64_t)payload + 7) / 8 * 8;
     }
+    /* standard error of a mean of n tiles drawn from ntiles, over that mean */
+    double n = (double)job->nchosen, mean = (double)sums->words[0] / n,
+           variance = n > 1 ? ((double)sums->squares / n - mean * mean) * n / (n - 1) : 0;
+    double left = 1 - n / (double)job->ntiles;
+    a->prediction_error = mean > 0 && variance > 0 ? sqrt(variance / n * left) / mean : 0;
     return policy;
 }
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * series.c: would the books of one snapshot do for the next?  Snapshots of one wave are coded with their own books and with those of the first and of the one before; the
+ * time that counting and building books takes of compressing is what reuse could save.  Looks inside the library, as the tests do.
+ */
+#include "evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/frame.h"
+#include "cpu/tile.h"
+
+enum { NSNAPSHOTS = 4 };
+
+/* Tables from the snapshot's whole first frame; every symbol gets a code, as the next snapshot may have what this one lacks. */
+static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_tile_plan *plan,
+                        const void *data, int complete) {
+    static csz_sample sample;
+    static csz_builtin_cache cache;
+    csz_histograms h;
+    csz_book books[CSZ_NBOOKS];
+    csz_frame_box frame = csz_frame_box_at(&plan->geometry, 0);
+    uint32_t nsamples = csz_sample_count(frame.ntiles), stride = csz_sample_stride(frame.ntiles);
+    memset(&sample, 0, sizeof sample);
+    for (uint32_t s = 0; s < nsamples; s++) {
+        csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
+        csz_tile_quantize(w, plan, data, &box);
+        csz_tile_count(w, plan, &sample, 1);
+    }
+    memset(&cache, 0, sizeof cache);
+    tables->policy = csz_policy_choose(&h, &stride, &cache, &sample, frame.ntiles, 1);
+    if (complete && stride == 1) stride = 2;
+    csz_books_choose(books, &cache, &h, frame.ntiles, stride);
+    csz_code_tables_make(tables, books);
+}
+
+static uint64_t coded_nbytes(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables,
+                             const void *data) {
+    uint64_t words = 0;
+    csz_frame_box frame = csz_frame_box_at(&plan->geometry, 0);
+    for (uint32_t t = 0; t < frame.ntiles; t++) {
+        csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, t);
+        csz_tile_quantize(w, plan, data, &box);
+        words += csz_tile_encode(w, plan, tables, data, &box);
+    }
+    return 4 * words;
+}
+
+static csz_tile_plan plan_of(const csz_field *shape, double bound_abs) {
+    csz_header h;
+    memset(&h, 0, sizeof h);
+    h.field = *shape;
+    h.bound_abs = bound_abs;
+    csz_geometry_of(&h.geometry, shape);
+    return csz_tile_plan_of(&h);
+}
+
+static int series_at(FILE *out, float **values, const csz_field *shape, double bound, int nthreads) {
+    csz_context *context;
+    csz_options o;
+    csz_stages stages;
+    csz_info info;
+    size_t capacity, nbytes = 0;
+    csz_tile_work *w = aligned_alloc(64, (sizeof *w + 63) / 64 * 64);
+    static csz_code_tables own, complete, first, before;
+    csz_options_init(&o);
+    o.bound_mode = CSZ_BOUND_REL;
+    o.bound = bound;
+    o.threads = nthreads;
+    if (!w || csz_context_create(&context) != CSZ_OK || csz_compress_bound(&capacity, shape, &o) != CSZ_OK)
+        return -1;
+    uint8_t *archive = malloc(capacity);
+    csz_context_profile(context, 1);
+    for (int i = 0; archive && i < NSNAPSHOTS; i++) {
+        for (int k = 0; k < 2; k++) /* twice: the second is warm */
+            if (csz_compress(context, archive, capacity, &nbytes, values[i], shape, &o) != CSZ_OK) return -1;
+        csz_context_stages(context, &stages);
+        csz_inspect(&info, archive, nbytes);
+        csz_tile_plan plan = plan_of(shape, info.bound_abs);
+        csz_tile_work_init(w, plan.geometry.rank);
+        make_tables(&own, w, &plan, values[i], 0);
+        make_tables(&complete, w, &plan, values[i], 1);
+        if (i == 0) first = before = complete;
+        double busy =
+            stages.sample + stages.books + stages.quantize + stages.encode + stages.place + stages.range;
+        fprintf(out,
+                "{\"kind\": \"series\", \"snapshot\": %d, \"bound\": %g, \"nbytes\": %zu, \"payload\": %llu, "
+                "\"payload_first\": %llu, \"payload_before\": %llu, \"books_share\": %.4f, \"count_share\": "
+                "%.4f}\n",
+                i, bound, nbytes, (unsigned long long)coded_nbytes(w, &plan, &own, values[i]),
+                (unsigned long long)coded_nbytes(w, &plan, &first, values[i]),
+                (unsigned long long)coded_nbytes(w, &plan, &before, values[i]), stages.books / busy,
+                stages.sample / busy);
+        before = complete;
+    }
+    free(archive);
+    free(w);
+    csz_context_destroy(context);
+    return archive ? 0 : -1;
+}
+
+int evaluate_series(FILE *out, fields_scale scale, int nthreads) {
+    static const char *const names[NSNAPSHOTS] = {"rtm/snapshot2800", "rtm/snapshot2810", "rtm/snapshot2820",
+                                                  "rtm/snapshot2890"};
+    static const double bounds[] = {1e-2, 1e-3, 1e-4};
+    float *values[NSNAPSHOTS] = {NULL};
+    csz_field shape = fields_shape(fields_find(names[0]), scale);
+    int failed = 0;
+    fprintf(stderr, "  snapshots of one wave\n");
+    for (int i = 0; i < NSNAPSHOTS; i++) {
+        values[i] = fields_generate(fields_find(names[i]), scale, nthreads);
+        failed |= !values[i];
+    }
+    for (int b = 0; !failed && b < 3; b++) failed = series_at(out, values, &shape, bounds[b], nthreads) != 0;
+    for (int i = 0; i < NSNAPSHOTS; i++) free(values[i]);
+    return failed ? -1 : 0;
+}
