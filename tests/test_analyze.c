@@ -87,7 +87,7 @@ static void predictions_come_close(void **state) {
 
 static void threads_change_nothing(void **state) {
     (void)state;
-    test_field s = sample_make(field_3d(CSZ_F32, 128, 128, 160), ROUGH, 8);
+    test_field s = sample_make(field_3d(CSZ_F32, 64, 128, 160), ROUGH, 8);
     csz_options o = options_make(CSZ_BOUND_REL, 1);
     static csz_analysis one[2], other[2];
     const double bounds[2] = {1e-2, 1e-4};

@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-double evaluate_seconds(void); /* monotonic */
+double evaluate_seconds(void);     /* monotonic */
+double evaluate_cpu_seconds(void); /* of the process */
 
 /* What coding successive snapshots with the books of the one before costs and saves.  0, or -1 after a message. */
 int evaluate_series(FILE *out, fields_scale scale, int nthreads);

@@ -195,20 +195,20 @@ def section_quality(fields):
 
 def section_series(records):
     text = "## Reusing the previous snapshot's books\n\n"
-    text += ("Four snapshots of one wave; payload coded with books of its own, of the first snapshot, and of the one before (every symbol given a code).  Shares of the busy time that counting and building "
-             "books take: what reuse would save at the most.\n\n")
+    text += ("Four snapshots of one wave; payload coded with books of its own, of the first snapshot, and of the one before (every symbol given a code, so that any snapshot can be coded).  Last: the share of the "
+             "CPU time of compressing that counting and building books take, which is what reuse saves.\n\n")
     rows = [(f"{r['bound']:g}", r["snapshot"], r["payload"], f"{100 * (r['payload_first'] / r['payload'] - 1):+.2f}%", f"{100 * (r['payload_before'] / r['payload'] - 1):+.2f}%",
-             f"{100 * r['count_share']:.0f}%", f"{100 * r['books_share']:.1f}%") for r in records]
-    return text + table(("bound", "snapshot", "payload, own books", "first's books", "books of the one before", "time counting", "time building"), rows)
+             f"{100 * r['saved_share']:.0f}%") for r in records]
+    return text + table(("bound", "snapshot", "payload, own books", "first's books", "books of the one before", "time saved"), rows)
 
 
 def section_analysis(fields):
     text = "## The analysis itself\n\n"
-    share = [3 * r["analyze_seconds"] / sum(x["time_auto"]["compress"] for x in fields if key(x) == key(r)) for r in fields if r["bound"] == 1e-2]
+    share = [r["analyze_share"] for r in fields if r["bound"] == 1e-2]
     wrong = sorted(abs(r["predicted"][0] / r["sizes"][0] - 1) for r in fields)
     large = sorted(abs(r["predicted"][0] / r["sizes"][0] - 1) for r in fields if r["nbytes"] >= 16e6)
     within = sum(abs(r["predicted"][0] / r["sizes"][0] - 1) <= 2 * r["prediction_error"] + 0.02 for r in fields)
-    text += (f"`csz analyze` from its sample takes {100 * mean(share):.1f}% of the time of compressing (geometric mean; {100 * max(share):.1f}% at the most; three bounds against three archives).  "
+    text += (f"`csz analyze` from its sample takes {100 * mean(share):.1f}% of the time of compressing (geometric mean; {100 * max(share):.1f}% at the most; CPU time of one thread, three bounds against three archives).  "
              f"Its prediction of `auto`'s size is off by {100 * wrong[len(wrong) // 2]:.1f}% in the median and {100 * wrong[-1]:.0f}% at the worst"
              + (f" ({100 * large[len(large) // 2]:.1f}% and {100 * large[-1]:.0f}% on fields of 16 MB and more)" if large else "")
              + f"; it says itself how far to trust it, and {within} of {len(wrong)} truths lie within twice that.  A field of a few MB is a few hundred tiles, of which a tenth of the time buys four: `--exact` is for those.\n")

@@ -182,7 +182,7 @@ int fields_read_published(float **out, const fields_entry *entry, const char *fo
     int good = *out && fread(*out, size, n, file) == n && fgetc(file) == EOF;
     fclose(file);
     if (!good) {
-        fprintf(stderr, "%s cannot be read, or is not of the published size\n", entry->published);
+        fprintf(stderr, "csz-fields: %s cannot be read, or is not of the published size\n", entry->published);
         free(*out);
         return -1;
     }
