@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tables.py RESULTS.jsonl OUT.md [GPU.jsonl]: Markdown tables from what csz-evaluate measured, beside the paper's numbers.  Standard library alone."""
+"""tables.py RESULTS.jsonl OUT.md [GPU.jsonl]: Markdown tables (and figures/ratios.svg beside them) from what csz-evaluate measured, beside the paper's numbers.  Standard library alone."""
 import json
 import math
+import os
 import platform
 import sys
 
@@ -215,6 +216,38 @@ def section_analysis(fields):
     return text
 
 
+def draw_ratios(fields):
+    """A picture of text: geometric-mean ratio at each bound, ours beside the paper's pipelines on the same fields."""
+    series = (("the paper's Huffman (qh)", "#b9c3d0", lambda r: r["paper"]["qh"]), ("its RLE+VLE", "#8fa3bf", lambda r: r["paper"]["rle_vle"]),
+              ("Huffman then gzip (qhg)", "#5f7fb0", lambda r: r["paper"]["qhg"]), ("csz auto", "#c9171e", lambda r: r["sizes"][0]))
+    width, height, left, base, top = 720, 300, 46, 250, 44
+    groups = []
+    for b in BOUNDS:
+        use = [r for r in fields if r["bound"] == b and "paper" in r]
+        groups.append([mean([ratio(r, size(r)) for r in use]) or 0 for _, _, size in series])
+    most = max(max(g) for g in groups) * 1.08
+    y = lambda v: base - (base - top) * v / most
+    count = len({key(r) for r in fields if "paper" in r})
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#333">',
+           f'<rect width="{width}" height="{height}" fill="#fff"/>', f'<text x="{left}" y="18" font-size="14" font-weight="bold">Compression ratio, geometric mean over {count} fields</text>']
+    step = 10 if most > 25 else 5
+    for tick in range(0, int(most) + 1, step):
+        out.append(f'<path d="M{left} {y(tick):.1f}H{width - 12}" stroke="#e2e2e2"/><text x="{left - 6}" y="{y(tick) + 4:.1f}" text-anchor="end" fill="#777">{tick}</text>')
+    span = (width - 12 - left) / len(groups)
+    bar = span * 0.8 / len(series)
+    for i, (group, b) in enumerate(zip(groups, BOUNDS)):
+        x = left + i * span + span * 0.1
+        for k, value in enumerate(group):
+            out.append(f'<rect x="{x + k * bar:.1f}" y="{y(value):.1f}" width="{bar - 3:.1f}" height="{base - y(value):.1f}" fill="{series[k][1]}"/>')
+            out.append(f'<text x="{x + k * bar + (bar - 3) / 2:.1f}" y="{y(value) - 4:.1f}" text-anchor="middle" font-size="11">{value:.1f}</text>')
+        out.append(f'<text x="{x + 2 * bar:.1f}" y="{base + 18}" text-anchor="middle">bound {b:g} of the range</text>')
+    x = left
+    for name, colour, _ in series:
+        out.append(f'<rect x="{x}" y="{height - 22}" width="12" height="12" fill="{colour}"/><text x="{x + 17}" y="{height - 12}">{name}</text>')
+        x += 42 + 6.6 * len(name)
+    return "\n".join(out) + "\n</svg>\n"
+
+
 def main():
     records = [json.loads(line) for line in open(sys.argv[1])]
     gpu = []
@@ -227,11 +260,15 @@ def main():
     fields, machine = of("field"), of("machine")[0]
     parts = ["# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  Bounds are relative to the value range.  Generated fields are stand-ins for "
              "the paper's datasets (`bench/fields`), at reduced sizes unless `FULL=1`; real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  "
-             f"This run: scale {machine['scale']}, {len(fields)} pairs of field and bound.\n",
+             f"This run: scale {machine['scale']}, {len(fields)} pairs of field and bound.\n\n![ratios](figures/ratios.svg)\n",
              section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine),
              section_reconstruction(of("reconstruction"), gpu), section_quality(fields), section_series(of("series")), section_analysis(fields), section_fields(fields)]
-    with open(sys.argv[2], "w") as out:
+    with open(sys.argv[2], "w", encoding="utf-8") as out:
         out.write("\n".join(p for p in parts if p))
+    figures = os.path.join(os.path.dirname(sys.argv[2]), "figures")
+    os.makedirs(figures, exist_ok=True)
+    with open(os.path.join(figures, "ratios.svg"), "w", encoding="utf-8") as out:
+        out.write(draw_ratios(fields))
 
 
 if __name__ == "__main__":
