@@ -357,7 +357,8 @@ typedef struct csz_analysis {
 
 /*
  * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
- * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles, beside one pass for the range where the bounds are relative.
+ * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles, beside one pass for the range where the bounds are relative;
+ * that takes under a tenth of the time of compressing, more for fields below 4 MB, where it takes about half a millisecond a bound.
  * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.  Data in device memory
  * is copied to the host first.
  */

@@ -17,7 +17,7 @@ enum { NSNAPSHOTS = 4 };
 static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_tile_plan *plan,
                         const void *data, int complete) {
     static csz_sample sample;
-    static csz_builtin_cache cache;
+    static csz_builtin_cache cache; /* warm, as a context's is */
     csz_histograms h;
     csz_book books[CSZ_NBOOKS];
     csz_frame_box frame = csz_frame_box_at(&plan->geometry, 0);
@@ -26,9 +26,8 @@ static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_til
     for (uint32_t s = 0; s < nsamples; s++) {
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
         csz_tile_quantize(w, plan, data, &box);
-        csz_tile_count(w, plan, &sample, 1);
+        csz_tile_count(w, plan, &sample, s % csz_policy_stride(nsamples) == 0);
     }
-    memset(&cache, 0, sizeof cache);
     tables->policy = csz_policy_choose(&h, &stride, &cache, &sample, frame.ntiles, 1);
     if (complete && stride == 1) stride = 2;
     csz_books_choose(books, &cache, &h, frame.ntiles, stride);

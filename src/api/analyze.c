@@ -22,11 +22,11 @@ enum {
      * A sampled tile costs some four times what a compressed one does (quantized twice, counted, coded four times); with one tile in SAMPLE_STRIDE,
      * and the most that a large field needs, an analysis stays below a tenth of the time of compressing.
      */
-    SAMPLE_STRIDE = 64,
+    SAMPLE_STRIDE = 96,
     SAMPLE_LEAST = 4,
     SAMPLE_MOST = 512,
     PAIRS_LEAST = 2000,
-    PAIRS_MOST = 40000,
+    PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000,
     DISTANCES_EACH = 8, /* pairs of quanta that share their first element, for locality */
     FLUSH_TILES = 4096, /* 32-bit counts are moved to 64-bit ones after this many tiles */
