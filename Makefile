@@ -16,6 +16,7 @@ C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench
 
 .PHONY: all help demo test soak bench gpu-test gpu-bench format lint install deb clean
 .PHONY: all help demo test soak fuzz bench gpu-test gpu-bench format lint install clean
+.PHONY: all help demo test soak bench evaluation gpu-test gpu-bench format lint install clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -26,6 +27,7 @@ help:
 	@echo 'make soak       the tests that take long'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
+	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
 	@echo 'make format     lay out every C and CUDA file by .clang-format'
@@ -68,6 +70,11 @@ bench:
 	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
 	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --out $(BUILD)/bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+
+# FULL=1: generated fields at the sizes of the paper.  SDRBENCH=FOLDER: published files instead, where it has them.
+evaluation:
+	@tools/setup evaluation
+	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) FULL=$(FULL) SDRBENCH=$(SDRBENCH) tools/evaluation
 
 gpu-test:
 	@tools/setup test

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fields.c: reads the real fields named in a list and generates three that need no file: a seismic wave (smooth,
+ * fields.c: reads the real fields named in a list, and takes three that need no file from the generator in bench/fields: a seismic wave (smooth,
  * sharp fronts), a smooth map with a noisy texture (climate-like), and a sparse field (isolated blobs in exact
  * zeros).
  */
 #include "fields.h"
 
-#include "wave.h"
+#include "catalogue.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -110,91 +110,24 @@ int bench_fields_read(bench_field *fields, int *nfields, const char *list_path, 
     return result;
 }
 
-/* A fixed scatter of i into -1..1. */
-static float noise(uint64_t i) {
-    i = (i + 1) * 0x9e3779b97f4a7c15u;
-    i = (i ^ (i >> 30)) * 0xbf58476d1ce4e5b9u;
-    i = (i ^ (i >> 27)) * 0x94d049bb133111ebu;
-    i ^= i >> 31;
-    return (float)(i >> 40) / (float)(1 << 23) - 1;
-}
-
-/* Long waves, plus noise whose strength itself varies from place to place, as weather does over smooth climate. */
-static void fill_texture(float *data, size_t ny, size_t nx) {
-    for (size_t y = 0; y < ny; y++)
-        for (size_t x = 0; x < nx; x++) {
-            float v = (float)y / (float)ny, u = (float)x / (float)nx;
-            float smooth =
-                30 * cosf(3.1f * (v - 0.5f)) + 6 * sinf(9 * u + 4 * v) + 3 * sinf(31 * u) * cosf(23 * v);
-            float strength = 0.15f * (1 + sinf(12 * u) * cosf(9 * v));
-            data[y * nx + x] = smooth + strength * strength * noise(y * nx + x);
-        }
-}
-
-/* Forty bell-shaped blobs, cut off to exact zeros outside. */
-static void fill_sparse(float *data, size_t nz, size_t ny, size_t nx) {
-    memset(data, 0, nz * ny * nx * sizeof *data);
-    for (uint64_t blob = 0; blob < 40; blob++) {
-        float centre[3], radius = (float)nz * (0.08f + 0.04f * noise(4 * blob));
-        const size_t extents[3] = {nz, ny, nx};
-        size_t begin[3], end[3];
-        for (int axis = 0; axis < 3; axis++) {
-            centre[axis] = 0.5f * (1 + noise(4 * blob + 1 + (uint64_t)axis)) * (float)extents[axis];
-            begin[axis] = centre[axis] > 2 * radius ? (size_t)(centre[axis] - 2 * radius) : 0;
-            end[axis] = (size_t)(centre[axis] + 2 * radius + 1);
-            end[axis] = end[axis] < extents[axis] ? end[axis] : extents[axis];
-        }
-        for (size_t z = begin[0]; z < end[0]; z++)
-            for (size_t y = begin[1]; y < end[1]; y++)
-                for (size_t x = begin[2]; x < end[2]; x++) {
-                    float dz = (float)z - centre[0], dy = (float)y - centre[1], dx = (float)x - centre[2];
-                    float square = (dz * dz + dy * dy + dx * dx) / (radius * radius);
-                    size_t at = (z * ny + y) * nx + x;
-                    if (square < 4)
-                        data[at] += expf(-square) - expf(-4.0f) + 0.002f * noise(at) * (4 - square);
-                }
-    }
-}
-
-static bench_field *add_generated(bench_field *fields, int *nfields, const char *name, int ndim, size_t nz,
-                                  size_t ny, size_t nx) {
-    bench_field *field = &fields[*nfields];
-    const size_t dims[3] = {nz, ny, nx};
-    memset(field, 0, sizeof *field);
-    snprintf(field->name, sizeof field->name, "%s", name);
-    field->is_generated = 1;
-    field->shape.type = CSZ_F32;
-    field->shape.ndim = ndim;
-    for (int i = 0; i < ndim; i++) field->shape.dims[i] = dims[3 - ndim + i];
-    set_sizes(field);
-    field->data = field->plain = malloc(field->nbytes);
-    if (!field->data) {
-        fprintf(stderr, "csz-bench: %s\n", csz_status_string(CSZ_ERROR_MEMORY));
-        return NULL;
-    }
-    (*nfields)++;
-    return field;
-}
-
 int bench_fields_generate(bench_field *fields, int *nfields, int small, int nthreads) {
-    bench_field *field;
-    if (*nfields + 3 > BENCH_MAX_FIELDS) return 0;
-    const wave_setup wave = small ? (wave_setup){48, 56, 64, 150, nthreads, NULL}
-                                  : (wave_setup){160, 224, 224, 580, nthreads, NULL};
-    field = add_generated(fields, nfields, "wave", 3, wave.nz, wave.ny, wave.nx);
-    if (!field) return -1;
-    if (wave_simulate(field->data, &wave)) {
-        fprintf(stderr, "csz-bench: the simulation lacks memory\n");
-        return -1;
+    static const char *const names[] = {"synthetic/wave", "synthetic/texture", "synthetic/sparse"};
+    const fields_scale scale = small ? FIELDS_TINY : FIELDS_PAPER;
+    for (int i = 0; i < 3 && *nfields < BENCH_MAX_FIELDS; i++) {
+        bench_field *field = &fields[*nfields];
+        const fields_entry *entry = fields_find(names[i]);
+        memset(field, 0, sizeof *field);
+        snprintf(field->name, sizeof field->name, "%s", entry->name);
+        field->is_generated = 1;
+        field->shape = fields_shape(entry, scale);
+        set_sizes(field);
+        field->data = field->plain = fields_generate(entry, scale, nthreads);
+        if (!field->data) {
+            fprintf(stderr, "csz-bench: %s\n", csz_status_string(CSZ_ERROR_MEMORY));
+            return -1;
+        }
+        (*nfields)++;
     }
-    const size_t ny = small ? 120 : 1800, nx = small ? 240 : 3600;
-    field = add_generated(fields, nfields, "texture", 2, 1, ny, nx);
-    if (!field) return -1;
-    fill_texture(field->data, ny, nx);
-    const size_t edge = small ? 48 : 192;
-    field = add_generated(fields, nfields, "sparse", 3, edge, edge, edge);
-    if (!field) return -1;
-    fill_sparse(field->data, edge, edge, edge);
     return 0;
 }
 

@@ -89,64 +89,146 @@ static grid make_grid(const csz_field *field) {
     return g;
 }
 
-/* The quantum that lies back (0 or 1 step on each axis) of a place, or 0 outside the place's chunk. */
-static int64_t neighbour(const int64_t *quanta, const grid *g, const size_t at[3], const size_t back[3]) {
-    for (int axis = 0; axis < 3; axis++)
-        if (back[axis] && at[axis] % g->chunk[axis] == 0) return 0;
-    return quanta[((at[0] - back[0]) * g->extent[1] + at[1] - back[1]) * g->extent[2] + at[2] - back[2]];
+/* Differences along one axis inside its chunks, with 0 before each chunk's first; back to front, so that in place. */
+static void difference(int64_t *quanta, const grid *g, int axis) {
+    const size_t stride = axis == 2 ? 1 : axis == 1 ? g->extent[2] : g->extent[1] * g->extent[2];
+    const size_t n = g->extent[0] * g->extent[1] * g->extent[2];
+    if (g->extent[axis] == 1) return;
+    for (size_t i = n; i-- > 0;)
+        if (i / stride % g->extent[axis] % g->chunk[axis]) quanta[i] -= quanta[i - stride];
 }
 
-/* Inclusion and exclusion over the corners of the unit cube; axes of extent 1 contribute 0 by themselves. */
-static int64_t lorenzo_delta(const int64_t *quanta, const grid *g, const size_t at[3]) {
-    int64_t delta = 0;
-    for (size_t corner = 0; corner < 8; corner++) {
-        const size_t back[3] = {corner >> 2 & 1, corner >> 1 & 1, corner & 1};
-        int64_t q = neighbour(quanta, g, at, back);
-        delta += (back[0] + back[1] + back[2]) & 1 ? -q : q;
+/* Codes in index order from quanta, which are used up; counts them, and returns the number of outliers. */
+static size_t make_codes(uint16_t *codes, uint64_t *histogram, int64_t *quanta, const grid *g) {
+    const size_t n = g->extent[0] * g->extent[1] * g->extent[2];
+    size_t noutliers = 0;
+    for (int axis = 0; axis < 3; axis++) difference(quanta, g, axis);
+    for (size_t i = 0; i < n; i++) {
+        int is_outlier = quanta[i] < -RADIUS || quanta[i] >= RADIUS;
+        noutliers += (size_t)is_outlier;
+        codes[i] = (uint16_t)(is_outlier ? RADIUS : quanta[i] + RADIUS);
+        histogram[codes[i]]++;
     }
-    return delta;
-}
-
-/* Fills codes in index order, counts them, and returns the number of outliers. */
-static size_t make_codes(uint16_t *codes, uint64_t *histogram, const int64_t *quanta, const grid *g) {
-    size_t noutliers = 0, i = 0, at[3];
-    for (at[0] = 0; at[0] < g->extent[0]; at[0]++)
-        for (at[1] = 0; at[1] < g->extent[1]; at[1]++)
-            for (at[2] = 0; at[2] < g->extent[2]; at[2]++, i++) {
-                int64_t delta = lorenzo_delta(quanta, g, at);
-                int is_outlier = delta < -RADIUS || delta >= RADIUS;
-                noutliers += (size_t)is_outlier;
-                codes[i] = (uint16_t)(is_outlier ? RADIUS : delta + RADIUS);
-                histogram[codes[i]]++;
-            }
     return noutliers;
 }
 
-size_t paper_huffman_nbytes(const void *data, const csz_field *field, double bound_abs) {
+/* ---- What follows the codes --------------------------------------------------------------------------- */
+
+/* The pieces' bits, each padded to words; where out is not NULL they are written there too.  Returns the bytes. */
+static size_t huffman_nbytes(uint8_t *out, const uint16_t *codes, size_t n, const uint8_t *lengths) {
+    uint32_t code_of[NCODES] = {0}, next = 0;
+    size_t nbytes = 0;
+    int longest = 0;
+    for (int i = 0; i < NCODES; i++) longest = lengths[i] > longest ? lengths[i] : longest;
+    for (int length = 1; length <= longest && length <= 32; length++, next <<= 1)
+        for (int i = 0; i < NCODES; i++)
+            if (lengths[i] == length) code_of[i] = next++;
+    for (size_t begin = 0; begin < n; begin += PIECE) {
+        size_t nbits = 0, end = begin + PIECE < n ? begin + PIECE : n;
+        for (size_t i = begin; i < end; i++) {
+            for (int bit = lengths[codes[i]] - 1; out && bit >= 0; bit--) {
+                size_t at = nbits + (size_t)(lengths[codes[i]] - 1 - bit);
+                if (bit < 32 && code_of[codes[i]] >> bit & 1)
+                    out[nbytes + at / 8] |= (uint8_t)(128 >> at % 8);
+            }
+            nbits += lengths[codes[i]];
+        }
+        nbytes += (nbits + 31) / 32 * 4;
+    }
+    return nbytes;
+}
+
+#ifdef CSZ_HAVE_ZLIB
+#include <zlib.h>
+
+/* Bytes of a gzip member at level 6, as the command makes by default; 0 on failure. */
+static size_t gzip_nbytes(const void *data, size_t n) {
+    z_stream z = {0};
+    uint8_t sink[1 << 16];
+    size_t total = 0;
+    if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return 0;
+    z.next_in = (Bytef *)data;
+    for (int status = Z_OK; status != Z_STREAM_END;) {
+        if (z.avail_in == 0) { /* avail_in has 32 bits */
+            size_t left = n - (size_t)((const uint8_t *)z.next_in - (const uint8_t *)data);
+            z.avail_in = left < (1u << 30) ? (uInt)left : 1u << 30;
+        }
+        size_t left = n - (size_t)((const uint8_t *)z.next_in - (const uint8_t *)data);
+        z.next_out = sink;
+        z.avail_out = sizeof sink;
+        status = deflate(&z, left == z.avail_in ? Z_FINISH : Z_NO_FLUSH);
+        if (status == Z_STREAM_ERROR) {
+            total = 0;
+            break;
+        }
+        total += sizeof sink - z.avail_out;
+    }
+    deflateEnd(&z);
+    return total;
+}
+#else
+static size_t gzip_nbytes(const void *data, size_t n) {
+    (void)data, (void)n;
+    return 0;
+}
+#endif
+
+/* Runs over the whole sequence, of at most MOST_RUN: a code of 2 bytes and a count of 2; then both Huffman coded, with a byte a length of either book. */
+static void count_runs(paper_sizes *sizes, const uint16_t *codes, size_t n) {
+    enum { MOST_RUN = NCODES };
+    uint64_t values[NCODES] = {0}, runs[NCODES] = {0}, nruns = 0, nbits = 0;
+    uint8_t value_lengths[NCODES], run_lengths[NCODES];
+    for (size_t i = 0, run; i < n; i += run, nruns++) {
+        for (run = 1; i + run < n && run < MOST_RUN && codes[i + run] == codes[i];) run++;
+        values[codes[i]]++;
+        runs[run - 1]++;
+    }
+    huffman_lengths(value_lengths, values);
+    huffman_lengths(run_lengths, runs);
+    for (int i = 0; i < NCODES; i++) nbits += values[i] * value_lengths[i] + runs[i] * run_lengths[i];
+    sizes->rle = sizes->fixed + 4 * nruns;
+    sizes->rle_vle = sizes->fixed + 2 * NCODES + (nbits + 7) / 8 + (nruns / PIECE + 1) * PIECE_NBYTES;
+}
+
+int paper_measure(paper_sizes *sizes, const void *data, const csz_field *field, double bound_abs,
+                  int everything) {
     const grid g = make_grid(field);
-    const size_t n = g.extent[0] * g.extent[1] * g.extent[2];
+    const size_t n = g.extent[0] * g.extent[1] * g.extent[2], npieces = (n + PIECE - 1) / PIECE;
     const size_t outlier_nbytes = 4 + (field->type == CSZ_F32 ? 4 : 8);
     uint64_t histogram[NCODES] = {0};
-    uint8_t lengths[NCODES];
-    size_t nbytes = 0;
+    uint8_t lengths[NCODES], *bits = NULL;
     int64_t *quanta = malloc(n * sizeof *quanta);
     uint16_t *codes = calloc(n, sizeof *codes);
+    int result = -1;
 
+    memset(sizes, 0, sizeof *sizes);
     if (quanta && codes) {
         for (size_t i = 0; i < n; i++) {
             double x = field->type == CSZ_F32 ? ((const float *)data)[i] : ((const double *)data)[i];
             double q = x / (2 * bound_abs);
             quanta[i] = fabs(q) < 0x1p58 ? llrint(q) : 0; /* eight of them still fit in 63 bits */
         }
-        nbytes = HEADER_NBYTES + NCODES + outlier_nbytes * make_codes(codes, histogram, quanta, &g);
+        sizes->noutliers = make_codes(codes, histogram, quanta, &g);
+        sizes->fixed = HEADER_NBYTES + outlier_nbytes * sizes->noutliers;
         huffman_lengths(lengths, histogram);
-        for (size_t begin = 0; begin < n; begin += PIECE) {
-            size_t nbits = 0, end = begin + PIECE < n ? begin + PIECE : n;
-            for (size_t i = begin; i < end; i++) nbits += lengths[codes[i]];
-            nbytes += PIECE_NBYTES + (nbits + 31) / 32 * 4;
+        size_t payload = huffman_nbytes(NULL, codes, n, lengths);
+        sizes->qh = sizes->fixed + NCODES + payload + PIECE_NBYTES * npieces;
+        result = 0;
+        if (everything && (bits = calloc(payload + 8, 1))) {
+            huffman_nbytes(bits, codes, n, lengths);
+            size_t qg = gzip_nbytes(codes, n * sizeof *codes), qhg = gzip_nbytes(bits, payload);
+            sizes->qg = qg ? sizes->fixed + qg : 0;
+            sizes->qhg = qhg ? sizes->fixed + NCODES + qhg + PIECE_NBYTES * npieces : 0;
+            count_runs(sizes, codes, n);
         }
     }
     free(quanta);
     free(codes);
-    return nbytes;
+    free(bits);
+    return result;
+}
+
+size_t paper_huffman_nbytes(const void *data, const csz_field *field, double bound_abs) {
+    paper_sizes sizes;
+    return paper_measure(&sizes, data, field, bound_abs, 0) ? 0 : sizes.qh;
 }

@@ -12,13 +12,14 @@
 #include <string.h>
 
 enum {
-    READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH | CLI_HDF5,
+    READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH | CLI_ANALYZE | CLI_HDF5,
     ENCODES = CLI_COMPRESS | CLI_BENCH,
+    BOUNDED = ENCODES | CLI_ANALYZE,
     SETS_BOUND = ENCODES | CLI_HDF5,
-    RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH,
+    RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_ANALYZE,
     WRITES = CLI_COMPRESS | CLI_DECOMPRESS,
-    EVERYWHERE =
-        CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_HDF5,
+    EVERYWHERE = CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH |
+                 CLI_ANALYZE | CLI_HDF5,
     MOST_THREADS = 4096,
     MOST_REPEATS = 1000,
     DEFAULT_ZSTD_LEVEL = 3,
@@ -65,6 +66,9 @@ static int apply_bound(cli_arguments *arguments, const char *value) {
                               value);
     if (!(bound > 0) || !isfinite(bound))
         return cli_fail_usage("bound %s is not a finite number above 0; give one, such as -e 1e-3", value);
+    if (arguments->nbounds == CLI_MOST_BOUNDS)
+        return cli_fail_usage("-e is given more than %d times; give fewer bounds", CLI_MOST_BOUNDS);
+    arguments->bounds[arguments->nbounds++] = bound;
     arguments->options.bound = bound;
     arguments->has_bound = 1;
     return CLI_DONE;
@@ -85,6 +89,7 @@ static int apply_mode(cli_arguments *arguments, const char *value) {
     if (!cli_parse_name(&mode, value, cli_mode_names))
         return cli_fail_usage("mode '%s' is unknown; give -m abs, -m rel or -m psnr", value);
     arguments->options.bound_mode = (csz_bound_mode)mode;
+    arguments->has_mode = 1;
     return CLI_DONE;
 }
 
@@ -195,6 +200,12 @@ static int apply_verify(cli_arguments *arguments, const char *unused) {
     return CLI_DONE;
 }
 
+static int apply_exact(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->exact = 1;
+    return CLI_DONE;
+}
+
 static int apply_json(cli_arguments *arguments, const char *unused) {
     (void)unused;
     arguments->json = 1;
@@ -219,14 +230,18 @@ static const option_row rows[] = {
      "the bound: largest error, or least PSNR in dB with -m psnr"},
     {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
      "exit 1 if any |a - b| is larger; 0 means equal"},
-    {SETS_BOUND, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
+    {CLI_ANALYZE, 'e', "error", "bound", "1e-3", apply_bound,
+     "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
+    {BOUNDED | CLI_HDF5, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
     {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
     {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
     {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
-    {RUNS, 'j', "threads", NULL, "N", apply_threads,
+    {RUNS | CLI_COMPARE, 'j', "threads", NULL, "N", apply_threads,
      "threads, 0 for one per core (default); never changes the bytes"},
-    {ENCODES | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
+    {CLI_ANALYZE, 0, "exact", NULL, NULL, apply_exact,
+     "count every tile and code every workflow, instead of predicting from a sample"},
+    {BOUNDED | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
      "values equal to V (a number or nan) are missing; auto, none: as an HDF5 file says, or not"},
     {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
      "the missing value: a number, nan, none, or auto (default) for the dataset's own"},

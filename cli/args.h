@@ -20,6 +20,7 @@ typedef enum cli_command {
     CLI_VERIFY = 1 << 4,
     CLI_TEST = 1 << 5,
     CLI_BENCH = 1 << 6,
+    CLI_ANALYZE = 1 << 7,
     CLI_HDF5 = 1 << 15
 } cli_command;
 
@@ -31,19 +32,23 @@ typedef enum cli_fill_choice {
     CLI_FILL_NONE
 } cli_fill_choice;
 
+enum { CLI_MOST_BOUNDS = 32 };
+
 typedef struct cli_arguments {
     const char *paths[2];
     int npaths;
     const char *output_path; /* NULL: not given */
     cli_expected expected;   /* -t and -d */
     csz_options options;
-    int has_bound;
+    int has_bound, has_mode;
+    double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
+    int nbounds;
     cli_fill_choice fill_choice;
     const char *field_path; /* csz hdf5 cdvals --of */
     int optional;           /* csz hdf5 cdvals --optional */
     cli_region region;
     int repeat;
-    int force, verify, json, help;
+    int force, verify, exact, json, help;
 } cli_arguments;
 
 /* Reads what follows the subcommand's name.  Returns CLI_DONE, or CLI_USAGE after the message. */

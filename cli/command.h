@@ -15,6 +15,7 @@ int cli_run_compare(const cli_arguments *arguments);
 int cli_run_verify(const cli_arguments *arguments);
 int cli_run_test(const cli_arguments *arguments);
 int cli_run_bench(const cli_arguments *arguments);
+int cli_run_analyze(const cli_arguments *arguments);
 
 /* csz hdf5 has commands of its own: what follows "hdf5". */
 int cli_run_hdf5(int argc, char **argv);

@@ -4,7 +4,7 @@
 
 _csz() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="compress decompress info compare verify test bench hdf5 help"
+    local commands="compress decompress info compare analyze verify test bench hdf5 help"
     local command=${COMP_WORDS[1]} options="" words="" files="" i
     COMPREPLY=()
 
@@ -27,7 +27,10 @@ _csz() {
         ;;
     decompress) options="-o --output --region --memory-limit -b --backend -j --threads --json -f --force -h --help" ;;
     info) options="--memory-limit --json -h --help" ;;
-    compare) options="-t --type -d --dims -e --error --bound --fill --json -h --help" ;;
+    compare) options="-t --type -d --dims -e --error --bound --fill -j --threads --json -h --help" ;;
+    analyze)
+        options="-t --type -d --dims -e --error --bound -m --mode --fill --exact -b --backend -j --threads --json -h --help"
+        ;;
     verify) options="-b --backend -j --threads --memory-limit --json -h --help" ;;
     test) options="--memory-limit -b --backend -j --threads --json -h --help" ;;
     bench)

@@ -31,6 +31,22 @@ void cli_json_end_object(cli_json *json) {
     json->needs_comma = 1;
 }
 
+void cli_json_begin_array(cli_json *json, const char *key) {
+    write_key(json, key);
+    fputc('[', json->stream);
+    json->needs_comma = 0;
+}
+
+void cli_json_end_array(cli_json *json) {
+    fputc(']', json->stream);
+    json->needs_comma = 1;
+}
+
+void cli_json_begin_element(cli_json *json) {
+    fputs(json->needs_comma ? ", {" : "{", json->stream);
+    json->needs_comma = 0;
+}
+
 void cli_json_null(cli_json *json, const char *key) {
     write_key(json, key);
     fputs("null", json->stream);
@@ -59,6 +75,19 @@ void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values,
     write_key(json, key);
     fputc('[', json->stream);
     for (int i = 0; i < n; i++) fprintf(json->stream, i ? ", %llu" : "%llu", (unsigned long long)values[i]);
+    fputc(']', json->stream);
+}
+
+void cli_json_double_array(cli_json *json, const char *key, const double *values, int n) {
+    write_key(json, key);
+    fputc('[', json->stream);
+    for (int i = 0; i < n; i++) {
+        if (i) fputs(", ", json->stream);
+        if (isfinite(values[i]))
+            fprintf(json->stream, "%.9g", values[i]);
+        else
+            fputs("null", json->stream);
+    }
     fputc(']', json->stream);
 }
 

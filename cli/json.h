@@ -20,11 +20,16 @@ void cli_json_end(cli_json *json);                 /* } and a newline */
 void cli_json_begin_object(cli_json *json, const char *key);
 void cli_json_end_object(cli_json *json);
 
+void cli_json_begin_array(cli_json *json, const char *key);
+void cli_json_end_array(cli_json *json);
+void cli_json_begin_element(cli_json *json); /* an object of an array; cli_json_end_object ends it */
+
 void cli_json_null(cli_json *json, const char *key);
 void cli_json_bool(cli_json *json, const char *key, int value);
 void cli_json_u64(cli_json *json, const char *key, uint64_t value);
 void cli_json_double(cli_json *json, const char *key, double value);
 void cli_json_string(cli_json *json, const char *key, const char *value); /* NULL is null */
 void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values, int n);
+void cli_json_double_array(cli_json *json, const char *key, const double *values, int n);
 
 #endif

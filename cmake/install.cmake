@@ -12,6 +12,8 @@ if(TARGET csz)
     install(TARGETS csz RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+install(PROGRAMS tools/csz-report DESTINATION ${CMAKE_INSTALL_BINDIR}) # needs numpy and matplotlib when run
+
 file(GLOB man_pages CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cli/*.1" "${CMAKE_CURRENT_SOURCE_DIR}/docs/*.1")
 if(man_pages)
     install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

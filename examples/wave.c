@@ -4,7 +4,7 @@
  * order in time and eighth in space, as in reverse-time migration.  The medium is a stack of gently dipping
  * layers over a fast dome; a Ricker pulse is fired near the surface; a sponge at every side keeps echoes out.
  * Threads own slabs of depth and meet after each step; every cell is computed from the step before alone, so the
- * result does not depend on their number.
+ * result does not depend on their number, nor on the machine: portable_math.h stands in for libm.
  */
 #include "wave.h"
 

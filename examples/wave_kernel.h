@@ -6,6 +6,8 @@
 #ifndef CSZ_EXAMPLES_WAVE_KERNEL_H
 #define CSZ_EXAMPLES_WAVE_KERNEL_H
 
+#include "portable_math.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -33,7 +35,7 @@ static inline float blend(float x) {
 /* Velocity at a point given as shares of the box: six layers that undulate by 6% of the depth, and a dome. */
 static inline float velocity_at(float z, float y, float x) {
     static const float layers[] = {1500, 1900, 2250, 2600, 3000, 3500};
-    float depth = z + 0.06f * sinf(5.1f * x + 1.3f) * cosf(3.7f * y) + 0.04f * x;
+    float depth = z + 0.06f * (float)(portable_sin(5.1f * x + 1.3f) * portable_cos(3.7f * y)) + 0.04f * x;
     float v = layers[0];
     for (int i = 1; i < 6; i++) v += (layers[i] - layers[i - 1]) * blend(depth - 0.155f * (float)i);
     float dome = (x - 0.62f) * (x - 0.62f) + (y - 0.45f) * (y - 0.45f) + 1.6f * (z - 1.02f) * (z - 1.02f);
@@ -42,7 +44,7 @@ static inline float velocity_at(float z, float y, float x) {
 
 static inline float ricker(float t) {
     float a = 3.14159265f * frequency * (t - 1.2f / frequency);
-    return (1 - 2 * a * a) * expf(-a * a);
+    return (1 - 2 * a * a) * (float)portable_exp(-a * a);
 }
 
 /* One row of one step: next holds the pressure two steps ago and receives the new one. */
@@ -66,7 +68,7 @@ static inline void advance_row(float *restrict next, const float *restrict now, 
 static inline float damping_at(size_t i, size_t n) {
     size_t edge = i < n - 1 - i ? i : n - 1 - i;
     float inside = edge < SPONGE ? (float)(SPONGE - edge) / SPONGE : 0;
-    return expf(-0.06f * inside * inside);
+    return (float)portable_exp(-0.06f * inside * inside);
 }
 
 /* (v dt / h)^2 of a cell. */

@@ -350,6 +350,51 @@ CSZ_API int csz_device_count(void);
 /* The GPU on which the context works from its next call on, which makes it the calling thread's; by default that thread's own.  Before the first use. */
 CSZ_API csz_status csz_context_set_device(csz_context *context, int device);
 
+/* ---- Quality: what lossy coding did to a field ------------------------------------------------------ */
+
+enum {
+    CSZ_QUALITY_NLAGS = 10,
+    CSZ_QUALITY_NBINS = 128,        /* of the error's histogram */
+    CSZ_QUALITY_NVALUE_BINS = 4096, /* of the values', for their entropy */
+    CSZ_SSIM_WINDOW = 8
+};
+#define CSZ_SSIM_K1 0.01
+#define CSZ_SSIM_K2 0.03
+
+/*
+ * Of the elements that are not special (metrics.n - metrics.n_special of them).  Defined for every field: two equal ones have errors 0, correlation
+ * and SSIM 1; where a is constant its range is 0, so errors relative to it are infinite unless they are 0.
+ */
+typedef struct csz_quality {
+    csz_metrics metrics;  /* as csz_compare gives them */
+    double max_rel_error; /* max_abs_error / (max - min) */
+    double max_pwr_error; /* largest |a - b| / |a|; infinite where a is 0 and b is not */
+    uint64_t max_abs_index, max_pwr_index;
+    double mean_error; /* of b - a */
+    double pearson;    /* correlation of a and b; where one of them is constant 1 if they are equal, else 0 */
+    /*
+     * Mean over windows of 8 elements a dim (of the effective dims, smaller at the upper faces) that do not overlap, all elements weighing the same:
+     * (2 ma mb + C1)(2 vab + C2) / ((ma^2 + mb^2 + C1)(va + vb + C2)) with the window's means, variances and covariance of a - min and b - min, C1 = (0.01 L)^2,
+     * C2 = (0.03 L)^2, L = max - min; 1 where that is 0 / 0.
+     */
+    double ssim;
+    uint64_t nwindows; /* with at least two elements that are not special */
+    double autocorrelation
+        [CSZ_QUALITY_NLAGS]; /* of the error at distances 1 to 10 in order of index; 0 where it is constant */
+    uint64_t error_histogram
+        [CSZ_QUALITY_NBINS];     /* of b - a, equal bins from -histogram_limit to histogram_limit */
+    double histogram_limit;      /* max_abs_error */
+    double entropy_error;        /* bits, of that histogram */
+    double entropy_a, entropy_b; /* bits, of 4096 equal bins from min to max; b's are cut there */
+} csz_quality;
+
+/*
+ * Compares b with a in two passes, in double, on options->threads threads; same results for every number of them.  bound and options as for csz_compare.
+ * Data in device memory is copied to the host first.
+ */
+CSZ_API csz_status csz_quality_measure(csz_quality *quality, const void *a, const void *b,
+                                       const csz_field *field, double bound, const csz_options *options);
+
 /* ---- The paper's compressibility statistics: pure functions of a histogram ------------------------- */
 
 typedef struct csz_statistics {
@@ -364,6 +409,70 @@ typedef struct csz_statistics {
 
 CSZ_API csz_status csz_statistics_from_histogram(csz_statistics *statistics, const uint64_t *histogram,
                                                  size_t nbins);
+
+/* ---- Analysis: how a field would compress, and why -------------------------------------------------- */
+
+enum { CSZ_ANALYSIS_NCODES = 1024, CSZ_ANALYSIS_NDISTANCES = 200 };
+
+/*
+ * How much two numbers differ that stand d apart in a sequence, over random pairs from a fixed seed.  Entry d - 1 is distance d.
+ * Differences above 2^48 count as 2^48.
+ */
+typedef struct csz_madogram {
+    uint64_t npairs[CSZ_ANALYSIS_NDISTANCES];
+    double absolute[CSZ_ANALYSIS_NDISTANCES];  /* v(d): mean |difference| */
+    double binary[CSZ_ANALYSIS_NDISTANCES];    /* v(d): share of pairs that differ */
+    double absolute_slope, absolute_intercept; /* least squares of v(d) over d, weighted by pairs */
+    double binary_slope, binary_intercept;
+    double roughness;  /* mean binary variance of all pairs; 0 where there are none */
+    double smoothness; /* 1 - roughness */
+} csz_madogram;
+
+/* What one workflow takes: predicted from the sample, and true where everything was coded (else 0). */
+typedef struct csz_workflow_size {
+    uint64_t nbytes_predicted, nbytes;
+} csz_workflow_size;
+
+enum { CSZ_REASON_NBYTES = 320 };
+
+typedef struct csz_analysis {
+    double bound, bound_abs; /* as asked for, and as resolved */
+    double min,
+        max; /* of finite values that are not missing; 0 for an absolute bound, which needs no range */
+    uint64_t nelements, nelements_counted;
+    uint64_t ntiles, ntiles_counted;
+    uint64_t nbytes_field;
+    uint64_t
+        histogram[CSZ_ANALYSIS_NCODES]; /* codes -512 .. 511 of the elements counted, the paper's alphabet */
+    csz_statistics statistics;          /* of that histogram; all 0 where it is empty */
+    double huffman_bits;                /* average length of its optimal Huffman code, at least 1 */
+    double rle_bits,
+        rle_vle_bits; /* modelled bits a value of runs: 16 (32, 64) + 7 bits each; both parts Huffman coded */
+    double outlier_share;          /* elements whose code lies outside the histogram */
+    double escape_share;           /* outside -48 .. 47: an escape with raw bits in the archive */
+    double exception_share;        /* values kept bit for bit, masked ones included */
+    csz_madogram quanta;           /* prequantized data, in order of index */
+    csz_madogram codes;            /* in code order, inside tiles */
+    csz_workflow_size workflow[4]; /* by csz_workflow; without zstd */
+    double
+        prediction_error; /* relative standard error of the payload that is predicted for auto: how unlike tiles are */
+    csz_workflow best_forced; /* smallest of the three forced ones: true where known, else predicted */
+    double regret;            /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
+    int is_exact;
+    double seconds;                 /* of this bound; the range, which bounds share, falls on the first */
+    char reason[CSZ_REASON_NBYTES]; /* what auto does and why, one English sentence */
+} csz_analysis;
+
+/*
+ * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
+ * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles, beside one pass for the range where the bounds are relative;
+ * that takes under a tenth of the time of compressing, more for fields below 4 MB, where it takes about half a millisecond a bound.
+ * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.  Data in device memory
+ * is copied to the host first.
+ */
+CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const double *bounds,
+                               size_t nbounds, const void *data, const csz_field *field,
+                               const csz_options *options, int exact);
 
 #ifdef __cplusplus
 }

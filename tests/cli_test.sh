@@ -416,6 +416,16 @@ json info nelements=9600 seconds=null -- "$csz" info d3.f32.csz --json
 json compare violations=1 worst_index=4321 ratio=null bound=0.01 -- \
     "$csz" compare d3.f32 altered.f32 -t f32 -d 12x20x40 --bound 0.01 --json
 json "compare without a bound" bound=null bound_mode=null -- "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 --json
+json "compare of equal fields" ssim=1 pearson=1 max_pwr_error=0 ssim_window=8 -- "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 --json
+json analyze exact=false 'analysis_mode="rel"' 'dims=[12, 20, 40]' -- "$csz" analyze d3.f32 -t f32 -d 12x20x40 --json
+json "analyze --exact" exact=true 'analysis_mode="abs"' -- \
+    "$csz" analyze d3.f32 -t f32 -d 12x20x40 -e 1e-3 -e 1e-2 --exact --json -j3
+holds "analyze's exact sizes are those of compress" python3 -c '
+import json, sys
+bounds = json.load(open("json.txt"))["bounds"]
+assert [b["bound"] for b in bounds] == [1e-3, 1e-2] and len(bounds[0]["madogram_codes"]["binary"]) == 200
+assert bounds[0]["workflows"]["auto"]["nbytes"] == len(open("one.csz", "rb").read())
+assert all(b["huffman_bits_lower"] <= b["huffman_bits"] + 1e-9 for b in bounds) and bounds[0]["reason"]'
 json verify violations=0 bound=0.001 -- "$csz" verify d3.f32 d3.f32.csz --json
 json "verify of an altered original" violations=1 worst_index=4321 -- "$csz" verify altered.f32 d3.f32.csz --json
 json test 'command="test"' -- "$csz" test d3.f32.csz --json
@@ -664,7 +674,7 @@ for line in '^csz [0-9]' '^format 1' '^zstd (yes|no)' '^cuda (yes|no)'; do
     "$csz" --version >version.txt
     holds "--version says $line" grep -E "$line" version.txt
 done
-for command in compress decompress info compare verify test bench; do
+for command in compress decompress info compare analyze verify test bench; do
     "$csz" $command --help >help.txt
     same_text "csz $command --help exits 0" 0 $?
     holds "csz $command --help has usage and examples" bash -c \
@@ -684,6 +694,10 @@ refuses 2 '-t' "a raw field without type" "$csz" compress d3.f32 -d 9600 -e 1e-3
 refuses 2 'needs a value' "an option without its value" "$csz" compress d3.f32 -t
 refuses 2 'takes no value' "a flag with a value" "${compress[@]}" --json=yes
 refuses 2 'standard input' "compare of standard input with itself" "$csz" compare - - -t f32 -d 5
+refuses 2 'bounds are missing' "analyze with -m and no -e" "$csz" analyze d3.f32 -t f32 -d 9600 -m abs
+refuses 2 'above 0' "analyze with a bound of 0" "$csz" analyze d3.f32 -t f32 -d 9600 -e 0
+refuses 1 'has 38400 bytes' "analyze of a file of another size" "$csz" analyze d3.f32 -t f32 -d 9601
+holds "analyze says why, in a sentence" bash -c "'$csz' analyze d3.f32 -t f32 -d 9600 -e 1e-3 | grep -q 'auto codes .*since'"
 refuses 2 '--region' "compress has no --region" "${compress[@]}" --region 0:1
 no_temporaries "nothing is left behind"
 

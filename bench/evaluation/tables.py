@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""tables.py RESULTS.jsonl OUT.md [GPU.jsonl]: Markdown tables (and figures/ratios.svg beside them) from what csz-evaluate measured, beside the paper's numbers.  Standard library alone."""
+import json
+import math
+import os
+import platform
+import sys
+
+import paper
+
+BOUNDS = (1e-2, 1e-3, 1e-4)
+NAMES = ("auto", "huffman", "rle", "rle+vle")
+DATASETS = ("hacc", "cesm", "hurricane", "nyx", "rtm", "miranda", "qmcpack", "real")
+
+
+def mean(values):
+    values = [v for v in values if v]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def number(x, digits=2):
+    return "–" if x is None else f"{x:.{digits}f}"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if i == 0 else "---:" for i in range(len(head))) + "|"]
+    lines += ["| " + " | ".join(str(c) for c in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def ratio(record, nbytes):
+    return record["nbytes"] / nbytes if nbytes else None
+
+
+def bits(record, nbytes):
+    return 8 * nbytes / record["n"]
+
+
+def fit(xs, ys):
+    """Least squares y = a + b x, and the correlation."""
+    n, mx, my = len(xs), sum(xs) / len(xs), sum(ys) / len(ys)
+    sxx, syy = sum((x - mx) ** 2 for x in xs), sum((y - my) ** 2 for y in ys)
+    sxy = sum((x - mx) * (y - my) for x, y in zip(xs, ys))
+    b = sxy / sxx
+    return my - b * mx, b, sxy / math.sqrt(sxx * syy)
+
+
+def key(r):
+    return f"{r['dataset']}/{r['field']}"
+
+
+def section_fields(fields):
+    rows = [(key(r), r["source"], r["dims"], r["type"], f"{r['nbytes'] / 1e6:.1f}") for r in fields if r["bound"] == 1e-2]
+    return "## Fields\n\n" + table(("field", "source", "dims", "type", "MB"), rows)
+
+
+def section_choice(fields):
+    rows, worst, excess = [], -1.0, 0
+    for r in fields:
+        best = min(range(1, 4), key=lambda i: r["sizes"][i])
+        regret = r["sizes"][0] / r["sizes"][best] - 1
+        worst = max(worst, regret)
+        excess += r["sizes"][0] > 1.01 * r["sizes"][best] + 256
+        rows.append((key(r), f"{r['bound']:g}", *(number(ratio(r, s)) for s in r["sizes"]), NAMES[best], f"{100 * regret:+.2f}%"))
+    text = "## The choice: auto against every forced workflow\n\n"
+    text += (f"Ratios, every byte counted, and the size of `auto` over that of the best forced workflow (negative: smaller).  "
+             f"{len(rows)} pairs of field and bound; `auto` exceeds the best by more than 1% + 256 bytes on **{excess}** of them, and by "
+             f"{100 * worst:+.2f}% at the most.\n\n")
+    return text + table(("field", "bound", *NAMES, "best forced", "auto over it"), rows)
+
+
+def section_rule(fields):
+    """The paper's 1.09 on its own pipelines and on ours."""
+    text = "## The paper's threshold of 1.09 bits\n\n"
+    text += ("The rule: where the lower bound of the average Huffman length, H + R-, is at most 1.09, use run lengths.  For each pair of field and bound the sizes of the paper's own "
+             "pipelines (its chunks, `bench/paper_huffman.c`) and of our forced workflows say which was smaller.  Cost: average excess in bits a value over the smaller of the two.\n\n")
+    rows = []
+    cases = (("the paper's, RLE", lambda r: (r["paper"]["qh"], r["paper"]["rle"])),
+             ("the paper's, RLE+VLE", lambda r: (r["paper"]["qh"], r["paper"]["rle_vle"])),
+             ("ours, rle", lambda r: (r["sizes"][1], r["sizes"][2])),
+             ("ours, rle+vle", lambda r: (r["sizes"][1], r["sizes"][3])))
+    for name, sizes in cases:
+        data = [(r["bits_lower"], bits(r, sizes(r)[0]), bits(r, sizes(r)[1])) for r in fields if "paper" in r]
+
+        def cost(t):
+            return sum((s[2] if s[0] <= t else s[1]) - min(s[1:]) for s in data) / len(data)
+
+        steps = [1 + 0.005 * i for i in range(0, 241)]
+        best = min(steps, key=cost)
+        flat = [t for t in steps if cost(t) <= cost(best) + 0.002]
+        right = sum((s[0] <= 1.09) == (s[2] < s[1]) for s in data)
+        rows.append((name, f"{sum(s[2] < s[1] for s in data)} of {len(data)}", f"{right} of {len(data)}", f"{cost(1.09):.4f}",
+                     f"{best:.3f} ({min(flat):.3f} to {max(flat):.3f})", f"{cost(best):.4f}"))
+    return text + table(("Huffman against", "runs are smaller", "1.09 decides right", "cost of 1.09", "best threshold (within 0.002 bits)", "its cost"), rows)
+
+
+def section_smoothness(fields):
+    text = "## Smoothness for a ratio of 32\n\n"
+    text += ("The paper reads from its figure the smoothness (1 - mean binary variance of codes over distances 1 to 200) at which run lengths reach a ratio of 32, one bit a value of f32.  "
+             "Regression over all pairs whose roughness is above 0: ln(bits a value) = a + b ln(roughness), where roughness = 1 - smoothness; and p1 against smoothness.\n\n")
+    data = [r for r in fields if r["smoothness"] < 1 and r["p1"] > 0]
+    rows = []
+    for name, size in (("rle", lambda r: r["sizes"][2]), ("rle+vle", lambda r: r["sizes"][3]), ("auto", lambda r: r["sizes"][0]),
+                       ("the paper's RLE", lambda r: r["paper"]["rle"]), ("the paper's RLE+VLE", lambda r: r["paper"]["rle_vle"])):
+        use = [r for r in data if "paper" in r and bits(r, size(r)) > 0]
+        a, b, c = fit([math.log(1 - r["smoothness"]) for r in use], [math.log(bits(r, size(r))) for r in use])
+        rough = math.exp(-a / b)
+        rows.append((name, len(use), f"{math.exp(a):.2f} · roughness^{b:.2f}", f"{c:.3f}", f"{1 - rough:.3f}"))
+    text += table(("workflow", "pairs", "bits a value", "correlation", "smoothness for 1 bit (ratio 32)"), rows)
+    a, b, c = fit([r["smoothness"] for r in data], [r["p1"] for r in data])
+    text += f"\np1 = {a:.3f} + {b:.3f} · smoothness (correlation {c:.3f}, {len(data)} pairs).\n"
+    return text
+
+
+def section_qhg(fields):
+    text = "## gzip on codes, Huffman, Huffman then gzip\n\n"
+    text += "Geometric means of ratios per dataset; `q` codes of 16 bits, `h` Huffman, `g` gzip -6 through zlib; the paper's averages where the family is the same (its data, not ours).\n\n"
+    rows = []
+    for d in DATASETS:
+        for b in BOUNDS:
+            use = [r for r in fields if r["dataset"] == d and r["bound"] == b and "paper" in r]
+            if not use:
+                continue
+            ours = [mean([ratio(r, r["paper"][k]) for r in use]) for k in ("qg", "qh", "qhg")]
+            theirs = paper.QHG.get(d, {}).get(b, (None,) * 3)
+            rows.append((d, f"{b:g}", *(number(x) for x in ours), number(mean([ratio(r, r["sizes"][0]) for r in use])), *(number(x) for x in theirs)))
+    return text + table(("dataset", "bound", "qg", "qh", "qhg", "csz auto", "paper qg", "paper qh", "paper qhg"), rows)
+
+
+def section_rle(fields):
+    text = "## VLE, RLE and RLE+VLE per field at 1e-2\n\n"
+    text += ("The paper's pipelines on our fields (runs of 16-bit codes and 16-bit counts; then both Huffman coded), gains over VLE, our forced workflows, and for CESM the paper's own ratios.\n\n")
+    rows = []
+    for r in fields:
+        if r["bound"] != 1e-2 or "paper" not in r:
+            continue
+        p = r["paper"]
+        vle, rle, both = (ratio(r, p[k]) for k in ("qh", "rle", "rle_vle"))
+        theirs = paper.RLE.get(r["field"]) if r["dataset"] == "cesm" else None
+        rows.append((key(r), number(ratio(r, p["qhg"])), number(vle), number(rle), f"{rle / vle:.2f}×", number(both), f"{both / vle:.2f}×",
+                     *(number(ratio(r, s)) for s in r["sizes"]), " / ".join(map(str, theirs)) if theirs else "–"))
+    return text + table(("field", "qhg", "VLE", "RLE", "gain", "RLE+VLE", "gain", "csz auto", "huffman", "rle", "rle+vle", "paper: qhg / VLE / RLE / RLE+VLE"), rows)
+
+
+def section_speed(fields, machine):
+    text = "## Throughput of both workflows\n\n"
+    where = "on the GPU" if machine.get("cuda") else f"on the CPU, {machine['threads']} threads"
+    text += (f"Here {where} ({platform.machine()}), GB/s of original data, best of three, host to host; stages are busy seconds summed over threads.  The machine was shared, so take these as lower bounds; "
+             "`make bench` and `make gpu-bench` measure speed.  The paper's are GPU kernels and device to device.\n\n")
+    rows = []
+    for d in DATASETS:
+        for b in (1e-2, 1e-4):
+            use = [r for r in fields if r["dataset"] == d and r["bound"] == b]
+            if not use:
+                continue
+            row = [d, f"{b:g}"]
+            for w in ("huffman", "rle_vle", "auto"):
+                t = [r[f"time_{w}"] for r in use]
+                row += [number(mean([r["nbytes"] / x[k] / 1e9 for r, x in zip(use, t)])) for k in ("compress", "decompress")]
+            row.append(number(mean([r["nbytes"] / max(1e-9, r["time_huffman"]["encode"]) / 1e9 for r in use])))
+            row.append(number(mean([r["nbytes"] / max(1e-9, r["time_rle_vle"]["encode"]) / 1e9 for r in use])))
+            theirs = paper.OVERALL.get(d) if b == 1e-4 else None
+            row.append(" / ".join(map(str, theirs)) if theirs else "–")
+            rows.append(row)
+    text += table(("dataset", "bound", "huffman compress", "decompress", "rle+vle compress", "decompress", "auto compress", "decompress",
+                   "huffman encode stage", "rle+vle encode stage", "paper, Huffman: V100 / A100 compress, V100 / A100 decompress"), rows)
+    text += "\nThe paper's RLE workflow (V100 kernel, overall; A100 kernel, overall; ratio):\n\n"
+    return text + table(("field", "coder", "V100 kernel", "overall", "A100 kernel", "overall", "ratio"), [(n, *v) for n, pair in paper.RLE_SPEED.items() for v in pair])
+
+
+def section_reconstruction(records, gpu):
+    text = "## Reconstruction: naive against tuned\n\n"
+    text += ("On one CPU core: neighbour by neighbour, as in cuSZ, against partial sums along x, y, z, over sizes of chunk; GB/s of f32.  Paper: cuSZ / naive / tuned on V100, naive / tuned on A100.\n\n")
+    rows = [(f"{r['rank']}-D", r["chunk"], number(r["nbytes"] / r["naive"] / 1e9), number(r["nbytes"] / r["tuned"] / 1e9), f"{r['naive'] / r['tuned']:.1f}×",
+             "{} / {} / {}, {} / {}".format(*paper.RECONSTRUCTION[r["rank"]])) for r in records]
+    text += table(("rank", "chunk", "neighbours", "partial sums", "gain", "paper"), rows)
+    if not gpu:
+        return text + "\nThe sweep over items a thread needs a GPU: `tools/gpu_reconstruct` (nvcc) writes it, and `make evaluation` adds it here where there is one.\n"
+    text += f"\nOn {gpu[0].get('device', 'the GPU')}: chunk and items a thread (sequentiality) of the tuned kernel, GB/s of f32; naive is one item a thread through shared memory.\n\n"
+    return text + table(("rank", "chunk", "kernel", "items a thread", "GB/s", "of a device copy"),
+                        [(f"{r['rank']}-D", r["chunk"], r["how"], r["items"], f"{r['gbps']:.0f}", f"{100 * r['gbps'] / r['copy']:.0f}%") for r in gpu])
+
+
+def section_quality(fields):
+    text = "## Quality of `auto`\n\nPSNR in dB (20 log10(range / rmse)), least and mean per dataset; SSIM least; violations of the bound over all fields.\n\n"
+    rows = []
+    for d in DATASETS:
+        for b in BOUNDS:
+            use = [r for r in fields if r["dataset"] == d and r["bound"] == b and r.get("psnr") is not None]
+            if use:
+                psnr = [r["psnr"] for r in use]
+                rows.append((d, f"{b:g}", f"{min(psnr):.1f}", f"{sum(psnr) / len(psnr):.1f}", f"{min(r['ssim'] for r in use):.6f}", sum(r["violations"] for r in use)))
+    return text + table(("dataset", "bound", "PSNR least", "PSNR mean", "SSIM least", "violations"), rows)
+
+
+def section_series(records):
+    text = "## Reusing the previous snapshot's books\n\n"
+    text += ("Four snapshots of one wave; payload coded with books of its own, of the first snapshot, and of the one before (every symbol given a code, so that any snapshot can be coded).  Last: the share of the "
+             "CPU time of compressing that counting and building books take, which is what reuse saves.\n\n")
+    rows = [(f"{r['bound']:g}", r["snapshot"], r["payload"], f"{100 * (r['payload_first'] / r['payload'] - 1):+.2f}%", f"{100 * (r['payload_before'] / r['payload'] - 1):+.2f}%",
+             f"{100 * r['saved_share']:.0f}%") for r in records]
+    return text + table(("bound", "snapshot", "payload, own books", "first's books", "books of the one before", "time saved"), rows)
+
+
+def section_analysis(fields):
+    text = "## The analysis itself\n\n"
+    share = [r["analyze_share"] for r in fields if r["bound"] == 1e-2]
+    larger = [r["analyze_share"] for r in fields if r["bound"] == 1e-2 and r["nbytes"] >= 4e6] or [0]
+    wrong = sorted(abs(r["predicted"][0] / r["sizes"][0] - 1) for r in fields)
+    large = sorted(abs(r["predicted"][0] / r["sizes"][0] - 1) for r in fields if r["nbytes"] >= 16e6)
+    within = sum(abs(r["predicted"][0] / r["sizes"][0] - 1) <= 2 * r["prediction_error"] + 0.02 for r in fields)
+    text += (f"`csz analyze` from its sample takes {100 * mean(share):.1f}% of the time of compressing (geometric mean; {100 * max(share):.1f}% at the most, {100 * max(larger):.1f}% on fields of 4 MB and more; CPU time of one thread, three bounds against three archives).  "
+             f"Its prediction of `auto`'s size is off by {100 * wrong[len(wrong) // 2]:.1f}% in the median and {100 * wrong[-1]:.0f}% at the worst"
+             + (f" ({100 * large[len(large) // 2]:.1f}% and {100 * large[-1]:.0f}% on fields of 16 MB and more)" if large else "")
+             + f"; it says itself how far to trust it, and {within} of {len(wrong)} truths lie within twice that.  A field of a few MB is a few hundred tiles, of which a tenth of the time buys four: `--exact` is for those.\n")
+    return text
+
+
+def draw_ratios(fields):
+    """A picture of text: geometric-mean ratio at each bound, ours beside the paper's pipelines on the same fields."""
+    series = (("the paper's Huffman (qh)", "#b9c3d0", lambda r: r["paper"]["qh"]), ("its RLE+VLE", "#8fa3bf", lambda r: r["paper"]["rle_vle"]),
+              ("Huffman then gzip (qhg)", "#5f7fb0", lambda r: r["paper"]["qhg"]), ("csz auto", "#c9171e", lambda r: r["sizes"][0]))
+    width, height, left, base, top = 720, 300, 46, 250, 44
+    groups = []
+    for b in BOUNDS:
+        use = [r for r in fields if r["bound"] == b and "paper" in r]
+        groups.append([mean([ratio(r, size(r)) for r in use]) or 0 for _, _, size in series])
+    most = max(max(g) for g in groups) * 1.08
+    y = lambda v: base - (base - top) * v / most
+    count = len({key(r) for r in fields if "paper" in r})
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#333">',
+           f'<rect width="{width}" height="{height}" fill="#fff"/>', f'<text x="{left}" y="18" font-size="14" font-weight="bold">Compression ratio, geometric mean over {count} fields</text>']
+    step = 10 if most > 25 else 5
+    for tick in range(0, int(most) + 1, step):
+        out.append(f'<path d="M{left} {y(tick):.1f}H{width - 12}" stroke="#e2e2e2"/><text x="{left - 6}" y="{y(tick) + 4:.1f}" text-anchor="end" fill="#777">{tick}</text>')
+    span = (width - 12 - left) / len(groups)
+    bar = span * 0.8 / len(series)
+    for i, (group, b) in enumerate(zip(groups, BOUNDS)):
+        x = left + i * span + span * 0.1
+        for k, value in enumerate(group):
+            out.append(f'<rect x="{x + k * bar:.1f}" y="{y(value):.1f}" width="{bar - 3:.1f}" height="{base - y(value):.1f}" fill="{series[k][1]}"/>')
+            out.append(f'<text x="{x + k * bar + (bar - 3) / 2:.1f}" y="{y(value) - 4:.1f}" text-anchor="middle" font-size="11">{value:.1f}</text>')
+        out.append(f'<text x="{x + 2 * bar:.1f}" y="{base + 18}" text-anchor="middle">bound {b:g} of the range</text>')
+    x = left
+    for name, colour, _ in series:
+        out.append(f'<rect x="{x}" y="{height - 22}" width="12" height="12" fill="{colour}"/><text x="{x + 17}" y="{height - 12}">{name}</text>')
+        x += 42 + 6.6 * len(name)
+    return "\n".join(out) + "\n</svg>\n"
+
+
+def main():
+    records = [json.loads(line) for line in open(sys.argv[1])]
+    gpu = []
+    if len(sys.argv) > 3:
+        try:
+            gpu = [json.loads(line) for line in open(sys.argv[3]) if line.startswith("{")]
+        except OSError:
+            pass
+    of = lambda kind: [r for r in records if r["kind"] == kind]
+    fields, machine = of("field"), of("machine")[0]
+    parts = ["# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  Bounds are relative to the value range.  Generated fields are stand-ins for "
+             "the paper's datasets (`bench/fields`), at reduced sizes unless `FULL=1`; real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  "
+             f"This run: scale {machine['scale']}, {len(fields)} pairs of field and bound.\n\n![ratios](figures/ratios.svg)\n",
+             section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine),
+             section_reconstruction(of("reconstruction"), gpu), section_quality(fields), section_series(of("series")), section_analysis(fields), section_fields(fields)]
+    with open(sys.argv[2], "w", encoding="utf-8") as out:
+        out.write("\n".join(p for p in parts if p))
+    figures = os.path.join(os.path.dirname(sys.argv[2]), "figures")
+    os.makedirs(figures, exist_ok=True)
+    with open(os.path.join(figures, "ratios.svg"), "w", encoding="utf-8") as out:
+        out.write(draw_ratios(fields))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * analyze.c: csz analyze.  The paper's statistics of a field at each bound, the size of every workflow, predicted and with --exact true, and why auto
+ * does what it does.  Text for people; --json holds the histogram and the madograms besides.
+ */
+#include "command.h"
+#include "message.h"
+#include "progress.h"
+#include "report.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
+    return nbytes ? (double)a->nbytes_field / (double)nbytes : NAN;
+}
+
+static void write_madogram(cli_json *json, const char *key, const csz_madogram *m) {
+    cli_json_begin_object(json, key);
+    cli_json_double(json, "roughness", m->roughness);
+    cli_json_double(json, "smoothness", m->smoothness);
+    cli_json_double(json, "absolute_slope", m->absolute_slope);
+    cli_json_double(json, "absolute_intercept", m->absolute_intercept);
+    cli_json_double(json, "binary_slope", m->binary_slope);
+    cli_json_double(json, "binary_intercept", m->binary_intercept);
+    cli_json_u64_array(json, "npairs", m->npairs, CSZ_ANALYSIS_NDISTANCES);
+    cli_json_double_array(json, "absolute", m->absolute, CSZ_ANALYSIS_NDISTANCES);
+    cli_json_double_array(json, "binary", m->binary, CSZ_ANALYSIS_NDISTANCES);
+    cli_json_end_object(json);
+}
+
+static void write_statistics(cli_json *json, const csz_analysis *a) {
+    const csz_statistics *s = &a->statistics;
+    cli_json_double(json, "p1", s->p1);
+    cli_json_double(json, "entropy", s->entropy);
+    cli_json_double(json, "r_lower", s->r_lower);
+    cli_json_double(json, "r_upper", s->r_upper);
+    cli_json_double(json, "huffman_bits_lower", s->bits_lower);
+    cli_json_double(json, "huffman_bits_upper", s->bits_upper);
+    cli_json_double(json, "huffman_bits", a->huffman_bits);
+    cli_json_double(json, "rle_bits", a->rle_bits);
+    cli_json_double(json, "rle_vle_bits", a->rle_vle_bits);
+    cli_json_bool(json, "rle_advised", s->rle_advised);
+    cli_json_double(json, "outlier_share", a->outlier_share);
+    cli_json_double(json, "escape_share", a->escape_share);
+    cli_json_double(json, "exception_share", a->exception_share);
+}
+
+/* First and last code that occurs, and the counts between: the ends of 1024 are mostly zeros. */
+static void write_histogram(cli_json *json, const csz_analysis *a) {
+    int first = CSZ_ANALYSIS_NCODES / 2, last = first;
+    for (int i = CSZ_ANALYSIS_NCODES - 1; i >= 0; i--) {
+        if (a->histogram[i] == 0) continue;
+        if (i < first) first = i;
+        if (i > last) last = i;
+    }
+    cli_json_double(json, "histogram_first_code", first - CSZ_ANALYSIS_NCODES / 2);
+    cli_json_u64_array(json, "histogram", a->histogram + first, last - first + 1);
+}
+
+static void write_bound(cli_json *json, const csz_analysis *a) {
+    cli_json_begin_element(json);
+    cli_json_double(json, "bound", a->bound);
+    cli_json_double(json, "bound_abs", a->bound_abs);
+    cli_json_u64(json, "ntiles", a->ntiles);
+    cli_json_u64(json, "ntiles_counted", a->ntiles_counted);
+    cli_json_u64(json, "nelements_counted", a->nelements_counted);
+    write_statistics(json, a);
+    write_histogram(json, a);
+    write_madogram(json, "madogram_quanta", &a->quanta);
+    write_madogram(json, "madogram_codes", &a->codes);
+    cli_json_begin_object(json, "workflows");
+    for (int i = 0; i < 4; i++) {
+        cli_json_begin_object(json, cli_workflow_names[i]);
+        cli_json_u64(json, "nbytes_predicted", a->workflow[i].nbytes_predicted);
+        cli_json_double(json, "ratio_predicted", ratio_of(a, a->workflow[i].nbytes_predicted));
+        if (a->is_exact)
+            cli_json_u64(json, "nbytes", a->workflow[i].nbytes);
+        else
+            cli_json_null(json, "nbytes");
+        cli_json_double(json, "ratio", ratio_of(a, a->workflow[i].nbytes));
+        cli_json_end_object(json);
+    }
+    cli_json_end_object(json);
+    cli_json_double(json, "prediction_error", a->prediction_error);
+    cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
+    cli_json_double(json, "regret", a->regret);
+    cli_json_bool(json, "exact", a->is_exact);
+    cli_json_double(json, "seconds", a->seconds);
+    cli_json_string(json, "reason", a->reason);
+    cli_json_end_object(json);
+}
+
+static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
+    const csz_statistics *s = &a->statistics;
+    csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs};
+    char bound[CLI_BOUND_TEXT_NBYTES];
+    printf("\nbound %s: %llu of %llu tiles counted\n", cli_bound_text(bound, &info),
+           (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
+    printf(
+        "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%\n",
+        s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share);
+    printf("  Huffman        %.4g bits a code; bounds %.4g (H + R-, R- %.4g) and %.4g (H + R+, R+ %.4g)\n",
+           a->huffman_bits, s->bits_lower, s->r_lower, s->bits_upper, s->r_upper);
+    printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
+    printf("  smoothness     codes %.4f (roughness %.4f), prequantized data %.4f\n", a->codes.smoothness,
+           a->codes.roughness, a->quanta.smoothness);
+    printf("  ratio          predicted%s (predictions are good to about %.0f%%)\n",
+           a->is_exact ? "       true" : "", 100 * a->prediction_error);
+    for (int i = 0; i < 4; i++) {
+        printf("    %-12s %9.2f", cli_workflow_names[i], ratio_of(a, a->workflow[i].nbytes_predicted));
+        if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));
+        putchar('\n');
+    }
+    printf("  regret         auto is %.2f%% %s than %s (%s)\n", 100 * fabs(a->regret),
+           a->regret > 0 ? "larger" : "smaller", cli_workflow_names[a->best_forced],
+           a->is_exact ? "true" : "predicted");
+    printf("  %s.\n", a->reason);
+}
+
+static void report_all(const csz_analysis *analyses, int n, const cli_field *field,
+                       const cli_arguments *arguments, csz_bound_mode mode, double seconds,
+                       csz_backend backend) {
+    if (!arguments->json) {
+        char dims[CLI_DIMS_TEXT_NBYTES];
+        printf("%s, %s of %s, analysed in %.3g s\n", field->input.name, cli_dims_text(dims, &field->field),
+               cli_type_names[field->field.type], seconds);
+        for (int i = 0; i < n; i++) print_bound(&analyses[i], mode);
+        return;
+    }
+    cli_report report;
+    cli_json json;
+    cli_report_init(&report, "analyze");
+    report.input_path = arguments->paths[0];
+    report.backend = cli_backend_name(backend);
+    report.field = &field->field;
+    report.nbytes_in = field->nbytes;
+    report.seconds = seconds;
+    cli_report_json(&json, stdout, &report);
+    cli_json_string(&json, "analysis_mode", cli_name_of(mode, cli_mode_names));
+    cli_json_bool(&json, "exact", arguments->exact);
+    cli_json_begin_array(&json, "bounds");
+    for (int i = 0; i < n; i++) write_bound(&json, &analyses[i]);
+    cli_json_end_array(&json);
+    cli_json_end(&json);
+}
+
+int cli_run_analyze(const cli_arguments *arguments) {
+    static const double paper_bounds[] = {1e-2, 1e-3, 1e-4};
+    const double *bounds = arguments->nbounds ? arguments->bounds : paper_bounds;
+    int n = arguments->nbounds ? arguments->nbounds : 3;
+    csz_options options = arguments->options;
+    cli_field field = {.data = NULL};
+    csz_context *context = NULL;
+    csz_analysis *analyses = NULL;
+    if (!arguments->nbounds && arguments->has_mode && options.bound_mode != CSZ_BOUND_REL)
+        return cli_fail_usage("the bounds are missing; give -e with this -m, or leave -m out");
+    if (!arguments->nbounds) options.bound_mode = CSZ_BOUND_REL;
+    int status = cli_arguments_check_available(arguments);
+    if (status == CLI_DONE) status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
+    if (status == CLI_DONE) status = cli_arguments_check_fill(arguments, field.field.type);
+    if (status == CLI_DONE) status = cli_context_create(&context);
+    if (status == CLI_DONE) {
+        analyses = cli_allocate("the analysis", (uint64_t)n * sizeof *analyses);
+        if (!analyses) status = CLI_FAILED;
+    }
+    if (status == CLI_DONE) {
+        cli_progress_start("analysing", field.nbytes);
+        double begin = cli_seconds_now();
+        csz_status done = csz_analyze(context, analyses, bounds, (size_t)n, field.data, &field.field,
+                                      &options, arguments->exact);
+        double seconds = cli_seconds_now() - begin;
+        cli_progress_stop();
+        if (done != CSZ_OK)
+            status = cli_fail_status(done, "analyse", field.input.name);
+        else
+            report_all(analyses, n, &field, arguments, options.bound_mode, seconds,
+                       arguments->exact ? csz_context_backend(context) : CSZ_BACKEND_CPU);
+    }
+    free(analyses);
+    csz_context_destroy(context);
+    cli_field_release(&field);
+    return status;
+}

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The generated fields have the bits that are pinned, at the tiny size (`csz-fields check bench/fields/checksums.txt` does the small one), and the evaluation runs from
+# fields to tables, on tiny fields and without the clock's patience.  Both are left to the plain build: they are programs of the bench.
+if(NOT CSZ_SANITIZE)
+    csz_register(fields unit 120 COMMAND csz-fields check "${CMAKE_CURRENT_SOURCE_DIR}/bench/fields/checksums.txt" --scale tiny)
+    csz_register(evaluation unit 300 COMMAND "${tests_dir}/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
+endif()

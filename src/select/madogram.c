@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* madogram.c: from sums over pairs to v(d), its regression line and the roughness; and the average Huffman length of a histogram. */
+#include "select/madogram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void csz_madogram_merge(csz_madogram_sums *sums, const csz_madogram_sums *more) {
+    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
+        sums->npairs[i] += more->npairs[i];
+        sums->absolute[i] += more->absolute[i];
+        sums->differ[i] += more->differ[i];
+    }
+}
+
+/* Least squares of v over d = 1, 2, ...; a flat line through the mean where all pairs have one distance. */
+static void fit_line(double *slope, double *intercept, const double *v, const uint64_t *npairs) {
+    double n = 0, sum_d = 0, sum_v = 0, dd = 0, dv = 0;
+    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
+        double weight = (double)npairs[i];
+        n += weight;
+        sum_d += weight * (i + 1);
+        sum_v += weight * v[i];
+    }
+    *slope = *intercept = 0;
+    if (n == 0) return;
+    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
+        double d = i + 1 - sum_d / n, weight = (double)npairs[i];
+        dd += weight * d * d;
+        dv += weight * d * (v[i] - sum_v / n);
+    }
+    if (dd > 0) *slope = dv / dd;
+    *intercept = sum_v / n - *slope * (sum_d / n);
+}
+
+void csz_madogram_finish(csz_madogram *m, const csz_madogram_sums *sums) {
+    uint64_t npairs = 0, differ = 0;
+    memset(m, 0, sizeof *m);
+    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
+        uint64_t n = sums->npairs[i];
+        m->npairs[i] = n;
+        if (n == 0) continue;
+        m->absolute[i] = (double)sums->absolute[i] / (double)n;
+        m->binary[i] = (double)sums->differ[i] / (double)n;
+        npairs += n;
+        differ += sums->differ[i];
+    }
+    fit_line(&m->absolute_slope, &m->absolute_intercept, m->absolute, m->npairs);
+    fit_line(&m->binary_slope, &m->binary_intercept, m->binary, m->npairs);
+    m->roughness = npairs ? (double)differ / (double)npairs : 0;
+    m->smoothness = 1 - m->roughness;
+}
+
+static int compare_u64(const void *pa, const void *pb) {
+    uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+    return (a > b) - (a < b);
+}
+
+/* The average length is the sum of all inner nodes' weights over the total: each adds a bit to every leaf below it. */
+double csz_huffman_average(const uint64_t *counts, uint32_t n, uint64_t *scratch) {
+    uint64_t *leaf = scratch, *inner = scratch + n;
+    uint32_t nleaves = 0, at_leaf = 0, at_inner = 0, ninner = 0;
+    double total = 0, bits = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (counts[i] == 0) continue;
+        leaf[nleaves++] = counts[i];
+        total += (double)counts[i];
+    }
+    if (nleaves < 2) return nleaves;
+    qsort(leaf, nleaves, sizeof *leaf, compare_u64);
+    while (ninner + 1 < nleaves) {
+        uint64_t sum = 0;
+        for (int k = 0; k < 2; k++) {
+            int take_leaf = at_inner == ninner || (at_leaf < nleaves && leaf[at_leaf] <= inner[at_inner]);
+            sum += take_leaf ? leaf[at_leaf++] : inner[at_inner++];
+        }
+        inner[ninner++] = sum;
+        bits += (double)sum;
+    }
+    return bits / total;
+}

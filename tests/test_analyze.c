@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_analyze.c: what csz_analyze says is what csz_compress does: exact sizes are the archives', predictions come close, the paper's bounds hold around the true
+ * Huffman length, madograms of sequences that can be worked out by hand are right, and nothing depends on the number of threads.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "select/madogram.h"
+
+static csz_analysis analysis_of(const test_field *s, const csz_options *o, double bound, int exact) {
+    static csz_analysis a;
+    ASSERT_OK(csz_analyze(the_context(), &a, &bound, 1, s->data, &s->field, o, exact));
+    return a;
+}
+
+static void check_sense(const csz_analysis *a) {
+    const csz_statistics *s = &a->statistics;
+    double counted = 0;
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) counted += (double)a->histogram[i];
+    assert_true(counted <= (double)a->nelements_counted);
+    assert_true(a->ntiles_counted <= a->ntiles && a->nelements_counted <= a->nelements);
+    assert_true(a->outlier_share >= 0 && a->outlier_share <= a->escape_share && a->escape_share <= 1);
+    assert_true(a->exception_share >= 0 && a->exception_share <= 1);
+    if (counted > 0) {
+        assert_true(s->bits_lower <= a->huffman_bits + 1e-9 && a->huffman_bits >= 1);
+        /* R+ bounds codes of more than one symbol */
+        assert_true(a->huffman_bits <= fmax(1, s->bits_upper) + 1e-9);
+    }
+    assert_true(a->codes.roughness >= 0 && a->codes.roughness <= 1 && a->quanta.roughness <= 1);
+    assert_true(strlen(a->reason) > 20 && strlen(a->reason) + 1 < CSZ_REASON_NBYTES);
+    assert_true(a->best_forced != CSZ_WORKFLOW_AUTO);
+}
+
+static void exact_sizes_are_those_of_the_archives(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_1d(CSZ_F32, 50000), field_2d(CSZ_F32, 200, 260),
+                                field_3d(CSZ_F64, 40, 50, 60)};
+    for (int kind = 0; kind < CHARACTERS; kind++)
+        for (int f = 0; f < 3; f++) {
+            test_field s = sample_make(shapes[f], (character)kind, 3);
+            csz_options o = options_make(CSZ_BOUND_ABS, 1e-2);
+            o.has_fill = kind == MISSING;
+            o.fill = fill_value;
+            csz_analysis a = analysis_of(&s, &o, 1e-2, 1);
+            check_sense(&a);
+            assert_int_equal(a.ntiles_counted, a.ntiles);
+            assert_int_equal(a.nelements_counted, s.n);
+            for (int w = 0; w < 4; w++) {
+                o.workflow = (csz_workflow)w;
+                archive made = archive_make(&s, &o);
+                assert_int_equal(made.nbytes, a.workflow[w].nbytes);
+                archive_free(&made);
+            }
+            assert_true(a.regret <= 0.01 + 256.0 / (double)a.workflow[a.best_forced].nbytes);
+            sample_free(&s);
+        }
+}
+
+/* Fields whose tiles are alike: the sample says nearly all. */
+static void predictions_come_close(void **state) {
+    (void)state;
+    static const character kinds[] = {SMOOTH, NOISE, ROUGH, STEPS, SPARSE, ZEROS, RAMP};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        for (int small = 0; small < 2; small++) {
+            test_field s =
+                sample_make(small ? field_2d(CSZ_F32, 64, 256) : field_2d(CSZ_F32, 1024, 1024), kinds[k], 4);
+            csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+            csz_analysis a = analysis_of(&s, &o, 1e-3, 0);
+            check_sense(&a);
+            if (small)
+                assert_int_equal(a.ntiles_counted, a.ntiles); /* then books and all are the compressor's */
+            for (int w = 0; w < 4; w++) {
+                o.workflow = (csz_workflow)w;
+                archive made = archive_make(&s, &o);
+                double wrong = (double)a.workflow[w].nbytes_predicted / (double)made.nbytes - 1;
+                if (fabs(wrong) > (small ? 0.02 : 0.25))
+                    fail_msg("%s, workflow %d: %llu predicted, %zu true", character_names[kinds[k]], w,
+                             (unsigned long long)a.workflow[w].nbytes_predicted, made.nbytes);
+                archive_free(&made);
+            }
+            sample_free(&s);
+        }
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 64, 128, 160), ROUGH, 8);
+    csz_options o = options_make(CSZ_BOUND_REL, 1);
+    static csz_analysis one[2], other[2];
+    const double bounds[2] = {1e-2, 1e-4};
+    for (int exact = 0; exact < 2; exact++)
+        for (int threads = 1; threads < 6; threads += 2) {
+            o.threads = threads;
+            csz_analysis *a = threads == 1 ? one : other;
+            ASSERT_OK(csz_analyze(the_context(), a, bounds, 2, s.data, &s.field, &o, exact));
+            a[0].seconds = a[1].seconds = 0;
+            if (threads > 1) assert_memory_equal(one, other, sizeof one);
+        }
+    assert_true(one[0].bound_abs > one[1].bound_abs && one[0].workflow[0].nbytes < one[1].workflow[0].nbytes);
+    sample_free(&s);
+}
+
+static void madograms_measure_what_they_say(void **state) {
+    (void)state;
+    csz_madogram_sums sums = {{0}, {0}, {0}};
+    csz_madogram m;
+    for (uint32_t d = 1; d <= 200; d++)
+        for (int i = 0; i < 8; i++) csz_madogram_add(&sums, d, 3 * (int64_t)d + 5, 5); /* a slope of 3 */
+    csz_madogram_finish(&m, &sums);
+    assert_true(m.roughness == 1 && m.smoothness == 0 && m.npairs[199] == 8);
+    assert_true(m.absolute[0] == 3 && m.absolute[199] == 600 && m.binary[50] == 1);
+    assert_true(fabs(m.absolute_slope - 3) < 1e-9 && fabs(m.absolute_intercept) < 1e-6);
+    /* zero field: everything is smooth; alternating deltas: half of the pairs differ */
+    test_field s = sample_make(field_1d(CSZ_F32, 24 * 4096), ZEROS, 1);
+    csz_options o = options_make(CSZ_BOUND_ABS, 0.4);
+    csz_analysis a = analysis_of(&s, &o, 0.4, 1);
+    assert_true(a.codes.roughness == 0 && a.quanta.roughness == 0 && a.statistics.p1 == 1 &&
+                a.huffman_bits == 1);
+    for (uint64_t i = 0; i < s.n; i++)
+        store_at(s.data, CSZ_F32, i, (double)((i + 1) / 2)); /* quanta differ by 0, 1, 0, 1 */
+    o = options_make(CSZ_BOUND_ABS, 0.5);
+    a = analysis_of(&s, &o, 0.5, 1);
+    assert_true(fabs(a.codes.roughness - 0.5) < 0.02 && a.quanta.roughness > 0.98);
+    assert_true(a.codes.binary[0] == 1 && a.codes.binary[1] < 0.1); /* but for the first code of a tile */
+    sample_free(&s);
+}
+
+static void huffman_averages_are_optimal(void **state) {
+    (void)state;
+    uint64_t scratch[16];
+    assert_true(csz_huffman_average((uint64_t[]){8, 4, 2, 1, 1}, 5, scratch) == 1.875);
+    assert_true(csz_huffman_average((uint64_t[]){0, 7, 0}, 3, scratch) == 1);
+    assert_true(csz_huffman_average((uint64_t[]){0, 0}, 2, scratch) == 0);
+    assert_true(csz_huffman_average((uint64_t[]){1, 1, 1, 1, 1, 1, 1, 1}, 8, scratch) == 3);
+}
+
+static void bad_arguments_are_refused(void **state) {
+    (void)state;
+    test_field s = sample_make(field_1d(CSZ_F32, 100), SMOOTH, 1);
+    csz_options o = options_make(CSZ_BOUND_ABS, 1);
+    static csz_analysis a;
+    double bound = 0;
+    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_BOUND);
+    bound = NAN;
+    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_BOUND);
+    bound = 1;
+    assert_int_equal(csz_analyze(NULL, &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, NULL, &s.field, &o, 0), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_analyze(the_context(), NULL, &bound, 1, s.data, &s.field, &o, 0),
+                     CSZ_ERROR_ARGUMENT);
+    s.field.ndim = 7;
+    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_DIMS);
+    csz_field empty = field_3d(CSZ_F64, 3, 0, 2);
+    ASSERT_OK(csz_analyze(the_context(), &a, &bound, 1, NULL, &empty, &o, 1));
+    assert_true(a.nelements == 0 && a.workflow[0].nbytes == a.workflow[0].nbytes_predicted);
+    sample_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_sizes_are_those_of_the_archives),
+        cmocka_unit_test(predictions_come_close),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(madograms_measure_what_they_say),
+        cmocka_unit_test(huffman_averages_are_optimal),
+        cmocka_unit_test(bad_arguments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
