@@ -4,7 +4,7 @@
  * lanes are written one after another: symbols, escapes, raw bits (docs/format.md, sections 6 and 9).
  */
 #include "cpu/bits.h"
-#include "cpu/tile.h"
+#include "cpu/tail.h"
 
 void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
@@ -17,14 +17,7 @@ void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
 
 /* ---- statistics and symbols of a whole tile ---- */
 
-typedef struct tile_statistics {
-    uint32_t n_nonzero;
-    uint32_t n_codes; /* in pairs of units that have a nonzero */
-    int rle_candidate;
-} tile_statistics;
-
-static tile_statistics count_narrow(csz_tile_work *w) {
-    tile_statistics s = {0, 0, 0};
+static void measure_narrow(csz_tile_work *w, csz_tile_statistics *s) {
     uint32_t n_equal = 0;
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
         const int16_t *c = w->code16 + unit * 32;
@@ -33,20 +26,13 @@ static tile_statistics count_narrow(csz_tile_work *w) {
             n_zero = (uint16_t)(n_zero + (c[b] == 0));
             differs = (uint16_t)(differs | (uint16_t)(c[b] ^ c[0]));
         }
-        w->unit_nonzero[unit] = (uint16_t)(32 - n_zero);
+        s->unit_nonzero[unit] = (uint8_t)(32 - n_zero);
         n_equal += differs == 0;
     }
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
-        uint32_t n = (uint32_t)w->unit_nonzero[unit] + w->unit_nonzero[unit + 1];
-        s.n_nonzero += n;
-        s.n_codes += n ? 64 : 0;
-    }
-    s.rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
-    return s;
+    s->rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
 }
 
-static tile_statistics count_wide(csz_tile_work *w) {
-    tile_statistics s = {0, 0, 0};
+static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
     uint32_t n_equal = 0;
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
         const int64_t *c = w->code64 + unit * 32;
@@ -55,17 +41,30 @@ static tile_statistics count_wide(csz_tile_work *w) {
             n += c[b] != 0;
             equal &= c[b] == c[0];
         }
-        w->unit_nonzero[unit] = (uint16_t)n;
-        s.n_nonzero += n;
+        s->unit_nonzero[unit] = (uint8_t)n;
         n_equal += equal;
     }
-    s.rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
-    return s;
+    s->rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
+}
+
+void csz_tile_measure(csz_tile_work *w) {
+    csz_tile_statistics *s = &w->statistics;
+    if (w->klass) {
+        measure_wide(w, s);
+    } else {
+        measure_narrow(w, s);
+    }
+    s->n_nonzero = s->n_codes = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
+        uint32_t n = (uint32_t)s->unit_nonzero[unit] + s->unit_nonzero[unit + 1];
+        s->n_nonzero += n;
+        s->n_codes += n ? 64 : 0;
+    }
 }
 
 static int lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) {
     uint32_t n = 0;
-    for (uint32_t u = lane * units; u < (lane + 1) * units; u++) n += w->unit_nonzero[u];
+    for (uint32_t u = lane * units; u < (lane + 1) * units; u++) n += w->statistics.unit_nonzero[u];
     return n == 0;
 }
 
@@ -283,7 +282,8 @@ static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz
 
 /* ---- the choice of a mode ---- */
 
-static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile_statistics *s, int policy) {
+static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_statistics *s,
+                   int policy) {
     if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
     switch (plan->workflow) {
     case CSZ_WORKFLOW_HUFFMAN: return CSZ_MODE_S;
@@ -414,12 +414,12 @@ static void count_probe(csz_tile_work *w, csz_sample *sample) {
 
 void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe) {
     if (w->is_fill) return;
-    tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s, CSZ_POLICY_VECTOR), is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
+    const csz_tile_statistics *s = &w->statistics;
+    int mode = mode_of(w, plan, s, CSZ_POLICY_VECTOR), is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     if (mode == CSZ_MODE_CONSTANT || mode == CSZ_MODE_RLE) return;
     csz_histograms *histograms = is_probe ? &sample->probe : &sample->rest;
     count_mode(w, histograms, mode);
-    if (is_auto && s.rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
+    if (is_auto && s->rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
     if (is_auto && is_probe) count_probe(w, sample);
 }
 
@@ -490,136 +490,6 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
-static uint32_t put_value(uint32_t *record, uint64_t bits, csz_type type) {
-    record[0] = (uint32_t)bits;
-    if (type == CSZ_F32) return 1;
-    record[1] = (uint32_t)(bits >> 32);
-    return 2;
-}
-
-static int is_nan_bits(uint64_t bits, csz_type type) {
-    return type == CSZ_F32 ? (bits & 0x7FFFFFFFu) > 0x7F800000u
-                           : (bits & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
-}
-
-/* Bit patterns that enough exceptions share to be worth a mask; returns their number. */
-static uint32_t choose_masks(const csz_tile_work *w, const csz_tile_plan *plan, uint64_t *values) {
-    uint64_t candidate[4], minus_zero = plan->type == CSZ_F32 ? 0x80000000u : 0x8000000000000000ull;
-    int present[4] = {0, 0, 1, 0}, has_fill = plan->f32.has_fill;
-    uint64_t fill = plan->type == CSZ_F32 ? plan->f32.fill : plan->f64.fill;
-    candidate[0] = fill;
-    present[0] = has_fill;
-    candidate[2] = minus_zero;
-    for (uint32_t i = 0; i < w->n_special; i++) {
-        uint64_t bits = w->special_bits[i];
-        if ((has_fill && bits == fill) || bits == minus_zero) continue;
-        int kind = is_nan_bits(bits, plan->type) ? 1 : 3;
-        if (present[kind]) continue;
-        present[kind] = 1;
-        candidate[kind] = bits;
-    }
-    if (has_fill && fill == minus_zero) present[2] = 0;
-    uint32_t n = 0;
-    for (int k = 0; k < 4; k++) {
-        uint32_t count = 0;
-        for (uint32_t i = 0; present[k] && i < w->n_special; i++) count += w->special_bits[i] == candidate[k];
-        if (count >= CSZ_MASK_MIN && n < CSZ_MASKS_MAX) values[n++] = candidate[k];
-    }
-    return n;
-}
-
-/* Bits of a unit that lie in the field. */
-static uint32_t unit_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t unit) {
-    if (csz_tile_box_count(box) == CSZ_TILE_N) return ~0u;
-    uint32_t mask = 0;
-    for (uint32_t b = 0; b < 32; b++)
-        mask |= (uint32_t)csz_element_in_box(g, box, csz_code_element(g->rank, unit, b)) << b;
-    return mask;
-}
-
-/* Slices of a unit's mask that differ from the one before, as flags; slices outside the field repeat it. */
-static uint32_t mask_flags(uint32_t mask, uint32_t in_field, uint8_t *nibbles) {
-    uint32_t flags = 0, previous = 0, n = 0;
-    for (uint32_t s = 0; s < 8; s++) {
-        uint32_t nibble = mask >> (4 * s) & 15;
-        if ((in_field >> (4 * s) & 15) == 0 || nibble == previous) continue;
-        flags |= 1u << s;
-        nibbles[n++] = (uint8_t)nibble;
-        previous = nibble;
-    }
-    return flags;
-}
-
-/* One mask at record + at; returns the words used. */
-static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at,
-                         uint64_t value) {
-    uint32_t unit_mask[CSZ_TILE_UNITS] = {0}, begin = at, nflags = 0, nnibbles = 0;
-    uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8] = {0};
-    for (uint32_t i = 0; i < w->n_special; i++) {
-        uint32_t code = w->special_code[i];
-        if (w->special_bits[i] == value) unit_mask[code >> 5] |= 1u << (code & 31);
-    }
-    at += put_value(w->record + at, value, plan->type);
-    uint32_t *group_class = w->record + at, nmixed = 0, nliterals = 0, literals[CSZ_TILE_UNITS] = {0};
-    uint8_t mixed[CSZ_TILE_UNITS / 4 + 4] = {0};
-    group_class[0] = group_class[1] = 0;
-    at += 2;
-    for (uint32_t group = 0; group < CSZ_TILE_UNITS / 4; group++) {
-        uint32_t classes = 0, n_none = 0, n_all = 0;
-        for (uint32_t k = 0; k < 4; k++) {
-            uint32_t u = 4 * group + k, in_field = unit_in_field(&plan->geometry, box, u),
-                     klass = unit_mask[u] != 0;
-            n_none += unit_mask[u] == 0;
-            n_all += unit_mask[u] == in_field;
-            if (klass && unit_mask[u] != in_field) {
-                uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles),
-                         n = (uint32_t)__builtin_popcount(f);
-                klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
-                if (klass == 3) {
-                    flags[nflags++] = (uint8_t)f;
-                    nnibbles += n;
-                } else {
-                    literals[nliterals++] = unit_mask[u];
-                }
-            }
-            classes |= klass << (2 * k);
-        }
-        uint32_t klass = n_none == 4 ? 0 : n_all == 4 ? 1 : 2;
-        group_class[group >> 4] |= klass << (2 * (group & 15));
-        if (klass == 2) mixed[nmixed++] = (uint8_t)classes;
-    }
-    for (uint32_t i = 0; i < nmixed; i += 4) w->record[at++] = csz_load_u32(mixed + i);
-    for (uint32_t i = 0; i < nliterals; i++) w->record[at++] = literals[i];
-    for (uint32_t i = 0; i < nflags; i += 4) w->record[at++] = csz_load_u32(flags + i);
-    for (uint32_t i = 0; i < nnibbles; i++) {
-        if (i % 8 == 0) w->record[at++] = 0;
-        w->record[at - 1] |= (uint32_t)nibbles[i] << (4 * (i % 8));
-    }
-    return at - begin;
-}
-
-/* Masks and exceptions at record + at; *tail is their word.  Returns the words used. */
-static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
-                             uint32_t at, uint32_t *nmasks, uint32_t *tail) {
-    uint64_t values[CSZ_MASKS_MAX];
-    uint32_t begin = at;
-    *nmasks = choose_masks(w, plan, values);
-    for (uint32_t m = 0; m < *nmasks; m++) at += put_mask(w, plan, box, at, values[m]);
-    uint32_t mask_words = at - begin, n = 0, single[CSZ_TILE_N];
-    for (uint32_t i = 0; i < w->n_special; i++) {
-        int masked = 0;
-        for (uint32_t m = 0; m < *nmasks; m++) masked |= w->special_bits[i] == values[m];
-        if (!masked) single[n++] = i;
-    }
-    memset(w->record + at, 0, (n + 1) / 2 * sizeof *w->record);
-    for (uint32_t i = 0; i < n; i++)
-        w->record[at + i / 2] |= (uint32_t)w->special_code[single[i]] << (16 * (i & 1));
-    at += (n + 1) / 2;
-    for (uint32_t i = 0; i < n; i++) at += put_value(w->record + at, w->special_bits[single[i]], plan->type);
-    *tail = n | mask_words << 16;
-    return at - begin;
-}
-
 /* The record of one mode, from word 0 of record[]. */
 static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t,
                            const csz_tile_box *box, int mode) {
@@ -639,7 +509,13 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
         head.order = w->order;
         at += put_lanes(w, t, &head, plan->type, at);
     }
-    if (head.has_tail) at += put_specials(w, plan, box, at, &head.nmasks, &w->record[1]);
+    if (head.has_tail) {
+        csz_tile_tail_make(w, plan, box);
+        head.nmasks = w->tail.nmasks;
+        w->record[1] = w->tail.head;
+        memcpy(w->record + at, w->tail.words, w->tail.nwords * sizeof *w->record);
+        at += w->tail.nwords;
+    }
     w->record[0] = csz_record_pack(&head);
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }
@@ -656,7 +532,7 @@ static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void 
             uint32_t e = (z * ty + y) * tx;
             for (uint32_t x = 0; x < box->extent[2]; x++) {
                 uint64_t bits = plan->type == CSZ_F32 ? w->value.u32[e + x] : w->value.u64[e + x];
-                at += put_value(w->record + at, bits, plan->type);
+                at += csz_value_put(w->record + at, bits, plan->type);
             }
         }
     }
@@ -667,13 +543,13 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
                          const void *data, const csz_tile_box *box) {
     if (w->is_fill) {
         w->record[0] = CSZ_MODE_FILL;
-        return 1 + put_value(w->record + 1, w->special_bits[0], plan->type);
+        return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
     }
-    tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s, tables->policy);
+    const csz_tile_statistics *s = &w->statistics;
+    int mode = mode_of(w, plan, s, tables->policy);
     uint32_t words, runs_words = UINT32_MAX;
     int vector = plan->workflow == CSZ_WORKFLOW_AUTO && tables->policy == CSZ_POLICY_VECTOR;
-    if (vector && s.rle_candidate && mode != CSZ_MODE_CONSTANT) {
+    if (vector && s->rle_candidate && mode != CSZ_MODE_CONSTANT) {
         runs_words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
     }
     words = put_record(w, plan, tables, box, mode);

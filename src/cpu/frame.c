@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/words.h"
+#include "cpu/tail.h"
 #include "cpu/team.h"
 
 enum {
@@ -23,17 +24,23 @@ typedef struct csz_worker {
     csz_tile_work tile;
     csz_sample sample;
     csz_stages stages;
+    int rank; /* that tile was prepared for */
     uint8_t chunk[CHUNK_NBYTES];
 } csz_worker;
 
 /*
- * A frame small enough to be counted whole is quantized once: its deltas are kept for the second pass, 8 KiB a tile for at most 511 tiles.  Tiles
- * with exceptions or wide deltas are few and are done again.
+ * A frame small enough to be counted whole is quantized once: its deltas are kept for the second pass, at most 511 tiles.  Tiles with wide deltas
+ * or long tails are few and are done again.
  */
+enum { KEPT_TAIL_WORDS = 160 };
+
 typedef struct csz_kept_tile {
-    int16_t code16[CSZ_TILE_N];
+    _Alignas(64) int16_t code16[CSZ_TILE_N];
+    csz_tile_statistics statistics;
     int64_t base;
-    uint32_t order, value_hash, is_kept;
+    uint64_t fill_bits;
+    uint32_t order, value_hash, n_special, is_kept, is_fill;
+    uint32_t tail_nwords, tail_nmasks, tail_head, tail_words[KEPT_TAIL_WORDS];
 } csz_kept_tile;
 
 /* ---- scratch ---- */
@@ -66,7 +73,7 @@ static csz_status scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
     if (s->kept_capacity >= ntiles) return CSZ_OK;
     free(s->kept);
     s->kept_capacity = 0;
-    s->kept = malloc(ntiles * sizeof *s->kept);
+    s->kept = aligned_alloc(64, ntiles * sizeof *s->kept);
     if (!s->kept) return CSZ_ERROR_MEMORY;
     s->kept_capacity = ntiles;
     return CSZ_OK;
@@ -84,10 +91,15 @@ static csz_status scratch_workers(csz_cpu_scratch *s, int n, int rank) {
         while (s->nworkers < n) {
             csz_worker *worker = aligned_alloc(64, (sizeof *worker + 63) / 64 * 64);
             if (!worker) return CSZ_ERROR_MEMORY;
+            worker->rank = 0;
             s->workers[s->nworkers++] = worker;
         }
     }
-    for (int i = 0; i < n; i++) csz_tile_work_init(&s->workers[i]->tile, rank);
+    for (int i = 0; i < n; i++) {
+        if (s->workers[i]->rank != rank) csz_tile_work_init(&s->workers[i]->tile, rank);
+        s->workers[i]->rank = rank;
+        csz_tile_work_reset(&s->workers[i]->tile);
+    }
     for (int i = 0; i < n; i++) memset(&s->workers[i]->stages, 0, sizeof s->workers[i]->stages);
     return CSZ_OK;
 }
@@ -105,6 +117,13 @@ csz_tile_plan csz_tile_plan_of(const csz_header *h) {
     plan.workflow = h->workflow;
     plan.f32 = csz_quantizer_make_f32(h->bound_abs, h->has_fill, h->fill_bits);
     plan.f64 = csz_quantizer_make_f64(h->bound_abs, h->has_fill, h->fill_bits);
+    csz_quantizer_f32 f32 = csz_quantizer_make_f32(h->bound_abs, 0, 0);
+    csz_quantizer_f64 f64 = csz_quantizer_make_f64(h->bound_abs, 0, 0);
+    int32_t q32;
+    int64_t q64;
+    plan.fill_has_quantum =
+        h->has_fill && (plan.type == CSZ_F32 ? csz_quantum_f32(csz_f32_bits(plan.f32.fill), &f32, &q32)
+                                             : csz_quantum_f64(csz_f64_bits(plan.f64.fill), &f64, &q64));
     return plan;
 }
 
@@ -158,24 +177,52 @@ typedef struct compress_job {
     int too_small;
 } compress_job;
 
-static void keep_tile(csz_kept_tile *kept, const csz_tile_work *w) {
-    kept->is_kept = w->klass == 0 && w->n_special == 0;
+/* The tile's deltas and statistics into the worker; those of a frame that is counted whole straight to where they are kept. */
+static void quantize_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
+    csz_kept_tile *kept = job->kept ? &job->kept[t] : NULL;
+    w->code16 = kept ? kept->code16 : w->own_code16;
+    csz_tile_quantize(w, job->plan, job->data, box);
+    if (!w->is_fill) csz_tile_measure(w);
+    if (!kept) return;
+    if (!w->is_fill) csz_tile_tail_make(w, job->plan, box);
+    kept->is_kept = w->is_fill || (w->klass == 0 && w->tail.nwords <= KEPT_TAIL_WORDS);
     if (!kept->is_kept) return;
-    memcpy(kept->code16, w->code16, sizeof kept->code16);
     kept->base = w->base;
     kept->order = w->order;
     kept->value_hash = w->value_hash;
+    kept->n_special = w->n_special;
+    kept->is_fill = (uint32_t)w->is_fill;
+    kept->fill_bits = w->fill_bits;
+    if (w->is_fill) return;
+    kept->statistics = w->statistics;
+    kept->tail_nwords = w->tail.nwords;
+    kept->tail_nmasks = w->tail.nmasks;
+    kept->tail_head = w->tail.head;
+    memcpy(kept->tail_words, w->tail.words, w->tail.nwords * sizeof *kept->tail_words);
 }
 
-static int recall_tile(csz_tile_work *w, const csz_kept_tile *kept) {
-    if (!kept->is_kept) return 0;
-    memcpy(w->code16, kept->code16, sizeof w->code16);
+/* The same, from what was kept. */
+static void recall_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
+    csz_kept_tile *kept = job->kept ? &job->kept[t] : NULL;
+    if (!kept || !kept->is_kept) {
+        quantize_tile(job, w, t, box);
+        return;
+    }
+    w->code16 = kept->code16;
     w->base = kept->base;
     w->order = kept->order;
     w->value_hash = kept->value_hash;
-    w->klass = w->n_special = 0;
-    w->is_fill = 0;
-    return 1;
+    w->klass = 0;
+    w->n_special = kept->n_special;
+    w->is_fill = (int)kept->is_fill;
+    w->fill_bits = kept->fill_bits;
+    if (w->is_fill) return;
+    w->statistics = kept->statistics;
+    w->tail.is_made = 1;
+    w->tail.nwords = kept->tail_nwords;
+    w->tail.nmasks = kept->tail_nmasks;
+    w->tail.head = kept->tail_head;
+    memcpy(w->tail.words, kept->tail_words, kept->tail_nwords * sizeof *kept->tail_words);
 }
 
 /* Sampled tiles into the worker's sample; in the second pass those that were no probes, as probes. */
@@ -191,10 +238,11 @@ static void sample_body(void *arg, int rank) {
         if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        if (!job->recount || !recall_tile(&worker->tile, &job->kept[t])) {
-            csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
+        if (job->recount) {
+            recall_tile(job, &worker->tile, t, &box);
+        } else {
+            quantize_tile(job, &worker->tile, t, &box);
         }
-        if (job->kept && !job->recount) keep_tile(&job->kept[t], &worker->tile);
         csz_tile_count(&worker->tile, job->plan, &worker->sample, is_probe || job->recount);
     }
     lap(job->scratch->profile, &mark, &worker->stages.sample);
@@ -208,9 +256,7 @@ static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t fir
     uint32_t words = 0, hash = 0;
     for (uint32_t t = first; t < end; t++) {
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        if (!job->kept || !recall_tile(&worker->tile, &job->kept[t])) {
-            csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
-        }
+        recall_tile(job, &worker->tile, t, &box);
         lap(profile, &mark, &worker->stages.quantize);
         uint32_t n = csz_tile_encode(&worker->tile, job->plan, job->tables, job->data, &box);
         lap(profile, &mark, &worker->stages.encode);

@@ -3,30 +3,22 @@
  * restore.c: from a tile's deltas to its values: partial sums along x, y and z (the inverse of the Lorenzo difference), times the
  * step, exceptions on top.  Outliers need no branch: they are deltas like any other.
  */
-#include "cpu/tile.h"
-
-/* Eight 16-bit lanes; the compiler maps them to whatever the machine has. */
-typedef uint16_t lanes8 __attribute__((vector_size(16)));
-
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (lanes8){__VA_ARGS__})
-#endif
+#include "cpu/tail.h"
+#include "cpu/vector.h"
 
 /* Inclusive sums of rows of tx elements, tx a multiple of 8: three shifted additions in the vector, then the carry. */
 static void scan_rows(int16_t *v, uint32_t tx) {
-    const lanes8 zero = {0};
+    const csz_lanes8 zero = {0};
     for (uint32_t row = 0; row < CSZ_TILE_N; row += tx) {
-        lanes8 carry = zero;
+        csz_lanes8 carry = zero;
         for (uint32_t x = 0; x < tx; x += 8) {
-            lanes8 s;
+            csz_lanes8 s;
             memcpy(&s, v + row + x, sizeof s);
-            s += SHUFFLE(zero, s, 0, 8, 9, 10, 11, 12, 13, 14);
-            s += SHUFFLE(zero, s, 0, 1, 8, 9, 10, 11, 12, 13);
-            s += SHUFFLE(zero, s, 0, 1, 2, 3, 8, 9, 10, 11);
+            s += CSZ_SHUFFLE8(zero, s, 0, 8, 9, 10, 11, 12, 13, 14);
+            s += CSZ_SHUFFLE8(zero, s, 0, 1, 8, 9, 10, 11, 12, 13);
+            s += CSZ_SHUFFLE8(zero, s, 0, 1, 2, 3, 8, 9, 10, 11);
             s += carry;
-            carry = SHUFFLE(s, s, 7, 7, 7, 7, 7, 7, 7, 7);
+            carry = CSZ_SHUFFLE8(s, s, 7, 7, 7, 7, 7, 7, 7, 7);
             memcpy(v + row + x, &s, sizeof s);
         }
     }
@@ -153,14 +145,7 @@ void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_til
                 plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step) : scale_f64(w, plan->f64.step);
             hashed = w->n_special == 0 && csz_tile_box_count(box) == CSZ_TILE_N;
         }
-        for (uint32_t i = 0; i < w->n_special; i++) {
-            uint32_t e = csz_code_element(g->rank, w->special_code[i] >> 5, w->special_code[i] & 31);
-            if (plan->type == CSZ_F32) {
-                w->value.u32[e] = (uint32_t)w->special_bits[i];
-            } else {
-                w->value.u64[e] = w->special_bits[i];
-            }
-        }
+        if (w->n_special) csz_tile_specials_apply(w, plan);
     }
     if (!hashed) w->value_hash = csz_tile_hash(w, plan, box);
 }
