@@ -22,7 +22,7 @@ enum {
 
 typedef struct csz_worker {
     csz_tile_work tile;
-    csz_sample sample;
+    csz_tally tally;
     csz_stages stages;
     int rank; /* that tile was prepared for */
     uint8_t chunk[CHUNK_NBYTES];
@@ -243,7 +243,7 @@ static void sample_body(void *arg, int rank) {
         } else {
             quantize_tile(job, &worker->tile, t, &box);
         }
-        csz_tile_count(&worker->tile, job->plan, &worker->sample, is_probe || job->recount);
+        csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe || job->recount);
     }
     lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -306,16 +306,6 @@ static void compress_body(void *arg, int rank) {
     }
 }
 
-/* All workers' samples, in the first one's. */
-static csz_sample *sample_sum(csz_cpu_scratch *s, int nthreads) {
-    csz_sample *sum = &s->workers[0]->sample;
-    for (int i = 1; i < nthreads; i++) {
-        const uint32_t *from = (const uint32_t *)&s->workers[i]->sample;
-        for (size_t k = 0; k < sizeof *sum / sizeof *from; k++) ((uint32_t *)sum)[k] += from[k];
-    }
-    return sum;
-}
-
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                                   const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
     compress_job job = {
@@ -327,23 +317,25 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
-    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->sample, 0, sizeof s->workers[i]->sample);
+    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
     atomic_init(&job.next, 0);
     csz_team_run(nthreads, sample_body, &job);
     double mark = now();
-    csz_sample *sum = sample_sum(s, nthreads);
+    csz_sample sum = {0};
+    for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
     csz_histograms histograms;
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
     uint32_t stride = csz_sample_stride(job.box.ntiles);
-    int policy = csz_policy_choose(&histograms, &stride, s->builtins, sum, job.box.ntiles,
+    int policy = csz_policy_choose(&histograms, &stride, s->builtins, &sum, job.box.ntiles,
                                    plan->workflow == CSZ_WORKFLOW_AUTO);
     if (csz_policy_recounts(job.box.ntiles, policy)) {
-        for (int i = 1; i < nthreads; i++) memset(&s->workers[i]->sample, 0, sizeof s->workers[i]->sample);
         job.recount = 1;
         atomic_store(&job.next, 0);
         csz_team_run(nthreads, sample_body, &job);
-        csz_policy_histograms(&histograms, sample_sum(s, nthreads), policy);
+        memset(&sum, 0, sizeof sum);
+        for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
+        csz_policy_histograms(&histograms, &sum, policy);
         stride = csz_sample_stride(job.box.ntiles);
     }
     csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);

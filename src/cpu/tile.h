@@ -47,6 +47,12 @@ typedef struct csz_decode_tables {
     uint16_t entry[CSZ_NBOOKS][1 << CSZ_LENGTH_MAX];
 } csz_decode_tables;
 
+/* What one thread counts of a frame's sample: the histograms of csz_sample, some in four parts to be added up. */
+typedef struct csz_tally {
+    csz_histograms rest[4], probe[4];
+    uint32_t single[CSZ_SYMBOLS_MAX], run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
+} csz_tally;
+
 /* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */
 typedef struct csz_tile_part {
     uint32_t extent[3];
@@ -98,6 +104,11 @@ typedef struct csz_tile_work {
     uint32_t record[CSZ_RECORD_MAX_WORDS];
     uint32_t weight[CSZ_TILE_N];     /* of restored values, in order of e */
     uint32_t escape[CSZ_TILE_UNITS]; /* masks of escapes, per unit */
+    int16_t escape_code[CSZ_TILE_N]; /* encode: escapes of the tile, in the order in which they are coded */
+    uint8_t escape_symbol[CSZ_TILE_N];
+    uint8_t pair_escapes[CSZ_TILE_UNITS / 2]; /* how many of them a pair of units has */
+    uint32_t n_escapes;
+    int has_buckets; /* some of them have raw bits */
     csz_tile_part part;
     csz_specials specials;
     csz_tile_tail tail;
@@ -142,8 +153,11 @@ void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
-/* Adds the tile's symbols to the sample; a probe's also as the other policies would code it. */
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe);
+/* Adds the tile's symbols to the tally; a probe's also as the other policies would code it. */
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe);
+
+/* Adds a tally to the sample of its frame. */
+void csz_tally_add(csz_sample *sum, const csz_tally *tally);
 
 /* Counts the deltas: statistics, which counting and encoding need. */
 void csz_tile_measure(csz_tile_work *w);
