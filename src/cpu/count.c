@@ -140,7 +140,7 @@ static void count_probe(csz_tile_work *w, csz_tally *t) {
     for (uint32_t i = 0; i < CSZ_TILE_N; i++) nchanges += changes[i];
     for (uint32_t i = 0; i < CSZ_TILE_N; i += 128) changes[i] = 1; /* a lane's first code starts a run */
     for (uint32_t i = 0; i < CSZ_TILE_N; i++)
-        mixed[i] = (uint16_t)(csz_narrow_symbol(code[i]) + (uint32_t)STARTS * changes[i]);
+        mixed[i] = (uint16_t)(csz_narrow_symbol_masked(code[i]) + (uint32_t)STARTS * changes[i]);
     memset(count, 0, sizeof count);
     for (uint32_t i = 0; i < CSZ_TILE_N; i += 4) {
         for (uint32_t k = 0; k < 4; k++) count[k][mixed[i + k]]++;

@@ -16,6 +16,13 @@ int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy)
  */
 void csz_tile_symbols_make(csz_tile_work *w, int mode);
 
+/* csz_narrow_symbol with a mask for the choice: a conditional conversion to float would keep loops from being vectorised. */
+static inline uint32_t csz_narrow_symbol_masked(int32_t d) {
+    uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31), is_direct = 0u - (uint32_t)(u < CSZ_DIRECT_N);
+    uint32_t bucket = (csz_bits_f32((float)(int32_t)(u - 64)) >> 21) - 528 + CSZ_DIRECT_N;
+    return ((uint32_t)(d + CSZ_DIRECT_HALF) & is_direct) | (bucket & ~is_direct);
+}
+
 /* A lane of `units` units, all of whose deltas are 0. */
 static inline int csz_lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) {
     uint32_t n = 0;

@@ -104,11 +104,13 @@ typedef struct csz_tile_work {
     uint32_t record[CSZ_RECORD_MAX_WORDS];
     uint32_t weight[CSZ_TILE_N];     /* of restored values, in order of e */
     uint32_t escape[CSZ_TILE_UNITS]; /* masks of escapes, per unit */
-    int16_t escape_code[CSZ_TILE_N]; /* encode: escapes of the tile, in the order in which they are coded */
-    uint8_t escape_symbol[CSZ_TILE_N];
+    int16_t
+        escape_code[CSZ_TILE_N + 16]; /* encode: escapes of the tile, in the order in which they are coded */
+    uint8_t escape_symbol[CSZ_TILE_N + 16];
     uint8_t pair_escapes[CSZ_TILE_UNITS / 2]; /* how many of them a pair of units has */
     uint32_t n_escapes;
-    int has_buckets; /* some of them have raw bits */
+    int has_buckets;                      /* some of them have raw bits: */
+    uint32_t escape_raw[CSZ_TILE_N + 16]; /* bits << 8 | their number */
     csz_tile_part part;
     csz_specials specials;
     csz_tile_tail tail;
