@@ -60,8 +60,8 @@ typedef struct NAME(plain) {
 
 /* Kept out of line: only as a function of plain pointers does every compiler vectorise it. */
 static __attribute__((noinline)) NAME(plain)
-    NAME(quantize_loop)(int16_t *restrict out, const FLOAT *restrict v, const SIGNED *restrict vbits,
-                        const uint32_t *restrict weight, FLOAT inverse, FLOAT step, BITS base) {
+    NAME(quantize_loop)(int16_t *restrict out, const FLOAT *restrict v, const uint32_t *restrict weight,
+                        FLOAT inverse, FLOAT step, BITS base) {
     BITS worst = 0, far = 0;
     SIGNED least = 0;
     uint32_t hash = 0;
@@ -79,8 +79,9 @@ static __attribute__((noinline)) NAME(plain)
         BITS error = csz_bits_f32(fabsf(v[e] - restored));
         hash += csz_bits_f32(restored) * weight[e];
 #endif
+        SIGNED bits = (SIGNED)NAME(csz_bits)(v[e]);
         worst = error > worst ? error : worst;
-        least = vbits[e] < least ? vbits[e] : least;
+        least = bits < least ? bits : least;
         far |= offset;
         out[e] = (int16_t)(uint16_t)(offset ^ 32768u);
     }
@@ -88,10 +89,11 @@ static __attribute__((noinline)) NAME(plain)
 }
 
 /* 1 if some value is the fill value or some quantum comes back as it; a loop of its own, as few fields can have that. */
-static int NAME(any_like_fill)(const int16_t *offset, const BITS *vbits, SIGNED base, FLOAT step, BITS fill) {
+static int NAME(any_like_fill)(const int16_t *offset, const FLOAT *v, SIGNED base, FLOAT step, BITS fill) {
     BITS found = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++)
-        found |= (BITS)(vbits[e] == fill) | (BITS)(NAME(csz_bits)((FLOAT)(base + offset[e]) * step) == fill);
+        found |= (BITS)(NAME(csz_bits)(v[e]) == fill) |
+                 (BITS)(NAME(csz_bits)((FLOAT)(base + offset[e]) * step) == fill);
     return found != 0;
 }
 
@@ -99,19 +101,19 @@ static int NAME(any_like_fill)(const int16_t *offset, const BITS *vbits, SIGNED 
  * The whole tile at once, for tiles whose quanta are all accepted and lie within 16 bits of the base; returns 0 for any other,
  * having decided nothing.  Quanta need no test of their own against the limit but near it: base is below it, and they lie within 2^15 of base.
  */
-static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, const uint32_t *weight) {
+static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *v,
+                                const uint32_t *weight) {
     const SIGNED most = (SIGNED)1 << (sizeof(BITS) == 4 ? 22 : 50),
                  lowest = (SIGNED)((BITS)1 << (sizeof(BITS) * 8 - 1));
     SIGNED corner;
-    if (!NAME(csz_quantum)(w->value.FIELD[0], &plan->FIELD, &corner)) return 0;
+    if (!NAME(csz_quantum)(v[0], &plan->FIELD, &corner)) return 0;
     const SIGNED base = corner & ~(SIGNED)1;
     if (base > most - 65536 || base < 65536 - most) return 0;
     NAME(plain)
-    r = NAME(quantize_loop)(w->narrow[0], w->value.FIELD, (const SIGNED *)w->value.WORDS, weight,
-                            plan->FIELD.inverse, plan->FIELD.step, (BITS)base);
+    r = NAME(quantize_loop)(w->narrow[0], v, weight, plan->FIELD.inverse, plan->FIELD.step, (BITS)base);
     if (r.far >> 16 || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.least == lowest) return 0;
     if (plan->fill_has_quantum &&
-        NAME(any_like_fill)(w->narrow[0], w->value.WORDS, base, plan->FIELD.step, plan->FIELD.fill))
+        NAME(any_like_fill)(w->narrow[0], v, base, plan->FIELD.step, plan->FIELD.fill))
         return 0;
     w->base = base;
     w->klass = 0;
@@ -313,11 +315,17 @@ static void NAME(quantize)(csz_tile_work *w, const csz_tile_plan *plan, const FL
                            const csz_tile_box *box) {
     const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
     const int expect_specials = w->n_special != 0; /* as in the tile before */
-    NAME(load)(w, plan, data, box);
+    const FLOAT *row =
+        data + (box->origin[0] * plan->geometry.n[1] + box->origin[1]) * plan->geometry.n[2] + box->origin[2];
     w->n_special = w->specials.n_single = 0;
     w->is_fill = 0;
-    if (expect_specials || !NAME(quantize_plain)(w, plan, weight))
-        NAME(quantize_careful)(w, plan, box, weight);
+    /* a full tile that is one row lies in the field as it is */
+    const int in_place = !expect_specials && plan->geometry.log2_t[2] == 12 && box->extent[2] == CSZ_TILE_N &&
+                         (uintptr_t)row % sizeof *row == 0;
+    if (in_place && NAME(quantize_plain)(w, plan, row, weight)) return;
+    NAME(load)(w, plan, data, box);
+    if (!in_place && !expect_specials && NAME(quantize_plain)(w, plan, w->value.FIELD, weight)) return;
+    NAME(quantize_careful)(w, plan, box, weight);
 }
 
 #undef FLOAT

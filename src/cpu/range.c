@@ -89,14 +89,15 @@ static __attribute__((noinline)) void block_f64(const uint64_t *v, uint64_t n, u
 static void range_body(void *arg, int rank) {
     range_job *job = arg;
     int64_t low = INT64_MAX, high = INT64_MIN;
+    int is_finite = !job->has_fill; /* so far */
     for (;;) {
         uint64_t first = atomic_fetch_add(&job->next, BLOCK_N);
         if (first >= job->n) break;
         uint64_t n = job->n - first < BLOCK_N ? job->n - first : BLOCK_N;
         if (job->type == CSZ_F32) {
             const uint32_t *v = (const uint32_t *)job->data + first;
-            if (job->has_fill || !finite_block_f32(v, n, &low, &high))
-                block_f32(v, n, (uint32_t)job->skip, &low, &high);
+            is_finite = is_finite && finite_block_f32(v, n, &low, &high);
+            if (!is_finite) block_f32(v, n, (uint32_t)job->skip, &low, &high);
         } else {
             block_f64((const uint64_t *)job->data + first, n, job->skip, &low, &high);
         }
