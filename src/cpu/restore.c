@@ -81,10 +81,9 @@ static void sum_wide(csz_tile_work *w, const csz_geometry *g) {
     }
 }
 
-/* value[] from quanta; returns the hash of all 4096, right for a full tile without specials. */
-static uint32_t scale_f32(csz_tile_work *w, float step) {
+/* value[] from quanta; returns their hash, right for a tile without specials. */
+static uint32_t scale_f32(csz_tile_work *w, float step, const uint32_t *restrict weight) {
     float *restrict v = w->value.f32;
-    const uint32_t *restrict weight = w->weight;
     uint32_t hash = 0;
     if (w->klass == 0) {
         const int16_t *restrict q = w->narrow[0];
@@ -102,9 +101,8 @@ static uint32_t scale_f32(csz_tile_work *w, float step) {
     return hash;
 }
 
-static uint32_t scale_f64(csz_tile_work *w, double step) {
+static uint32_t scale_f64(csz_tile_work *w, double step, const uint32_t *restrict weight) {
     double *restrict v = w->value.f64;
-    const uint32_t *restrict weight = w->weight;
     const uint64_t base = (uint64_t)w->base;
     uint32_t hash = 0;
     if (w->klass == 0) {
@@ -119,6 +117,17 @@ static uint32_t scale_f64(csz_tile_work *w, double step) {
     return hash;
 }
 
+/* Hash of value[], all of which is set. */
+static uint32_t hash_values(const csz_tile_work *w, csz_type type, const uint32_t *restrict weight) {
+    uint32_t hash = 0;
+    if (type == CSZ_F32) {
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++) hash += w->value.u32[e] * weight[e];
+    } else {
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++) hash += csz_value_fold_f64(w->value.u64[e]) * weight[e];
+    }
+    return hash;
+}
+
 static void restore_constant(csz_tile_work *w, const csz_tile_plan *plan) {
     if (plan->type == CSZ_F32) {
         float value = csz_restore_f32((int32_t)w->base, plan->f32.step);
@@ -130,22 +139,22 @@ static void restore_constant(csz_tile_work *w, const csz_tile_plan *plan) {
 }
 
 void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
-    const csz_geometry *g = &plan->geometry;
-    int hashed = 0;
-    if (!w->has_values) {
-        if (w->is_constant) {
-            restore_constant(w, plan);
-        } else {
-            if (w->klass == 0) {
-                sum_narrow(w, g);
-            } else {
-                sum_wide(w, g);
-            }
-            w->value_hash =
-                plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step) : scale_f64(w, plan->f64.step);
-            hashed = w->n_special == 0 && csz_tile_box_count(box) == CSZ_TILE_N;
-        }
-        if (w->n_special) csz_tile_specials_apply(w, plan);
+    if (w->has_values) {
+        w->value_hash = csz_tile_hash(w, plan, box);
+        return;
     }
-    if (!hashed) w->value_hash = csz_tile_hash(w, plan, box);
+    const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
+    if (w->is_constant) {
+        restore_constant(w, plan);
+    } else {
+        if (w->klass == 0) {
+            sum_narrow(w, &plan->geometry);
+        } else {
+            sum_wide(w, &plan->geometry);
+        }
+        w->value_hash = plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step, weight)
+                                              : scale_f64(w, plan->f64.step, weight);
+    }
+    if (w->n_special) csz_tile_specials_apply(w, plan);
+    if (w->n_special || w->is_constant) w->value_hash = hash_values(w, plan->type, weight);
 }
