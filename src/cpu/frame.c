@@ -319,7 +319,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
     atomic_init(&job.next, 0);
-    csz_team_run(nthreads, sample_body, &job);
+    csz_team_run(&s->team, nthreads, sample_body, &job);
     double mark = now();
     csz_sample sum = {0};
     for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
@@ -332,7 +332,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     if (csz_policy_recounts(job.box.ntiles, policy)) {
         job.recount = 1;
         atomic_store(&job.next, 0);
-        csz_team_run(nthreads, sample_body, &job);
+        csz_team_run(&s->team, nthreads, sample_body, &job);
         memset(&sum, 0, sizeof sum);
         for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
         csz_policy_histograms(&histograms, &sum, policy);
@@ -357,7 +357,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
         pthread_mutex_destroy(&job.mutex);
         return CSZ_ERROR_MEMORY;
     }
-    csz_team_run(nthreads, compress_body, &job);
+    csz_team_run(&s->team, nthreads, compress_body, &job);
     pthread_cond_destroy(&job.turn_passed);
     pthread_mutex_destroy(&job.mutex);
     gather_stages(s, nthreads);
@@ -494,11 +494,11 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     csz_decode_tables_make(s->decode_tables, books);
     lap(s->profile, &mark, &s->stages.books);
 
-    csz_team_run(nthreads, check_body, &job);
+    csz_team_run(&s->team, nthreads, check_body, &job);
     lap(s->profile, &mark, &s->stages.place);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
     atomic_store(&job.next, 0);
-    csz_team_run(nthreads, decompress_body, &job);
+    csz_team_run(&s->team, nthreads, decompress_body, &job);
     gather_stages(s, nthreads);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
     if (atomic_load(&job.skipped) == 0 && atomic_load(&job.value_hash) != view->value_hash)

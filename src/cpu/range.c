@@ -106,8 +106,8 @@ static void range_body(void *arg, int rank) {
     job->high[rank] = high;
 }
 
-int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads,
-                  double *min, double *max) {
+int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
+                  uint64_t fill_bits, int nthreads, double *min, double *max) {
     range_job job = {.data = data, .n = n, .type = type, .has_fill = has_fill};
     job.skip = has_fill ? fill_bits : type == CSZ_F32 ? 0x7FC00000u : 0x7FF8000000000000ull;
     uint64_t useful = n / BLOCK_N + 1;
@@ -118,7 +118,7 @@ int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uin
         job.high[i] = INT64_MIN;
     }
     atomic_init(&job.next, 0);
-    csz_team_run(nthreads, range_body, &job);
+    csz_team_run(team, nthreads, range_body, &job);
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (int i = 0; i < nthreads; i++) {
         low = job.low[i] < low ? job.low[i] : low;
