@@ -16,8 +16,11 @@
 #include "cpu/team.h"
 
 enum {
-    CHUNK_TILES = 16, /* divides a group, so that a chunk adds to one group's checksum */
-    CHUNK_NBYTES = CHUNK_TILES * 4 * (1 + 2 * CSZ_TILE_N)
+    CHUNK_TILES = 4, /* divides a group, so that a chunk adds to one group's checksum */
+    CHUNK_NBYTES = CHUNK_TILES * 4 * (1 + 2 * CSZ_TILE_N),
+    CHUNKS_EACH =
+        4, /* buffers a worker brings: a chunk may wait for those before it while others are coded */
+    THREAD_TILES = 16 /* a thread is worth starting for; fewer would wait for it longer than they take */
 };
 
 typedef struct csz_worker {
@@ -25,7 +28,7 @@ typedef struct csz_worker {
     csz_tally tally;
     csz_stages stages;
     int rank; /* that tile was prepared for */
-    uint8_t chunk[CHUNK_NBYTES];
+    uint8_t chunks[CHUNKS_EACH][CHUNK_NBYTES];
 } csz_worker;
 
 /*
@@ -104,9 +107,8 @@ static csz_status scratch_workers(csz_cpu_scratch *s, int n, int rank) {
     return CSZ_OK;
 }
 
-/* A thread is worth starting for some 16 tiles; fewer would wait for it longer than they take. */
 static int threads_for(uint32_t ntiles, int nthreads) {
-    uint32_t useful = (ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    uint32_t useful = (ntiles + THREAD_TILES - 1) / THREAD_TILES;
     return useful < (uint32_t)nthreads ? (int)useful : nthreads;
 }
 
@@ -157,6 +159,15 @@ static void gather_stages(csz_cpu_scratch *s, int n) {
 
 /* ---- compress ---- */
 
+/* A chunk on its way to its place. */
+typedef struct coded_chunk {
+    uint8_t *bytes;
+    uint32_t words, value_hash;
+    int is_coded;
+} coded_chunk;
+
+enum { BUFFERS_MAX = CSZ_TEAM_MAX * CHUNKS_EACH };
+
 typedef struct compress_job {
     csz_cpu_scratch *scratch;
     const csz_tile_plan *plan;
@@ -164,14 +175,17 @@ typedef struct compress_job {
     csz_frame_box box;
     csz_kept_tile *kept; /* NULL where the frame is sampled */
     int recount;         /* second pass of the sample */
-    atomic_uint next;
+    atomic_uint next;    /* sample */
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
     const csz_code_tables *tables;
     pthread_mutex_t mutex; /* guards what follows */
-    pthread_cond_t turn_passed;
-    uint32_t turn; /* chunk whose place is next */
+    pthread_cond_t buffer_freed;
+    uint32_t next_chunk, turn; /* to be coded next, to be placed next */
+    uint32_t nbuffers, nfree;
+    uint8_t *free_buffers[BUFFERS_MAX];
+    coded_chunk coded[BUFFERS_MAX]; /* chunk c at c % nbuffers: no more than that are on their way */
     uint64_t words;
     uint32_t value_hash;
     int too_small;
@@ -248,62 +262,76 @@ static void sample_body(void *arg, int rank) {
     lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
 
-/* Codes tiles first .. end - 1 into the worker's chunk; returns the words. */
-static uint32_t encode_chunk(compress_job *job, csz_worker *worker, uint32_t first, uint32_t end,
-                             uint32_t *value_hash) {
+/* Codes the tiles of a chunk into its buffer. */
+static void encode_chunk(compress_job *job, csz_worker *worker, uint32_t chunk, coded_chunk *coded) {
     int profile = job->scratch->profile;
     double mark = profile ? now() : 0;
-    uint32_t words = 0, hash = 0;
+    uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES;
+    if (end > job->box.ntiles) end = job->box.ntiles;
     for (uint32_t t = first; t < end; t++) {
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
         recall_tile(job, &worker->tile, t, &box);
         lap(profile, &mark, &worker->stages.quantize);
         uint32_t n = csz_tile_encode(&worker->tile, job->plan, job->tables, job->data, &box);
         lap(profile, &mark, &worker->stages.encode);
-        csz_words_store(worker->chunk + 4 * (size_t)words, worker->tile.record, n);
+        csz_words_store(coded->bytes + 4 * (size_t)coded->words, worker->tile.record, n);
         csz_store_u16(job->out + job->layout.sizes + 2 * (uint64_t)t, n);
-        words += n;
-        hash += worker->tile.value_hash * csz_tile_weight(t);
+        coded->words += n;
+        coded->value_hash += worker->tile.value_hash * csz_tile_weight(t);
         lap(profile, &mark, &worker->stages.place);
     }
-    *value_hash = hash;
-    return words;
+    atomic_fetch_add(&job->scratch->tiles_done, end - first);
 }
 
+/* Places the chunk whose turn it is and returns its buffer; the mutex is held, but not while bytes are copied. */
+static void place_chunk(compress_job *job, csz_worker *worker) {
+    uint32_t first = job->turn * CHUNK_TILES;
+    coded_chunk *slot = &job->coded[job->turn % job->nbuffers], coded = *slot;
+    uint64_t offset = job->words, at = job->layout.payload + 4 * offset, sum = 0;
+    slot->is_coded = 0;
+    job->words += coded.words;
+    job->value_hash += coded.value_hash;
+    job->turn++;
+    int fits = at + 4 * (uint64_t)coded.words + 8 <= job->capacity;
+    job->too_small |= !fits;
+    pthread_mutex_unlock(&job->mutex);
+    double mark = now();
+    if (fits) {
+        memcpy(job->out + at, coded.bytes, 4 * (size_t)coded.words);
+        sum = csz_hash_words(coded.bytes, coded.words, offset);
+    }
+    lap(job->scratch->profile, &mark, &worker->stages.place);
+    pthread_mutex_lock(&job->mutex);
+    uint8_t *entry = job->out + job->layout.index + 12 * (uint64_t)(first / CSZ_INDEX_GROUP);
+    if (first % CSZ_INDEX_GROUP == 0) csz_store_u32(entry, (uint32_t)offset);
+    csz_store_u64(entry + 4, csz_load_u64(entry + 4) + sum);
+    job->free_buffers[job->nfree++] = coded.bytes;
+    pthread_cond_signal(&job->buffer_freed);
+}
+
+/*
+ * A chunk is claimed with a buffer for it, coded, and left for its turn: whoever finishes the one before it places it too.  So nobody waits for a slower
+ * neighbour unless all buffers wait.
+ */
 static void compress_body(void *arg, int rank) {
     compress_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
-    uint32_t nchunks = (job->box.ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    const uint32_t nchunks = (job->box.ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    pthread_mutex_lock(&job->mutex);
     for (;;) {
-        uint32_t chunk = atomic_fetch_add(&job->next, 1);
-        if (chunk >= nchunks) break;
-        uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES, hash;
-        if (end > job->box.ntiles) end = job->box.ntiles;
-        uint32_t words = encode_chunk(job, worker, first, end, &hash);
-        atomic_fetch_add(&job->scratch->tiles_done, end - first);
-
-        double mark = now();
-        pthread_mutex_lock(&job->mutex);
-        while (job->turn != chunk) pthread_cond_wait(&job->turn_passed, &job->mutex);
-        uint64_t offset = job->words, at = job->layout.payload + 4 * offset;
-        job->words += words;
-        job->value_hash += hash;
-        job->turn++;
-        int fits = at + 4 * (uint64_t)words + 8 <= job->capacity;
-        job->too_small |= !fits;
-        pthread_cond_broadcast(&job->turn_passed);
+        while (job->nfree == 0 && job->next_chunk < nchunks)
+            pthread_cond_wait(&job->buffer_freed, &job->mutex);
+        if (job->next_chunk >= nchunks) break;
+        const uint32_t chunk = job->next_chunk++;
+        coded_chunk coded = {.bytes = job->free_buffers[--job->nfree], .is_coded = 1};
         pthread_mutex_unlock(&job->mutex);
-        if (!fits) continue;
-
-        memcpy(job->out + at, worker->chunk, 4 * (size_t)words);
-        uint64_t sum = csz_hash_words(worker->chunk, words, offset);
-        uint8_t *entry = job->out + job->layout.index + 12 * (uint64_t)(first / CSZ_INDEX_GROUP);
+        encode_chunk(job, worker, chunk, &coded);
         pthread_mutex_lock(&job->mutex);
-        if (first % CSZ_INDEX_GROUP == 0) csz_store_u32(entry, (uint32_t)offset);
-        csz_store_u64(entry + 4, csz_load_u64(entry + 4) + sum);
-        pthread_mutex_unlock(&job->mutex);
-        lap(job->scratch->profile, &mark, &worker->stages.place);
+        job->coded[chunk % job->nbuffers] = coded;
+        while (job->coded[job->turn % job->nbuffers].is_coded) place_chunk(job, worker);
     }
+    pthread_cond_broadcast(&job->buffer_freed); /* nothing is left to wait for */
+    pthread_mutex_unlock(&job->mutex);
 }
 
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
@@ -351,14 +379,17 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     job.out = out;
     job.capacity = capacity;
     job.tables = s->code_tables;
-    atomic_store(&job.next, 0);
+    for (int i = 0; i < nthreads; i++) {
+        for (int k = 0; k < CHUNKS_EACH; k++) job.free_buffers[job.nfree++] = s->workers[i]->chunks[k];
+    }
+    job.nbuffers = job.nfree;
     if (pthread_mutex_init(&job.mutex, NULL) != 0) return CSZ_ERROR_MEMORY;
-    if (pthread_cond_init(&job.turn_passed, NULL) != 0) {
+    if (pthread_cond_init(&job.buffer_freed, NULL) != 0) {
         pthread_mutex_destroy(&job.mutex);
         return CSZ_ERROR_MEMORY;
     }
     csz_team_run(&s->team, nthreads, compress_body, &job);
-    pthread_cond_destroy(&job.turn_passed);
+    pthread_cond_destroy(&job.buffer_freed);
     pthread_mutex_destroy(&job.mutex);
     gather_stages(s, nthreads);
     if (job.too_small) return CSZ_ERROR_CAPACITY;
