@@ -73,17 +73,31 @@ static void fill_missing_quanta(int64_t *q, const uint8_t *valid, const csz_geom
     fill_groups(q, has_plane, tz, ty * tx);
 }
 
-/* The same for 16-bit quanta, in place; rows whose elements all have a quantum are left alone. */
+/*
+ * The same for 16-bit quanta.  A row is filled eight elements at a time, each from its nearest neighbour to the left: one, two and four further, then
+ * the last one before the eight.  Exceptions that are scattered could not be predicted by a branch.
+ */
 static void fill_row_narrow(int16_t *q, const uint8_t *has, uint32_t n) {
-    const uint8_t *first = memchr(has, 1, n);
-    if (!first) return;
-    int16_t last = q[first - has];
-    for (uint32_t x = 0; x < n; x += 4) {
-        if (csz_load_u32(has + x) == 0x01010101u) {
-            last = q[x + 3];
-            continue;
-        }
-        for (uint32_t i = x; i < x + 4; i++) q[i] = last = has[i] ? q[i] : last;
+    uint32_t first = 0;
+    while (first < n && !has[first]) first++;
+    if (first == n) return;
+    if (n < 8) {
+        for (uint32_t x = 0; x < n; x++) q[x] = has[x] ? q[x] : x ? q[x - 1] : q[first];
+        return;
+    }
+    const csz_lanes8 none = {0};
+    csz_lanes8 last = none + (uint16_t)q[first];
+    for (uint32_t x = 0; x < n; x += 8) {
+        csz_lanes8 v = csz_lanes8_load(q + x), mask = none - csz_lanes8_of_bytes(has + x);
+        v = (v & mask) | (CSZ_SHUFFLE8(none, v, 0, 8, 9, 10, 11, 12, 13, 14) & ~mask);
+        mask |= CSZ_SHUFFLE8(none, mask, 0, 8, 9, 10, 11, 12, 13, 14);
+        v = (v & mask) | (CSZ_SHUFFLE8(none, v, 0, 1, 8, 9, 10, 11, 12, 13) & ~mask);
+        mask |= CSZ_SHUFFLE8(none, mask, 0, 1, 8, 9, 10, 11, 12, 13);
+        v = (v & mask) | (CSZ_SHUFFLE8(none, v, 0, 1, 2, 3, 8, 9, 10, 11) & ~mask);
+        mask |= CSZ_SHUFFLE8(none, mask, 0, 1, 2, 3, 8, 9, 10, 11);
+        v = (v & mask) | (last & ~mask);
+        csz_lanes8_store(q + x, v);
+        last = CSZ_SHUFFLE8(v, v, 7, 7, 7, 7, 7, 7, 7, 7);
     }
 }
 

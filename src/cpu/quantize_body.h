@@ -16,7 +16,9 @@ static void NAME(load)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT 
                 data + ((box->origin[0] + z) * g->n[1] + box->origin[1] + y) * g->n[2] + box->origin[2];
             FLOAT *to = v + ((size_t)z * ty + y) * tx;
             if (box->extent[2] == tx) { /* rows are too short for a call of memcpy each */
-                for (uint32_t x = 0; x < tx; x += 4) memcpy(to + x, from + x, 4 * sizeof *to);
+                uint32_t x = 0;
+                for (; x + 16 <= tx; x += 16) memcpy(to + x, from + x, 16 * sizeof *to);
+                for (; x < tx; x += 4) memcpy(to + x, from + x, 4 * sizeof *to);
                 continue;
             }
             memcpy(to, from, box->extent[2] * sizeof *to);

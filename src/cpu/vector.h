@@ -22,6 +22,13 @@ static inline csz_lanes8 csz_lanes8_load(const int16_t *p) {
 
 static inline void csz_lanes8_store(int16_t *p, csz_lanes8 v) { memcpy(p, &v, sizeof v); }
 
+static inline csz_lanes8 csz_lanes8_of_bytes(const uint8_t *p) {
+    typedef uint8_t bytes8 __attribute__((vector_size(8)));
+    bytes8 v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, csz_lanes8);
+}
+
 static inline uint32_t csz_lanes8_sum(csz_lanes8 v) {
     uint32_t sum = 0;
     for (int i = 0; i < 8; i++) sum += v[i];
