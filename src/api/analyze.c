@@ -44,6 +44,7 @@ typedef struct tally {
 
 typedef struct worker {
     csz_tile_work tile;
+    csz_tally tally; /* on its way into sample */
     csz_sample sample;
     uint32_t part
         [4]
@@ -56,6 +57,7 @@ typedef struct analysis_job {
     csz_tile_plan plan[NWORKFLOWS]; /* one for each workflow */
     csz_code_tables tables[NWORKFLOWS];
     worker **workers;
+    csz_team *team;
     int nthreads;
     uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
     uint32_t npairs_each;
@@ -130,10 +132,11 @@ static void count_tile(analysis_job *job, worker *k, const csz_tile_box *box, ui
     k->sums.n += n;
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
-    uint64_t before = w->klass ? count_of(k->sample.run_length) : 0;
-    csz_tile_count(w, &job->plan[0], &k->sample, 1);
+    uint64_t before = w->klass ? count_of(k->tally.run_length) : 0;
+    csz_tile_measure(w);
+    csz_tile_count(w, &job->plan[0], &k->tally, 1);
     if (w->klass)
-        k->sums.extra_run_bits += (count_of(k->sample.run_length) - before) * ((16u << w->klass) - 16);
+        k->sums.extra_run_bits += (count_of(k->tally.run_length) - before) * ((16u << w->klass) - 16);
     count_codes(k, &job->plan[0].geometry, box);
     for (uint32_t i = 0; i < job->npairs_each; i++) {
         uint64_t r = csz_scatter(2, tile * job->npairs_each + i);
@@ -190,6 +193,7 @@ static void encode_tile(analysis_job *job, worker *k, const csz_tile_box *box) {
     csz_tile_work *w = &k->tile;
     uint32_t words[NWORKFLOWS], raw = 1 + csz_tile_box_count(box) * (job->plan[0].type == CSZ_F32 ? 1 : 2);
     csz_tile_quantize(w, &job->plan[0], job->data, box);
+    if (!w->is_fill) csz_tile_measure(w);
     int measured = measure_runs(job, w, &words[CSZ_WORKFLOW_RLE], &words[CSZ_WORKFLOW_RLE_VLE]);
     for (int i = 1; i < NWORKFLOWS; i++) {
         if (i == CSZ_WORKFLOW_HUFFMAN || !measured)
@@ -210,6 +214,8 @@ static void flush_counts(worker *k, int with_sample) {
         k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
         for (int j = 0; j < 4; j++) k->part[j][i] = 0;
     }
+    csz_tally_add(&k->sample, &k->tally);
+    memset(&k->tally, 0, sizeof k->tally);
     if (!with_sample) return;
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
         k->sums.run_value[s] += k->sample.run_value[s];
@@ -239,7 +245,7 @@ static void run_pass(analysis_job *job) {
     uint64_t useful = (job->nchosen + THREAD_TILES - 1) / THREAD_TILES;
     int n = (uint64_t)job->nthreads > useful ? (int)useful : job->nthreads;
     atomic_store(&job->next, 0);
-    csz_team_run(n, pass_body, job);
+    csz_team_run(job->team, n, pass_body, job);
 }
 
 /* Adds all workers' sums to the first one's, sample and all. */
@@ -449,6 +455,7 @@ static void clear_workers(analysis_job *job) {
     for (int i = 0; i < job->nthreads; i++) {
         worker *k = job->workers[i];
         memset(&k->sample, 0, sizeof k->sample);
+        memset(&k->tally, 0, sizeof k->tally);
         memset(k->part, 0, sizeof k->part);
         memset(&k->sums, 0, sizeof k->sums);
     }
@@ -536,11 +543,12 @@ static csz_status analyze_host(csz_context *context, csz_analysis *analyses, con
     int has_range = 0, nthreads = o->threads;
     const uint64_t n = header.geometry.nelements;
     if (o->bound_mode != CSZ_BOUND_ABS && n)
-        has_range =
-            csz_cpu_range(data, n, field->type, header.has_fill, header.fill_bits, o->threads, &min, &max);
+        has_range = csz_cpu_range(&context->cpu.team, data, n, field->type, header.has_fill, header.fill_bits,
+                                  o->threads, &min, &max);
     uint64_t useful = (exact ? header.geometry.ntiles : SAMPLE_MOST) / THREAD_TILES + 1;
     if ((uint64_t)nthreads > useful) nthreads = (int)useful;
     analysis_job *job = make_job(&header, data, nthreads);
+    if (job) job->team = &context->cpu.team;
     if (!context->cpu.builtins) context->cpu.builtins = calloc(1, sizeof *context->cpu.builtins);
     csz_builtin_cache *cache = context->cpu.builtins;
     for (size_t b = 0; job && cache && !status && b < nbounds; b++) {
@@ -559,6 +567,7 @@ static csz_status analyze_host(csz_context *context, csz_analysis *analyses, con
     }
     if (!job || !cache) status = CSZ_ERROR_MEMORY;
     if (job) free_job(job);
+    csz_team_stop(&context->cpu.team);
     return status;
 }
 

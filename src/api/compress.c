@@ -47,8 +47,8 @@ static csz_status make_header(csz_context *context, csz_header *h, const void *d
     double min = 0, max = 0, start = csz_clock();
     int has_range = 0;
     if (o->bound_mode != CSZ_BOUND_ABS && h->geometry.nelements && context->used == CSZ_BACKEND_CPU) {
-        has_range = csz_cpu_range(data, h->geometry.nelements, field->type, h->has_fill, h->fill_bits,
-                                  o->threads, &min, &max);
+        has_range = csz_cpu_range(&context->cpu.team, data, h->geometry.nelements, field->type, h->has_fill,
+                                  h->fill_bits, o->threads, &min, &max);
         context->cpu.stages.range += csz_clock() - start;
     }
     h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, has_range, min, max);
@@ -125,6 +125,26 @@ static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_ca
     return CSZ_OK;
 }
 
+/* Header, frames and footer. */
+static csz_status compress_on_cpu(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
+                                  const void *data, csz_header *h, const csz_options *o) {
+    uint64_t footer_nbytes = csz_footer_nbytes(h->geometry.nframes), at = csz_header_nbytes(h);
+    if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
+    uint8_t *bytes = out;
+    csz_header_write(bytes, h);
+    csz_tile_plan plan = csz_tile_plan_of(h);
+    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
+        uint64_t nbytes;
+        csz_status status = csz_frame_compress(context, bytes + at, out_capacity - footer_nbytes - at,
+                                               &nbytes, data, h, &plan, f, f, o);
+        if (status) return status;
+        at += nbytes;
+    }
+    write_footer(bytes + at, bytes, h->nbytes, h->geometry.nframes);
+    *out_nbytes = (size_t)(at + footer_nbytes);
+    return CSZ_OK;
+}
+
 csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                         const void *data, const csz_field *field, const csz_options *options) {
     if (!context || !out || !out_nbytes || !field || !options) return CSZ_ERROR_ARGUMENT;
@@ -144,26 +164,12 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     status =
         csz_backend_choose(context, &o, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u), data, out);
     if (!status) status = make_header(context, &h, data, field, &o);
-    if (status) return status;
-    if (context->used == CSZ_BACKEND_CUDA) {
-        status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
-        context->cpu.stages.total = csz_clock() - start;
-        return status;
+    if (!status) {
+        status = context->used == CSZ_BACKEND_CUDA
+                     ? compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o)
+                     : compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
     }
-    uint64_t footer_nbytes = csz_footer_nbytes(h.geometry.nframes), at = csz_header_nbytes(&h);
-    if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
-    uint8_t *bytes = out;
-    csz_header_write(bytes, &h);
-    csz_tile_plan plan = csz_tile_plan_of(&h);
-    for (uint64_t f = 0; f < h.geometry.nframes; f++) {
-        uint64_t nbytes;
-        status = csz_frame_compress(context, bytes + at, out_capacity - footer_nbytes - at, &nbytes, data, &h,
-                                    &plan, f, f, &o);
-        if (status) return status;
-        at += nbytes;
-    }
-    write_footer(bytes + at, bytes, h.nbytes, h.geometry.nframes);
-    *out_nbytes = (size_t)(at + footer_nbytes);
+    csz_team_stop(&context->cpu.team);
     context->cpu.stages.total = csz_clock() - start;
-    return CSZ_OK;
+    return status;
 }

@@ -45,17 +45,18 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
         return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi);
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
-    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
+    csz_status status = CSZ_OK;
+    for (uint64_t f = 0; f < h->geometry.nframes && !status; f++) {
         if (csz_frame_touches(&h->geometry, f, lo, hi)) {
             csz_frame_view view;
-            csz_status status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
-            if (status) return status;
-            status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, o->threads);
-            if (status) return status;
+            status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
+            if (!status)
+                status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, o->threads);
         }
         at += csz_load_u64(archive + at);
     }
-    return CSZ_OK;
+    csz_team_stop(&context->cpu.team);
+    return status;
 }
 
 /* The largest frame before zstd, as the frames' headers say; 0 without zstd. */

@@ -36,9 +36,11 @@ csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n,
     if (type != CSZ_F32 && type != CSZ_F64) return CSZ_ERROR_TYPE;
     if (n == 0) return CSZ_OK;
     csz_value_range part = {0, 0, 0};
+    csz_team team = {0};
     part.has_values =
-        csz_cpu_range(values, n, type, o.has_fill != 0, o.has_fill ? csz_fill_bits(type, o.fill) : 0,
+        csz_cpu_range(&team, values, n, type, o.has_fill != 0, o.has_fill ? csz_fill_bits(type, o.fill) : 0,
                       o.threads, &part.min, &part.max);
+    csz_team_stop(&team);
     csz_range_join(range, &part);
     return CSZ_OK;
 }
@@ -235,6 +237,7 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
         framed.geometry = s;
         csz_tile_plan tiles = csz_tile_plan_of(&framed);
         status = csz_frame_compress(context, out, capacity, &nbytes, values, h, &tiles, 0, i, &plan->options);
+        csz_team_stop(&context->cpu.team);
     }
     context->cpu.stages.total = csz_clock() - start;
     *out_nbytes = (size_t)nbytes;
@@ -313,5 +316,7 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (!status && view.nbytes_stored != stored_nbytes) status = CSZ_ERROR_CORRUPT;
     if (status) return status;
     csz_tile_plan tiles = csz_tile_plan_of(h);
-    return csz_cpu_frame_decompress(&context->cpu, values, lo, hi, &view, &tiles, i, o.threads);
+    status = csz_cpu_frame_decompress(&context->cpu, values, lo, hi, &view, &tiles, i, o.threads);
+    csz_team_stop(&context->cpu.team);
+    return status;
 }

@@ -249,7 +249,9 @@ static void quality_body(void *arg, int rank) {
 static void run_pass(quality_job *job, int pass, int nthreads) {
     job->pass = pass;
     atomic_store(&job->next, 0);
-    csz_team_run((uint64_t)nthreads < job->nblocks ? nthreads : (int)job->nblocks, quality_body, job);
+    csz_team team = {0};
+    csz_team_run(&team, (uint64_t)nthreads < job->nblocks ? nthreads : (int)job->nblocks, quality_body, job);
+    csz_team_stop(&team);
 }
 
 /* Blocks visit a field out of the order of its index, so the first of equals is the one of the smaller index. */

@@ -210,6 +210,7 @@ static csz_status read_box(csz_context *context, void *data, const csz_reader *r
             status = csz_cpu_frame_decompress(&context->cpu, data, box->begin, box->end, &view, &tiles, f,
                                               nthreads);
     }
+    csz_team_stop(&context->cpu.team);
     return status;
 }
 

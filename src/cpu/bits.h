@@ -83,16 +83,21 @@ CSZ_FN uint64_t csz_bits_get_long(const uint8_t *start, uint32_t *pos, uint32_t 
 
 /* Appends nbits of a byte stream to a stream of words that holds `at` bits; the words behind are cleared. */
 CSZ_FN void csz_bits_append(uint32_t *words, uint32_t at, const uint8_t *bytes, uint32_t nbits) {
-    uint32_t shift = at & 31, n = (nbits + 31) / 32, carry = shift ? words[at >> 5] : 0;
+    uint32_t shift = at & 31, n = (nbits + 31) / 32;
     uint32_t *out = words + (at >> 5);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t word;
-        memcpy(&word, bytes + 4 * i, sizeof word);
-        word = CSZ_BIG32(word);
-        out[i] = carry | word >> shift;
-        carry = shift ? word << (32 - shift) : 0;
+    if (n == 0) return;
+    uint32_t first;
+    memcpy(&first, bytes, sizeof first);
+    out[0] = (shift ? out[0] : 0) | CSZ_BIG32(first) >> shift;
+    for (uint32_t i = 1; i < n; i++) {
+        uint64_t both;
+        memcpy(&both, bytes + 4 * i - 4, sizeof both);
+        out[i] = (uint32_t)(CSZ_BIG64(both) >> shift);
     }
-    if (shift) out[n] = carry;
+    if (shift == 0) return;
+    uint32_t last;
+    memcpy(&last, bytes + 4 * n - 4, sizeof last);
+    out[n] = CSZ_BIG32(last) << (32 - shift);
 }
 
 /* Byte stream <-> words of the archive. */

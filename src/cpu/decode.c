@@ -5,7 +5,7 @@
  * not use up its bits exactly is refused.  Four lanes are decoded at a time, so that one lane's table look-up hides another's.
  */
 #include "cpu/bits.h"
-#include "cpu/tile.h"
+#include "cpu/tail.h"
 
 void csz_decode_tables_make(csz_decode_tables *tables, const csz_book *books) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
@@ -304,28 +304,12 @@ static int decode_runs(csz_tile_work *w, const csz_decode_tables *t, lane_set *s
 
 /* ---- sections of a record ---- */
 
-typedef struct cursor {
-    const uint8_t *record;
-    uint32_t at, nwords;
-} cursor;
-
-static int take(cursor *c, uint32_t nwords, const uint8_t **section) {
-    if (nwords > c->nwords - c->at) return 0;
-    *section = c->record + 4 * (size_t)c->at;
-    c->at += nwords;
-    return 1;
-}
-
-static uint64_t load_value(const uint8_t *p, csz_type type) {
-    return type == CSZ_F32 ? csz_load_u32(p) : csz_load_u64(p);
-}
-
 /* The bit stream of a record, from word c->at up to `end`, into bits[] with slack behind it. */
-static int read_stream(csz_tile_work *w, cursor *c, uint32_t end) {
+static int read_stream(csz_tile_work *w, csz_cursor *c, uint32_t end) {
     const uint8_t *p;
     if (end < c->at || (end - c->at) * 4 > CSZ_BITS_NBYTES - CSZ_BITS_SLACK_NBYTES) return 0;
     uint32_t nwords = end - c->at;
-    if (!take(c, nwords, &p)) return 0;
+    if (!csz_cursor_take(c, nwords, &p)) return 0;
     csz_words_to_bits(w->bits, p, nwords);
     memset(w->bits + nwords * 4, 0, CSZ_BITS_SLACK_NBYTES);
     return 1;
@@ -349,11 +333,11 @@ static int read_base(csz_tile_work *w, const csz_record_head *head, csz_type typ
 }
 
 /* Which lanes are not empty; those that are get their zeros. */
-static int read_bitmap(csz_tile_work *w, cursor *c, const csz_record_head *head, lane_set *set) {
+static int read_bitmap(csz_tile_work *w, csz_cursor *c, const csz_record_head *head, lane_set *set) {
     uint32_t nlanes = csz_mode_lanes((int)head->mode), bitmap[2] = {~0u, ~0u};
     const uint8_t *p;
     if (head->has_bitmap) {
-        if (!take(c, nlanes / 32, &p)) return 0;
+        if (!csz_cursor_take(c, nlanes / 32, &p)) return 0;
         for (uint32_t i = 0; i < nlanes / 32; i++) bitmap[i] = csz_load_u32(p + 4 * i);
     }
     set->n = 0;
@@ -388,115 +372,18 @@ static int read_lengths(csz_tile_work *w, const csz_record_head *head, lane_set 
     return stream_ends(w, total, nwords);
 }
 
-/* The units' masks of one mask, as far as they can be told without the field's extents. */
-static int read_unit_masks(cursor *c, uint8_t *unit_class, uint32_t *unit_mask) {
-    uint32_t nflags = 0, nnibbles = 0, nmixed = 0, nliterals = 0, at = 0;
-    const uint8_t *groups, *mixed, *literals, *flags, *nibbles;
-    if (!take(c, 2, &groups)) return 0;
-    for (uint32_t g = 0; g < CSZ_TILE_UNITS / 4; g++) {
-        uint32_t klass = csz_load_u32(groups + 4 * (g >> 4)) >> (2 * (g & 15)) & 3;
-        if (klass == 3) return 0;
-        nmixed += klass == 2;
-        memset(unit_class + 4 * g, (int)klass, 4);
-    }
-    if (!take(c, (nmixed + 3) / 4, &mixed)) return 0;
-    for (uint32_t i = nmixed; i < (nmixed + 3) / 4 * 4; i++) {
-        if (mixed[i]) return 0;
-    }
-    for (uint32_t g = 0, i = 0; g < CSZ_TILE_UNITS / 4; g++) {
-        if (unit_class[4 * g] != 2) continue;
-        for (uint32_t k = 0; k < 4; k++) unit_class[4 * g + k] = mixed[i] >> (2 * k) & 3;
-        i++;
-    }
-    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
-        unit_mask[u] = unit_class[u] ? ~0u : 0;
-        nflags += unit_class[u] == 3;
-        nliterals += unit_class[u] == 2;
-    }
-    if (!take(c, nliterals, &literals)) return 0;
-    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
-        if (unit_class[u] != 2) continue;
-        unit_mask[u] = csz_load_u32(literals);
-        literals += 4;
-    }
-    if (!take(c, (nflags + 3) / 4, &flags)) return 0;
-    for (uint32_t i = 0; i < nflags; i++) nnibbles += (uint32_t)__builtin_popcount(flags[i]);
-    for (uint32_t i = nflags; i < (nflags + 3) / 4 * 4; i++) {
-        if (flags[i]) return 0;
-    }
-    if (!take(c, (nnibbles + 7) / 8, &nibbles)) return 0;
-    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
-        if (unit_class[u] != 3) continue;
-        uint32_t mask = 0, nibble = 0;
-        for (uint32_t s = 0; s < 8; s++) {
-            if (*flags >> s & 1) {
-                nibble = nibbles[at / 2] >> (4 * (at & 1)) & 15;
-                at++;
-            }
-            mask |= nibble << (4 * s);
-        }
-        flags++;
-        unit_mask[u] = mask;
-    }
-    for (; at % 8; at++) {
-        if (nibbles[at / 2] >> (4 * (at & 1)) & 15) return 0;
-    }
-    return 1;
-}
-
-static int read_masks(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c,
-                      uint32_t nmasks, uint32_t mask_words, uint8_t *taken) {
-    uint32_t begin = c->at, value_words = plan->type == CSZ_F32 ? 1 : 2, unit_mask[CSZ_TILE_UNITS];
-    uint8_t unit_class[CSZ_TILE_UNITS];
-    for (uint32_t m = 0; m < nmasks; m++) {
-        const uint8_t *p;
-        if (!take(c, value_words, &p)) return 0;
-        uint64_t bits = load_value(p, plan->type);
-        if (!read_unit_masks(c, unit_class, unit_mask)) return 0;
-        for (uint32_t code = 0; code < CSZ_TILE_N; code++) {
-            if (!(unit_mask[code >> 5] >> (code & 31) & 1)) continue;
-            int inside = csz_element_in_box(&plan->geometry, box,
-                                            csz_code_element(plan->geometry.rank, code >> 5, code & 31));
-            if (!inside && unit_class[code >> 5] != 2) continue;
-            if (!inside || taken[code]) return 0;
-            taken[code] = 1;
-            w->special_code[w->n_special] = (uint16_t)code;
-            w->special_bits[w->n_special++] = bits;
-        }
-    }
-    return c->at - begin == mask_words;
-}
-
-static int read_exceptions(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c,
-                           uint32_t n, uint8_t *taken) {
-    uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2;
-    const uint8_t *positions, *values;
-    if (!take(c, (n + 1) / 2, &positions) || !take(c, n * value_words, &values)) return 0;
-    for (uint32_t i = 0, previous = 0; i < n; i++) {
-        uint32_t code = csz_load_u16(positions + 2 * i);
-        if (code >= CSZ_TILE_N || (i > 0 && code <= previous) || taken[code]) return 0;
-        if (!csz_element_in_box(&plan->geometry, box,
-                                csz_code_element(plan->geometry.rank, code >> 5, code & 31)))
-            return 0;
-        previous = code;
-        w->special_code[w->n_special] = (uint16_t)code;
-        w->special_bits[w->n_special++] = load_value(values + 4 * (size_t)i * value_words, plan->type);
-    }
-    return n % 2 == 0 || csz_load_u16(positions + 2 * n) == 0;
-}
-
 /* Raw and fill tiles: value[] from the record, padding untouched. */
-static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, cursor *c,
+static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, csz_cursor *c,
                        int is_fill) {
     const csz_geometry *g = &plan->geometry;
     uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2, tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1];
     const uint8_t *p;
-    if (!take(c, (is_fill ? 1 : csz_tile_box_count(box)) * value_words, &p)) return 0;
+    if (!csz_cursor_take(c, (is_fill ? 1 : csz_tile_box_count(box)) * value_words, &p)) return 0;
     for (uint32_t z = 0; z < box->extent[0]; z++) {
         for (uint32_t y = 0; y < box->extent[1]; y++) {
             uint32_t e = (z * ty + y) * tx;
             for (uint32_t x = 0; x < box->extent[2]; x++) {
-                uint64_t bits = load_value(p, plan->type);
+                uint64_t bits = csz_value_load(p, plan->type);
                 if (plan->type == CSZ_F32) {
                     w->value.u32[e + x] = (uint32_t)bits;
                 } else {
@@ -518,7 +405,7 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     w->has_values = 0;
     w->is_constant = 1;
     if (nwords == 0) return 1;
-    cursor c = {record, 1, nwords};
+    csz_cursor c = {record, 1, nwords};
     uint32_t first = csz_load_u32(record);
     csz_record_head head = csz_record_unpack(first);
     if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL) {
@@ -535,7 +422,7 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     const uint8_t *p;
     uint32_t tail = 0, tail_words = 0, at = 0;
     if (head.has_tail) {
-        if (!take(&c, 1, &p)) return 0;
+        if (!csz_cursor_take(&c, 1, &p)) return 0;
         tail = csz_load_u32(p);
         uint32_t n = tail & 0xFFFF;
         if (n > CSZ_TILE_N || tail == 0) return 0;
@@ -562,10 +449,7 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
         }
         if (!good) return 0;
     }
-    if (head.has_tail) {
-        memset(w->valid, 0, sizeof w->valid);
-        if (!read_masks(w, plan, box, &c, head.nmasks, tail >> 16, w->valid)) return 0;
-        if (!read_exceptions(w, plan, box, &c, tail & 0xFFFF, w->valid)) return 0;
-    }
+    if (head.has_tail && !csz_tile_tail_read(w, plan, box, &c, head.nmasks, tail >> 16, tail & 0xFFFF))
+        return 0;
     return c.at == nwords;
 }

@@ -4,7 +4,8 @@
  * lanes are written one after another: symbols, escapes, raw bits (docs/format.md, sections 6 and 9).
  */
 #include "cpu/bits.h"
-#include "cpu/tile.h"
+#include "cpu/symbols.h"
+#include "cpu/tail.h"
 
 void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
@@ -12,99 +13,6 @@ void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
         uint32_t n = csz_book_size(b);
         csz_codes_from_lengths(codes, books[b].lengths, n);
         for (uint32_t s = 0; s < n; s++) tables->code[b][s] = (uint32_t)codes[s] << 8 | books[b].lengths[s];
-    }
-}
-
-/* ---- statistics and symbols of a whole tile ---- */
-
-typedef struct tile_statistics {
-    uint32_t n_nonzero;
-    uint32_t n_codes; /* in pairs of units that have a nonzero */
-    int rle_candidate;
-} tile_statistics;
-
-static tile_statistics count_narrow(csz_tile_work *w) {
-    tile_statistics s = {0, 0, 0};
-    uint32_t n_equal = 0;
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-        const int16_t *c = w->code16 + unit * 32;
-        uint16_t n_zero = 0, differs = 0;
-        for (uint32_t b = 0; b < 32; b++) {
-            n_zero = (uint16_t)(n_zero + (c[b] == 0));
-            differs = (uint16_t)(differs | (uint16_t)(c[b] ^ c[0]));
-        }
-        w->unit_nonzero[unit] = (uint16_t)(32 - n_zero);
-        n_equal += differs == 0;
-    }
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
-        uint32_t n = (uint32_t)w->unit_nonzero[unit] + w->unit_nonzero[unit + 1];
-        s.n_nonzero += n;
-        s.n_codes += n ? 64 : 0;
-    }
-    s.rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
-    return s;
-}
-
-static tile_statistics count_wide(csz_tile_work *w) {
-    tile_statistics s = {0, 0, 0};
-    uint32_t n_equal = 0;
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-        const int64_t *c = w->code64 + unit * 32;
-        uint32_t n = 0, equal = 1;
-        for (uint32_t b = 0; b < 32; b++) {
-            n += c[b] != 0;
-            equal &= c[b] == c[0];
-        }
-        w->unit_nonzero[unit] = (uint16_t)n;
-        s.n_nonzero += n;
-        n_equal += equal;
-    }
-    s.rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
-    return s;
-}
-
-static int lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) {
-    uint32_t n = 0;
-    for (uint32_t u = lane * units; u < (lane + 1) * units; u++) n += w->unit_nonzero[u];
-    return n == 0;
-}
-
-/* digit[] of a vector mode: deltas moved up by radius, capped at the escape; escape[] marks the capped ones. */
-static void make_digits(csz_tile_work *w, uint16_t radius, uint16_t cap) {
-    uint8_t *restrict digit = w->digit;
-    uint8_t *restrict flag = w->valid;
-    const int16_t *restrict code = w->code16;
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
-        uint16_t v = (uint16_t)((uint16_t)code[i] + radius);
-        v = v < cap ? v : cap;
-        digit[i] = (uint8_t)v;
-        flag[i] = v == cap;
-    }
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
-        w->escape[unit] = csz_mask_of_bytes(flag + unit * 32);
-}
-
-/* symbol[] of the mode, in the order docs/format.md gives for each; for P 16 a unit, Q 8, M 4, S 32. */
-static void make_symbols(csz_tile_work *w, int mode) {
-    uint8_t *restrict s = w->symbol;
-    const uint8_t *restrict d = w->digit;
-    if (mode == CSZ_MODE_P) {
-        make_digits(w, 7, 15);
-        for (uint32_t i = 0; i < CSZ_TILE_N / 2; i++) s[i] = (uint8_t)(d[2 * i] | d[2 * i + 1] << 4);
-    } else if (mode == CSZ_MODE_Q) {
-        make_digits(w, 1, 3);
-        for (uint32_t i = 0; i < CSZ_TILE_N / 4; i++) {
-            s[i] = (uint8_t)(d[4 * i] | d[4 * i + 1] << 2 | d[4 * i + 2] << 4 | d[4 * i + 3] << 6);
-        }
-    } else if (mode == CSZ_MODE_M) {
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) w->valid[i] = w->code16[i] != 0;
-        for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-            uint32_t mask = csz_mask_of_bytes(w->valid + unit * 32);
-            w->escape[unit] = mask;
-            for (uint32_t k = 0; k < 4; k++) s[unit * 4 + k] = (uint8_t)(mask >> (8 * k));
-        }
-    } else {
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) s[i] = (uint8_t)csz_narrow_symbol(w->code16[i]);
     }
 }
 
@@ -118,117 +26,93 @@ static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
  * registers.
  */
 
+/* Four entries (bits << 8 | their number, 14 at most) joined two by two, so that only one step in four waits for the writer. */
+static inline void put_four(csz_bit_writer *out, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    uint64_t ab = (uint64_t)(a >> 8) << (b & 63) | b >> 8, cd = (uint64_t)(c >> 8) << (d & 63) | d >> 8;
+    csz_bits_put(out, ab << ((c + d) & 63) | cd, (a + b + c + d) & 63);
+    csz_bits_flush(out);
+}
+
+/*
+ * Raw bits behind the symbols of 16-bit deltas, as entries; none behind direct ones.  Kept out of line: only as a function of plain pointers does
+ * every compiler vectorise it.  n is a multiple of 16.
+ */
+static __attribute__((noinline)) void raw_entries(uint32_t *restrict entry, const int16_t *restrict code,
+                                                  const uint8_t *restrict symbol, uint32_t n) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
+        int32_t d = code[i];
+        uint32_t s = symbol[i], u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31);
+        uint32_t nraw = (((s - CSZ_DIRECT_N) >> 2) + 3) & 15 & (0u - (uint32_t)(s >= CSZ_DIRECT_N));
+        entry[i] = ((u - 64) & ((1u << nraw) - 1)) << 8 | nraw;
+    }
+}
+
+/* Escapes number first .. first + n - 1 of the tile: their symbols, then their raw bits. */
 static void put_escapes(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first,
-                        uint32_t units) {
+                        uint32_t n) {
     csz_bit_writer out = *writer;
-    uint32_t bucket[4] = {0}, n = 0;
-    for (uint32_t u = 0; u < units; u++) {
-        const int16_t *code = w->code16 + (first + u) * 32;
-        for (uint32_t m = w->escape[first + u]; m; m &= m - 1) {
-            uint32_t symbol = csz_narrow_symbol(code[__builtin_ctz(m)]);
-            bucket[u] |= symbol >= CSZ_DIRECT_N ? m & (0u - m) : 0;
-            csz_bits_put_code(&out, book[symbol]);
-            if ((++n & 3) == 0) csz_bits_flush(&out); /* 4 x 11 bits fit */
-        }
-    }
+    const uint8_t *s = w->escape_symbol + first;
+    uint32_t i = 0, largest = 0;
+    for (; i + 4 <= n; i += 4) put_four(&out, book[s[i]], book[s[i + 1]], book[s[i + 2]], book[s[i + 3]]);
+    for (; i < n; i++) csz_bits_put_code(&out, book[s[i]]); /* 3 x 11 bits fit */
     csz_bits_flush(&out);
-    for (uint32_t u = 0; u < units; u++) {
-        for (uint32_t m = bucket[u]; m; m &= m - 1) {
-            uint64_t raw;
-            uint32_t nraw;
-            csz_bucket(w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)], &raw, &nraw);
-            csz_bits_put(&out, raw, nraw);
-            csz_bits_flush(&out);
-        }
-    }
-    *writer = out;
-}
-
-static void put_lane_p(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
-                       uint32_t first) {
-    csz_bit_writer out = *writer;
-    const uint32_t *book = t->code[CSZ_BOOK_PV];
-    for (uint32_t u = first; u < first + 2; u++) {
-        const uint8_t *s = w->symbol + u * 16;
-        for (uint32_t i = 0; i < 16; i += 4) {
-            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(&out, book[s[order_p[i + k]]]);
-            csz_bits_flush(&out);
-        }
-    }
-    *writer = out;
-    put_escapes(writer, w, t->code[CSZ_BOOK_PE], first, 2);
-}
-
-static void put_lane_q(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
-                       uint32_t first) {
-    csz_bit_writer out = *writer;
-    const uint32_t *book = t->code[CSZ_BOOK_QV];
-    for (uint32_t u = first; u < first + 4; u++) {
-        const uint8_t *s = w->symbol + u * 8;
-        for (uint32_t i = 0; i < 8; i += 4) {
-            for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(&out, book[s[order_q[i + k]]]);
-            csz_bits_flush(&out);
-        }
-    }
-    *writer = out;
-    put_escapes(writer, w, t->code[CSZ_BOOK_QE], first, 4);
-}
-
-static void put_lane_m(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
-                       uint32_t first) {
-    csz_bit_writer out = *writer;
-    const uint32_t *book = t->code[CSZ_BOOK_MV];
-    for (uint32_t u = first; u < first + 4; u++) {
-        for (uint32_t k = 0; k < 4; k++) csz_bits_put_code(&out, book[w->symbol[u * 4 + k]]);
+    for (i = 0; w->has_buckets && i < n; i++) largest = s[i] > largest ? s[i] : largest;
+    if (largest >= CSZ_DIRECT_N) {
+        const uint32_t *raw = w->escape_raw + first;
+        for (i = 0; i + 4 <= n; i += 4) put_four(&out, raw[i], raw[i + 1], raw[i + 2], raw[i + 3]);
+        for (; i < n; i++) csz_bits_put_code(&out, raw[i]); /* 3 x 13 bits fit */
         csz_bits_flush(&out);
     }
     *writer = out;
-    put_escapes(writer, w, t->code[CSZ_BOOK_ME], first, 4);
 }
 
-/* Raw bits of the buckets among a unit's symbols, in the order of mode S. */
-static void put_raw_bits(csz_bit_writer *writer, const csz_tile_work *w, uint32_t unit) {
+static void put_lane_p(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first) {
     csz_bit_writer out = *writer;
-    uint8_t flag[32];
-    const uint8_t *s = w->symbol + unit * 32;
-    for (uint32_t b = 0; b < 32; b++) flag[b] = s[b] >= CSZ_DIRECT_N;
-    uint32_t mask = csz_mask_of_bytes(flag);
-    for (uint32_t both = (mask | mask >> 16) & 0xFFFF; both; both &= both - 1) {
-        for (uint32_t b = (uint32_t)__builtin_ctz(both); b < 32; b += 16) {
-            if (!(mask >> b & 1)) continue;
-            uint64_t raw;
-            uint32_t nraw;
-            csz_bucket(w->code16[unit * 32 + b], &raw, &nraw);
-            csz_bits_put(&out, raw, nraw);
-            csz_bits_flush(&out);
-        }
+    for (uint32_t u = first; u < first + 2; u++) {
+        const uint8_t *s = w->symbol + u * 16;
+        for (uint32_t i = 0; i < 16; i += 4)
+            put_four(&out, book[s[order_p[i]]], book[s[order_p[i + 1]]], book[s[order_p[i + 2]]],
+                     book[s[order_p[i + 3]]]);
     }
     *writer = out;
 }
 
-static void put_lane_s(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
-                       uint32_t first) {
+static void put_lane_q(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first) {
     csz_bit_writer out = *writer;
-    const uint32_t *book = t->code[CSZ_BOOK_S];
+    for (uint32_t u = first; u < first + 4; u++) {
+        const uint8_t *s = w->symbol + u * 8;
+        for (uint32_t i = 0; i < 8; i += 4)
+            put_four(&out, book[s[order_q[i]]], book[s[order_q[i + 1]]], book[s[order_q[i + 2]]],
+                     book[s[order_q[i + 3]]]);
+    }
+    *writer = out;
+}
+
+static void put_lane_m(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first) {
+    csz_bit_writer out = *writer;
+    for (uint32_t u = first; u < first + 4; u++) {
+        const uint8_t *s = w->symbol + u * 4;
+        put_four(&out, book[s[0]], book[s[1]], book[s[2]], book[s[3]]);
+    }
+    *writer = out;
+}
+
+static void put_lane_s(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first) {
+    csz_bit_writer out = *writer;
     uint8_t largest = 0;
     for (uint32_t u = first; u < first + 2; u++) {
         const uint8_t *s = w->symbol + u * 32;
-        for (uint32_t i = 0; i < 16; i += 2) {
-            csz_bits_put_code(&out, book[s[i]]);
-            csz_bits_put_code(&out, book[s[i + 16]]);
-            csz_bits_put_code(&out, book[s[i + 1]]);
-            csz_bits_put_code(&out, book[s[i + 17]]);
-            csz_bits_flush(&out);
-        }
+        for (uint32_t i = 0; i < 16; i += 2)
+            put_four(&out, book[s[i]], book[s[i + 16]], book[s[i + 1]], book[s[i + 17]]);
         for (uint32_t i = 0; i < 32; i++) largest = s[i] > largest ? s[i] : largest;
     }
+    for (uint32_t u = first; largest >= CSZ_DIRECT_N && u < first + 2; u++) {
+        const uint8_t *s = w->symbol + u * 32;
+        uint32_t raw[32];
+        raw_entries(raw, w->code16 + u * 32, s, 32);
+        for (uint32_t i = 0; i < 16; i += 2) put_four(&out, raw[i], raw[i + 16], raw[i + 1], raw[i + 17]);
+    }
     *writer = out;
-    if (largest < CSZ_DIRECT_N) return;
-    for (uint32_t u = first; u < first + 2; u++) put_raw_bits(writer, w, u);
-}
-
-static int64_t code_at(const csz_tile_work *w, uint32_t i) {
-    return w->klass == 0 ? w->code16[i] : w->code64[i];
 }
 
 static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t,
@@ -250,19 +134,11 @@ static void put_lane_wide(csz_bit_writer *out, const csz_tile_work *w, const csz
     }
 }
 
-/* Length of the run of equal deltas at code `at`, which ends before code `end`. */
-static uint32_t run_at(const csz_tile_work *w, uint32_t at, uint32_t end) {
-    uint32_t run = 1;
-    int64_t d = code_at(w, at);
-    while (at + run < end && code_at(w, at + run) == d) run++;
-    return run;
-}
-
 static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz_code_tables *t,
                           uint32_t first, int mode) {
     for (uint32_t at = first * 32, end = at + 128, run; at < end; at += run) {
-        int64_t d = code_at(w, at);
-        run = run_at(w, at, end);
+        int64_t d = csz_code_at(w, at);
+        run = csz_run_at(w, at, end);
         if (mode == CSZ_MODE_RLE) {
             uint32_t nbits = 16u << w->klass;
             csz_bits_put_long(out, nbits == 64 ? (uint64_t)d : (uint64_t)d & (((uint64_t)1 << nbits) - 1),
@@ -281,149 +157,17 @@ static void put_lane_runs(csz_bit_writer *out, const csz_tile_work *w, const csz
     }
 }
 
-/* ---- the choice of a mode ---- */
-
-static int mode_of(const csz_tile_work *w, const csz_tile_plan *plan, const tile_statistics *s, int policy) {
-    if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
-    switch (plan->workflow) {
-    case CSZ_WORKFLOW_HUFFMAN: return CSZ_MODE_S;
-    case CSZ_WORKFLOW_RLE: return CSZ_MODE_RLE;
-    case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
-    default: break;
-    }
-    if (policy == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
-    if (policy == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
-    return csz_mode_by_share(s->n_nonzero, s->n_codes);
-}
-
-/* ---- histograms ---- */
-
-/*
- * Counts bytes into four tables in turn: equal neighbours, which are the rule here, would otherwise wait for each other's store.
- */
-static void count_bytes(uint32_t *count, const uint8_t *bytes, uint32_t n) {
-    uint32_t part[4][CSZ_SYMBOLS_MAX];
-    memset(part, 0, sizeof part);
-    for (uint32_t i = 0; i < n; i += 4) {
-        part[0][bytes[i]]++;
-        part[1][bytes[i + 1]]++;
-        part[2][bytes[i + 2]]++;
-        part[3][bytes[i + 3]]++;
-    }
-    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
-        count[s] += part[0][s] + part[1][s] + part[2][s] + part[3][s];
-}
-
-static uint32_t empty_lanes(const csz_tile_work *w, uint32_t units) {
-    uint32_t n = 0;
-    for (uint32_t lane = 0; lane < CSZ_TILE_UNITS / units; lane++)
-        n += (uint32_t)lane_is_empty(w, lane, units);
-    return n;
-}
-
-/* Symbols of the whole tile, less those of its empty lanes, which all stand for zeros. */
-static void count_symbols(csz_tile_work *w, uint32_t *count, int mode) {
-    uint32_t per_unit = mode == CSZ_MODE_S ? 32 : mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
-    uint32_t zero = mode == CSZ_MODE_S   ? CSZ_DIRECT_HALF
-                    : mode == CSZ_MODE_P ? 0x77
-                    : mode == CSZ_MODE_Q ? 0x55
-                                         : 0;
-    uint32_t units = CSZ_TILE_UNITS / csz_mode_lanes(mode);
-    make_symbols(w, mode);
-    count_bytes(count, w->symbol, per_unit * CSZ_TILE_UNITS);
-    count[zero] -= empty_lanes(w, units) * units * per_unit;
-}
-
-static void count_runs(const csz_tile_work *w, uint32_t *value_count, uint32_t *length_count) {
-    for (uint32_t lane = 0; lane < 32; lane++) {
-        if (lane_is_empty(w, lane, 4)) continue;
-        for (uint32_t at = lane * 128, end = at + 128, run; at < end; at += run) {
-            uint64_t raw;
-            uint32_t nraw;
-            run = run_at(w, at, end);
-            value_count[csz_delta_symbol(code_at(w, at), &raw, &nraw)]++;
-            length_count[run - 1]++;
-        }
-    }
-}
-
-static void count_mode(csz_tile_work *w, csz_histograms *h, int mode) {
-    uint64_t raw;
-    uint32_t nraw;
-    if (mode == CSZ_MODE_RLE_VLE) {
-        count_runs(w, h->count[CSZ_BOOK_RV], h->count[CSZ_BOOK_RL]);
-    } else if (w->klass) {
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
-            if (!lane_is_empty(w, i / 64, 2))
-                h->count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
-        }
-    } else if (mode == CSZ_MODE_S) {
-        count_symbols(w, h->count[CSZ_BOOK_S], mode);
-    } else {
-        int book = mode == CSZ_MODE_P ? CSZ_BOOK_PV : mode == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
-        count_symbols(w, h->count[book], mode);
-        uint32_t *escapes = h->count[book + 1];
-        for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) {
-            for (uint32_t m = w->escape[u]; m; m &= m - 1)
-                escapes[csz_narrow_symbol(w->code16[u * 32 + (uint32_t)__builtin_ctz(m)])]++;
-        }
-    }
-}
-
-/* Runs of a lane of 16-bit deltas whose symbols are made and whose changes are flagged. */
-static void count_lane_runs(const csz_tile_work *w, csz_sample *sample, uint32_t lane) {
-    const uint8_t *symbol = w->symbol + lane * 128, *flag = w->digit + lane * 128;
-    uint32_t begin = 0;
-    for (uint32_t u = 0; u < 4; u++) {
-        for (uint32_t m = csz_mask_of_bytes(flag + u * 32); m; m &= m - 1) {
-            uint32_t at = u * 32 + (uint32_t)__builtin_ctz(m);
-            if (at == 0) continue;
-            sample->run_value[symbol[begin]]++;
-            sample->run_length[at - begin - 1]++;
-            begin = at;
-        }
-    }
-    sample->run_value[symbol[begin]]++;
-    sample->run_length[127 - begin]++;
-}
-
-/* The tile as the policies single and runs would code it. */
-static void count_probe(csz_tile_work *w, csz_sample *sample) {
-    if (w->klass) {
-        count_runs(w, sample->run_value, sample->run_length);
-        return;
-    }
-    uint32_t nchanges = 0, single[CSZ_SYMBOLS_MAX] = {0};
-    count_symbols(w, single, CSZ_MODE_S);
-    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) sample->single[s] += single[s];
-    w->digit[0] = 0;
-    for (uint32_t i = 1; i < CSZ_TILE_N; i++) w->digit[i] = w->code16[i] != w->code16[i - 1];
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) nchanges += w->digit[i];
-    if (nchanges < CSZ_RUNS_HOPELESS) {
-        for (uint32_t lane = 0; lane < 32; lane++) {
-            if (!lane_is_empty(w, lane, 4)) count_lane_runs(w, sample, lane);
-        }
-        return;
-    }
-    /* single left out the empty lanes of two units: those that lie in a lane of four that is not empty count here */
-    uint32_t n = (32 - empty_lanes(w, 4)) * 128, counted = (64 - empty_lanes(w, 2)) * 64;
-    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) sample->run_value[s] += single[s];
-    sample->run_value[CSZ_DIRECT_HALF] += n - counted;
-    sample->run_length[0] += n;
-}
-
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe) {
-    if (w->is_fill) return;
-    tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s, CSZ_POLICY_VECTOR), is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
-    if (mode == CSZ_MODE_CONSTANT || mode == CSZ_MODE_RLE) return;
-    csz_histograms *histograms = is_probe ? &sample->probe : &sample->rest;
-    count_mode(w, histograms, mode);
-    if (is_auto && s.rle_candidate) count_mode(w, histograms, CSZ_MODE_RLE_VLE);
-    if (is_auto && is_probe) count_probe(w, sample);
-}
-
 /* ---- records ---- */
+
+/* The raw bits of the tile's escapes, if any has some. */
+static void find_raw_bits(csz_tile_work *w) {
+    uint8_t largest = 0;
+    for (uint32_t i = 0; i < w->n_escapes; i++)
+        largest = w->escape_symbol[i] > largest ? w->escape_symbol[i] : largest;
+    w->has_buckets = largest >= CSZ_DIRECT_N;
+    if (w->has_buckets)
+        raw_entries(w->escape_raw, w->escape_code, w->escape_symbol, (w->n_escapes + 15) & ~15u);
+}
 
 static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_record_head *head,
                      csz_type type) {
@@ -443,22 +187,33 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     uint32_t length[64] = {0}, shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0,
              bitmap[2] = {0, 0};
     csz_bit_writer out = {0, 0, w->bits};
-    if (head->klass == 0 && head->mode <= CSZ_MODE_S) make_symbols(w, (int)head->mode);
+    uint32_t escape = 0;
+    const int escape_book = head->mode == CSZ_MODE_M   ? CSZ_BOOK_ME
+                            : head->mode == CSZ_MODE_Q ? CSZ_BOOK_QE
+                                                       : CSZ_BOOK_PE;
+    if (head->klass == 0 && head->mode <= CSZ_MODE_S) csz_tile_symbols_make(w, (int)head->mode);
+    if (head->mode < CSZ_MODE_S) find_raw_bits(w);
     for (uint32_t lane = 0; lane < nlanes; lane++) {
-        if (lane_is_empty(w, lane, units)) continue;
+        if (csz_lane_is_empty(w, lane, units)) continue;
         uint32_t first = lane * units;
         switch (head->mode) {
-        case CSZ_MODE_M: put_lane_m(&out, w, t, first); break;
-        case CSZ_MODE_Q: put_lane_q(&out, w, t, first); break;
-        case CSZ_MODE_P: put_lane_p(&out, w, t, first); break;
+        case CSZ_MODE_M: put_lane_m(&out, w, t->code[CSZ_BOOK_MV], first); break;
+        case CSZ_MODE_Q: put_lane_q(&out, w, t->code[CSZ_BOOK_QV], first); break;
+        case CSZ_MODE_P: put_lane_p(&out, w, t->code[CSZ_BOOK_PV], first); break;
         case CSZ_MODE_S:
             if (head->klass) {
                 put_lane_wide(&out, w, t, first);
             } else {
-                put_lane_s(&out, w, t, first);
+                put_lane_s(&out, w, t->code[CSZ_BOOK_S], first);
             }
             break;
         default: put_lane_runs(&out, w, t, first, (int)head->mode); break;
+        }
+        if (head->mode < CSZ_MODE_S) { /* an empty lane has no escapes, so that none is passed over */
+            uint32_t n = 0;
+            for (uint32_t pair = first / 2; pair < (first + units) / 2; pair++) n += w->pair_escapes[pair];
+            if (n) put_escapes(&out, w, t->code[escape_book], escape, n);
+            escape += n;
         }
         uint32_t position = csz_bits_position(&out, w->bits), n = position - previous;
         previous = position;
@@ -490,136 +245,6 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
-static uint32_t put_value(uint32_t *record, uint64_t bits, csz_type type) {
-    record[0] = (uint32_t)bits;
-    if (type == CSZ_F32) return 1;
-    record[1] = (uint32_t)(bits >> 32);
-    return 2;
-}
-
-static int is_nan_bits(uint64_t bits, csz_type type) {
-    return type == CSZ_F32 ? (bits & 0x7FFFFFFFu) > 0x7F800000u
-                           : (bits & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
-}
-
-/* Bit patterns that enough exceptions share to be worth a mask; returns their number. */
-static uint32_t choose_masks(const csz_tile_work *w, const csz_tile_plan *plan, uint64_t *values) {
-    uint64_t candidate[4], minus_zero = plan->type == CSZ_F32 ? 0x80000000u : 0x8000000000000000ull;
-    int present[4] = {0, 0, 1, 0}, has_fill = plan->f32.has_fill;
-    uint64_t fill = plan->type == CSZ_F32 ? plan->f32.fill : plan->f64.fill;
-    candidate[0] = fill;
-    present[0] = has_fill;
-    candidate[2] = minus_zero;
-    for (uint32_t i = 0; i < w->n_special; i++) {
-        uint64_t bits = w->special_bits[i];
-        if ((has_fill && bits == fill) || bits == minus_zero) continue;
-        int kind = is_nan_bits(bits, plan->type) ? 1 : 3;
-        if (present[kind]) continue;
-        present[kind] = 1;
-        candidate[kind] = bits;
-    }
-    if (has_fill && fill == minus_zero) present[2] = 0;
-    uint32_t n = 0;
-    for (int k = 0; k < 4; k++) {
-        uint32_t count = 0;
-        for (uint32_t i = 0; present[k] && i < w->n_special; i++) count += w->special_bits[i] == candidate[k];
-        if (count >= CSZ_MASK_MIN && n < CSZ_MASKS_MAX) values[n++] = candidate[k];
-    }
-    return n;
-}
-
-/* Bits of a unit that lie in the field. */
-static uint32_t unit_in_field(const csz_geometry *g, const csz_tile_box *box, uint32_t unit) {
-    if (csz_tile_box_count(box) == CSZ_TILE_N) return ~0u;
-    uint32_t mask = 0;
-    for (uint32_t b = 0; b < 32; b++)
-        mask |= (uint32_t)csz_element_in_box(g, box, csz_code_element(g->rank, unit, b)) << b;
-    return mask;
-}
-
-/* Slices of a unit's mask that differ from the one before, as flags; slices outside the field repeat it. */
-static uint32_t mask_flags(uint32_t mask, uint32_t in_field, uint8_t *nibbles) {
-    uint32_t flags = 0, previous = 0, n = 0;
-    for (uint32_t s = 0; s < 8; s++) {
-        uint32_t nibble = mask >> (4 * s) & 15;
-        if ((in_field >> (4 * s) & 15) == 0 || nibble == previous) continue;
-        flags |= 1u << s;
-        nibbles[n++] = (uint8_t)nibble;
-        previous = nibble;
-    }
-    return flags;
-}
-
-/* One mask at record + at; returns the words used. */
-static uint32_t put_mask(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t at,
-                         uint64_t value) {
-    uint32_t unit_mask[CSZ_TILE_UNITS] = {0}, begin = at, nflags = 0, nnibbles = 0;
-    uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8] = {0};
-    for (uint32_t i = 0; i < w->n_special; i++) {
-        uint32_t code = w->special_code[i];
-        if (w->special_bits[i] == value) unit_mask[code >> 5] |= 1u << (code & 31);
-    }
-    at += put_value(w->record + at, value, plan->type);
-    uint32_t *group_class = w->record + at, nmixed = 0, nliterals = 0, literals[CSZ_TILE_UNITS] = {0};
-    uint8_t mixed[CSZ_TILE_UNITS / 4 + 4] = {0};
-    group_class[0] = group_class[1] = 0;
-    at += 2;
-    for (uint32_t group = 0; group < CSZ_TILE_UNITS / 4; group++) {
-        uint32_t classes = 0, n_none = 0, n_all = 0;
-        for (uint32_t k = 0; k < 4; k++) {
-            uint32_t u = 4 * group + k, in_field = unit_in_field(&plan->geometry, box, u),
-                     klass = unit_mask[u] != 0;
-            n_none += unit_mask[u] == 0;
-            n_all += unit_mask[u] == in_field;
-            if (klass && unit_mask[u] != in_field) {
-                uint32_t f = mask_flags(unit_mask[u], in_field, nibbles + nnibbles),
-                         n = (uint32_t)__builtin_popcount(f);
-                klass = n <= CSZ_MASK_FLAGS_MAX ? 3 : 2;
-                if (klass == 3) {
-                    flags[nflags++] = (uint8_t)f;
-                    nnibbles += n;
-                } else {
-                    literals[nliterals++] = unit_mask[u];
-                }
-            }
-            classes |= klass << (2 * k);
-        }
-        uint32_t klass = n_none == 4 ? 0 : n_all == 4 ? 1 : 2;
-        group_class[group >> 4] |= klass << (2 * (group & 15));
-        if (klass == 2) mixed[nmixed++] = (uint8_t)classes;
-    }
-    for (uint32_t i = 0; i < nmixed; i += 4) w->record[at++] = csz_load_u32(mixed + i);
-    for (uint32_t i = 0; i < nliterals; i++) w->record[at++] = literals[i];
-    for (uint32_t i = 0; i < nflags; i += 4) w->record[at++] = csz_load_u32(flags + i);
-    for (uint32_t i = 0; i < nnibbles; i++) {
-        if (i % 8 == 0) w->record[at++] = 0;
-        w->record[at - 1] |= (uint32_t)nibbles[i] << (4 * (i % 8));
-    }
-    return at - begin;
-}
-
-/* Masks and exceptions at record + at; *tail is their word.  Returns the words used. */
-static uint32_t put_specials(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
-                             uint32_t at, uint32_t *nmasks, uint32_t *tail) {
-    uint64_t values[CSZ_MASKS_MAX];
-    uint32_t begin = at;
-    *nmasks = choose_masks(w, plan, values);
-    for (uint32_t m = 0; m < *nmasks; m++) at += put_mask(w, plan, box, at, values[m]);
-    uint32_t mask_words = at - begin, n = 0, single[CSZ_TILE_N];
-    for (uint32_t i = 0; i < w->n_special; i++) {
-        int masked = 0;
-        for (uint32_t m = 0; m < *nmasks; m++) masked |= w->special_bits[i] == values[m];
-        if (!masked) single[n++] = i;
-    }
-    memset(w->record + at, 0, (n + 1) / 2 * sizeof *w->record);
-    for (uint32_t i = 0; i < n; i++)
-        w->record[at + i / 2] |= (uint32_t)w->special_code[single[i]] << (16 * (i & 1));
-    at += (n + 1) / 2;
-    for (uint32_t i = 0; i < n; i++) at += put_value(w->record + at, w->special_bits[single[i]], plan->type);
-    *tail = n | mask_words << 16;
-    return at - begin;
-}
-
 /* The record of one mode, from word 0 of record[]. */
 static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t,
                            const csz_tile_box *box, int mode) {
@@ -639,7 +264,13 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
         head.order = w->order;
         at += put_lanes(w, t, &head, plan->type, at);
     }
-    if (head.has_tail) at += put_specials(w, plan, box, at, &head.nmasks, &w->record[1]);
+    if (head.has_tail) {
+        csz_tile_tail_make(w, plan, box);
+        head.nmasks = w->tail.nmasks;
+        w->record[1] = w->tail.head;
+        memcpy(w->record + at, w->tail.words, w->tail.nwords * sizeof *w->record);
+        at += w->tail.nwords;
+    }
     w->record[0] = csz_record_pack(&head);
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }
@@ -656,7 +287,7 @@ static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void 
             uint32_t e = (z * ty + y) * tx;
             for (uint32_t x = 0; x < box->extent[2]; x++) {
                 uint64_t bits = plan->type == CSZ_F32 ? w->value.u32[e + x] : w->value.u64[e + x];
-                at += put_value(w->record + at, bits, plan->type);
+                at += csz_value_put(w->record + at, bits, plan->type);
             }
         }
     }
@@ -667,13 +298,13 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
                          const void *data, const csz_tile_box *box) {
     if (w->is_fill) {
         w->record[0] = CSZ_MODE_FILL;
-        return 1 + put_value(w->record + 1, w->special_bits[0], plan->type);
+        return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
     }
-    tile_statistics s = w->klass ? count_wide(w) : count_narrow(w);
-    int mode = mode_of(w, plan, &s, tables->policy);
+    const csz_tile_statistics *s = &w->statistics;
+    int mode = csz_tile_mode(w, plan, tables->policy);
     uint32_t words, runs_words = UINT32_MAX;
     int vector = plan->workflow == CSZ_WORKFLOW_AUTO && tables->policy == CSZ_POLICY_VECTOR;
-    if (vector && s.rle_candidate && mode != CSZ_MODE_CONSTANT) {
+    if (vector && s->rle_candidate && mode != CSZ_MODE_CONSTANT) {
         runs_words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
     }
     words = put_record(w, plan, tables, box, mode);

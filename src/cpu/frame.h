@@ -8,11 +8,13 @@
 
 #include <stdatomic.h>
 
+#include "cpu/team.h"
 #include "cpu/tile.h"
 #include "format/archive.h"
 
 /* Scratch of a context's threads; grows, never shrinks. */
 typedef struct csz_cpu_scratch {
+    csz_team team; /* of the running call, which stops it */
     int nworkers;
     struct csz_worker **workers;
     csz_decode_tables *decode_tables;
@@ -38,8 +40,8 @@ uint64_t csz_cpu_scratch_nbytes(int nthreads);
 csz_tile_plan csz_tile_plan_of(const csz_header *header);
 
 /* Smallest and largest finite value that is not missing; returns 0 if there is none. */
-int csz_cpu_range(const void *data, uint64_t n, csz_type type, int has_fill, uint64_t fill_bits, int nthreads,
-                  double *min, double *max);
+int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
+                  uint64_t fill_bits, int nthreads, double *min, double *max);
 
 /* One frame before zstd, header and all, to out. */
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64_t capacity, uint64_t *nbytes,

@@ -4,16 +4,41 @@
  * become Lorenzo differences in code order.  The loop over a tile without exceptions is branch-free, for the compiler to
  * vectorise; a tile that has any goes through the careful path, value by value.
  */
+#include "cpu/bits.h"
 #include "cpu/tile.h"
+#include "cpu/vector.h"
 
 void csz_tile_work_init(csz_tile_work *w, int rank) {
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
         uint32_t code = csz_element_code(rank, e);
         w->weight[e] = csz_value_weight(code >> 5, code & 31);
     }
+    csz_tile_work_reset(w);
 }
 
-static int box_is_full(const csz_tile_box *box) { return csz_tile_box_count(box) == CSZ_TILE_N; }
+void csz_tile_work_reset(csz_tile_work *w) {
+    w->code16 = w->own_code16;
+    w->part.extent[0] = 0;
+    w->n_special = 0;
+}
+
+void csz_tile_part_make(csz_tile_part *part, const uint32_t *weight, const csz_geometry *g,
+                        const csz_tile_box *box) {
+    if (memcmp(part->extent, box->extent, sizeof part->extent) == 0) return;
+    memcpy(part->extent, box->extent, sizeof part->extent);
+    memset(part->weight, 0, sizeof part->weight);
+    memset(part->in_field, 0, sizeof part->in_field);
+    for (uint32_t z = 0; z < box->extent[0]; z++) {
+        for (uint32_t y = 0; y < box->extent[1]; y++) {
+            uint32_t row = ((z << g->log2_t[1]) + y) << g->log2_t[2], nx = box->extent[2];
+            memcpy(part->weight + row, weight + row, nx * sizeof *weight);
+            for (uint32_t x = 0; x < nx; x += 4) {
+                uint32_t code = csz_element_code(g->rank, row + x), n = nx - x < 4 ? nx - x : 4;
+                part->in_field[code >> 5] |= ((1u << n) - 1) << (code & 31);
+            }
+        }
+    }
+}
 
 /*
  * Elements without a quantum continue their neighbours: from the left in a row (the row's first quantum before it), then row
@@ -48,8 +73,63 @@ static void fill_missing_quanta(int64_t *q, const uint8_t *valid, const csz_geom
     fill_groups(q, has_plane, tz, ty * tx);
 }
 
-static void clear_padding(uint8_t *valid, const csz_geometry *g, const csz_tile_box *box) {
-    for (uint32_t e = 0; e < CSZ_TILE_N; e++) valid[e] = (uint8_t)(valid[e] & csz_element_in_box(g, box, e));
+/*
+ * The same for 16-bit quanta.  A row is filled eight elements at a time, each from its nearest neighbour to the left: one, two and four further, then
+ * the last one before the eight.  Exceptions that are scattered could not be predicted by a branch.
+ */
+static void fill_row_narrow(int16_t *q, const uint8_t *has, uint32_t n) {
+    uint32_t first = 0;
+    while (first < n && !has[first]) first++;
+    if (first == n) return;
+    if (n < 8) {
+        for (uint32_t x = 0; x < n; x++) q[x] = has[x] ? q[x] : x ? q[x - 1] : q[first];
+        return;
+    }
+    const csz_lanes8 none = {0};
+    csz_lanes8 last = none + (uint16_t)q[first];
+    for (uint32_t x = 0; x < n; x += 8) {
+        csz_lanes8 v = csz_lanes8_load(q + x), mask = none - csz_lanes8_of_bytes(has + x);
+        v = (v & mask) | (CSZ_SHUFFLE8(none, v, 0, 8, 9, 10, 11, 12, 13, 14) & ~mask);
+        mask |= CSZ_SHUFFLE8(none, mask, 0, 8, 9, 10, 11, 12, 13, 14);
+        v = (v & mask) | (CSZ_SHUFFLE8(none, v, 0, 1, 8, 9, 10, 11, 12, 13) & ~mask);
+        mask |= CSZ_SHUFFLE8(none, mask, 0, 1, 8, 9, 10, 11, 12, 13);
+        v = (v & mask) | (CSZ_SHUFFLE8(none, v, 0, 1, 2, 3, 8, 9, 10, 11) & ~mask);
+        mask |= CSZ_SHUFFLE8(none, mask, 0, 1, 2, 3, 8, 9, 10, 11);
+        v = (v & mask) | (last & ~mask);
+        csz_lanes8_store(q + x, v);
+        last = CSZ_SHUFFLE8(v, v, 7, 7, 7, 7, 7, 7, 7, 7);
+    }
+}
+
+static void fill_groups_narrow(int16_t *q, const uint8_t *has, uint32_t ngroups, uint32_t group) {
+    const uint8_t *found = memchr(has, 1, ngroups);
+    if (!found || !memchr(has, 0, ngroups)) return;
+    uint32_t first = (uint32_t)(found - has);
+    for (uint32_t i = 0; i < ngroups; i++) {
+        if (!has[i])
+            memcpy(q + (size_t)i * group, q + (size_t)(i < first ? first : i - 1) * group, group * sizeof *q);
+    }
+}
+
+static void fill_missing_narrow(int16_t *q, const uint8_t *valid, const csz_geometry *g) {
+    uint32_t tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1], tz = 1u << g->log2_t[0];
+    uint8_t has_row[CSZ_TILE_N / 4], has_plane[CSZ_TILE_N / 4];
+    for (uint32_t z = 0; z < tz; z++) {
+        has_plane[z] = 0;
+        for (uint32_t y = 0; y < ty; y++) {
+            uint32_t row = z * ty + y, all = 0x01010101u, any = 0;
+            const uint8_t *has = valid + row * tx;
+            for (uint32_t x = 0; x < tx; x += 4) {
+                all &= csz_load_u32(has + x);
+                any |= csz_load_u32(has + x);
+            }
+            has_row[row] = any != 0;
+            has_plane[z] |= has_row[row];
+            if (all != 0x01010101u) fill_row_narrow(q + row * tx, has, tx);
+        }
+        fill_groups_narrow(q + (size_t)z * ty * tx, has_row + z * ty, ty, tx);
+    }
+    fill_groups_narrow(q, has_plane, tz, ty * tx);
 }
 
 /* b = a less its neighbour `stride` before it, but for the first `stride` elements of each block. */
@@ -73,18 +153,6 @@ static uint32_t count_nonzero(const int16_t *v) {
     return n;
 }
 
-/* Elements first, first + stride, ... of v differ from the one before; returns by how much that lowers the nonzeros. */
-static uint32_t tie_first(int16_t *v, uint32_t first, uint32_t stride, uint32_t n) {
-    uint32_t before = 0, after = 0;
-    for (uint32_t i = n - 1; i > 0; i--) {
-        int16_t *at = v + first + i * stride;
-        before += *at != 0;
-        *at = (int16_t)(uint16_t)(*at - at[-(ptrdiff_t)stride]);
-        after += *at != 0;
-    }
-    return before - after; /* may wrap; the sum it is taken from does too */
-}
-
 /* From order of e to code order: groups of four move as one. */
 static void reorder_narrow(int16_t *code, const int16_t *delta, int rank) {
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
@@ -95,47 +163,101 @@ static void reorder_narrow(int16_t *code, const int16_t *delta, int rank) {
     }
 }
 
+/* Nonzeros that each order would leave. */
+typedef struct nonzeros {
+    uint32_t full, xy, x;
+} nonzeros;
+
+/*
+ * Differences of all orders at once, eight elements at a time, and their nonzeros, for rows of eight elements and more.  What is stored is not tied yet; what is counted
+ * is: tied along y, the first element of a row is its difference in x and y; tied along z, that of a plane its full difference.
+ */
+static inline nonzeros difference_rows(csz_tile_work *w, uint32_t tx, uint32_t ty, uint32_t tz, int rank) {
+    static const int16_t zeros[CSZ_TILE_N];
+    const csz_lanes8 none = {0}, lane0 = {0xFFFF};
+    const uint32_t plane = tx * ty;
+    int16_t *by_x = w->narrow[1], *by_xy = w->narrow[2], *by_xyz = w->narrow[3];
+    csz_lanes8 zeros_x = none, zeros_xy = none, zeros_xyz = none;
+    for (uint32_t row = 0; row < CSZ_TILE_N; row += tx) {
+        const int16_t *up = row % plane ? by_x + row - tx : zeros,
+                      *back = rank == 3 && row >= plane ? by_xy + row - plane : zeros;
+        csz_lanes8 before = none, first = lane0, corner = row % plane ? none : lane0;
+        for (uint32_t x = 0; x < tx; x += 8) {
+            csz_lanes8 q = csz_lanes8_load(w->narrow[0] + row + x);
+            csz_lanes8 dx = q - CSZ_SHUFFLE8(before, q, 7, 8, 9, 10, 11, 12, 13, 14);
+            csz_lanes8 dxy = dx - csz_lanes8_load(up + x), tied_xy = dxy;
+            before = q;
+            csz_lanes8_store(by_x + row + x, dx);
+            csz_lanes8_store(by_xy + row + x, dxy);
+            if (rank == 3) {
+                csz_lanes8 dxyz = dxy - csz_lanes8_load(back + x);
+                csz_lanes8_store(by_xyz + row + x, dxyz);
+                zeros_xyz -= (csz_lanes8)(dxyz == none);
+                tied_xy = (dxy & ~corner) | (dxyz & corner);
+            }
+            csz_lanes8 tied_x = (dx & ~first) | (tied_xy & first);
+            zeros_xy -= (csz_lanes8)(tied_xy == none);
+            zeros_x -= (csz_lanes8)(tied_x == none);
+            first = corner = none;
+        }
+    }
+    (void)tz;
+    nonzeros n = {0, CSZ_TILE_N - csz_lanes8_sum(zeros_xy), CSZ_TILE_N - csz_lanes8_sum(zeros_x)};
+    n.full = rank == 3 ? CSZ_TILE_N - csz_lanes8_sum(zeros_xyz) : n.xy;
+    return n;
+}
+
+/* The same, one difference after another, for any row. */
+static nonzeros difference_any(csz_tile_work *w, uint32_t tx, uint32_t plane, int rank) {
+    int16_t *by_x = w->narrow[1], *by_xy = w->narrow[2], *by_xyz = w->narrow[3];
+    difference_narrow(by_x, w->narrow[0], 1, tx);
+    difference_narrow(by_xy, by_x, tx, plane);
+    if (rank == 3) difference_narrow(by_xyz, by_xy, plane, CSZ_TILE_N);
+    const int16_t *full = rank == 3 ? by_xyz : by_xy;
+    nonzeros n = {count_nonzero(full), count_nonzero(by_xy), count_nonzero(by_x)};
+    for (uint32_t row = 0; row < CSZ_TILE_N; row += tx) {
+        int16_t tied_xy = row % plane ? by_xy[row] : full[row];
+        n.x += (uint32_t)(tied_xy != 0) - (uint32_t)(by_x[row] != 0);
+        n.xy += (uint32_t)(tied_xy != 0) - (uint32_t)(by_xy[row] != 0);
+    }
+    return n;
+}
+
 /* Deltas of the best order from the quanta in narrow[0]. */
 static void finish_deltas(csz_tile_work *w, const csz_tile_plan *plan) {
     const csz_geometry *g = &plan->geometry;
     const uint32_t tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1], tz = 1u << g->log2_t[0], plane = tx * ty;
-    int16_t *by_x = w->narrow[1], *by_xy = w->narrow[2], *by_xyz = w->narrow[3], *full = by_x;
-    uint32_t n_x = 0, n_xy = 0, n_full;
-    difference_narrow(by_x, w->narrow[0], 1, tx);
-    if (g->rank >= 2) {
-        difference_narrow(full = by_xy, by_x, tx, plane);
-        n_x = count_nonzero(by_x);
-        for (uint32_t z = 0; z < tz; z++) n_x -= tie_first(by_x, z * plane, tx, ty);
-        n_x -= tie_first(by_x, 0, plane, tz);
+    int16_t *by_x = w->narrow[1], *by_xy = w->narrow[2], *by_xyz = w->narrow[3];
+    w->order = CSZ_ORDER_FULL;
+    w->tail.is_made = 0;
+    if (g->rank == 1) {
+        difference_narrow(by_x, w->narrow[0], 1, tx);
+        reorder_narrow(w->code16, by_x, g->rank);
+        return;
     }
-    if (g->rank == 3) {
-        difference_narrow(full = by_xyz, by_xy, plane, CSZ_TILE_N);
-        n_xy = count_nonzero(by_xy) - tie_first(by_xy, 0, plane, tz);
+    nonzeros n = tx < 8         ? difference_any(w, tx, plane, g->rank)
+                 : g->rank == 3 ? difference_rows(w, tx, ty, tz, 3)
+                                : difference_rows(w, tx, ty, tz, 2);
+    const int16_t *full = g->rank == 3 ? by_xyz : by_xy;
+    w->order = (uint32_t)csz_order_choose(g->rank, n.full, n.xy, n.x);
+    if (w->order == CSZ_ORDER_FULL) {
+        reorder_narrow(w->code16, full, g->rank);
+        return;
     }
-    n_full = g->rank >= 2 ? count_nonzero(full) : 0;
-    w->order = (uint32_t)csz_order_choose(g->rank, n_full, n_xy, n_x);
-    reorder_narrow(w->code16,
-                   w->order == CSZ_ORDER_X    ? by_x
-                   : w->order == CSZ_ORDER_XY ? by_xy
-                                              : full,
-                   g->rank);
+    for (uint32_t row = 0; row < CSZ_TILE_N; row += plane) by_xy[row] = full[row];
+    for (uint32_t row = 0; row < CSZ_TILE_N && w->order == CSZ_ORDER_X; row += tx) by_x[row] = by_xy[row];
+    reorder_narrow(w->code16, w->order == CSZ_ORDER_X ? by_x : by_xy, g->rank);
 }
 
-/* Base, class and deltas from 64-bit quanta. */
-static void finish_careful(csz_tile_work *w, const csz_tile_plan *plan) {
+/* Base, class and deltas from 64-bit quanta that lie too far apart for 16 bits. */
+static void finish_wide(csz_tile_work *w, const csz_tile_plan *plan) {
     int64_t *q = w->wide[0], low = INT64_MAX, high = INT64_MIN;
-    w->base = q[0] & ~(int64_t)1;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
         q[e] -= w->base; /* below 2^51 in magnitude: no overflow */
         low = q[e] < low ? q[e] : low;
         high = q[e] > high ? q[e] : high;
     }
-    w->klass = low >= INT16_MIN && high <= INT16_MAX ? 0 : low >= INT32_MIN && high <= INT32_MAX ? 1 : 2;
-    if (w->klass == 0) {
-        for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->narrow[0][e] = (int16_t)q[e];
-        finish_deltas(w, plan);
-        return;
-    }
+    w->klass = low >= INT32_MIN && high <= INT32_MAX ? 1 : 2;
     const csz_geometry *g = &plan->geometry;
     const uint32_t tx = 1u << g->log2_t[2], plane = tx << g->log2_t[1];
     int64_t *delta = w->wide[1];
@@ -150,6 +272,7 @@ static void finish_careful(csz_tile_work *w, const csz_tile_plan *plan) {
         delta = other;
     }
     w->order = CSZ_ORDER_FULL;
+    w->tail.is_made = 0;
     for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
         int64_t d = delta[csz_code_element(plan->geometry.rank, i >> 5, i & 31)];
         w->code64[i] = w->klass == 1 ? (int64_t)(int32_t)(uint32_t)(uint64_t)d : d;
@@ -175,8 +298,6 @@ static void finish_careful(csz_tile_work *w, const csz_tile_plan *plan) {
 
 void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                        const csz_tile_box *box) {
-    w->n_special = 0;
-    w->is_fill = 0;
     if (plan->type == CSZ_F32) {
         quantize_f32(w, plan, data, box);
     } else {

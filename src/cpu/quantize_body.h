@@ -15,6 +15,12 @@ static void NAME(load)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT 
             const FLOAT *from =
                 data + ((box->origin[0] + z) * g->n[1] + box->origin[1] + y) * g->n[2] + box->origin[2];
             FLOAT *to = v + ((size_t)z * ty + y) * tx;
+            if (box->extent[2] == tx) { /* rows are too short for a call of memcpy each */
+                uint32_t x = 0;
+                for (; x + 16 <= tx; x += 16) memcpy(to + x, from + x, 16 * sizeof *to);
+                for (; x < tx; x += 4) memcpy(to + x, from + x, 4 * sizeof *to);
+                continue;
+            }
             memcpy(to, from, box->extent[2] * sizeof *to);
             for (uint32_t x = box->extent[2]; x < tx; x++) to[x] = to[box->extent[2] - 1];
         }
@@ -49,84 +55,89 @@ static uint32_t NAME(hash_box)(const csz_tile_work *w, const csz_geometry *g, co
 typedef struct NAME(plain) {
     BITS
         worst; /* largest error, as bits: for floats that are not negative these order like the float, NaN above all */
-    BITS far;      /* not 0 if a quantum is further than 16 bits from the base */
-    BITS outside;  /* f32: how far a rounded product lies outside its range */
-    BITS least[2]; /* 0 if some value is -0.0, the fill value */
+    BITS far;     /* above 16 bits if a quantum is further than that from the base */
+    SIGNED least; /* the smallest number if some value is -0.0 */
     uint32_t hash;
 } NAME(plain);
 
 /* Kept out of line: only as a function of plain pointers does every compiler vectorise it. */
 static __attribute__((noinline)) NAME(plain)
-    NAME(quantize_loop)(int16_t *restrict out, const FLOAT *restrict v, const BITS *restrict vbits,
-                        const uint32_t *restrict weight, FLOAT inverse, FLOAT step, BITS base, BITS fill) {
-    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
-    BITS worst = 0, far = 0, outside = 0, least_zero = ~(BITS)0, least_fill = ~(BITS)0;
+    NAME(quantize_loop)(int16_t *restrict out, const FLOAT *restrict v, const uint32_t *restrict weight,
+                        FLOAT inverse, FLOAT step, BITS base) {
+    BITS worst = 0, far = 0;
+    SIGNED least = 0;
     uint32_t hash = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
 #if defined(CSZ_BODY_F64)
         FLOAT t = v[e] * inverse + CSZ_MAGIC_F64;
-        BITS offset = csz_bits_f64(t) - CSZ_MAGIC_F64_BITS - base + 32768u;
+        BITS offset = csz_bits_f64(t) - (CSZ_MAGIC_F64_BITS + base - 32768u);
         FLOAT restored = (t - CSZ_MAGIC_F64) * step;
         BITS error = csz_bits_f64(fabs(v[e] - restored));
         hash += csz_value_fold_f64(csz_bits_f64(restored)) * weight[e];
 #else
         FLOAT t = csz_round_product_f32(v[e], inverse);
-        BITS offset = csz_bits_f32(t) - CSZ_MAGIC_F32_BITS - base + 32768u;
+        BITS offset = csz_bits_f32(t) - (CSZ_MAGIC_F32_BITS + base - 32768u);
         FLOAT restored = (t - CSZ_MAGIC_F32) * step;
-        BITS error = csz_bits_f32(fabsf(v[e] - restored)), place = csz_bits_f32(t) - 0x4B000001u;
-        outside = place > outside ? place : outside;
+        BITS error = csz_bits_f32(fabsf(v[e] - restored));
         hash += csz_bits_f32(restored) * weight[e];
 #endif
-        BITS zero = vbits[e] ^ minus_zero, missing = vbits[e] ^ fill;
+        SIGNED bits = (SIGNED)NAME(csz_bits)(v[e]);
         worst = error > worst ? error : worst;
-        least_zero = zero < least_zero ? zero : least_zero;
-        least_fill = missing < least_fill ? missing : least_fill;
-        far |= offset >> 16;
-        out[e] = (int16_t)(uint16_t)(offset - 32768u);
+        least = bits < least ? bits : least;
+        far |= offset;
+        out[e] = (int16_t)(uint16_t)(offset ^ 32768u);
     }
-    return (NAME(plain)){worst, far, outside, {least_zero, least_fill}, hash};
+    return (NAME(plain)){worst, far, least, hash};
 }
 
-/* 1 if some quantum comes back as the fill value; a loop of its own, as few fields have one. */
-static int NAME(any_restores_to)(const int16_t *offset, SIGNED base, FLOAT step, BITS fill) {
+/* 1 if some value is the fill value or some quantum comes back as it; a loop of its own, as few fields can have that. */
+static int NAME(any_like_fill)(const int16_t *offset, const FLOAT *v, SIGNED base, FLOAT step, BITS fill) {
     BITS found = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++)
-        found |= NAME(csz_bits)((FLOAT)(base + offset[e]) * step) == fill;
+        found |= (BITS)(NAME(csz_bits)(v[e]) == fill) |
+                 (BITS)(NAME(csz_bits)((FLOAT)(base + offset[e]) * step) == fill);
     return found != 0;
 }
 
 /*
  * The whole tile at once, for tiles whose quanta are all accepted and lie within 16 bits of the base; returns 0 for any other,
- * having decided nothing.
+ * having decided nothing.  Quanta need no test of their own against the limit but near it: base is below it, and they lie within 2^15 of base.
  */
-static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, int full) {
-    const BITS fill = plan->FIELD.has_fill ? plan->FIELD.fill : (BITS)1 << (sizeof(BITS) * 8 - 1);
+static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *v,
+                                const uint32_t *weight) {
+    const SIGNED most = (SIGNED)1 << (sizeof(BITS) == 4 ? 22 : 50),
+                 lowest = (SIGNED)((BITS)1 << (sizeof(BITS) * 8 - 1));
     SIGNED corner;
-    if (!NAME(csz_quantum)(w->value.FIELD[0], &plan->FIELD, &corner)) return 0;
+    if (!NAME(csz_quantum)(v[0], &plan->FIELD, &corner)) return 0;
     const SIGNED base = corner & ~(SIGNED)1;
+    if (base > most - 65536 || base < 65536 - most) return 0;
     NAME(plain)
-    r = NAME(quantize_loop)(w->narrow[0], w->value.FIELD, w->value.WORDS, w->weight, plan->FIELD.inverse,
-                            plan->FIELD.step, (BITS)base, fill);
-    if (r.far || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.outside >= 0x007FFFFFu || !r.least[0] ||
-        !r.least[1])
+    r = NAME(quantize_loop)(w->narrow[0], v, weight, plan->FIELD.inverse, plan->FIELD.step, (BITS)base);
+    if (r.far >> 16 || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.least == lowest) return 0;
+    if (plan->fill_has_quantum &&
+        NAME(any_like_fill)(w->narrow[0], v, base, plan->FIELD.step, plan->FIELD.fill))
         return 0;
-    if (plan->FIELD.has_fill && NAME(any_restores_to)(w->narrow[0], base, plan->FIELD.step, fill)) return 0;
-#if defined(CSZ_BODY_F64)
-    /* The 2^50 limit needs no test of its own but near it: base is below it, and quanta lie within 2^15 of base. */
-    if (base > CSZ_QUANTUM_LIMIT_F64 - 65536 || base < 65536 - CSZ_QUANTUM_LIMIT_F64) return 0;
-#endif
     w->base = base;
     w->klass = 0;
+    w->value_hash = r.hash;
     finish_deltas(w, plan);
-    if (full) w->value_hash = r.hash;
     return 1;
 }
 
-/* First candidates of all elements: their quanta, and whether they are accepted. */
-static __attribute__((noinline)) void NAME(candidates)(SIGNED *restrict q, uint8_t *restrict valid,
-                                                       const FLOAT *restrict v, const BITS *restrict vbits,
-                                                       FLOAT inverse, FLOAT step, FLOAT bound, BITS fill) {
+/* What the loop over first candidates gathers. */
+typedef struct NAME(tried) {
+    BITS refused;  /* not 0 if any was */
+    uint32_t hash; /* of what is restored; the bits of those refused stand for themselves */
+} NAME(tried);
+
+/* First candidates of all elements: their quanta (0 for those refused), and whether they are accepted. */
+static __attribute__((noinline)) NAME(tried)
+    NAME(candidates)(SIGNED *restrict q, uint8_t *restrict valid, const FLOAT *restrict v,
+                     const BITS *restrict vbits, const uint32_t *restrict weight, FLOAT inverse, FLOAT step,
+                     FLOAT bound) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1), most = NAME(csz_bits)(bound);
+    BITS any = 0;
+    uint32_t hash = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
 #if defined(CSZ_BODY_F64)
         FLOAT t = v[e] * inverse + CSZ_MAGIC_F64;
@@ -143,75 +154,180 @@ static __attribute__((noinline)) void NAME(candidates)(SIGNED *restrict q, uint8
         BITS outside =
             ((BITS)quantum + (BITS)(CSZ_QUANTUM_LIMIT_F32 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F32 - 1));
 #endif
-        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero) |
-                       (BITS)(vbits[e] == fill) | (BITS)(NAME(csz_bits)(restored) == fill);
-        q[e] = quantum & -(SIGNED)(refused ^ 1);
+        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero),
+             mask = (BITS)0 - refused;
+        BITS back = (NAME(csz_bits)(restored) & ~mask) | (vbits[e] & mask);
+        any |= refused;
+        q[e] = (SIGNED)((BITS)quantum & ~mask);
         valid[e] = (uint8_t)(refused ^ 1);
+        hash += (sizeof back == 4 ? (uint32_t)back : csz_value_fold_f64(back)) * weight[e];
     }
+    return (NAME(tried)){any, hash};
+}
+
+/* V of the checksum. */
+static uint32_t NAME(fold)(BITS bits) { return sizeof bits == 4 ? (uint32_t)bits : csz_value_fold_f64(bits); }
+
+/* Refuses what is the fill value or would come back as it; returns by how much that changes the hash. */
+static uint32_t NAME(refuse_fill)(SIGNED *q, uint8_t *valid, const BITS *vbits, const uint32_t *weight,
+                                  FLOAT step, BITS fill) {
+    uint32_t hash = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+        BITS back = NAME(csz_bits)((FLOAT)q[e] * step);
+        if (!valid[e] || (vbits[e] != fill && back != fill)) continue;
+        hash += (NAME(fold)(vbits[e]) - NAME(fold)(back)) * weight[e];
+        valid[e] = 0;
+        q[e] = 0;
+    }
+    return hash;
+}
+
+/* Bits of the elements of a unit whose values are `bits`. */
+static uint32_t NAME(equal_mask)(const BITS *value, BITS bits) {
+    uint8_t flag[CSZ_UNIT_N];
+    for (uint32_t b = 0; b < CSZ_UNIT_N; b++) flag[b] = value[b] == bits;
+    return csz_mask_of_bytes(flag);
 }
 
 /*
- * Tiles with exceptions, or with quanta far apart: the candidates of all elements first, then those refused one by one.  Leaves quanta in wide[0], what
- * the decoder will restore in value[], the exceptions in code order in special_*.
+ * The elements whose first candidate was refused: their second is tried, and those that are exceptions are gathered: in masks where they have the fill
+ * value, the bits of the first NaN in code order or are -0.0, else one by one.  Returns by how much second candidates change the hash.
  */
-static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
+static uint32_t NAME(gather_specials)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                                      SIGNED *q, const uint32_t *weight) {
     const csz_geometry *g = &plan->geometry;
-    const BITS fill = plan->FIELD.has_fill ? plan->FIELD.fill : (BITS)1 << (sizeof(BITS) * 8 - 1);
-    SIGNED *quanta = (SIGNED *)w->code64;
-    int same = 1;
-    NAME(candidates)
-    (quanta, w->valid, w->value.FIELD, w->value.WORDS, plan->FIELD.inverse, plan->FIELD.step,
-     plan->FIELD.bound, fill);
+    csz_specials *s = &w->specials;
+    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
+    uint32_t hash = 0, is_full = csz_tile_box_count(box) == CSZ_TILE_N;
+    int present[3] = {plan->FIELD.has_fill, 0, !plan->FIELD.has_fill || plan->FIELD.fill != minus_zero},
+        likely = 0;
+    memset(s->mask, 0, sizeof s->mask);
+    s->value[0] = plan->FIELD.fill;
+    s->value[2] = minus_zero;
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-        for (uint32_t b = 0; b < 32; b++) {
-            uint32_t e = csz_code_element(g->rank, unit, b);
-            if (b % 4 == 0 && csz_load_u32(w->valid + e) == 0x01010101u) {
-                b += 3;
-                continue;
-            }
-            if (w->valid[e] || NAME(csz_quantum)(w->value.FIELD[e], &plan->FIELD, &quanta[e])) {
+        const uint32_t first = csz_code_element(g->rank, unit, 0),
+                       stride = csz_code_element(g->rank, unit, 4) - first;
+        uint32_t refused = 0;
+        for (uint32_t slice = 0; slice < 8; slice++) {
+            uint32_t good = csz_load_u32(w->valid + first + slice * stride);
+            refused |= (((good ^ 0x01010101u) * 0x01020408u) >> 24) << (4 * slice);
+        }
+        if (!refused) continue;
+        BITS value[CSZ_UNIT_N];
+        for (uint32_t slice = 0; slice < 8; slice++)
+            memcpy(value + 4 * slice, w->value.WORDS + first + slice * stride, 4 * sizeof *value);
+        const uint32_t in_field = is_full ? ~0u : w->part.in_field[unit];
+        for (int i = 0, start = likely; i < 3 && refused; i++) {
+            const int k = (start + i) % 3;
+            if (!present[k]) continue;
+            uint32_t mask = NAME(equal_mask)(value, (BITS)s->value[k]) & refused;
+            s->mask[k][unit] = mask & in_field;
+            refused &= ~mask;
+            if (mask) likely = k;
+        }
+        while (refused) {
+            const uint32_t b = (uint32_t)__builtin_ctz(refused), e = first + (b >> 2) * stride + (b & 3);
+            refused &= refused - 1;
+            if (NAME(csz_quantum)(w->value.FIELD[e], &plan->FIELD, &q[e])) {
+                BITS back = NAME(csz_bits)((FLOAT)q[e] * plan->FIELD.step);
+                hash += (NAME(fold)(back) - NAME(fold)(value[b])) * weight[e];
                 w->valid[e] = 1;
                 continue;
             }
-            quanta[e] = 0;
-            if (!csz_element_in_box(g, box, e)) continue;
-            w->special_code[w->n_special] = (uint16_t)(unit * 32 + b);
-            w->special_bits[w->n_special] = w->value.WORDS[e];
-            same &= w->special_bits[w->n_special] == w->special_bits[0];
-            w->n_special++;
+            q[e] = 0;
+            if (!(in_field >> b & 1)) continue;
+            if (w->value.FIELD[e] != w->value.FIELD[e] && !present[1]) {
+                present[1] = 1;
+                s->value[1] = value[b];
+                uint32_t mask = NAME(equal_mask)(value, value[b]) & (refused | 1u << b);
+                s->mask[1][unit] = mask & in_field;
+                refused &= ~mask;
+                continue;
+            }
+            s->code[s->n_single] = (uint16_t)(unit * 32 + b);
+            s->bits[s->n_single++] = value[b];
         }
     }
-    if (same && w->n_special == csz_tile_box_count(box)) {
+    s->nmasks = 3;
+    for (uint32_t k = 0; k < 3; k++) {
+        for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
+            w->n_special += (uint32_t)__builtin_popcount(s->mask[k][unit]);
+    }
+    w->n_special += s->n_single;
+    return hash;
+}
+
+/* 16-bit quanta of the valid elements, 0 for the others; returns 0 if some lie too far from the base. */
+static __attribute__((noinline)) int NAME(narrow)(int16_t *restrict out, const SIGNED *restrict q,
+                                                  const uint8_t *restrict valid, SIGNED base) {
+    BITS far = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+        BITS offset = (((BITS)q[e] - (BITS)base) & ((BITS)0 - valid[e])) + 32768u;
+        far |= offset;
+        out[e] = (int16_t)(uint16_t)(offset ^ 32768u);
+    }
+    return far >> 16 == 0;
+}
+
+/* 1 if all elements have the same bits. */
+static int NAME(all_equal)(const BITS *vbits) {
+    BITS differs = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) differs |= vbits[e] ^ vbits[0];
+    return differs == 0;
+}
+
+/*
+ * Tiles with exceptions, or with quanta far apart.  Padding repeats what is in the field, so it is accepted or refused alike and continues its neighbours
+ * as the rule wants.
+ */
+static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                                   const uint32_t *weight) {
+    SIGNED *q = (SIGNED *)w->code64, corner;
+    if (!NAME(csz_quantum)(w->value.FIELD[0], &plan->FIELD, &corner) && NAME(all_equal)(w->value.WORDS)) {
         w->is_fill = 1;
+        w->fill_bits = w->value.WORDS[0];
+        w->n_special = csz_tile_box_count(box);
+        w->value_hash = NAME(hash_box)(w, &plan->geometry, box);
         return;
     }
-    for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->value.FIELD[e] = (FLOAT)quanta[e] * plan->FIELD.step;
-    for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->wide[0][e] = quanta[e];
-    for (uint32_t i = 0; i < w->n_special; i++) {
-        w->value.WORDS[csz_code_element(g->rank, w->special_code[i] >> 5, w->special_code[i] & 31)] =
-            (BITS)w->special_bits[i];
+    NAME(tried)
+    r = NAME(candidates)(q, w->valid, w->value.FIELD, w->value.WORDS, weight, plan->FIELD.inverse,
+                         plan->FIELD.step, plan->FIELD.bound);
+    w->value_hash = r.hash;
+    if (plan->fill_has_quantum)
+        w->value_hash +=
+            NAME(refuse_fill)(q, w->valid, w->value.WORDS, weight, plan->FIELD.step, plan->FIELD.fill);
+    const int any = r.refused || plan->fill_has_quantum;
+    if (any) w->value_hash += NAME(gather_specials)(w, plan, box, q, weight);
+    /* filled up, the tile's first quantum is the first there is */
+    const uint8_t *first = memchr(w->valid, 1, CSZ_TILE_N);
+    w->base = first ? q[first - w->valid] & ~(SIGNED)1 : 0;
+    if (NAME(narrow)(w->narrow[0], q, w->valid, (SIGNED)w->base)) {
+        w->klass = 0;
+        if (any) fill_missing_narrow(w->narrow[0], w->valid, &plan->geometry);
+        finish_deltas(w, plan);
+        return;
     }
-    if (!box_is_full(box)) clear_padding(w->valid, g, box);
-    if (w->n_special || !box_is_full(box)) fill_missing_quanta(w->wide[0], w->valid, g);
-    finish_careful(w, plan);
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->wide[0][e] = q[e];
+    if (any) fill_missing_quanta(w->wide[0], w->valid, &plan->geometry);
+    finish_wide(w, plan);
 }
 
 static void NAME(quantize)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *data,
                            const csz_tile_box *box) {
-    int full = box_is_full(box);
+    const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
+    const int expect_specials = w->n_special != 0; /* as in the tile before */
+    const FLOAT *row =
+        data + (box->origin[0] * plan->geometry.n[1] + box->origin[1]) * plan->geometry.n[2] + box->origin[2];
+    w->n_special = w->specials.n_single = 0;
+    w->is_fill = 0;
+    /* a full tile that is one row lies in the field as it is */
+    const int in_place = !expect_specials && plan->geometry.log2_t[2] == 12 && box->extent[2] == CSZ_TILE_N &&
+                         (uintptr_t)row % sizeof *row == 0;
+    if (in_place && NAME(quantize_plain)(w, plan, row, weight)) return;
     NAME(load)(w, plan, data, box);
-    if (NAME(quantize_plain)(w, plan, full)) {
-        if (full) return;
-        SIGNED *quanta = (SIGNED *)w->code64;
-        NAME(candidates)
-        (quanta, w->valid, w->value.FIELD, w->value.WORDS, plan->FIELD.inverse, plan->FIELD.step,
-         plan->FIELD.bound, (BITS)1 << (sizeof(BITS) * 8 - 1));
-        for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->value.FIELD[e] = (FLOAT)quanta[e] * plan->FIELD.step;
-    } else {
-        NAME(quantize_careful)(w, plan, box);
-    }
-    /* value[] now holds what the decoder will restore */
-    w->value_hash = NAME(hash_box)(w, &plan->geometry, box);
+    if (!in_place && !expect_specials && NAME(quantize_plain)(w, plan, w->value.FIELD, weight)) return;
+    NAME(quantize_careful)(w, plan, box, weight);
 }
 
 #undef FLOAT

@@ -3,30 +3,22 @@
  * restore.c: from a tile's deltas to its values: partial sums along x, y and z (the inverse of the Lorenzo difference), times the
  * step, exceptions on top.  Outliers need no branch: they are deltas like any other.
  */
-#include "cpu/tile.h"
-
-/* Eight 16-bit lanes; the compiler maps them to whatever the machine has. */
-typedef uint16_t lanes8 __attribute__((vector_size(16)));
-
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (lanes8){__VA_ARGS__})
-#endif
+#include "cpu/tail.h"
+#include "cpu/vector.h"
 
 /* Inclusive sums of rows of tx elements, tx a multiple of 8: three shifted additions in the vector, then the carry. */
 static void scan_rows(int16_t *v, uint32_t tx) {
-    const lanes8 zero = {0};
+    const csz_lanes8 zero = {0};
     for (uint32_t row = 0; row < CSZ_TILE_N; row += tx) {
-        lanes8 carry = zero;
+        csz_lanes8 carry = zero;
         for (uint32_t x = 0; x < tx; x += 8) {
-            lanes8 s;
+            csz_lanes8 s;
             memcpy(&s, v + row + x, sizeof s);
-            s += SHUFFLE(zero, s, 0, 8, 9, 10, 11, 12, 13, 14);
-            s += SHUFFLE(zero, s, 0, 1, 8, 9, 10, 11, 12, 13);
-            s += SHUFFLE(zero, s, 0, 1, 2, 3, 8, 9, 10, 11);
+            s += CSZ_SHUFFLE8(zero, s, 0, 8, 9, 10, 11, 12, 13, 14);
+            s += CSZ_SHUFFLE8(zero, s, 0, 1, 8, 9, 10, 11, 12, 13);
+            s += CSZ_SHUFFLE8(zero, s, 0, 1, 2, 3, 8, 9, 10, 11);
             s += carry;
-            carry = SHUFFLE(s, s, 7, 7, 7, 7, 7, 7, 7, 7);
+            carry = CSZ_SHUFFLE8(s, s, 7, 7, 7, 7, 7, 7, 7, 7);
             memcpy(v + row + x, &s, sizeof s);
         }
     }
@@ -89,10 +81,9 @@ static void sum_wide(csz_tile_work *w, const csz_geometry *g) {
     }
 }
 
-/* value[] from quanta; returns the hash of all 4096, right for a full tile without specials. */
-static uint32_t scale_f32(csz_tile_work *w, float step) {
+/* value[] from quanta; returns their hash, right for a tile without specials. */
+static uint32_t scale_f32(csz_tile_work *w, float step, const uint32_t *restrict weight) {
     float *restrict v = w->value.f32;
-    const uint32_t *restrict weight = w->weight;
     uint32_t hash = 0;
     if (w->klass == 0) {
         const int16_t *restrict q = w->narrow[0];
@@ -110,9 +101,8 @@ static uint32_t scale_f32(csz_tile_work *w, float step) {
     return hash;
 }
 
-static uint32_t scale_f64(csz_tile_work *w, double step) {
+static uint32_t scale_f64(csz_tile_work *w, double step, const uint32_t *restrict weight) {
     double *restrict v = w->value.f64;
-    const uint32_t *restrict weight = w->weight;
     const uint64_t base = (uint64_t)w->base;
     uint32_t hash = 0;
     if (w->klass == 0) {
@@ -127,6 +117,17 @@ static uint32_t scale_f64(csz_tile_work *w, double step) {
     return hash;
 }
 
+/* Hash of value[], all of which is set. */
+static uint32_t hash_values(const csz_tile_work *w, csz_type type, const uint32_t *restrict weight) {
+    uint32_t hash = 0;
+    if (type == CSZ_F32) {
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++) hash += w->value.u32[e] * weight[e];
+    } else {
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++) hash += csz_value_fold_f64(w->value.u64[e]) * weight[e];
+    }
+    return hash;
+}
+
 static void restore_constant(csz_tile_work *w, const csz_tile_plan *plan) {
     if (plan->type == CSZ_F32) {
         float value = csz_restore_f32((int32_t)w->base, plan->f32.step);
@@ -138,29 +139,22 @@ static void restore_constant(csz_tile_work *w, const csz_tile_plan *plan) {
 }
 
 void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
-    const csz_geometry *g = &plan->geometry;
-    int hashed = 0;
-    if (!w->has_values) {
-        if (w->is_constant) {
-            restore_constant(w, plan);
-        } else {
-            if (w->klass == 0) {
-                sum_narrow(w, g);
-            } else {
-                sum_wide(w, g);
-            }
-            w->value_hash =
-                plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step) : scale_f64(w, plan->f64.step);
-            hashed = w->n_special == 0 && csz_tile_box_count(box) == CSZ_TILE_N;
-        }
-        for (uint32_t i = 0; i < w->n_special; i++) {
-            uint32_t e = csz_code_element(g->rank, w->special_code[i] >> 5, w->special_code[i] & 31);
-            if (plan->type == CSZ_F32) {
-                w->value.u32[e] = (uint32_t)w->special_bits[i];
-            } else {
-                w->value.u64[e] = w->special_bits[i];
-            }
-        }
+    if (w->has_values) {
+        w->value_hash = csz_tile_hash(w, plan, box);
+        return;
     }
-    if (!hashed) w->value_hash = csz_tile_hash(w, plan, box);
+    const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
+    if (w->is_constant) {
+        restore_constant(w, plan);
+    } else {
+        if (w->klass == 0) {
+            sum_narrow(w, &plan->geometry);
+        } else {
+            sum_wide(w, &plan->geometry);
+        }
+        w->value_hash = plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step, weight)
+                                              : scale_f64(w, plan->f64.step, weight);
+    }
+    if (w->n_special) csz_tile_specials_apply(w, plan);
+    if (w->n_special || w->is_constant) w->value_hash = hash_values(w, plan->type, weight);
 }

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* team.c: threads are started for a call and joined before it returns, so the library leaves none behind. */
+/*
+ * team.c: threads that wait for the phases of a call.  Between two phases lies little work (books, a few checks), so a member looks
+ * for the next one for some microseconds before it sleeps, and so does the caller for the end of a phase.
+ */
 #define _GNU_SOURCE
 #include "cpu/team.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 256 };
-
-typedef struct member {
-    void (*body)(void *, int);
-    void *arg;
-    int rank;
-    pthread_t thread;
-} member;
-
-static void *member_main(void *p) {
-    member *m = p;
-    m->body(m->arg, m->rank);
-    return NULL;
-}
+enum { LOOKS = 4000 }; /* some 10 to 40 us */
 
 int csz_team_cores(void) {
 #if defined(__linux__)
@@ -31,15 +20,88 @@ int csz_team_cores(void) {
     return n > 0 ? (int)n : 1;
 }
 
-void csz_team_run(int nthreads, void (*body)(void *, int), void *arg) {
-    member members[THREADS_MAX];
-    if (nthreads > THREADS_MAX) nthreads = THREADS_MAX;
-    int started = 1;
-    for (; started < nthreads; started++) {
-        member *m = &members[started];
-        *m = (member){.body = body, .arg = arg, .rank = started};
-        if (pthread_create(&m->thread, NULL, member_main, m) != 0) break;
+static void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb"); /* as long as a pause elsewhere; yield is no more than a nop on most cores */
+#endif
+}
+
+static void *member_main(void *p) {
+    csz_team_member *m = p;
+    csz_team *team = m->team;
+    for (;;) {
+        for (int i = 0; i < LOOKS && atomic_load(&team->phase) == m->seen; i++) pause_briefly();
+        if (atomic_load(&team->phase) == m->seen) {
+            pthread_mutex_lock(&team->mutex);
+            while (atomic_load(&team->phase) == m->seen) pthread_cond_wait(&team->phase_began, &team->mutex);
+            pthread_mutex_unlock(&team->mutex);
+        }
+        m->seen++;
+        if (team->stopping) return NULL;
+        if (m->rank < team->nthreads) team->body(team->arg, m->rank);
+        if (atomic_fetch_sub(&team->running, 1) > 1) continue;
+        pthread_mutex_lock(&team->mutex);
+        pthread_cond_signal(&team->phase_ended);
+        pthread_mutex_unlock(&team->mutex);
     }
+}
+
+static int make_ready(csz_team *team) {
+    if (team->is_ready) return 1;
+    if (pthread_mutex_init(&team->mutex, NULL) != 0) return 0;
+    if (pthread_cond_init(&team->phase_began, NULL) == 0) {
+        if (pthread_cond_init(&team->phase_ended, NULL) == 0) return team->is_ready = 1;
+        pthread_cond_destroy(&team->phase_began);
+    }
+    pthread_mutex_destroy(&team->mutex);
+    return 0;
+}
+
+static void begin_phase(csz_team *team) {
+    atomic_store(&team->running, team->nmembers);
+    pthread_mutex_lock(&team->mutex);
+    atomic_fetch_add(&team->phase, 1);
+    pthread_cond_broadcast(&team->phase_began);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+static void end_phase(csz_team *team) {
+    for (int i = 0; i < LOOKS && atomic_load(&team->running); i++) pause_briefly();
+    if (atomic_load(&team->running) == 0) return;
+    pthread_mutex_lock(&team->mutex);
+    while (atomic_load(&team->running)) pthread_cond_wait(&team->phase_ended, &team->mutex);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
+    if (nthreads > CSZ_TEAM_MAX) nthreads = CSZ_TEAM_MAX;
+    while (team->nmembers < nthreads - 1 && make_ready(team)) {
+        csz_team_member *m = &team->members[team->nmembers];
+        *m = (csz_team_member){.team = team, .rank = team->nmembers + 1, .seen = atomic_load(&team->phase)};
+        if (pthread_create(&m->thread, NULL, member_main, m) != 0) break;
+        team->nmembers++;
+    }
+    if (nthreads == 1 || team->nmembers == 0) {
+        body(arg, 0);
+        return;
+    }
+    team->body = body;
+    team->arg = arg;
+    team->nthreads = nthreads;
+    begin_phase(team);
     body(arg, 0);
-    for (int i = 1; i < started; i++) pthread_join(members[i].thread, NULL);
+    end_phase(team);
+}
+
+void csz_team_stop(csz_team *team) {
+    if (!team->is_ready) return;
+    team->stopping = 1;
+    if (team->nmembers) begin_phase(team);
+    for (int i = 0; i < team->nmembers; i++) pthread_join(team->members[i].thread, NULL);
+    pthread_cond_destroy(&team->phase_ended);
+    pthread_cond_destroy(&team->phase_began);
+    pthread_mutex_destroy(&team->mutex);
+    team->is_ready = team->nmembers = team->stopping = 0;
 }

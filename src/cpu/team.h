@@ -1,15 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * team.h: a function run by several threads at once.  Work is claimed, not dealt out, so a team that could not start all its
- * threads still does all of it.
+ * threads still does all of it.  A team lives as long as one call of the library: its threads are started when first needed, wait between the
+ * phases of the call, and are joined before it returns, so the library leaves none behind.
  */
 #ifndef CSZ_CPU_TEAM_H
 #define CSZ_CPU_TEAM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { CSZ_TEAM_MAX = 256 };
+
+typedef struct csz_team_member {
+    struct csz_team *team;
+    int rank;
+    unsigned seen; /* last phase it took part in */
+    pthread_t thread;
+} csz_team_member;
+
+/* All zero: a team without threads. */
+typedef struct csz_team {
+    int is_ready; /* mutex and conditions are made */
+    int nmembers; /* threads besides the caller's */
+    csz_team_member members[CSZ_TEAM_MAX];
+    pthread_mutex_t mutex;
+    pthread_cond_t phase_began, phase_ended;
+    atomic_uint phase;
+    atomic_int running; /* members that have not finished the phase */
+    int stopping;
+    int nthreads; /* that the phase is for */
+    void (*body)(void *arg, int rank);
+    void *arg;
+} csz_team;
 
 /* Cores this process may use. */
 int csz_team_cores(void);
 
 /* Calls body(arg, rank) for rank 0 .. nthreads-1, rank 0 in the caller's thread; returns when all have returned. */
-void csz_team_run(int nthreads, void (*body)(void *arg, int rank), void *arg);
+void csz_team_run(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
+
+/* Joins the team's threads. */
+void csz_team_stop(csz_team *team);
 
 #endif

@@ -22,7 +22,9 @@ enum {
     /* a malformed lane of 64 codes of 12 bits may run 96 bytes past its end before it is refused */
     CSZ_BITS_SLACK_NBYTES = 192,
     /* before it is compared with raw, a record may hold such lanes, four masks and 4096 exceptions of 2.5 words */
-    CSZ_RECORD_MAX_WORDS = 11008 + 4 * (10 + 128) + 10240 + 80
+    CSZ_RECORD_MAX_WORDS = 11008 + 4 * (10 + 128) + 10240 + 80,
+    /* masks and exceptions alone */
+    CSZ_TAIL_MAX_WORDS = 4 * (10 + 128) + 10240
 };
 
 /* What a field's tiles have in common. */
@@ -32,6 +34,7 @@ typedef struct csz_tile_plan {
     csz_workflow workflow;
     csz_quantizer_f32 f32;
     csz_quantizer_f64 f64;
+    int fill_has_quantum; /* only then may a value equal the fill value, or come back as it, and pass the other tests */
 } csz_tile_plan;
 
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
@@ -44,6 +47,44 @@ typedef struct csz_decode_tables {
     uint16_t entry[CSZ_NBOOKS][1 << CSZ_LENGTH_MAX];
 } csz_decode_tables;
 
+/* What one thread counts of a frame's sample: the histograms of csz_sample, some in four parts to be added up. */
+typedef struct csz_tally {
+    csz_histograms rest[4], probe[4];
+    uint32_t single[CSZ_SYMBOLS_MAX], run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
+} csz_tally;
+
+/* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */
+typedef struct csz_tile_part {
+    uint32_t extent[3];
+    uint32_t weight[CSZ_TILE_N];       /* 0 outside the field */
+    uint32_t in_field[CSZ_TILE_UNITS]; /* a bit for each code */
+} csz_tile_part;
+
+/* Exceptions of a tile: as masks, one for each bit pattern that many may share, and one by one. */
+typedef struct csz_specials {
+    uint32_t nmasks;
+    uint64_t value[4];
+    uint32_t mask[4][CSZ_TILE_UNITS];
+    uint32_t n_single; /* those below, in code order */
+    uint16_t code[CSZ_TILE_N];
+    uint64_t bits[CSZ_TILE_N];
+} csz_specials;
+
+/* What a record holds behind its lanes: it depends on no book, so it is made once for a tile. */
+typedef struct csz_tile_tail {
+    int is_made;
+    uint32_t nwords, nmasks, head; /* head: the word that announces it */
+    uint32_t words[CSZ_TAIL_MAX_WORDS];
+} csz_tile_tail;
+
+/* How often a tile's deltas are nonzero, and how equal they are. */
+typedef struct csz_tile_statistics {
+    uint32_t n_nonzero;
+    uint32_t n_codes; /* in pairs of units that have a nonzero */
+    int rle_candidate;
+    uint8_t unit_nonzero[CSZ_TILE_UNITS];
+} csz_tile_statistics;
+
 typedef struct csz_tile_work {
     _Alignas(64) union {
         float f32[CSZ_TILE_N];
@@ -53,8 +94,9 @@ typedef struct csz_tile_work {
     } value;                       /* in order of e */
     int16_t narrow[4][CSZ_TILE_N]; /* class 0: quanta, then their differences along x, y, z, in order of e */
     int64_t wide[2][CSZ_TILE_N];   /* other classes */
-    int16_t code16[CSZ_TILE_N];    /* deltas in code order */
-    int64_t code64[CSZ_TILE_N];
+    int16_t *code16;               /* class 0: deltas in code order; own_code16, or where a tile is kept */
+    _Alignas(64) int16_t own_code16[CSZ_TILE_N];
+    _Alignas(64) int64_t code64[CSZ_TILE_N]; /* other classes */
     uint8_t symbol[CSZ_TILE_N];
     uint8_t digit[CSZ_TILE_N];
     uint8_t valid[CSZ_TILE_N]; /* careful path: has a quantum */
@@ -62,23 +104,46 @@ typedef struct csz_tile_work {
     uint32_t record[CSZ_RECORD_MAX_WORDS];
     uint32_t weight[CSZ_TILE_N];     /* of restored values, in order of e */
     uint32_t escape[CSZ_TILE_UNITS]; /* masks of escapes, per unit */
-    uint16_t unit_nonzero[CSZ_TILE_UNITS];
-    uint8_t unit_equal[CSZ_TILE_UNITS];
+    int16_t
+        escape_code[CSZ_TILE_N + 16]; /* encode: escapes of the tile, in the order in which they are coded */
+    uint8_t escape_symbol[CSZ_TILE_N + 16];
+    uint8_t pair_escapes[CSZ_TILE_UNITS / 2]; /* how many of them a pair of units has */
+    uint32_t n_escapes;
+    int has_buckets;                      /* some of them have raw bits: */
+    uint32_t escape_raw[CSZ_TILE_N + 16]; /* bits << 8 | their number */
+    csz_tile_part part;
+    csz_specials specials;
+    csz_tile_tail tail;
+    csz_tile_statistics statistics;
 
     /* what quantize says of the tile, and decode of the record */
     uint32_t klass, order;
     int64_t base;
-    uint32_t n_special; /* exceptions, masked or not, in code order */
-    uint16_t special_code[CSZ_TILE_N];
-    uint64_t special_bits[CSZ_TILE_N];
-    int is_fill;     /* all special, one bit pattern: special_bits[0] */
+    uint32_t n_special; /* exceptions, masked or not */
+    uint64_t fill_bits;
+    int is_fill;     /* all are exceptions of one bit pattern, fill_bits */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
     uint32_t value_hash;
 } csz_tile_work;
 
-/* Prepares weight[] for a field's rank.  Once per worker and field. */
+/* Prepares weight[] for a field's rank.  Once per worker and rank. */
 void csz_tile_work_init(csz_tile_work *w, int rank);
+
+/* Forgets what is remembered of a field's tiles.  Once per worker and field. */
+void csz_tile_work_reset(csz_tile_work *w);
+
+/* part.in_field and part.weight for a tile that is not full. */
+void csz_tile_part_make(csz_tile_part *part, const uint32_t *weight, const csz_geometry *g,
+                        const csz_tile_box *box);
+
+/* Weights of a tile's elements in its checksum, 0 for those outside the field. */
+static inline const uint32_t *csz_tile_weights(csz_tile_work *w, const csz_geometry *g,
+                                               const csz_tile_box *box) {
+    if (csz_tile_box_count(box) == CSZ_TILE_N) return w->weight;
+    csz_tile_part_make(&w->part, w->weight, g, box);
+    return w->part.weight;
+}
 
 /* field -> values -> deltas in code order; klass, base, specials, value_hash. */
 void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
@@ -90,8 +155,14 @@ void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
-/* Adds the tile's symbols to the sample; a probe's also as the other policies would code it. */
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_sample *sample, int is_probe);
+/* Adds the tile's symbols to the tally; a probe's also as the other policies would code it. */
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe);
+
+/* Adds a tally to the sample of its frame. */
+void csz_tally_add(csz_sample *sum, const csz_tally *tally);
+
+/* Counts the deltas: statistics, which counting and encoding need. */
+void csz_tile_measure(csz_tile_work *w);
 
 /* deltas -> record[]; returns its size in words (0: no record). */
 uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables,

@@ -5,16 +5,29 @@
  */
 #include "entropy/book.h"
 
-#include <stdlib.h>
-
 typedef struct weighted {
     uint32_t weight, symbol;
 } weighted;
 
-static int weighted_compare(const void *pa, const void *pb) {
-    const weighted *a = pa, *b = pb;
-    if (a->weight != b->weight) return a->weight < b->weight ? -1 : 1;
-    return a->symbol < b->symbol ? -1 : 1;
+/* By weight, then by symbol, in whose order they come: digit by digit from the lowest, each pass keeping the order of equals. */
+static void sort_by_weight(weighted *order, uint32_t n) {
+    weighted other[CSZ_SYMBOLS_MAX], *from = order, *to = other;
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) largest = order[i].weight > largest ? order[i].weight : largest;
+    for (uint32_t shift = 0; shift < 32 && largest >> shift; shift += 8) {
+        uint32_t at[256] = {0}, sum = 0;
+        for (uint32_t i = 0; i < n; i++) at[from[i].weight >> shift & 255]++;
+        for (uint32_t digit = 0; digit < 256; digit++) {
+            uint32_t count = at[digit];
+            at[digit] = sum;
+            sum += count;
+        }
+        for (uint32_t i = 0; i < n; i++) to[at[from[i].weight >> shift & 255]++] = from[i];
+        weighted *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != order) memcpy(order, from, n * sizeof *order);
 }
 
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit) {
@@ -27,7 +40,7 @@ void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uin
         if (weights[s]) order[used++] = (weighted){weights[s], s};
     }
     if (used == 0) return;
-    qsort(order, used, sizeof order[0], weighted_compare);
+    sort_by_weight(order, used);
     for (uint32_t i = 0; i < used; i++) sorted[i] = order[i].weight;
     csz_lengths_from_sorted(by_rank, sorted, used, limit, inner, parent);
     for (uint32_t i = 0; i < used; i++) lengths[order[i].symbol] = by_rank[i];

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compress_frame.c: a frame over threads: histograms of sampled tiles, books, then chunks of tiles, each coded into a buffer and copied to its
+ * place once the chunks before it have said how long they are.
+ */
+#include "core/words.h"
+#include "cpu/scratch.h"
+#include "cpu/tail.h"
+
+/* A chunk on its way to its place. */
+typedef struct coded_chunk {
+    uint8_t *bytes;
+    uint32_t words, value_hash;
+    int is_coded;
+} coded_chunk;
+
+enum { BUFFERS_MAX = CSZ_TEAM_MAX * CHUNKS_EACH };
+
+typedef struct compress_job {
+    csz_cpu_scratch *scratch;
+    const csz_tile_plan *plan;
+    const void *data;
+    csz_frame_box box;
+    csz_kept_tile *kept; /* NULL where the frame is sampled */
+    int recount;         /* second pass of the sample */
+    atomic_uint next;    /* sample */
+    uint8_t *out;
+    uint64_t capacity;
+    csz_frame_layout layout;
+    const csz_code_tables *tables;
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t buffer_freed;
+    uint32_t next_chunk, turn; /* to be coded next, to be placed next */
+    uint32_t nbuffers, nfree;
+    uint8_t *free_buffers[BUFFERS_MAX];
+    coded_chunk coded[BUFFERS_MAX]; /* chunk c at c % nbuffers: no more than that are on their way */
+    uint64_t words;
+    uint32_t value_hash;
+    int too_small;
+} compress_job;
+
+/* The tile's deltas and statistics into the worker; those of a frame that is counted whole straight to where they are kept. */
+static void quantize_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
+    csz_kept_tile *kept = job->kept ? &job->kept[t] : NULL;
+    w->code16 = kept ? kept->code16 : w->own_code16;
+    csz_tile_quantize(w, job->plan, job->data, box);
+    if (!w->is_fill) csz_tile_measure(w);
+    if (!kept) return;
+    if (!w->is_fill) csz_tile_tail_make(w, job->plan, box);
+    kept->is_kept = w->is_fill || (w->klass == 0 && w->tail.nwords <= KEPT_TAIL_WORDS);
+    if (!kept->is_kept) return;
+    kept->base = w->base;
+    kept->order = w->order;
+    kept->value_hash = w->value_hash;
+    kept->n_special = w->n_special;
+    kept->is_fill = (uint32_t)w->is_fill;
+    kept->fill_bits = w->fill_bits;
+    if (w->is_fill) return;
+    kept->statistics = w->statistics;
+    kept->tail_nwords = w->tail.nwords;
+    kept->tail_nmasks = w->tail.nmasks;
+    kept->tail_head = w->tail.head;
+    memcpy(kept->tail_words, w->tail.words, w->tail.nwords * sizeof *kept->tail_words);
+}
+
+/* The same, from what was kept. */
+static void recall_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
+    csz_kept_tile *kept = job->kept ? &job->kept[t] : NULL;
+    if (!kept || !kept->is_kept) {
+        quantize_tile(job, w, t, box);
+        return;
+    }
+    w->code16 = kept->code16;
+    w->base = kept->base;
+    w->order = kept->order;
+    w->value_hash = kept->value_hash;
+    w->klass = 0;
+    w->n_special = kept->n_special;
+    w->is_fill = (int)kept->is_fill;
+    w->fill_bits = kept->fill_bits;
+    if (w->is_fill) return;
+    w->statistics = kept->statistics;
+    w->tail.is_made = 1;
+    w->tail.nwords = kept->tail_nwords;
+    w->tail.nmasks = kept->tail_nmasks;
+    w->tail.head = kept->tail_head;
+    memcpy(w->tail.words, kept->tail_words, kept->tail_nwords * sizeof *kept->tail_words);
+}
+
+/* Sampled tiles into the worker's sample; in the second pass those that were no probes, as probes. */
+static void sample_body(void *arg, int rank) {
+    compress_job *job = arg;
+    csz_worker *worker = job->scratch->workers[rank];
+    double mark = csz_now();
+    uint32_t nsamples = csz_sample_count(job->box.ntiles);
+    for (;;) {
+        uint32_t s = atomic_fetch_add(&job->next, 1);
+        if (s >= nsamples) break;
+        int is_probe = s % csz_policy_stride(nsamples) == 0;
+        if (job->recount && is_probe) continue;
+        uint32_t t = csz_sample_tile(s, job->box.ntiles);
+        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
+        if (job->recount) {
+            recall_tile(job, &worker->tile, t, &box);
+        } else {
+            quantize_tile(job, &worker->tile, t, &box);
+        }
+        csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe || job->recount);
+    }
+    csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
+}
+
+/* Codes the tiles of a chunk into its buffer. */
+static void encode_chunk(compress_job *job, csz_worker *worker, uint32_t chunk, coded_chunk *coded) {
+    int profile = job->scratch->profile;
+    double mark = profile ? csz_now() : 0;
+    uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES;
+    if (end > job->box.ntiles) end = job->box.ntiles;
+    for (uint32_t t = first; t < end; t++) {
+        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
+        recall_tile(job, &worker->tile, t, &box);
+        csz_lap(profile, &mark, &worker->stages.quantize);
+        uint32_t n = csz_tile_encode(&worker->tile, job->plan, job->tables, job->data, &box);
+        csz_lap(profile, &mark, &worker->stages.encode);
+        csz_words_store(coded->bytes + 4 * (size_t)coded->words, worker->tile.record, n);
+        csz_store_u16(job->out + job->layout.sizes + 2 * (uint64_t)t, n);
+        coded->words += n;
+        coded->value_hash += worker->tile.value_hash * csz_tile_weight(t);
+        csz_lap(profile, &mark, &worker->stages.place);
+    }
+    atomic_fetch_add(&job->scratch->tiles_done, end - first);
+}
+
+/* Places the chunk whose turn it is and returns its buffer; the mutex is held, but not while bytes are copied. */
+static void place_chunk(compress_job *job, csz_worker *worker) {
+    uint32_t first = job->turn * CHUNK_TILES;
+    coded_chunk *slot = &job->coded[job->turn % job->nbuffers], coded = *slot;
+    uint64_t offset = job->words, at = job->layout.payload + 4 * offset, sum = 0;
+    slot->is_coded = 0;
+    job->words += coded.words;
+    job->value_hash += coded.value_hash;
+    job->turn++;
+    int fits = at + 4 * (uint64_t)coded.words + 8 <= job->capacity;
+    job->too_small |= !fits;
+    pthread_mutex_unlock(&job->mutex);
+    double mark = csz_now();
+    if (fits) {
+        memcpy(job->out + at, coded.bytes, 4 * (size_t)coded.words);
+        sum = csz_hash_words(coded.bytes, coded.words, offset);
+    }
+    csz_lap(job->scratch->profile, &mark, &worker->stages.place);
+    pthread_mutex_lock(&job->mutex);
+    uint8_t *entry = job->out + job->layout.index + 12 * (uint64_t)(first / CSZ_INDEX_GROUP);
+    if (first % CSZ_INDEX_GROUP == 0) csz_store_u32(entry, (uint32_t)offset);
+    csz_store_u64(entry + 4, csz_load_u64(entry + 4) + sum);
+    job->free_buffers[job->nfree++] = coded.bytes;
+    pthread_cond_signal(&job->buffer_freed);
+}
+
+/*
+ * A chunk is claimed with a buffer for it, coded, and left for its turn: whoever finishes the one before it places it too.  So nobody waits for a slower
+ * neighbour unless all buffers wait.
+ */
+static void compress_body(void *arg, int rank) {
+    compress_job *job = arg;
+    csz_worker *worker = job->scratch->workers[rank];
+    const uint32_t nchunks = (job->box.ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    pthread_mutex_lock(&job->mutex);
+    for (;;) {
+        while (job->nfree == 0 && job->next_chunk < nchunks)
+            pthread_cond_wait(&job->buffer_freed, &job->mutex);
+        if (job->next_chunk >= nchunks) break;
+        const uint32_t chunk = job->next_chunk++;
+        coded_chunk coded = {.bytes = job->free_buffers[--job->nfree], .is_coded = 1};
+        pthread_mutex_unlock(&job->mutex);
+        encode_chunk(job, worker, chunk, &coded);
+        pthread_mutex_lock(&job->mutex);
+        job->coded[chunk % job->nbuffers] = coded;
+        while (job->coded[job->turn % job->nbuffers].is_coded) place_chunk(job, worker);
+    }
+    pthread_cond_broadcast(&job->buffer_freed); /* nothing is left to wait for */
+    pthread_mutex_unlock(&job->mutex);
+}
+
+csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+    compress_job job = {
+        .scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
+    nthreads = csz_threads_for(job.box.ntiles, nthreads);
+    csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
+    if (!status && csz_sample_stride(job.box.ntiles) == 1) status = csz_scratch_kept(s, job.box.ntiles);
+    if (status) return status;
+    if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
+
+    /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
+    for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
+    atomic_init(&job.next, 0);
+    csz_team_run(&s->team, nthreads, sample_body, &job);
+    double mark = csz_now();
+    csz_sample sum = {0};
+    for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
+    csz_histograms histograms;
+    csz_book books[CSZ_NBOOKS];
+    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
+    uint32_t stride = csz_sample_stride(job.box.ntiles);
+    int policy = csz_policy_choose(&histograms, &stride, s->builtins, &sum, job.box.ntiles,
+                                   plan->workflow == CSZ_WORKFLOW_AUTO);
+    if (csz_policy_recounts(job.box.ntiles, policy)) {
+        job.recount = 1;
+        atomic_store(&job.next, 0);
+        csz_team_run(&s->team, nthreads, sample_body, &job);
+        memset(&sum, 0, sizeof sum);
+        for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
+        csz_policy_histograms(&histograms, &sum, policy);
+        stride = csz_sample_stride(job.box.ntiles);
+    }
+    csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);
+    s->code_tables->policy = policy;
+    csz_code_tables_make(s->code_tables, books);
+    uint32_t books_nbytes = csz_books_write(section, books);
+    csz_lap(s->profile, &mark, &s->stages.books);
+
+    job.layout = csz_frame_layout_of(job.box.ntiles, books_nbytes);
+    if (job.layout.payload + 8 > capacity) return CSZ_ERROR_CAPACITY;
+    memset(out, 0, job.layout.payload);
+    memcpy(out + CSZ_FRAME_HEADER_NBYTES, section, books_nbytes);
+    job.out = out;
+    job.capacity = capacity;
+    job.tables = s->code_tables;
+    for (int i = 0; i < nthreads; i++) {
+        for (int k = 0; k < CHUNKS_EACH; k++) job.free_buffers[job.nfree++] = s->workers[i]->chunks[k];
+    }
+    job.nbuffers = job.nfree;
+    if (pthread_mutex_init(&job.mutex, NULL) != 0) return CSZ_ERROR_MEMORY;
+    if (pthread_cond_init(&job.buffer_freed, NULL) != 0) {
+        pthread_mutex_destroy(&job.mutex);
+        return CSZ_ERROR_MEMORY;
+    }
+    csz_team_run(&s->team, nthreads, compress_body, &job);
+    pthread_cond_destroy(&job.buffer_freed);
+    pthread_mutex_destroy(&job.mutex);
+    csz_scratch_gather_stages(s, nthreads);
+    if (job.too_small) return CSZ_ERROR_CAPACITY;
+
+    uint64_t end = job.layout.payload + 4 * job.words;
+    *nbytes = (end + 7) / 8 * 8;
+    memset(out + end, 0, *nbytes - end);
+    csz_frame_header_write(out, *nbytes, *nbytes, books_nbytes, job.value_hash, job.layout.payload, frame);
+    return CSZ_OK;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scratch.c: memory of a context's threads, which grows with what calls need; the plan of a field; stages. */
+#define _POSIX_C_SOURCE 200809L
+#include "cpu/scratch.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+void csz_cpu_scratch_free(csz_cpu_scratch *s) {
+    for (int i = 0; i < s->nworkers; i++) free(s->workers[i]);
+    free(s->workers);
+    free(s->decode_tables);
+    free(s->code_tables);
+    free(s->builtins);
+    free(s->kept);
+    free(s->frame);
+}
+
+csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
+    if (s->frame_capacity >= nbytes) return CSZ_OK;
+    free(s->frame);
+    s->frame_capacity = 0;
+    s->frame = malloc(nbytes);
+    if (!s->frame) return CSZ_ERROR_MEMORY;
+    s->frame_capacity = nbytes;
+    return CSZ_OK;
+}
+
+uint64_t csz_cpu_scratch_nbytes(int nthreads) {
+    return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables) + sizeof(csz_builtin_cache);
+}
+
+csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
+    if (s->kept_capacity >= ntiles) return CSZ_OK;
+    free(s->kept);
+    s->kept_capacity = 0;
+    s->kept = aligned_alloc(64, ntiles * sizeof *s->kept);
+    if (!s->kept) return CSZ_ERROR_MEMORY;
+    s->kept_capacity = ntiles;
+    return CSZ_OK;
+}
+
+csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
+    if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
+    if (!s->code_tables) s->code_tables = calloc(1, sizeof *s->code_tables);
+    if (!s->builtins) s->builtins = calloc(1, sizeof *s->builtins);
+    if (!s->decode_tables || !s->code_tables || !s->builtins) return CSZ_ERROR_MEMORY;
+    if (n > s->nworkers) {
+        csz_worker **grown = realloc(s->workers, (size_t)n * sizeof *grown);
+        if (!grown) return CSZ_ERROR_MEMORY;
+        s->workers = grown;
+        while (s->nworkers < n) {
+            csz_worker *worker = aligned_alloc(64, (sizeof *worker + 63) / 64 * 64);
+            if (!worker) return CSZ_ERROR_MEMORY;
+            worker->rank = 0;
+            s->workers[s->nworkers++] = worker;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        if (s->workers[i]->rank != rank) csz_tile_work_init(&s->workers[i]->tile, rank);
+        s->workers[i]->rank = rank;
+        csz_tile_work_reset(&s->workers[i]->tile);
+    }
+    for (int i = 0; i < n; i++) memset(&s->workers[i]->stages, 0, sizeof s->workers[i]->stages);
+    return CSZ_OK;
+}
+
+int csz_threads_for(uint32_t ntiles, int nthreads) {
+    uint32_t useful = (ntiles + THREAD_TILES - 1) / THREAD_TILES;
+    return useful < (uint32_t)nthreads ? (int)useful : nthreads;
+}
+
+csz_tile_plan csz_tile_plan_of(const csz_header *h) {
+    csz_tile_plan plan;
+    plan.type = h->field.type;
+    plan.geometry = h->geometry;
+    plan.workflow = h->workflow;
+    plan.f32 = csz_quantizer_make_f32(h->bound_abs, h->has_fill, h->fill_bits);
+    plan.f64 = csz_quantizer_make_f64(h->bound_abs, h->has_fill, h->fill_bits);
+    csz_quantizer_f32 f32 = csz_quantizer_make_f32(h->bound_abs, 0, 0);
+    csz_quantizer_f64 f64 = csz_quantizer_make_f64(h->bound_abs, 0, 0);
+    int32_t q32;
+    int64_t q64;
+    plan.fill_has_quantum =
+        h->has_fill && (plan.type == CSZ_F32 ? csz_quantum_f32(csz_f32_bits(plan.f32.fill), &f32, &q32)
+                                             : csz_quantum_f64(csz_f64_bits(plan.f64.fill), &f64, &q64));
+    return plan;
+}
+
+double csz_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void csz_scratch_gather_stages(csz_cpu_scratch *s, int n) {
+    for (int i = 0; i < n; i++) {
+        const csz_stages *w = &s->workers[i]->stages;
+        s->stages.sample += w->sample;
+        s->stages.quantize += w->quantize;
+        s->stages.encode += w->encode;
+        s->stages.place += w->place;
+        s->stages.decode += w->decode;
+        s->stages.restore += w->restore;
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scratch.h: what the threads of a call work in, and the clock of its stages. */
+#ifndef CSZ_CPU_SCRATCH_H
+#define CSZ_CPU_SCRATCH_H
+
+#include "cpu/frame.h"
+
+enum {
+    CHUNK_TILES = 4, /* divides a group, so that a chunk adds to one group's checksum */
+    CHUNK_NBYTES = CHUNK_TILES * 4 * (1 + 2 * CSZ_TILE_N),
+    CHUNKS_EACH =
+        4, /* buffers a worker brings: a chunk may wait for those before it while others are coded */
+    THREAD_TILES = 16 /* a thread is worth starting for; fewer would wait for it longer than they take */
+};
+
+typedef struct csz_worker {
+    csz_tile_work tile;
+    csz_tally tally;
+    csz_stages stages;
+    int rank; /* that tile was prepared for */
+    uint8_t chunks[CHUNKS_EACH][CHUNK_NBYTES];
+} csz_worker;
+
+/*
+ * A frame small enough to be counted whole is quantized once: its deltas are kept for the second pass, at most 511 tiles.  Tiles with wide deltas
+ * or long tails are few and are done again.
+ */
+enum { KEPT_TAIL_WORDS = 160 };
+
+typedef struct csz_kept_tile {
+    _Alignas(64) int16_t code16[CSZ_TILE_N];
+    csz_tile_statistics statistics;
+    int64_t base;
+    uint64_t fill_bits;
+    uint32_t order, value_hash, n_special, is_kept, is_fill;
+    uint32_t tail_nwords, tail_nmasks, tail_head, tail_words[KEPT_TAIL_WORDS];
+} csz_kept_tile;
+
+/* Room for so many kept tiles, so many workers prepared for a rank. */
+csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles);
+csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank);
+
+/* Threads that a frame of so many tiles is worth, of those allowed. */
+int csz_threads_for(uint32_t ntiles, int nthreads);
+
+/* Seconds of a clock that never goes back. */
+double csz_now(void);
+
+/* Adds the time since *mark to *stage and moves the mark, when profiling. */
+static inline void csz_lap(int profile, double *mark, double *stage) {
+    if (!profile) return;
+    double t = csz_now();
+    *stage += t - *mark;
+    *mark = t;
+}
+
+/* Adds the stages of n workers to the call's. */
+void csz_scratch_gather_stages(csz_cpu_scratch *s, int n);
+
+#endif

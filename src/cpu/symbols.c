@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * symbols.c: statistics of a tile's deltas, the mode they call for, and its symbols, in loops over the whole tile that vectorise.
+ */
+#include "cpu/symbols.h"
+
+#include "cpu/bits.h"
+
+static void measure_narrow(csz_tile_work *w, csz_tile_statistics *s) {
+    uint32_t n_equal = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+        const int16_t *c = w->code16 + unit * 32;
+        uint16_t n_zero = 0, differs = 0;
+        for (uint32_t b = 0; b < 32; b++) {
+            n_zero = (uint16_t)(n_zero + (c[b] == 0));
+            differs = (uint16_t)(differs | (uint16_t)(c[b] ^ c[0]));
+        }
+        s->unit_nonzero[unit] = (uint8_t)(32 - n_zero);
+        n_equal += differs == 0;
+    }
+    s->rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
+}
+
+static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
+    uint32_t n_equal = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+        const int64_t *c = w->code64 + unit * 32;
+        uint32_t n = 0, equal = 1;
+        for (uint32_t b = 0; b < 32; b++) {
+            n += c[b] != 0;
+            equal &= c[b] == c[0];
+        }
+        s->unit_nonzero[unit] = (uint8_t)n;
+        n_equal += equal;
+    }
+    s->rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
+}
+
+void csz_tile_measure(csz_tile_work *w) {
+    csz_tile_statistics *s = &w->statistics;
+    if (w->klass) {
+        measure_wide(w, s);
+    } else {
+        measure_narrow(w, s);
+    }
+    s->n_nonzero = s->n_codes = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
+        uint32_t n = (uint32_t)s->unit_nonzero[unit] + s->unit_nonzero[unit + 1];
+        s->n_nonzero += n;
+        s->n_codes += n ? 64 : 0;
+    }
+}
+
+int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy) {
+    const csz_tile_statistics *s = &w->statistics;
+    if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
+    switch (plan->workflow) {
+    case CSZ_WORKFLOW_HUFFMAN: return CSZ_MODE_S;
+    case CSZ_WORKFLOW_RLE: return CSZ_MODE_RLE;
+    case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
+    default: break;
+    }
+    if (policy == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
+    if (policy == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
+    return csz_mode_by_share(s->n_nonzero, s->n_codes);
+}
+
+/* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are none. */
+static uint64_t escape_mask(const int16_t *code, uint16_t radius, uint16_t n) {
+    uint8_t flag[64];
+    for (uint32_t i = 0; i < 64; i++) flag[i] = (uint16_t)((uint16_t)code[i] + radius) >= n;
+    return csz_mask_of_bytes(flag) | (uint64_t)csz_mask_of_bytes(flag + 32) << 32;
+}
+
+/* Kept out of line: only as a function of plain pointers does every compiler vectorise it.  n is a multiple of 16. */
+static __attribute__((noinline)) void narrow_symbols(uint8_t *restrict symbol, const int16_t *restrict code,
+                                                     uint32_t n) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) symbol[i] = (uint8_t)csz_narrow_symbol_masked(code[i]);
+}
+
+/* Escapes of all units; for M the masks are the symbols. */
+static void gather_escapes(csz_tile_work *w, uint16_t radius, uint16_t n, int is_mask) {
+    int16_t *out = w->escape_code;
+    for (uint32_t pair = 0; pair < CSZ_TILE_UNITS / 2; pair++) {
+        const int16_t *code = w->code16 + pair * 64, *begin = out;
+        uint64_t mask = escape_mask(code, radius, n);
+        if (is_mask) csz_store_u64(w->symbol + pair * 8, mask);
+        for (; mask; mask &= mask - 1) *out++ = code[__builtin_ctzll(mask)];
+        w->pair_escapes[pair] = (uint8_t)(out - begin);
+    }
+    w->n_escapes = (uint32_t)(out - w->escape_code);
+    memset(out, 0, 15 * sizeof *out);
+    narrow_symbols(w->escape_symbol, w->escape_code, (w->n_escapes + 15) & ~15u);
+}
+
+static inline uint32_t digit(int16_t code, uint16_t radius, uint16_t cap) {
+    uint16_t v = (uint16_t)((uint16_t)code + radius);
+    return v < cap ? v : cap;
+}
+
+void csz_tile_symbols_make(csz_tile_work *w, int mode) {
+    uint8_t *restrict s = w->symbol;
+    const int16_t *restrict c = w->code16;
+    if (mode == CSZ_MODE_P) {
+        for (uint32_t i = 0; i < CSZ_TILE_N / 2; i++)
+            s[i] = (uint8_t)(digit(c[2 * i], 7, 15) | digit(c[2 * i + 1], 7, 15) << 4);
+        gather_escapes(w, 7, 15, 0);
+    } else if (mode == CSZ_MODE_Q) {
+        for (uint32_t i = 0; i < CSZ_TILE_N / 4; i++) {
+            s[i] = (uint8_t)(digit(c[4 * i], 1, 3) | digit(c[4 * i + 1], 1, 3) << 2 |
+                             digit(c[4 * i + 2], 1, 3) << 4 | digit(c[4 * i + 3], 1, 3) << 6);
+        }
+        gather_escapes(w, 1, 3, 0);
+    } else if (mode == CSZ_MODE_M) {
+        gather_escapes(w, 0, 1, 1);
+    } else {
+        narrow_symbols(s, c, CSZ_TILE_N);
+    }
+}

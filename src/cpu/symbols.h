@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * symbols.h: from a tile's deltas to the symbols of a mode, for counting and for coding; and what both ask of lanes and runs.
+ */
+#ifndef CSZ_CPU_SYMBOLS_H
+#define CSZ_CPU_SYMBOLS_H
+
+#include "cpu/tile.h"
+
+/* The mode by the rule, before run lengths and raw values are compared. */
+int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy);
+
+/*
+ * symbol[] of a mode of class 0, in the order of codes: for P 16 a unit, Q 8, M 4, S 32.  For P, Q and M also the escapes of the tile: their deltas
+ * and symbols one after another, and how many each pair of units has.
+ */
+void csz_tile_symbols_make(csz_tile_work *w, int mode);
+
+/* csz_narrow_symbol with a mask for the choice: a conditional conversion to float would keep loops from being vectorised. */
+static inline uint32_t csz_narrow_symbol_masked(int32_t d) {
+    uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31), is_direct = 0u - (uint32_t)(u < CSZ_DIRECT_N);
+    uint32_t bucket = (csz_bits_f32((float)(int32_t)(u - 64)) >> 21) - 528 + CSZ_DIRECT_N;
+    return ((uint32_t)(d + CSZ_DIRECT_HALF) & is_direct) | (bucket & ~is_direct);
+}
+
+/* A lane of `units` units, all of whose deltas are 0. */
+static inline int csz_lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) {
+    uint32_t n = 0;
+    for (uint32_t u = lane * units; u < (lane + 1) * units; u++) n += w->statistics.unit_nonzero[u];
+    return n == 0;
+}
+
+static inline int64_t csz_code_at(const csz_tile_work *w, uint32_t i) {
+    return w->klass == 0 ? w->code16[i] : w->code64[i];
+}
+
+/* Length of the run of equal deltas at code `at`, which ends before code `end`. */
+static inline uint32_t csz_run_at(const csz_tile_work *w, uint32_t at, uint32_t end) {
+    uint32_t run = 1;
+    int64_t d = csz_code_at(w, at);
+    while (at + run < end && csz_code_at(w, at + run) == d) run++;
+    return run;
+}
+
+#endif
