@@ -11,7 +11,8 @@ file(GLOB test_sources CONFIGURE_DEPENDS "${tests_dir}/test_*.c")
 file(GLOB soak_sources CONFIGURE_DEPENDS "${tests_dir}/soak_*.c")
 file(GLOB gpu_sources CONFIGURE_DEPENDS "${tests_dir}/gpu_*.c")
 file(GLOB helper_sources CONFIGURE_DEPENDS "${tests_dir}/*.c")
-list(REMOVE_ITEM helper_sources "" ${test_sources} ${soak_sources} ${gpu_sources})
+set(device_source "${tests_dir}/device.c") # of the gpu tests alone
+list(REMOVE_ITEM helper_sources "" ${test_sources} ${soak_sources} ${gpu_sources} ${device_source})
 
 if(CSZ_REQUIRE_TESTS AND NOT Cmocka_FOUND)
     message(FATAL_ERROR "the tests need cmocka (Debian package libcmocka-dev), which was not found")
@@ -41,11 +42,17 @@ if(Cmocka_FOUND)
     csz_add_tests(soak 7200 ${soak_sources})
     if(CSZ_HAVE_CUDA)
         csz_add_tests(gpu 600 ${gpu_sources})
+        foreach(source IN LISTS gpu_sources)
+            get_filename_component(name "${source}" NAME_WE)
+            target_sources(${name} PRIVATE ${device_source})
+            target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+        endforeach()
     endif()
 endif()
 
 # The kernels of src/cuda, compiled as C++ against an emulator of the CUDA features they use, so that they run on every
-# machine: every CUDA thread is a fiber, resumed in random order between barriers.  backend.cu is host code for the real runtime.
+# machine: every CUDA thread is a fiber, resumed in random order between barriers.  emulated_api is tests/gpu_api.c on top of them: interface and backend are built
+# once more for it, with tests/emu/emu_runtime.c in place of runtime.cu.
 include(CheckLanguage)
 check_language(CXX)
 # Not in a sanitized build: AddressSanitizer follows every switch of stacks, which makes these tests ten times as long.
@@ -54,7 +61,7 @@ if(CMAKE_CXX_COMPILER AND cuda_sources AND NOT CSZ_SANITIZE)
     set(compress_wrappers) # a .cu file would be compiled as CUDA where nvcc is
     foreach(source IN LISTS cuda_sources)
         get_filename_component(name "${source}" NAME_WE)
-        if(NOT name MATCHES "^(backend|decompress|tables)$")
+        if(NOT name MATCHES "^(runtime|decompress|tables)$")
             set(wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp")
             file(GENERATE OUTPUT "${wrapper}" CONTENT "#include \"cuda/${name}.cu\"\n")
             list(APPEND compress_wrappers "${wrapper}")
@@ -72,6 +79,22 @@ if(CMAKE_CXX_COMPILER AND cuda_sources AND NOT CSZ_SANITIZE)
     endfunction()
     csz_add_emulated(emulated_compress tests/emu/test_cuda_compress.cpp ${compress_wrappers})
     csz_add_emulated(emulated_decompress tests/emu/test_cuda_decompress.cpp)
+    if(Cmocka_FOUND)
+        set(decompress_wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/decoder.cpp")
+        file(GENERATE OUTPUT "${decompress_wrapper}"
+             CONTENT "#include \"cuda/tables.cu\"\n#include \"cuda/decompress.cu\"\n")
+        file(GLOB api_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/api/*.c"
+             "${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/*.c")
+        csz_add_emulated(emulated_api tests/gpu_api.c ${device_source} ${helper_sources} tests/emu/emu_runtime.c
+                         ${api_sources} ${compress_wrappers} "${decompress_wrapper}")
+        target_include_directories(emulated_api PRIVATE tests)
+        target_compile_definitions(emulated_api PRIVATE CSZ_HAVE_CUDA=1 DAMAGE_ROUNDS=24)
+        target_link_libraries(emulated_api PRIVATE Cmocka::Cmocka)
+        if(TARGET Zstd::Zstd)
+            target_compile_definitions(emulated_api PRIVATE CSZ_HAVE_ZSTD=1)
+            target_link_libraries(emulated_api PRIVATE Zstd::Zstd)
+        endif()
+    endif()
 endif()
 
 if(TARGET csz)

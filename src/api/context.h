@@ -22,6 +22,12 @@ csz_status csz_backend_choose(csz_context *context, const csz_options *options, 
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
                           uint64_t nbytes_left, const csz_header *header, uint64_t frame);
 
+/* A finite bound above 0. */
+csz_status csz_bound_check(const csz_options *options);
+
+/* The header of a field's archive, with the bound still to be resolved where it depends on the values. */
+csz_status csz_header_plan(csz_header *header, const csz_field *field, const csz_options *options);
+
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);
 

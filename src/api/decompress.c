@@ -41,7 +41,7 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
                                  const csz_header *h, const uint64_t *lo, const uint64_t *hi,
                                  const csz_options *o) {
     if (context->used == CSZ_BACKEND_CUDA)
-        return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi);
+        return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, o->threads);
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {

@@ -313,6 +313,7 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
                    positions = nwords - n * traits::WORDS - (n + 1) / 2;
     const uint32_t *record = tile.record;
     uint32_t hash = 0, wrong = n * traits::WORDS + (n + 1) / 2 > nwords;
+    const mask_list masks = record_masks(&view, record, nwords, &wrong);
     for (uint32_t i = r; i < n && !wrong; i += GROUP_THREADS) {
         uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
         uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
@@ -322,6 +323,12 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
             break;
         }
         const uint32_t unit = code >> 5, b = code & 31;
+        const uint32_t inside = unit_inside<RANK>(&target, unit);
+        if (!(inside >> b & 1)) wrong = 1;
+        if (masks.n) {
+            const unit_masks m = unit_masks_read<V>(masks, unit, inside, &wrong);
+            wrong |= (m.bits[0] | m.bits[1] | m.bits[2]) >> b & 1;
+        }
         if (!target.full && !(unit_held<RANK>(&target, unit) >> b & 1)) continue;
         V value = traits::load(record + nwords - (n - i) * traits::WORDS);
         V *p = unit_pointer<RANK>(&target, unit) + (b >> 2) * slice_stride<RANK>(&target) + (b & 3);

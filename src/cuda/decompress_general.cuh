@@ -254,6 +254,17 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
     return p;
 }
 
+/* Codes of a unit that lie in the field. */
+template <typename V>
+static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile_target<V> *t, uint32_t unit) {
+    uint32_t inside = 0;
+    for (uint32_t b = 0; b < 32; b++) {
+        const element_place p = element_of(g, csz_code_element(g->rank, unit, b));
+        inside |= (uint32_t)(p.x < t->extent[2] && p.y < t->extent[1] && p.z < t->extent[0]) << b;
+    }
+    return inside;
+}
+
 /* One tile by the whole block; returns the thread's part of the job's checksum of values. */
 template <typename V, typename A>
 static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job,
@@ -298,7 +309,8 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     masks.p = record + (nwords - after_masks - view.mask_words);
     uint32_t value_word[CSZ_MASKS_MAX] = {0, 0, 0};
     if (masks.n) { /* a thread looks up one unit */
-        const unit_masks found = unit_masks_read<V>(masks, threadIdx.x, wrong);
+        const unit_masks found =
+            unit_masks_read<V>(masks, threadIdx.x, general_unit_inside(g, &target, threadIdx.x), wrong);
 #pragma unroll
         for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
             masked[m][threadIdx.x] = found.bits[m];
@@ -346,6 +358,8 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
             }
             if (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16) *wrong = 1;
             const element_place p = element_of(g, csz_code_element(g->rank, code >> 5, code & 31));
+            if (p.x >= target.extent[2] || p.y >= target.extent[1] || p.z >= target.extent[0]) *wrong = 1;
+            for (uint32_t m = 0; m < masks.n; m++) *wrong |= masked[m][code >> 5] >> (code & 31) & 1;
             if (!element_held(&target, p)) continue;
             V value = traits::load(record + nwords - (n - i) * traits::WORDS),
               *to = element_pointer(&target, p);

@@ -149,23 +149,33 @@ CSZ_DEVICE uint32_t held_in_row(uint32_t x, uint32_t lo, uint32_t hi) {
     return held;
 }
 
-template <int RANK, typename V> CSZ_DEVICE uint32_t unit_held(const tile_target<V> *t, uint32_t unit) {
+/* Codes of a unit that lie in the box lo .. hi of its tile. */
+template <int RANK> CSZ_DEVICE uint32_t unit_in_box(const uint32_t *lo, const uint32_t *hi, uint32_t unit) {
     uint32_t held = 0;
     for (uint32_t s = 0; s < 8; s++) {
         uint32_t row = 0;
         if (RANK == 3) {
             uint32_t y = unit >> 3;
-            if (y >= t->lo[1] && y < t->hi[1] && s >= t->lo[0] && s < t->hi[0])
-                row = held_in_row(4 * (unit & 7), t->lo[2], t->hi[2]);
+            if (y >= lo[1] && y < hi[1] && s >= lo[0] && s < hi[0])
+                row = held_in_row(4 * (unit & 7), lo[2], hi[2]);
         } else if (RANK == 2) {
             uint32_t y = 8 * (unit >> 5) + s;
-            if (y >= t->lo[1] && y < t->hi[1]) row = held_in_row(4 * (unit & 31), t->lo[2], t->hi[2]);
+            if (y >= lo[1] && y < hi[1]) row = held_in_row(4 * (unit & 31), lo[2], hi[2]);
         } else {
-            row = held_in_row(1024 * (unit >> 5) + 128 * s + 4 * (unit & 31), t->lo[2], t->hi[2]);
+            row = held_in_row(1024 * (unit >> 5) + 128 * s + 4 * (unit & 31), lo[2], hi[2]);
         }
         held |= row << (4 * s);
     }
     return held;
+}
+
+/* Those that go to the output, and those in the field. */
+template <int RANK, typename V> CSZ_DEVICE uint32_t unit_held(const tile_target<V> *t, uint32_t unit) {
+    return unit_in_box<RANK>(t->lo, t->hi, unit);
+}
+template <int RANK, typename V> CSZ_DEVICE uint32_t unit_inside(const tile_target<V> *t, uint32_t unit) {
+    const uint32_t none[3] = {0, 0, 0};
+    return t->inside == CSZ_TILE_N ? ~0u : unit_in_box<RANK>(none, t->extent, unit);
 }
 
 /* Four neighbours of a slice to the output and into a running checksum (Horner: earlier codes weigh K times more). */
@@ -204,10 +214,10 @@ struct unit_masks {
     uint32_t bits[CSZ_MASKS_MAX], value[CSZ_MASKS_MAX];
 };
 
-/* Reads only inside the list; *wrong is set where that is malformed. */
+/* Reads only inside the list; *wrong is set where that is malformed.  inside: the unit's codes in the field. */
 template <typename V>
 static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, uint32_t unit,
-                                                          uint32_t *wrong) {
+                                                          uint32_t inside, uint32_t *wrong) {
     const uint32_t value_words = value_traits<V>::WORDS, group = unit >> 2;
     unit_masks found = {{0, 0, 0}, {0, 0, 0}};
     uint32_t at = 0;
@@ -282,13 +292,15 @@ static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, 
                 bits |= nibble << (4 * s);
             }
         }
+        if (klass == 2 && bits & ~inside) *wrong = 1; /* in the other classes padding means nothing */
+        bits &= inside;
 #pragma unroll
         for (uint32_t k = 0; k < CSZ_MASKS_MAX; k++) {
             if (k == m) {
                 found.bits[k] = bits;
                 found.value[k] = at;
             }
-            if (k < m && (found.bits[k] & bits) && klass == 2) *wrong = 1;
+            if (k < m && found.bits[k] & bits) *wrong = 1;
         }
         at = end;
     }
@@ -408,12 +420,12 @@ template <typename V> struct tile_restore {
  * weighed 1.
  */
 template <typename V, bool FULL>
-CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, uint32_t held, uint32_t unit,
-                                const tile_restore<V> *t, uint32_t *wrong) {
+CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, uint32_t held, uint32_t inside,
+                                uint32_t unit, const tile_restore<V> *t, uint32_t *wrong) {
     typedef value_traits<V> traits;
     uint32_t low_hash = 0, high_hash = 0;
     unit_masks masks;
-    if (!FULL && t->masks.n) masks = unit_masks_read<V>(t->masks, unit, wrong);
+    if (!FULL && t->masks.n) masks = unit_masks_read<V>(t->masks, unit, inside, wrong);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         V low[4], high[4];
@@ -523,7 +535,8 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint3
         }
         uint32_t held = FULL ? ~0u : unit_held<RANK>(target, unit);
         uint32_t part =
-            unit_finish<V, FULL>(w, unit_pointer<RANK>(target, unit), stride, held, unit, t, wrong);
+            unit_finish<V, FULL>(w, unit_pointer<RANK>(target, unit), stride, held,
+                                 !FULL && t->masks.n ? unit_inside<RANK>(target, unit) : ~0u, unit, t, wrong);
         hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
     }
     return hash;
@@ -659,7 +672,8 @@ CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target,
         uint32_t held = unit_held<RANK>(target, unit), part = 0;
         V *p = unit_pointer<RANK>(target, unit);
         unit_masks masks;
-        if (t->masks.n) masks = unit_masks_read<V>(t->masks, unit, wrong);
+        if (t->masks.n)
+            masks = unit_masks_read<V>(t->masks, unit, unit_inside<RANK>(target, unit), wrong);
 #pragma unroll 1
         for (int s = 0; s < 8; s++) {
             V v[4] = {value, value, value, value};
