@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What `cmake --install` places: header, both libraries, the command with its man page and completion, csz.pc
+# What `cmake --install` places: headers, both libraries, the command with its man page and completion, csz.pc
 # for pkg-config, and the CMake package csz with the targets csz::csz_static and csz::csz_shared.
 
 install(TARGETS csz_static csz_shared EXPORT csz-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES include/csz.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/csz.h include/csz_cuda.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET csz)
     install(TARGETS csz RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -31,7 +31,8 @@ typedef struct CUstream_st *csz_cuda_stream; /* cudaStream_t */
 typedef struct csz_cuda_result {
     uint64_t nbytes; /* of the archive, also where it did not fit; of the field, restored */
     uint32_t status; /* a csz_status */
-    uint32_t faults; /* of an archive refused: which checks failed, for those who look for the cause; else 0 */
+    uint32_t
+        faults; /* of an archive refused: which checks failed, for those who look for the cause; else 0 */
 } csz_cuda_result;
 
 /*

@@ -54,10 +54,10 @@ static csz_status next_call(failure kind) {
     return kind == FAIL_DEVICE ? CSZ_ERROR_BACKEND : CSZ_ERROR_MEMORY;
 }
 
-#define ALLOCATION(call, out)                            \
-    csz_status status = next_call(FAIL_ALLOCATION);      \
+#define ALLOCATION(call, out)                             \
+    csz_status status = next_call(FAIL_ALLOCATION);       \
     if (!status) status = csz_cuda_runtime_real.call out; \
-    allocated += !status;                                \
+    allocated += !status;                                 \
     return status
 
 static csz_status fail_allocate(void **p, size_t nbytes) { ALLOCATION(allocate, (p, nbytes)); }
@@ -82,7 +82,7 @@ static void count_event_destroy(void *e) {
     csz_cuda_runtime_real.event_destroy(e);
 }
 
-#define WORK(call, arguments)                  \
+#define WORK(call, arguments)                   \
     csz_status status = next_call(FAIL_DEVICE); \
     return status ? status : csz_cuda_runtime_real.call arguments
 
@@ -136,7 +136,8 @@ static csz_header grid_header(const test_field *s, const csz_options *o, const u
 
 static size_t grid_bound(const csz_header *h) {
     return CSZ_HEADER_MAX_NBYTES + csz_field_nbytes(&h->geometry, h->field.type) +
-           h->geometry.nframes * (csz_frame_bound((uint32_t)h->geometry.ntiles, 0, h->field.type, 0) + 16) + 64;
+           h->geometry.nframes * (csz_frame_bound((uint32_t)h->geometry.ntiles, 0, h->field.type, 0) + 16) +
+           64;
 }
 
 archive archive_of_grid(const test_field *s, const csz_options *o, const uint64_t *frame) {
@@ -156,7 +157,8 @@ archive archive_of_grid(const test_field *s, const csz_options *o, const uint64_
     uint8_t *footer = malloc(csz_footer_nbytes(h.geometry.nframes));
     assert_non_null(footer);
     for (uint64_t f = 0; f < h.geometry.nframes; f++, at += nbytes) {
-        ASSERT_OK(csz_cpu_frame_compress(&scratch, a.bytes + at, grid_bound(&h) - at, &nbytes, s->data, &plan, f, 1));
+        ASSERT_OK(csz_cpu_frame_compress(&scratch, a.bytes + at, grid_bound(&h) - at, &nbytes, s->data, &plan,
+                                         f, 1));
         csz_store_u64(footer + 8 * f, nbytes);
     }
     csz_footer_finish(footer, h.geometry.nframes);

@@ -61,10 +61,10 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
                                    csz_cuda_stream stream) {
     if (!context || !d_out || !out_capacity || !results || !d_data || !field || !options)
         return CSZ_ERROR_ARGUMENT;
-    csz_options o = *options;
+    csz_options asked = *options, o;
     csz_header h;
-    o.backend = CSZ_BACKEND_AUTO;
-    csz_status status = csz_options_check(&o, &o);
+    asked.backend = CSZ_BACKEND_AUTO;
+    csz_status status = csz_options_check(&o, &asked);
     if (!status) status = check_shape(&h.geometry, n, field);
     if (!status) status = csz_bound_check(&o);
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
@@ -172,7 +172,8 @@ csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const
                                      const csz_cuda_result *compressed, const csz_field *field,
                                      void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
     (void)context, (void)n, (void)d_data, (void)data_capacity, (void)results, (void)d_archives;
-    (void)archive_nbytes, (void)compressed, (void)field, (void)workspace, (void)workspace_nbytes, (void)stream;
+    (void)archive_nbytes, (void)compressed, (void)field, (void)workspace, (void)workspace_nbytes,
+        (void)stream;
     return CSZ_ERROR_BACKEND;
 }
 

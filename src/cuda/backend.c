@@ -263,8 +263,7 @@ csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, c
     item.d_out = data_on_device ? data : b->field.p;
     item.d_result = b->d_result;
     csz_cuda_result result;
-    status =
-        csz_cuda_decompress_fields(&item, &many, b->workspace.p, csz_backend_lengths(b), &plan, NULL);
+    status = csz_cuda_decompress_fields(&item, &many, b->workspace.p, csz_backend_lengths(b), &plan, NULL);
     if (!status) status = result_fetch(b, &result);
     if (status) return status;
     if (result.status) return (csz_status)result.status;
@@ -316,7 +315,8 @@ csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, 
         items[i].nbytes = &results[i].nbytes;
         items[i].status = &results[i].status;
     }
-    status = csz_cuda_compress_fields(items, &plan, csz_backend_builtins(*backend), workspace, nbytes, stream);
+    status =
+        csz_cuda_compress_fields(items, &plan, csz_backend_builtins(*backend), workspace, nbytes, stream);
     if (!status) status = csz_cuda_runtime_now()->launched();
     if (items != &one) free(items);
     return status;
@@ -362,7 +362,8 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n
         items[i].d_result = results + i;
         items[i].d_faults = NULL;
     }
-    status = csz_cuda_decompress_fields(items, &many, workspace, csz_backend_lengths(*backend), &plan, stream);
+    status =
+        csz_cuda_decompress_fields(items, &many, workspace, csz_backend_lengths(*backend), &plan, stream);
     if (!status) status = csz_cuda_runtime_now()->launched();
     if (items != &one) free(items);
     return status;

@@ -39,13 +39,13 @@ struct book_shared {
     uint32_t sorted[CSZ_SYMBOLS_MAX + 2];
     uint32_t count[CSZ_LENGTH_MAX + 1];       /* of lengths */
     uint16_t parent[2 * CSZ_SYMBOLS_MAX + 2]; /* of leaves; of inner nodes */
-    uint8_t length[CSZ_SYMBOLS_MAX];
 };
 
 struct books_shared {
     book_candidate candidate[NCANDIDATES];
     uint32_t section[CSZ_SECTION_WORDS];
-    book_shared book[NCANDIDATES]; /* only CSZ_NBOOKS where the workflow is forced */
+    uint8_t length[NCANDIDATES][CSZ_SYMBOLS_MAX];
+    book_shared book[NCANDIDATES]; /* of the candidates made at a time */
 };
 
 struct books_job {
@@ -53,7 +53,8 @@ struct books_job {
     csz_work work;
     const csz_cuda_builtins *builtins;
     int is_auto;
-    int second; /* frames that were counted again, with the policy they have */
+    int second;  /* frames that were counted again, with the policy they have */
+    int at_once; /* candidates: all, where shared memory holds them */
 };
 
 /*
@@ -135,7 +136,7 @@ CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
 }
 
 /* Lengths of an explicit book from the weights in b.weight. */
-CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
+CSZ_DEVICE void explicit_lengths(book_shared &b, uint8_t *length, uint32_t n, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t weight[PER_LANE], rank[PER_LANE], zeros = 0;
 #pragma unroll
@@ -143,7 +144,7 @@ CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
         weight[i] = b.weight[32 * i + lane];
         rank[i] = 0;
         zeros += 32 * i + lane < n && weight[i] == 0;
-        b.length[32 * i + lane] = 0;
+        length[32 * i + lane] = 0;
     }
     zeros = __reduce_add_sync(CSZ_ALL, zeros);
     if (zeros == n) return;
@@ -197,19 +198,20 @@ CSZ_DEVICE void explicit_lengths(book_shared &b, uint32_t n, uint32_t limit) {
         if (!weight[i]) continue;
         uint32_t l = used > 1 ? limit : 1, left = rank[i] - zeros;
         while (used > 1 && left >= b.count[l]) left -= b.count[l--]; /* the lightest get the longest */
-        b.length[32 * i + lane] = (uint8_t)l;
+        length[32 * i + lane] = (uint8_t)l;
     }
     __syncwarp();
 }
 
 /* Code of the length at place j of the explicit order, one lane for each of 32 places; last: the last length above 0 before them. */
-CSZ_DEVICE uint32_t length_code(const book_shared &b, int book, uint32_t j, uint32_t *last, uint32_t *nbits) {
+CSZ_DEVICE uint32_t length_code(const uint8_t *lengths, int book, uint32_t j, uint32_t *last,
+                                uint32_t *nbits) {
     const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
-    const uint32_t length = j < n ? b.length[csz_book_symbol_at(book, j)] : 0;
+    const uint32_t length = j < n ? lengths[csz_book_symbol_at(book, j)] : 0;
     const uint32_t used = __ballot_sync(CSZ_ALL, length != 0), before = used & ((1u << lane) - 1);
     const uint32_t nearest = __shfl_sync(CSZ_ALL, length, before ? 31 - __clz(before) : 0);
     csz_length_state state = csz_length_state_begin();
-    if (j > first && j < n) state.previous = b.length[csz_book_symbol_at(book, j - 1)];
+    if (j > first && j < n) state.previous = lengths[csz_book_symbol_at(book, j - 1)];
     state.last = before ? nearest : *last;
     const uint32_t newest = __shfl_sync(CSZ_ALL, length, used ? 31 - __clz(used) : 0);
     if (used) *last = newest;
@@ -225,8 +227,8 @@ CSZ_DEVICE uint64_t coded_nbits(const uint32_t (&count)[PER_LANE], const uint8_t
     return csz_warp_sum_u64(sum);
 }
 
-/* One warp: the book's part of the section, from bit `mine` of the lengths on, and its table.  b holds the lengths of an explicit book. */
-CSZ_DEVICE void book_finish(books_shared &sh, const books_job &job, int book, book_shared &b, uint32_t kind,
+/* One warp: the book's part of the section, from bit `mine` of the lengths on, and its table.  `lengths` are those of an explicit book. */
+CSZ_DEVICE void book_finish(books_shared &sh, const books_job &job, int book, uint8_t *lengths, uint32_t kind,
                             uint32_t mine) {
     const uint32_t frame = blockIdx.x, lane = threadIdx.x & 31, n = csz_book_size(book),
                    first = csz_book_first(book);
@@ -235,7 +237,8 @@ CSZ_DEVICE void book_finish(books_shared &sh, const books_job &job, int book, bo
         uint32_t last = csz_length_state_begin().last;
         for (uint32_t j = first; j < n; j += 32) {
             uint32_t one;
-            const uint32_t code = length_code(b, book, j + lane, &last, &one), upto = csz_warp_scan(one);
+            const uint32_t code = length_code(lengths, book, j + lane, &last, &one),
+                           upto = csz_warp_scan(one);
             csz_putter out(sh.section, 8 * CSZ_BOOKS_FIXED_NBYTES + mine + upto - one);
             out.put(one ? csz_packet(code, one) : 0);
             out.flush();
@@ -244,13 +247,13 @@ CSZ_DEVICE void book_finish(books_shared &sh, const books_job &job, int book, bo
     } else {
 #pragma unroll
         for (int i = 0; i < PER_LANE; i++)
-            b.length[32 * i + lane] = 32 * i + lane < n ? job.builtins->length[book][kind][32 * i + lane] : 0;
+            lengths[32 * i + lane] = 32 * i + lane < n ? job.builtins->length[book][kind][32 * i + lane] : 0;
     }
     __syncwarp();
     /* canonical codes: those of shorter lengths, doubled at each step, then those of the same length and smaller symbols */
     uint32_t length[PER_LANE], code = 0;
 #pragma unroll
-    for (int i = 0; i < PER_LANE; i++) length[i] = b.length[32 * i + lane];
+    for (int i = 0; i < PER_LANE; i++) length[i] = lengths[32 * i + lane];
     uint32_t packet[PER_LANE] = {0};
     for (uint32_t l = 1; l <= CSZ_LENGTH_MAX; l++) {
         code <<= 1;
@@ -281,8 +284,10 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
     const uint32_t ntiles = csz_frame_box_at(&job.geometry, frame % job.work.nframes).ntiles;
     const int given = job.second ? (int)job.work.policy[frame] : -1;
     if (job.second && !csz_policy_recounts(ntiles, given)) return;
-    {
+    for (int first_warp = 0; first_warp < (int)(blockDim.x >> 5); first_warp += job.at_once) {
         /* every warp makes one candidate */
+        if (first_warp) __syncthreads();
+        if (warp < first_warp || warp >= first_warp + job.at_once) continue;
         int set = SET_FINAL;
         while (warp >= set_first(set + 1)) set++;
         const int book = set_book(set, warp - set_first(set));
@@ -290,7 +295,8 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
             csz_sample_stride(ntiles) *
             (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
         const uint32_t n = csz_book_size(book), first = csz_book_first(book);
-        book_shared &b = sh.book[warp];
+        book_shared &b = sh.book[warp - first_warp];
+        uint8_t *length = sh.length[warp];
         uint32_t count[PER_LANE], counted = 0;
 #pragma unroll
         for (int i = 0; i < PER_LANE; i++) {
@@ -318,16 +324,16 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
                     builtin = kind;
                 }
             }
-            explicit_lengths(b, n, csz_book_limit(book));
+            explicit_lengths(b, length, n, csz_book_limit(book));
             uint32_t last = csz_length_state_begin().last;
             for (uint32_t j = first; j < n; j += 32) {
                 uint32_t one;
-                length_code(b, book, j + lane, &last, &one);
+                length_code(length, book, j + lane, &last, &one);
                 nbits += one;
             }
             nbits = __reduce_add_sync(CSZ_ALL, nbits);
             with_builtin = coded_nbits(count, job.builtins->length[book][builtin]);
-            own = coded_nbits(count, b.length);
+            own = coded_nbits(count, length);
             worth = with_builtin > own && (with_builtin - own) * stride > nbits;
 #pragma unroll
             for (int i = 0; i < PER_LANE; i++) {
@@ -380,7 +386,7 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
         from = set_from;
     }
     if (threadIdx.x == 0) job.work.policy[frame] = policy;
-    if (warp < CSZ_NBOOKS) book_finish(sh, job, book, sh.book[from], kind, mine);
+    if (warp < CSZ_NBOOKS) book_finish(sh, job, book, sh.length[from], kind, mine);
     __syncthreads();
     const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (total + 31) / 32;
     for (uint32_t i = threadIdx.x; i < nwords; i += blockDim.x) job.work.section[frame][i] = sh.section[i];
@@ -396,10 +402,19 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     job.second = second;
     const uint32_t nwarps = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
-    const size_t nbytes = sizeof(books_shared) - (NCANDIDATES - nwarps) * sizeof(book_shared);
-#if !defined(CSZ_EMU)
-    cudaFuncSetAttribute(books_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         (int)sizeof(books_shared));
+    size_t nbytes = sizeof(books_shared) - (NCANDIDATES - nwarps) * sizeof(book_shared);
+    job.at_once = (int)nwarps;
+#if defined(CSZ_EMU)
+    job.at_once = (int)nwarps - (int)(plan->geometry.nframes & 1) * 7; /* both ways are put to the test */
+#else
+    int device = 0, most = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (nbytes > (size_t)most) { /* 64 KiB on compute capability 7.5: half of them after the others */
+        job.at_once = ((int)nwarps + 1) / 2;
+        nbytes -= (nwarps - (size_t)job.at_once) * sizeof(book_shared);
+    }
+    cudaFuncSetAttribute(books_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);
 #endif
     CSZ_LAUNCH(books_kernel, work.nfields * work.nframes, 32 * nwarps, nbytes, stream, job);
 }

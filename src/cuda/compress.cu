@@ -73,9 +73,8 @@ CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const enc
 CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, const csz_work &work, uint32_t frame) {
     const uint32_t field = frame / work.nframes;
     const csz_frame_box b = csz_frame_box_at(g, frame - field * work.nframes);
-    return field * work.ntiles +
-           (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
-                      b.first[2] * b.tiles[1] * b.tiles[0]);
+    return field * work.ntiles + (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
+                                            b.first[2] * b.tiles[1] * b.tiles[0]);
 }
 
 /* Words of a frame before its payload, and before the sizes of tiles. */

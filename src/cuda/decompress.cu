@@ -759,7 +759,8 @@ static int device_clear(void *p, size_t nbytes, void *stream) {
 }
 
 /* What the kernels need to know of archive f. */
-static decode_item item_of(const csz_cuda_decompress_item *items, uint32_t f, uint32_t *d_faults, int64_t size) {
+static decode_item item_of(const csz_cuda_decompress_item *items, uint32_t f, uint32_t *d_faults,
+                           int64_t size) {
     decode_item item;
     item.archive = (const uint32_t *)items[f].d_archive;
     item.nbytes = items[f].archive_nbytes;
@@ -855,7 +856,8 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     many.n = 1;
     if (!device_clear(d_status, sizeof *d_status, stream)) return CSZ_ERROR_BACKEND;
     if (plan->geometry.nelements == 0) return CSZ_OK;
-    if (plan->archive_nbytes % 4 || plan->archive_nbytes < plan->header_nbytes + 8 * (plan->geometry.nframes + 1))
+    if (plan->archive_nbytes % 4 ||
+        plan->archive_nbytes < plan->header_nbytes + 8 * (plan->geometry.nframes + 1))
         return CSZ_ERROR_TRUNCATED;
     return csz_cuda_decompress_fields(&item, &many, d_workspace, d_builtin, plan, stream);
 }

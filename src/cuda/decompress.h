@@ -78,7 +78,7 @@ typedef struct csz_cuda_decompress_many {
     uint32_t n;
     uint32_t reads_headers; /* and checks them against this: then the plan's bound and sizes do not matter */
     csz_field field;
-    uint64_t first_frame;   /* number of frame 0, where the archive is part of a larger one */
+    uint64_t first_frame; /* number of frame 0, where the archive is part of a larger one */
 } csz_cuda_decompress_many;
 
 size_t csz_cuda_decompress_many_workspace(const csz_cuda_decompress_plan *plan, uint32_t n);

@@ -256,7 +256,8 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
 
 /* Codes of a unit that lie in the field. */
 template <typename V>
-static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile_target<V> *t, uint32_t unit) {
+static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile_target<V> *t,
+                                               uint32_t unit) {
     uint32_t inside = 0;
     for (uint32_t b = 0; b < 32; b++) {
         const element_place p = element_of(g, csz_code_element(g->rank, unit, b));
@@ -463,8 +464,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
             }
         }
         if (!__syncthreads_or(touched)) continue;
-        const uint32_t *offsets = call.offsets + job->tile_base,
-                       *payload = job->frame + job->payload_word;
+        const uint32_t *offsets = call.offsets + job->tile_base, *payload = job->frame + job->payload_word;
         unsigned long long sum = 0;
         for (uint32_t w = offsets[first] + threadIdx.x; w < offsets[end]; w += VERIFY_THREADS)
             sum += csz_hash_term(payload[w], w);
@@ -474,8 +474,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
         if (threadIdx.x == 0) {
             sum = 0;
             for (uint32_t k = 0; k < VERIFY_THREADS / 32; k++) sum += sums[k];
-            const uint32_t *frame = job->frame,
-                           *entry = frame + 8 + frame[4] / 4 + 3 * group;
+            const uint32_t *frame = job->frame, *entry = frame + 8 + frame[4] / 4 + 3 * group;
             if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(job, CSZ_CUDA_FAULT_CHECKSUM);
         }
         __syncthreads();

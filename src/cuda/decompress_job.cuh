@@ -95,17 +95,17 @@ typedef struct decode_item {
 /* A kernel's view of a call; everything points to device memory. */
 typedef struct decode_call {
     csz_geometry geometry;
-    csz_field field;          /* what the headers must say, where they are read here; ndim 0: they are not */
-    uint64_t first_frame;     /* number of frame 0, where the archive is part of a larger one */
+    csz_field field;      /* what the headers must say, where they are read here; ndim 0: they are not */
+    uint64_t first_frame; /* number of frame 0, where the archive is part of a larger one */
     uint32_t nfields, nframes_box; /* frames of each field that the box touches */
-    decode_item one;          /* of a single field */
-    const decode_item *items; /* of several */
+    decode_item one;               /* of a single field */
+    const decode_item *items;      /* of several */
     uint64_t begin[3], end[3];
     uint64_t pitch_y, pitch_z; /* elements between rows and planes of the output */
-    uint64_t header_words; /* these two where the headers are not read here */
+    uint64_t header_words;     /* these two where the headers are not read here */
     double bound_abs;
     uint32_t is_f64;
-    uint32_t njobs; /* of all fields */
+    uint32_t njobs;                       /* of all fields */
     uint32_t job_first[3], job_frames[3]; /* the box of frames that are jobs */
     uint32_t max_tiles, max_groups;       /* of a frame: strides of offsets[] and group_sum[] */
     uint32_t all_odd;                     /* the tile shape has no fast kernel */

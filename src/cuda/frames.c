@@ -103,8 +103,9 @@ static frame_needs frame_needs_of(const csz_geometry *g, csz_type type) {
     for (uint64_t f = 0; f < g->nframes; f++) {
         const frame_part part = frame_part_of(g, f);
         const uint64_t field = csz_field_nbytes(&part.geometry, type);
-        const uint64_t archive = csz_frame_bound((uint32_t)part.geometry.ntiles, part.geometry.nelements, type, 0) +
-                                 8 + csz_footer_nbytes(1);
+        const uint64_t archive =
+            csz_frame_bound((uint32_t)part.geometry.ntiles, part.geometry.nelements, type, 0) + 8 +
+            csz_footer_nbytes(1);
         if (field > needs.field_nbytes) needs.field_nbytes = field;
         if (archive > needs.archive_nbytes) needs.archive_nbytes = archive;
     }
@@ -130,8 +131,8 @@ static csz_status frame_launch(csz_cuda_backend *b, csz_frame_slot *s, const voi
                                csz_cuda_plan plan, uint64_t frame) {
     const csz_cuda_runtime *cuda = csz_cuda_runtime_now();
     const frame_part part = frame_part_of(&h->geometry, frame);
-    const csz_host_box box = csz_host_box_of(data, h->geometry.n, part.origin, part.geometry.n,
-                                             h->field.type == CSZ_F32 ? 4 : 8);
+    const csz_host_box box =
+        csz_host_box_of(data, h->geometry.n, part.origin, part.geometry.n, h->field.type == CSZ_F32 ? 4 : 8);
     csz_status status = csz_transfer_up(&b->up, s->field.p, &box, s->stream);
     if (status) return status;
     plan.geometry = part.geometry;
@@ -222,7 +223,8 @@ static csz_status values_launch(csz_cuda_backend *b, csz_frame_slot *s, const cs
     memset(&many, 0, sizeof many);
     many.n = 1;
     many.first_frame = frame;
-    status = csz_cuda_decompress_fields(&item, &many, s->workspace.p, csz_backend_lengths(b), plan, s->stream);
+    status =
+        csz_cuda_decompress_fields(&item, &many, s->workspace.p, csz_backend_lengths(b), plan, s->stream);
     if (!status) status = cuda->launched();
     return status ? status : cuda->event_record(s->done, s->stream);
 }

@@ -74,8 +74,8 @@ uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *
         CSZ_LAUNCH(range_kernel<float>, grid, RANGE_THREADS, nbytes, stream, work, (const float *)d_data, n,
                    nblocks, plan->has_fill, plan->fill);
     } else {
-        CSZ_LAUNCH(range_kernel<double>, grid, RANGE_THREADS, nbytes, stream, work, (const double *)d_data,
-                   n, nblocks, plan->has_fill, plan->fill);
+        CSZ_LAUNCH(range_kernel<double>, grid, RANGE_THREADS, nbytes, stream, work, (const double *)d_data, n,
+                   nblocks, plan->has_fill, plan->fill);
     }
     return nblocks;
 }

@@ -124,8 +124,7 @@ CSZ_DEVICE tile_target<V> tile_target_of(const decode_call *call, const tile_pla
     }
     t.pitch_y = (int64_t)call->pitch_y;
     t.pitch_z = (int64_t)call->pitch_z;
-    t.corner = (V *)call->out + place->shift +
-               (origin[0] * t.pitch_z + origin[1] * t.pitch_y + origin[2]);
+    t.corner = (V *)call->out + place->shift + (origin[0] * t.pitch_z + origin[1] * t.pitch_y + origin[2]);
     t.full = call->aligned && n_held == CSZ_TILE_N;
     return t;
 }
@@ -672,8 +671,7 @@ CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target,
         uint32_t held = unit_held<RANK>(target, unit), part = 0;
         V *p = unit_pointer<RANK>(target, unit);
         unit_masks masks;
-        if (t->masks.n)
-            masks = unit_masks_read<V>(t->masks, unit, unit_inside<RANK>(target, unit), wrong);
+        if (t->masks.n) masks = unit_masks_read<V>(t->masks, unit, unit_inside<RANK>(target, unit), wrong);
 #pragma unroll 1
         for (int s = 0; s < 8; s++) {
             V v[4] = {value, value, value, value};

@@ -76,6 +76,6 @@ static csz_status event_wait(void *event) { return status_of(cudaEventSynchroniz
 static csz_status launched(void) { return status_of(cudaGetLastError()); }
 
 extern "C" const csz_cuda_runtime csz_cuda_runtime_real = {
-    usable,          device_count,   set_device,  current_device, side,          allocate,       release,
-    allocate_pinned, release_pinned, memory_left, copy,           stream_create, stream_destroy, stream_wait,
-    event_create,    event_destroy,  event_record, event_wait,    launched};
+    usable,          device_count,   set_device,   current_device, side,          allocate,       release,
+    allocate_pinned, release_pinned, memory_left,  copy,           stream_create, stream_destroy, stream_wait,
+    event_create,    event_destroy,  event_record, event_wait,     launched};

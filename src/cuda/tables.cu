@@ -443,7 +443,8 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
 }
 
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const archive_view *v,
-                                      const frame_parts *f, uint32_t part, uint16_t *tables, uint32_t *shared) {
+                                      const frame_parts *f, uint32_t part, uint16_t *tables,
+                                      uint32_t *shared) {
     const uint32_t *section = v->words + f->first_word + 8;
     const uint32_t head[3] = {section[0], section[1], section[2]};
     uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;

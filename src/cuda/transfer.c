@@ -45,8 +45,8 @@ static void stretch_copy(const csz_host_box *box, uint8_t *line, uint64_t begin,
     while (begin < end) {
         uint64_t row = begin / box->row_nbytes, at = begin - row * box->row_nbytes;
         uint64_t n = box->row_nbytes - at < end - begin ? box->row_nbytes - at : end - begin;
-        uint8_t *p = box->first + row / box->nrows * box->pitch_plane +
-                     row % box->nrows * box->pitch_row + at;
+        uint8_t *p =
+            box->first + row / box->nrows * box->pitch_plane + row % box->nrows * box->pitch_row + at;
         memcpy(pack ? line : p, pack ? p : line, (size_t)n);
         line += n;
         begin += n;

@@ -92,6 +92,6 @@ static csz_status event_wait(void *event) {
 static csz_status launched(void) { return CSZ_OK; }
 
 const csz_cuda_runtime csz_cuda_runtime_real = {
-    usable,          device_count,  set_device,   current_device, side,          allocate,       block_free,
-    allocate_pinned, block_free,    memory_left,  copy,           stream_create, stream_destroy, stream_wait,
-    event_create,    block_free,    event_record, event_wait,     launched};
+    usable,          device_count, set_device,   current_device, side,          allocate,       block_free,
+    allocate_pinned, block_free,   memory_left,  copy,           stream_create, stream_destroy, stream_wait,
+    event_create,    block_free,   event_record, event_wait,     launched};
