@@ -2,7 +2,7 @@
 /*
  * gpu_api.c: csz_cuda.h against the CPU backend: archives and values from device pointers, one by one and in batches, byte for byte; workspaces, capacities and damaged
  * archives told by status; fields sent through the device frame by frame; and what happens when memory or the device itself gives out.
- * Skipped, with a word, where no GPU is usable; the emulator runs it too.
+ * Skipped, with a word, where no GPU is usable; the emulator runs it too.  A first argument is a pattern of tests to run, a second the damage done to each archive.
  */
 #include "device.h"
 
@@ -16,6 +16,8 @@
 #define DAMAGE_ROUNDS 500 /* of each victim */
 #define LOST_STEP 1       /* from the call at which the device is lost to the next that is tried */
 #endif
+
+static int damage_rounds = DAMAGE_ROUNDS;
 
 static csz_cuda_stream the_stream(void) {
     static csz_cuda_stream stream;
@@ -432,6 +434,40 @@ static void a_lost_device_gives_a_status(void **state) {
     sample_free(&s);
 }
 
+/* A choice that was the library's is made again where the device cannot do it. */
+static void the_automatic_choice_falls_back_to_the_cpu(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 2100, 4100), ZEROS, 4); /* above 32 MiB */
+    csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+    archive expected = cpu_archive(&s, &o);
+    uint8_t *values = malloc(s.nbytes);
+    for (int kind = FAIL_ALLOCATION; kind <= FAIL_DEVICE; kind++) {
+        csz_context *context;
+        size_t capacity, nbytes;
+        ASSERT_OK(csz_context_create(&context));
+        ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+        uint8_t *out = malloc(capacity);
+        runtime_fail((failure)kind, 1);
+        ASSERT_OK(csz_compress(context, out, capacity, &nbytes, s.data, &s.field, &o));
+        assert_int_equal(csz_context_backend(context), CSZ_BACKEND_CPU);
+        assert_int_equal(nbytes, expected.nbytes);
+        assert_memory_equal(out, expected.bytes, nbytes);
+        runtime_fail((failure)kind, 1);
+        ASSERT_OK(csz_decompress(context, values, s.nbytes, out, nbytes, &o));
+        assert_int_equal(csz_context_backend(context), CSZ_BACKEND_CPU);
+        o.backend = CSZ_BACKEND_CUDA;
+        runtime_fail((failure)kind, 1);
+        assert_int_not_equal(csz_compress(context, out, capacity, &nbytes, s.data, &s.field, &o), CSZ_OK);
+        o.backend = CSZ_BACKEND_AUTO;
+        csz_context_destroy(context);
+        free(out);
+    }
+    runtime_restore();
+    free(values);
+    archive_free(&expected);
+    sample_free(&s);
+}
+
 /* ---- damage ---- */
 
 static void damaged_archives_get_the_cpus_verdict(void **state) {
@@ -447,7 +483,7 @@ static void damaged_archives_get_the_cpus_verdict(void **state) {
         const size_t nbytes = victims[v].nbytes_field;
         void *d_archive = device_make(a->bytes, a->nbytes), *d_values = device_make(NULL, nbytes);
         uint8_t *bytes = malloc(a->nbytes), *values = malloc(nbytes), *restored = malloc(nbytes);
-        for (int round = 0; round < DAMAGE_ROUNDS; round++) {
+        for (int round = 0; round < damage_rounds; round++) {
             memcpy(bytes, a->bytes, a->nbytes);
             for (uint32_t c = 1 + rng_below(&r, 3); c > 0; c--)
                 bytes[rng_below(&r, (uint32_t)a->nbytes)] ^= (uint8_t)(1u << rng_below(&r, 8));
@@ -489,7 +525,7 @@ static void damaged_archives_get_the_cpus_verdict(void **state) {
     victims_free(victims, n);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     if (!csz_backend_available(CSZ_BACKEND_CUDA)) {
         puts("skipped: no usable GPU (needs a driver and compute capability 7.5)");
         return 77;
@@ -502,7 +538,10 @@ int main(void) {
         cmocka_unit_test(frames_sent_one_by_one_give_the_same_archive),
         cmocka_unit_test(failing_allocations_give_a_status),
         cmocka_unit_test(a_lost_device_gives_a_status),
+        cmocka_unit_test(the_automatic_choice_falls_back_to_the_cpu),
         cmocka_unit_test(damaged_archives_get_the_cpus_verdict),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    if (argc > 2) damage_rounds = atoi(argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,12 +99,14 @@ static void write_footer(uint8_t *footer, const uint8_t *bytes, uint64_t first, 
 /* The GPU writes the whole archive; a final zstd pass goes over its frames on the host. */
 static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                                   const void *data, csz_header *h, const csz_options *o) {
-    if (!h->has_zstd) return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h, o->threads);
+    if (!h->has_zstd)
+        return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h, o->threads);
     if (csz_gpu_is_device_pointer(out)) return CSZ_ERROR_ARGUMENT;
     size_t most, unpacked;
     csz_status status = csz_compress_bound(&most, &h->field, NULL);
     if (!status) status = csz_cpu_scratch_frame(&context->cpu, most);
-    if (!status) status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h, o->threads);
+    if (!status)
+        status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h, o->threads);
     if (status) return status;
     const uint64_t head = CSZ_FRAME_HEADER_NBYTES, footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
     uint64_t from = h->nbytes, at = from;
@@ -151,7 +153,9 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     if (context->used == CSZ_BACKEND_CUDA) {
         status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
         context->cpu.stages.total = csz_clock() - start;
-        return status;
+        if (!csz_backend_falls_back(context, &o, status, data, out)) return status;
+        status = make_header(context, &h, data, field, &o);
+        if (status) return status;
     }
     uint64_t footer_nbytes = csz_footer_nbytes(h.geometry.nframes), at = csz_header_nbytes(&h);
     if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
