@@ -4,7 +4,7 @@
  * 64 threads; each group takes a tile through all stages on its own barrier: stage the record and add up its checksum, decode lanes,
  * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
  *
- * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, runs, bases out of the fast conversion's reach, and
+ * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
  * all tiles of unusual shapes.
  */
 #include "cuda/decompress_general.cuh"
@@ -95,26 +95,60 @@ record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nword
     return sum;
 }
 
-/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
-template <typename V, int MODE>
-CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
-                                 const uint16_t *tables, uint4 *code, uint32_t r) {
-    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
-    if (r >= LANES) return 1;
-    const uint32_t lane = r & 31, nbits = lane_length(view, words, r);
-    uint32_t sum = nbits, before = 0;
+/* A thread's lane: its first bit in the record and its length; good is 0 where the thread saw a fault. */
+struct lane_place {
+    uint32_t at, nbits, good;
+};
+
+/* The place of lane r of LANES by the sums of the lengths before it; whole warps call it. */
+template <typename V, uint32_t LANES>
+CSZ_DEVICE lane_place lane_find(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                uint32_t r) {
+    lane_place p;
+    const uint32_t lane = r & 31;
+    p.nbits = lane_length(view, words, r);
+    uint32_t sum = p.nbits, before = 0;
 #pragma unroll
     for (uint32_t o = 1; o < 32; o <<= 1) {
         uint32_t up = __shfl_up_sync(~0u, sum, o);
         if (lane >= o) sum += up;
     }
     if (LANES == 64 && r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
-    const uint32_t end = before + sum, at = view->lanes_bit + end - nbits;
-    uint32_t good = r + 1 < LANES || record_adds_up(view, end, nwords);
-    if (r + 1 == LANES && good) good = stream_ends(words, view->lanes_bit + end);
-    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && nbits == 0) good = 0;
-    if (at + nbits > 32 * nwords) return 0;
-    return decode_lane<MODE>(words, at, nbits, tables, code, r) & good;
+    const uint32_t end = before + sum;
+    p.at = view->lanes_bit + end - p.nbits;
+    p.good = r + 1 < LANES || record_adds_up(view, end, nwords);
+    if (r + 1 == LANES && p.good) p.good = stream_ends(words, view->lanes_bit + end);
+    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && p.nbits == 0) p.good = 0;
+    return p;
+}
+
+/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
+template <typename V, int MODE>
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                 const uint16_t *tables, uint4 *code, uint32_t r) {
+    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
+    if (r >= LANES) return 1;
+    const lane_place lane = lane_find<V, LANES>(view, words, nwords, r);
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+    return decode_lane<MODE>(words, lane.at, lane.nbits, tables, code, r) & lane.good;
+}
+
+/* The same for runs, which opens the record anew: a call, so that it takes no registers from the common modes. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t decode_lanes_of_runs(const uint32_t *words, uint32_t nwords,
+                                                             const uint16_t *tables, uint4 *code,
+                                                             uint32_t r) {
+    if (r >= 32) return 1;
+    const record_view<V> view = record_open<V>(words, nwords, RANK);
+    const lane_place lane = lane_find<V, 32>(&view, words, nwords, r);
+    const uint32_t twist = swizzle(2 * r);
+    uint4 *chunks = code + 16 * r;
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
+    if (lane.nbits == 0) return lane.good;
+    bit_reader reader = bits_open(words, lane.at);
+    return decode_runs(&reader, lane.nbits, view.mode, tables, chunks, twist) & lane.good;
 }
 
 /* ---- tiles that are not plain ---- */
@@ -377,7 +411,7 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
                 (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(words, view.lanes_bit)));
     } else if (sound) {
         const uint64_t reach = job->first_word + job->payload_word + task->end + LANE_MAX_WORDS + 4;
-        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) ||
+        if (view.klass || !traits::base_is_near(view.base) ||
             (nwords > call->stage_words && reach > call->footer_word)) {
             kind = KIND_NONE;
             if (r == 0)
@@ -407,6 +441,9 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
         good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_Q) {
         good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
+    } else if (view.mode >= CSZ_MODE_RLE) {
+        good = decode_lanes_of_runs<V, RANK>(words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
+                                             r);
     } else {
         good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
