@@ -35,7 +35,8 @@ struct alignas(16) tile_task {
     tile_place place;
     int64_t corner;
     uint32_t begin, end; /* words */
-    uint32_t full;       /* wholly in the output, with rows aligned for 16-byte stores */
+    uint32_t all;        /* wholly in the output */
+    uint32_t full;       /* and with rows aligned for 16-byte stores */
     uint32_t inside;     /* elements in the field */
 };
 
@@ -192,11 +193,19 @@ template <typename V, int RANK>
 static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, uint4 *shared,
                                                           const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const tile_after *after = group_after(shared);
     const V magic = traits::magic((typename traits::quantum)after->base);
-    return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)call->step,
-                                        after->order);
+    tile_target<V> target;
+    if (task->all) {
+        target.corner = (V *)call->out + task->corner;
+        target.pitch_y = (int64_t)call->pitch_y;
+        target.pitch_z = (int64_t)call->pitch_z;
+        return tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, magic,
+                                                  (V)call->step, after->order);
+    }
+    target = tile_target_of<V>(call, &task->place);
+    return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic, (V)call->step,
+                                               after->order);
 }
 
 /* Full tiles of one value. */
@@ -381,6 +390,7 @@ static __device__ __noinline__ void task_find(tile_task *task, const decode_call
     copy4_start(&task->end, offsets + 1);
     const tile_target<V> target = tile_target_of<V>(call, &place);
     task->corner = target.corner - (V *)call->out;
+    task->all = target.all;
     task->full = target.full;
     task->inside = target.inside;
 }
@@ -585,7 +595,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
+    next_may_start();
     if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
+    previous_wait();
     uint16_t *tables = (uint16_t *)memory;
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
@@ -633,7 +645,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, jobs, sound, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, jobs, faults, tables, offsets, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -665,7 +677,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     size_t at = 0;
     p.counters = part_after(&at, sizeof(decode_counters));
     p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
-    p.sound = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
+    p.faults = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
@@ -690,18 +702,20 @@ static int shape_is_default(const csz_geometry *g) {
 
 /* A device's numbers that launches depend on. */
 struct device_limits {
-    int nsms, shared_nbytes;
+    int nsms, shared_nbytes, major;
 };
 
 static int limits_of(device_limits *d) {
 #if defined(CSZ_EMU)
     d->nsms = 2;
     d->shared_nbytes = 96 << 10;
+    d->major = 9;
     return 1;
 #else
     int device;
     return cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetAttribute(&d->nsms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
            cudaDeviceGetAttribute(&d->shared_nbytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
                cudaSuccess;
 #endif
@@ -745,8 +759,8 @@ static int decode_launch(const decode_call *call, uint32_t ngroups, const device
 #endif
     uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
     if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
-    CSZ_LAUNCH((decode_kernel<V, RANK>), (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream, *call);
-    return 1;
+    return launch_early(decode_kernel<V, RANK>, (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream,
+                        d->major >= 9, *call);
 }
 
 template <typename V>
@@ -759,9 +773,11 @@ static int call_launch(const decode_call *call, uint32_t ngroups, const device_l
                : rank == 2 ? decode_launch<V, 2>(call, ngroups, d, stream)
                            : decode_launch<V, 1>(call, ngroups, d, stream);
     }
-    if (!call->check_groups) CSZ_LAUNCH(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, *call);
-    CSZ_LAUNCH((general_kernel<V>), d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, *call);
-    return good;
+    const int early = d->major >= 9;
+    if (!call->check_groups)
+        good &= launch_early(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, early, *call);
+    return good & launch_early(general_kernel<V>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, early,
+                               *call);
 }
 
 extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace,
@@ -771,13 +787,16 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     decode_call call;
     device_limits limits;
     if (!limits_of(&limits)) return CSZ_ERROR_BACKEND;
+    if (g->nelements == 0) { /* no kernel to write the status */
 #if defined(CSZ_EMU)
-    *d_status = 0;
+        *d_status = 0;
+        return CSZ_OK;
 #else
-    if (cudaMemsetAsync(d_status, 0, sizeof *d_status, (cudaStream_t)stream) != cudaSuccess)
-        return CSZ_ERROR_BACKEND;
+        return cudaMemsetAsync(d_status, 0, sizeof *d_status, (cudaStream_t)stream) == cudaSuccess
+                   ? CSZ_OK
+                   : CSZ_ERROR_BACKEND;
 #endif
-    if (g->nelements == 0) return CSZ_OK;
+    }
     uint64_t footer_nbytes = 8 * (g->nframes + 1);
     if (plan->archive_nbytes % 4 || plan->archive_nbytes < plan->header_nbytes + footer_nbytes)
         return CSZ_ERROR_TRUNCATED;
@@ -809,7 +828,7 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     call.status = d_status;
     call.counters = (decode_counters *)(workspace + parts.counters);
     call.jobs = (decode_job *)(workspace + parts.jobs);
-    call.sound = (uint32_t *)(workspace + parts.sound);
+    call.faults = (uint32_t *)(workspace + parts.faults);
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);

@@ -76,6 +76,7 @@ typedef struct decode_job {
 typedef struct decode_counters {
     uint32_t n_odd;  /* entries of odd[] */
     uint32_t n_done; /* blocks of the last kernel that have finished */
+    uint32_t faults; /* of the tile kernels */
 } decode_counters;
 
 /* A kernel's view of a call; everything points to device memory. */
@@ -98,7 +99,7 @@ typedef struct decode_call {
     uint32_t *status;
     decode_counters *counters;
     decode_job *jobs;
-    uint32_t *sound;               /* TABLE_PARTS a job */
+    uint32_t *faults;              /* TABLE_PARTS a job: what is wrong with its frame */
     uint16_t *tables;              /* TABLE_N a job */
     uint32_t *offsets;             /* max_tiles + 1 a job: where each record begins, in payload words */
     unsigned long long *group_sum; /* max_groups a job */
@@ -107,9 +108,9 @@ typedef struct decode_call {
 
 /* 1 if header, books and index hold: a job's tiles may be decoded. */
 CSZ_DEVICE uint32_t job_is_sound(const decode_call *call, uint32_t job_number) {
-    uint32_t sound = 1;
-    for (uint32_t i = 0; i < TABLE_PARTS; i++) sound &= call->sound[job_number * TABLE_PARTS + i];
-    return sound;
+    uint32_t faults = 0;
+    for (uint32_t i = 0; i < TABLE_PARTS; i++) faults |= call->faults[job_number * TABLE_PARTS + i];
+    return faults == 0;
 }
 
 /* A tile's place: number in its frame, and the tile's coordinates in the field's grid. */
@@ -151,7 +152,8 @@ CSZ_DEVICE unsigned long long warp_sum_u64(unsigned long long x) {
     return a + ((unsigned long long)b << 22) + ((unsigned long long)c << 44);
 }
 
-CSZ_DEVICE void fault(const decode_call *call, uint32_t bits) { atomicOr(call->status, bits); }
+/* For the tile kernels; the last block of all writes the status. */
+CSZ_DEVICE void fault(const decode_call *call, uint32_t bits) { atomicOr(&call->counters->faults, bits); }
 
 /* Of tables.cu. */
 extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream);

@@ -445,6 +445,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1];
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS;
+    next_may_start();
     const job_frame frame = job_frame_of(&call, number);
     frame_parts f = frame_locate(&call, frame.number, frame.ntiles, sums);
     /* the last frame ends where the footer begins */
@@ -452,10 +453,10 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     uint32_t faults = f.sound ? 0 : CSZ_CUDA_FAULT_FRAME;
     if (part == TABLE_PART_CHECKSUM) {
         if (!faults && !frame_checksum_holds(&call, &f, frame.number, sums)) faults = CSZ_CUDA_FAULT_CHECKSUM;
-        if (number == 0 && !footer_checksum_holds(&call, sums) && threadIdx.x == 0)
-            fault(&call, CSZ_CUDA_FAULT_FOOTER);
+        if (number == 0 && !footer_checksum_holds(&call, sums)) faults |= CSZ_CUDA_FAULT_FOOTER;
     } else if (part == TABLE_PART_INDEX) {
-        if (number == 0 && threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
+        if (number == 0 && threadIdx.x == 0)
+            call.counters->n_odd = call.counters->n_done = call.counters->faults = 0;
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
@@ -466,9 +467,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
                !books_read(&books, &call, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
     }
-    if (threadIdx.x != 0) return;
-    call.sound[blockIdx.x] = faults == 0;
-    if (faults) fault(&call, faults);
+    if (threadIdx.x == 0) call.faults[blockIdx.x] = faults;
 }
 
 extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream) {
