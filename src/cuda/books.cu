@@ -278,7 +278,7 @@ static __global__ void __launch_bounds__(32 * NCANDIDATES)
     CSZ_DYNAMIC_SHARED(books_shared, sh);
     const uint32_t frame = blockIdx.x, lane = threadIdx.x & 31;
     const int warp = (int)(threadIdx.x >> 5), nsets = job.is_auto ? NSETS : 1;
-    const uint32_t ntiles = csz_frame_box_at(&job.geometry, frame).ntiles;
+    const uint32_t ntiles = csz_frame_box_at(&job.geometry, frame % job.work.nframes).ntiles;
     const int given = job.second ? (int)job.work.policy[frame] : -1;
     if (job.second && !csz_policy_recounts(ntiles, given)) return;
     {
@@ -401,7 +401,7 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     cudaFuncSetAttribute(books_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                          (int)sizeof(books_shared));
 #endif
-    CSZ_LAUNCH(books_kernel, (uint32_t)plan->geometry.nframes, 32 * nwarps, nbytes, stream, job);
+    CSZ_LAUNCH(books_kernel, work.nfields * work.nframes, 32 * nwarps, nbytes, stream, job);
 }
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {

@@ -19,10 +19,8 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 template <typename V> struct encode_job {
     csz_job<V> tile;
     csz_work work;
-    uint32_t *out;
-    uint64_t capacity; /* words */
-    uint64_t *nbytes;
     uint32_t header_nwords;
+    uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
 template <typename V> struct encode_shared {
@@ -38,7 +36,8 @@ template <typename V> struct encode_shared {
     unsigned long long part_checksum;
     uint32_t part_done;
     uint32_t frame_start_of; /* the frame whose start is known */
-    uint64_t frame_start;    /* word of the archive */
+    uint64_t frame_start;    /* address / 4 */
+    uint64_t out_end;        /* of its archive's room */
     uint32_t payload_at;     /* word of the frame's payload */
     uint32_t last;
     uint32_t hash[CSZ_TILE_THREADS];        /* of the tile's units */
@@ -57,21 +56,25 @@ CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const enc
     const csz_geometry *g = &job.tile.geometry;
     *next = *previous;
     next->index = atomicAdd(&job.work.counters[0], 1u);
-    if (next->index >= g->ntiles) return;
+    if (next->index >= job.work.nfields * job.work.ntiles) return;
     while (next->index - next->first >= next->box.ntiles) {
         next->first += next->box.ntiles;
         next->frame++;
-        next->box = csz_frame_box_at(g, next->frame);
+        next->field = next->frame / job.work.nframes;
+        next->box = csz_frame_box_at(g, next->frame - next->field * job.work.nframes);
         next->section_nwords = job.work.section_nwords[next->frame];
     }
     next->tile = next->index - next->first;
     csz_claim_place(next, g);
+    if (next->field) next->origin += job.work.place[next->field].shift;
 }
 
 /* Index of a frame's tile 0: all frames before it in the grid of frames, which only the upper faces cut short. */
-CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, uint32_t frame) {
-    const csz_frame_box b = csz_frame_box_at(g, frame);
-    return (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
+CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, const csz_work &work, uint32_t frame) {
+    const uint32_t field = frame / work.nframes;
+    const csz_frame_box b = csz_frame_box_at(g, frame - field * work.nframes);
+    return field * work.ntiles +
+           (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
                       b.first[2] * b.tiles[1] * b.tiles[0]);
 }
 
@@ -231,22 +234,33 @@ CSZ_DEVICE void record_put_head(uint32_t *stage, const record_layout &r, typenam
 
 /* ---- the end of a frame and of the archive ---- */
 
-template <typename V> CSZ_DEVICE void put_word(const encode_job<V> &job, uint64_t at, uint32_t word) {
-    if (at < job.capacity) job.out[at] = word;
+/* Words of archives are known by their addresses / 4, so that those of all fields are numbers of one kind. */
+CSZ_DEVICE uint32_t *word_at(uint64_t at) { return (uint32_t *)(4 * at); }
+
+CSZ_DEVICE void put_word(uint64_t end, uint64_t at, uint32_t word) {
+    if (at < end) *word_at(at) = word;
 }
 
-template <typename V> CSZ_COLD void archive_finish(encode_shared<V> &sh, const encode_job<V> &job) {
-    const uint32_t t = threadIdx.x;
-    const uint64_t nframes = job.tile.geometry.nframes;
-    const uint64_t end = csz_load_shared_state(job.work.frame_state + nframes - 1) & STATE_VALUE;
+/* Where a frame begins, once the one before it is placed. */
+template <typename V> CSZ_DEVICE uint64_t frame_start_of(const encode_job<V> &job, uint32_t frame) {
+    const uint32_t field = frame / job.work.nframes;
+    if (frame == field * job.work.nframes) return job.work.place[field].out + job.header_nwords;
+    return csz_load_shared_state(job.work.frame_state + frame - 1) & STATE_VALUE;
+}
+
+template <typename V>
+CSZ_COLD void archive_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t field) {
+    const uint32_t t = threadIdx.x, first = field * job.work.nframes;
+    const uint64_t nframes = job.work.nframes;
+    const csz_place place = job.work.place[field];
+    const uint64_t end = csz_load_shared_state(job.work.frame_state + first + nframes - 1) & STATE_VALUE;
     uint64_t sum = 0;
-    for (uint64_t f = t; f < nframes; f += CSZ_TILE_THREADS) {
-        const uint64_t from =
-            f ? csz_load_shared_state(job.work.frame_state + f - 1) & STATE_VALUE : job.header_nwords;
-        const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + f) & STATE_VALUE) - from);
+    for (uint32_t f = t; f < nframes; f += CSZ_TILE_THREADS) {
+        const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + first + f) & STATE_VALUE) -
+                                   frame_start_of(job, first + f));
         for (int i = 0; i < 2; i++) {
             const uint32_t word = (uint32_t)(size >> (32 * i));
-            put_word(job, end + 2 * f + i, word);
+            put_word(place.end, end + 2 * f + i, word);
             sum += csz_hash_term(word, 2 * f + i);
         }
     }
@@ -257,18 +271,20 @@ template <typename V> CSZ_COLD void archive_finish(encode_shared<V> &sh, const e
     if ((t & 31) == 0) atomicAdd(total, (unsigned long long)sum);
     __syncthreads();
     if (t == 0) {
-        put_word(job, end + 2 * nframes, (uint32_t)*total);
-        put_word(job, end + 2 * nframes + 1, (uint32_t)(*total >> 32));
-        *job.nbytes = 4 * (end + 2 * nframes + 2);
+        const uint64_t after = end + 2 * nframes + 2;
+        put_word(place.end, after - 2, (uint32_t)*total);
+        put_word(place.end, after - 1, (uint32_t)(*total >> 32));
+        *place.nbytes = 4 * (after - place.out);
+        if (place.status) *place.status = after <= place.end ? CSZ_OK : CSZ_ERROR_CAPACITY;
     }
 }
 
 template <typename V>
 CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t ntiles) {
-    const uint32_t t = threadIdx.x, first = frame_first_tile(&job.tile.geometry, frame),
+    const uint32_t t = threadIdx.x, field = frame / job.work.nframes,
+                   first = frame_first_tile(&job.tile.geometry, job.work, frame),
                    ngroups = frame_groups(ntiles), section = job.work.section_nwords[frame];
-    const uint64_t start =
-        frame ? csz_load_shared_state(job.work.frame_state + frame - 1) & STATE_VALUE : job.header_nwords;
+    const uint64_t start = frame_start_of(job, frame), out_end = job.work.place[field].end;
     const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + frame) & STATE_VALUE) - start);
     uint64_t sum = 0;
     for (uint32_t g = t; g < ngroups; g += CSZ_TILE_THREADS) {
@@ -276,18 +292,19 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
         for (uint32_t i = 0; i < 2; i++) {
             const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * g + 1 + i,
                            word = (uint32_t)(checksum >> (32 * i));
-            put_word(job, start + at, word);
+            put_word(out_end, start + at, word);
             sum += csz_hash_term(word, at);
         }
     }
     unsigned long long *total = (unsigned long long *)sh.front.scratch;
     if (t == 0) {
-        *total = csz_hash_frame_seed(frame) + __ldcg(&job.work.frame_sums[frame].checksum);
+        *total = csz_hash_frame_seed(job.first_frame + frame - field * job.work.nframes) +
+                 __ldcg(&job.work.frame_sums[frame].checksum);
         const uint32_t header[6] = {(uint32_t)size, (uint32_t)(size >> 32),
                                     (uint32_t)size, (uint32_t)(size >> 32),
                                     4 * section,    __ldcg(&job.work.frame_sums[frame].hash)};
         for (uint32_t i = 0; i < 6; i++) {
-            put_word(job, start + i, header[i]);
+            put_word(out_end, start + i, header[i]);
             sum += csz_hash_term(header[i], i);
         }
     }
@@ -296,12 +313,12 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
     if ((t & 31) == 0) atomicAdd(total, (unsigned long long)sum);
     __syncthreads();
     if (t == 0) {
-        put_word(job, start + 6, (uint32_t)*total);
-        put_word(job, start + 7, (uint32_t)(*total >> 32));
-        sh.last = atomicAdd(&job.work.counters[1], 1u) + 1 == job.tile.geometry.nframes;
+        put_word(out_end, start + 6, (uint32_t)*total);
+        put_word(out_end, start + 7, (uint32_t)(*total >> 32));
+        sh.last = atomicAdd(&job.work.counters[1 + field], 1u) + 1 == job.work.nframes;
     }
     __syncthreads();
-    if (sh.last) archive_finish(sh, job);
+    if (sh.last) archive_finish(sh, job, field);
     __syncthreads();
 }
 
@@ -314,7 +331,7 @@ CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32
     if (t == 0) atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
     __threadfence();
     __syncthreads();
-    const uint32_t ntiles = csz_frame_box_at(&job.tile.geometry, frame).ntiles;
+    const uint32_t ntiles = csz_frame_box_at(&job.tile.geometry, frame % job.work.nframes).ntiles;
     if (t == 0) {
         sh.last = atomicAdd(&job.work.frame_sums[frame].done, sh.part_done) + sh.part_done == ntiles;
         sh.part_done = 0;
@@ -405,12 +422,11 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const
     if (threadIdx.x != 0) return;
     atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) {
-        unsigned long long s = job.header_nwords;
-        if (c.frame > 0) {
-            while ((s = csz_load_shared_state(job.work.frame_state + c.frame - 1)) >> STATE_SHIFT == 0)
-                CSZ_SPIN();
+        if (c.frame != c.field * job.work.nframes) {
+            while (csz_load_shared_state(job.work.frame_state + c.frame - 1) >> STATE_SHIFT == 0) CSZ_SPIN();
         }
-        sh.frame_start = s & STATE_VALUE;
+        sh.frame_start = frame_start_of(job, c.frame);
+        sh.out_end = job.work.place[c.field].end;
         sh.frame_start_of = c.frame;
     }
     sh.payload_at = before;
@@ -418,19 +434,19 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const
     const uint32_t ntiles = c.box.ntiles, section = c.section_nwords,
                    sizes_at = frame_sizes_at(section, ntiles);
     uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
-    if (start + sizes_at + c.tile / 2 < job.capacity)
-        ((uint16_t *)(job.out + start + sizes_at))[c.tile] = (uint16_t)words;
+    if (start + sizes_at + c.tile / 2 < sh.out_end)
+        ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
     if (c.tile % CSZ_INDEX_GROUP == 0) {
         const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * (c.tile / CSZ_INDEX_GROUP);
-        put_word(job, start + at, before);
+        put_word(sh.out_end, start + at, before);
         checksum += csz_hash_term(before, at);
     }
     if (c.tile == ntiles - 1) {
         const uint64_t end = start + frame_payload_at(section, ntiles) + before + words;
-        atomicExch(job.work.frame_state + c.frame, STATE_OWN | ((end + 1) & ~1ull));
-        if (end & 1) put_word(job, end, 0);
-        if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < job.capacity)
-            ((uint16_t *)(job.out + start + sizes_at))[ntiles] = 0;
+        atomicExch(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - start) & 1)));
+        if ((end - start) & 1) put_word(sh.out_end, end, 0);
+        if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < sh.out_end)
+            ((uint16_t *)word_at(start + sizes_at))[ntiles] = 0;
     }
     sh.part_checksum += checksum;
     sh.part_done++;
@@ -442,7 +458,7 @@ CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, cons
     uint64_t sum = 0;
     for (uint32_t i = threadIdx.x; i < c.section_nwords; i += CSZ_TILE_THREADS) {
         const uint32_t word = job.work.section[c.frame][i], index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
-        put_word(job, sh.frame_start + index, word);
+        put_word(sh.out_end, sh.frame_start + index, word);
         sum += csz_hash_term(word, index);
     }
     sum = csz_warp_sum_u64(sum);
@@ -462,9 +478,9 @@ CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, con
     if (t == 32) claim_next(next, &c, job);
     uint32_t at = sh.payload_at;
     const uint64_t to = sh.frame_start + frame_payload_at(c.section_nwords, c.box.ntiles) + at;
-    const bool room = to + words <= job.capacity;
+    const bool room = to + words <= sh.out_end;
     const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
-    uint32_t *out = job.out + to, *stage = sh.front.region;
+    uint32_t *out = word_at(to), *stage = sh.front.region;
     uint64_t sum = 0;
     if (is_raw) {
         if (t == 0) {
@@ -765,7 +781,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     stage_zero(sh, 0, stage_words);
     if (t == 32) {
         csz_claim none;
-        none.frame = none.first = 0;
+        none.frame = none.field = none.first = 0;
         none.box = csz_frame_box_at(&job.tile.geometry, 0);
         none.section_nwords = job.work.section_nwords[0];
         claim_next(&sh.claim[0], &none, job);
@@ -778,7 +794,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     __syncthreads();
     for (uint32_t slot = 0;; slot ^= 1) {
         const csz_claim &c = sh.claim[slot];
-        if (c.index >= job.tile.geometry.ntiles) break;
+        if (c.index >= job.work.nfields * job.work.ntiles) break;
         if (c.frame != frame) {
             if (frame != ~0u) frame_leave(sh, job, frame);
             frame = c.frame;
@@ -834,17 +850,15 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
 /* ---- launch ---- */
 
 template <typename V, int RANK>
-static void encode_launch(const csz_work &work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes,
-                          const void *d_data, const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+static void encode_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                          cudaStream_t stream) {
     encode_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
-    job.out = d_out;
-    job.capacity = capacity / 4;
-    job.nbytes = d_nbytes;
+    job.first_frame = plan->first_frame;
     job.header_nwords = plan->header_nbytes / 4;
     const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
-                   ntiles = plan->geometry.ntiles;
+                   ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
 #if !defined(CSZ_EMU)
     cudaFuncSetAttribute(encode_kernel<V, RANK>, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
@@ -852,7 +866,7 @@ static void encode_launch(const csz_work &work, uint32_t *d_out, size_t capacity
     CSZ_LAUNCH((encode_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>), stream, job);
 }
 
-void csz_cuda_encode(csz_work work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data,
-                     const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
-    CSZ_DISPATCH(plan, encode_launch, work, d_out, capacity, d_nbytes, d_data, plan, nsms, stream);
+void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                     cudaStream_t stream) {
+    CSZ_DISPATCH(plan, encode_launch, work, d_data, plan, nsms, stream);
 }

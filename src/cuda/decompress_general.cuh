@@ -310,6 +310,7 @@ template <typename V> CSZ_DEVICE V *element_pointer(const tile_target<V> *t, ele
 
 CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
     tile_place p;
+    p.shift = job->shift;
     p.tile = tile;
     p.at[2] = job->first[2] + tile % job->tiles[2];
     p.at[1] = job->first[1] + tile / job->tiles[2] % job->tiles[1];
@@ -334,7 +335,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     const csz_geometry *g = &call->geometry;
     const uint32_t *offsets = call->offsets + job->tile_base + place->tile;
     const uint32_t offset = offsets[0], nwords = offsets[1] - offset;
-    const uint32_t *record = call->archive + job->first_word + job->payload_word + offset;
+    const uint32_t *record = job->frame + job->payload_word + offset;
     const tile_target<V> target = tile_target_of<V>(call, place);
     if (call->all_odd && call->check_groups) {
         unsigned long long sum = 0;
@@ -377,7 +378,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         }
         __syncthreads();
     }
-    const V step = (V)call->step;
+    const V step = (V)job->step;
     uint32_t hash = 0;
     for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
         const uint32_t e = i * GENERAL_THREADS + threadIdx.x, code = csz_element_code(g->rank, e),
@@ -430,28 +431,37 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
 
 /* ---- checksums ---- */
 
-/* Compares what the kernels have added up with what the frames say, and gives the call's verdict. */
-static __device__ void call_judge(const decode_call *call) {
+/* Compares what the kernels have added up with what the frames say. */
+static __device__ void checksums_compare(const decode_call *call) {
     for (uint32_t j = 0; j < call->njobs; j++) {
         const decode_job *job = call->jobs + j;
         if (!job_is_sound(call, j)) continue;
-        const uint32_t *frame = call->archive + job->first_word;
+        const uint32_t *frame = job->frame;
         const uint32_t ngroups = (job->ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
         const uint32_t *index = frame + 8 + frame[4] / 4;
         if (job->whole && threadIdx.x == 0 && *(volatile uint32_t *)&job->value_sum != frame[5])
-            fault(call, CSZ_CUDA_FAULT_VALUES);
+            fault(job, CSZ_CUDA_FAULT_VALUES);
         if (!call->check_groups) continue;
         for (uint32_t i = threadIdx.x; i < ngroups; i += blockDim.x) {
             unsigned long long stored = index[3 * i + 1] | (unsigned long long)index[3 * i + 2] << 32;
             if (*(volatile unsigned long long *)&call->group_sum[job->group_base + i] != stored)
-                fault(call, CSZ_CUDA_FAULT_CHECKSUM);
+                fault(job, CSZ_CUDA_FAULT_CHECKSUM);
         }
     }
-    for (uint32_t i = threadIdx.x; i < call->njobs * TABLE_PARTS; i += blockDim.x) {
-        if (call->faults[i]) fault(call, call->faults[i]);
+}
+
+/* Each field's verdict, once nothing can be added to its faults. */
+static __device__ void results_write(const decode_call *call) {
+    uint64_t nbytes = call->is_f64 ? 8 : 4;
+    for (int i = 0; i < 3; i++) nbytes *= call->end[i] - call->begin[i];
+    for (uint32_t f = threadIdx.x; f < call->nfields; f += blockDim.x) {
+        const decode_item item = call_item(call, f);
+        if (!item.result) continue;
+        const uint32_t faults = *(volatile uint32_t *)item.faults;
+        item.result->nbytes = nbytes;
+        item.result->status = csz_cuda_fault_status(faults);
+        item.result->faults = faults;
     }
-    __syncthreads();
-    if (threadIdx.x == 0) *call->status = *(volatile uint32_t *)&call->counters->faults;
 }
 
 template <typename V>
@@ -464,8 +474,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     __syncthreads();
     previous_wait();
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : call.counters->n_odd;
-    uint32_t wrong = 0;
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
+        uint32_t wrong = 0;
         const uint32_t number = call.all_odd ? (uint32_t)(i / call.max_tiles) : call.odd[i].x;
         decode_job *job = call.jobs + number;
         tile_place place;
@@ -480,14 +490,18 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
             general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, &shared, &wrong);
         hash = warp_sum_u32(hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&job->value_sum, hash);
+        if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();
     }
-    if (wrong) fault(&call, CSZ_CUDA_FAULT_RECORD);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) shared.last = atomicAdd(&call.counters->n_done, 1u) + 1 == gridDim.x;
     __syncthreads();
-    if (shared.last) call_judge(&call);
+    if (!shared.last) return;
+    checksums_compare(&call);
+    __threadfence();
+    __syncthreads();
+    results_write(&call);
 }
 
 /* Checksums of the groups that hold tiles of the box, where the box is not the whole field. */
@@ -511,8 +525,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
             }
         }
         if (!__syncthreads_or(touched)) continue;
-        const uint32_t *offsets = call.offsets + job->tile_base,
-                       *payload = call.archive + job->first_word + job->payload_word;
+        const uint32_t *offsets = call.offsets + job->tile_base, *payload = job->frame + job->payload_word;
         unsigned long long sum = 0;
         for (uint32_t w = offsets[first] + threadIdx.x; w < offsets[end]; w += VERIFY_THREADS)
             sum += csz_hash_term(payload[w], w);
@@ -522,9 +535,8 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
         if (threadIdx.x == 0) {
             sum = 0;
             for (uint32_t k = 0; k < VERIFY_THREADS / 32; k++) sum += sums[k];
-            const uint32_t *frame = call.archive + job->first_word,
-                           *entry = frame + 8 + frame[4] / 4 + 3 * group;
-            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(&call, CSZ_CUDA_FAULT_CHECKSUM);
+            const uint32_t *frame = job->frame, *entry = frame + 8 + frame[4] / 4 + 3 * group;
+            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(job, CSZ_CUDA_FAULT_CHECKSUM);
         }
         __syncthreads();
     }

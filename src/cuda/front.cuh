@@ -124,7 +124,7 @@ CSZ_DEVICE void csz_load_quad(double *v, const double *p) {
 template <typename V> struct csz_job {
     const V *data;
     const typename csz_value<V>::quantizer
-        *quantizer; /* made on the device: a relative bound is known only there */
+        *quantizer; /* of each field; made on the device: a relative bound is known only there */
     csz_geometry geometry;
     uint32_t default_shape; /* 8 x 16 x 32, 32 x 128 or 4096 */
     uint32_t aligned;       /* every tile's rows start at multiples of 16 bytes */
@@ -133,9 +133,10 @@ template <typename V> struct csz_job {
 
 /* One tile, as a block works on it; made by one thread. */
 struct csz_claim {
-    uint64_t origin; /* element of the field */
-    uint32_t index;  /* among all tiles of all frames */
-    uint32_t frame;
+    uint64_t origin; /* element, counted from the first field's data */
+    uint32_t index;  /* among all tiles of all frames of all fields */
+    uint32_t frame;  /* among all frames of all fields */
+    uint32_t field;
     uint32_t tile;      /* in its frame */
     uint32_t extent[3]; /* elements in the field */
     uint32_t full;
@@ -358,7 +359,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t lane = threadIdx.x & 31, warp_first = threadIdx.x & ~31u;
-    const typename value::quantizer z = *job.quantizer;
+    const typename value::quantizer z = job.quantizer[c.field];
     uint32_t invalid = 0, settled = 0, power = 1, k = CSZ_VALUE_K;
     csz_mended r = {hash, 0, 0};
 #pragma unroll
@@ -667,7 +668,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     typedef typename value::quantum quantum;
     typedef typename value::bits bits;
     const uint32_t t = threadIdx.x, lx = job.geometry.log2_t[2], ly = job.geometry.log2_t[1];
-    const typename value::quantizer z = *job.quantizer;
+    const typename value::quantizer z = job.quantizer[c.field];
     const typename value::bits corner = value::to_bits(__ldg(job.data + c.origin));
     quantum *q = (quantum *)sh.region;
     uint32_t *valid = sh.scratch, *rows = valid + CSZ_TILE_N / 32, *planes = rows + 32;
@@ -778,7 +779,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
     f.hash = 0;
     f.base = 0;
     if (job.default_shape) {
-        const typename value::quantizer &z = *job.quantizer;
+        const typename value::quantizer &z = job.quantizer[c.field];
         const V step = z.step, bound = z.bound, inverse = z.inverse;
         const V *tile = job.data + c.origin;
         V v[32];

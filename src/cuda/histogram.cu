@@ -9,6 +9,7 @@
 
 template <typename V> struct histogram_job {
     csz_job<V> tile;
+    csz_work work;
     csz_sample *sample;
     const uint32_t
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
@@ -175,14 +176,15 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
     const csz_geometry *g = &job.tile.geometry;
     const uint32_t begin = (uint32_t)((uint64_t)job.nsamples * blockIdx.x / gridDim.x);
     const uint32_t end = (uint32_t)((uint64_t)job.nsamples * (blockIdx.x + 1) / gridDim.x);
-    uint32_t frame = 0, first = 0; /* sample 0 of the frame */
+    uint32_t frame = 0, field = 0, first = 0; /* sample 0 of the frame */
     csz_frame_box box = csz_frame_box_at(g, 0);
     for (uint32_t i = t; i < CSZ_NBOOKS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) (&sh.count[0][0])[i] = 0;
     for (uint32_t s = begin; s < end; s++) {
         while (s - first >= csz_sample_count(box.ntiles)) {
             if (s > begin) counts_flush(sh, &job.sample[frame].rest);
             first += csz_sample_count(box.ntiles);
-            box = csz_frame_box_at(g, ++frame);
+            field = ++frame / job.work.nframes;
+            box = csz_frame_box_at(g, frame - field * job.work.nframes);
         }
         bool is_probe = job.tile.workflow == CSZ_WORKFLOW_AUTO &&
                         (s - first) % csz_policy_stride(csz_sample_count(box.ntiles)) == 0;
@@ -194,6 +196,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
             sh.claim.box = box;
             sh.claim.tile = csz_sample_tile(s - first, box.ntiles);
             csz_claim_place(&sh.claim, g);
+            sh.claim.field = field;
+            if (field) sh.claim.origin += job.work.place[field].shift;
         }
         __syncthreads();
         uint32_t w[16] = {0};
@@ -253,11 +257,12 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
                              bool second, cudaStream_t stream) {
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
+    job.work = work;
     job.sample = work.sample;
     job.policy = second ? work.policy : NULL;
     job.nsamples = 0;
     for (uint64_t f = 0; f < plan->geometry.nframes; f++)
-        job.nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
+        job.nsamples += work.nfields * csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
     const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? 7 : 4),
                    grid = job.nsamples < resident ? job.nsamples : resident;
 #if !defined(CSZ_EMU)

@@ -20,6 +20,25 @@
 #endif
 
 #define CSZ_DEVICE static __device__ __forceinline__
+
+/* Cards before compute capability 8.0 have no adder over a warp. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+CSZ_DEVICE unsigned csz_reduce_add(unsigned mask, unsigned x) {
+    for (int o = 16; o; o >>= 1) x += __shfl_xor_sync(mask, x, o);
+    return x;
+}
+CSZ_DEVICE unsigned csz_reduce_min(unsigned mask, unsigned x) {
+    for (int o = 16; o; o >>= 1) x = min(x, __shfl_xor_sync(mask, x, o));
+    return x;
+}
+CSZ_DEVICE unsigned csz_reduce_max(unsigned mask, unsigned x) {
+    for (int o = 16; o; o >>= 1) x = max(x, __shfl_xor_sync(mask, x, o));
+    return x;
+}
+#define __reduce_add_sync csz_reduce_add
+#define __reduce_min_sync csz_reduce_min
+#define __reduce_max_sync csz_reduce_max
+#endif
 /* Paths few tiles take: kept out of line, so that the others' code stays small. */
 #define CSZ_COLD static __device__ __noinline__
 

@@ -125,7 +125,7 @@ CSZ_DEVICE tile_target<V> tile_target_of(const decode_call *call, const tile_pla
     }
     t.pitch_y = (int64_t)call->pitch_y;
     t.pitch_z = (int64_t)call->pitch_z;
-    t.corner = (V *)call->out + (origin[0] * t.pitch_z + origin[1] * t.pitch_y + origin[2]);
+    t.corner = (V *)call->out + place->shift + (origin[0] * t.pitch_z + origin[1] * t.pitch_y + origin[2]);
     t.all = n_held == CSZ_TILE_N;
     t.full = t.all && call->aligned;
     return t;
