@@ -4,7 +4,7 @@
  * 64 threads; each group takes a tile through all stages on its own barrier: stage the record and add up its checksum, decode lanes,
  * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
  *
- * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, runs, bases out of the fast conversion's reach, and
+ * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
  * all tiles of unusual shapes.
  */
 #include "cuda/decompress_general.cuh"
@@ -24,6 +24,9 @@ enum {
 /* How a tile is finished once its lanes are decoded. */
 enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_FULL, KIND_RAW, KIND_NONE };
 
+/* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
+enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
+
 /* What is still needed of a record's head after its stage has been given to the next record. */
 struct tile_after {
     int64_t base; /* the value's bits for KIND_FLAT_FULL */
@@ -35,7 +38,7 @@ struct alignas(16) tile_task {
     tile_place place;
     int64_t corner;
     uint32_t begin, end; /* words */
-    uint32_t full;       /* wholly in the output, with rows aligned for 16-byte stores */
+    uint32_t held;       /* by the output: HELD_PART ... */
     uint32_t inside;     /* elements in the field */
 };
 
@@ -97,26 +100,60 @@ record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nword
     return sum;
 }
 
-/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
-template <typename V, int MODE>
-CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
-                                 const uint16_t *tables, uint4 *code, uint32_t r) {
-    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
-    if (r >= LANES) return 1;
-    const uint32_t lane = r & 31, nbits = lane_length(view, words, r);
-    uint32_t sum = nbits, before = 0;
+/* A thread's lane: its first bit in the record and its length; good is 0 where the thread saw a fault. */
+struct lane_place {
+    uint32_t at, nbits, good;
+};
+
+/* The place of lane r of LANES by the sums of the lengths before it; whole warps call it. */
+template <typename V, uint32_t LANES>
+CSZ_DEVICE lane_place lane_find(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                uint32_t r) {
+    lane_place p;
+    const uint32_t lane = r & 31;
+    p.nbits = lane_length(view, words, r);
+    uint32_t sum = p.nbits, before = 0;
 #pragma unroll
     for (uint32_t o = 1; o < 32; o <<= 1) {
         uint32_t up = __shfl_up_sync(~0u, sum, o);
         if (lane >= o) sum += up;
     }
     if (LANES == 64 && r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
-    const uint32_t end = before + sum, at = view->lanes_bit + end - nbits;
-    uint32_t good = r + 1 < LANES || record_adds_up(view, end, nwords);
-    if (r + 1 == LANES && good) good = stream_ends(words, view->lanes_bit + end);
-    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && nbits == 0) good = 0;
-    if (at + nbits > 32 * nwords) return 0;
-    return decode_lane<MODE>(words, at, nbits, tables, code, r) & good;
+    const uint32_t end = before + sum;
+    p.at = view->lanes_bit + end - p.nbits;
+    p.good = r + 1 < LANES || record_adds_up(view, end, nwords);
+    if (r + 1 == LANES && p.good) p.good = stream_ends(words, view->lanes_bit + end);
+    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && p.nbits == 0) p.good = 0;
+    return p;
+}
+
+/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
+template <typename V, int MODE>
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                 const uint16_t *tables, uint4 *code, uint32_t r) {
+    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
+    if (r >= LANES) return 1;
+    const lane_place lane = lane_find<V, LANES>(view, words, nwords, r);
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+    return decode_lane<MODE>(words, lane.at, lane.nbits, tables, code, r) & lane.good;
+}
+
+/* The same for runs, which opens the record anew: a call, so that it takes no registers from the common modes. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t decode_lanes_of_runs(const uint32_t *words, uint32_t nwords,
+                                                             const uint16_t *tables, uint4 *code,
+                                                             uint32_t r) {
+    if (r >= 32) return 1;
+    const record_view<V> view = record_open<V>(words, nwords, RANK);
+    const lane_place lane = lane_find<V, 32>(&view, words, nwords, r);
+    const uint32_t twist = swizzle(2 * r);
+    uint4 *chunks = code + 16 * r;
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
+    if (lane.nbits == 0) return lane.good;
+    bit_reader reader = bits_open(words, lane.at);
+    return decode_runs(&reader, lane.nbits, view.mode, tables, chunks, twist) & lane.good;
 }
 
 /* ---- tiles that are not plain ---- */
@@ -160,11 +197,19 @@ template <typename V, int RANK>
 static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, const decode_job *facts,
                                                           uint4 *shared, const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const tile_after *after = group_after(shared);
     const V magic = traits::magic((typename traits::quantum)after->base);
-    return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)facts->step,
-                                        after->order);
+    tile_target<V> target;
+    if (task->held != HELD_PART) {
+        target.corner = (V *)call->out + task->corner;
+        target.pitch_y = (int64_t)call->pitch_y;
+        target.pitch_z = (int64_t)call->pitch_z;
+        return tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, magic,
+                                                  (V)facts->step, after->order);
+    }
+    target = tile_target_of<V>(call, &task->place);
+    return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
+                                               (V)facts->step, after->order);
 }
 
 /* Full tiles of one value. */
@@ -221,8 +266,8 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
 /* The words of a full raw tile that was not staged are summed while they are copied. */
 template <typename V> CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const tile_task *task) {
     const uint32_t nwords = task->end - task->begin;
-    return call->check_groups && task->full && nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS &&
-           nwords > call->stage_words;
+    return call->check_groups && task->held == HELD_ALIGNED &&
+           nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS && nwords > call->stage_words;
 }
 
 /* A raw tile, from memory to memory. */
@@ -356,7 +401,7 @@ static __device__ __noinline__ void task_find(tile_task *task, const decode_call
     copy4_start(&task->end, offsets + 1);
     const tile_target<V> target = tile_target_of<V>(call, &place);
     task->corner = target.corner - (V *)call->out;
-    task->full = target.full;
+    task->held = target.full ? HELD_ALIGNED : target.all ? HELD_ALL : HELD_PART;
     task->inside = target.inside;
 }
 
@@ -372,10 +417,10 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
     uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW
-                    : flat                    ? (task->full && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT)
-                    : view.nmasks             ? KIND_CODED
-                    : task->full              ? KIND_FAST
-                                              : KIND_PLAIN;
+                    : flat ? (task->held == HELD_ALIGNED && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT)
+                    : view.nmasks                ? KIND_CODED
+                    : task->held == HELD_ALIGNED ? KIND_FAST
+                                                 : KIND_PLAIN;
     uint32_t sound = view.sound;
     if (kind == KIND_RAW) {
         sound = sound && nwords == 1 + task->inside * traits::WORDS;
@@ -386,7 +431,7 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
                 (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(words, view.lanes_bit)));
     } else if (sound) {
         const uint64_t reach = (uint64_t)job->payload_word + task->end + LANE_MAX_WORDS + 4;
-        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) ||
+        if (view.klass || !traits::base_is_near(view.base) ||
             (nwords > call->stage_words && reach > job->words_left)) {
             kind = KIND_NONE;
             if (r == 0)
@@ -416,6 +461,9 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
         good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_Q) {
         good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
+    } else if (view.mode >= CSZ_MODE_RLE) {
+        good = decode_lanes_of_runs<V, RANK>(words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
+                                             r);
     } else {
         good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
@@ -557,7 +605,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
+    next_may_start();
     if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
+    previous_wait();
     uint16_t *tables = (uint16_t *)memory;
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
@@ -674,18 +724,20 @@ static int shape_is_default(const csz_geometry *g) {
 
 /* A device's numbers that launches depend on. */
 struct device_limits {
-    int nsms, shared_nbytes;
+    int nsms, shared_nbytes, major;
 };
 
 static int limits_of(device_limits *d) {
 #if defined(CSZ_EMU)
     d->nsms = 2;
     d->shared_nbytes = 96 << 10;
+    d->major = 9;
     return 1;
 #else
     int device;
     return cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetAttribute(&d->nsms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
            cudaDeviceGetAttribute(&d->shared_nbytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
                cudaSuccess;
 #endif
@@ -729,8 +781,8 @@ static int decode_launch(const decode_call *call, uint32_t ngroups, const device
 #endif
     uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
     if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
-    CSZ_LAUNCH((decode_kernel<V, RANK>), (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream, *call);
-    return 1;
+    return launch_early(decode_kernel<V, RANK>, (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream,
+                        d->major >= 9, *call);
 }
 
 template <typename V>
@@ -743,9 +795,11 @@ static int call_launch(const decode_call *call, uint32_t ngroups, const device_l
                : rank == 2 ? decode_launch<V, 2>(call, ngroups, d, stream)
                            : decode_launch<V, 1>(call, ngroups, d, stream);
     }
-    if (!call->check_groups) CSZ_LAUNCH(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, *call);
-    CSZ_LAUNCH((general_kernel<V>), d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, *call);
-    return good;
+    const int early = d->major >= 9;
+    if (!call->check_groups)
+        good &= launch_early(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, early, *call);
+    return good & launch_early(general_kernel<V>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, early,
+                               *call);
 }
 
 static int device_clear(void *p, size_t nbytes, void *stream) {
@@ -788,7 +842,9 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     const workspace_parts parts = workspace_of(&call);
     uint8_t *workspace = (uint8_t *)d_workspace;
     uint32_t *d_faults = (uint32_t *)(workspace + parts.faults);
-    if (!device_clear(d_faults, n * sizeof *d_faults, stream)) return CSZ_ERROR_BACKEND;
+    uint32_t n_own = 0; /* that bring a cleared word of their own */
+    for (uint32_t f = 0; f < n; f++) n_own += items[f].d_faults != NULL;
+    if (n_own < n && !device_clear(d_faults, n * sizeof *d_faults, stream)) return CSZ_ERROR_BACKEND;
     call.geometry = *g;
     if (many->reads_headers) call.field = many->field;
     call.first_frame = many->first_frame;

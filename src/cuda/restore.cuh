@@ -99,7 +99,8 @@ template <typename V> struct tile_target {
     V *corner;
     int64_t pitch_y, pitch_z;
     uint32_t lo[3], hi[3];
-    uint32_t full;   /* everything is held, rows aligned for 16-byte stores */
+    uint32_t all;    /* everything is held */
+    uint32_t full;   /* and rows are aligned for 16-byte stores */
     uint32_t inside; /* elements in the field, for raw records */
     uint32_t extent[3];
 };
@@ -125,7 +126,8 @@ CSZ_DEVICE tile_target<V> tile_target_of(const decode_call *call, const tile_pla
     t.pitch_y = (int64_t)call->pitch_y;
     t.pitch_z = (int64_t)call->pitch_z;
     t.corner = (V *)call->out + place->shift + (origin[0] * t.pitch_z + origin[1] * t.pitch_y + origin[2]);
-    t.full = call->aligned && n_held == CSZ_TILE_N;
+    t.all = n_held == CSZ_TILE_N;
+    t.full = t.all && call->aligned;
     return t;
 }
 
@@ -556,7 +558,10 @@ CSZ_DEVICE void column_sum_slices(uint32_t *w) {
     for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], below);
 }
 
-/* Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1. */
+/*
+ * Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1.  Plain stores: the
+ * ends of a row share their sectors with the next tile's, which the cache should wait for.
+ */
 template <typename V>
 CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic, V step) {
     typedef value_traits<V> traits;
@@ -567,7 +572,11 @@ CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32
                           : traits::template scale<1>(w[s & 3], magic, step);
         const uint32_t in = held >> s & 1;
         hash = hash * csz_pow_u32(CSZ_VALUE_K, 4) + (in ? traits::fold(v) : 0);
+#if defined(VARIANT_CS)
         if (in) __stcs(p, v);
+#else
+        if (in) *p = v;
+#endif
         p += stride;
     }
     return hash;
@@ -583,18 +592,21 @@ CSZ_DEVICE uint32_t held_in_column(uint32_t at, uint32_t step, uint32_t lo, uint
 
 /*
  * tile_finish for tiles that reach past the output and for rows that are not aligned: neighbouring threads take neighbouring elements, so that stores of
- * single values still fill whole lines.  No masks.  Returns the thread's part of the tile's checksum, weighed.
+ * single values still fill whole lines.  ALL: the output holds the whole tile.  No masks.  Returns the thread's part of the tile's checksum, weighed.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, bool ALL>
 CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                         const tile_target<V> *target, V magic, V step, uint32_t order) {
     const int64_t stride = slice_stride<RANK>(target);
     const uint32_t lane = r & 31, full_sums = RANK > 1 && order == CSZ_ORDER_FULL;
     uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
     if (RANK == 3) {
-        const uint32_t y0 = 8 * (r >> 5), slices = lane >= target->lo[2] && lane < target->hi[2]
-                                                       ? held_in_column(0, 1, target->lo[0], target->hi[0])
-                                                       : 0;
+        const uint32_t y0 = 8 * (r >> 5);
+        uint32_t slices = 255;
+        if (!ALL)
+            slices = lane >= target->lo[2] && lane < target->hi[2]
+                         ? held_in_column(0, 1, target->lo[0], target->hi[0])
+                         : 0;
         V *p = target->corner + (int64_t)y0 * target->pitch_y + lane;
         if (!full_sums) slice_carries(carry, firsts, &start);
 #pragma unroll 2
@@ -606,7 +618,7 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
 #pragma unroll
                 for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
             }
-            const uint32_t held = y >= target->lo[1] && y < target->hi[1] ? slices : 0;
+            const uint32_t held = ALL || (y >= target->lo[1] && y < target->hi[1]) ? slices : 0;
             hash = hash * CSZ_VALUE_J + column_store(w, p, stride, held, magic, step);
             p += target->pitch_y;
         }
@@ -635,12 +647,12 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
 #pragma unroll
                 for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
             }
-            uint32_t held;
-            if (RANK == 2) {
+            uint32_t held = 255;
+            if (!ALL && RANK == 2) {
                 held = x >= target->lo[2] && x < target->hi[2]
                            ? held_in_column(8 * g, 1, target->lo[1], target->hi[1])
                            : 0;
-            } else {
+            } else if (!ALL) {
                 held = held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2]);
             }
             V *p =

@@ -539,6 +539,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
+    next_may_start();
     const job_frame frame = job_frame_of(&call, number - first);
     const archive_view view = archive_open(&call, field, sums, header);
     frame_parts f = {};
