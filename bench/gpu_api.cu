@@ -196,7 +196,7 @@ static void batch_case(const char *name, size_t n, csz_field f, const csz_option
     b.compress(o);
     CHECK(cudaStreamSynchronize(stream));
     b.decompress();
-    b.verify(o, true);
+    b.verify(o, b.nbytes < (size_t)600 << 20); /* a core needs seconds for more */
     const double c = median_us(stream, 7, [&] { b.compress(o); }),
                  d = median_us(stream, 7, [&] { b.decompress(); });
     report(name, (double)b.nbytes * (double)n, b.ratio(), c, d, (double)b.work_nbytes);
