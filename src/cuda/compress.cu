@@ -52,11 +52,16 @@ template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
 
 /* ---- claiming a tile ---- */
 
+template <typename V> CSZ_DEVICE uint32_t claim_index(const encode_job<V> &job) {
+    return atomicAdd(&job.work.counters[0], 1u);
+}
+
 template <typename V>
-CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const encode_job<V> &job) {
+CSZ_DEVICE void claim_make(csz_claim *next, const csz_claim *previous, const encode_job<V> &job,
+                           uint32_t index) {
     const csz_geometry *g = &job.tile.geometry;
     *next = *previous;
-    next->index = atomicAdd(&job.work.counters[0], 1u);
+    next->index = index;
     if (next->index >= g->ntiles) return;
     while (next->index - next->first >= next->box.ntiles) {
         next->first += next->box.ntiles;
@@ -91,23 +96,57 @@ enum { STATE_SHIFT = 62 };
 #define STATE_PREFIX (2ull << STATE_SHIFT) /* the frame's up to and with it */
 #define STATE_VALUE (STATE_OWN - 1)
 
-/* Payload words of the frame before this tile.  One warp. */
-CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t tile) {
+/* Two tiles' states at once; each was written whole. */
+CSZ_DEVICE void load_states(const unsigned long long *p, unsigned long long *a, unsigned long long *b) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(*a), "=l"(*b) : "l"(p) : "memory");
+#else
+    *a = csz_load_shared_state(p);
+    *b = csz_load_shared_state(p + 1);
+#endif
+}
+
+/*
+ * Payload words of the frame before tile `index`, the frame's tiles starting at `first`.  One warp; a lane takes four neighbours, since a step costs a trip to the
+ * second-level cache however many states it brings, and some hundred tiles are under way at a time.
+ */
+CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t first, uint32_t index) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t sum = 0;
-    for (int64_t at = (int64_t)tile - 1; at >= 0; at -= 32) {
-        const int64_t i = at - lane;
-        unsigned long long s = STATE_PREFIX;
-        if (i >= 0) {
-            while ((s = csz_load_shared_state(state + i)) >> STATE_SHIFT == 0) CSZ_SPIN();
-        }
+    if (index == first) return 0;
+    for (int64_t at = (int64_t)((index - 1) & ~3u) - 4 * lane;; at -= 128) {
+        unsigned long long s[4];
+        const bool any = at + 3 >= (int64_t)first;
+        bool wait;
+        do {
+            s[0] = s[1] = s[2] = s[3] = STATE_PREFIX;
+            if (any) { /* at is a multiple of four: nothing below 0 is read */
+                load_states(state + at, &s[0], &s[1]);
+                load_states(state + at + 2, &s[2], &s[3]);
+            }
+            wait = false;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                if (at + i < (int64_t)first) s[i] = STATE_PREFIX;
+                if (at + i >= (int64_t)index) s[i] = STATE_OWN;
+                wait |= s[i] >> STATE_SHIFT == 0;
+            }
+            if (wait) CSZ_SPIN();
+        } while (wait);
         __syncwarp();
-        const uint32_t prefixes = __ballot_sync(CSZ_ALL, s >> STATE_SHIFT == 2);
+        /* from the nearest tile back, up to and with a prefix */
+        uint32_t own = 0;
+        bool prefix = false;
+#pragma unroll
+        for (int i = 3; i >= 0; i--) {
+            if (!prefix) own += (uint32_t)s[i];
+            prefix |= s[i] >> STATE_SHIFT == 2;
+        }
+        const uint32_t prefixes = __ballot_sync(CSZ_ALL, prefix);
         const uint32_t stop = prefixes ? (uint32_t)__ffs(prefixes) - 1 : 31;
-        sum += __reduce_add_sync(CSZ_ALL, lane <= stop ? (uint32_t)s : 0);
-        if (prefixes) break;
+        sum += __reduce_add_sync(CSZ_ALL, lane <= stop ? own : 0);
+        if (prefixes) return sum;
     }
-    return sum;
 }
 
 /* ---- lanes ---- */
@@ -401,7 +440,7 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
 template <typename V>
 CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                            uint32_t words) {
-    const uint32_t before = look_back(job.work.tile_state + c.first, c.tile);
+    const uint32_t before = look_back(job.work.tile_state, c.first, c.index);
     if (threadIdx.x != 0) return;
     atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) {
@@ -449,17 +488,11 @@ CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, cons
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
 }
 
-/*
- * From a finished record, staged in shared memory (raw: all but its first word), to the archive.  Claims the next tile on the way.  Leaves the
- * stage zeroed.  `words` has been published before.
- */
+/* A finished record, staged in shared memory (raw: all but its first word), to its place in the archive.  Leaves the stage zeroed. */
 template <typename V>
-CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                             csz_claim *next, uint32_t words, bool is_raw) {
+CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                            uint32_t words, bool is_raw) {
     const uint32_t t = threadIdx.x;
-    if (t < 32) tile_place(sh, job, c, words);
-    __syncthreads();
-    if (t == 32) claim_next(next, &c, job);
     uint32_t at = sh.payload_at;
     const uint64_t to = sh.frame_start + frame_payload_at(c.section_nwords, c.box.ntiles) + at;
     const bool room = to + words <= job.capacity;
@@ -487,8 +520,47 @@ CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, con
         atomicAdd(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP,
                   (unsigned long long)sum);
     if (c.tile == 0) section_store(sh, job, c);
+}
+
+/* At once, with barriers on both sides of the copy. */
+template <typename V>
+CSZ_COLD void record_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, uint32_t words,
+                           bool is_raw) {
+    __syncthreads();
+    if (threadIdx.x < 32) tile_place(sh, job, c, words);
+    __syncthreads();
+    record_copy(sh, job, c, words, is_raw);
     __syncthreads();
 }
+
+/*
+ * The record before this tile's: it waits in the stage while this tile's values are loaded and predicted, so that nobody stands still until the tiles
+ * before it have told their sizes.
+ */
+template <typename V> struct pending_record {
+    encode_shared<V> &sh;
+    const encode_job<V> &job;
+    uint32_t words;
+    uint32_t slot; /* of its claim */
+    bool waits;
+
+    __device__ __forceinline__ pending_record(encode_shared<V> &shared, const encode_job<V> &encode)
+        : sh(shared), job(encode), words(0), slot(0), waits(false) {}
+
+    __device__ __forceinline__ void loading() {
+        if (waits && threadIdx.x < 32) tile_place(sh, job, sh.claim[slot], words);
+    }
+
+    __device__ __forceinline__ void met() {
+        if (waits) record_copy(sh, job, sh.claim[slot], words, false);
+        waits = false;
+    }
+
+    __device__ __forceinline__ void clear() {
+        if (waits) record_store(sh, job, sh.claim[slot], words, false);
+        waits = false;
+    }
+};
 
 template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t from, uint32_t to) {
     for (uint32_t i = from + threadIdx.x; i < to; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
@@ -503,6 +575,8 @@ template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
 struct general_result {
     uint32_t words;
     uint32_t instead; /* nothing is staged: a raw record is no larger */
+    uint32_t claimed; /* the next tile is, and a barrier has passed since */
+    uint32_t told;    /* other blocks know the size */
 };
 
 /*
@@ -551,7 +625,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         best_lanes = l;
         mode = m;
     }
-    general_result result = {best.words, best.words >= raw_words_of<V>(c)};
+    general_result result = {best.words, best.words >= raw_words_of<V>(c), 0, 0};
     if (measure || result.instead) return result;
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
@@ -693,7 +767,8 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, c
 template <typename V, int RANK>
 CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                       uint32_t (&w)[16], const csz_codes &codes,
-                                      typename csz_value<V>::quantum base, uint32_t exceptions) {
+                                      typename csz_value<V>::quantum base, uint32_t exceptions,
+                                      csz_claim *next) {
     const uint32_t t = threadIdx.x, lane = t & 31;
     const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
@@ -709,12 +784,14 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
         const rare_result rare =
             tile_rare<V, RANK>(sh, job, c, mode, codes.order, codes.nonzero, exceptions, codes.nexceptions);
         if (rare.done) {
-            general_result done = {rare.runs_words, rare.instead};
+            general_result done = {rare.runs_words, rare.instead, 0, 0};
             return done;
         }
         mode = (int)rare.mode;
         runs_words = rare.runs_words;
     }
+    uint32_t next_index = 0; /* claimed as late as the next barrier lets it */
+    if (t == 32) next_index = claim_index(job);
     CSZ_FORGET(); /* the words come back from the exchange even where no call came between: sixteen registers spilled cost more */
     csz_words_fetch(w, exchange_of(sh));
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
@@ -726,18 +803,23 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
     narrow_packets p = {{0}, {0}};
     csz_unit_bits n = {0, 0, 0, 0};
     if (!empty) narrow_look(mode, p, &n, w, codes.nonzero, sh.books); /* a constant tile's lanes are empty */
+    if (t == 32) claim_make(next, &c, job, next_index);
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
     const csz_special_sizes *special = codes.nexceptions ? &sh.special_sizes : NULL;
     const record_layout r = record_plan<V>(mode, 0, codes.order, base, special, CSZ_TILE_UNITS / units,
                                            units == 2 ? codes.npairs : codes.nfours, l);
-    general_result result = {r.words, 0};
-    if (runs_words < r.words)
-        return runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, false);
+    general_result result = {r.words, 0, 1, 0};
+    if (runs_words < r.words) {
+        result = runs_encode<V, RANK>(sh, job, c, codes.order, base, exceptions, CSZ_MODE_RLE_VLE, false);
+        result.claimed = 1;
+        return result;
+    }
     if (r.words >= raw_words_of<V>(c)) result.instead = 1;
     if (result.instead || r.words == 0) return result;
     if (t == 0)
         atomicExch(job.work.tile_state + c.index,
                    STATE_OWN | r.words); /* before the bits are written: others wait for it */
+    result.told = 1;
     uint32_t *stage = sh.front.region;
     record_put_head<V>(stage, r, base, special, units, empty, rank, l.length);
     const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
@@ -768,7 +850,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         none.frame = none.first = 0;
         none.box = csz_frame_box_at(&job.tile.geometry, 0);
         none.section_nwords = job.work.section_nwords[0];
-        claim_next(&sh.claim[0], &none, job);
+        claim_make(&sh.claim[0], &none, job, claim_index(job));
     }
     if (t == 0) {
         sh.frame_start_of = ~0u;
@@ -776,11 +858,15 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         sh.part_done = 0;
     }
     __syncthreads();
+    pending_record<V> pending(sh, job);
     for (uint32_t slot = 0;; slot ^= 1) {
         const csz_claim &c = sh.claim[slot];
         if (c.index >= job.tile.geometry.ntiles) break;
         if (c.frame != frame) {
-            if (frame != ~0u) frame_leave(sh, job, frame);
+            if (frame != ~0u) {
+                pending.clear();
+                frame_leave(sh, job, frame);
+            }
             frame = c.frame;
             if (t == 0) sh.policy = job.work.policy[frame];
             uint32_t at = 0;
@@ -791,10 +877,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             }
             /* the front has a barrier before the books are used */
         }
-        general_result r = {0, 0};
+        general_result r = {0, 0, 0, 0};
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c);
+            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c, pending);
             sh.hash[t] = f.hash;
             if (f.dirty) {
                 __syncthreads();
@@ -808,17 +894,16 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                              csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
                 }
                 r.words = 1 + csz_value<V>::words;
-                r.instead = 0;
             } else if (f.klass) {
                 r = wide_encode<V, RANK>(sh, job, c, f.exceptions);
             } else {
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);
-                r = tile_encode<V, RANK>(sh, job, c, w, codes, f.base, f.exceptions);
+                r = tile_encode<V, RANK>(sh, job, c, w, codes, f.base, f.exceptions, &sh.claim[slot ^ 1]);
             }
         }
         if (r.instead) r.words = raw_words_of<V>(c);
-        if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words);
+        if (t == 0 && !r.told) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words);
         if (r.instead) {
             __syncthreads();
             stage_zero(sh, 0, stage_words); /* what lies behind a short raw record must be clear */
@@ -826,8 +911,20 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             sh.hash[t] = raw_load<V, RANK>(sh.front.region, job.tile, c);
         }
         sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * csz_tile_weight(c.tile);
-        record_store<V>(sh, job, c, &sh.claim[slot ^ 1], r.words, r.instead != 0);
+        if (!r.claimed) {
+            if (t == 32) claim_make(&sh.claim[slot ^ 1], &c, job, claim_index(job));
+            __syncthreads();
+        }
+        pending.words = r.words;
+        pending.slot = slot;
+        pending.waits = true;
+        if (r.instead || r.words > stage_words) {
+            /* it reaches into the exchange, which the next tile needs at once */
+            record_store(sh, job, c, r.words, r.instead != 0);
+            pending.waits = false;
+        }
     }
+    pending.clear();
     if (frame != ~0u) frame_leave(sh, job, frame);
 }
 

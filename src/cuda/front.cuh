@@ -760,12 +760,21 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
 
 /* ---- the whole front ---- */
 
+/* What the caller does meanwhile: nothing. */
+struct csz_front_alone {
+    __device__ __forceinline__ void loading() {}
+    __device__ __forceinline__ void met() {}
+    __device__ __forceinline__ void clear() {}
+};
+
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
+ * The caller's other work is called where it costs least: loading() while values are on their way, met() behind the first
+ * barrier; up to there the region but for the exchange is the caller's.  Where the front needs the region earlier, clear() comes first.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Other>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
-                                      const csz_claim &c) {
+                                      const csz_claim &c, Other &other) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -782,6 +791,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         const V step = z.step, bound = z.bound, inverse = z.inverse;
         const V *tile = job.data + c.origin;
         V v[32];
+        const V corner_value = __ldg(tile);
         /* where the unit's first four values are, and how far apart its slices */
         const uint64_t nx = job.geometry.n[2], stride = RANK == 3   ? nx * job.geometry.n[1]
                                                         : RANK == 2 ? nx
@@ -800,13 +810,15 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             }
         } else {
             f.dirty = 1;
+            other.clear();
             csz_edge_load<V, RANK>((V *)sh.region, job, c);
 #pragma unroll
             for (int b = 0; b < 32; b++) v[b] = ((const V *)sh.region)[b * CSZ_TILE_THREADS + t];
             __syncthreads();
         }
+        other.loading();
         quantum corner;
-        bool lost = !value::quantize(__ldg(tile), z, &corner);
+        bool lost = !value::quantize(corner_value, z, &corner);
         const quantum base = corner & ~(quantum)1;
         lost |= !csz_base_is_safe(base);
         const V magic = csz_magic(step, base, bias);
@@ -844,6 +856,9 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         }
         f.base = base;
         f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias);
+        other.met();
+    } else {
+        other.clear();
     }
     if (f.careful) {
         f.dirty = 1;
