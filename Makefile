@@ -84,6 +84,9 @@ gpu-bench:
 	@tools/gpu_status
 	tools/gpu_bench_compress
 	tools/gpu_bench_decompress
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=ON -DCSZ_CUDA_ARCHS=90-real >/dev/null
+	cmake --build $(BUILD) -j $(JOBS) --target csz_static
+	BUILD=$(BUILD) tools/gpu_bench_api --sweep
 
 format:
 	@tools/setup lint

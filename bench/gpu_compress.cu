@@ -198,7 +198,8 @@ static int run(const csz_field &field, const csz_options &o, int only, bool comp
             const double range_us =
                 o.bound_mode ? t.median_us([&] { nranges = csz_cuda_range(w, d_data, &plan, 0); }) : 0;
             auto prepare = [&] {
-                csz_cuda_prepare(w, nranges, (uint32_t *)d_out, capacity, d_size, &plan, 0);
+                const csz_cuda_compress_item item = {d_data, d_out, capacity, d_size, NULL};
+                csz_cuda_prepare(w, nranges, &item, &plan, 0);
             };
             const double prepare_us = t.median_us(prepare);
             const double both_us = t.median_us([&] {

@@ -382,7 +382,7 @@ int cli_arguments_check_available(const cli_arguments *arguments) {
         return csz_backend_built(CSZ_BACKEND_CUDA)
                    ? cli_fail(
                          "backend cuda is missing: this machine has no NVIDIA driver, or no GPU of compute "
-                         "capability 8.0 or above; use -b cpu")
+                         "capability 7.5 or above; use -b cpu")
                    : cli_fail("backend cuda is missing: this csz was built without CUDA (nvcc); use -b cpu");
     if (options->zstd_level > 0 && !csz_zstd_available())
         return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "

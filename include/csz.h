@@ -172,8 +172,8 @@ CSZ_API void csz_options_init(csz_options *options);
 
 /*
  * csz_backend_built: 1 if this build has the backend.  csz_backend_available: 1 if this machine can use it too; CUDA needs a driver
- * and a card of compute capability 8.0 or above.  AUTO takes CUDA where it is available and the data is already on the device, or
- * at least 32 MiB; archives with zstd are read on the CPU.
+ * and a card of compute capability 7.5 or above.  AUTO takes CUDA where it is available and the data is already on the device, or
+ * at least 32 MiB, and the CPU after all where the card lacks the memory or fails; archives with zstd are read on the CPU.
  */
 CSZ_API int csz_backend_built(csz_backend backend);
 CSZ_API int csz_backend_available(csz_backend backend);

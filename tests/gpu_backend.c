@@ -160,7 +160,7 @@ static void flipped_bits_are_refused_and_the_device_lives_on(void **state) {
 
 int main(void) {
     if (!csz_backend_available(CSZ_BACKEND_CUDA)) {
-        puts("skipped: no usable GPU (needs a driver and compute capability 8.0)");
+        puts("skipped: no usable GPU (needs a driver and compute capability 7.5)");
         return 77;
     }
     const struct CMUnitTest tests[] = {

@@ -30,9 +30,7 @@ csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_
     return CSZ_OK;
 }
 
-/* Header with the bound resolved; reads the field where the bound depends on it. */
-static csz_status make_header(csz_context *context, csz_header *h, const void *data, const csz_field *field,
-                              const csz_options *o) {
+csz_status csz_header_plan(csz_header *h, const csz_field *field, const csz_options *o) {
     memset(h, 0, sizeof *h);
     h->field = *field;
     for (int i = field->ndim; i < CSZ_MAX_NDIM; i++) h->field.dims[i] = 0;
@@ -42,7 +40,14 @@ static csz_status make_header(csz_context *context, csz_header *h, const void *d
     h->has_fill = o->has_fill != 0;
     h->fill_bits = h->has_fill ? csz_fill_bits(field->type, o->fill) : 0;
     h->has_zstd = o->zstd_level > 0;
-    csz_status status = csz_geometry_of(&h->geometry, field);
+    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, 0, 0, 0);
+    return csz_geometry_of(&h->geometry, field);
+}
+
+/* Header with the bound resolved; reads the field where the bound depends on it. */
+static csz_status make_header(csz_context *context, csz_header *h, const void *data, const csz_field *field,
+                              const csz_options *o) {
+    csz_status status = csz_header_plan(h, field, o);
     if (status) return status;
     double min = 0, max = 0, start = csz_clock();
     int has_range = 0;
@@ -96,12 +101,14 @@ static void write_footer(uint8_t *footer, const uint8_t *bytes, uint64_t first, 
 /* The GPU writes the whole archive; a final zstd pass goes over its frames on the host. */
 static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                                   const void *data, csz_header *h, const csz_options *o) {
-    if (!h->has_zstd) return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h);
+    if (!h->has_zstd)
+        return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h, o->threads);
     if (csz_gpu_is_device_pointer(out)) return CSZ_ERROR_ARGUMENT;
     size_t most, unpacked;
     csz_status status = csz_compress_bound(&most, &h->field, NULL);
     if (!status) status = csz_cpu_scratch_frame(&context->cpu, most);
-    if (!status) status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h);
+    if (!status)
+        status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h, o->threads);
     if (status) return status;
     const uint64_t head = CSZ_FRAME_HEADER_NBYTES, footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
     uint64_t from = h->nbytes, at = from;
@@ -164,10 +171,13 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     status =
         csz_backend_choose(context, &o, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u), data, out);
     if (!status) status = make_header(context, &h, data, field, &o);
-    if (!status) {
-        status = context->used == CSZ_BACKEND_CUDA
-                     ? compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o)
-                     : compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
+    if (!status && context->used == CSZ_BACKEND_CUDA) {
+        status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
+        if (csz_backend_falls_back(context, &o, status, data, out))
+            status = make_header(context, &h, data, field, &o);
+    }
+    if (!status && context->used == CSZ_BACKEND_CPU) {
+        status = compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
     }
     csz_team_stop(&context->cpu.team);
     context->cpu.stages.total = csz_clock() - start;

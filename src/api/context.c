@@ -94,6 +94,15 @@ csz_status csz_context_set_device(csz_context *context, int device) {
     return CSZ_OK;
 }
 
+int csz_backend_falls_back(csz_context *context, const csz_options *options, csz_status status,
+                           const void *data, const void *archive) {
+    if (options->backend != CSZ_BACKEND_AUTO) return 0;
+    if (status != CSZ_ERROR_MEMORY && status != CSZ_ERROR_BACKEND) return 0;
+    if (csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive)) return 0;
+    context->used = CSZ_BACKEND_CPU;
+    return 1;
+}
+
 csz_backend csz_context_backend(const csz_context *context) {
     return context ? context->used : CSZ_BACKEND_AUTO;
 }

@@ -21,6 +21,11 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options);
 csz_status csz_backend_choose(csz_context *context, const csz_options *options, uint64_t nbytes,
                               const void *data, const void *archive);
 
+/* Whether a call that the GPU could not do for want of memory, or since it is lost, goes on with the CPU: where the choice was the library's and nothing lies on
+   the device. */
+int csz_backend_falls_back(csz_context *context, const csz_options *options, csz_status status,
+                           const void *data, const void *archive);
+
 /* A checked frame; zstd is undone into the context's scratch. */
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
                           uint64_t nbytes_left, const csz_header *header, uint64_t frame);
@@ -51,6 +56,9 @@ typedef struct csz_region {
 } csz_region;
 csz_status csz_region_of(csz_region *region, const csz_field *field, const uint64_t *begin,
                          const uint64_t *end);
+
+/* The header of a field's archive, with the bound still to be resolved where it depends on the values. */
+csz_status csz_header_plan(csz_header *header, const csz_field *field, const csz_options *options);
 
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);

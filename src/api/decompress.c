@@ -41,8 +41,10 @@ int csz_frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo,
 static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes,
                                  const csz_header *h, const uint64_t *lo, const uint64_t *hi,
                                  const csz_options *o) {
-    if (context->used == CSZ_BACKEND_CUDA)
-        return csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi);
+    if (context->used == CSZ_BACKEND_CUDA) {
+        csz_status status = csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, o->threads);
+        if (!csz_backend_falls_back(context, o, status, data, archive)) return status;
+    }
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
     csz_status status = CSZ_OK;

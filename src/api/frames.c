@@ -193,7 +193,8 @@ static csz_status compress_on_gpu(csz_context *context, uint8_t *out, uint64_t c
     uint64_t packed, room = o->zstd_level > 0 && !status ? csz_pack_bound(most) : 0;
     if (!status) status = csz_cpu_scratch_frame(&context->cpu, most + (size_t)room);
     uint8_t *archive = context->cpu.frame;
-    if (!status) status = csz_gpu_compress(&context->cuda, archive, most, &archive_nbytes, values, &h);
+    if (!status)
+        status = csz_gpu_compress(&context->cuda, archive, most, &archive_nbytes, values, &h, o->threads);
     if (status) return status;
     uint8_t *built = archive + h.nbytes;
     uint64_t raw = csz_load_u64(built);
@@ -232,7 +233,9 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     double start = csz_clock();
     if (context->used == CSZ_BACKEND_CUDA) {
         status = compress_on_gpu(context, out, capacity, &nbytes, values, plan, &s, i);
-    } else {
+        if (csz_backend_falls_back(context, &plan->options, status, values, NULL)) status = CSZ_OK;
+    }
+    if (!status && context->used == CSZ_BACKEND_CPU) {
         csz_header framed = *h;
         framed.geometry = s;
         csz_tile_plan tiles = csz_tile_plan_of(&framed);
@@ -258,7 +261,7 @@ csz_status csz_frame_nbytes(uint64_t *nbytes, const void *start, const csz_plan 
 /* An archive of one frame for the GPU, in scratch: room for a header, the frame as number 0, its footer. */
 static csz_status decompress_on_gpu(csz_context *context, void *values, const uint8_t *stored,
                                     uint64_t nbytes, const csz_plan *plan, const csz_frame *frame, uint64_t i,
-                                    const uint64_t *lo, const uint64_t *hi) {
+                                    const uint64_t *lo, const uint64_t *hi, int threads) {
     csz_geometry s = geometry_of_frame(&plan->header.geometry, frame, i);
     csz_header h = header_of_frame(plan, &s);
     const uint64_t total = h.nbytes + nbytes + csz_footer_nbytes(1);
@@ -278,7 +281,7 @@ static csz_status decompress_on_gpu(csz_context *context, void *values, const ui
         from[k] = lo[k] - frame->begin[k];
         to[k] = hi[k] - frame->begin[k];
     }
-    return csz_gpu_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to);
+    return csz_gpu_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to, threads);
 }
 
 csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity, const void *stored,
@@ -309,8 +312,11 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (status) return status;
-    if (context->used == CSZ_BACKEND_CUDA)
-        return decompress_on_gpu(context, values, stored, stored_nbytes, plan, &frame, i, lo, hi);
+    if (context->used == CSZ_BACKEND_CUDA) {
+        status =
+            decompress_on_gpu(context, values, stored, stored_nbytes, plan, &frame, i, lo, hi, o.threads);
+        if (!csz_backend_falls_back(context, &o, status, values, NULL)) return status;
+    }
     csz_frame_view view;
     status = csz_frame_open(context, &view, stored, stored_nbytes, h, i);
     if (!status && view.nbytes_stored != stored_nbytes) status = CSZ_ERROR_CORRUPT;

@@ -22,14 +22,16 @@ static inline csz_status csz_gpu_copy(void *to, const void *from, size_t nbytes)
 }
 static inline void csz_gpu_free(csz_cuda_backend *backend) { (void)backend; }
 static inline csz_status csz_gpu_compress(csz_cuda_backend **backend, void *out, size_t out_capacity,
-                                          size_t *out_nbytes, const void *data, csz_header *header) {
-    (void)backend, (void)out, (void)out_capacity, (void)out_nbytes, (void)data, (void)header;
+                                          size_t *out_nbytes, const void *data, csz_header *header,
+                                          int threads) {
+    (void)backend, (void)out, (void)out_capacity, (void)out_nbytes, (void)data, (void)header, (void)threads;
     return CSZ_ERROR_BACKEND;
 }
 static inline csz_status csz_gpu_decompress(csz_cuda_backend **backend, void *data, const void *archive,
                                             size_t archive_nbytes, const csz_header *header,
-                                            const uint64_t *lo, const uint64_t *hi) {
+                                            const uint64_t *lo, const uint64_t *hi, int threads) {
     (void)backend, (void)data, (void)archive, (void)archive_nbytes, (void)header, (void)lo, (void)hi;
+    (void)threads;
     return CSZ_ERROR_BACKEND;
 }
 #else

@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_BACKEND_H
 #define CSZ_CUDA_BACKEND_H
 
-#include "csz.h"
+#include "csz_cuda.h"
 
 #include "format/archive.h"
 
@@ -16,10 +16,10 @@ extern "C" {
 
 typedef struct csz_cuda_backend csz_cuda_backend;
 
-/* 1 if there is a driver and a card of compute capability 8.0 or above. */
+/* 1 if there is a driver and a card of compute capability 7.5 or above. */
 int csz_cuda_usable(void);
 
-/* Devices of the machine, and the calling thread's choice among them. */
+/* Devices there are, and the one that the calling thread's calls are for. */
 int csz_cuda_device_count(void);
 csz_status csz_cuda_set_device(int device);
 
@@ -29,16 +29,34 @@ int csz_cuda_is_device_pointer(const void *p);
 /* Copies between any two places; host code may then look at what a device pointer points to. */
 csz_status csz_cuda_copy(void *to, const void *from, size_t nbytes);
 
+/* Makes the backend where there is none yet; its device must be the current one. */
+csz_status csz_cuda_backend_ensure(csz_cuda_backend **backend);
 void csz_cuda_backend_free(csz_cuda_backend *backend);
 
-/* Header as csz_compress made it; with a relative or PSNR bound the absolute one is found on the device. */
+/* Device memory for what lies on the host; 0: what is free. */
+void csz_cuda_backend_limit(csz_cuda_backend *backend, size_t nbytes);
+
+/* Header as csz_compress made it; with a relative or PSNR bound the absolute one is found here. */
 csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size_t out_capacity,
-                                     size_t *out_nbytes, const void *data, csz_header *header);
+                                     size_t *out_nbytes, const void *data, csz_header *header, int threads);
 
 /* The box lo .. hi (effective dims), dense, into data, from an archive whose header was read and that is not packed with zstd. */
 csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive,
                                        size_t archive_nbytes, const csz_header *header, const uint64_t *lo,
-                                       const uint64_t *hi);
+                                       const uint64_t *hi, int threads);
+
+/* The calls of csz_cuda.h: arrays of n on the host, everything else on the device; only enqueues. */
+csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, void *const *d_out,
+                                          const size_t *out_capacity, csz_cuda_result *results,
+                                          const void *const *d_data, csz_header *header, void *workspace,
+                                          size_t workspace_nbytes, csz_cuda_stream stream);
+csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n, void *const *d_data,
+                                            csz_cuda_result *results, const void *const *d_archives,
+                                            const size_t *archive_nbytes, const csz_cuda_result *compressed,
+                                            const csz_field *field, const csz_geometry *geometry,
+                                            void *workspace, size_t workspace_nbytes, csz_cuda_stream stream);
+size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry);
+size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry);
 
 #ifdef __cplusplus
 }

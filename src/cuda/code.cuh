@@ -126,16 +126,16 @@ CSZ_DEVICE int32_t csz_half_delta(const uint32_t (&w)[16], int b) {
 
 /* S: packets[i] holds codes i and i + 16.  Others: escapes only, packets[i] codes 2 i and 2 i + 1; the rest has no code in the book. */
 template <int MODE>
-CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books, uint32_t (&packets)[16],
-                                 csz_unit_bits *n) {
-    const uint32_t *book = books + csz_at_escapes(MODE);
+CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books, uint32_t biased,
+                                 uint32_t (&packets)[16], csz_unit_bits *n) {
+    const uint32_t *book = books + csz_at_escapes(MODE), to_direct = biased + 0x00300030u;
     uint32_t sum = 0;
 #pragma unroll
     for (int g = 0; g < 4; g++) {
         uint32_t id[8], x[4]; /* four low halves, then four high ones */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            x[i] = __viaddmin_u16x2(w[4 * g + i], 0x80308030u, 0x00600060u);
+            x[i] = __viaddmin_u16x2(w[4 * g + i], to_direct, 0x00600060u);
             id[i] = x[i] & 0xFFFFu;
             id[4 + i] = x[i] >> 16;
         }
@@ -169,26 +169,35 @@ CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books,
         n->escapes = sum;
 }
 
-/* Vector symbols of a unit as bytes, word i holding those of chunk i: at b = s, s+2, s+16, s+18 for P and so on. */
+/*
+ * Vector symbols of a unit as bytes, word i holding those of chunk i: at b = s, s+2, s+16, s+18 for P and so on.  Returns the codes that need an
+ * escape: those with the largest digit (M: all that are not 0).  biased: CSZ_BIASED, see csz_held.
+ */
 template <int MODE>
-CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, uint32_t (&symbol)[16]) {
+CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, uint32_t biased,
+                                       uint32_t (&symbol)[16]) {
     if (MODE == CSZ_MODE_M) {
 #pragma unroll
         for (int i = 0; i < 4; i++) symbol[i] = (nonzero >> (8 * i)) & 255u;
-        return;
+        return nonzero;
     }
     const int per_symbol = MODE == CSZ_MODE_P ? 2 : 4, nchunks = MODE == CSZ_MODE_P ? 4 : 2;
+    const uint32_t to_digit = biased + (MODE == CSZ_MODE_P ? 0x00070007u : 0x00010001u);
+    uint32_t escapes = 0;
 #pragma unroll
-    for (int c = 0; c < nchunks; c++) {
+    for (int c = nchunks - 1; c >= 0; c--) {
         uint32_t y[2];
 #pragma unroll
-        for (int m = 0; m < 2; m++) {
+        for (int m = 1; m >= 0; m--) {
             y[m] = 0;
 #pragma unroll
             for (int j = per_symbol - 1; j >= 0; j--) {
                 const uint32_t x = w[(16 / nchunks) * c + per_symbol * m + j];
-                y[m] = MODE == CSZ_MODE_P ? y[m] * 16 + __viaddmin_u16x2(x, 0x80078007u, 0x000F000Fu)
-                                          : y[m] * 4 + __viaddmin_u16x2(x, 0x80018001u, 0x00030003u);
+                const uint32_t digit =
+                    __viaddmin_u16x2(x, to_digit, MODE == CSZ_MODE_P ? 0x000F000Fu : 0x00030003u);
+                y[m] = y[m] * (MODE == CSZ_MODE_P ? 16 : 4) + digit;
+                escapes = escapes * 2 +
+                          __viaddmax_s16x2(digit, MODE == CSZ_MODE_P ? 0xFFF2FFF2u : 0xFFFEFFFEu, 0u);
             }
         }
         symbol[4 * c] = y[0] & 0xFFFFu;
@@ -196,6 +205,7 @@ CSZ_DEVICE void csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, ui
         symbol[4 * c + 2] = y[0] >> 16;
         symbol[4 * c + 3] = y[1] >> 16;
     }
+    return escapes;
 }
 
 CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
@@ -203,11 +213,11 @@ CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
 }
 
 template <int MODE>
-CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books,
-                                 uint32_t (&packets)[8], csz_unit_bits *n) {
+CSZ_DEVICE uint32_t csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books,
+                                     uint32_t biased, uint32_t (&packets)[8], csz_unit_bits *n) {
     const uint32_t *book = books + csz_at_vectors(MODE);
     uint32_t symbol[16], sum = 0;
-    csz_vector_symbols<MODE>(w, nonzero, symbol);
+    const uint32_t escapes = csz_vector_symbols<MODE>(w, nonzero, biased, symbol);
 #pragma unroll
     for (int i = 0; i < csz_vectors_per_unit(MODE); i += 2) {
         const uint32_t c0 = book[symbol[i]], c1 = book[symbol[i + 1]];
@@ -215,6 +225,46 @@ CSZ_DEVICE void csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, cons
         packets[i / 2] = csz_packet_merge(c0, c1);
     }
     n->symbols = sum & 0xFFFu;
+    return escapes;
+}
+
+/* Escapes of a unit at most, and of any in its warp, that are looked up one by one; with more, all 32 codes are. */
+enum { CSZ_SPARSE_MAX = 12 };
+
+/* Half of code b of this thread's unit, which is parked in the exchange. */
+CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
+    const uint16_t *halves = (const uint16_t *)exchange; /* low half first, on the GPU and where it is emulated */
+    return halves[((b & 12) << 8) + 8 * threadIdx.x + ((b & 3) << 1) + (b >> 4)];
+}
+
+/* Escapes few and far between: packets[i] is the i-th; most: the largest number in the warp. */
+CSZ_DEVICE void csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
+                                uint32_t most, uint32_t (&packets)[16], csz_unit_bits *n) {
+    uint32_t sum = 0, highest = 0, rest = escapes;
+#pragma unroll
+    for (int i = 0; i < CSZ_SPARSE_MAX; i++) {
+        packets[i] = 0;
+        if ((uint32_t)i < most) {
+            const bool any = rest != 0;
+            const uint32_t b = (uint32_t)__clz((int)__brev(rest)) & 31u;
+            rest &= rest - 1;
+            const uint32_t symbol = csz_narrow_symbol((int32_t)csz_parked_half(exchange, b) - 32768);
+            const uint32_t packet = book[symbol];
+            packets[i] = any ? packet : 0;
+            highest = max(highest, any ? symbol : 0);
+            sum += packets[i];
+        }
+    }
+    n->escapes = sum & 0xFFFu;
+    if (highest < CSZ_DIRECT_N) return;
+#pragma unroll 1
+    for (rest = escapes; rest; rest &= rest - 1) {
+        const uint32_t b = (uint32_t)__ffs((int)rest) - 1;
+        const uint32_t symbol = csz_narrow_symbol((int32_t)csz_parked_half(exchange, b) - 32768);
+        if (symbol < CSZ_DIRECT_N) continue;
+        n->buckets |= 1u << b;
+        n->raw += ((symbol - CSZ_DIRECT_N) >> 2) + 3;
+    }
 }
 
 CSZ_DEVICE uint32_t csz_raw_packet(int32_t delta) {
@@ -230,6 +280,24 @@ CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, 
                        high = mode == CSZ_MODE_S ? b & 1 : b >> 4;
         const uint32_t x = exchange[(word >> 2) * (4 * CSZ_TILE_UNITS) + 4 * threadIdx.x + (word & 3)];
         out.put(csz_raw_packet((int32_t)(x >> (16 * high) & 0xFFFFu) - 32768));
+    }
+    out.flush();
+}
+
+/* Raw bits of a delta, none for a direct one: w less its leading bit and two, which the shift drops. */
+CSZ_DEVICE uint32_t csz_raw_packet_or_none(int32_t delta) {
+    const uint32_t u = ((uint32_t)delta << 1) ^ (uint32_t)(delta >> 31), w = u - 64,
+                   e = 31 - (uint32_t)__clz((int)w);
+    return u < CSZ_DIRECT_N ? 0 : w << ((34 - e) & 31) | (e - 2);
+}
+
+/* The same for a unit of mode S in which buckets are many: word by word, the two halves' bits, at most 26, in one go. */
+CSZ_DEVICE void csz_put_raw_all(csz_putter out, const uint32_t *exchange) {
+#pragma unroll 4
+    for (uint32_t word = 0; word < 16; word++) {
+        const uint32_t x = exchange[(word >> 2) * (4 * CSZ_TILE_UNITS) + 4 * threadIdx.x + (word & 3)];
+        out.put(csz_packet_merge(csz_raw_packet_or_none((int32_t)(x & 0xFFFFu) - 32768),
+                                 csz_raw_packet_or_none((int32_t)(x >> 16) - 32768)));
     }
     out.flush();
 }

@@ -21,6 +21,7 @@ struct CUstream_st; /* cudaStream_t is a pointer to it */
 /* What is to be done to a field.  The header is the archive's, whole; with a relative bound or a PSNR the resolved bound and the checksum
    in it are filled in on the device. */
 typedef struct csz_cuda_plan {
+    uint32_t nfields; /* of this shape, in one launch; 0 means 1 */
     csz_type type;
     csz_geometry geometry;
     csz_workflow workflow;
@@ -28,7 +29,11 @@ typedef struct csz_cuda_plan {
     double bound;
     int has_fill;
     uint64_t fill; /* bits */
-    uint32_t header_nbytes;
+    /* part of a larger field: the number of its first frame, and the bound where it is known already */
+    uint64_t first_frame;
+    int is_resolved;
+    double bound_abs;
+    uint32_t header_nbytes; /* 0: frames and footer alone */
     uint32_t header[CSZ_HEADER_MAX_NBYTES / 4];
 } csz_cuda_plan;
 
@@ -40,6 +45,16 @@ typedef struct csz_cuda_builtins {
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins);
 
+/* One of the fields of a launch: d_data, d_out and capacity as below.  *nbytes and *status lie in device, pinned or managed memory; status may
+   be null and receives a csz_status: CSZ_ERROR_BACKEND while the work has not come to its end, CSZ_ERROR_CAPACITY where nbytes exceeds the capacity. */
+typedef struct csz_cuda_compress_item {
+    const void *d_data;
+    void *d_out;
+    uint64_t capacity;
+    uint64_t *nbytes;
+    uint32_t *status;
+} csz_cuda_compress_item;
+
 /* Bytes of device memory that csz_cuda_compress needs besides field and archive. */
 size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan);
 
@@ -50,6 +65,11 @@ size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan);
 csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
                              const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
                              void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream);
+
+/* The same for plan->nfields fields at once, each to an archive of its own. */
+csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const csz_cuda_plan *plan,
+                                    const csz_cuda_builtins *d_builtins, void *d_workspace,
+                                    size_t workspace_nbytes, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

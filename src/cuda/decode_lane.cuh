@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decode_lane.cuh: one thread turns the bits of one lane into 16-bit deltas in shared memory (modes M, Q, P, S of class 0).
+ * decode_lane.cuh: one thread turns the bits of one lane into 16-bit deltas in shared memory (class 0, every mode).
  *
  * A unit's 32 codes are 16 words, word W holding codes W and W + 16, and four words make a 16-byte chunk: chunk 4 T + i holds slices i and i + 4 of
  * unit T.  The low three bits of a chunk's place are XOR-ed with `swizzle` of its pair of units, chosen so that each pass below finds eight threads in a
@@ -186,6 +186,50 @@ CSZ_DEVICE uint16_t *code_half(uint4 *chunks, uint32_t u, uint32_t b, uint32_t t
     uint32_t chunk = 8 * (u >> 1) + ((4 * (u & 1) + ((b >> 2) & 3)) ^ twist ^
                                      (u & 2)); /* an odd pair's swizzle differs in bit 1 */
     return (uint16_t *)(chunks + chunk) + 2 * (b & 3) + (b >> 4);
+}
+
+/* Next n bits. */
+CSZ_DEVICE uint64_t bits_take(bit_reader *r, uint32_t n) {
+    uint64_t value = 0;
+    while (n) {
+        const uint32_t part = n < 24 ? n : 24;
+        value = value << part | bits_window(r) >> (32 - part);
+        bits_move(r, r->at + part);
+        n -= part;
+    }
+    return value;
+}
+
+/*
+ * The runs of a lane of 4 units, where zeros stand already: only runs of other deltas are written.  tables are the job's, whole, since a block keeps no books of runs.
+ * A lane is left once its bits are used up, so that a reader never gets further past its end than one run.
+ */
+CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, const uint16_t *tables,
+                                uint4 *chunks, uint32_t twist) {
+    int left = (int)nbits;
+    for (uint32_t i = 0; i < 128;) {
+        uint32_t delta, run;
+        if (left <= 0) return 0;
+        if (mode == CSZ_MODE_RLE) {
+            delta = (uint32_t)bits_take(r, 16);
+            run = (uint32_t)bits_take(r, 7) + 1;
+            left -= 16 + 7;
+        } else {
+            const uint32_t value = bits_symbol<12>(r, tables + TABLE_RV),
+                           symbol = ((value >> 8) + CSZ_DIRECT_HALF) & 255, nraw = csz_symbol_nraw(symbol);
+            delta = (uint32_t)csz_symbol_delta(symbol, bits_take(r, nraw)) & 0xFFFF;
+            const uint32_t length = bits_symbol<11>(r, tables + TABLE_RL);
+            run = (length >> 8) + 1;
+            left -= (int)((value & 31) + nraw + (length & 31));
+        }
+        if (run > 128 - i) return 0;
+        const uint32_t end = i + run;
+        if (delta) {
+            for (; i < end; i++) *code_half(chunks, i >> 5, i & 31, twist) = (uint16_t)delta;
+        }
+        i = end;
+    }
+    return left == 0;
 }
 
 /*

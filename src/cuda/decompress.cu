@@ -4,7 +4,7 @@
  * 64 threads; each group takes a tile through all stages on its own barrier: stage the record and add up its checksum, decode lanes,
  * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
  *
- * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, runs, bases out of the fast conversion's reach, and
+ * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
  * all tiles of unusual shapes.
  */
 #include "cuda/decompress_general.cuh"
@@ -24,6 +24,9 @@ enum {
 /* How a tile is finished once its lanes are decoded. */
 enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_FULL, KIND_RAW, KIND_NONE };
 
+/* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
+enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
+
 /* What is still needed of a record's head after its stage has been given to the next record. */
 struct tile_after {
     int64_t base; /* the value's bits for KIND_FLAT_FULL */
@@ -35,9 +38,11 @@ struct alignas(16) tile_task {
     tile_place place;
     int64_t corner;
     uint32_t begin, end; /* words */
-    uint32_t full;       /* wholly in the output, with rows aligned for 16-byte stores */
+    uint32_t held;       /* by the output: HELD_PART ... */
     uint32_t inside;     /* elements in the field */
 };
+
+static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
 
 /* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), tile_after, stage. */
 CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
@@ -95,26 +100,60 @@ record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nword
     return sum;
 }
 
-/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
-template <typename V, int MODE>
-CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
-                                 const uint16_t *tables, uint4 *code, uint32_t r) {
-    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
-    if (r >= LANES) return 1;
-    const uint32_t lane = r & 31, nbits = lane_length(view, words, r);
-    uint32_t sum = nbits, before = 0;
+/* A thread's lane: its first bit in the record and its length; good is 0 where the thread saw a fault. */
+struct lane_place {
+    uint32_t at, nbits, good;
+};
+
+/* The place of lane r of LANES by the sums of the lengths before it; whole warps call it. */
+template <typename V, uint32_t LANES>
+CSZ_DEVICE lane_place lane_find(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                uint32_t r) {
+    lane_place p;
+    const uint32_t lane = r & 31;
+    p.nbits = lane_length(view, words, r);
+    uint32_t sum = p.nbits, before = 0;
 #pragma unroll
     for (uint32_t o = 1; o < 32; o <<= 1) {
         uint32_t up = __shfl_up_sync(~0u, sum, o);
         if (lane >= o) sum += up;
     }
     if (LANES == 64 && r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
-    const uint32_t end = before + sum, at = view->lanes_bit + end - nbits;
-    uint32_t good = r + 1 < LANES || record_adds_up(view, end, nwords);
-    if (r + 1 == LANES && good) good = stream_ends(words, view->lanes_bit + end);
-    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && nbits == 0) good = 0;
-    if (at + nbits > 32 * nwords) return 0;
-    return decode_lane<MODE>(words, at, nbits, tables, code, r) & good;
+    const uint32_t end = before + sum;
+    p.at = view->lanes_bit + end - p.nbits;
+    p.good = r + 1 < LANES || record_adds_up(view, end, nwords);
+    if (r + 1 == LANES && p.good) p.good = stream_ends(words, view->lanes_bit + end);
+    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && p.nbits == 0) p.good = 0;
+    return p;
+}
+
+/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
+template <typename V, int MODE>
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                 const uint16_t *tables, uint4 *code, uint32_t r) {
+    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
+    if (r >= LANES) return 1;
+    const lane_place lane = lane_find<V, LANES>(view, words, nwords, r);
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+    return decode_lane<MODE>(words, lane.at, lane.nbits, tables, code, r) & lane.good;
+}
+
+/* The same for runs, which opens the record anew: a call, so that it takes no registers from the common modes. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t decode_lanes_of_runs(const uint32_t *words, uint32_t nwords,
+                                                             const uint16_t *tables, uint4 *code,
+                                                             uint32_t r) {
+    if (r >= 32) return 1;
+    const record_view<V> view = record_open<V>(words, nwords, RANK);
+    const lane_place lane = lane_find<V, 32>(&view, words, nwords, r);
+    const uint32_t twist = swizzle(2 * r);
+    uint4 *chunks = code + 16 * r;
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
+    if (lane.nbits == 0) return lane.good;
+    bit_reader reader = bits_open(words, lane.at);
+    return decode_runs(&reader, lane.nbits, view.mode, tables, chunks, twist) & lane.good;
 }
 
 /* ---- tiles that are not plain ---- */
@@ -131,7 +170,7 @@ struct rare_tile {
 CSZ_DEVICE rare_tile rare_tile_of(const decode_call *call, const decode_job *facts, const tile_task *task) {
     rare_tile t;
     t.task = task;
-    t.record = call->archive + facts->first_word + facts->payload_word + task->begin;
+    t.record = facts->frame + facts->payload_word + task->begin;
     t.nwords = task->end - task->begin;
     return t;
 }
@@ -155,14 +194,22 @@ CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *re
 
 /* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, uint4 *shared,
-                                                          const tile_task *task, uint32_t r) {
+static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, const decode_job *facts,
+                                                          uint4 *shared, const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const tile_after *after = group_after(shared);
     const V magic = traits::magic((typename traits::quantum)after->base);
-    return tile_finish_columns<V, RANK>(shared, group_firsts(shared), r, &target, magic, (V)call->step,
-                                        after->order);
+    tile_target<V> target;
+    if (task->held != HELD_PART) {
+        target.corner = (V *)call->out + task->corner;
+        target.pitch_y = (int64_t)call->pitch_y;
+        target.pitch_z = (int64_t)call->pitch_z;
+        return tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, magic,
+                                                  (V)facts->step, after->order);
+    }
+    target = tile_target_of<V>(call, &task->place);
+    return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
+                                               (V)facts->step, after->order);
 }
 
 /* Full tiles of one value. */
@@ -197,7 +244,7 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
     const rare_tile tile = rare_tile_of(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
-    const V step = (V)call->step;
+    const V step = (V)facts->step;
     uint32_t wrong = 0, hash;
     tile_restore<V> how;
     how.step = step;
@@ -212,15 +259,15 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
     } else {
         hash = tile_finish<V, RANK, false>(shared, group_firsts(shared), r, &target, &how, &wrong);
     }
-    if (wrong) fault(call, CSZ_CUDA_FAULT_RECORD);
+    if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
     return hash * thread_weight<RANK>(r);
 }
 
 /* The words of a full raw tile that was not staged are summed while they are copied. */
 template <typename V> CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const tile_task *task) {
     const uint32_t nwords = task->end - task->begin;
-    return call->check_groups && task->full && nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS &&
-           nwords > call->stage_words;
+    return call->check_groups && task->held == HELD_ALIGNED &&
+           nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS && nwords > call->stage_words;
 }
 
 /* A raw tile, from memory to memory. */
@@ -311,6 +358,7 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
                    positions = nwords - n * traits::WORDS - (n + 1) / 2;
     const uint32_t *record = tile.record;
     uint32_t hash = 0, wrong = n * traits::WORDS + (n + 1) / 2 > nwords;
+    const mask_list masks = record_masks(&view, record, nwords, &wrong);
     for (uint32_t i = r; i < n && !wrong; i += GROUP_THREADS) {
         uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
         uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
@@ -320,13 +368,19 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
             break;
         }
         const uint32_t unit = code >> 5, b = code & 31;
+        const uint32_t inside = unit_inside<RANK>(&target, unit);
+        if (!(inside >> b & 1)) wrong = 1;
+        if (masks.n) {
+            const unit_masks m = unit_masks_read<V>(masks, unit, inside, &wrong);
+            wrong |= (m.bits[0] | m.bits[1] | m.bits[2]) >> b & 1;
+        }
         if (!target.full && !(unit_held<RANK>(&target, unit) >> b & 1)) continue;
         V value = traits::load(record + nwords - (n - i) * traits::WORDS);
         V *p = unit_pointer<RANK>(&target, unit) + (b >> 2) * slice_stride<RANK>(&target) + (b & 3);
         hash += (traits::fold(value) - traits::fold(*(volatile V *)p)) * csz_value_weight(unit, b);
         *p = value;
     }
-    if (wrong) fault(call, CSZ_CUDA_FAULT_RECORD);
+    if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
     return hash;
 }
 
@@ -347,7 +401,7 @@ static __device__ __noinline__ void task_find(tile_task *task, const decode_call
     copy4_start(&task->end, offsets + 1);
     const tile_target<V> target = tile_target_of<V>(call, &place);
     task->corner = target.corner - (V *)call->out;
-    task->full = target.full;
+    task->held = target.full ? HELD_ALIGNED : target.all ? HELD_ALL : HELD_PART;
     task->inside = target.inside;
 }
 
@@ -363,10 +417,10 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
     uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW
-                    : flat                    ? (task->full && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT)
-                    : view.nmasks             ? KIND_CODED
-                    : task->full              ? KIND_FAST
-                                              : KIND_PLAIN;
+                    : flat ? (task->held == HELD_ALIGNED && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT)
+                    : view.nmasks                ? KIND_CODED
+                    : task->held == HELD_ALIGNED ? KIND_FAST
+                                                 : KIND_PLAIN;
     uint32_t sound = view.sound;
     if (kind == KIND_RAW) {
         sound = sound && nwords == 1 + task->inside * traits::WORDS;
@@ -376,9 +430,9 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
         sound = sound &&
                 (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(words, view.lanes_bit)));
     } else if (sound) {
-        const uint64_t reach = job->first_word + job->payload_word + task->end + LANE_MAX_WORDS + 4;
-        if (view.klass || view.mode >= CSZ_MODE_RLE || !traits::base_is_near(view.base) ||
-            (nwords > call->stage_words && reach > call->footer_word)) {
+        const uint64_t reach = (uint64_t)job->payload_word + task->end + LANE_MAX_WORDS + 4;
+        if (view.klass || !traits::base_is_near(view.base) ||
+            (nwords > call->stage_words && reach > job->words_left)) {
             kind = KIND_NONE;
             if (r == 0)
                 call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
@@ -386,13 +440,13 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
     }
     if (!sound) {
         kind = KIND_NONE;
-        if (r == 0) fault(call, CSZ_CUDA_FAULT_RECORD);
+        if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
     if (r == 0) {
         after->base = view.base;
         if (kind == KIND_FLAT_FULL) {
             const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1)
-                                                       : traits::restore(view.base, (V)call->step);
+                                                       : traits::restore(view.base, (V)job->step);
             after->base = (int64_t)traits::to_bits(value);
         }
         after->kind = kind;
@@ -407,10 +461,13 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
         good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_Q) {
         good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
+    } else if (view.mode >= CSZ_MODE_RLE) {
+        good = decode_lanes_of_runs<V, RANK>(words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
+                                             r);
     } else {
         good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
-    if (!good) fault(call, CSZ_CUDA_FAULT_RECORD);
+    if (!good) fault(job, CSZ_CUDA_FAULT_RECORD);
 }
 
 /* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
@@ -448,7 +505,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         shared = group_memory(call, memory, unknown(threadIdx.x));
         const tile_task *task = group_task(shared, turn);
         if (task->place.tile == NO_TILE) break;
-        const uint32_t *payload = call->archive + facts->first_word + facts->payload_word;
+        const uint32_t *payload = facts->frame + facts->payload_word;
         const uint32_t nwords = task->end - task->begin;
         if (turn == 0 && nwords <= call->stage_words)
             record_stage(group_stage(shared), payload + task->begin, nwords, r);
@@ -484,7 +541,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         {
             const tile_task *next = group_task(shared, turn + 1);
             const uint32_t next_nwords = next->end - next->begin;
-            payload = call->archive + facts->first_word + facts->payload_word;
+            payload = facts->frame + facts->payload_word;
             if (next_nwords <= call->stage_words)
                 record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
         }
@@ -504,7 +561,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         uint32_t hash = 0;
         if (kind == KIND_FAST) {
             tile_restore<V> how;
-            how.step = (V)call->step;
+            how.step = (V)facts->step;
             how.magic = traits::magic((typename traits::quantum)group_after(shared)->base);
             how.masks.n = 0;
             how.order = group_after(shared)->order;
@@ -516,7 +573,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
                    weights[r];
         } else if (kind == KIND_PLAIN) {
-            hash = tile_finish_plain<V, RANK>(call, shared, task, r);
+            hash = tile_finish_plain<V, RANK>(call, facts, shared, task, r);
         } else if (kind == KIND_CODED || kind == KIND_FLAT) {
             hash = tile_finish_rare<V, RANK>(call, facts, shared, task, r);
         } else if (kind == KIND_FLAT_FULL) {
@@ -548,7 +605,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
+    next_may_start();
     if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
+    previous_wait();
     uint16_t *tables = (uint16_t *)memory;
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
@@ -596,7 +655,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, jobs, sound, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, faults, items, jobs, sound, tables, offsets, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -606,7 +665,7 @@ static size_t part_after(size_t *at, size_t nbytes) {
 }
 
 /* The frames the box touches, and the largest of them. */
-static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan) {
+static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan, uint32_t nfields) {
     const csz_geometry *g = &plan->geometry;
     uint64_t njobs = 1, max_tiles = 1;
     for (int i = 0; i < 3; i++) {
@@ -618,7 +677,9 @@ static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan) {
         njobs *= last - first + 1;
         max_tiles *= g->frame[i] < g->grid[i] ? g->frame[i] : g->grid[i];
     }
-    call->njobs = (uint32_t)njobs;
+    call->nfields = nfields;
+    call->nframes_box = (uint32_t)njobs;
+    call->njobs = nfields * (uint32_t)njobs;
     call->max_tiles = (uint32_t)max_tiles;
     call->max_groups = (uint32_t)((max_tiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP);
 }
@@ -627,6 +688,8 @@ static workspace_parts workspace_of(const decode_call *call) {
     workspace_parts p;
     size_t at = 0;
     p.counters = part_after(&at, sizeof(decode_counters));
+    p.faults = part_after(&at, call->nfields * sizeof(uint32_t));
+    p.items = part_after(&at, call->nfields * sizeof(decode_item));
     p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
     p.sound = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
@@ -637,11 +700,19 @@ static workspace_parts workspace_of(const decode_call *call) {
     return p;
 }
 
-extern "C" size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan) {
+extern "C" size_t csz_cuda_decompress_many_workspace(const csz_cuda_decompress_plan *plan, uint32_t n) {
     decode_call call;
-    if (plan->geometry.nelements == 0) return 256;
-    call_jobs(&call, plan);
+    if (plan->geometry.nelements == 0) {
+        call.nfields = n;
+        call.njobs = call.max_tiles = call.max_groups = 0;
+    } else {
+        call_jobs(&call, plan, n);
+    }
     return workspace_of(&call).nbytes;
+}
+
+extern "C" size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan) {
+    return csz_cuda_decompress_many_workspace(plan, 1);
 }
 
 static int shape_is_default(const csz_geometry *g) {
@@ -653,18 +724,20 @@ static int shape_is_default(const csz_geometry *g) {
 
 /* A device's numbers that launches depend on. */
 struct device_limits {
-    int nsms, shared_nbytes;
+    int nsms, shared_nbytes, major;
 };
 
 static int limits_of(device_limits *d) {
 #if defined(CSZ_EMU)
     d->nsms = 2;
     d->shared_nbytes = 96 << 10;
+    d->major = 9;
     return 1;
 #else
     int device;
     return cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetAttribute(&d->nsms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
            cudaDeviceGetAttribute(&d->shared_nbytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
                cudaSuccess;
 #endif
@@ -674,12 +747,12 @@ static int limits_of(device_limits *d) {
  * The stage must hold most records, or they are decoded from memory at a third of the speed; more groups hide more latency.  A
  * quarter above the mean record serves fields of even roughness.
  */
-static uint32_t groups_choose(decode_call *call, const csz_cuda_decompress_plan *plan,
-                              const device_limits *d) {
+static uint32_t groups_choose(decode_call *call, uint64_t archive_nbytes, const device_limits *d) {
     const size_t fixed = TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16;
-    uint64_t mean = plan->archive_nbytes / 4 / plan->geometry.ntiles, want = mean + mean / 4 + 64;
-    const uint64_t most = CSZ_TILE_N * (plan->type == CSZ_F32 ? 1 : 2) / 2;
+    const uint64_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2;
+    uint64_t mean = archive_nbytes / 4 / call->geometry.ntiles / call->nfields, want = mean + mean / 4 + 64;
     if (want > most) want = most;
+    while (want > 64 && fixed + group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - 1024) want -= 32;
     uint32_t ngroups = GROUPS_MAX;
     while (ngroups > 1 && fixed + ngroups * group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - 1024)
         ngroups--;
@@ -708,8 +781,8 @@ static int decode_launch(const decode_call *call, uint32_t ngroups, const device
 #endif
     uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
     if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
-    CSZ_LAUNCH((decode_kernel<V, RANK>), (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream, *call);
-    return 1;
+    return launch_early(decode_kernel<V, RANK>, (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream,
+                        d->major >= 9, *call);
 }
 
 template <typename V>
@@ -722,32 +795,59 @@ static int call_launch(const decode_call *call, uint32_t ngroups, const device_l
                : rank == 2 ? decode_launch<V, 2>(call, ngroups, d, stream)
                            : decode_launch<V, 1>(call, ngroups, d, stream);
     }
-    if (!call->check_groups) CSZ_LAUNCH(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, *call);
-    CSZ_LAUNCH((general_kernel<V>), d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, *call);
-    return good;
+    const int early = d->major >= 9;
+    if (!call->check_groups)
+        good &= launch_early(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, early, *call);
+    return good & launch_early(general_kernel<V>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, early,
+                               *call);
 }
 
-extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace,
-                                          const void *d_archive, const uint8_t *d_builtin,
-                                          const csz_cuda_decompress_plan *plan, void *stream) {
+static int device_clear(void *p, size_t nbytes, void *stream) {
+#if defined(CSZ_EMU)
+    (void)stream;
+    memset(p, 0, nbytes);
+    return 1;
+#else
+    return cudaMemsetAsync(p, 0, nbytes, (cudaStream_t)stream) == cudaSuccess;
+#endif
+}
+
+/* What the kernels need to know of archive f. */
+static decode_item item_of(const csz_cuda_decompress_item *items, uint32_t f, uint32_t *d_faults,
+                           int64_t size) {
+    decode_item item;
+    item.archive = (const uint32_t *)items[f].d_archive;
+    item.nbytes = items[f].archive_nbytes;
+    item.size = items[f].d_size;
+    item.shift = ((intptr_t)items[f].d_out - (intptr_t)items[0].d_out) / size;
+    item.faults = items[f].d_faults ? items[f].d_faults : d_faults + f;
+    item.result = items[f].d_result;
+    return item;
+}
+
+extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item *items,
+                                                 const csz_cuda_decompress_many *many, void *d_workspace,
+                                                 const uint8_t *d_builtin,
+                                                 const csz_cuda_decompress_plan *plan, void *stream) {
     const csz_geometry *g = &plan->geometry;
-    decode_call call;
+    const uint32_t n = many->n;
+    decode_call call = {};
     device_limits limits;
     if (!limits_of(&limits)) return CSZ_ERROR_BACKEND;
-#if defined(CSZ_EMU)
-    *d_status = 0;
-#else
-    if (cudaMemsetAsync(d_status, 0, sizeof *d_status, (cudaStream_t)stream) != cudaSuccess)
-        return CSZ_ERROR_BACKEND;
-#endif
-    if (g->nelements == 0) return CSZ_OK;
-    uint64_t footer_nbytes = 8 * (g->nframes + 1);
-    if (plan->archive_nbytes % 4 || plan->archive_nbytes < plan->header_nbytes + footer_nbytes)
-        return CSZ_ERROR_TRUNCATED;
-    call_jobs(&call, plan);
-    workspace_parts parts = workspace_of(&call);
+    if (g->nelements) {
+        call_jobs(&call, plan, n);
+    } else {
+        call.nfields = n;
+    }
+    const workspace_parts parts = workspace_of(&call);
     uint8_t *workspace = (uint8_t *)d_workspace;
+    uint32_t *d_faults = (uint32_t *)(workspace + parts.faults);
+    uint32_t n_own = 0; /* that bring a cleared word of their own */
+    for (uint32_t f = 0; f < n; f++) n_own += items[f].d_faults != NULL;
+    if (n_own < n && !device_clear(d_faults, n * sizeof *d_faults, stream)) return CSZ_ERROR_BACKEND;
     call.geometry = *g;
+    if (many->reads_headers) call.field = many->field;
+    call.first_frame = many->first_frame;
     int whole = 1;
     for (int i = 0; i < 3; i++) {
         call.begin[i] = plan->begin[i];
@@ -755,21 +855,23 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
         whole = whole && plan->begin[i] == 0 && plan->end[i] == g->n[i];
     }
     const size_t size = plan->type == CSZ_F32 ? 4 : 8;
+    call.is_f64 = plan->type == CSZ_F64;
     call.pitch_y = plan->end[2] - plan->begin[2];
     call.pitch_z = call.pitch_y * (plan->end[1] - plan->begin[1]);
-    call.footer_word = (plan->archive_nbytes - footer_nbytes) / 4;
     call.header_words = plan->header_nbytes / 4;
-    call.step = plan->type == CSZ_F32 ? (double)csz_quantizer_make_f32(plan->bound_abs, 0, 0).step
-                                      : csz_quantizer_make_f64(plan->bound_abs, 0, 0).step;
+    call.bound_abs = plan->bound_abs;
     call.all_odd = !shape_is_default(g);
     call.check_groups = whole;
     const int one_row = g->rank == 1;
-    call.aligned = (uintptr_t)d_out % 16 == 0 && (one_row || call.pitch_y * size % 16 == 0) &&
-                   plan->begin[2] * size % 16 == 0;
-    call.archive = (const uint32_t *)d_archive;
+    call.aligned = (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
+    uint64_t archives_nbytes = 0;
+    for (uint32_t f = 0; f < n; f++) {
+        call.aligned = call.aligned && (uintptr_t)items[f].d_out % 16 == 0;
+        /* of unknown size: as if it had 6 bits a value, which leaves room for all groups */
+        archives_nbytes += items[f].d_size ? g->nelements * 6 / 8 : items[f].archive_nbytes;
+    }
     call.builtin = d_builtin;
-    call.out = d_out;
-    call.status = d_status;
+    call.out = items[0].d_out;
     call.counters = (decode_counters *)(workspace + parts.counters);
     call.jobs = (decode_job *)(workspace + parts.jobs);
     call.sound = (uint32_t *)(workspace + parts.sound);
@@ -777,11 +879,41 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
     call.odd = (uint2 *)(workspace + parts.odd);
-    uint32_t ngroups = groups_choose(&call, plan, &limits);
-    int good = plan->type == CSZ_F32 ? call_launch<float>(&call, ngroups, &limits, g->rank, stream)
+    if (n == 1) {
+        call.one = item_of(items, 0, d_faults, (int64_t)size);
+    } else {
+        call.items = (decode_item *)(workspace + parts.items);
+        decode_item some[ITEMS_AT_ONCE];
+        for (uint32_t f = 0; f < n; f += ITEMS_AT_ONCE) {
+            const uint32_t now = n - f < ITEMS_AT_ONCE ? n - f : (uint32_t)ITEMS_AT_ONCE;
+            for (uint32_t i = 0; i < now; i++) some[i] = item_of(items, f + i, d_faults, (int64_t)size);
+            csz_cuda_items_launch((decode_item *)(workspace + parts.items) + f, some, now, stream);
+        }
+    }
+    int good = 1;
+    if (g->nelements == 0) {
+        csz_cuda_empty_launch(&call, stream);
+    } else {
+        uint32_t ngroups = groups_choose(&call, archives_nbytes, &limits);
+        good = plan->type == CSZ_F32 ? call_launch<float>(&call, ngroups, &limits, g->rank, stream)
                                      : call_launch<double>(&call, ngroups, &limits, g->rank, stream);
+    }
 #if !defined(CSZ_EMU)
     good = good && cudaGetLastError() == cudaSuccess;
 #endif
     return good ? CSZ_OK : CSZ_ERROR_BACKEND;
+}
+
+extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace,
+                                          const void *d_archive, const uint8_t *d_builtin,
+                                          const csz_cuda_decompress_plan *plan, void *stream) {
+    const csz_cuda_decompress_item item = {d_archive, plan->archive_nbytes, NULL, d_out, NULL, d_status};
+    csz_cuda_decompress_many many = {};
+    many.n = 1;
+    if (!device_clear(d_status, sizeof *d_status, stream)) return CSZ_ERROR_BACKEND;
+    if (plan->geometry.nelements == 0) return CSZ_OK;
+    if (plan->archive_nbytes % 4 ||
+        plan->archive_nbytes < plan->header_nbytes + 8 * (plan->geometry.nframes + 1))
+        return CSZ_ERROR_TRUNCATED;
+    return csz_cuda_decompress_fields(&item, &many, d_workspace, d_builtin, plan, stream);
 }

@@ -9,7 +9,7 @@
 #ifndef CSZ_CUDA_DECOMPRESS_H
 #define CSZ_CUDA_DECOMPRESS_H
 
-#include "csz.h"
+#include "csz_cuda.h"
 
 #include "core/geometry.h"
 
@@ -17,7 +17,8 @@
 extern "C" {
 #endif
 
-/* What the status word can say; 0 is success.  Every bit means CSZ_ERROR_CORRUPT to a user. */
+/* What the status word can say; 0 is success.  The top byte is a csz_status where the header was refused; otherwise every bit means
+   CSZ_ERROR_CORRUPT to a user. */
 enum csz_cuda_fault {
     CSZ_CUDA_FAULT_FOOTER = 1,    /* sizes that do not add up, or the footer's checksum */
     CSZ_CUDA_FAULT_FRAME = 2,     /* a frame's header or padding */
@@ -25,8 +26,15 @@ enum csz_cuda_fault {
     CSZ_CUDA_FAULT_INDEX = 8,     /* the index of tiles */
     CSZ_CUDA_FAULT_RECORD = 16,   /* a tile's record */
     CSZ_CUDA_FAULT_CHECKSUM = 32, /* a frame's checksum */
-    CSZ_CUDA_FAULT_VALUES = 64    /* the checksum of a frame's restored values */
+    CSZ_CUDA_FAULT_VALUES = 64,   /* the checksum of a frame's restored values */
+    CSZ_CUDA_FAULT_HEADER = 128,  /* the archive's header or size */
+    CSZ_CUDA_FAULT_STATUS_SHIFT = 24
 };
+
+CSZ_FN uint32_t csz_cuda_fault_status(uint32_t faults) {
+    const uint32_t told = faults >> CSZ_CUDA_FAULT_STATUS_SHIFT;
+    return told ? told : faults ? (uint32_t)CSZ_ERROR_CORRUPT : (uint32_t)CSZ_OK;
+}
 
 typedef struct csz_cuda_decompress_plan {
     csz_geometry geometry;
@@ -54,6 +62,32 @@ size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan);
  */
 csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace, const void *d_archive,
                                const uint8_t *d_builtin, const csz_cuda_decompress_plan *plan, void *stream);
+
+/* One of the fields of a launch.  archive_nbytes: of the archive; the room there is, where d_size tells the size on the device. */
+typedef struct csz_cuda_decompress_item {
+    const void *d_archive;
+    uint64_t archive_nbytes;
+    const csz_cuda_result *d_size;
+    void *d_out;
+    csz_cuda_result *d_result; /* or null */
+    uint32_t *d_faults;        /* or null; zero before */
+} csz_cuda_decompress_item;
+
+/* Several fields of one shape, and parts of fields. */
+typedef struct csz_cuda_decompress_many {
+    uint32_t n;
+    uint32_t reads_headers; /* and checks them against this: then the plan's bound and sizes do not matter */
+    csz_field field;
+    uint64_t first_frame; /* number of frame 0, where the archive is part of a larger one */
+} csz_cuda_decompress_many;
+
+size_t csz_cuda_decompress_many_workspace(const csz_cuda_decompress_plan *plan, uint32_t n);
+
+/* As csz_cuda_decompress, for many->n archives in one set of launches; the plan is the same for all. */
+csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item *items,
+                                      const csz_cuda_decompress_many *many, void *d_workspace,
+                                      const uint8_t *d_builtin, const csz_cuda_decompress_plan *plan,
+                                      void *stream);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * decompress_general.cuh: the decoder for everything the fast kernel leaves: any tile shape, class and mode, one block per tile, in the type's full integers.
- * Plain rather than fast.  Its last block compares all checksums, so that a call needs no kernel more for that.
+ * Its last block compares all checksums, so that a call needs no kernel more for that.
  */
 #ifndef CSZ_CUDA_DECOMPRESS_GENERAL_CUH
 #define CSZ_CUDA_DECOMPRESS_GENERAL_CUH
@@ -12,36 +12,73 @@ enum { GENERAL_THREADS = CSZ_TILE_UNITS, GENERAL_BLOCKS = 8 /* an SM */, VERIFY_
 
 /* ---- bits ---- */
 
-/* Bits of a record; those past its end read as 0. */
+/* Bits of a record; those past its end read as 0.  As in bit_reader, 96 of them are in registers. */
 struct bounded_reader {
     const uint32_t *words;
-    uint32_t nwords, at;
+    uint32_t nwords, after; /* the word behind next */
+    uint32_t high, low, next, at;
 };
 
+CSZ_DEVICE uint32_t bounded_load(const bounded_reader *r, uint32_t i) {
+    return i < r->nwords ? r->words[i] : 0;
+}
+
+CSZ_DEVICE bounded_reader bounded_open(const uint32_t *words, uint32_t nwords, uint32_t at) {
+    bounded_reader r;
+    r.words = words;
+    r.nwords = nwords;
+    r.at = at;
+    r.after = (at >> 5) + 3;
+    r.high = bounded_load(&r, r.after - 3);
+    r.low = bounded_load(&r, r.after - 2);
+    r.next = bounded_load(&r, r.after - 1);
+    return r;
+}
+
 CSZ_DEVICE uint32_t bounded_window(const bounded_reader *r) {
-    uint32_t i = r->at >> 5, high = i < r->nwords ? r->words[i] : 0,
-             low = i + 1 < r->nwords ? r->words[i + 1] : 0;
-    return __funnelshift_l(low, high, r->at);
+    return __funnelshift_l(r->low, r->high, r->at);
+}
+
+CSZ_DEVICE void bounded_move(bounded_reader *r, uint32_t n) { /* n <= 32 */
+    const uint32_t at = r->at + n;
+    if ((at ^ r->at) & 32) {
+        r->high = r->low;
+        r->low = r->next;
+        r->next = bounded_load(r, r->after++);
+    }
+    r->at = at;
 }
 
 CSZ_DEVICE uint64_t bounded_get(bounded_reader *r, uint32_t n) { /* n <= 64 */
     uint64_t value = 0;
     if (n > 32) {
         value = bounded_window(r);
-        r->at += 32;
+        bounded_move(r, 32);
         n -= 32;
     }
     if (n) {
         value = value << n | bounded_window(r) >> (32 - n);
-        r->at += n;
+        bounded_move(r, n);
     }
     return value;
 }
 
 CSZ_DEVICE uint32_t bounded_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
-    uint32_t entry = table[bounded_window(r) >> (32 - limit)];
-    r->at += entry & 31;
+    const uint32_t entry = table[bounded_window(r) >> (32 - limit)];
+    bounded_move(r, entry & 31);
     return entry >> 8;
+}
+
+/* The delta of a symbol, whose raw bits are next; in 32 bits where those hold it, as all but damaged records of f32 do. */
+template <typename A> CSZ_DEVICE A bounded_delta(bounded_reader *r, uint32_t symbol) {
+    if (symbol < CSZ_DIRECT_N) return (A)((int64_t)symbol - CSZ_DIRECT_HALF);
+    if (sizeof(A) == 4 && symbol < CSZ_COARSE_FIRST) {
+        const uint32_t n = csz_symbol_nraw(symbol), /* 3 .. 29 */
+            u = ((4 | (symbol & 3)) << n) + (bounded_window(r) >> (32 - n)) + 64;
+        bounded_move(r, n);
+        return (A)((u >> 1) ^ (0 - (u & 1)));
+    }
+    return (A)csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
 }
 
 CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
@@ -49,6 +86,15 @@ CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *tabl
 }
 
 /* ---- lanes ---- */
+
+/* A tile's elements in shared memory: a word is left out after every 32, so that threads 32 elements apart meet different banks. */
+enum { ACC_N = CSZ_TILE_N + CSZ_TILE_N / 32 };
+CSZ_DEVICE uint32_t acc_place(uint32_t e) { return e + (e >> 5); }
+
+/* Where code b of a unit stands. */
+CSZ_DEVICE uint32_t code_place(int rank, uint32_t unit, uint32_t b) {
+    return acc_place(csz_code_element(rank, unit, b));
+}
 
 /* Marks in acc while a lane is decoded: a code that an escape follows for, and a symbol that raw bits follow for. */
 enum { MARK_ESCAPE = 0x40000000, MARK_SYMBOL = 0x20000000, MARK_MASK = 0x60000000 };
@@ -68,13 +114,13 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
         const uint16_t *table = tables + (klass ? TABLE_W : TABLE_S);
         for (uint32_t i = 0; i < n; i++) {
             uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
-            acc[csz_code_element(rank, unit, b)] = (A)(MARK_SYMBOL | bounded_delta_symbol(r, table, 12));
+            acc[code_place(rank, unit, b)] = (A)(MARK_SYMBOL | bounded_delta_symbol(r, table, 12));
         }
         for (uint32_t i = 0; i < n; i++) {
             uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
-            A *a = &acc[csz_code_element(rank, unit, b)];
+            A *a = &acc[code_place(rank, unit, b)];
             uint32_t symbol = (uint32_t)*a & 255;
-            *a = (A)csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
+            *a = bounded_delta<A>(r, symbol);
         }
         return;
     }
@@ -102,20 +148,20 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
             uint32_t symbol = bounded_symbol(r, vectors, 12);
             for (uint32_t d = 0; d < digits; d++) {
                 uint32_t digit = symbol >> (bits * d) & top;
-                acc[csz_code_element(rank, lane * units + u, first + d)] =
+                acc[code_place(rank, lane * units + u, first + d)] =
                     (A)(digit == top ? (uint32_t)MARK_ESCAPE : small_delta(digit, radius));
             }
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        A *a = &acc[csz_code_element(rank, lane * units + (i >> 5), i & 31)];
+        A *a = &acc[code_place(rank, lane * units + (i >> 5), i & 31)];
         if ((uint32_t)*a == MARK_ESCAPE) *a = (A)(MARK_SYMBOL | bounded_delta_symbol(r, escapes, 11));
     }
     for (uint32_t i = 0; i < n; i++) {
-        A *a = &acc[csz_code_element(rank, lane * units + (i >> 5), i & 31)];
+        A *a = &acc[code_place(rank, lane * units + (i >> 5), i & 31)];
         uint32_t x = (uint32_t)*a;
         if ((x & MARK_MASK) == MARK_SYMBOL) {
-            *a = (A)csz_symbol_delta(x & 255, bounded_get(r, csz_symbol_nraw(x & 255)));
+            *a = bounded_delta<A>(r, x & 255);
         } else {
             *a = (A)small_value(x);
         }
@@ -127,19 +173,18 @@ template <typename A>
 static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass,
                                      uint32_t lane, int rank, uint32_t end, A *acc) {
     for (uint32_t i = 0; i < 128;) {
-        int64_t delta;
+        A delta;
         uint32_t run;
         if (r->at >= end) return 0;
         if (mode == CSZ_MODE_RLE) {
-            delta = (int64_t)bounded_get(r, 16u << klass);
+            delta = (A)bounded_get(r, 16u << klass);
             run = (uint32_t)bounded_get(r, 7) + 1;
         } else {
-            uint32_t symbol = bounded_delta_symbol(r, tables + TABLE_RV, 12);
-            delta = csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
+            delta = bounded_delta<A>(r, bounded_delta_symbol(r, tables + TABLE_RV, 12));
             run = bounded_symbol(r, tables + TABLE_RL, 11) + 1;
         }
         if (run > 128 - i) return 0;
-        for (; run > 0; run--, i++) acc[csz_code_element(rank, 4 * lane + (i >> 5), i & 31)] = (A)delta;
+        for (; run > 0; run--, i++) acc[code_place(rank, 4 * lane + (i >> 5), i & 31)] = delta;
     }
     return 1;
 }
@@ -160,19 +205,15 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
     const uint32_t end = before + sum, last = r + 1 == view->nlanes;
     uint32_t good = !last || record_adds_up(view, end, nwords);
     if (last && good) good = stream_ends(words, view->lanes_bit + end);
-    bounded_reader reader;
-    reader.words = words;
-    reader.nwords = nwords;
-    reader.at = view->lanes_bit + end - nbits;
-    const uint32_t stop = reader.at + nbits;
+    const uint32_t stop = view->lanes_bit + end;
     if (nbits == 0) {
         if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1) good = 0;
         const uint32_t units = CSZ_TILE_UNITS / view->nlanes;
-        for (uint32_t i = 0; i < 32 * units; i++)
-            acc[csz_code_element(rank, r * units + (i >> 5), i & 31)] = 0;
+        for (uint32_t i = 0; i < 32 * units; i++) acc[code_place(rank, r * units + (i >> 5), i & 31)] = 0;
         return good;
     }
     if (stop > 32 * nwords) return 0;
+    bounded_reader reader = bounded_open(words, nwords, stop - nbits);
     if (view->mode >= CSZ_MODE_RLE) {
         good &= lane_runs(&reader, tables, view->mode, view->klass, r, rank, stop, acc);
     } else {
@@ -189,37 +230,60 @@ template <typename A> static __device__ void general_firsts(const csz_geometry *
                    nrows = 1u << g->log2_t[1];
     if (order == CSZ_ORDER_FULL) return;
     if (threadIdx.x == 0) {
-        for (uint32_t z = 1; z < nplanes; z++) acc[z << log2_plane] += acc[(z - 1) << log2_plane];
+        for (uint32_t z = 1; z < nplanes; z++)
+            acc[acc_place(z << log2_plane)] += acc[acc_place((z - 1) << log2_plane)];
     }
     __syncthreads();
     if (order == CSZ_ORDER_XY) return;
     for (uint32_t z = threadIdx.x; z < nplanes; z += GENERAL_THREADS) {
-        A *plane = acc + (z << log2_plane);
-        for (uint32_t y = 1; y < nrows; y++) plane[y << g->log2_t[2]] += plane[(y - 1) << g->log2_t[2]];
+        const uint32_t plane = z << log2_plane;
+        for (uint32_t y = 1; y < nrows; y++)
+            acc[acc_place(plane + (y << g->log2_t[2]))] += acc[acc_place(plane + ((y - 1) << g->log2_t[2]))];
     }
     __syncthreads();
 }
 
-/* Partial sums along the order's dims; the logarithms of all extents add up to 12: at most twelve steps of doubling distance. */
-template <typename A> static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *acc) {
+/*
+ * Partial sums along the order's dims.  A thread sums 32 elements: several whole lines where they are shorter, else a part of one, to which it then adds
+ * the parts before.
+ */
+template <typename A>
+static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *acc, A *totals) {
+    const uint32_t r = threadIdx.x;
     uint32_t shift = 0;
     general_firsts(g, order, acc);
     for (int dim = 2; dim >= (int)order; dim--) {
-        const uint32_t size = 1u << g->log2_t[dim];
-        for (uint32_t distance = 1; distance < size; distance <<= 1) {
-            A add[CSZ_TILE_N / GENERAL_THREADS];
-#pragma unroll
-            for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
-                uint32_t e = i * GENERAL_THREADS + threadIdx.x;
-                add[i] = (e >> shift & (size - 1)) >= distance ? acc[e - (distance << shift)] : 0;
+        const uint32_t log2_n = g->log2_t[dim], log2_part = log2_n < 5 ? log2_n : 5,
+                       nparts = 1u << (log2_n - log2_part);
+        A sum = 0;
+        for (uint32_t line = r; line < CSZ_TILE_N >> log2_part; line += GENERAL_THREADS) {
+            /* lines side by side go to threads side by side; parts of one line, too */
+            const uint32_t part = line & (nparts - 1), number = line >> (log2_n - log2_part),
+                           inner = number & ((1u << shift) - 1),
+                           first = ((number >> shift) << (shift + log2_n)) + (part << (log2_part + shift)) +
+                                   inner;
+            sum = 0;
+            for (uint32_t i = 0; i < 1u << log2_part; i++) {
+                A *a = acc + acc_place(first + (i << shift));
+                *a = sum += *a;
+            }
+        }
+        __syncthreads();
+        if (nparts > 1) {
+            totals[r] = sum;
+            __syncthreads();
+            A before = 0;
+            const uint32_t part = r & (nparts - 1);
+            for (uint32_t i = 0; i < part; i++) before += totals[r - part + i];
+            const uint32_t number = r >> (log2_n - log2_part), inner = number & ((1u << shift) - 1),
+                           first = ((number >> shift) << (shift + log2_n)) + (part << (log2_part + shift)) +
+                                   inner;
+            if (part) {
+                for (uint32_t i = 0; i < 32; i++) acc[acc_place(first + (i << shift))] += before;
             }
             __syncthreads();
-#pragma unroll
-            for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++)
-                acc[i * GENERAL_THREADS + threadIdx.x] += add[i];
-            __syncthreads();
         }
-        shift += g->log2_t[dim];
+        shift += log2_n;
     }
 }
 
@@ -246,6 +310,7 @@ template <typename V> CSZ_DEVICE V *element_pointer(const tile_target<V> *t, ele
 
 CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
     tile_place p;
+    p.shift = job->shift;
     p.tile = tile;
     p.at[2] = job->first[2] + tile % job->tiles[2];
     p.at[1] = job->first[1] + tile / job->tiles[2] % job->tiles[1];
@@ -253,16 +318,36 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
     return p;
 }
 
+/* Codes of a unit that lie in the field. */
+template <typename V>
+static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile_target<V> *t,
+                                               uint32_t unit) {
+    uint32_t inside = 0;
+    for (uint32_t b = 0; b < 32; b++) {
+        const element_place p = element_of(g, csz_code_element(g->rank, unit, b));
+        inside |= (uint32_t)(p.x < t->extent[2] && p.y < t->extent[1] && p.z < t->extent[0]) << b;
+    }
+    return inside;
+}
+
+/* A block's shared memory; value_weight of code b of a unit is unit_weight times code_weight. */
+template <typename A> struct general_shared {
+    A acc[ACC_N], totals[GENERAL_THREADS];
+    uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
+    uint32_t unit_weight[CSZ_TILE_UNITS], code_weight[32];
+    uint32_t last;
+};
+
 /* One tile by the whole block; returns the thread's part of the job's checksum of values. */
 template <typename V, typename A>
 static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job,
-                                        const tile_place *place, const uint16_t *tables, A *acc,
-                                        uint32_t (*masked)[CSZ_TILE_UNITS], uint32_t *wrong) {
+                                        const tile_place *place, const uint16_t *tables,
+                                        general_shared<A> *shared, uint32_t *wrong) {
     typedef value_traits<V> traits;
     const csz_geometry *g = &call->geometry;
     const uint32_t *offsets = call->offsets + job->tile_base + place->tile;
     const uint32_t offset = offsets[0], nwords = offsets[1] - offset;
-    const uint32_t *record = call->archive + job->first_word + job->payload_word + offset;
+    const uint32_t *record = job->frame + job->payload_word + offset;
     const tile_target<V> target = tile_target_of<V>(call, place);
     if (call->all_odd && call->check_groups) {
         unsigned long long sum = 0;
@@ -282,9 +367,9 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         sound = sound &&
                 (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(record, view.lanes_bit)));
     if (!is_raw && !is_fill && !is_constant) {
-        if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, acc)) sound = 0;
+        if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, shared->acc)) sound = 0;
         sound = !__syncthreads_or(!sound);
-        if (sound) general_sums(g, view.order, acc);
+        if (sound) general_sums(g, view.order, shared->acc, shared->totals);
     }
     if (!sound) {
         *wrong = 1;
@@ -297,15 +382,16 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     masks.p = record + (nwords - after_masks - view.mask_words);
     uint32_t value_word[CSZ_MASKS_MAX] = {0, 0, 0};
     if (masks.n) { /* a thread looks up one unit */
-        const unit_masks found = unit_masks_read<V>(masks, threadIdx.x, wrong);
+        const unit_masks found =
+            unit_masks_read<V>(masks, threadIdx.x, general_unit_inside(g, &target, threadIdx.x), wrong);
 #pragma unroll
         for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
-            masked[m][threadIdx.x] = found.bits[m];
+            shared->masked[m][threadIdx.x] = found.bits[m];
             value_word[m] = found.value[m];
         }
         __syncthreads();
     }
-    const V step = (V)call->step;
+    const V step = (V)job->step;
     uint32_t hash = 0;
     for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
         const uint32_t e = i * GENERAL_THREADS + threadIdx.x, code = csz_element_code(g->rank, e),
@@ -319,19 +405,19 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         } else if (is_fill) {
             value = traits::load(record + 1);
         } else {
-            int64_t q = is_constant ? 0 : (int64_t)acc[e];
+            int64_t q = is_constant ? 0 : (int64_t)shared->acc[acc_place(e)];
             if (view.klass == 0) q = (int16_t)q;
             if (view.klass == 1) q = (int32_t)q;
             value = traits::restore((typename traits::quantum)((uint64_t)view.base + (uint64_t)q), step);
             if (masks.n) {
 #pragma unroll
                 for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
-                    if (masked[m][unit] >> b & 1) value = traits::load(masks.p + value_word[m]);
+                    if (shared->masked[m][unit] >> b & 1) value = traits::load(masks.p + value_word[m]);
                 }
             }
         }
         *element_pointer(&target, p) = value;
-        hash += traits::fold(value) * csz_value_weight(unit, b);
+        hash += traits::fold(value) * (shared->unit_weight[unit] * shared->code_weight[b]);
     }
     if (view.n_exceptions) {
         const uint32_t n = view.n_exceptions, positions = nwords - n * traits::WORDS - (n + 1) / 2;
@@ -345,11 +431,13 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
             }
             if (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16) *wrong = 1;
             const element_place p = element_of(g, csz_code_element(g->rank, code >> 5, code & 31));
+            if (p.x >= target.extent[2] || p.y >= target.extent[1] || p.z >= target.extent[0]) *wrong = 1;
+            for (uint32_t m = 0; m < masks.n; m++) *wrong |= shared->masked[m][code >> 5] >> (code & 31) & 1;
             if (!element_held(&target, p)) continue;
             V value = traits::load(record + nwords - (n - i) * traits::WORDS),
               *to = element_pointer(&target, p);
             hash += (traits::fold(value) - traits::fold(*(volatile V *)to)) *
-                    csz_value_weight(code >> 5, code & 31);
+                    (shared->unit_weight[code >> 5] * shared->code_weight[code & 31]);
             *to = value;
         }
     }
@@ -363,17 +451,31 @@ static __device__ void checksums_compare(const decode_call *call) {
     for (uint32_t j = 0; j < call->njobs; j++) {
         const decode_job *job = call->jobs + j;
         if (!job_is_sound(call, j)) continue;
-        const uint32_t *frame = call->archive + job->first_word;
+        const uint32_t *frame = job->frame;
         const uint32_t ngroups = (job->ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
         const uint32_t *index = frame + 8 + frame[4] / 4;
         if (job->whole && threadIdx.x == 0 && *(volatile uint32_t *)&job->value_sum != frame[5])
-            fault(call, CSZ_CUDA_FAULT_VALUES);
+            fault(job, CSZ_CUDA_FAULT_VALUES);
         if (!call->check_groups) continue;
         for (uint32_t i = threadIdx.x; i < ngroups; i += blockDim.x) {
             unsigned long long stored = index[3 * i + 1] | (unsigned long long)index[3 * i + 2] << 32;
             if (*(volatile unsigned long long *)&call->group_sum[job->group_base + i] != stored)
-                fault(call, CSZ_CUDA_FAULT_CHECKSUM);
+                fault(job, CSZ_CUDA_FAULT_CHECKSUM);
         }
+    }
+}
+
+/* Each field's verdict, once nothing can be added to its faults. */
+static __device__ void results_write(const decode_call *call) {
+    uint64_t nbytes = call->is_f64 ? 8 : 4;
+    for (int i = 0; i < 3; i++) nbytes *= call->end[i] - call->begin[i];
+    for (uint32_t f = threadIdx.x; f < call->nfields; f += blockDim.x) {
+        const decode_item item = call_item(call, f);
+        if (!item.result) continue;
+        const uint32_t faults = *(volatile uint32_t *)item.faults;
+        item.result->nbytes = nbytes;
+        item.result->status = csz_cuda_fault_status(faults);
+        item.result->faults = faults;
     }
 }
 
@@ -381,12 +483,14 @@ template <typename V>
 static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     general_kernel(const decode_call call) {
     typedef typename value_traits<V>::bits integer;
-    __shared__ integer acc[CSZ_TILE_N];
-    __shared__ uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
-    __shared__ uint32_t last;
+    __shared__ general_shared<integer> shared;
+    shared.unit_weight[threadIdx.x] = csz_value_weight(threadIdx.x, 31);
+    if (threadIdx.x < 32) shared.code_weight[threadIdx.x] = csz_pow_u32(CSZ_VALUE_K, 31 - threadIdx.x);
+    __syncthreads();
+    previous_wait();
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : call.counters->n_odd;
-    uint32_t wrong = 0;
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
+        uint32_t wrong = 0;
         const uint32_t number = call.all_odd ? (uint32_t)(i / call.max_tiles) : call.odd[i].x;
         decode_job *job = call.jobs + number;
         tile_place place;
@@ -398,22 +502,28 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
             place = tile_place_by_number(job, call.odd[i].y);
         }
         uint32_t hash =
-            general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, acc, masked, &wrong);
+            general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, &shared, &wrong);
         hash = warp_sum_u32(hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&job->value_sum, hash);
+        if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();
     }
-    if (wrong) fault(&call, CSZ_CUDA_FAULT_RECORD);
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(&call.counters->n_done, 1u) + 1 == gridDim.x;
+    if (threadIdx.x == 0) shared.last = atomicAdd(&call.counters->n_done, 1u) + 1 == gridDim.x;
     __syncthreads();
-    if (last) checksums_compare(&call);
+    if (!shared.last) return;
+    checksums_compare(&call);
+    __threadfence();
+    __syncthreads();
+    results_write(&call);
 }
 
 /* Checksums of the groups that hold tiles of the box, where the box is not the whole field. */
 static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const decode_call call) {
     __shared__ unsigned long long sums[VERIFY_THREADS / 32];
+    next_may_start();
+    previous_wait();
     const uint64_t n = (uint64_t)call.njobs * call.max_groups;
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
         const decode_job *job = call.jobs + i / call.max_groups;
@@ -430,8 +540,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
             }
         }
         if (!__syncthreads_or(touched)) continue;
-        const uint32_t *offsets = call.offsets + job->tile_base,
-                       *payload = call.archive + job->first_word + job->payload_word;
+        const uint32_t *offsets = call.offsets + job->tile_base, *payload = job->frame + job->payload_word;
         unsigned long long sum = 0;
         for (uint32_t w = offsets[first] + threadIdx.x; w < offsets[end]; w += VERIFY_THREADS)
             sum += csz_hash_term(payload[w], w);
@@ -441,9 +550,8 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
         if (threadIdx.x == 0) {
             sum = 0;
             for (uint32_t k = 0; k < VERIFY_THREADS / 32; k++) sum += sums[k];
-            const uint32_t *frame = call.archive + job->first_word,
-                           *entry = frame + 8 + frame[4] / 4 + 3 * group;
-            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(&call, CSZ_CUDA_FAULT_CHECKSUM);
+            const uint32_t *frame = job->frame, *entry = frame + 8 + frame[4] / 4 + 3 * group;
+            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(job, CSZ_CUDA_FAULT_CHECKSUM);
         }
         __syncthreads();
     }

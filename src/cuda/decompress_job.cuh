@@ -57,7 +57,11 @@ CSZ_FN uint32_t table_of_book(int book) {
 enum { TABLE_PARTS_BOOKS = 4, TABLE_PART_INDEX = TABLE_PARTS_BOOKS, TABLE_PART_CHECKSUM, TABLE_PARTS };
 
 typedef struct decode_job {
-    uint64_t first_word;   /* of the frame in the archive */
+    const uint32_t *frame;
+    uint64_t words_left; /* from the frame's first word to the footer */
+    int64_t shift;       /* from the first field's output to this one's, in elements */
+    double step;         /* 2 E, exact in the type */
+    uint32_t *faults;
     uint32_t payload_word; /* in the frame */
     uint32_t whole;        /* the box holds all of it, so its restored values can be checked */
     uint32_t first[3];     /* the frame's first tile in the field's grid */
@@ -78,24 +82,38 @@ typedef struct decode_counters {
     uint32_t n_done; /* blocks of the last kernel that have finished */
 } decode_counters;
 
+/* An archive of a call and where its field goes. */
+typedef struct decode_item {
+    const uint32_t *archive;
+    uint64_t nbytes;             /* of it; at most this many where size is not null */
+    const csz_cuda_result *size; /* its size, known on the device alone */
+    int64_t shift;               /* from the first field's output to this one's, in elements */
+    uint32_t *faults;
+    csz_cuda_result *result; /* or null */
+} decode_item;
+
 /* A kernel's view of a call; everything points to device memory. */
 typedef struct decode_call {
     csz_geometry geometry;
+    csz_field field;      /* what the headers must say, where they are read here; ndim 0: they are not */
+    uint64_t first_frame; /* number of frame 0, where the archive is part of a larger one */
+    uint32_t nfields, nframes_box; /* frames of each field that the box touches */
+    decode_item one;               /* of a single field */
+    const decode_item *items;      /* of several */
     uint64_t begin[3], end[3];
     uint64_t pitch_y, pitch_z; /* elements between rows and planes of the output */
-    uint64_t footer_word, header_words;
-    double step; /* 2 E, exact in the type */
-    uint32_t njobs;
+    uint64_t header_words;     /* these two where the headers are not read here */
+    double bound_abs;
+    uint32_t is_f64;
+    uint32_t njobs;                       /* of all fields */
     uint32_t job_first[3], job_frames[3]; /* the box of frames that are jobs */
     uint32_t max_tiles, max_groups;       /* of a frame: strides of offsets[] and group_sum[] */
     uint32_t all_odd;                     /* the tile shape has no fast kernel */
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t aligned;      /* rows of the output start at multiples of 16 bytes */
     uint32_t stage_words;  /* of a record, kept in shared memory */
-    const uint32_t *archive;
     const uint8_t *builtin;
-    void *out;
-    uint32_t *status;
+    void *out; /* of the first field */
     decode_counters *counters;
     decode_job *jobs;
     uint32_t *sound;               /* TABLE_PARTS a job */
@@ -112,15 +130,21 @@ CSZ_DEVICE uint32_t job_is_sound(const decode_call *call, uint32_t job_number) {
     return sound;
 }
 
+CSZ_DEVICE decode_item call_item(const decode_call *call, uint32_t field) {
+    return call->items ? call->items[field] : call->one;
+}
+
 /* A tile's place: number in its frame, and the tile's coordinates in the field's grid. */
 typedef struct tile_place {
     uint32_t tile, at[3];
+    int64_t shift; /* the job's */
 } tile_place;
 
 enum { NO_TILE = 0xFFFFFFFFu };
 
 CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
     tile_place p;
+    p.shift = job->shift;
     if (i >= job->nbox) {
         p.tile = NO_TILE;
         p.at[0] = p.at[1] = p.at[2] = 0;
@@ -151,9 +175,13 @@ CSZ_DEVICE unsigned long long warp_sum_u64(unsigned long long x) {
     return a + ((unsigned long long)b << 22) + ((unsigned long long)c << 44);
 }
 
-CSZ_DEVICE void fault(const decode_call *call, uint32_t bits) { atomicOr(call->status, bits); }
+CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faults, bits); }
 
 /* Of tables.cu. */
 extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream);
+extern "C" void csz_cuda_empty_launch(const decode_call *call, void *stream);
+/* n: at most ITEMS_AT_ONCE, which fit a kernel's parameters. */
+enum { ITEMS_AT_ONCE = 64 };
+extern "C" void csz_cuda_items_launch(decode_item *to, const decode_item *items, uint32_t n, void *stream);
 
 #endif

@@ -20,6 +20,38 @@
 #define CSZ_LAUNCH(kernel, grid, block, shared_nbytes, stream, ...) \
     kernel<<<grid, block, shared_nbytes, (cudaStream_t)(stream)>>>(__VA_ARGS__)
 
+/*
+ * A launch that may begin while the kernel before it in the stream ends, where the chip can (early): that one has called next_may_start, this one waits in
+ * previous_wait before it touches anything the other wrote.  Hides the launch and the filling of the chip, microseconds each.
+ */
+template <typename... P, typename... A>
+static int launch_early(void (*kernel)(P...), uint32_t grid, uint32_t block, size_t shared_nbytes,
+                        void *stream, int early, const A &...arguments) {
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute attribute = {};
+    config.gridDim = dim3(grid);
+    config.blockDim = dim3(block);
+    config.dynamicSmemBytes = shared_nbytes;
+    config.stream = (cudaStream_t)stream;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = early ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, arguments...) == cudaSuccess;
+}
+
+CSZ_DEVICE void next_may_start(void) {
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+CSZ_DEVICE void previous_wait(void) {
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
+
 /* A barrier of nthreads threads (whole warps) of the block; id 0 belongs to __syncthreads. */
 CSZ_DEVICE void group_sync(uint32_t id, uint32_t nthreads) {
     __syncwarp();

@@ -7,20 +7,41 @@
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
 
+#ifndef HB
+#define HB 8
+#endif
+enum { HISTOGRAM_BLOCKS_F32 = HB, HISTOGRAM_BLOCKS_F64 = 4 }; /* of a multiprocessor */
+
 template <typename V> struct histogram_job {
     csz_job<V> tile;
+    csz_work work;
     csz_sample *sample;
     const uint32_t
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
     uint32_t nsamples;
 };
 
-/* A probe's bins, as csz_sample has them from `probe` on. */
-enum { PROBE_SINGLE = CSZ_NBOOKS, PROBE_RUN_VALUE, PROBE_RUN_LENGTH, PROBE_BINS };
+/*
+ * A probe's books, as csz_sample has them from `probe` on.  In shared memory the bins of one follow those of the one before, as many as the alphabet has symbols.
+ */
+enum { PROBE_SINGLE = CSZ_NBOOKS, PROBE_RUN_VALUE, PROBE_RUN_LENGTH, PROBE_BOOKS };
+
+CSZ_DEVICE constexpr uint32_t bins_of(int book) {
+    return book == CSZ_BOOK_PV || book == CSZ_BOOK_QV || book == CSZ_BOOK_MV ? 256
+           : book == CSZ_BOOK_W || book == CSZ_BOOK_RV || book == PROBE_RUN_VALUE ? CSZ_WIDE_N
+           : book == CSZ_BOOK_RL || book == PROBE_RUN_LENGTH                    ? 128
+                                                                                : CSZ_NARROW_N;
+}
+
+CSZ_DEVICE constexpr uint32_t bins_at(int book) {
+    return book == 0 ? 0 : bins_at(book - 1) + bins_of(book - 1);
+}
+
+enum { FRAME_BINS = 1928, PROBE_BINS = 2432 }; /* bins_at(CSZ_NBOOKS), bins_at(PROBE_BOOKS) */
 
 template <typename V> struct histogram_shared {
     csz_front_shared<V> front;
-    uint32_t count[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    uint32_t count[FRAME_BINS];
     uint4 lanes;   /* units of equal deltas, a word for each warp */
     uint4 last;    /* the last delta of each warp */
     uint4 changes; /* of delta, a word for each warp */
@@ -28,10 +49,10 @@ template <typename V> struct histogram_shared {
 };
 
 template <int MODE>
-CSZ_DEVICE void count_narrow(uint32_t (*count)[CSZ_SYMBOLS_MAX], const uint32_t (&w)[16], uint32_t nonzero) {
+CSZ_DEVICE void count_narrow(uint32_t *count, const uint32_t (&w)[16], uint32_t nonzero) {
     const int radius = MODE == CSZ_MODE_P ? 7 : MODE == CSZ_MODE_Q ? 1 : 0;
     const int vectors = MODE == CSZ_MODE_P ? CSZ_BOOK_PV : MODE == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
-    uint32_t *single = count[MODE == CSZ_MODE_S ? CSZ_BOOK_S : vectors + 1];
+    uint32_t *single = count + bins_at(MODE == CSZ_MODE_S ? (int)CSZ_BOOK_S : vectors + 1);
 #pragma unroll
     for (int b = 0; b < 32; b++) {
         const int32_t d = csz_half_delta(w, b);
@@ -42,9 +63,9 @@ CSZ_DEVICE void count_narrow(uint32_t (*count)[CSZ_SYMBOLS_MAX], const uint32_t 
     }
     if (MODE == CSZ_MODE_S) return;
     uint32_t symbols[16];
-    csz_vector_symbols<MODE>(w, nonzero, symbols);
+    csz_vector_symbols<MODE>(w, nonzero, CSZ_BIASED, symbols);
 #pragma unroll
-    for (int i = 0; i < csz_vectors_per_unit(MODE); i++) atomicAdd(&count[vectors][symbols[i]], 1u);
+    for (int i = 0; i < csz_vectors_per_unit(MODE); i++) atomicAdd(count + bins_at(vectors) + symbols[i], 1u);
 }
 
 template <typename Deltas>
@@ -61,25 +82,29 @@ CSZ_DEVICE void count_runs(uint32_t *values, uint32_t *lengths, const Deltas &d,
     }
 }
 
-template <typename V> CSZ_DEVICE uint32_t (*probe_bins(histogram_shared<V> &sh))[CSZ_SYMBOLS_MAX] {
-    static_assert(PROBE_BINS * CSZ_SYMBOLS_MAX <= sizeof sh.front.region / 4,
-                  "the region holds a probe's bins");
-    return (uint32_t(*)[CSZ_SYMBOLS_MAX])sh.front.region;
+template <typename V> CSZ_DEVICE uint32_t *probe_bins(histogram_shared<V> &sh) {
+    static_assert(bins_at(CSZ_NBOOKS) == FRAME_BINS && bins_at(PROBE_BOOKS) == PROBE_BINS,
+                  "bins follow each other");
+    static_assert(PROBE_BINS <= sizeof sh.front.region / 4, "the region holds a probe's bins");
+    return sh.front.region;
 }
 
 /* Nobody needs the region any more. */
 template <typename V> CSZ_DEVICE void probe_zero(histogram_shared<V> &sh) {
-    for (uint32_t i = threadIdx.x; i < PROBE_BINS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS)
-        sh.front.region[i] = 0;
+    for (uint32_t i = threadIdx.x; i < PROBE_BINS; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
     __syncthreads();
 }
 
-template <typename V> CSZ_DEVICE void probe_flush(histogram_shared<V> &sh, csz_histograms *probe) {
-    uint32_t *to = &probe->count[0][0];
+/* Adds bins to those of csz_sample; leaves zeros. */
+CSZ_DEVICE void bins_flush(uint32_t *bins, csz_histograms *to, int nbooks) {
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < PROBE_BINS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) {
-        const uint32_t n = sh.front.region[i];
-        if (n) atomicAdd(to + i, n);
+    for (int book = 0; book < nbooks; book++) {
+        for (uint32_t i = threadIdx.x; i < bins_of(book); i += CSZ_TILE_THREADS) {
+            const uint32_t n = bins[i];
+            bins[i] = 0;
+            if (n) atomicAdd(&to->count[0][0] + book * CSZ_SYMBOLS_MAX + i, n);
+        }
+        bins += bins_of(book);
     }
 }
 
@@ -88,7 +113,9 @@ template <typename V>
 CSZ_COLD void count_probe(histogram_shared<V> &sh, const uint32_t (&w)[16], uint32_t nonzero, bool pair_empty,
                           bool four_empty) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    uint32_t(*bins)[CSZ_SYMBOLS_MAX] = probe_bins(sh);
+    uint32_t *single = probe_bins(sh) + bins_at(PROBE_SINGLE),
+             *run_value = probe_bins(sh) + bins_at(PROBE_RUN_VALUE),
+             *run_length = probe_bins(sh) + bins_at(PROBE_RUN_LENGTH);
     uint32_t before = __shfl_up_sync(CSZ_ALL, w[15] >> 16, 1), changes = 0;
     if (lane == 0) before = warp ? ((const uint32_t *)&sh.last)[warp - 1] : w[0] & 0xFFFFu;
 #pragma unroll
@@ -104,21 +131,21 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, const uint32_t (&w)[16], uint
     if (!pair_empty || (hopeless && !four_empty)) {
         /* zeros, the most frequent, once */
         const uint32_t zeros = 32 - (uint32_t)__popc(nonzero);
-        if (zeros && !pair_empty) atomicAdd(&bins[PROBE_SINGLE][CSZ_DIRECT_HALF], zeros);
-        if (zeros && hopeless) atomicAdd(&bins[PROBE_RUN_VALUE][CSZ_DIRECT_HALF], zeros);
-        if (hopeless) atomicAdd(&bins[PROBE_RUN_LENGTH][0], 32u);
+        if (zeros && !pair_empty) atomicAdd(&single[CSZ_DIRECT_HALF], zeros);
+        if (zeros && hopeless) atomicAdd(&run_value[CSZ_DIRECT_HALF], zeros);
+        if (hopeless) atomicAdd(&run_length[0], 32u);
 #pragma unroll
         for (int b = 0; b < 32; b++) {
             const int32_t d = csz_half_delta(w, b);
             if (d == 0) continue;
             const uint32_t symbol = csz_narrow_symbol(d);
-            atomicAdd(&bins[PROBE_SINGLE][symbol], 1u);
-            if (hopeless) atomicAdd(&bins[PROBE_RUN_VALUE][symbol], 1u);
+            atomicAdd(&single[symbol], 1u);
+            if (hopeless) atomicAdd(&run_value[symbol], 1u);
         }
     }
     if (!hopeless) {
         const csz_narrow_deltas deltas = {w};
-        count_runs(bins[PROBE_RUN_VALUE], bins[PROBE_RUN_LENGTH], deltas, four_empty);
+        count_runs(run_value, run_length, deltas, four_empty);
     }
 }
 
@@ -139,7 +166,7 @@ template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int work
     __syncthreads();
     const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS,
                four_empty = !(ballot >> (lane & ~3u) & 15u);
-    uint32_t(*count)[CSZ_SYMBOLS_MAX] = is_probe ? probe_bins(sh) : sh.count;
+    uint32_t *count = is_probe ? probe_bins(sh) : sh.count;
     if (is_probe) probe_zero(sh);
     const bool as_single = workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
@@ -147,42 +174,37 @@ template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int work
         for (int b = 0; b < 32; b++) {
             uint64_t raw;
             uint32_t nraw;
-            atomicAdd(&count[CSZ_BOOK_W][csz_delta_symbol(d[b], &raw, &nraw)], 1u);
+            atomicAdd(count + bins_at(CSZ_BOOK_W) + csz_delta_symbol(d[b], &raw, &nraw), 1u);
         }
     }
     if (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate)) {
-        count_runs(count[CSZ_BOOK_RV], count[CSZ_BOOK_RL], deltas, four_empty);
+        count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
     }
-    if (is_probe) count_runs(count[PROBE_RUN_VALUE], count[PROBE_RUN_LENGTH], deltas, four_empty);
-}
-
-template <typename V> CSZ_DEVICE void counts_flush(histogram_shared<V> &sh, csz_histograms *rest) {
-    uint32_t *to = &rest->count[0][0];
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < CSZ_NBOOKS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) {
-        const uint32_t n = (&sh.count[0][0])[i];
-        if (n) atomicAdd(to + i, n);
-        (&sh.count[0][0])[i] = 0;
-    }
-    __syncthreads();
+    if (is_probe) count_runs(count + bins_at(PROBE_RUN_VALUE), count + bins_at(PROBE_RUN_LENGTH), deltas,
+                             four_empty);
 }
 
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 4)
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64)
     histogram_kernel(const __grid_constant__ histogram_job<V> job) {
     CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const csz_geometry *g = &job.tile.geometry;
     const uint32_t begin = (uint32_t)((uint64_t)job.nsamples * blockIdx.x / gridDim.x);
     const uint32_t end = (uint32_t)((uint64_t)job.nsamples * (blockIdx.x + 1) / gridDim.x);
-    uint32_t frame = 0, first = 0; /* sample 0 of the frame */
+    uint32_t frame = 0, field = 0, first = 0; /* sample 0 of the frame */
     csz_frame_box box = csz_frame_box_at(g, 0);
-    for (uint32_t i = t; i < CSZ_NBOOKS * CSZ_SYMBOLS_MAX; i += CSZ_TILE_THREADS) (&sh.count[0][0])[i] = 0;
+    for (uint32_t i = t; i < FRAME_BINS; i += CSZ_TILE_THREADS) sh.count[i] = 0;
+    if (t == 0) sh.front.biased = CSZ_BIASED;
     for (uint32_t s = begin; s < end; s++) {
         while (s - first >= csz_sample_count(box.ntiles)) {
-            if (s > begin) counts_flush(sh, &job.sample[frame].rest);
+            if (s > begin) {
+                bins_flush(sh.count, &job.sample[frame].rest, CSZ_NBOOKS);
+                __syncthreads();
+            }
             first += csz_sample_count(box.ntiles);
-            box = csz_frame_box_at(g, ++frame);
+            field = ++frame / job.work.nframes;
+            box = csz_frame_box_at(g, frame - field * job.work.nframes);
         }
         bool is_probe = job.tile.workflow == CSZ_WORKFLOW_AUTO &&
                         (s - first) % csz_policy_stride(csz_sample_count(box.ntiles)) == 0;
@@ -194,6 +216,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
             sh.claim.box = box;
             sh.claim.tile = csz_sample_tile(s - first, box.ntiles);
             csz_claim_place(&sh.claim, g);
+            sh.claim.field = field;
+            if (field) sh.claim.origin += job.work.place[field].shift;
         }
         __syncthreads();
         uint32_t w[16] = {0};
@@ -201,7 +225,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
         const int workflow = job.tile.workflow;
         if (f.klass && !f.is_fill) {
             count_wide(sh, workflow, is_probe);
-            if (is_probe) probe_flush(sh, &job.sample[frame].probe);
+            if (is_probe) bins_flush(probe_bins(sh), &job.sample[frame].probe, PROBE_BOOKS);
         } else if (!f.is_fill) {
             const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
             const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
@@ -212,7 +236,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
             if (mode != CSZ_MODE_CONSTANT) {
                 const bool candidate =
                     workflow == CSZ_WORKFLOW_AUTO && csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
-                uint32_t(*count)[CSZ_SYMBOLS_MAX] = is_probe ? probe_bins(sh) : sh.count;
+                uint32_t *count = is_probe ? probe_bins(sh) : sh.count;
                 if (is_probe) probe_zero(sh);
                 if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
                 const uint32_t units = csz_mode_lanes(mode) == 64 ? 2 : 4;
@@ -235,17 +259,17 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 7 : 
                     const csz_narrow_deltas deltas = {indexed};
                     const bool four_empty = !(codes.fours >> (lane & ~3u) & 1);
                     if (candidate || workflow == CSZ_WORKFLOW_RLE_VLE)
-                        count_runs(count[CSZ_BOOK_RV], count[CSZ_BOOK_RL], deltas, four_empty);
+                        count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
                     if (is_probe)
                         count_probe(sh, indexed, codes.nonzero, !(codes.pairs >> (lane & ~1u) & 1),
                                     four_empty);
                 }
-                if (is_probe) probe_flush(sh, &job.sample[frame].probe);
+                if (is_probe) bins_flush(probe_bins(sh), &job.sample[frame].probe, PROBE_BOOKS);
             }
         }
         __syncthreads();
     }
-    if (end > begin) counts_flush(sh, &job.sample[frame].rest);
+    if (end > begin) bins_flush(sh.count, &job.sample[frame].rest, CSZ_NBOOKS);
 }
 
 template <typename V, int RANK>
@@ -253,12 +277,13 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
                              bool second, cudaStream_t stream) {
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
+    job.work = work;
     job.sample = work.sample;
     job.policy = second ? work.policy : NULL;
     job.nsamples = 0;
     for (uint64_t f = 0; f < plan->geometry.nframes; f++)
-        job.nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
-    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? 7 : 4),
+        job.nsamples += work.nfields * csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
+    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64),
                    grid = job.nsamples < resident ? job.nsamples : resident;
 #if !defined(CSZ_EMU)
     cudaFuncSetAttribute(histogram_kernel<V, RANK>, cudaFuncAttributePreferredSharedMemoryCarveout, 100);

@@ -20,6 +20,25 @@
 #endif
 
 #define CSZ_DEVICE static __device__ __forceinline__
+
+/* Cards before compute capability 8.0 have no adder over a warp. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+CSZ_DEVICE unsigned csz_reduce_add(unsigned mask, unsigned x) {
+    for (int o = 16; o; o >>= 1) x += __shfl_xor_sync(mask, x, o);
+    return x;
+}
+CSZ_DEVICE unsigned csz_reduce_min(unsigned mask, unsigned x) {
+    for (int o = 16; o; o >>= 1) x = min(x, __shfl_xor_sync(mask, x, o));
+    return x;
+}
+CSZ_DEVICE unsigned csz_reduce_max(unsigned mask, unsigned x) {
+    for (int o = 16; o; o >>= 1) x = max(x, __shfl_xor_sync(mask, x, o));
+    return x;
+}
+#define __reduce_add_sync csz_reduce_add
+#define __reduce_min_sync csz_reduce_min
+#define __reduce_max_sync csz_reduce_max
+#endif
 /* Paths few tiles take: kept out of line, so that the others' code stays small. */
 #define CSZ_COLD static __device__ __noinline__
 
@@ -31,6 +50,20 @@
 /* A word another block writes: never from a cache that may hold an older one. */
 CSZ_DEVICE unsigned long long csz_load_shared_state(const unsigned long long *p) {
     return *(const volatile unsigned long long *)p;
+}
+
+/*
+ * A word of shared memory that holds a constant, as a value the compiler knows nothing of: it stays in its register.  Known constants are moved into a
+ * register again for each instruction that takes two, which was a seventh of the encoder's instructions.
+ */
+CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
+#if defined(__CUDA_ARCH__)
+    uint32_t x;
+    asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(x) : "r"((uint32_t)__cvta_generic_to_shared(p)));
+    return x;
+#else
+    return *p;
+#endif
 }
 
 /* ORs a word of shared memory.  No result is wanted: one reduction, no round trip. */

@@ -16,9 +16,10 @@ CSZ_DEVICE void largest(double *v) { *v = 1.7976931348623157e+308; }
 
 template <typename V>
 static __global__ void __launch_bounds__(RANGE_THREADS)
-    range_kernel(csz_range *partial, const V *data, uint64_t n, int has_fill, uint64_t fill) {
+    range_kernel(csz_work work, const V *data, uint64_t n, uint32_t nblocks, int has_fill, uint64_t fill) {
     CSZ_DYNAMIC_SHARED(csz_range, all);
-    const uint32_t t = threadIdx.x;
+    const uint32_t t = threadIdx.x, field = blockIdx.x / nblocks, block = blockIdx.x - field * nblocks;
+    if (work.nfields > 1) data = (const V *)work.place[field].data;
     V low, high;
     largest(&low);
     high = -low;
@@ -31,8 +32,8 @@ static __global__ void __launch_bounds__(RANGE_THREADS)
         any = 1;
     };
     const bool aligned = ((uintptr_t)data & 15) == 0;
-    const uint64_t nquads = aligned ? n / 4 : 0, stride = (uint64_t)gridDim.x * RANGE_THREADS,
-                   first = (uint64_t)blockIdx.x * RANGE_THREADS + t;
+    const uint64_t nquads = aligned ? n / 4 : 0, stride = (uint64_t)nblocks * RANGE_THREADS,
+                   first = (uint64_t)block * RANGE_THREADS + t;
 #pragma unroll 4
     for (uint64_t i = first; i < nquads; i += stride) {
         V v[4];
@@ -61,30 +62,62 @@ static __global__ void __launch_bounds__(RANGE_THREADS)
             r.max = max(r.max, warps[i].max);
             r.any |= warps[i].any;
         }
-        partial[blockIdx.x] = r;
+        work.range[blockIdx.x] = r;
     }
 }
 
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream) {
-    const uint64_t n = plan->geometry.nelements, useful = (n + 8 * RANGE_THREADS - 1) / (8 * RANGE_THREADS);
-    const uint32_t grid = (uint32_t)(useful < 1 ? 1 : useful > CSZ_RANGE_BLOCKS ? CSZ_RANGE_BLOCKS : useful);
+    const uint64_t n = plan->geometry.nelements;
+    const uint32_t nblocks = csz_range_blocks(plan), grid = work.nfields * nblocks;
     const size_t nbytes = sizeof(csz_range) * RANGE_THREADS / 32;
     if (plan->type == CSZ_F32) {
-        CSZ_LAUNCH(range_kernel<float>, grid, RANGE_THREADS, nbytes, stream, work.range,
-                   (const float *)d_data, n, plan->has_fill, plan->fill);
+        CSZ_LAUNCH(range_kernel<float>, grid, RANGE_THREADS, nbytes, stream, work, (const float *)d_data, n,
+                   nblocks, plan->has_fill, plan->fill);
     } else {
-        CSZ_LAUNCH(range_kernel<double>, grid, RANGE_THREADS, nbytes, stream, work.range,
-                   (const double *)d_data, n, plan->has_fill, plan->fill);
+        CSZ_LAUNCH(range_kernel<double>, grid, RANGE_THREADS, nbytes, stream, work, (const double *)d_data, n,
+                   nblocks, plan->has_fill, plan->fill);
     }
-    return grid;
+    return nblocks;
+}
+
+/* Fields whose places fit a kernel's parameters. */
+enum { PLACES_AT_ONCE = 64 };
+
+struct place_job {
+    csz_place *to;
+    uint32_t n;
+    csz_place place[PLACES_AT_ONCE];
+};
+
+static __global__ void place_kernel(const __grid_constant__ place_job job) {
+    if (threadIdx.x < job.n) job.to[threadIdx.x] = job.place[threadIdx.x];
+}
+
+static csz_place place_of(const csz_cuda_compress_item *item, const void *first, csz_type type) {
+    csz_place p;
+    p.data = item->d_data;
+    p.shift = (uint64_t)(((intptr_t)item->d_data - (intptr_t)first) / (type == CSZ_F32 ? 4 : 8));
+    p.out = (uint64_t)(uintptr_t)item->d_out / 4;
+    p.end = p.out + item->capacity / 4;
+    p.nbytes = item->nbytes;
+    p.status = item->status;
+    return p;
+}
+
+void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type type, cudaStream_t stream) {
+    for (uint32_t f = 0; f < work.nfields; f += PLACES_AT_ONCE) {
+        place_job job;
+        job.to = work.place + f;
+        job.n = work.nfields - f < PLACES_AT_ONCE ? work.nfields - f : (uint32_t)PLACES_AT_ONCE;
+        for (uint32_t i = 0; i < job.n; i++) job.place[i] = place_of(items + f + i, items[0].d_data, type);
+        CSZ_LAUNCH(place_kernel, 1, PLACES_AT_ONCE, 0, stream, job);
+    }
 }
 
 struct prepare_job {
     csz_work work;
-    uint32_t nranges;
-    uint32_t *out;
-    uint64_t capacity; /* words */
-    uint64_t *nbytes;
+    uint32_t nranges; /* of each field */
+    csz_place place;  /* of a single field */
     csz_cuda_plan plan;
 };
 
@@ -93,7 +126,7 @@ struct prepare_shared {
     uint32_t any[PREPARE_THREADS];
 };
 
-CSZ_DEVICE void header_put(const prepare_job &job, double absolute) {
+CSZ_DEVICE void header_put(const prepare_job &job, const csz_place &place, double absolute) {
     const uint32_t nwords = job.plan.header_nbytes / 4;
     const uint64_t bits = csz_bits_f64(absolute);
     uint64_t sum = 0;
@@ -104,18 +137,21 @@ CSZ_DEVICE void header_put(const prepare_job &job, double absolute) {
         if (i == nwords - 2) word = (uint32_t)sum;
         if (i == nwords - 1) word = (uint32_t)(sum >> 32);
         if (i < nwords - 2) sum += csz_hash_term(word, i);
-        if (i < job.capacity) job.out[i] = word;
+        if (place.out + i < place.end) ((uint32_t *)(4 * place.out))[i] = word;
     }
+    if (place.status) *place.status = CSZ_ERROR_BACKEND; /* until the last tile is stored */
     if (job.plan.geometry.nframes == 0 || job.plan.geometry.ntiles == 0) {
-        if (nwords + 2 <= job.capacity) {
-            job.out[nwords] = (uint32_t)CSZ_HASH_FOOTER_SEED;
-            job.out[nwords + 1] = 0;
+        const bool room = place.out + nwords + 2 <= place.end;
+        if (room) {
+            ((uint32_t *)(4 * place.out))[nwords] = (uint32_t)CSZ_HASH_FOOTER_SEED;
+            ((uint32_t *)(4 * place.out))[nwords + 1] = 0;
         }
-        *job.nbytes = 4 * (uint64_t)nwords + 8;
+        *place.nbytes = 4 * (uint64_t)nwords + 8;
+        if (place.status) *place.status = room ? CSZ_OK : CSZ_ERROR_CAPACITY;
     }
 }
 
-/* Block 0 resolves the bound; all clear their part of the workspace. */
+/* Block f resolves the bound of field f; all clear their part of the workspace. */
 static __global__ void __launch_bounds__(PREPARE_THREADS)
     prepare_kernel(const __grid_constant__ prepare_job job) {
     CSZ_DYNAMIC_SHARED(prepare_shared, sh);
@@ -123,10 +159,11 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     for (size_t i = (size_t)blockIdx.x * PREPARE_THREADS + t; i < job.work.zero_nwords;
          i += (size_t)gridDim.x * PREPARE_THREADS)
         job.work.zero[i] = 0;
-    if (blockIdx.x != 0) return;
+    const uint32_t field = blockIdx.x;
+    if (field >= job.work.nfields) return;
     csz_range r = {0.0, 0.0, 0, 0};
     for (uint32_t i = t; i < job.nranges; i += PREPARE_THREADS) {
-        const csz_range p = job.work.range[i];
+        const csz_range p = job.work.range[(size_t)field * job.nranges + i];
         if (!p.any) continue;
         r.min = r.any ? min(r.min, p.min) : p.min;
         r.max = r.any ? max(r.max, p.max) : p.max;
@@ -144,26 +181,29 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     }
     if (t != 0) return;
     const csz_cuda_plan &plan = job.plan;
-    const double absolute =
-        csz_bound_resolve((int)plan.bound_mode, plan.bound, (int)sh.any[0], sh.min[0], sh.max[0]);
+    const double absolute = plan.is_resolved ? plan.bound_abs
+                                             : csz_bound_resolve((int)plan.bound_mode, plan.bound,
+                                                                 (int)sh.any[0], sh.min[0], sh.max[0]);
     if (plan.type == CSZ_F32) {
-        *(csz_quantizer_f32 *)job.work.quantizer = csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill);
+        ((csz_quantizer_f32 *)job.work.quantizer)[field] =
+            csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill);
     } else {
-        *(csz_quantizer_f64 *)job.work.quantizer = csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill);
+        ((csz_quantizer_f64 *)job.work.quantizer)[field] =
+            csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill);
     }
-    header_put(job, absolute);
+    if (job.work.nfields == 1) job.work.place[0] = job.place;
+    header_put(job, job.work.nfields == 1 ? job.place : job.work.place[field], absolute);
 }
 
-void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes,
+void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,
                       const csz_cuda_plan *plan, cudaStream_t stream) {
     prepare_job job;
     job.work = work;
     job.nranges = nranges;
-    job.out = d_out;
-    job.capacity = capacity / 4;
-    job.nbytes = d_nbytes;
+    job.place = place_of(item, item->d_data, plan->type);
     job.plan = *plan;
     const size_t useful = (work.zero_nwords + 4 * PREPARE_THREADS - 1) / (4 * PREPARE_THREADS);
-    const uint32_t grid = (uint32_t)(useful < 1 ? 1 : useful > 1024 ? 1024 : useful);
+    uint32_t grid = (uint32_t)(useful < 1 ? 1 : useful > 1024 ? 1024 : useful);
+    if (grid < work.nfields) grid = work.nfields;
     CSZ_LAUNCH(prepare_kernel, grid, PREPARE_THREADS, sizeof(prepare_shared), stream, job);
 }

@@ -99,7 +99,8 @@ template <typename V> struct tile_target {
     V *corner;
     int64_t pitch_y, pitch_z;
     uint32_t lo[3], hi[3];
-    uint32_t full;   /* everything is held, rows aligned for 16-byte stores */
+    uint32_t all;    /* everything is held */
+    uint32_t full;   /* and rows are aligned for 16-byte stores */
     uint32_t inside; /* elements in the field, for raw records */
     uint32_t extent[3];
 };
@@ -124,8 +125,9 @@ CSZ_DEVICE tile_target<V> tile_target_of(const decode_call *call, const tile_pla
     }
     t.pitch_y = (int64_t)call->pitch_y;
     t.pitch_z = (int64_t)call->pitch_z;
-    t.corner = (V *)call->out + (origin[0] * t.pitch_z + origin[1] * t.pitch_y + origin[2]);
-    t.full = call->aligned && n_held == CSZ_TILE_N;
+    t.corner = (V *)call->out + place->shift + (origin[0] * t.pitch_z + origin[1] * t.pitch_y + origin[2]);
+    t.all = n_held == CSZ_TILE_N;
+    t.full = t.all && call->aligned;
     return t;
 }
 
@@ -148,23 +150,33 @@ CSZ_DEVICE uint32_t held_in_row(uint32_t x, uint32_t lo, uint32_t hi) {
     return held;
 }
 
-template <int RANK, typename V> CSZ_DEVICE uint32_t unit_held(const tile_target<V> *t, uint32_t unit) {
+/* Codes of a unit that lie in the box lo .. hi of its tile. */
+template <int RANK> CSZ_DEVICE uint32_t unit_in_box(const uint32_t *lo, const uint32_t *hi, uint32_t unit) {
     uint32_t held = 0;
     for (uint32_t s = 0; s < 8; s++) {
         uint32_t row = 0;
         if (RANK == 3) {
             uint32_t y = unit >> 3;
-            if (y >= t->lo[1] && y < t->hi[1] && s >= t->lo[0] && s < t->hi[0])
-                row = held_in_row(4 * (unit & 7), t->lo[2], t->hi[2]);
+            if (y >= lo[1] && y < hi[1] && s >= lo[0] && s < hi[0])
+                row = held_in_row(4 * (unit & 7), lo[2], hi[2]);
         } else if (RANK == 2) {
             uint32_t y = 8 * (unit >> 5) + s;
-            if (y >= t->lo[1] && y < t->hi[1]) row = held_in_row(4 * (unit & 31), t->lo[2], t->hi[2]);
+            if (y >= lo[1] && y < hi[1]) row = held_in_row(4 * (unit & 31), lo[2], hi[2]);
         } else {
-            row = held_in_row(1024 * (unit >> 5) + 128 * s + 4 * (unit & 31), t->lo[2], t->hi[2]);
+            row = held_in_row(1024 * (unit >> 5) + 128 * s + 4 * (unit & 31), lo[2], hi[2]);
         }
         held |= row << (4 * s);
     }
     return held;
+}
+
+/* Those that go to the output, and those in the field. */
+template <int RANK, typename V> CSZ_DEVICE uint32_t unit_held(const tile_target<V> *t, uint32_t unit) {
+    return unit_in_box<RANK>(t->lo, t->hi, unit);
+}
+template <int RANK, typename V> CSZ_DEVICE uint32_t unit_inside(const tile_target<V> *t, uint32_t unit) {
+    const uint32_t none[3] = {0, 0, 0};
+    return t->inside == CSZ_TILE_N ? ~0u : unit_in_box<RANK>(none, t->extent, unit);
 }
 
 /* Four neighbours of a slice to the output and into a running checksum (Horner: earlier codes weigh K times more). */
@@ -203,10 +215,10 @@ struct unit_masks {
     uint32_t bits[CSZ_MASKS_MAX], value[CSZ_MASKS_MAX];
 };
 
-/* Reads only inside the list; *wrong is set where that is malformed. */
+/* Reads only inside the list; *wrong is set where that is malformed.  inside: the unit's codes in the field. */
 template <typename V>
 static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, uint32_t unit,
-                                                          uint32_t *wrong) {
+                                                          uint32_t inside, uint32_t *wrong) {
     const uint32_t value_words = value_traits<V>::WORDS, group = unit >> 2;
     unit_masks found = {{0, 0, 0}, {0, 0, 0}};
     uint32_t at = 0;
@@ -281,13 +293,15 @@ static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, 
                 bits |= nibble << (4 * s);
             }
         }
+        if (klass == 2 && bits & ~inside) *wrong = 1; /* in the other classes padding means nothing */
+        bits &= inside;
 #pragma unroll
         for (uint32_t k = 0; k < CSZ_MASKS_MAX; k++) {
             if (k == m) {
                 found.bits[k] = bits;
                 found.value[k] = at;
             }
-            if (k < m && (found.bits[k] & bits) && klass == 2) *wrong = 1;
+            if (k < m && found.bits[k] & bits) *wrong = 1;
         }
         at = end;
     }
@@ -407,12 +421,12 @@ template <typename V> struct tile_restore {
  * weighed 1.
  */
 template <typename V, bool FULL>
-CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, uint32_t held, uint32_t unit,
-                                const tile_restore<V> *t, uint32_t *wrong) {
+CSZ_DEVICE uint32_t unit_finish(const uint32_t (*w)[4], V *p, int64_t stride, uint32_t held, uint32_t inside,
+                                uint32_t unit, const tile_restore<V> *t, uint32_t *wrong) {
     typedef value_traits<V> traits;
     uint32_t low_hash = 0, high_hash = 0;
     unit_masks masks;
-    if (!FULL && t->masks.n) masks = unit_masks_read<V>(t->masks, unit, wrong);
+    if (!FULL && t->masks.n) masks = unit_masks_read<V>(t->masks, unit, inside, wrong);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         V low[4], high[4];
@@ -522,7 +536,8 @@ CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint3
         }
         uint32_t held = FULL ? ~0u : unit_held<RANK>(target, unit);
         uint32_t part =
-            unit_finish<V, FULL>(w, unit_pointer<RANK>(target, unit), stride, held, unit, t, wrong);
+            unit_finish<V, FULL>(w, unit_pointer<RANK>(target, unit), stride, held,
+                                 !FULL && t->masks.n ? unit_inside<RANK>(target, unit) : ~0u, unit, t, wrong);
         hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
     }
     return hash;
@@ -543,7 +558,10 @@ CSZ_DEVICE void column_sum_slices(uint32_t *w) {
     for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], below);
 }
 
-/* Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1. */
+/*
+ * Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1.  Plain stores: the
+ * ends of a row share their sectors with the next tile's, which the cache should wait for.
+ */
 template <typename V>
 CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic, V step) {
     typedef value_traits<V> traits;
@@ -554,7 +572,11 @@ CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32
                           : traits::template scale<1>(w[s & 3], magic, step);
         const uint32_t in = held >> s & 1;
         hash = hash * csz_pow_u32(CSZ_VALUE_K, 4) + (in ? traits::fold(v) : 0);
+#if defined(VARIANT_CS)
         if (in) __stcs(p, v);
+#else
+        if (in) *p = v;
+#endif
         p += stride;
     }
     return hash;
@@ -570,18 +592,21 @@ CSZ_DEVICE uint32_t held_in_column(uint32_t at, uint32_t step, uint32_t lo, uint
 
 /*
  * tile_finish for tiles that reach past the output and for rows that are not aligned: neighbouring threads take neighbouring elements, so that stores of
- * single values still fill whole lines.  No masks.  Returns the thread's part of the tile's checksum, weighed.
+ * single values still fill whole lines.  ALL: the output holds the whole tile.  No masks.  Returns the thread's part of the tile's checksum, weighed.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, bool ALL>
 CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                         const tile_target<V> *target, V magic, V step, uint32_t order) {
     const int64_t stride = slice_stride<RANK>(target);
     const uint32_t lane = r & 31, full_sums = RANK > 1 && order == CSZ_ORDER_FULL;
     uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
     if (RANK == 3) {
-        const uint32_t y0 = 8 * (r >> 5), slices = lane >= target->lo[2] && lane < target->hi[2]
-                                                       ? held_in_column(0, 1, target->lo[0], target->hi[0])
-                                                       : 0;
+        const uint32_t y0 = 8 * (r >> 5);
+        uint32_t slices = 255;
+        if (!ALL)
+            slices = lane >= target->lo[2] && lane < target->hi[2]
+                         ? held_in_column(0, 1, target->lo[0], target->hi[0])
+                         : 0;
         V *p = target->corner + (int64_t)y0 * target->pitch_y + lane;
         if (!full_sums) slice_carries(carry, firsts, &start);
 #pragma unroll 2
@@ -593,7 +618,7 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
 #pragma unroll
                 for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
             }
-            const uint32_t held = y >= target->lo[1] && y < target->hi[1] ? slices : 0;
+            const uint32_t held = ALL || (y >= target->lo[1] && y < target->hi[1]) ? slices : 0;
             hash = hash * CSZ_VALUE_J + column_store(w, p, stride, held, magic, step);
             p += target->pitch_y;
         }
@@ -622,12 +647,12 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
 #pragma unroll
                 for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
             }
-            uint32_t held;
-            if (RANK == 2) {
+            uint32_t held = 255;
+            if (!ALL && RANK == 2) {
                 held = x >= target->lo[2] && x < target->hi[2]
                            ? held_in_column(8 * g, 1, target->lo[1], target->hi[1])
                            : 0;
-            } else {
+            } else if (!ALL) {
                 held = held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2]);
             }
             V *p =
@@ -658,7 +683,7 @@ CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target,
         uint32_t held = unit_held<RANK>(target, unit), part = 0;
         V *p = unit_pointer<RANK>(target, unit);
         unit_masks masks;
-        if (t->masks.n) masks = unit_masks_read<V>(t->masks, unit, wrong);
+        if (t->masks.n) masks = unit_masks_read<V>(t->masks, unit, unit_inside<RANK>(target, unit), wrong);
 #pragma unroll 1
         for (int s = 0; s < 8; s++) {
             V v[4] = {value, value, value, value};

@@ -17,12 +17,25 @@ struct csz_narrow_deltas {
     const uint32_t (&w)[16];
     typedef uint32_t raw;
     __device__ __forceinline__ int32_t operator()(int b) const { return csz_half_delta(w, b); }
+    __device__ __forceinline__ int32_t at(int b) const { return csz_half_delta(w, b); }
+};
+
+/* The same while the words are parked too: what a loop indexes is read there, and the words stay in registers. */
+struct csz_parked_deltas {
+    const uint32_t (&w)[16];
+    const uint32_t *exchange;
+    typedef uint32_t raw;
+    __device__ __forceinline__ int32_t operator()(int b) const { return csz_half_delta(w, b); }
+    __device__ __forceinline__ int32_t at(int b) const {
+        return (int32_t)csz_parked_half(exchange, (uint32_t)b) - 32768;
+    }
 };
 
 template <typename Q> struct csz_wide_deltas {
     const Q (&d)[32];
     typedef typename csz_raw_of<Q>::type raw;
     __device__ __forceinline__ Q operator()(int b) const { return d[b]; }
+    __device__ __forceinline__ Q at(int b) const { return d[b]; }
 };
 
 /* Symbol and raw bits of a delta, in 32 bits where those hold it. */
@@ -86,7 +99,7 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
     for (uint32_t m = r.starts; m; m &= m - 1) {
         const int b = __ffs((int)m) - 1;
         typename Deltas::raw raw;
-        uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
+        uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
         nbits += (__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
         nbits += __ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + csz_run_length(r, b) - 1) & 31u;
     }
@@ -102,12 +115,12 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
         const uint32_t length = csz_run_length(r, b);
         if (mode == CSZ_MODE_RLE) {
             const uint32_t nbits = 16u << klass;
-            const uint64_t value = (uint64_t)(int64_t)d(b);
+            const uint64_t value = (uint64_t)(int64_t)d.at(b);
             out.put_long(nbits == 64 ? value : value & (((uint64_t)1 << nbits) - 1), nbits);
             out.put(csz_packet(length - 1, 7));
         } else {
             typename Deltas::raw raw;
-            uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
+            uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
             out.put(__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol));
             csz_put_bits(&out, raw, nraw);
             out.put(__ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + length - 1));
@@ -122,7 +135,7 @@ CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit
 #pragma unroll 4
     for (int b = 0; b < 32; b++) {
         typename Deltas::raw raw;
-        uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
+        uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
         n->symbols += __ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol) & 31u;
         n->raw += nraw;
     }

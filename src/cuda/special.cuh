@@ -110,8 +110,8 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
     if (t < 2) s.first[t] = ~0u;
     __syncthreads();
     if (total >= CSZ_MASK_MIN) {
-        const bits fill = job.quantizer->fill;
-        const bool has_fill = job.quantizer->has_fill;
+        const bits fill = job.quantizer[c.field].fill;
+        const bool has_fill = job.quantizer[c.field].has_fill;
         for (uint32_t m = exceptions; m; m &= m - 1) {
             const uint32_t b = (uint32_t)__ffs(m) - 1;
             const bits x = csz_special_bits<V, RANK>(job, c, t, b);

@@ -10,6 +10,8 @@
  */
 #include "cuda/decompress_job.cuh"
 
+#define MAGIC_WORD 0x2B5A5343u /* "CSZ+" */
+
 enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
 
 /* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
@@ -50,6 +52,90 @@ CSZ_DEVICE unsigned long long block_sum_u64(unsigned long long v, unsigned long 
     return sum;
 }
 
+/* ---- archive ---- */
+
+/* An archive whose header was read: where things stand, in words. */
+struct archive_view {
+    const uint32_t *words;
+    uint64_t header_words, footer_word;
+    double bound_abs;
+    uint32_t faults; /* 0: it may be looked into */
+};
+
+CSZ_DEVICE uint64_t read_u64(const uint32_t *p) { return p[0] | (uint64_t)p[1] << 32; }
+
+/* csz_header_read's checks, of a header in shared memory whose checksum has been added up; a csz_status.  The field must be the call's. */
+static __device__ uint32_t header_check(archive_view *v, const decode_call *call, const uint32_t *h,
+                                        uint32_t nwords, uint64_t sum) {
+    const uint32_t *t = call->geometry.log2_t;
+    if (h[0] != MAGIC_WORD) return CSZ_ERROR_NOT_ARCHIVE;
+    const uint32_t version = h[1] & 255, features = h[2] & 0xFFFF;
+    if (version > CSZ_FORMAT_VERSION) return CSZ_ERROR_VERSION;
+    if (version != CSZ_FORMAT_VERSION || nwords < 14 || nwords > CSZ_HEADER_MAX_NBYTES / 4 ||
+        sum != read_u64(h + nwords - 2))
+        return CSZ_ERROR_CORRUPT;
+    if (features & ~7u || h[3] & 255) return CSZ_ERROR_VERSION;
+    v->bound_abs = csz_f64_bits(read_u64(h + 8));
+    const double bound = csz_f64_bits(read_u64(h + 6)), largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    const uint32_t type = h[1] >> 8 & 255, ndim = h[1] >> 16 & 255;
+    if (type > CSZ_F64 || h[1] >> 24 > CSZ_BOUND_PSNR || (h[4] & 255) > CSZ_WORKFLOW_RLE_VLE ||
+        h[4] >> 8 & 255 || h[5] || !(bound > 0 && bound <= largest) ||
+        !(v->bound_abs >= 0 && v->bound_abs <= largest) || ndim < 1 || ndim > CSZ_MAX_NDIM ||
+        10 + 2 * ndim + 2 * (features & 1) + 2 * (features & 2) + 2 > nwords)
+        return CSZ_ERROR_CORRUPT;
+    if (features & 6 || type != (uint32_t)call->field.type || ndim != (uint32_t)call->field.ndim ||
+        h[3] >> 8 != (t[0] | t[1] << 8 | t[2] << 16))
+        return CSZ_ERROR_ARGUMENT;
+    for (uint32_t i = 0; i < ndim; i++) {
+        if (read_u64(h + 10 + 2 * i) != call->field.dims[i]) return CSZ_ERROR_ARGUMENT;
+    }
+    if ((features & 1) && type == CSZ_F32 && h[11 + 2 * ndim]) return CSZ_ERROR_CORRUPT;
+    return CSZ_OK;
+}
+
+/* Every thread returns the same.  shared: WARPS numbers; header: CSZ_HEADER_MAX_NBYTES. */
+static __device__ archive_view archive_open(const decode_call *call, uint32_t field,
+                                            unsigned long long *shared, uint32_t *header) {
+    const decode_item item = call_item(call, field);
+    const uint32_t reads_header = call->field.ndim != 0;
+    archive_view v;
+    v.words = item.archive;
+    v.header_words = call->header_words;
+    v.footer_word = 0;
+    v.bound_abs = call->bound_abs;
+    uint64_t nbytes = item.nbytes;
+    uint32_t status = CSZ_OK;
+    if (item.size) {
+        status = item.size->status;
+        nbytes = item.size->nbytes;
+        if (!status && nbytes > item.nbytes) status = CSZ_ERROR_TRUNCATED;
+    }
+    if (!status && reads_header) {
+        const uint32_t i = threadIdx.x, most = CSZ_HEADER_MAX_NBYTES / 4,
+                       there = nbytes / 4 < most ? (uint32_t)(nbytes / 4) : most;
+        if (i < most) header[i] = i < there ? v.words[i] : 0;
+        __syncthreads();
+        const uint32_t nwords = (header[4] >> 16) / 4;
+        const unsigned long long term = i < most && i + 2 < nwords ? csz_hash_term(header[i], i) : 0;
+        const uint64_t sum = block_sum_u64(term, shared);
+        if (there == 0 || header[0] != MAGIC_WORD)
+            status = CSZ_ERROR_NOT_ARCHIVE;
+        else if (there < 5 || (nwords <= most && there < nwords))
+            status = CSZ_ERROR_TRUNCATED;
+        else if (header[4] >> 16 & 3)
+            status = CSZ_ERROR_CORRUPT;
+        else
+            status = header_check(&v, call, header, nwords, sum);
+        v.header_words = nwords;
+    }
+    const uint64_t footer_nbytes = 8 * (call->geometry.nframes + 1);
+    if (!status && nbytes < 4 * v.header_words + footer_nbytes) status = CSZ_ERROR_TRUNCATED;
+    v.faults = status ? CSZ_CUDA_FAULT_HEADER | status << CSZ_CUDA_FAULT_STATUS_SHIFT : 0;
+    if (!status && nbytes % 4) v.faults = CSZ_CUDA_FAULT_FOOTER;
+    if (!v.faults) v.footer_word = (nbytes - footer_nbytes) / 4;
+    return v;
+}
+
 /* ---- frame ---- */
 
 /* Where the frame's parts stand, in words from its start. */
@@ -59,12 +145,10 @@ struct frame_parts {
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
 };
 
-CSZ_DEVICE uint64_t load_u64(const uint32_t *p) { return p[0] | (uint64_t)p[1] << 32; }
-
 /* The frame's place by the footer, and its header.  Every thread returns the same. */
-static __device__ frame_parts frame_locate(const decode_call *call, uint64_t frame, uint32_t ntiles,
+static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame, uint32_t ntiles,
                                            unsigned long long *shared) {
-    const uint32_t *footer = call->archive + call->footer_word;
+    const uint32_t *footer = v->words + v->footer_word;
     frame_parts f;
     f.sound = 0;
     f.first_word = f.nwords = 0;
@@ -72,15 +156,15 @@ static __device__ frame_parts frame_locate(const decode_call *call, uint64_t fra
     /* Words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped and shows in the test below. */
     unsigned long long before = 0;
     for (uint64_t i = threadIdx.x; i < frame; i += THREADS) {
-        uint64_t nbytes = load_u64(footer + 2 * i);
-        before += nbytes / 4 < call->footer_word ? nbytes / 4 : call->footer_word;
+        uint64_t nbytes = read_u64(footer + 2 * i);
+        before += nbytes / 4 < v->footer_word ? nbytes / 4 : v->footer_word;
     }
-    before = block_sum_u64(before, shared) + call->header_words;
-    uint64_t nbytes = load_u64(footer + 2 * frame);
-    if (nbytes % 8 || before > call->footer_word || nbytes / 4 > call->footer_word - before || nbytes / 4 < 8)
+    before = block_sum_u64(before, shared) + v->header_words;
+    uint64_t nbytes = read_u64(footer + 2 * frame);
+    if (nbytes % 8 || before > v->footer_word || nbytes / 4 > v->footer_word - before || nbytes / 4 < 8)
         return f;
-    const uint32_t *header = call->archive + before;
-    const uint64_t stored = load_u64(header), unpacked = load_u64(header + 2);
+    const uint32_t *header = v->words + before;
+    const uint64_t stored = read_u64(header), unpacked = read_u64(header + 2);
     const uint32_t books_nbytes = header[4];
     if (stored != nbytes || unpacked != nbytes || nbytes / 4 > 0xFFFFFFFFu) return f;
     f.first_word = before;
@@ -98,9 +182,9 @@ static __device__ frame_parts frame_locate(const decode_call *call, uint64_t fra
 }
 
 /* Offsets of all records from their sizes; 0 where the index or what follows the payload is wrong. */
-static __device__ uint32_t index_read(const decode_call *call, const frame_parts *f, uint32_t ntiles,
+static __device__ uint32_t index_read(const archive_view *v, const frame_parts *f, uint32_t ntiles,
                                       uint32_t *offsets, uint32_t *shared) {
-    const uint32_t *frame = call->archive + f->first_word, *sizes = frame + f->sizes_word;
+    const uint32_t *frame = v->words + f->first_word, *sizes = frame + f->sizes_word;
     uint32_t wrong = 0;
     uint64_t base = 0; /* of 2^20 tiles, beyond 32 bits where damaged */
     for (uint32_t first = 0; first < ntiles; first += 8 * THREADS) {
@@ -129,23 +213,24 @@ static __device__ uint32_t index_read(const decode_call *call, const frame_parts
 }
 
 /* H over header, books and index. */
-static __device__ uint32_t frame_checksum_holds(const decode_call *call, const frame_parts *f, uint64_t frame,
+static __device__ uint32_t frame_checksum_holds(const archive_view *v, const frame_parts *f, uint64_t frame,
                                                 unsigned long long *shared) {
-    const uint32_t *words = call->archive + f->first_word;
+    const uint32_t *words = v->words + f->first_word;
     unsigned long long sum = 0;
 #pragma unroll 6
     for (uint32_t i = threadIdx.x; i < f->payload_word; i += THREADS) {
         if (i != 6 && i != 7) sum += csz_hash_term(words[i], i);
     }
-    return block_sum_u64(sum, shared) + csz_hash_frame_seed(frame) == load_u64(words + 6);
+    return block_sum_u64(sum, shared) + csz_hash_frame_seed(frame) == read_u64(words + 6);
 }
 
-static __device__ uint32_t footer_checksum_holds(const decode_call *call, unsigned long long *shared) {
-    const uint32_t *words = call->archive + call->footer_word;
+static __device__ uint32_t footer_checksum_holds(const decode_call *call, const archive_view *v,
+                                                 unsigned long long *shared) {
+    const uint32_t *words = v->words + v->footer_word;
     uint64_t n = 2 * call->geometry.nframes;
     unsigned long long sum = 0;
     for (uint64_t i = threadIdx.x; i < n; i += THREADS) sum += csz_hash_term(words[i], i);
-    return block_sum_u64(sum, shared) + CSZ_HASH_FOOTER_SEED == load_u64(words + n);
+    return block_sum_u64(sum, shared) + CSZ_HASH_FOOTER_SEED == read_u64(words + n);
 }
 
 /* ---- books ---- */
@@ -357,9 +442,10 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
     }
 }
 
-static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const frame_parts *f,
-                                      uint32_t part, uint16_t *tables, uint32_t *shared) {
-    const uint32_t *section = call->archive + f->first_word + 8;
+static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const archive_view *v,
+                                      const frame_parts *f, uint32_t part, uint16_t *tables,
+                                      uint32_t *shared) {
+    const uint32_t *section = v->words + f->first_word + 8;
     const uint32_t head[3] = {section[0], section[1], section[2]};
     uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
     for (int b = 0; b < CSZ_NBOOKS; b++) {
@@ -395,6 +481,7 @@ struct job_frame {
     uint32_t tiles[3], ntiles;
 };
 
+/* job_number: among the jobs of its field. */
 CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) {
     const csz_geometry *g = &call->geometry;
     const uint32_t row = job_number / call->job_frames[2], plane = row / call->job_frames[1];
@@ -413,8 +500,8 @@ CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) 
     return f;
 }
 
-static __device__ void job_fill(decode_job *job, const decode_call *call, uint32_t job_number,
-                                const job_frame *frame, const frame_parts *f) {
+static __device__ void job_fill(decode_job *job, const decode_call *call, const archive_view *v,
+                                uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
     uint32_t whole = 1, nbox = 1;
     for (int i = 0; i < 3; i++) {
@@ -436,39 +523,94 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, uint32
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
     job->counter = job->value_sum = 0;
-    job->first_word = f->first_word;
+    const decode_item item = call_item(call, job_number / call->nframes_box);
+    job->frame = v->words + f->first_word;
+    job->words_left = v->footer_word - f->first_word;
+    job->shift = item.shift;
+    job->faults = item.faults;
+    job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0).step
+                             : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0).step;
     job->payload_word = f->payload_word;
 }
 
 static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ books_shared books;
     __shared__ unsigned long long sums[WARPS];
-    __shared__ uint32_t scan[WARPS + 1];
-    const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS;
-    const job_frame frame = job_frame_of(&call, number);
-    frame_parts f = frame_locate(&call, frame.number, frame.ntiles, sums);
-    /* the last frame ends where the footer begins */
-    if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != call.footer_word) f.sound = 0;
-    uint32_t faults = f.sound ? 0 : CSZ_CUDA_FAULT_FRAME;
+    __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
+    const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
+                   field = number / call.nframes_box, first = field * call.nframes_box;
+    next_may_start();
+    const job_frame frame = job_frame_of(&call, number - first);
+    const archive_view view = archive_open(&call, field, sums, header);
+    frame_parts f = {};
+    uint32_t faults = view.faults;
+    if (!faults) {
+        f = frame_locate(&view, frame.number, frame.ntiles, sums);
+        /* the last frame ends where the footer begins */
+        if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != view.footer_word)
+            f.sound = 0;
+        if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
+    }
+    uint32_t *all_faults = call_item(&call, field).faults;
     if (part == TABLE_PART_CHECKSUM) {
-        if (!faults && !frame_checksum_holds(&call, &f, frame.number, sums)) faults = CSZ_CUDA_FAULT_CHECKSUM;
-        if (number == 0 && !footer_checksum_holds(&call, sums) && threadIdx.x == 0)
-            fault(&call, CSZ_CUDA_FAULT_FOOTER);
+        if (!view.faults && number == first && !footer_checksum_holds(&call, &view, sums) && threadIdx.x == 0)
+            atomicOr(all_faults, (uint32_t)CSZ_CUDA_FAULT_FOOTER);
+        if (!faults && !frame_checksum_holds(&view, &f, call.first_frame + frame.number, sums))
+            faults = CSZ_CUDA_FAULT_CHECKSUM;
     } else if (part == TABLE_PART_INDEX) {
         if (number == 0 && threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
-        if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, number, &frame, &f);
+        if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
         if (!faults &&
-            !index_read(&call, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
+            !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
             faults = CSZ_CUDA_FAULT_INDEX;
     } else if (!faults &&
-               !books_read(&books, &call, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
+               !books_read(&books, &call, &view, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
     }
     if (threadIdx.x != 0) return;
     call.sound[blockIdx.x] = faults == 0;
-    if (faults) fault(&call, faults);
+    if (faults) atomicOr(all_faults, faults);
+}
+
+/* Fields of no elements have no jobs: their archives are checked here, a block each. */
+static __global__ void __launch_bounds__(THREADS) empty_kernel(const __grid_constant__ decode_call call) {
+    __shared__ unsigned long long sums[WARPS];
+    __shared__ uint32_t header[CSZ_HEADER_MAX_NBYTES / 4];
+    const archive_view view = archive_open(&call, blockIdx.x, sums, header);
+    uint32_t faults = view.faults;
+    if (!faults && (view.footer_word != view.header_words || !footer_checksum_holds(&call, &view, sums)))
+        faults = CSZ_CUDA_FAULT_FOOTER;
+    const decode_item item = call_item(&call, blockIdx.x);
+    if (threadIdx.x != 0) return;
+    *item.faults = faults;
+    if (!item.result) return;
+    item.result->nbytes = 0;
+    item.result->status = csz_cuda_fault_status(faults);
+    item.result->faults = faults;
+}
+
+struct items_job {
+    decode_item *to;
+    uint32_t n;
+    decode_item item[ITEMS_AT_ONCE];
+};
+
+static __global__ void items_kernel(const __grid_constant__ items_job job) {
+    if (threadIdx.x < job.n) job.to[threadIdx.x] = job.item[threadIdx.x];
+}
+
+extern "C" void csz_cuda_items_launch(decode_item *to, const decode_item *items, uint32_t n, void *stream) {
+    items_job job;
+    job.to = to;
+    job.n = n;
+    for (uint32_t i = 0; i < n; i++) job.item[i] = items[i];
+    CSZ_LAUNCH(items_kernel, 1, ITEMS_AT_ONCE, 0, stream, job);
+}
+
+extern "C" void csz_cuda_empty_launch(const decode_call *call, void *stream) {
+    CSZ_LAUNCH(empty_kernel, call->nfields, THREADS, 0, stream, *call);
 }
 
 extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream) {

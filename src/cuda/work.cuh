@@ -11,8 +11,17 @@
 #include "select/policy.h"
 
 enum {
-    CSZ_RANGE_BLOCKS = 2048, /* partial results at most */
+    CSZ_RANGE_BLOCKS = 2048, /* partial results of one field at most */
     CSZ_SECTION_WORDS = CSZ_BOOKS_MAX_NBYTES / 4
+};
+
+/* A field and its archive, as the kernels see them. */
+struct csz_place {
+    const void *data;
+    uint64_t shift;    /* from the first field's data to this one's, in elements modulo 2^64 */
+    uint64_t out, end; /* the archive's first word and the end of its room: addresses / 4 */
+    uint64_t *nbytes;
+    uint32_t *status;
 };
 
 /* Sums over a frame's tiles. */
@@ -28,6 +37,8 @@ struct csz_range {
 };
 
 struct csz_work {
+    uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */
+    uint32_t aligned;                  /* every field's data to 16 bytes */
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
@@ -36,32 +47,39 @@ struct csz_work {
     unsigned long long *frame_state; /* words of the archive up to the frame's end */
     unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
     csz_frame_sums *frame_sums;
-    uint32_t *counters; /* tiles claimed, frames finished */
+    uint32_t *counters; /* tiles claimed, then for each field frames finished */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */
     uint32_t (*section)[CSZ_SECTION_WORDS];
     uint32_t *section_nwords;
     uint32_t *policy; /* of each frame */
-    csz_range *range;
-    void *quantizer;
+    csz_range *range; /* csz_range_blocks of each field */
+    void *quantizer;  /* of each field */
+    csz_place *place; /* of each field */
 };
 
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
 
+/* Partial results of a field's range. */
+uint32_t csz_range_blocks(const csz_cuda_plan *plan);
+
 /* Lays the workspace out from `base` (which may be null, to learn the size); returns its size. */
 size_t csz_cuda_work_lay_out(csz_work *work, void *base, const csz_cuda_plan *plan);
 
-/* Partial ranges, one a block; returns their number. */
+/* Where the fields of a launch lie, into work.place.  A single field's place is written by csz_cuda_prepare. */
+void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type type, cudaStream_t stream);
+
+/* Partial ranges, one a block; returns their number for each field. */
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
-void csz_cuda_prepare(csz_work work, uint32_t nranges, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes,
+void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,
                       const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, bool second,
                         cudaStream_t stream);
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
                     bool second, cudaStream_t stream);
-void csz_cuda_encode(csz_work work, uint32_t *d_out, size_t capacity, uint64_t *d_nbytes, const void *d_data,
-                     const csz_cuda_plan *plan, int nsms, cudaStream_t stream);
+void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                     cudaStream_t stream);
 
 template <typename V>
 static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const csz_cuda_plan *plan) {
@@ -75,7 +93,7 @@ static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const c
     job.default_shape = g->rank == 3   ? l[0] == 3 && l[1] == 4 && l[2] == 5
                         : g->rank == 2 ? l[1] == 5 && l[2] == 7
                                        : l[2] == 12;
-    job.aligned = ((uintptr_t)d_data & 15) == 0 && (g->rank == 1 || (g->n[2] * sizeof(V)) % 16 == 0);
+    job.aligned = work.aligned && (g->rank == 1 || (g->n[2] * sizeof(V)) % 16 == 0);
     return job;
 }
 

@@ -326,6 +326,14 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t s) {
     return r;
 }
 static inline uint32_t emu_pair(uint16_t lo, uint16_t hi) { return lo | (uint32_t)hi << 16; }
+static inline uint32_t __viaddmax_s16x2(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t r = 0;
+    for (int i = 0; i < 32; i += 16) {
+        const int16_t sum = (int16_t)((a >> i) + (b >> i)), other = (int16_t)(c >> i);
+        r |= (uint32_t)(uint16_t)(sum > other ? sum : other) << i;
+    }
+    return r;
+}
 static inline uint32_t __viaddmin_u16x2(uint32_t a, uint32_t b, uint32_t c) {
     return emu_pair(std::min((uint16_t)(a + b), (uint16_t)c),
                     std::min((uint16_t)((a >> 16) + (b >> 16)), (uint16_t)(c >> 16)));

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda.c: the calls of csz_cuda.h: what can be told from the arguments, then the backend's part. */
+#include "csz_cuda.h"
+
+#include "api/context.h"
+#include "cuda/backend.h"
+
+#if defined(CSZ_HAVE_CUDA)
+
+/* Fields of one launch: their number must leave room for products in 32 bits. */
+enum { FIELDS_MAX = 1 << 20 };
+
+static csz_status check_shape(csz_geometry *g, size_t n, const csz_field *field) {
+    if (!field || n == 0 || n > FIELDS_MAX) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_geometry_of(g, field);
+    if (status) return status;
+    const uint64_t most = UINT32_MAX / 2 / n;
+    return g->ntiles > most || g->nframes > most ? CSZ_ERROR_DIMS : CSZ_OK;
+}
+
+csz_status csz_cuda_prepare(csz_context *context) {
+    return context ? csz_cuda_backend_ensure(&context->cuda) : CSZ_ERROR_ARGUMENT;
+}
+
+csz_status csz_cuda_memory_limit(csz_context *context, size_t nbytes) {
+    csz_status status = csz_cuda_prepare(context);
+    if (!status) csz_cuda_backend_limit(context->cuda, nbytes);
+    return status;
+}
+
+csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz_field *field,
+                                             const csz_options *options) {
+    csz_geometry g;
+    (void)options;
+    if (!nbytes) return CSZ_ERROR_ARGUMENT;
+    csz_status status = check_shape(&g, n, field);
+    if (!status) *nbytes = csz_cuda_backend_compress_workspace(n, field, &g);
+    return status;
+}
+
+csz_status csz_cuda_decompress_workspace_query(size_t *nbytes, size_t n, const csz_field *field) {
+    csz_geometry g;
+    if (!nbytes) return CSZ_ERROR_ARGUMENT;
+    csz_status status = check_shape(&g, n, field);
+    if (!status) *nbytes = csz_cuda_backend_decompress_workspace(n, field, &g);
+    return status;
+}
+
+/* 1 if every pointer is there and aligned. */
+static int are_aligned(size_t n, const void *const *p, size_t alignment, int may_be_null) {
+    for (size_t i = 0; i < n; i++) {
+        if ((!p[i] && !may_be_null) || (uintptr_t)p[i] % alignment) return 0;
+    }
+    return 1;
+}
+
+csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *d_out,
+                                   const size_t *out_capacity, csz_cuda_result *results,
+                                   const void *const *d_data, const csz_field *field,
+                                   const csz_options *options, void *workspace, size_t workspace_nbytes,
+                                   csz_cuda_stream stream) {
+    if (!context || !d_out || !out_capacity || !results || !d_data || !field || !options)
+        return CSZ_ERROR_ARGUMENT;
+    csz_options asked = *options, o;
+    csz_header h;
+    asked.backend = CSZ_BACKEND_AUTO;
+    csz_status status = csz_options_check(&o, &asked);
+    if (!status) status = check_shape(&h.geometry, n, field);
+    if (!status) status = csz_bound_check(&o);
+    if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
+    if (!status) status = csz_header_plan(&h, field, &o);
+    if (status) return status;
+    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+    if ((uintptr_t)results % 8 || !are_aligned(n, (const void *const *)d_out, 8, 0) ||
+        !are_aligned(n, d_data, size, h.geometry.nelements == 0))
+        return CSZ_ERROR_ARGUMENT;
+    context->used = CSZ_BACKEND_CUDA;
+    return csz_cuda_backend_compress_many(&context->cuda, n, d_out, out_capacity, results, d_data, &h,
+                                          workspace, workspace_nbytes, stream);
+}
+
+csz_status csz_cuda_compress_async(csz_context *context, void *d_out, size_t out_capacity,
+                                   csz_cuda_result *result, const void *d_data, const csz_field *field,
+                                   const csz_options *options, void *workspace, size_t workspace_nbytes,
+                                   csz_cuda_stream stream) {
+    return csz_cuda_compress_batch(context, 1, &d_out, &out_capacity, result, &d_data, field, options,
+                                   workspace, workspace_nbytes, stream);
+}
+
+csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const *d_data,
+                                     size_t data_capacity, csz_cuda_result *results,
+                                     const void *const *d_archives, const size_t *archive_nbytes,
+                                     const csz_cuda_result *compressed, const csz_field *field,
+                                     void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
+    if (!context || !d_data || !results || !d_archives || !archive_nbytes || !field)
+        return CSZ_ERROR_ARGUMENT;
+    csz_geometry g;
+    csz_status status = check_shape(&g, n, field);
+    if (status) return status;
+    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+    if (data_capacity / size < g.nelements) return CSZ_ERROR_CAPACITY;
+    if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
+        !are_aligned(n, (const void *const *)d_data, size, g.nelements == 0))
+        return CSZ_ERROR_ARGUMENT;
+    context->used = CSZ_BACKEND_CUDA;
+    return csz_cuda_backend_decompress_many(&context->cuda, n, d_data, results, d_archives, archive_nbytes,
+                                            compressed, field, &g, workspace, workspace_nbytes, stream);
+}
+
+csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t data_capacity,
+                                     csz_cuda_result *result, const void *d_archive, size_t archive_nbytes,
+                                     const csz_cuda_result *compressed, const csz_field *field,
+                                     void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
+    return csz_cuda_decompress_batch(context, 1, &d_data, data_capacity, result, &d_archive, &archive_nbytes,
+                                     compressed, field, workspace, workspace_nbytes, stream);
+}
+
+#else
+
+csz_status csz_cuda_prepare(csz_context *context) {
+    (void)context;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_memory_limit(csz_context *context, size_t nbytes) {
+    (void)context, (void)nbytes;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz_field *field,
+                                             const csz_options *options) {
+    (void)nbytes, (void)n, (void)field, (void)options;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_decompress_workspace_query(size_t *nbytes, size_t n, const csz_field *field) {
+    (void)nbytes, (void)n, (void)field;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_compress_async(csz_context *context, void *d_out, size_t out_capacity,
+                                   csz_cuda_result *result, const void *d_data, const csz_field *field,
+                                   const csz_options *options, void *workspace, size_t workspace_nbytes,
+                                   csz_cuda_stream stream) {
+    (void)context, (void)d_out, (void)out_capacity, (void)result, (void)d_data, (void)field, (void)options;
+    (void)workspace, (void)workspace_nbytes, (void)stream;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t data_capacity,
+                                     csz_cuda_result *result, const void *d_archive, size_t archive_nbytes,
+                                     const csz_cuda_result *compressed, const csz_field *field,
+                                     void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
+    (void)context, (void)d_data, (void)data_capacity, (void)result, (void)d_archive, (void)archive_nbytes;
+    (void)compressed, (void)field, (void)workspace, (void)workspace_nbytes, (void)stream;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *d_out,
+                                   const size_t *out_capacity, csz_cuda_result *results,
+                                   const void *const *d_data, const csz_field *field,
+                                   const csz_options *options, void *workspace, size_t workspace_nbytes,
+                                   csz_cuda_stream stream) {
+    (void)context, (void)n, (void)d_out, (void)out_capacity, (void)results, (void)d_data, (void)field;
+    (void)options, (void)workspace, (void)workspace_nbytes, (void)stream;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const *d_data,
+                                     size_t data_capacity, csz_cuda_result *results,
+                                     const void *const *d_archives, const size_t *archive_nbytes,
+                                     const csz_cuda_result *compressed, const csz_field *field,
+                                     void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
+    (void)context, (void)n, (void)d_data, (void)data_capacity, (void)results, (void)d_archives;
+    (void)archive_nbytes, (void)compressed, (void)field, (void)workspace, (void)workspace_nbytes,
+        (void)stream;
+    return CSZ_ERROR_BACKEND;
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * narrow.cuh: the code words of 16-bit deltas in the modes M, Q, P and S: looked up, then, once all lengths are known, put.
+ */
+#ifndef CSZ_CUDA_NARROW_CUH
+#define CSZ_CUDA_NARROW_CUH
+
+#include "cuda/code.cuh"
+
+/* Code words of a unit in one of the modes M, Q, P, S: escapes (S: all), vectors.  One shape for all modes: what follows the look-ups is
+   one piece of code then, which the instruction cache holds. */
+struct narrow_packets {
+    uint32_t single[16], vector[8];
+    uint32_t sparse; /* up to CSZ_SPARSE_MAX: single holds so many escapes; above: it holds all codes, in pairs */
+};
+
+enum { NOT_SPARSE = 0x100 };
+
+/* Vector symbols; returns the codes that need an escape. */
+CSZ_DEVICE uint32_t narrow_look_vectors(int mode, narrow_packets &p, csz_unit_bits *n,
+                                        const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books,
+                                        uint32_t biased) {
+    if (mode == CSZ_MODE_P) return csz_look_vectors<CSZ_MODE_P>(w, nonzero, books, biased, p.vector, n);
+    if (mode == CSZ_MODE_Q) return csz_look_vectors<CSZ_MODE_Q>(w, nonzero, books, biased, p.vector, n);
+    if (mode == CSZ_MODE_M) return csz_look_vectors<CSZ_MODE_M>(w, nonzero, books, biased, p.vector, n);
+    return 0;
+}
+
+CSZ_DEVICE void narrow_look_singles(int mode, narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16],
+                                    const uint32_t *books, uint32_t biased) {
+    p.sparse = NOT_SPARSE;
+    if (mode == CSZ_MODE_S)
+        csz_look_singles<CSZ_MODE_S>(w, books, biased, p.single, n);
+    else if (mode == CSZ_MODE_P)
+        csz_look_singles<CSZ_MODE_P>(w, books, biased, p.single, n);
+    else if (mode == CSZ_MODE_Q)
+        csz_look_singles<CSZ_MODE_Q>(w, books, biased, p.single, n);
+    else if (mode == CSZ_MODE_M)
+        csz_look_singles<CSZ_MODE_M>(w, books, biased, p.single, n);
+}
+
+/* All threads of a warp.  The words are in w and parked. */
+CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16],
+                            uint32_t nonzero, const uint32_t *exchange, const uint32_t *books,
+                            uint32_t biased, bool empty) {
+    uint32_t escapes = 0, most = NOT_SPARSE;
+    if (mode != CSZ_MODE_S) {
+        if (!empty) escapes = narrow_look_vectors(mode, p, n, w, nonzero, books, biased);
+        most = __reduce_max_sync(CSZ_ALL, (uint32_t)__popc(escapes));
+    }
+    p.sparse = most;
+    if (most <= CSZ_SPARSE_MAX)
+        csz_look_sparse(exchange,
+                        books + (mode == CSZ_MODE_P   ? CSZ_AT_PE
+                                 : mode == CSZ_MODE_Q ? CSZ_AT_QE
+                                                      : CSZ_AT_ME),
+                        escapes, most, p.single, n);
+    else if (!empty)
+        narrow_look_singles(mode, p, n, w, books, biased);
+}
+
+CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at,
+                           const narrow_packets &p) {
+    csz_putter out(stage, symbols_at);
+    if (mode == CSZ_MODE_S) {
+#pragma unroll
+        for (int i = 0; i < 16; i++) out.put(p.single[i]);
+        out.flush();
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        if (i < 2 || (i < 4 && mode != CSZ_MODE_M) || mode == CSZ_MODE_P) out.put(p.vector[i]);
+    }
+    out.flush();
+    if (p.sparse == 0) return;
+    csz_putter escapes(stage, escapes_at);
+    if (p.sparse <= CSZ_SPARSE_MAX) {
+#pragma unroll
+        for (int i = 0; i < CSZ_SPARSE_MAX; i++) {
+            if ((uint32_t)i < p.sparse) escapes.put(p.single[i]);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < 16; i += 2) escapes.put_pair(p.single[i], p.single[i + 1]);
+    }
+    escapes.flush();
+}
+
+#endif

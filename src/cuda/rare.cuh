@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rare.cuh: what few tiles need, out of line: raw records, wide deltas, runs, exceptions, records larger than their stage.
+ */
+#ifndef CSZ_CUDA_RARE_CUH
+#define CSZ_CUDA_RARE_CUH
+
+#include "cuda/layout.cuh"
+#include "cuda/narrow.cuh"
+#include "cuda/runs.cuh"
+
+template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t from, uint32_t to) {
+    for (uint32_t i = from + threadIdx.x; i < to; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
+}
+
+template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
+    return 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
+}
+
+
+/* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
+template <typename V, int RANK>
+CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_claim &c) {
+    const uint32_t lx = job.geometry.log2_t[2], ly = job.geometry.log2_t[1];
+    uint32_t hash = 0;
+#pragma unroll 4
+    for (uint32_t b = 0; b < 32; b++) {
+        const uint32_t e = csz_code_element(RANK, threadIdx.x, b);
+        bool in;
+        const typename csz_value<V>::bits bits =
+            csz_value<V>::to_bits(__ldg(csz_element(job, c, e, lx, ly, &in)));
+        const uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
+        const uint32_t at = c.full ? e : (z * c.extent[1] + y) * c.extent[2] + x;
+        if (in) csz_special_put_value<V>(region + at * csz_value<V>::words, bits);
+        hash = hash * CSZ_VALUE_K + (in ? csz_value<V>::fold(bits) : 0);
+    }
+    return hash;
+}
+
+
+struct general_result {
+    uint32_t words;
+    uint32_t instead; /* nothing is staged: a raw record is no larger */
+};
+
+/*
+ * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless it was only to be measured or raw is no
+ * larger.  The region must hold nothing that is needed.
+ */
+template <typename V, int RANK, typename Deltas>
+CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                                         const Deltas &deltas, uint32_t klass, uint32_t order,
+                                         typename csz_value<V>::quantum base, uint32_t exceptions, int mode,
+                                         bool try_runs, bool measure) {
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const uint32_t *tables = &job.work.table[c.frame][0][0];
+    bool nonzero = false;
+#pragma unroll
+    for (int b = 0; b < 32; b++) nonzero |= deltas(b) != 0;
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero);
+    const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
+    if (lane == 0)
+        ((uint32_t *)&sh.front.even)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 16;
+    const bool special = __syncthreads_or(exceptions != 0);
+    const csz_special_sizes *sizes = special ? &sh.special_sizes : NULL;
+    const uint4 lanes = sh.front.even;
+    const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
+    csz_runs runs = {0, 0};
+    if (try_runs || mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
+    record_layout best = {};
+    lane_layout best_lanes = {};
+    for (int pass = 0; pass < (try_runs ? 2 : 1); pass++) {
+        const int m = pass ? (int)CSZ_MODE_RLE_VLE : mode;
+        csz_unit_bits n = {0, 0, 0, 0};
+        const uint32_t units = m == CSZ_MODE_S ? 2 : 4;
+        const bool empty = !((units == 2 ? pairs : fours) >> (lane & ~(units - 1)) & 1);
+        if (!empty) {
+            if (m == CSZ_MODE_S)
+                csz_wide_nbits(deltas, tables, &n);
+            else
+                n.symbols = csz_runs_nbits(deltas, runs, m, klass, tables);
+        }
+        __syncthreads();
+        const lane_layout l = lanes_place<V, false>(sh, n, units, empty);
+        const record_layout r = record_plan<V>(m, klass, order, base, sizes, csz_mode_lanes(m),
+                                               units == 2 ? totals & 0xFFFFu : totals >> 16, l);
+        if (pass && r.words >= best.words) continue;
+        best = r;
+        best_lanes = l;
+        mode = m;
+    }
+    general_result result = {best.words, best.words >= raw_words_of<V>(c)};
+    if (measure || result.instead) return result;
+    __syncthreads();
+    stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
+    __syncthreads();
+    const uint32_t units = mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1), below = (1u << head) - 1;
+    const bool empty = !((units == 2 ? pairs : fours) >> head & 1);
+    const uint32_t rank = units == 2 ? (before & 0xFFFFu) + (uint32_t)__popc(pairs & below)
+                                     : (before >> 16) + (uint32_t)__popc(fours & below);
+    record_put_head<V>(sh.front.region, best, base, sizes, units, empty, rank, best_lanes.length);
+    if (!empty) {
+        const csz_putter a(sh.front.region, best.bits_at + best_lanes.symbols_at);
+        if (mode == CSZ_MODE_S)
+            csz_wide_put(a, csz_putter(sh.front.region, best.bits_at + best_lanes.raw_at), deltas, tables);
+        else
+            csz_runs_put(a, deltas, runs, mode, klass, tables);
+    }
+    if (special)
+        csz_special_put<V, RANK>(sh.front.region + best.special_at, sh.special, sh.front.scratch, job.tile, c,
+                                 exceptions);
+    return result;
+}
+
+/* Masks and exceptions of a tile that has some. */
+template <typename V, int RANK>
+CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                              uint32_t exceptions, uint32_t nexceptions) {
+    csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions, nexceptions);
+    if (threadIdx.x == 0) sh.special_sizes = csz_special_size<V>(sh.special);
+    __syncthreads();
+}
+
+/* Tiles of class above 0: the deltas are in the region until they are in registers. */
+template <typename V, int RANK>
+CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                                    uint32_t exceptions) {
+    typedef typename csz_value<V>::quantum quantum;
+    const int workflow = job.tile.workflow;
+    quantum d[32];
+    bool even = true;
+#pragma unroll
+    for (int b = 0; b < 32; b++) {
+        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + threadIdx.x];
+        even &= d[b] == d[0];
+    }
+    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_VECTOR;
+    const bool all_runs =
+        workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
+    const bool runs = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS && is_vector;
+    /* how many there are only decides whether to look for masks: any number from CSZ_MASK_MIN on will do */
+    if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions, CSZ_MASK_MIN);
+    const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
+    const csz_wide_deltas<quantum> deltas = {d};
+    return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
+                                   exceptions, mode, runs, false);
+}
+
+/* Runs of 16-bit deltas, which are parked in the exchange. */
+template <typename V, int RANK>
+CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                                    uint32_t order, int mode) {
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    const csz_narrow_deltas deltas = {w};
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.base, sh.exceptions[threadIdx.x], mode,
+                                   false, false);
+}
+
+/* What they would take. */
+template <typename V, int RANK>
+CSZ_COLD uint32_t runs_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                               uint32_t order) {
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    const csz_parked_deltas deltas = {w, exchange_of(sh)};
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.base, sh.exceptions[threadIdx.x],
+                                   CSZ_MODE_RLE_VLE, false, true)
+        .words;
+}
+
+/* Lane bits of a record that reaches into the exchange: the words must leave it first. */
+template <typename V>
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, int mode, uint32_t symbols_at, uint32_t escapes_at,
+                               uint32_t raw_at, bool empty) {
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    __syncthreads();
+    csz_words_park(exchange_of(sh), {0});
+    __syncthreads();
+    if (empty) return;
+    narrow_packets p;
+    csz_unit_bits n = {0, 0, 0, 0};
+    narrow_look_vectors(mode, p, &n, w, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
+    narrow_look_singles(mode, p, &n, w, sh.books, CSZ_BIASED);
+    narrow_put(mode, sh.front.region, symbols_at, escapes_at, p);
+    csz_putter raw(sh.front.region, raw_at);
+    for (int i = 0; i < 32; i++) {
+        const int b =
+            mode == CSZ_MODE_S ? i / 2 + 16 * (i & 1) : i; /* buckets are marked in the order of writing */
+        if (n.buckets >> i & 1) raw.put(csz_raw_packet(csz_half_delta(w, b)));
+    }
+    raw.flush();
+}
+
+/*
+ * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs measured where they may win, workflows
+ * other than auto, frames all in runs.  The deltas are parked.
+ */
+struct rare_result {
+    uint32_t done;       /* the record is made: all below is its result */
+    uint32_t runs_words; /* what a record of runs would take */
+    uint32_t instead;
+};
+
+template <typename V, int RANK>
+CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, int mode,
+                               uint32_t order, uint32_t nonzero, uint32_t nexceptions) {
+    const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
+               all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
+    rare_result r = {0, ~0u, 0};
+    bool candidate;
+    {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange_of(sh));
+        candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
+    }
+    if (nexceptions) special_measure<V, RANK>(sh, job, c, sh.exceptions[threadIdx.x], nexceptions);
+    if (mode == CSZ_MODE_CONSTANT) return r;
+    if (!is_auto || all_runs) {
+        if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
+            mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
+            const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
+            r.done = 1;
+            r.runs_words = g.words;
+            r.instead = g.instead;
+        }
+    } else if (candidate && sh.policy == CSZ_POLICY_VECTOR) {
+        r.runs_words = runs_measure<V, RANK>(sh, job, c, order);
+        __syncthreads();
+    }
+    return r;
+}
+
+#endif

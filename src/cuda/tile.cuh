@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tile.cuh: the two types of values, and a tile as the threads of a block see it while it is compressed: where its elements are, what the threads share.
+ */
+#ifndef CSZ_CUDA_TILE_CUH
+#define CSZ_CUDA_TILE_CUH
+
+#include "core/code.h"
+#include "core/geometry.h"
+#include "core/hash.h"
+#include "core/quantum.h"
+#include "cuda/port.cuh"
+
+enum {
+    CSZ_TILE_THREADS = CSZ_TILE_UNITS,
+    CSZ_TILE_WARPS = CSZ_TILE_THREADS / 32,
+    CSZ_EXCHANGE_WORDS = 16 * CSZ_TILE_THREADS
+};
+
+/* ---- the two types ---- */
+
+template <typename V> struct csz_value;
+
+template <> struct csz_value<float> {
+    typedef uint32_t bits;
+    typedef int32_t quantum;
+    typedef csz_quantizer_f32 quantizer;
+    enum { words = 1 };
+    static __device__ __forceinline__ bits to_bits(float v) { return csz_bits_f32(v); }
+    static __device__ __forceinline__ float from_bits(bits b) { return csz_f32_bits(b); }
+    static __device__ __forceinline__ uint32_t fold(bits b) { return b; }
+    static __device__ __forceinline__ int quantize(float v, const quantizer &z, quantum *q) {
+        return csz_quantum_f32(v, &z, q);
+    }
+    static __device__ __forceinline__ float restore(quantum q, float step) {
+        return csz_restore_f32(q, step);
+    }
+    static __device__ __forceinline__ bits minus_zero() { return 0x80000000u; }
+    static __device__ __forceinline__ bool is_nan(bits b) { return (b & 0x7FFFFFFFu) > 0x7F800000u; }
+};
+
+template <> struct csz_value<double> {
+    typedef uint64_t bits;
+    typedef int64_t quantum;
+    typedef csz_quantizer_f64 quantizer;
+    enum { words = 2 };
+    static __device__ __forceinline__ bits to_bits(double v) { return csz_bits_f64(v); }
+    static __device__ __forceinline__ double from_bits(bits b) { return csz_f64_bits(b); }
+    static __device__ __forceinline__ uint32_t fold(bits b) { return csz_value_fold_f64(b); }
+    static __device__ __forceinline__ int quantize(double v, const quantizer &z, quantum *q) {
+        return csz_quantum_f64(v, &z, q);
+    }
+    static __device__ __forceinline__ double restore(quantum q, double step) {
+        return csz_restore_f64(q, step);
+    }
+    static __device__ __forceinline__ bits minus_zero() { return 0x8000000000000000ull; }
+    static __device__ __forceinline__ bool is_nan(bits b) {
+        return (b & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
+    }
+};
+
+/*
+ * Quick rounding relative to the base: magic is the rounding constant moved so that its low bits become quantum - base +
+ * bias.  Base and bias are even, so ties go the same way as without them.
+ */
+CSZ_DEVICE float csz_magic(float, int32_t base, int bias) { return CSZ_MAGIC_F32 + (float)(bias - base); }
+CSZ_DEVICE double csz_magic(double, int64_t base, int bias) { return CSZ_MAGIC_F64 + (double)(bias - base); }
+
+/* Rounds v; *outside gathers bits that tell of a result beyond the window, *sign bits that tell of -0. */
+CSZ_DEVICE float csz_quick_round(float v, float inverse, float magic, uint32_t *low, uint32_t *outside,
+                                 uint32_t *outside_high, int32_t *sign) {
+    float t = fmaf(v, inverse, magic);
+    *low = csz_bits_f32(t);
+    *outside |= *low ^ CSZ_MAGIC_F32_BITS; /* shifted by the window once, after all values */
+    *sign = min(*sign, (int32_t)csz_bits_f32(v));
+    return t - magic;
+}
+
+CSZ_DEVICE double csz_quick_round(double v, double inverse, double magic, uint32_t *low, uint32_t *outside,
+                                  uint32_t *outside_high, int32_t *sign) {
+    double t = v * inverse + magic;
+    uint64_t bits = csz_bits_f64(t);
+    *low = (uint32_t)bits;
+    *outside |= *low;
+    *outside_high |= (uint32_t)(bits >> 32) ^ (uint32_t)(CSZ_MAGIC_F64_BITS >> 32);
+    *sign = min(*sign, (int32_t)(csz_bits_f64(v) >> 32));
+    return t - magic;
+}
+
+CSZ_DEVICE bool csz_base_is_safe(int32_t base) {
+    return base > -CSZ_QUANTUM_LIMIT_F32 + 65536 && base < CSZ_QUANTUM_LIMIT_F32 - 65536;
+}
+CSZ_DEVICE bool csz_base_is_safe(int64_t base) {
+    return base > -CSZ_QUANTUM_LIMIT_F64 + 65536 && base < CSZ_QUANTUM_LIMIT_F64 - 65536;
+}
+
+/* Four neighbours at once. */
+CSZ_DEVICE void csz_load_quad(float *v, const float *p) {
+    float4 a = __ldcs((const float4 *)p);
+    v[0] = a.x;
+    v[1] = a.y;
+    v[2] = a.z;
+    v[3] = a.w;
+}
+
+CSZ_DEVICE void csz_load_quad(double *v, const double *p) {
+    double2 a = __ldcs((const double2 *)p), b = __ldcs((const double2 *)p + 1);
+    v[0] = a.x;
+    v[1] = a.y;
+    v[2] = b.x;
+    v[3] = b.y;
+}
+
+#define CSZ_BIASED 0x80008000u /* a half becomes delta + 2^15 */
+
+/* ---- the tile ---- */
+
+template <typename V> struct csz_job {
+    const V *data;
+    const typename csz_value<V>::quantizer
+        *quantizer; /* of each field; made on the device: a relative bound is known only there */
+    csz_geometry geometry;
+    uint32_t default_shape; /* 8 x 16 x 32, 32 x 128 or 4096 */
+    uint32_t aligned;       /* every tile's rows start at multiples of 16 bytes */
+    int workflow;
+};
+
+/* One tile, as a block works on it; made by one thread. */
+struct csz_claim {
+    uint64_t origin; /* element, counted from the first field's data */
+    uint32_t index;  /* among all tiles of all frames of all fields */
+    uint32_t frame;  /* among all frames of all fields */
+    uint32_t field;
+    uint32_t tile;      /* in its frame */
+    uint32_t extent[3]; /* elements in the field */
+    uint32_t full;
+    uint32_t first;          /* index of the frame's tile 0 */
+    uint32_t section_nwords; /* of the frame's books */
+    csz_frame_box box;
+};
+
+CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g) {
+    csz_tile_box b = csz_tile_box_at(g, &c->box, c->tile);
+    c->origin = (b.origin[0] * g->n[1] + b.origin[1]) * g->n[2] + b.origin[2];
+    for (int i = 0; i < 3; i++) c->extent[i] = b.extent[i];
+    c->full = csz_tile_box_count(&b) == CSZ_TILE_N;
+}
+
+template <typename V> struct csz_front_shared {
+    /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
+    uint32_t region[CSZ_TILE_N * csz_value<V>::words];
+    uint32_t scratch[4 * CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; later the units' masks */
+    typename csz_value<V>::quantum base;
+    uint32_t klass, is_fill, order;
+    uint32_t biased; /* CSZ_BIASED, see csz_held */
+    uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
+    uint4 stats
+        [3]; /* of each order, a word for each warp: nonzeros | pairs that have any << 13 | fours << 20 */
+    uint4 exceptions; /* a word for each warp */
+    uint4 even;       /* units of no or of only nonzeros, a byte for each order */
+};
+
+template <typename V> struct csz_front {
+    typename csz_value<V>::quantum base;
+    uint32_t hash;       /* of the unit's restored values, before the unit's weight */
+    uint32_t exceptions; /* in the field, by code */
+    uint32_t nonzero[3]; /* by code, for each order */
+    uint32_t klass, is_fill;
+    uint32_t careful; /* the deltas are complete */
+    uint32_t dirty;   /* the stage holds remains */
+};
+
+/* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
+CSZ_DEVICE uint32_t csz_unit_weight(uint32_t unit) { return csz_value_weight(unit, 31); }
+
+template <int RANK>
+struct csz_shape; /* default shapes; window: bits of quanta whose deltas cannot leave 16 bits */
+template <> struct csz_shape<3> {
+    enum { lx = 5, ly = 4, window = 13 };
+};
+template <> struct csz_shape<2> {
+    enum { lx = 7, ly = 5, window = 14 };
+};
+template <> struct csz_shape<1> {
+    enum { lx = 12, ly = 0, window = 15 };
+};
+
+/* Element e of the tile: the nearest one in the field, and whether that is e itself. */
+template <typename V>
+CSZ_DEVICE const V *csz_element(const csz_job<V> &job, const csz_claim &c, uint32_t e, uint32_t lx,
+                                uint32_t ly, bool *in_field) {
+    uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
+    *in_field = x < c.extent[2] && y < c.extent[1] && z < c.extent[0];
+    x = min(x, c.extent[2] - 1);
+    y = min(y, c.extent[1] - 1);
+    z = min(z, c.extent[0] - 1);
+    return job.data + c.origin + ((uint64_t)z * job.geometry.n[1] + y) * job.geometry.n[2] + x;
+}
+
+template <typename V, int RANK>
+CSZ_DEVICE const V *csz_code_element_at(const csz_job<V> &job, const csz_claim &c, uint32_t unit, uint32_t b,
+                                        bool *in_field) {
+    return csz_element(job, c, csz_code_element(RANK, unit, b), job.geometry.log2_t[2],
+                       job.geometry.log2_t[1], in_field);
+}
+
+/* Codes of this thread's unit that lie in the field. */
+template <typename V, int RANK>
+CSZ_DEVICE uint32_t csz_unit_in_field(const csz_job<V> &job, const csz_claim &c) {
+    if (c.full) return ~0u;
+    uint32_t mask = 0;
+#pragma unroll 1
+    for (uint32_t b = 0; b < 32; b++) {
+        bool in;
+        csz_code_element_at<V, RANK>(job, c, threadIdx.x, b, &in);
+        mask |= (uint32_t)in << b;
+    }
+    return mask;
+}
+
+/* A thread's values, padding repeating the field's last ones: code b of thread t to 128 b + t. */
+template <typename V, int RANK>
+CSZ_COLD void csz_edge_load(V *to, const csz_job<V> &job, const csz_claim &c) {
+#pragma unroll 4
+    for (uint32_t b = 0; b < 32; b++) {
+        bool in;
+        const uint32_t e = csz_code_element(RANK, threadIdx.x, b);
+        to[b * CSZ_TILE_THREADS + threadIdx.x] =
+            __ldg(csz_element(job, c, e, csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in));
+    }
+}
+
+#endif

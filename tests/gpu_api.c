@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gpu_api.c: csz_cuda.h against the CPU backend: archives and values from device pointers, one by one and in batches, byte for byte; workspaces, capacities and damaged
+ * archives told by status; fields sent through the device frame by frame; and what happens when memory or the device itself gives out.
+ * Skipped, with a word, where no GPU is usable; the emulator runs it too.  A first argument is a pattern of tests to run, a second the damage done to each archive.
+ */
+#include "device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "damage.h"
+
+#if !defined(DAMAGE_ROUNDS)
+#define DAMAGE_ROUNDS 500 /* of each victim */
+#define LOST_STEP 1       /* from the call at which the device is lost to the next that is tried */
+#endif
+
+static int damage_rounds = DAMAGE_ROUNDS;
+
+static csz_cuda_stream the_stream(void) {
+    static csz_cuda_stream stream;
+    if (!stream) ASSERT_OK(csz_cuda_runtime_real.stream_create(&stream));
+    return stream;
+}
+
+static void wait(void) { ASSERT_OK(csz_cuda_runtime_real.stream_wait(the_stream())); }
+
+static csz_options on_cpu(csz_options o) {
+    o.backend = CSZ_BACKEND_CPU;
+    return o;
+}
+
+static archive cpu_archive(const test_field *s, const csz_options *options) {
+    csz_options o = on_cpu(*options);
+    return archive_make(s, &o);
+}
+
+static void *cpu_values(const archive *a, size_t nbytes) {
+    csz_options o = on_cpu(options_make(CSZ_BOUND_ABS, 1));
+    void *data = malloc(nbytes + 1);
+    assert_non_null(data);
+    ASSERT_OK(csz_decompress(the_context(), data, nbytes, a->bytes, a->nbytes, &o));
+    return data;
+}
+
+/* Both ways on a stream; the size goes from one call to the other without the host. */
+static void check_both_ways(const test_field *s, const csz_options *o) {
+    csz_context *context = the_context();
+    archive expected = cpu_archive(s, o);
+    void *values = cpu_values(&expected, s->nbytes);
+    size_t capacity, w1, w2;
+    ASSERT_OK(csz_compress_bound(&capacity, &s->field, o));
+    ASSERT_OK(csz_cuda_compress_workspace_query(&w1, 1, &s->field, o));
+    ASSERT_OK(csz_cuda_decompress_workspace_query(&w2, 1, &s->field));
+    const size_t slack = s->nbytes / 20 + (128 << 10);
+    assert_true(w1 <= slack && w2 <= slack);
+    void *d_data = device_make(s->data, s->nbytes), *d_out = device_make(NULL, capacity + 8),
+         *d_back = device_make(NULL, s->nbytes + 8), *d_work = device_make(NULL, w1 > w2 ? w1 : w2);
+    csz_cuda_result *result = results_make(2);
+    ASSERT_OK(csz_cuda_compress_async(context, d_out, capacity, &result[0], d_data, &s->field, o, d_work, w1,
+                                      the_stream()));
+    ASSERT_OK(csz_cuda_decompress_async(context, d_back, s->nbytes, &result[1], d_out, capacity, &result[0],
+                                        &s->field, d_work, w2, the_stream()));
+    wait();
+    assert_int_equal(result[0].status, CSZ_OK);
+    assert_int_equal(result[0].nbytes, expected.nbytes);
+    assert_int_equal(result[1].status, CSZ_OK);
+    assert_int_equal(result[1].nbytes, s->nbytes);
+    uint8_t *bytes = malloc(capacity + 8), *back = malloc(s->nbytes + 8);
+    device_read(bytes, d_out, capacity + 8);
+    device_read(back, d_back, s->nbytes + 8);
+    assert_memory_equal(bytes, expected.bytes, expected.nbytes);
+    assert_int_equal(bytes[capacity], 0xA5);
+    assert_memory_equal(back, values, s->nbytes);
+    assert_int_equal(back[s->nbytes], 0xA5);
+    free(bytes);
+    free(back);
+    free(values);
+    results_free(result);
+    device_free(d_data);
+    device_free(d_out);
+    device_free(d_back);
+    device_free(d_work);
+    archive_free(&expected);
+}
+
+static void device_pointers_on_a_stream_give_the_cpus_bytes(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_3d(CSZ_F32, 9, 17, 40), field_2d(CSZ_F64, 40, 130),
+                                field_1d(CSZ_F32, 9000),      field_4d(CSZ_F64, 2, 3, 5, 70),
+                                field_2d(CSZ_F32, 300, 3),    field_1d(CSZ_F32, 0)};
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        const character kinds[] = {SMOOTH, SPECIALS, MISSING};
+        for (int k = 0; k < 3; k++) {
+            test_field s = sample_make(shapes[f], kinds[k], 3);
+            for (int mode = 0; mode < 3; mode++) {
+                csz_options o = options_make((csz_bound_mode)mode, mode == CSZ_BOUND_PSNR ? 50 : 1e-3);
+                o.has_fill = kinds[k] == MISSING;
+                o.fill = fill_value;
+                check_both_ways(&s, &o);
+            }
+            sample_free(&s);
+        }
+    }
+}
+
+/* ---- batches ---- */
+
+typedef struct batch {
+    size_t n;
+    test_field *fields;
+    archive *expected;
+    void **d_data, **d_out, **d_back;
+    size_t *capacity;
+    csz_cuda_result *results, *restored;
+} batch;
+
+static batch batch_make(size_t n, csz_field field, const csz_options *o) {
+    batch b = {n,
+               calloc(n, sizeof *b.fields),
+               calloc(n, sizeof *b.expected),
+               calloc(n, sizeof(void *)),
+               calloc(n, sizeof(void *)),
+               calloc(n, sizeof(void *)),
+               calloc(n, sizeof(size_t)),
+               results_make(n),
+               results_make(n)};
+    for (size_t i = 0; i < n; i++) {
+        b.fields[i] = sample_make(field, i % 3 == 0 ? SMOOTH : i % 3 == 1 ? NOISE : SPECIALS, i + 1);
+        /* ranges that differ, for relative bounds */
+        for (uint64_t e = 0; e < b.fields[i].n; e += 7)
+            store_at(b.fields[i].data, field.type, e, sample_at(&b.fields[i], e) * (double)(i + 1));
+        b.expected[i] = cpu_archive(&b.fields[i], o);
+        ASSERT_OK(csz_compress_bound(&b.capacity[i], &field, o));
+        b.d_data[i] = device_make(b.fields[i].data, b.fields[i].nbytes);
+        b.d_out[i] = device_make(NULL, b.capacity[i]);
+        b.d_back[i] = device_make(NULL, b.fields[i].nbytes);
+    }
+    return b;
+}
+
+static void batch_free(batch *b) {
+    for (size_t i = 0; i < b->n; i++) {
+        device_free(b->d_data[i]);
+        device_free(b->d_out[i]);
+        device_free(b->d_back[i]);
+        archive_free(&b->expected[i]);
+        sample_free(&b->fields[i]);
+    }
+    free(b->fields);
+    free(b->expected);
+    free(b->d_data);
+    free(b->d_out);
+    free(b->d_back);
+    free(b->capacity);
+    results_free(b->results);
+    results_free(b->restored);
+}
+
+static csz_status batch_compress(batch *b, const csz_options *o) {
+    return csz_cuda_compress_batch(the_context(), b->n, b->d_out, b->capacity, b->results,
+                                   (const void *const *)b->d_data, &b->fields[0].field, o, NULL, 0,
+                                   the_stream());
+}
+
+static csz_status batch_decompress(batch *b) {
+    return csz_cuda_decompress_batch(the_context(), b->n, b->d_back, b->fields[0].nbytes, b->restored,
+                                     (const void *const *)b->d_out, b->capacity, b->results,
+                                     &b->fields[0].field, NULL, 0, the_stream());
+}
+
+static void batch_check(const batch *b, size_t i) {
+    const size_t nbytes = b->fields[i].nbytes;
+    assert_int_equal(b->results[i].status, CSZ_OK);
+    assert_int_equal(b->results[i].nbytes, b->expected[i].nbytes);
+    uint8_t *bytes = malloc(b->expected[i].nbytes + nbytes + 1);
+    void *values = cpu_values(&b->expected[i], nbytes);
+    device_read(bytes, b->d_out[i], b->expected[i].nbytes);
+    assert_memory_equal(bytes, b->expected[i].bytes, b->expected[i].nbytes);
+    if (b->restored[i].status != 0xA5A5A5A5u) {
+        assert_int_equal(b->restored[i].status, CSZ_OK);
+        device_read(bytes, b->d_back[i], nbytes);
+        assert_memory_equal(bytes, values, nbytes);
+    }
+    free(values);
+    free(bytes);
+}
+
+static void batches_give_the_archives_of_single_calls(void **state) {
+    (void)state;
+    const struct {
+        size_t n;
+        csz_field field;
+        csz_bound_mode mode;
+    } cases[] = {
+        {2, field_2d(CSZ_F32, 40, 130), CSZ_BOUND_ABS}, {5, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_REL},
+        {3, field_1d(CSZ_F64, 9000), CSZ_BOUND_PSNR},   {4, field_2d(CSZ_F64, 7, 5), CSZ_BOUND_REL},
+        {70, field_1d(CSZ_F32, 61), CSZ_BOUND_REL}, /* more than a kernel's parameters hold */
+        {3, field_1d(CSZ_F32, 0), CSZ_BOUND_ABS}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        csz_options o = options_make(cases[c].mode, cases[c].mode == CSZ_BOUND_PSNR ? 60 : 1e-3);
+        batch b = batch_make(cases[c].n, cases[c].field, &o);
+        ASSERT_OK(batch_compress(&b, &o));
+        ASSERT_OK(batch_decompress(&b));
+        wait();
+        for (size_t i = 0; i < b.n; i++) batch_check(&b, i);
+        batch_free(&b);
+    }
+}
+
+static void one_of_a_batch_that_fails_leaves_the_others_alone(void **state) {
+    (void)state;
+    csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+    batch b = batch_make(4, field_2d(CSZ_F32, 70, 140), &o);
+    const size_t full = b.capacity[1];
+    b.capacity[1] = b.expected[1].nbytes - 8;
+    ASSERT_OK(batch_compress(&b, &o));
+    wait();
+    for (size_t i = 0; i < b.n; i++) {
+        if (i != 1) batch_check(&b, i);
+    }
+    assert_int_equal(b.results[1].status, CSZ_ERROR_CAPACITY);
+    assert_int_equal(b.results[1].nbytes, b.expected[1].nbytes);
+    uint8_t after[8];
+    device_read(after, (uint8_t *)b.d_out[1] + b.capacity[1], 8);
+    assert_int_equal(after[0], 0xA5);
+    b.capacity[1] = full;
+    /* what could not be compressed cannot be restored; another is damaged */
+    uint8_t byte;
+    device_read(&byte, (uint8_t *)b.d_out[2] + b.expected[2].nbytes / 2, 1);
+    byte ^= 4;
+    device_write((uint8_t *)b.d_out[2] + b.expected[2].nbytes / 2, &byte, 1);
+    ASSERT_OK(batch_decompress(&b));
+    wait();
+    assert_int_equal(b.restored[1].status, CSZ_ERROR_CAPACITY);
+    assert_int_equal(b.restored[2].status, CSZ_ERROR_CORRUPT);
+    assert_int_not_equal(b.restored[2].faults, 0);
+    batch_check(&b, 0);
+    batch_check(&b, 3);
+    batch_free(&b);
+}
+
+/* ---- arguments ---- */
+
+static void wrong_arguments_are_told_at_once(void **state) {
+    (void)state;
+    csz_context *context = the_context();
+    test_field s = sample_make(field_2d(CSZ_F32, 30, 40), SMOOTH, 1);
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3), bad = o;
+    size_t capacity, nbytes;
+    ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+    ASSERT_OK(csz_cuda_compress_workspace_query(&nbytes, 1, &s.field, &o));
+    void *d_data = device_make(s.data, s.nbytes), *d_out = device_make(NULL, capacity),
+         *d_work = device_make(NULL, nbytes + 512);
+    csz_cuda_result *r = results_make(1);
+    csz_cuda_stream t = the_stream();
+#define COMPRESS(out, options, work, work_nbytes) \
+    csz_cuda_compress_async(context, out, capacity, r, d_data, &s.field, options, work, work_nbytes, t)
+    assert_int_equal(COMPRESS(d_out, &o, d_work, nbytes - 1), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(COMPRESS(d_out, &o, (uint8_t *)d_work + 8, nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(COMPRESS(NULL, &o, d_work, nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(COMPRESS((uint8_t *)d_out + 4, &o, d_work, nbytes), CSZ_ERROR_ARGUMENT);
+    bad.bound = -1;
+    assert_int_equal(COMPRESS(d_out, &bad, d_work, nbytes), CSZ_ERROR_BOUND);
+    bad = o;
+    bad.zstd_level = 3;
+    assert_int_equal(COMPRESS(d_out, &bad, d_work, nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(COMPRESS(d_out, &o, d_work, nbytes), CSZ_OK);
+    assert_int_equal(COMPRESS(d_out, &o, NULL, 0), CSZ_OK);
+    wait();
+    assert_int_equal(r->status, CSZ_OK);
+    const size_t archive_nbytes = (size_t)r->nbytes;
+    assert_int_equal(csz_cuda_decompress_async(context, d_data, s.nbytes - 1, r, d_out, archive_nbytes, NULL,
+                                               &s.field, NULL, 0, t),
+                     CSZ_ERROR_CAPACITY);
+    assert_int_equal(csz_cuda_decompress_async(context, d_data, s.nbytes, r, d_out, archive_nbytes, NULL,
+                                               &s.field, d_work, 256, t),
+                     CSZ_ERROR_ARGUMENT);
+    /* an archive of another field, and what is none: told by the device */
+    const struct {
+        csz_field field;
+        size_t offset, nbytes;
+        csz_status status;
+    } cases[] = {{field_2d(CSZ_F32, 30, 40), 0, archive_nbytes, CSZ_OK},
+                 {field_2d(CSZ_F32, 40, 30), 0, archive_nbytes, CSZ_ERROR_ARGUMENT},
+                 {field_1d(CSZ_F32, 1200), 0, archive_nbytes, CSZ_ERROR_ARGUMENT},
+                 {field_2d(CSZ_F32, 30, 40), 8, archive_nbytes - 8, CSZ_ERROR_NOT_ARCHIVE},
+                 {field_2d(CSZ_F32, 30, 40), 0, 40, CSZ_ERROR_TRUNCATED},
+                 {field_2d(CSZ_F32, 30, 40), 0, 0, CSZ_ERROR_NOT_ARCHIVE},
+                 {field_2d(CSZ_F32, 30, 40), 0, archive_nbytes - 8, CSZ_ERROR_CORRUPT}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        ASSERT_OK(csz_cuda_decompress_async(context, d_data, s.nbytes, r, (uint8_t *)d_out + cases[c].offset,
+                                            cases[c].nbytes, NULL, &cases[c].field, NULL, 0, t));
+        wait();
+        assert_int_equal(r->status, cases[c].status);
+    }
+    device_free(d_data);
+    device_free(d_out);
+    device_free(d_work);
+    results_free(r);
+    sample_free(&s);
+}
+
+/* ---- frames ---- */
+
+static const uint64_t small_frames[][3] = {{1, 1, 2}, {1, 2, 1}, {2, 1, 1}, {1, 1, 1}};
+
+static void frames_sent_one_by_one_give_the_same_archive(void **state) {
+    (void)state;
+    csz_context *context = the_context();
+    const csz_field shapes[] = {field_3d(CSZ_F32, 20, 40, 70), field_2d(CSZ_F64, 70, 300),
+                                field_1d(CSZ_F32, 20000)};
+    for (size_t f = 0; f < 3; f++) {
+        test_field s = sample_make(shapes[f], f == 1 ? SPECIALS : ROUGH, 4);
+        csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+        for (size_t g = 0; g < sizeof small_frames / sizeof small_frames[0]; g++) {
+            archive expected = archive_of_grid(&s, &o, small_frames[g]), got;
+            /* memory for two frames, then hardly for one: 16 KiB tiles at most two a frame */
+            const size_t limits[] = {0, 400 << 10};
+            for (int l = 0; l < 2; l++) {
+                ASSERT_OK(csz_cuda_memory_limit(context, limits[l]));
+                ASSERT_OK(frames_compress(context, &got, &s, &o, small_frames[g]));
+                assert_int_equal(got.nbytes, expected.nbytes);
+                assert_memory_equal(got.bytes, expected.bytes, got.nbytes);
+                /* back, whole and in part */
+                csz_options back = o;
+                back.backend = CSZ_BACKEND_CUDA;
+                void *values = cpu_values(&expected, s.nbytes), *restored = malloc(s.nbytes),
+                     *part = malloc(s.nbytes);
+                ASSERT_OK(csz_decompress(context, restored, s.nbytes, got.bytes, got.nbytes, &back));
+                assert_memory_equal(restored, values, s.nbytes);
+                uint64_t begin[4] = {3, 5, 7}, end[4];
+                for (int i = 0; i < s.field.ndim; i++) end[i] = s.field.dims[i] - 2;
+                ASSERT_OK(csz_decompress_region(context, restored, s.nbytes, got.bytes, got.nbytes, begin,
+                                                end, &back));
+                csz_options cpu = on_cpu(o);
+                ASSERT_OK(
+                    csz_decompress_region(context, part, s.nbytes, got.bytes, got.nbytes, begin, end, &cpu));
+                size_t n = s.field.type == CSZ_F32 ? 4 : 8;
+                for (int i = 0; i < s.field.ndim; i++) n *= (size_t)(end[i] - begin[i]);
+                assert_memory_equal(restored, part, n);
+                free(values);
+                free(restored);
+                free(part);
+                archive_free(&got);
+            }
+            ASSERT_OK(csz_cuda_memory_limit(context, 10000));
+            assert_int_equal(frames_compress(context, &got, &s, &o, small_frames[g]), CSZ_ERROR_MEMORY);
+            ASSERT_OK(csz_cuda_memory_limit(context, 0));
+            archive_free(&expected);
+        }
+        sample_free(&s);
+    }
+}
+
+/* ---- what gives out ---- */
+
+/* Everything a context does on the device: each call's status, the first that is not CSZ_OK. */
+static csz_status do_everything(csz_context *context, const test_field *s, const archive *expected) {
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    archive a;
+    csz_status status = frames_compress(context, &a, s, &o, small_frames[0]), first = status;
+    if (!status) {
+        assert_int_equal(a.nbytes, expected->nbytes);
+        assert_memory_equal(a.bytes, expected->bytes, a.nbytes);
+        archive_free(&a);
+    }
+    uint8_t *values = malloc(s->nbytes);
+    o.backend = CSZ_BACKEND_CUDA;
+    status = csz_decompress(context, values, s->nbytes, expected->bytes, expected->nbytes, &o);
+    if (!first) first = status;
+    size_t capacity, nbytes;
+    ASSERT_OK(csz_compress_bound(&capacity, &s->field, &o));
+    uint8_t *out = malloc(capacity);
+    o.bound_mode = CSZ_BOUND_REL;
+    status = csz_compress(context, out, capacity, &nbytes, s->data, &s->field, &o);
+    if (!first) first = status;
+    free(out);
+    free(values);
+    return first;
+}
+
+static void failing_allocations_give_a_status(void **state) {
+    (void)state;
+    test_field s = sample_make(field_1d(CSZ_F32, 8200), ROUGH, 4);
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    archive expected = archive_of_grid(&s, &o, small_frames[0]);
+    int at = 0;
+    for (int failed = 1; failed;) {
+        csz_context *context;
+        runtime_fail(FAIL_ALLOCATION, ++at);
+        ASSERT_OK(csz_context_create(&context));
+        csz_status status = do_everything(context, &s, &expected);
+        failed = runtime_failed();
+        /* a frame's second slot may be missing: then one serves */
+        if (!failed) assert_int_equal(status, CSZ_OK);
+        if (failed && status) assert_int_equal(status, CSZ_ERROR_MEMORY);
+        assert_int_equal(do_everything(context, &s, &expected), CSZ_OK);
+        csz_context_destroy(context);
+        assert_int_equal(runtime_allocated(), 0);
+    }
+    assert_true(at > 15);
+    runtime_restore();
+    archive_free(&expected);
+    sample_free(&s);
+}
+
+static void a_lost_device_gives_a_status(void **state) {
+    (void)state;
+    test_field s = sample_make(field_1d(CSZ_F32, 8200), ROUGH, 4);
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    archive expected = archive_of_grid(&s, &o, small_frames[0]);
+    for (int at = 1;; at += LOST_STEP) {
+        csz_context *context;
+        runtime_fail(FAIL_DEVICE, at);
+        ASSERT_OK(csz_context_create(&context));
+        csz_status status = do_everything(context, &s, &expected);
+        const int failed = runtime_failed();
+        assert_int_equal(status, failed ? CSZ_ERROR_BACKEND : CSZ_OK);
+        /* lost for good: later calls say so too */
+        if (failed) assert_int_equal(do_everything(context, &s, &expected), CSZ_ERROR_BACKEND);
+        csz_context_destroy(context);
+        assert_int_equal(runtime_allocated(), 0);
+        if (!failed) break;
+    }
+    runtime_restore();
+    csz_context *context;
+    ASSERT_OK(csz_context_create(&context));
+    ASSERT_OK(do_everything(context, &s, &expected));
+    csz_context_destroy(context);
+    archive_free(&expected);
+    sample_free(&s);
+}
+
+/* A choice that was the library's is made again where the device cannot do it. */
+static void the_automatic_choice_falls_back_to_the_cpu(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 2100, 4100), ZEROS, 4); /* above 32 MiB */
+    csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+    archive expected = cpu_archive(&s, &o);
+    uint8_t *values = malloc(s.nbytes);
+    for (int kind = FAIL_ALLOCATION; kind <= FAIL_DEVICE; kind++) {
+        csz_context *context;
+        size_t capacity, nbytes;
+        ASSERT_OK(csz_context_create(&context));
+        ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+        uint8_t *out = malloc(capacity);
+        runtime_fail((failure)kind, 1);
+        ASSERT_OK(csz_compress(context, out, capacity, &nbytes, s.data, &s.field, &o));
+        assert_int_equal(csz_context_backend(context), CSZ_BACKEND_CPU);
+        assert_int_equal(nbytes, expected.nbytes);
+        assert_memory_equal(out, expected.bytes, nbytes);
+        runtime_fail((failure)kind, 1);
+        ASSERT_OK(csz_decompress(context, values, s.nbytes, out, nbytes, &o));
+        assert_int_equal(csz_context_backend(context), CSZ_BACKEND_CPU);
+        o.backend = CSZ_BACKEND_CUDA;
+        runtime_fail((failure)kind, 1);
+        assert_int_not_equal(csz_compress(context, out, capacity, &nbytes, s.data, &s.field, &o), CSZ_OK);
+        o.backend = CSZ_BACKEND_AUTO;
+        csz_context_destroy(context);
+        free(out);
+    }
+    runtime_restore();
+    free(values);
+    archive_free(&expected);
+    sample_free(&s);
+}
+
+/* ---- damage ---- */
+
+static void damaged_archives_get_the_cpus_verdict(void **state) {
+    (void)state;
+    csz_context *context = the_context();
+    victim victims[NVICTIMS];
+    const int n = victims_make(victims);
+    rng r = rng_make(5);
+    csz_cuda_result *result = results_make(1);
+    csz_options cpu = on_cpu(options_make(CSZ_BOUND_ABS, 1));
+    for (int v = 0; v < NVICTIMS_PLAIN && v < n; v++) {
+        const archive *a = &victims[v].archive;
+        const size_t nbytes = victims[v].nbytes_field;
+        void *d_archive = device_make(a->bytes, a->nbytes), *d_values = device_make(NULL, nbytes);
+        uint8_t *bytes = malloc(a->nbytes), *values = malloc(nbytes), *restored = malloc(nbytes);
+        for (int round = 0; round < damage_rounds; round++) {
+            memcpy(bytes, a->bytes, a->nbytes);
+            for (uint32_t c = 1 + rng_below(&r, 3); c > 0; c--)
+                bytes[rng_below(&r, (uint32_t)a->nbytes)] ^= (uint8_t)(1u << rng_below(&r, 8));
+            if (round & 3) archive_reseal(bytes, a->nbytes);
+            device_write(d_archive, bytes, a->nbytes);
+            csz_info info;
+            csz_status status = csz_inspect_header(&info, bytes, a->nbytes);
+            /* one that claims other dims is refused here for that */
+            int other =
+                !status && (info.has_zstd || memcmp(&info.field, &victims[v].field, sizeof info.field));
+            if (!status && !other) status = csz_decompress(context, values, nbytes, bytes, a->nbytes, &cpu);
+            ASSERT_OK(csz_cuda_decompress_async(context, d_values, nbytes, result, d_archive, a->nbytes, NULL,
+                                                &victims[v].field, NULL, 0, the_stream()));
+            wait();
+            if (other) {
+                assert_int_not_equal(result->status, CSZ_OK);
+            } else if ((status != CSZ_OK) != (result->status != CSZ_OK)) {
+                print_error("victim %d round %d: the CPU says %d, the device %u (faults %x)\n", v, round,
+                            status, result->status, result->faults);
+                assert_true(0);
+            } else if (!status) {
+                device_read(restored, d_values, nbytes);
+                assert_memory_equal(restored, values, nbytes);
+            }
+        }
+        /* the device lives on */
+        device_write(d_archive, a->bytes, a->nbytes);
+        ASSERT_OK(csz_cuda_decompress_async(context, d_values, nbytes, result, d_archive, a->nbytes, NULL,
+                                            &victims[v].field, NULL, 0, the_stream()));
+        wait();
+        assert_int_equal(result->status, CSZ_OK);
+        free(bytes);
+        free(values);
+        free(restored);
+        device_free(d_archive);
+        device_free(d_values);
+    }
+    results_free(result);
+    victims_free(victims, n);
+}
+
+int main(int argc, char **argv) {
+    if (!csz_backend_available(CSZ_BACKEND_CUDA)) {
+        puts("skipped: no usable GPU (needs a driver and compute capability 7.5)");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_pointers_on_a_stream_give_the_cpus_bytes),
+        cmocka_unit_test(batches_give_the_archives_of_single_calls),
+        cmocka_unit_test(one_of_a_batch_that_fails_leaves_the_others_alone),
+        cmocka_unit_test(wrong_arguments_are_told_at_once),
+        cmocka_unit_test(frames_sent_one_by_one_give_the_same_archive),
+        cmocka_unit_test(failing_allocations_give_a_status),
+        cmocka_unit_test(a_lost_device_gives_a_status),
+        cmocka_unit_test(the_automatic_choice_falls_back_to_the_cpu),
+        cmocka_unit_test(damaged_archives_get_the_cpus_verdict),
+    };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    if (argc > 2) damage_rounds = atoi(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
