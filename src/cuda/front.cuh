@@ -370,9 +370,10 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
  */
-template <typename V, int RANK>
+/* clear() is called before the front uses more of the region than the exchange. */
+template <typename V, int RANK, typename Clear>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
-                                      const csz_claim &c) {
+                                      const csz_claim &c, const Clear &clear) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -408,6 +409,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             }
         } else {
             f.dirty = 1;
+            clear();
             csz_edge_load<V, RANK>((V *)sh.region, job, c);
 #pragma unroll
             for (int b = 0; b < 32; b++) v[b] = ((const V *)sh.region)[b * CSZ_TILE_THREADS + t];
@@ -455,6 +457,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
                                                 csz_held(&sh.biased));
     }
     if (f.careful) {
+        if (!f.dirty) clear();
         f.dirty = 1;
         const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
         f.hash = r.hash;

@@ -217,7 +217,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? HIST
         }
         __syncthreads();
         uint32_t w[16] = {0};
-        const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim);
+        const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim, [] {});
         const int workflow = job.tile.workflow;
         if (f.klass && !f.is_fill) {
             count_wide(sh, workflow, is_probe);
