@@ -243,7 +243,8 @@ CSZ_DEVICE void book_finish(books_shared &sh, const books_job &job, uint32_t fra
         uint32_t last = csz_length_state_begin().last;
         for (uint32_t j = first; j < n; j += 32) {
             uint32_t one;
-            const uint32_t code = length_code(lengths, book, j + lane, &last, &one), upto = csz_warp_scan(one);
+            const uint32_t code = length_code(lengths, book, j + lane, &last, &one),
+                           upto = csz_warp_scan(one);
             csz_putter out(sh.section, 8 * CSZ_BOOKS_FIXED_NBYTES + mine + upto - one);
             out.put(one ? csz_packet(code, one) : 0);
             out.flush();
@@ -291,8 +292,9 @@ CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job,
     int set = SET_FINAL;
     while (number >= set_first(set + 1)) set++;
     const int book = set_book(set, number - set_first(set));
-    const uint32_t stride = csz_sample_stride(ntiles) *
-                            (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+    const uint32_t stride =
+        csz_sample_stride(ntiles) *
+        (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
     const uint32_t n = csz_book_size(book), first = csz_book_first(book);
     book_shared &b = sh.book;
     uint8_t *lengths = (uint8_t *)sh.all.length[0];
@@ -448,8 +450,8 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     job.second = second;
     const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
-    CSZ_LAUNCH(books_kernel, (uint32_t)plan->geometry.nframes * ncandidates, BOOK_THREADS, sizeof(books_shared),
-               stream, job);
+    CSZ_LAUNCH(books_kernel, (uint32_t)plan->geometry.nframes * ncandidates, BOOK_THREADS,
+               sizeof(books_shared), stream, job);
 }
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {

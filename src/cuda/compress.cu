@@ -10,12 +10,9 @@
  */
 #include "cuda/rare.cuh"
 
-/* Blocks of a multiprocessor, which sets the registers a thread has.  7 and 6 blocks for f32 (72, 80 registers) were 3% and 6% slower on an H200; 4 and 3
+/* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up to 3% slower on an H200; 4 and 3
    for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on noise. */
-#ifndef EB
-#define EB 8
-#endif
-enum { ENCODE_BLOCKS_F32 = EB, ENCODE_BLOCKS_F64 = 5 };
+enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
 /* ---- the kernel ---- */
 
@@ -29,9 +26,10 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
     const bool is_vector = sh.policy == CSZ_POLICY_VECTOR && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
-    const bool maybe_runs = mode != CSZ_MODE_CONSTANT && (is_vector ? codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS
-                                                                    : sh.policy == CSZ_POLICY_RUNS ||
-                                                                          job.tile.workflow != CSZ_WORKFLOW_AUTO);
+    const bool maybe_runs =
+        mode != CSZ_MODE_CONSTANT &&
+        (is_vector ? codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS
+                   : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nexceptions || maybe_runs) {
         if (!is_vector) record_flush(sh, job, number);
@@ -65,8 +63,8 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
     mode = (int)sh.facts.mode;
     const csz_special_sizes *special = sh.facts.nexceptions ? &sh.special_sizes : NULL;
-    const record_layout r = record_plan<V>(mode, 0, sh.facts.order, sh.base, special,
-                                           csz_mode_lanes(mode), sh.facts.nfull, l);
+    const record_layout r =
+        record_plan<V>(mode, 0, sh.facts.order, sh.base, special, csz_mode_lanes(mode), sh.facts.nfull, l);
     general_result result = {r.words, 0, r.words > stage_size<V>::half};
     if (sh.facts.runs_words < r.words) {
         record_flush(sh, job, number);
@@ -87,7 +85,7 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
         record_put_head<V>(stage, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank,
                            l.length);
         if (!empty) {
-            narrow_put(mode, stage, symbols_at, escapes_at, p);
+            narrow_put(mode, stage, symbols_at, escapes_at, p, exchange_of(sh), sh.books);
             if (many_raw)
                 csz_put_raw_all(csz_putter(stage, raw_at), exchange_of(sh));
             else if (n.buckets)
@@ -120,6 +118,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     if (t == 0) {
         sh.front.biased = CSZ_BIASED;
         sh.waiting_words = NOTHING_WAITS;
+        sh.hasty = 0;
         sh.frame_start_of = ~0u;
         sh.part_checksum = 0;
         sh.part_done = 0;
@@ -147,7 +146,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         general_result r = {0, 0, 0};
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c, [&] { record_flush(sh, job, number); });
+            const csz_front<V> f =
+                csz_front_run<V, RANK>(w, sh.front, job.tile, c, [&] { record_flush(sh, job, number); });
             sh.hash[t] = f.hash;
             sh.exceptions[t] = f.exceptions;
             if (f.dirty) {

@@ -19,7 +19,7 @@ template <typename V> struct encode_job {
     uint32_t header_nwords;
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u };
+enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 16 };
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
@@ -39,8 +39,9 @@ template <typename V> struct encode_shared {
     uint32_t books[CSZ_NARROW_BOOKS_WORDS];
     uint4 nbits, shortest, longest; /* of lanes, a word for each warp */
     uint32_t policy;                /* of the frame */
-    csz_claim claim[3];     /* of the tile before, this one and the next, in turn */
-    uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
+    csz_claim claim[3];             /* of the tile before, this one and the next, in turn */
+    uint32_t waiting_words;         /* of the record before this tile's, while it is not stored */
+    uint32_t hasty;                 /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash */
     unsigned long long part_checksum;
     uint32_t part_done;
@@ -317,7 +318,10 @@ template <typename V> CSZ_DEVICE uint32_t *stage_half(encode_shared<V> &sh, uint
     return sh.front.region + (n & 1) * stage_size<V>::half;
 }
 
-/* Stores the record that waits, if one does, before its turn: the stage is needed whole, or there is no next tile. */
+/*
+ * Stores the record that waits, if one does, before its turn: the stage is needed whole, or there is no next tile.  A block that waits here may hold up others with a tile whose size it
+ * has not told, so where such tiles are many (jumps: one in twelve) records do not wait for a while.
+ */
 template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
     __syncthreads();
     if (!record_waits(sh)) return;
@@ -326,28 +330,38 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
     if (threadIdx.x < 32) tile_place(sh, job, c, words);
     __syncthreads();
     record_copy(sh, job, c, stage_half(sh, n - 1), words, false);
-    if (threadIdx.x == 0) sh.waiting_words = NOTHING_WAITS;
+    if (threadIdx.x == 0) {
+        sh.waiting_words = NOTHING_WAITS;
+        sh.hasty = HASTY_TILES;
+    }
     __syncthreads();
 }
 
 /*
  * The record of the block's n-th tile is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
- * their sizes, so that nobody stands still for them.  Now the record of the tile before is stored; or this one itself (now), where it takes more than
- * a half: then no other waits.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
+ * their sizes, so that nobody stands still for them.  Now the record of the tile before is stored; or this one itself, where it takes more
+ * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
  */
 template <typename V>
 CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
-                             bool now, bool is_raw) {
-    const uint32_t t = threadIdx.x, waiting = sh.waiting_words;
-    const bool before = waiting != NOTHING_WAITS;
+                             bool whole, bool is_raw) {
+    const uint32_t t = threadIdx.x, waiting = sh.waiting_words, hasty = sh.hasty;
+    const bool before = waiting != NOTHING_WAITS, now = whole || (hasty != 0 && !before);
     const csz_claim &c = sh.claim[(before ? n - 1 : n) % 3];
     const uint32_t stored = before ? waiting : words;
     if ((before || now) && t < 32) tile_place(sh, job, c, stored);
     __syncthreads();
     if (t == 32) claim_next(&sh.claim[(n + 1) % 3], &sh.claim[n % 3], job);
     if (before || now)
-        record_copy(sh, job, c, before ? stage_half(sh, n - 1) : sh.front.region, stored, !before && is_raw);
-    if (t == 0) sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
+        record_copy(sh, job, c,
+                    before  ? stage_half(sh, n - 1)
+                    : whole ? sh.front.region
+                            : stage_half(sh, n),
+                    stored, is_raw);
+    if (t == 0) {
+        sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
+        if (hasty) sh.hasty = hasty - 1;
+    }
     __syncthreads();
 }
 

@@ -17,7 +17,6 @@ template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
     return 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
 }
 
-
 /* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
 template <typename V, int RANK>
 CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_claim &c) {
@@ -36,7 +35,6 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
     }
     return hash;
 }
-
 
 struct general_result {
     uint32_t words;
@@ -181,14 +179,14 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, record_layout r, const csz_
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
-    record_put_head<V>(sh.front.region, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank,
-                       length);
+    record_put_head<V>(sh.front.region, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty,
+                       rank, length);
     if (empty) return;
     narrow_packets p;
     csz_unit_bits n = {0, 0, 0, 0};
     narrow_look_vectors(mode, p, &n, w, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
     narrow_look_singles(mode, p, &n, w, sh.books, CSZ_BIASED);
-    narrow_put(mode, sh.front.region, symbols_at, escapes_at, p);
+    narrow_put(mode, sh.front.region, symbols_at, escapes_at, p, NULL, NULL);
     csz_putter raw(sh.front.region, raw_at);
     for (int i = 0; i < 32; i++) {
         const int b =
