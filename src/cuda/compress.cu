@@ -85,7 +85,7 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
         record_put_head<V>(stage, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank,
                            l.length);
         if (!empty) {
-            narrow_put(mode, stage, symbols_at, escapes_at, p, exchange_of(sh), sh.books);
+            narrow_put(mode, stage, symbols_at, escapes_at, p);
             if (many_raw)
                 csz_put_raw_all(csz_putter(stage, raw_at), exchange_of(sh));
             else if (n.buckets)

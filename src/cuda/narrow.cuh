@@ -12,10 +12,10 @@
 struct narrow_packets {
     uint32_t single[16], vector[8];
     uint32_t
-        escapes; /* codes that need one, where they are few; else ~0, and single holds all codes, in pairs */
+        sparse; /* up to CSZ_SPARSE_MAX: single holds so many escapes; above: it holds all codes, in pairs */
 };
 
-enum : uint32_t { ESCAPES_DENSE = ~0u }; /* more than CSZ_SPARSE_MAX */
+enum { NOT_SPARSE = 0x100 };
 
 /* Vector symbols; returns the codes that need an escape. */
 CSZ_DEVICE uint32_t narrow_look_vectors(int mode, narrow_packets &p, csz_unit_bits *n,
@@ -29,7 +29,7 @@ CSZ_DEVICE uint32_t narrow_look_vectors(int mode, narrow_packets &p, csz_unit_bi
 
 CSZ_DEVICE void narrow_look_singles(int mode, narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16],
                                     const uint32_t *books, uint32_t biased) {
-    p.escapes = ESCAPES_DENSE;
+    p.sparse = NOT_SPARSE;
     if (mode == CSZ_MODE_S)
         csz_look_singles<CSZ_MODE_S>(w, books, biased, p.single, n);
     else if (mode == CSZ_MODE_P)
@@ -44,21 +44,24 @@ CSZ_DEVICE void narrow_look_singles(int mode, narrow_packets &p, csz_unit_bits *
 CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16],
                             uint32_t nonzero, const uint32_t *exchange, const uint32_t *books,
                             uint32_t biased, bool empty) {
-    uint32_t escapes = 0;
-    bool few = false;
+    uint32_t escapes = 0, most = NOT_SPARSE;
     if (mode != CSZ_MODE_S) {
         if (!empty) escapes = narrow_look_vectors(mode, p, n, w, nonzero, books, biased);
-        few = !__any_sync(CSZ_ALL, __popc(escapes) > CSZ_SPARSE_MAX);
+        most = __reduce_max_sync(CSZ_ALL, (uint32_t)__popc(escapes));
     }
-    p.escapes = escapes;
-    if (few)
-        csz_look_sparse(exchange, books + csz_at_escapes(mode), escapes, n);
+    p.sparse = most;
+    if (most <= CSZ_SPARSE_MAX)
+        csz_look_sparse(exchange,
+                        books + (mode == CSZ_MODE_P   ? CSZ_AT_PE
+                                 : mode == CSZ_MODE_Q ? CSZ_AT_QE
+                                                      : CSZ_AT_ME),
+                        escapes, most, p.single, n);
     else if (!empty)
         narrow_look_singles(mode, p, n, w, books, biased);
 }
 
 CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at,
-                           const narrow_packets &p, const uint32_t *exchange, const uint32_t *books) {
+                           const narrow_packets &p) {
     csz_putter out(stage, symbols_at);
     if (mode == CSZ_MODE_S) {
 #pragma unroll
@@ -71,13 +74,17 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
         if (i < 2 || (i < 4 && mode != CSZ_MODE_M) || mode == CSZ_MODE_P) out.put(p.vector[i]);
     }
     out.flush();
-    if (p.escapes != ESCAPES_DENSE) {
-        csz_put_sparse(csz_putter(stage, escapes_at), exchange, books + csz_at_escapes(mode), p.escapes);
-        return;
-    }
+    if (p.sparse == 0) return;
     csz_putter escapes(stage, escapes_at);
+    if (p.sparse <= CSZ_SPARSE_MAX) {
 #pragma unroll
-    for (int i = 0; i < 16; i += 2) escapes.put_pair(p.single[i], p.single[i + 1]);
+        for (int i = 0; i < CSZ_SPARSE_MAX; i++) {
+            if ((uint32_t)i < p.sparse) escapes.put(p.single[i]);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < 16; i += 2) escapes.put_pair(p.single[i], p.single[i + 1]);
+    }
     escapes.flush();
 }
 

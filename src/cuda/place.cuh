@@ -19,7 +19,7 @@ template <typename V> struct encode_job {
     uint32_t header_nwords;
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 16 };
+enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 256 };
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {

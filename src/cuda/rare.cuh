@@ -186,7 +186,7 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, record_layout r, const csz_
     csz_unit_bits n = {0, 0, 0, 0};
     narrow_look_vectors(mode, p, &n, w, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
     narrow_look_singles(mode, p, &n, w, sh.books, CSZ_BIASED);
-    narrow_put(mode, sh.front.region, symbols_at, escapes_at, p, NULL, NULL);
+    narrow_put(mode, sh.front.region, symbols_at, escapes_at, p);
     csz_putter raw(sh.front.region, raw_at);
     for (int i = 0; i < 32; i++) {
         const int b =
