@@ -32,7 +32,7 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nexceptions || maybe_runs) {
-        if (!is_vector) record_flush(sh, job, number);
+        if (!is_vector) record_flush(sh, job, number, true);
         const rare_result rare =
             tile_rare<V, RANK>(sh, job, c, mode, codes.order, codes.nonzero, codes.nexceptions);
         if (rare.done) {
@@ -67,7 +67,10 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
         record_plan<V>(mode, 0, sh.facts.order, sh.base, special, csz_mode_lanes(mode), sh.facts.nfull, l);
     general_result result = {r.words, 0, r.words > stage_size<V>::half};
     if (sh.facts.runs_words < r.words) {
-        record_flush(sh, job, number);
+        if (t == 0)
+            atomicExch(job.work.tile_state + c.index,
+                       STATE_OWN | min(sh.facts.runs_words, raw_words_of<V>(c)));
+        record_flush(sh, job, number, false);
         return runs_encode<V, RANK>(sh, job, c, sh.facts.order, CSZ_MODE_RLE_VLE);
     }
     if (r.words >= raw_words_of<V>(c)) result.instead = 1;
@@ -79,7 +82,7 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                    raw_at = r.bits_at + l.raw_at;
     uint32_t *stage = r.words > stage_size<V>::half ? sh.front.region : stage_half(sh, number);
     if (r.words > stage_size<V>::words || (r.words > stage_size<V>::half && record_waits(sh))) {
-        record_flush(sh, job, number);
+        record_flush(sh, job, number, false);
         narrow_put_large<V>(sh, r, special, rank, l.length, symbols_at, escapes_at, raw_at, empty);
     } else {
         record_put_head<V>(stage, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank,
@@ -130,7 +133,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         if (c.index >= job.tile.geometry.ntiles) break;
         if (c.frame != frame) {
             if (frame != ~0u) {
-                record_flush(sh, job, number);
+                record_flush(sh, job, number, false);
                 frame_leave(sh, job, frame);
             }
             frame = c.frame;
@@ -146,8 +149,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         general_result r = {0, 0, 0};
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f =
-                csz_front_run<V, RANK>(w, sh.front, job.tile, c, [&] { record_flush(sh, job, number); });
+            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c,
+                                                          [&] { record_flush(sh, job, number, true); });
             sh.hash[t] = f.hash;
             sh.exceptions[t] = f.exceptions;
             if (f.dirty) {
@@ -178,7 +181,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         }
         if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words);
         if (r.instead) {
-            record_flush(sh, job, number);
+            record_flush(sh, job, number, false);
             __syncthreads();
             stage_zero(sh, 0, stage_words); /* what lies behind a short raw record must be clear */
             __syncthreads();
@@ -187,7 +190,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * csz_tile_weight(c.tile);
         record_store<V>(sh, job, number, r.words, r.whole != 0, r.instead != 0);
     }
-    record_flush(sh, job, number);
+    record_flush(sh, job, number, false);
     if (frame != ~0u) frame_leave(sh, job, frame);
 }
 

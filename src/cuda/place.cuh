@@ -19,7 +19,7 @@ template <typename V> struct encode_job {
     uint32_t header_nwords;
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 256 };
+enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 64 };
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
@@ -319,10 +319,11 @@ template <typename V> CSZ_DEVICE uint32_t *stage_half(encode_shared<V> &sh, uint
 }
 
 /*
- * Stores the record that waits, if one does, before its turn: the stage is needed whole, or there is no next tile.  A block that waits here may hold up others with a tile whose size it
- * has not told, so where such tiles are many (jumps: one in twelve) records do not wait for a while.
+ * Stores the record that waits, if one does, before its turn.  early: this tile needs the stage whole.  Then the block waits with a tile in hand whose size it has not told, and may hold
+ * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
  */
-template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
+template <typename V>
+CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, bool early) {
     __syncthreads();
     if (!record_waits(sh)) return;
     const csz_claim &c = sh.claim[(n - 1) % 3];
@@ -332,7 +333,7 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
     record_copy(sh, job, c, stage_half(sh, n - 1), words, false);
     if (threadIdx.x == 0) {
         sh.waiting_words = NOTHING_WAITS;
-        sh.hasty = HASTY_TILES;
+        if (early) sh.hasty = HASTY_TILES;
     }
     __syncthreads();
 }
