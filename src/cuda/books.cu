@@ -129,7 +129,7 @@ CSZ_DEVICE void tree_depths(book_shared &b, uint32_t ninner) {
 CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
     const bool is_length = lane >= 1 && lane <= limit;
-    uint32_t kraft = __reduce_add_sync(CSZ_ALL, is_length ? count << (limit - lane) : 0);
+    uint32_t kraft = csz_warp_add(is_length ? count << (limit - lane) : 0);
     while (kraft > full) {
         const uint32_t l =
             31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
@@ -334,7 +334,7 @@ CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job,
         c.builtin = kind;
     }
     __syncthreads();
-    const uint32_t nbits = __reduce_add_sync(CSZ_ALL, lengths_nbits(b, lengths, book));
+    const uint32_t nbits = csz_warp_add(lengths_nbits(b, lengths, book));
     uint64_t with_builtin = 0, own = 0, raw = 0;
     if (is_symbol) {
         with_builtin = (uint64_t)count * job.builtins->length[book][c.builtin][t];

@@ -177,7 +177,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
                            inside = __ballot_sync(CSZ_ALL, in_field_of[i]);
             const V restored = ok ? value::restore(q, z.step) : v;
             const uint32_t term = in_field_of[i] ? value::fold(value::to_bits(restored)) : 0;
-            const uint32_t sum = __reduce_add_sync(CSZ_ALL, term * power);
+            const uint32_t sum = csz_warp_add(term * power);
             const uint32_t word = relative | __shfl_down_sync(CSZ_ALL, relative, 16) << 16;
             if (lane < 16)
                 exchange[(lane >> 2) * (4 * CSZ_TILE_THREADS) + 4 * (warp_first + owner) + (lane & 3)] = word;
@@ -507,14 +507,14 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;
         ballot[o] = __ballot_sync(CSZ_ALL, f.nonzero[o] != 0);
         even |= (uint32_t)__popc(__ballot_sync(CSZ_ALL, f.nonzero[o] == ~0u) | ~ballot[o]) << (8 * o);
-        const uint32_t n = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.nonzero[o]));
+        const uint32_t n = csz_warp_add((uint32_t)__popc(f.nonzero[o]));
         const uint32_t pairs = (ballot[o] | ballot[o] >> 1) & 0x55555555u,
                        fours = (pairs | pairs >> 2) & 0x11111111u;
         if (lane == 0)
             ((uint32_t *)&sh.stats[o])[warp] =
                 n | (uint32_t)__popc(pairs) << 13 | (uint32_t)__popc(fours) << 20;
     }
-    const uint32_t nexceptions = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.exceptions));
+    const uint32_t nexceptions = csz_warp_add((uint32_t)__popc(f.exceptions));
     if (lane == 0) {
         ((uint32_t *)&sh.exceptions)[warp] = nexceptions;
         ((uint32_t *)&sh.even)[warp] = even;

@@ -119,7 +119,7 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, const uint32_t (&w)[16], uint
         changes += half != before;
         before = half;
     }
-    changes = __reduce_add_sync(CSZ_ALL, changes);
+    changes = csz_warp_add(changes);
     if (lane == 0) ((uint32_t *)&sh.changes)[warp] = changes;
     __syncthreads();
     const bool hopeless = csz_sum_of(sh.changes) >= CSZ_RUNS_HOPELESS;

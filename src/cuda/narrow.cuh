@@ -47,7 +47,7 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, const
     uint32_t escapes = 0, most = NOT_SPARSE;
     if (mode != CSZ_MODE_S) {
         if (!empty) escapes = narrow_look_vectors(mode, p, n, w, nonzero, books, biased);
-        most = __reduce_max_sync(CSZ_ALL, (uint32_t)__popc(escapes));
+        most = csz_warp_max((uint32_t)__popc(escapes));
     }
     p.sparse = most;
     if (most <= CSZ_SPARSE_MAX)

@@ -112,7 +112,7 @@ CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t tile) {
         __syncwarp();
         const uint32_t prefixes = __ballot_sync(CSZ_ALL, s >> STATE_SHIFT == 2);
         const uint32_t stop = prefixes ? (uint32_t)__ffs(prefixes) - 1 : 31;
-        sum += __reduce_add_sync(CSZ_ALL, lane <= stop ? (uint32_t)s : 0);
+        sum += csz_warp_add(lane <= stop ? (uint32_t)s : 0);
         if (prefixes) break;
     }
     return sum;
@@ -197,7 +197,7 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
 /* Adds this block's part of a frame to its sums; whoever adds the last part finishes the frame. */
 template <typename V>
 CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
-    const uint32_t t = threadIdx.x, hash = __reduce_add_sync(CSZ_ALL, sh.hash_sum[t]);
+    const uint32_t t = threadIdx.x, hash = csz_warp_add(sh.hash_sum[t]);
     sh.hash_sum[t] = 0;
     if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
     if (t == 0) atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
