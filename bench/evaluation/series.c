@@ -17,17 +17,21 @@ enum { NSNAPSHOTS = 4 };
 static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_tile_plan *plan,
                         const void *data, int complete) {
     static csz_sample sample;
+    static csz_tally tally;
     static csz_builtin_cache cache; /* warm, as a context's is */
     csz_histograms h;
     csz_book books[CSZ_NBOOKS];
     csz_frame_box frame = csz_frame_box_at(&plan->geometry, 0);
     uint32_t nsamples = csz_sample_count(frame.ntiles), stride = csz_sample_stride(frame.ntiles);
     memset(&sample, 0, sizeof sample);
+    memset(&tally, 0, sizeof tally);
     for (uint32_t s = 0; s < nsamples; s++) {
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
         csz_tile_quantize(w, plan, data, &box);
-        csz_tile_count(w, plan, &sample, s % csz_policy_stride(nsamples) == 0);
+        if (!w->is_fill) csz_tile_measure(w);
+        csz_tile_count(w, plan, &tally, s % csz_policy_stride(nsamples) == 0);
     }
+    csz_tally_add(&sample, &tally);
     tables->policy = csz_policy_choose(&h, &stride, &cache, &sample, frame.ntiles, 1);
     if (complete && stride == 1) stride = 2;
     csz_books_choose(books, &cache, &h, frame.ntiles, stride);
@@ -41,6 +45,7 @@ static uint64_t coded_nbytes(csz_tile_work *w, const csz_tile_plan *plan, const 
     for (uint32_t t = 0; t < frame.ntiles; t++) {
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, t);
         csz_tile_quantize(w, plan, data, &box);
+        if (!w->is_fill) csz_tile_measure(w);
         words += csz_tile_encode(w, plan, tables, data, &box);
     }
     return 4 * words;

@@ -67,9 +67,7 @@ csz_status csz_backend_choose(csz_context *context, const csz_options *options, 
     /* Below this the copies to and from the card and the launches cost more than a core needs. */
     const uint64_t worth_it = (uint64_t)32 << 20;
     csz_backend wanted = options->backend;
-    int on_device = 0;
-    if (wanted != CSZ_BACKEND_CPU || context->cuda)
-        on_device = csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive);
+    const int on_device = csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive);
     if (wanted == CSZ_BACKEND_AUTO) {
         wanted = CSZ_BACKEND_CPU;
         if (on_device || (nbytes >= worth_it && csz_gpu_usable())) wanted = CSZ_BACKEND_CUDA;

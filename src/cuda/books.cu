@@ -129,7 +129,7 @@ CSZ_DEVICE void tree_depths(book_shared &b, uint32_t ninner) {
 CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
     const bool is_length = lane >= 1 && lane <= limit;
-    uint32_t kraft = __reduce_add_sync(CSZ_ALL, is_length ? count << (limit - lane) : 0);
+    uint32_t kraft = csz_warp_add(is_length ? count << (limit - lane) : 0);
     while (kraft > full) {
         const uint32_t l =
             31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
@@ -243,7 +243,8 @@ CSZ_DEVICE void book_finish(books_shared &sh, const books_job &job, uint32_t fra
         uint32_t last = csz_length_state_begin().last;
         for (uint32_t j = first; j < n; j += 32) {
             uint32_t one;
-            const uint32_t code = length_code(lengths, book, j + lane, &last, &one), upto = csz_warp_scan(one);
+            const uint32_t code = length_code(lengths, book, j + lane, &last, &one),
+                           upto = csz_warp_scan(one);
             csz_putter out(sh.section, 8 * CSZ_BOOKS_FIXED_NBYTES + mine + upto - one);
             out.put(one ? csz_packet(code, one) : 0);
             out.flush();
@@ -291,8 +292,9 @@ CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job,
     int set = SET_FINAL;
     while (number >= set_first(set + 1)) set++;
     const int book = set_book(set, number - set_first(set));
-    const uint32_t stride = csz_sample_stride(ntiles) *
-                            (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+    const uint32_t stride =
+        csz_sample_stride(ntiles) *
+        (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
     const uint32_t n = csz_book_size(book), first = csz_book_first(book);
     book_shared &b = sh.book;
     uint8_t *lengths = (uint8_t *)sh.all.length[0];
@@ -332,7 +334,7 @@ CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job,
         c.builtin = kind;
     }
     __syncthreads();
-    const uint32_t nbits = __reduce_add_sync(CSZ_ALL, lengths_nbits(b, lengths, book));
+    const uint32_t nbits = csz_warp_add(lengths_nbits(b, lengths, book));
     uint64_t with_builtin = 0, own = 0, raw = 0;
     if (is_symbol) {
         with_builtin = (uint64_t)count * job.builtins->length[book][c.builtin][t];

@@ -154,7 +154,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
                 n[i] += (csz_careful_delta<V, RANK>(q, base, e, lx, ly, i) & 0xFFFFu) != 0;
         }
         for (uint32_t i = 0; i < 3; i++) {
-            const uint32_t sum = __reduce_add_sync(CSZ_ALL, n[i]);
+            const uint32_t sum = csz_warp_add(n[i]);
             if ((t & 31) == 0) atomicAdd(&count[i], sum);
         }
         __syncthreads();

@@ -10,12 +10,9 @@
  */
 #include "cuda/rare.cuh"
 
-/* Blocks of a multiprocessor, which sets the registers a thread has.  7 and 6 blocks for f32 (72, 80 registers) were 3% and 6% slower on an H200; 4 and 3
+/* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up to 3% slower on an H200; 4 and 3
    for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on noise. */
-#ifndef EB
-#define EB 8
-#endif
-enum { ENCODE_BLOCKS_F32 = EB, ENCODE_BLOCKS_F64 = 5 };
+enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
 /* ---- the kernel ---- */
 
@@ -24,21 +21,22 @@ enum { ENCODE_BLOCKS_F32 = EB, ENCODE_BLOCKS_F64 = 5 };
  */
 template <typename V, int RANK>
 CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                                      uint32_t (&w)[16], const csz_codes &codes) {
+                                      uint32_t (&w)[16], const csz_codes &codes, uint32_t number) {
     const uint32_t t = threadIdx.x, lane = t & 31;
-    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
     const bool is_vector = sh.policy == CSZ_POLICY_VECTOR && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
-    const bool maybe_runs = mode != CSZ_MODE_CONSTANT && (is_vector ? codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS
-                                                                    : sh.policy == CSZ_POLICY_RUNS ||
-                                                                          job.tile.workflow != CSZ_WORKFLOW_AUTO);
+    const bool maybe_runs =
+        mode != CSZ_MODE_CONSTANT &&
+        (is_vector ? codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS
+                   : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nexceptions || maybe_runs) {
+        if (!is_vector) record_flush(sh, job, number, true);
         const rare_result rare =
             tile_rare<V, RANK>(sh, job, c, mode, codes.order, codes.nonzero, codes.nexceptions);
         if (rare.done) {
-            general_result done = {rare.runs_words, rare.instead};
+            general_result done = {rare.runs_words, rare.instead, 1};
             return done;
         }
         runs_words = rare.runs_words;
@@ -65,28 +63,37 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
     mode = (int)sh.facts.mode;
     const csz_special_sizes *special = sh.facts.nexceptions ? &sh.special_sizes : NULL;
-    const record_layout r = record_plan<V>(mode, 0, sh.facts.order, sh.base, special,
-                                           csz_mode_lanes(mode), sh.facts.nfull, l);
-    general_result result = {r.words, 0};
-    if (sh.facts.runs_words < r.words)
+    const record_layout r =
+        record_plan<V>(mode, 0, sh.facts.order, sh.base, special, csz_mode_lanes(mode), sh.facts.nfull, l);
+    general_result result = {r.words, 0, r.words > stage_size<V>::half};
+    if (sh.facts.runs_words < r.words) {
+        if (t == 0)
+            atomicExch(job.work.tile_state + c.index,
+                       STATE_OWN | min(sh.facts.runs_words, raw_words_of<V>(c)));
+        record_flush(sh, job, number, false);
         return runs_encode<V, RANK>(sh, job, c, sh.facts.order, CSZ_MODE_RLE_VLE);
+    }
     if (r.words >= raw_words_of<V>(c)) result.instead = 1;
     if (result.instead || r.words == 0) return result;
     if (t == 0)
         atomicExch(job.work.tile_state + c.index,
                    STATE_OWN | r.words); /* before the bits are written: others wait for it */
-    uint32_t *stage = sh.front.region;
-    record_put_head<V>(stage, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank, l.length);
     const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
                    raw_at = r.bits_at + l.raw_at;
-    if (r.words > stage_words) {
-        narrow_put_large<V>(sh, mode, symbols_at, escapes_at, raw_at, empty);
-    } else if (!empty) {
-        narrow_put(mode, stage, symbols_at, escapes_at, p);
-        if (many_raw)
-            csz_put_raw_all(csz_putter(stage, raw_at), exchange_of(sh));
-        else if (n.buckets)
-            csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
+    uint32_t *stage = r.words > stage_size<V>::half ? sh.front.region : stage_half(sh, number);
+    if (r.words > stage_size<V>::words || (r.words > stage_size<V>::half && record_waits(sh))) {
+        record_flush(sh, job, number, false);
+        narrow_put_large<V>(sh, r, special, rank, l.length, symbols_at, escapes_at, raw_at, empty);
+    } else {
+        record_put_head<V>(stage, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank,
+                           l.length);
+        if (!empty) {
+            narrow_put(mode, stage, symbols_at, escapes_at, p);
+            if (many_raw)
+                csz_put_raw_all(csz_putter(stage, raw_at), exchange_of(sh));
+            else if (n.buckets)
+                csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
+        }
     }
     if (special)
         csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c,
@@ -99,7 +106,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                          sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
     encode_kernel(const __grid_constant__ encode_job<V> job) {
     CSZ_DYNAMIC_SHARED(encode_shared<V>, sh);
-    const uint32_t t = threadIdx.x, stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    const uint32_t t = threadIdx.x, stage_words = stage_size<V>::words;
     uint32_t frame = ~0u;
     sh.hash_weight[t] = csz_unit_weight(t);
     sh.hash_sum[t] = 0;
@@ -113,16 +120,22 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     }
     if (t == 0) {
         sh.front.biased = CSZ_BIASED;
+        sh.waiting_words = NOTHING_WAITS;
+        sh.hasty = 0;
         sh.frame_start_of = ~0u;
         sh.part_checksum = 0;
         sh.part_done = 0;
     }
     __syncthreads();
-    for (uint32_t slot = 0;; slot ^= 1) {
-        const csz_claim &c = sh.claim[slot];
+    uint32_t number = 0; /* of the block's tiles */
+    for (;; number++) {
+        const csz_claim &c = sh.claim[number % 3];
         if (c.index >= job.work.nfields * job.work.ntiles) break;
         if (c.frame != frame) {
-            if (frame != ~0u) frame_leave(sh, job, frame);
+            if (frame != ~0u) {
+                record_flush(sh, job, number, false);
+                frame_leave(sh, job, frame);
+            }
             frame = c.frame;
             if (t == 0) sh.policy = job.work.policy[frame];
             uint32_t at = 0;
@@ -133,10 +146,11 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             }
             /* the front has a barrier before the books are used */
         }
-        general_result r = {0, 0};
+        general_result r = {0, 0, 0};
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c);
+            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c,
+                                                          [&] { record_flush(sh, job, number, true); });
             sh.hash[t] = f.hash;
             sh.exceptions[t] = f.exceptions;
             if (f.dirty) {
@@ -151,26 +165,32 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                              csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
                 }
                 r.words = 1 + csz_value<V>::words;
+                r.whole = 1;
             } else if (f.klass) {
                 r = wide_encode<V, RANK>(sh, job, c, f.exceptions);
             } else {
                 if (t == 0) sh.base = f.base;
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);
-                r = tile_encode<V, RANK>(sh, job, c, w, codes);
+                r = tile_encode<V, RANK>(sh, job, c, w, codes, number);
             }
         }
-        if (r.instead) r.words = raw_words_of<V>(c);
+        if (r.instead) {
+            r.words = raw_words_of<V>(c);
+            r.whole = 1;
+        }
         if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words);
         if (r.instead) {
+            record_flush(sh, job, number, false);
             __syncthreads();
             stage_zero(sh, 0, stage_words); /* what lies behind a short raw record must be clear */
             __syncthreads();
             sh.hash[t] = raw_load<V, RANK>(sh.front.region, job.tile, c);
         }
         sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * csz_tile_weight(c.tile);
-        record_store<V>(sh, job, c, &sh.claim[slot ^ 1], r.words, r.instead != 0);
+        record_store<V>(sh, job, number, r.words, r.whole != 0, r.instead != 0);
     }
+    record_flush(sh, job, number, false);
     if (frame != ~0u) frame_leave(sh, job, frame);
 }
 

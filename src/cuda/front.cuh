@@ -177,7 +177,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
                            inside = __ballot_sync(CSZ_ALL, in_field_of[i]);
             const V restored = ok ? value::restore(q, z.step) : v;
             const uint32_t term = in_field_of[i] ? value::fold(value::to_bits(restored)) : 0;
-            const uint32_t sum = __reduce_add_sync(CSZ_ALL, term * power);
+            const uint32_t sum = csz_warp_add(term * power);
             const uint32_t word = relative | __shfl_down_sync(CSZ_ALL, relative, 16) << 16;
             if (lane < 16)
                 exchange[(lane >> 2) * (4 * CSZ_TILE_THREADS) + 4 * (warp_first + owner) + (lane & 3)] = word;
@@ -300,7 +300,8 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
 #pragma unroll
         for (int i = 15; i >= 0; i--) {
             xy = csz_nonzero_step(xy, w[i] + biased, biased);
-            full = csz_nonzero_step(full, csz_slice_difference(w, i) + biased - (i == 0 ? corner : 0), biased);
+            full =
+                csz_nonzero_step(full, csz_slice_difference(w, i) + biased - (i == 0 ? corner : 0), biased);
         }
         if ((t & 7) == 0) x = (x & ~CSZ_FIRST_OF_4) | (xy & CSZ_FIRST_OF_4);
         if (t == 0) {
@@ -370,9 +371,10 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
  */
-template <typename V, int RANK>
+/* clear() is called before the front uses more of the region than the exchange. */
+template <typename V, int RANK, typename Clear>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
-                                      const csz_claim &c) {
+                                      const csz_claim &c, const Clear &clear) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -389,6 +391,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         const V step = z.step, bound = z.bound, inverse = z.inverse;
         const V *tile = job.data + c.origin;
         V v[32];
+        uint32_t *exchange = sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS;
         const V corner_value = __ldg(tile);
         /* where the unit's first four values are, and how far apart its slices */
         const uint64_t nx = job.geometry.n[2], stride = RANK == 3   ? nx * job.geometry.n[1]
@@ -407,11 +410,12 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
                 for (int k = 0; k < 4; k++) v[4 * s + k] = __ldg(p + s * stride + k);
             }
         } else {
-            f.dirty = 1;
-            csz_edge_load<V, RANK>((V *)sh.region, job, c);
 #pragma unroll
-            for (int b = 0; b < 32; b++) v[b] = ((const V *)sh.region)[b * CSZ_TILE_THREADS + t];
-            __syncthreads();
+            for (int b = 0; b < 32; b += csz_edge<V>::n) {
+                csz_edge_load<V, RANK>(exchange, job, c, (uint32_t)b);
+#pragma unroll
+                for (int i = 0; i < csz_edge<V>::n; i++) v[b + i] = *csz_edge_at<V>(exchange, i);
+            }
         }
         quantum corner;
         bool lost = !value::quantize(corner_value, z, &corner);
@@ -441,7 +445,6 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
         if (z.has_fill) doubtful |= csz_restores_fill<V>(w, z, base, bias);
         doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
-        uint32_t *exchange = sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS;
         if (!lost && (__any_sync(CSZ_ALL, doubtful) || !c.full)) { /* the corner is everybody's: so is lost */
             csz_words_park(exchange, w);
             const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, f.hash);
@@ -451,10 +454,11 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             csz_words_fetch(w, exchange);
         }
         f.base = base;
-        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias,
-                                                csz_held(&sh.biased));
+        f.careful =
+            (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias, csz_held(&sh.biased));
     }
     if (f.careful) {
+        clear();
         f.dirty = 1;
         const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
         f.hash = r.hash;
@@ -503,14 +507,14 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;
         ballot[o] = __ballot_sync(CSZ_ALL, f.nonzero[o] != 0);
         even |= (uint32_t)__popc(__ballot_sync(CSZ_ALL, f.nonzero[o] == ~0u) | ~ballot[o]) << (8 * o);
-        const uint32_t n = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.nonzero[o]));
+        const uint32_t n = csz_warp_add((uint32_t)__popc(f.nonzero[o]));
         const uint32_t pairs = (ballot[o] | ballot[o] >> 1) & 0x55555555u,
                        fours = (pairs | pairs >> 2) & 0x11111111u;
         if (lane == 0)
             ((uint32_t *)&sh.stats[o])[warp] =
                 n | (uint32_t)__popc(pairs) << 13 | (uint32_t)__popc(fours) << 20;
     }
-    const uint32_t nexceptions = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(f.exceptions));
+    const uint32_t nexceptions = csz_warp_add((uint32_t)__popc(f.exceptions));
     if (lane == 0) {
         ((uint32_t *)&sh.exceptions)[warp] = nexceptions;
         ((uint32_t *)&sh.even)[warp] = even;

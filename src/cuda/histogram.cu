@@ -7,10 +7,7 @@
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
 
-#ifndef HB
-#define HB 8
-#endif
-enum { HISTOGRAM_BLOCKS_F32 = HB, HISTOGRAM_BLOCKS_F64 = 4 }; /* of a multiprocessor */
+enum { HISTOGRAM_BLOCKS_F32 = 8, HISTOGRAM_BLOCKS_F64 = 4 }; /* of a multiprocessor */
 
 template <typename V> struct histogram_job {
     csz_job<V> tile;
@@ -27,10 +24,10 @@ template <typename V> struct histogram_job {
 enum { PROBE_SINGLE = CSZ_NBOOKS, PROBE_RUN_VALUE, PROBE_RUN_LENGTH, PROBE_BOOKS };
 
 CSZ_DEVICE constexpr uint32_t bins_of(int book) {
-    return book == CSZ_BOOK_PV || book == CSZ_BOOK_QV || book == CSZ_BOOK_MV ? 256
+    return book == CSZ_BOOK_PV || book == CSZ_BOOK_QV || book == CSZ_BOOK_MV      ? 256
            : book == CSZ_BOOK_W || book == CSZ_BOOK_RV || book == PROBE_RUN_VALUE ? CSZ_WIDE_N
-           : book == CSZ_BOOK_RL || book == PROBE_RUN_LENGTH                    ? 128
-                                                                                : CSZ_NARROW_N;
+           : book == CSZ_BOOK_RL || book == PROBE_RUN_LENGTH                      ? 128
+                                                                                  : CSZ_NARROW_N;
 }
 
 CSZ_DEVICE constexpr uint32_t bins_at(int book) {
@@ -48,8 +45,7 @@ template <typename V> struct histogram_shared {
     csz_claim claim;
 };
 
-template <int MODE>
-CSZ_DEVICE void count_narrow(uint32_t *count, const uint32_t (&w)[16], uint32_t nonzero) {
+template <int MODE> CSZ_DEVICE void count_narrow(uint32_t *count, const uint32_t (&w)[16], uint32_t nonzero) {
     const int radius = MODE == CSZ_MODE_P ? 7 : MODE == CSZ_MODE_Q ? 1 : 0;
     const int vectors = MODE == CSZ_MODE_P ? CSZ_BOOK_PV : MODE == CSZ_MODE_Q ? CSZ_BOOK_QV : CSZ_BOOK_MV;
     uint32_t *single = count + bins_at(MODE == CSZ_MODE_S ? (int)CSZ_BOOK_S : vectors + 1);
@@ -124,7 +120,7 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, const uint32_t (&w)[16], uint
         changes += half != before;
         before = half;
     }
-    changes = __reduce_add_sync(CSZ_ALL, changes);
+    changes = csz_warp_add(changes);
     if (lane == 0) ((uint32_t *)&sh.changes)[warp] = changes;
     __syncthreads();
     const bool hopeless = csz_sum_of(sh.changes) >= CSZ_RUNS_HOPELESS;
@@ -180,12 +176,13 @@ template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int work
     if (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate)) {
         count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
     }
-    if (is_probe) count_runs(count + bins_at(PROBE_RUN_VALUE), count + bins_at(PROBE_RUN_LENGTH), deltas,
-                             four_empty);
+    if (is_probe)
+        count_runs(count + bins_at(PROBE_RUN_VALUE), count + bins_at(PROBE_RUN_LENGTH), deltas, four_empty);
 }
 
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64)
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
+                                         sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64)
     histogram_kernel(const __grid_constant__ histogram_job<V> job) {
     CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
@@ -221,7 +218,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? HIST
         }
         __syncthreads();
         uint32_t w[16] = {0};
-        const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim);
+        const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim, [] {});
         const int workflow = job.tile.workflow;
         if (f.klass && !f.is_fill) {
             count_wide(sh, workflow, is_probe);
@@ -259,7 +256,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? HIST
                     const csz_narrow_deltas deltas = {indexed};
                     const bool four_empty = !(codes.fours >> (lane & ~3u) & 1);
                     if (candidate || workflow == CSZ_WORKFLOW_RLE_VLE)
-                        count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
+                        count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas,
+                                   four_empty);
                     if (is_probe)
                         count_probe(sh, indexed, codes.nonzero, !(codes.pairs >> (lane & ~1u) & 1),
                                     four_empty);

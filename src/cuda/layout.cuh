@@ -43,8 +43,7 @@ CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n,
     l.escapes_at = l.symbols_at + symbols + (PACKED ? mine >> 16 : 0);
     l.raw_at = l.symbols_at + symbols + escapes + (raw_upto - n.raw - raw_first);
     l.symbols_at += PACKED ? mine & 0xFFFFu : mine;
-    const uint32_t shortest = __reduce_min_sync(CSZ_ALL, empty ? ~0u : l.length),
-                   longest = __reduce_max_sync(CSZ_ALL, l.length);
+    const uint32_t shortest = csz_warp_min(empty ? ~0u : l.length), longest = csz_warp_max(l.length);
     if (lane == 31) {
         ((uint32_t *)&sh.nbits)[warp] = (PACKED ? (upto & 0xFFFFu) + (upto >> 16) : upto) + raw_upto;
         ((uint32_t *)&sh.shortest)[warp] = shortest;

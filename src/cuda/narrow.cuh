@@ -11,7 +11,8 @@
    one piece of code then, which the instruction cache holds. */
 struct narrow_packets {
     uint32_t single[16], vector[8];
-    uint32_t sparse; /* up to CSZ_SPARSE_MAX: single holds so many escapes; above: it holds all codes, in pairs */
+    uint32_t
+        sparse; /* up to CSZ_SPARSE_MAX: single holds so many escapes; above: it holds all codes, in pairs */
 };
 
 enum { NOT_SPARSE = 0x100 };
@@ -46,7 +47,7 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, const
     uint32_t escapes = 0, most = NOT_SPARSE;
     if (mode != CSZ_MODE_S) {
         if (!empty) escapes = narrow_look_vectors(mode, p, n, w, nonzero, books, biased);
-        most = __reduce_max_sync(CSZ_ALL, (uint32_t)__popc(escapes));
+        most = csz_warp_max((uint32_t)__popc(escapes));
     }
     p.sparse = most;
     if (most <= CSZ_SPARSE_MAX)

@@ -17,6 +17,8 @@ template <typename V> struct encode_job {
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
+enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 64 };
+
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
     uint32_t mode, order;
@@ -35,7 +37,9 @@ template <typename V> struct encode_shared {
     uint32_t books[CSZ_NARROW_BOOKS_WORDS];
     uint4 nbits, shortest, longest; /* of lanes, a word for each warp */
     uint32_t policy;                /* of the frame */
-    csz_claim claim[2];
+    csz_claim claim[3];             /* of the tile before, this one and the next, in turn */
+    uint32_t waiting_words;         /* of the record before this tile's, while it is not stored */
+    uint32_t hasty;                 /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash */
     unsigned long long part_checksum;
     uint32_t part_done;
@@ -77,9 +81,8 @@ CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const enc
 CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, const csz_work &work, uint32_t frame) {
     const uint32_t field = frame / work.nframes;
     const csz_frame_box b = csz_frame_box_at(g, frame - field * work.nframes);
-    return field * work.ntiles +
-           (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
-                      b.first[2] * b.tiles[1] * b.tiles[0]);
+    return field * work.ntiles + (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
+                                            b.first[2] * b.tiles[1] * b.tiles[0]);
 }
 
 /* Words of a frame before its payload, and before the sizes of tiles. */
@@ -98,57 +101,23 @@ enum { STATE_SHIFT = 62 };
 #define STATE_PREFIX (2ull << STATE_SHIFT) /* the frame's up to and with it */
 #define STATE_VALUE (STATE_OWN - 1)
 
-/* Two tiles' states at once; each was written whole. */
-CSZ_DEVICE void load_states(const unsigned long long *p, unsigned long long *a, unsigned long long *b) {
-#if defined(__CUDA_ARCH__)
-    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(*a), "=l"(*b) : "l"(p) : "memory");
-#else
-    *a = csz_load_shared_state(p);
-    *b = csz_load_shared_state(p + 1);
-#endif
-}
-
-/*
- * Payload words of the frame before tile `index`, the frame's tiles starting at `first`.  One warp; a lane takes four neighbours, since a step costs a trip to the
- * second-level cache however many states it brings, and some hundred tiles are under way at a time.
- */
-CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t first, uint32_t index) {
+/* Payload words of the frame before this tile.  One warp.  Four tiles a lane were no faster: what takes time is a tile that is not yet known. */
+CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t tile) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t sum = 0;
-    if (index == first) return 0;
-    for (int64_t at = (int64_t)((index - 1) & ~3u) - 4 * lane;; at -= 128) {
-        unsigned long long s[4];
-        const bool any = at + 3 >= (int64_t)first;
-        bool wait;
-        do {
-            s[0] = s[1] = s[2] = s[3] = STATE_PREFIX;
-            if (any) { /* at is a multiple of four: nothing below 0 is read */
-                load_states(state + at, &s[0], &s[1]);
-                load_states(state + at + 2, &s[2], &s[3]);
-            }
-            wait = false;
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                if (at + i < (int64_t)first) s[i] = STATE_PREFIX;
-                if (at + i >= (int64_t)index) s[i] = STATE_OWN;
-                wait |= s[i] >> STATE_SHIFT == 0;
-            }
-            if (wait) CSZ_SPIN();
-        } while (wait);
-        __syncwarp();
-        /* from the nearest tile back, up to and with a prefix */
-        uint32_t own = 0;
-        bool prefix = false;
-#pragma unroll
-        for (int i = 3; i >= 0; i--) {
-            if (!prefix) own += (uint32_t)s[i];
-            prefix |= s[i] >> STATE_SHIFT == 2;
+    for (int64_t at = (int64_t)tile - 1; at >= 0; at -= 32) {
+        const int64_t i = at - lane;
+        unsigned long long s = STATE_PREFIX;
+        if (i >= 0) {
+            while ((s = csz_load_shared_state(state + i)) >> STATE_SHIFT == 0) CSZ_SPIN();
         }
-        const uint32_t prefixes = __ballot_sync(CSZ_ALL, prefix);
+        __syncwarp();
+        const uint32_t prefixes = __ballot_sync(CSZ_ALL, s >> STATE_SHIFT == 2);
         const uint32_t stop = prefixes ? (uint32_t)__ffs(prefixes) - 1 : 31;
-        sum += __reduce_add_sync(CSZ_ALL, lane <= stop ? own : 0);
-        if (prefixes) return sum;
+        sum += csz_warp_add(lane <= stop ? (uint32_t)s : 0);
+        if (prefixes) break;
     }
+    return sum;
 }
 
 /* ---- the end of a frame and of the archive ---- */
@@ -244,7 +213,7 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
 /* Adds this block's part of a frame to its sums; whoever adds the last part finishes the frame. */
 template <typename V>
 CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
-    const uint32_t t = threadIdx.x, hash = __reduce_add_sync(CSZ_ALL, sh.hash_sum[t]);
+    const uint32_t t = threadIdx.x, hash = csz_warp_add(sh.hash_sum[t]);
     sh.hash_sum[t] = 0;
     if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
     if (t == 0) atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
@@ -269,7 +238,7 @@ CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32
 template <typename V>
 CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                            uint32_t words) {
-    const uint32_t before = look_back(job.work.tile_state, c.first, c.index);
+    const uint32_t before = look_back(job.work.tile_state + c.first, c.tile);
     if (threadIdx.x != 0) return;
     atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) {
@@ -316,22 +285,21 @@ CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, cons
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
 }
 
-/*
- * From a finished record, staged in shared memory (raw: all but its first word), to the archive.  Claims the next tile on the way.  Leaves the
- * stage zeroed.  `words` has been published before.
- */
+/* Words of the stage, and of each of its halves: two records can wait in it. */
+template <typename V> struct stage_size {
+    enum { words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, half = words / 2 };
+};
+
+/* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves the stage zeroed. */
 template <typename V>
-CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                             csz_claim *next, uint32_t words, bool is_raw) {
+CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                            uint32_t *from, uint32_t words, bool is_raw) {
     const uint32_t t = threadIdx.x;
-    if (t < 32) tile_place(sh, job, c, words);
-    __syncthreads();
-    if (t == 32) claim_next(next, &c, job);
     uint32_t at = sh.payload_at;
     const uint64_t to = sh.frame_start + frame_payload_at(c.section_nwords, c.box.ntiles) + at;
     const bool room = to + words <= sh.out_end;
-    const uint32_t stage_words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
-    uint32_t *out = word_at(to), *stage = sh.front.region;
+    const uint32_t stage_words = stage_size<V>::words;
+    uint32_t *out = word_at(to);
     uint64_t sum = 0;
     if (is_raw) {
         if (t == 0) {
@@ -344,8 +312,8 @@ CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, con
     }
 #pragma unroll 2
     for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
-        const uint32_t word = stage[i];
-        if (i < stage_words) stage[i] = 0;
+        const uint32_t word = from[i];
+        if (i < stage_words) from[i] = 0;
         if (room) out[i] = word;
         sum += csz_hash_term(word, at + i);
     }
@@ -354,6 +322,62 @@ CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, con
         atomicAdd(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP,
                   (unsigned long long)sum);
     if (c.tile == 0) section_store(sh, job, c);
+}
+
+template <typename V> CSZ_DEVICE bool record_waits(const encode_shared<V> &sh) {
+    return sh.waiting_words != NOTHING_WAITS;
+}
+
+/* Half of the stage for a tile that is the n-th of its block. */
+template <typename V> CSZ_DEVICE uint32_t *stage_half(encode_shared<V> &sh, uint32_t n) {
+    return sh.front.region + (n & 1) * stage_size<V>::half;
+}
+
+/*
+ * Stores the record that waits, if one does, before its turn.  early: this tile needs the stage whole.  Then the block waits with a tile in hand whose size it has not told, and may hold
+ * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
+ */
+template <typename V>
+CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, bool early) {
+    __syncthreads();
+    if (!record_waits(sh)) return;
+    const csz_claim &c = sh.claim[(n - 1) % 3];
+    const uint32_t words = sh.waiting_words;
+    if (threadIdx.x < 32) tile_place(sh, job, c, words);
+    __syncthreads();
+    record_copy(sh, job, c, stage_half(sh, n - 1), words, false);
+    if (threadIdx.x == 0) {
+        sh.waiting_words = NOTHING_WAITS;
+        if (early) sh.hasty = HASTY_TILES;
+    }
+    __syncthreads();
+}
+
+/*
+ * The record of the block's n-th tile is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
+ * their sizes, so that nobody stands still for them.  Now the record of the tile before is stored; or this one itself, where it takes more
+ * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
+ */
+template <typename V>
+CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
+                             bool whole, bool is_raw) {
+    const uint32_t t = threadIdx.x, waiting = sh.waiting_words, hasty = sh.hasty;
+    const bool before = waiting != NOTHING_WAITS, now = whole || (hasty != 0 && !before);
+    const csz_claim &c = sh.claim[(before ? n - 1 : n) % 3];
+    const uint32_t stored = before ? waiting : words;
+    if ((before || now) && t < 32) tile_place(sh, job, c, stored);
+    __syncthreads();
+    if (t == 32) claim_next(&sh.claim[(n + 1) % 3], &sh.claim[n % 3], job);
+    if (before || now)
+        record_copy(sh, job, c,
+                    before  ? stage_half(sh, n - 1)
+                    : whole ? sh.front.region
+                            : stage_half(sh, n),
+                    stored, is_raw);
+    if (t == 0) {
+        sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
+        if (hasty) sh.hasty = hasty - 1;
+    }
     __syncthreads();
 }
 

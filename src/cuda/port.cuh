@@ -76,6 +76,29 @@ CSZ_DEVICE void csz_shared_or(uint32_t *p, uint32_t value) {
 #endif
 }
 
+/* Over the lanes of a warp: one instruction from sm_80 on. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define CSZ_WARP_FOLD(x, fold) \
+    for (int o = 16; o; o >>= 1) (x) = fold((x), __shfl_xor_sync(CSZ_ALL, (x), o))
+CSZ_DEVICE uint32_t csz_add_u32(uint32_t a, uint32_t b) { return a + b; }
+CSZ_DEVICE uint32_t csz_warp_add(uint32_t x) {
+    CSZ_WARP_FOLD(x, csz_add_u32);
+    return x;
+}
+CSZ_DEVICE uint32_t csz_warp_min(uint32_t x) {
+    CSZ_WARP_FOLD(x, min);
+    return x;
+}
+CSZ_DEVICE uint32_t csz_warp_max(uint32_t x) {
+    CSZ_WARP_FOLD(x, max);
+    return x;
+}
+#else
+CSZ_DEVICE uint32_t csz_warp_add(uint32_t x) { return __reduce_add_sync(CSZ_ALL, x); }
+CSZ_DEVICE uint32_t csz_warp_min(uint32_t x) { return __reduce_min_sync(CSZ_ALL, x); }
+CSZ_DEVICE uint32_t csz_warp_max(uint32_t x) { return __reduce_max_sync(CSZ_ALL, x); }
+#endif
+
 /* Inclusive sum over the lanes of a warp up to this one. */
 CSZ_DEVICE uint32_t csz_warp_scan(uint32_t x) {
     const uint32_t lane = threadIdx.x & 31;
@@ -90,8 +113,8 @@ CSZ_DEVICE uint32_t csz_warp_scan(uint32_t x) {
 /* Sum over a warp modulo 2^64; the adder for 32 bits takes it in pieces that cannot overflow. */
 CSZ_DEVICE uint64_t csz_warp_sum_u64(uint64_t x) {
     uint32_t low = (uint32_t)x;
-    uint64_t a = __reduce_add_sync(CSZ_ALL, low & 0xFFFFu), b = __reduce_add_sync(CSZ_ALL, low >> 16);
-    uint32_t c = __reduce_add_sync(CSZ_ALL, (uint32_t)(x >> 32));
+    uint64_t a = csz_warp_add(low & 0xFFFFu), b = csz_warp_add(low >> 16);
+    uint32_t c = csz_warp_add((uint32_t)(x >> 32));
     return a + (b << 16) + ((uint64_t)c << 32);
 }
 

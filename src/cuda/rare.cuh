@@ -17,7 +17,6 @@ template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
     return 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
 }
 
-
 /* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
 template <typename V, int RANK>
 CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_claim &c) {
@@ -37,10 +36,10 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
     return hash;
 }
 
-
 struct general_result {
     uint32_t words;
     uint32_t instead; /* nothing is staged: a raw record is no larger */
+    uint32_t whole;   /* it is staged from the region's start, and must be stored before the next */
 };
 
 /*
@@ -89,7 +88,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         best_lanes = l;
         mode = m;
     }
-    general_result result = {best.words, best.words >= raw_words_of<V>(c)};
+    general_result result = {best.words, best.words >= raw_words_of<V>(c), 1};
     if (measure || result.instead) return result;
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
@@ -169,15 +168,19 @@ CSZ_COLD uint32_t runs_measure(encode_shared<V> &sh, const encode_job<V> &job, c
         .words;
 }
 
-/* Lane bits of a record that reaches into the exchange: the words must leave it first. */
+/* A record that reaches into the exchange, which the words must leave first, or had to wait for the one before it: code words are looked up again. */
 template <typename V>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, int mode, uint32_t symbols_at, uint32_t escapes_at,
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, record_layout r, const csz_special_sizes *special,
+                               uint32_t rank, uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
                                uint32_t raw_at, bool empty) {
+    const int mode = (int)sh.facts.mode;
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
+    record_put_head<V>(sh.front.region, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty,
+                       rank, length);
     if (empty) return;
     narrow_packets p;
     csz_unit_bits n = {0, 0, 0, 0};

@@ -3,6 +3,7 @@
 #include "cuda/runtime.h"
 
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 
 static csz_status status_of(cudaError_t e) {
     if (e == cudaSuccess) return CSZ_OK;
@@ -33,9 +34,16 @@ static int current_device(void) {
     return status_of(cudaGetDevice(&device)) ? -1 : device;
 }
 
+/* A process without the driver has no device memory; asking the runtime would load it, which takes longer than compressing a small field. */
+static int driver_is_loaded(void) {
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver) dlclose(driver);
+    return driver != NULL;
+}
+
 static csz_cuda_side side(const void *p) {
     cudaPointerAttributes a;
-    if (!p || cudaPointerGetAttributes(&a, p) != cudaSuccess) {
+    if (!p || !driver_is_loaded() || cudaPointerGetAttributes(&a, p) != cudaSuccess) {
         (void)cudaGetLastError();
         return CSZ_SIDE_HOST;
     }

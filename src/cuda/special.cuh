@@ -143,7 +143,7 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
             p.mixed = (uint32_t)__popc(__ballot_sync(CSZ_ALL, u.group_mixed));
             p.literals = (uint32_t)__popc(__ballot_sync(CSZ_ALL, u.klass == 2));
             p.flags = (uint32_t)__popc(__ballot_sync(CSZ_ALL, u.klass == 3));
-            p.nibbles = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(u.flags));
+            p.nibbles = csz_warp_add((uint32_t)__popc(u.flags));
             if ((t & 31) == 0) s.parts[k][t >> 5] = csz_mask_pack(p);
         }
         __syncthreads();
@@ -161,7 +161,7 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
             if (s.count[k]) single &= ~masks[k * CSZ_TILE_UNITS + t];
         }
     }
-    const uint32_t n = __reduce_add_sync(CSZ_ALL, (uint32_t)__popc(single));
+    const uint32_t n = csz_warp_add((uint32_t)__popc(single));
     if ((t & 31) == 0) s.single[t >> 5] = n;
     __syncthreads();
 }

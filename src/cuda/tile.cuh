@@ -152,7 +152,7 @@ template <typename V> struct csz_front_shared {
     uint32_t scratch[4 * CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; later the units' masks */
     typename csz_value<V>::quantum base;
     uint32_t klass, is_fill, order;
-    uint32_t biased; /* CSZ_BIASED, see csz_held */
+    uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
     uint4 stats
         [3]; /* of each order, a word for each warp: nonzeros | pairs that have any << 13 | fours << 20 */
@@ -218,14 +218,25 @@ CSZ_DEVICE uint32_t csz_unit_in_field(const csz_job<V> &job, const csz_claim &c)
     return mask;
 }
 
-/* A thread's values, padding repeating the field's last ones: code b of thread t to 128 b + t. */
+/* Words of the exchange that belong to a thread hold as many of its values. */
+template <typename V> struct csz_edge {
+    enum { n = 16 / csz_value<V>::words, word = sizeof(V) / 4 };
+};
+
+/* Where the thread's i-th value is among them: in groups of 16 bytes, as csz_words_park has them. */
+template <typename V> CSZ_DEVICE V *csz_edge_at(uint32_t *exchange, int i) {
+    const int word = i * csz_edge<V>::word;
+    return (V *)(exchange + (word >> 2) * (4 * CSZ_TILE_THREADS) + 4 * threadIdx.x + (word & 3));
+}
+
+/* Some of a thread's values, from code `first` on, padding repeating the field's last ones. */
 template <typename V, int RANK>
-CSZ_COLD void csz_edge_load(V *to, const csz_job<V> &job, const csz_claim &c) {
+CSZ_COLD void csz_edge_load(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c, uint32_t first) {
 #pragma unroll 4
-    for (uint32_t b = 0; b < 32; b++) {
+    for (int i = 0; i < csz_edge<V>::n; i++) {
         bool in;
-        const uint32_t e = csz_code_element(RANK, threadIdx.x, b);
-        to[b * CSZ_TILE_THREADS + threadIdx.x] =
+        const uint32_t e = csz_code_element(RANK, threadIdx.x, first + (uint32_t)i);
+        *csz_edge_at<V>(exchange, i) =
             __ldg(csz_element(job, c, e, csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in));
     }
 }
