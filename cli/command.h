@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command.h: the subcommands, each in a file of its own, and what several of them need: reading an archive,
- * the name of the output.  Each returns the exit status; messages have been given by then.
+ * command.h: the subcommands, each in a file of its own, and what several of them need.  Each returns the exit status; messages have been given by then.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -20,16 +19,6 @@ int cli_run_analyze(const cli_arguments *arguments);
 /* csz hdf5 has commands of its own: what follows "hdf5". */
 int cli_run_hdf5(int argc, char **argv);
 void cli_hdf5_print_help(void);
-
-/* An archive in memory whose header and footer hold. */
-typedef struct cli_archive {
-    cli_input input;
-    csz_info info;
-} cli_archive;
-
-/* Returns CLI_DONE, or an exit status after the message. */
-int cli_archive_read(cli_archive *archive, const char *path);
-void cli_archive_release(cli_archive *archive); /* zeroed ones are allowed */
 
 /* Context and memory for one call into the library; a failure has been told. */
 int cli_context_create(csz_context **context);
