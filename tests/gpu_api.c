@@ -197,7 +197,7 @@ static void batches_give_the_archives_of_single_calls(void **state) {
     } cases[] = {
         {2, field_2d(CSZ_F32, 40, 130), CSZ_BOUND_ABS}, {5, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_REL},
         {3, field_1d(CSZ_F64, 9000), CSZ_BOUND_PSNR},   {4, field_2d(CSZ_F64, 7, 5), CSZ_BOUND_REL},
-        {70, field_1d(CSZ_F32, 61), CSZ_BOUND_REL}, /* more than a kernel's parameters hold */
+        {66, field_1d(CSZ_F32, 61), CSZ_BOUND_REL}, /* more than a kernel's parameters hold */
         {3, field_1d(CSZ_F32, 0), CSZ_BOUND_ABS}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         csz_options o = options_make(cases[c].mode, cases[c].mode == CSZ_BOUND_PSNR ? 60 : 1e-3);
@@ -310,8 +310,8 @@ static const uint64_t small_frames[][3] = {{1, 1, 2}, {1, 2, 1}, {2, 1, 1}, {1, 
 static void frames_sent_one_by_one_give_the_same_archive(void **state) {
     (void)state;
     csz_context *context = the_context();
-    const csz_field shapes[] = {field_3d(CSZ_F32, 20, 40, 70), field_2d(CSZ_F64, 70, 300),
-                                field_1d(CSZ_F32, 20000)};
+    const csz_field shapes[] = {field_3d(CSZ_F32, 9, 33, 40), field_2d(CSZ_F64, 40, 200),
+                                field_1d(CSZ_F32, 9000)};
     for (size_t f = 0; f < 3; f++) {
         test_field s = sample_make(shapes[f], f == 1 ? SPECIALS : ROUGH, 4);
         csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
@@ -319,7 +319,7 @@ static void frames_sent_one_by_one_give_the_same_archive(void **state) {
             archive expected = archive_of_grid(&s, &o, small_frames[g]), got;
             /* memory for two frames, then hardly for one: 16 KiB tiles at most two a frame */
             const size_t limits[] = {0, 400 << 10};
-            for (int l = 0; l < 2; l++) {
+            for (int l = 0; l < (g == 0 ? 2 : 1); l++) {
                 ASSERT_OK(csz_cuda_memory_limit(context, limits[l]));
                 ASSERT_OK(frames_compress(context, &got, &s, &o, small_frames[g]));
                 assert_int_equal(got.nbytes, expected.nbytes);
