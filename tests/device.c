@@ -144,7 +144,8 @@ archive archive_of_grid(const test_field *s, const csz_options *o, const uint64_
     csz_header h = grid_header(s, o, frame);
     if (o->bound_mode != CSZ_BOUND_ABS) {
         double min = 0, max = 0;
-        int any = csz_cpu_range(s->data, s->n, s->field.type, h.has_fill, h.fill_bits, 1, &min, &max);
+        csz_team team = {0}; /* of one: none to stop */
+        int any = csz_cpu_range(&team, s->data, s->n, s->field.type, h.has_fill, h.fill_bits, 1, &min, &max);
         h.bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, any, min, max);
     }
     archive a = {malloc(grid_bound(&h)), 0};
