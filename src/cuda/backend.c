@@ -202,8 +202,10 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
         if (!fits || (resolved && h->geometry.nframes > 1)) {
             if (!resolved) {
                 double min = 0, max = 0;
-                const int any = csz_cpu_range(data, h->geometry.nelements, h->field.type, h->has_fill,
+                csz_team team = {0};
+                const int any = csz_cpu_range(&team, data, h->geometry.nelements, h->field.type, h->has_fill,
                                               h->fill_bits, threads, &min, &max);
+                csz_team_stop(&team);
                 h->bound_abs = csz_bound_resolve((int)h->bound_mode, h->bound, any, min, max);
             }
             return csz_frames_compress(b, out, out_capacity, out_nbytes, data, h);

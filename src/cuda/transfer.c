@@ -78,7 +78,9 @@ static void copy_piece(const csz_transfer *t, const csz_host_box *box, uint8_t *
     uint64_t shares = (end - begin) / SHARE_NBYTES / 2;
     int threads = t->threads < 8 ? t->threads : 8; /* a few cores saturate memory */
     if (shares < (uint64_t)threads) threads = (int)shares;
-    csz_team_run(threads < 1 ? 1 : threads, copy_shares, &c);
+    csz_team team = {0};
+    csz_team_run(&team, threads < 1 ? 1 : threads, copy_shares, &c);
+    csz_team_stop(&team);
 }
 
 csz_status csz_transfer_prepare(csz_transfer *t) {
