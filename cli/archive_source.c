@@ -15,6 +15,7 @@
 
 int cli_archive_source_fail(const cli_archive_source *s, csz_status status) {
     const cli_stream *in = &s->stream;
+    if (status == CSZ_ERROR_IO) return CLI_FAILED; /* read_at has told why */
     uint64_t nbytes = in->is_seekable ? in->nbytes : in->nbytes + in->prefix_nbytes - in->prefix_used;
     return cli_fail_archive(status, in->name, in->prefix, (size_t)nbytes);
 }

@@ -117,7 +117,10 @@ int main(void) {
     CUDA(cudaMemcpyAsync(b, next, nbytes, cudaMemcpyDeviceToHost, stream));
     CUDA(cudaStreamSynchronize(stream));
     double worst = 0;
-    for (size_t i = 0; i < nbytes / sizeof(float); i++) worst = fmax(worst, fabs((double)a[i] - b[i]));
+    for (size_t i = 0; i < nbytes / sizeof(float); i++) {
+        const double error = fabs((double)a[i] - b[i]);
+        if (error > worst) worst = error;
+    }
     printf("restarted from the last snapshot, %d steps later: %.2g away\n", EVERY, worst);
     free(a);
     free(b);
