@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/context.h"
+#include "api/parts.h"
 #include "api/plan.h"
 #include "core/words.h"
 
@@ -193,24 +194,32 @@ static csz_status grow_stored(csz_context *context, size_t nbytes) {
     return CSZ_OK;
 }
 
-static csz_status read_box(csz_context *context, void *data, const csz_reader *r, const csz_frame *box,
-                           int nthreads) {
+/* A reader as a source of boxes. */
+typedef struct box_source {
+    csz_context *context;
+    const csz_reader *reader;
+    int nthreads;
+} box_source;
+
+static csz_status read_box(void *source, void *data, const uint64_t *lo, const uint64_t *hi) {
+    const box_source *b = source;
+    const csz_reader *r = b->reader;
     const csz_header *h = &r->plan->header;
     csz_tile_plan tiles = csz_tile_plan_of(h);
     csz_status status = CSZ_OK;
+    csz_frame box = {.begin = {lo[0], lo[1], lo[2]}, .end = {hi[0], hi[1], hi[2]}};
     for (uint64_t f = 0; f < h->geometry.nframes && !status; f++) {
-        if (!csz_frame_touches(&h->geometry, f, box->begin, box->end)) continue;
+        if (!csz_frame_touches(&h->geometry, f, lo, hi)) continue;
         csz_frame_view view;
         size_t nbytes = (size_t)(r->offsets[f + 1] - r->offsets[f]);
-        status = grow_stored(context, nbytes);
-        if (!status) status = csz_reader_fetch(context->stored, nbytes, &nbytes, r, f, box);
-        if (!status) status = csz_frame_open(context, &view, context->stored, nbytes, h, f);
+        status = grow_stored(b->context, nbytes);
+        if (!status) status = csz_reader_fetch(b->context->stored, nbytes, &nbytes, r, f, &box);
+        if (!status) status = csz_frame_open(b->context, &view, b->context->stored, nbytes, h, f);
         if (!status && view.nbytes_stored != nbytes) status = CSZ_ERROR_CORRUPT;
         if (!status)
-            status = csz_cpu_frame_decompress(&context->cpu, data, box->begin, box->end, &view, &tiles, f,
-                                              nthreads);
+            status = csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, b->nthreads);
     }
-    csz_team_stop(&context->cpu.team);
+    csz_team_stop(&b->context->cpu.team);
     return status;
 }
 
@@ -226,14 +235,8 @@ csz_status csz_reader_region(csz_context *context, void *data, size_t data_capac
     if (data_capacity / size < region.nelements) return CSZ_ERROR_CAPACITY;
     csz_context_begin(context, reader->plan->header.geometry.ntiles);
     context->used = CSZ_BACKEND_CPU;
-    for (uint64_t part = 0; part < region.nparts && !status; part++) {
-        csz_frame box = {.nelements = 0};
-        for (int k = 0; k < 3; k++) {
-            box.begin[k] = region.lo[k] + (k == 0 ? part * region.stride : 0);
-            box.end[k] = region.hi[k] + (k == 0 ? part * region.stride : 0);
-        }
-        status = read_box(context, (uint8_t *)data + part * (region.nelements / region.nparts) * size, reader,
-                          &box, o.threads);
-    }
-    return status;
+    uint64_t room = o.memory_limit ? o.memory_limit : UINT64_MAX;
+    box_source source = {context, reader, o.threads};
+    return csz_parts_read(data, size, region.lo, region.hi, region.nparts, region.stride,
+                          reader->plan->header.has_zstd, room, read_box, &source);
 }
