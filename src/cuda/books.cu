@@ -31,7 +31,8 @@ CSZ_DEVICE int set_book(int set, int i) {
 }
 
 struct book_candidate {
-    uint32_t builtin, explicit_nbits, worth;
+    uint32_t builtin, explicit_nbits, worth,
+        unused; /* none is left to the compiler: all are copied as words */
     uint64_t cost_builtin, cost_explicit;
 };
 
@@ -306,7 +307,7 @@ CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job,
         b.count[t] = count;
         ((uint32_t *)b.weight)[t] = t < n ? count + (stride > 1) : 0;
     }
-    book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0};
+    book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
     if (!__syncthreads_or(count != 0)) return c;
     if (t < first) ((uint32_t *)b.weight)[csz_book_symbol_at(book, t)] = 0;
     if (warp < SYMBOL_WARPS) {

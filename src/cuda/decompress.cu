@@ -722,7 +722,8 @@ static int shape_is_default(const csz_geometry *g) {
     return t[2] == 12;
 }
 
-/* A device's numbers that launches depend on. */
+/* A device's numbers that launches depend on; of the shared memory of a block a part is left to the kernel's own variables. */
+enum { SHARED_STATIC_NBYTES = 1024 };
 struct device_limits {
     int nsms, shared_nbytes, major;
 };
@@ -752,13 +753,17 @@ static uint32_t groups_choose(decode_call *call, uint64_t archive_nbytes, const 
     const uint64_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2;
     uint64_t mean = archive_nbytes / 4 / call->geometry.ntiles / call->nfields, want = mean + mean / 4 + 64;
     if (want > most) want = most;
-    while (want > 64 && fixed + group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - 1024) want -= 32;
+    while (want > 64 &&
+           fixed + group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - SHARED_STATIC_NBYTES)
+        want -= 32;
     uint32_t ngroups = GROUPS_MAX;
-    while (ngroups > 1 && fixed + ngroups * group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - 1024)
+    while (ngroups > 1 &&
+           fixed + ngroups * group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - SHARED_STATIC_NBYTES)
         ngroups--;
     /* what is left over makes the stage longer */
     uint32_t words = (uint32_t)want;
-    while (words < most && fixed + ngroups * group_nbytes(words + 32) <= (size_t)d->shared_nbytes - 1024)
+    while (words < most &&
+           fixed + ngroups * group_nbytes(words + 32) <= (size_t)d->shared_nbytes - SHARED_STATIC_NBYTES)
         words += 32;
     call->stage_words = words / 4 * 4;
     return ngroups;
@@ -775,8 +780,9 @@ static int decode_launch(const decode_call *call, uint32_t ngroups, const device
     size_t nbytes =
         TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16 + ngroups * group_nbytes(call->stage_words);
 #if !defined(CSZ_EMU)
+    /* The attribute is the kernel's, of all threads of the process: the most that any call asks for, so that none takes it from another's launch. */
     if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)nbytes)))
+                                      d->shared_nbytes - SHARED_STATIC_NBYTES)))
         return 0;
 #endif
     uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
