@@ -43,6 +43,17 @@ static int take(void *member, void *symbol) {
     return symbol != NULL;
 }
 
+/*
+ * A variable that the program refers to by name may live in the program: the linker copies it there, the library uses the copy, and what the library holds itself
+ * is never set.  Identifiers are positive once the library works, which it does when it calls a filter.
+ */
+static void *find_identifier(void *handle, const char *name, const void *base) {
+    hid_t *own = find(handle, name, base);
+    if (!own || *own > 0) return own;
+    hid_t *copied = dlsym(RTLD_DEFAULT, name);
+    return copied && *copied > 0 ? copied : own;
+}
+
 static int is_too_old(void *handle, const void *base) {
     unsigned major = 0, minor = 0, release = 0;
     herr_t (*get_version)(unsigned *, unsigned *, unsigned *);
@@ -67,6 +78,8 @@ static int fill(csz_h5_library *library, const void *address) {
     if (!handle) return 0;
 #define TAKE(name) is_complete &= take(&library->name, find(handle, #name, base));
     CSZ_H5_FUNCTIONS(TAKE)
+#undef TAKE
+#define TAKE(name) is_complete &= take(&library->name, find_identifier(handle, #name, base));
     CSZ_H5_IDENTIFIERS(TAKE)
 #undef TAKE
     if (is_complete) return 1;
