@@ -116,6 +116,7 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     nthreads = csz_threads_for(job.box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
     if (status) return status;
+    csz_team_start(&s->team, nthreads); /* while the tables are made */
 
     double mark = csz_now();
     csz_book books[CSZ_NBOOKS];

@@ -75,7 +75,7 @@ static void end_phase(csz_team *team) {
     pthread_mutex_unlock(&team->mutex);
 }
 
-void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
+void csz_team_start(csz_team *team, int nthreads) {
     if (nthreads > CSZ_TEAM_MAX) nthreads = CSZ_TEAM_MAX;
     while (team->nmembers < nthreads - 1 && make_ready(team)) {
         csz_team_member *m = &team->members[team->nmembers];
@@ -83,6 +83,11 @@ void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void 
         if (pthread_create(&m->thread, NULL, member_main, m) != 0) break;
         team->nmembers++;
     }
+}
+
+void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
+    if (nthreads > CSZ_TEAM_MAX) nthreads = CSZ_TEAM_MAX;
+    csz_team_start(team, nthreads);
     if (nthreads == 1 || team->nmembers == 0) {
         body(arg, 0);
         return;

@@ -37,6 +37,9 @@ typedef struct csz_team {
 /* Cores this process may use. */
 int csz_team_cores(void);
 
+/* Starts the threads that a run of so many will need, so that they are there when it comes. */
+void csz_team_start(csz_team *team, int nthreads);
+
 /* Calls body(arg, rank) for rank 0 .. nthreads-1, rank 0 in the caller's thread; returns when all have returned. */
 void csz_team_run(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
 
