@@ -140,8 +140,6 @@ def analyze(
     compressing takes; ``exact`` codes everything with every workflow.  Returns an :class:`Analysis`, or a list of them for a sequence.
     Arrays on the GPU are copied to the host.
     """
-    if not hasattr(_library.lib, "csz_analyze"):
-        raise _errors.BackendError(f"{_library.path} has no csz_analyze: install a newer libcsz")
     given = {mode: value for mode, value in zip(_library.BOUND_MODES, (abs, rel, psnr)) if value is not None}
     several = any(np.ndim(value) > 0 for value in given.values())
     if len(given) != 1:

@@ -516,12 +516,11 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
 
 
 def features() -> dict[str, Any]:
-    """What this build and machine offer: version, library file, zstd, CUDA built and usable, :func:`csz.analyze`."""
+    """What this build and machine offer: version, library file, zstd, CUDA built and usable."""
     return {
         "version": _library.version,
         "library": _library.path,
         "zstd": bool(lib.csz_zstd_available()),
         "cuda_built": bool(lib.csz_backend_built(_library.CUDA)),
         "cuda_available": _cuda.usable(),
-        "analyze": hasattr(lib, "csz_analyze"),
     }

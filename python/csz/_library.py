@@ -184,9 +184,6 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c.c_int,
         [c.POINTER(Metrics), c.c_void_p, c.c_void_p, c.POINTER(Field), c.c_double, c.POINTER(Options)],
     ),
-}
-# What a libcsz of this version may lack.
-_OPTIONAL: dict[str, tuple[Any, list[Any]]] = {
     "csz_analyze": (
         c.c_int,
         [
@@ -218,12 +215,10 @@ def _load() -> tuple[c.CDLL, str]:
         raise ImportError(
             "csz cannot load libcsz: " + "; ".join(tried) + ". Install the package with pip, which builds it, or name the file in CSZ_LIBRARY"
         )
-    for symbol, (result, arguments) in {**_SIGNATURES, **_OPTIONAL}.items():
+    for symbol, (result, arguments) in _SIGNATURES.items():
         try:
             function = getattr(library, symbol)
         except AttributeError:
-            if symbol in _OPTIONAL:
-                continue
             raise ImportError(f"{name} has no {symbol}: it is not a libcsz that this package can use") from None
         function.restype = result
         function.argtypes = arguments

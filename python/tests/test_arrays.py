@@ -279,7 +279,6 @@ class Knowing(unittest.TestCase):
         with self.assertRaises(csz.ArchiveError):
             csz.check(archive)
 
-    @unittest.skipUnless(csz.features()["analyze"], "this libcsz has no csz_analyze")
     def test_analyze(self):
         field = smooth((60, 70, 80))
         one = csz.analyze(field, rel=1e-3)

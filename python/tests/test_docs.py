@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "python.md"
 
 
 def available(need):
-    features = {"gpu": "cuda_available", "analyze": "analyze"}
+    features = {"gpu": "cuda_available"}
     return csz.features()[features[need]] if need in features else importlib.util.find_spec(need) is not None
 
 
