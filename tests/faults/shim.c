@@ -7,7 +7,8 @@
  *     CSZ_FAULT_HIT=PATH      created when the fault strikes
  *
  * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, fchmod, fstat, mmap, ftruncate or malloc.  Reads and writes of
- * descriptors 0 to 2 count only where CSZ_FAULT_STDIO is set, so that messages come through.
+ * descriptors 0 to 2 count only where CSZ_FAULT_STDIO is set, so that messages come through.  Nothing counts before main: what the constructors of other people's
+ * libraries do with a failure is theirs.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,6 +25,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+
 #define SHORT (-1)
 #define REAL(TYPE, NAME) ((TYPE)dlsym(RTLD_NEXT, NAME))
 
@@ -37,8 +41,23 @@ static const struct {
 static const char *fault_call;
 static size_t fault_call_n;
 static unsigned long fault_at;
-static int fault_how, with_stdio;
+static int fault_how, with_stdio, is_armed;
 static atomic_ulong count;
+
+static int (*program_main)(int, char **, char **);
+
+static int main_armed(int argc, char **argv, char **environment) {
+    is_armed = 1;
+    return program_main(argc, argv, environment);
+}
+
+/* glibc's: runs the constructors, then main. */
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
+    __typeof__(&__libc_start_main) start = dlsym(RTLD_NEXT, "__libc_start_main");
+    program_main = main;
+    return start(main_armed, argc, argv, init, fini, rtld_fini, stack_end);
+}
 
 __attribute__((constructor)) static void setup(void) {
     const char *text = getenv("CSZ_FAULT");
@@ -54,7 +73,9 @@ __attribute__((constructor)) static void setup(void) {
 }
 
 static int strikes(const char *call) {
-    if (!fault_call || strlen(call) != fault_call_n || memcmp(call, fault_call, fault_call_n) != 0) return 0;
+    if (!is_armed || !fault_call || strlen(call) != fault_call_n ||
+        memcmp(call, fault_call, fault_call_n) != 0)
+        return 0;
     unsigned long n = atomic_fetch_add(&count, 1) + 1;
     if (fault_at ? n != fault_at : n % 2 == 0) return 0;
     const char *hit = getenv("CSZ_FAULT_HIT");
