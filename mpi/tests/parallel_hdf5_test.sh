@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS: collective filtered writes of 1 to 3 ranks, of which one has nothing to write; read back by
+# parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS [SANITIZERS]: collective filtered writes of 1 to 3 ranks, of which one has nothing to write; read back by
 # other numbers of ranks and by HDF5's serial tools.  Exit 77 where mpirun or the plugin is missing.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
@@ -31,7 +31,9 @@ for n in 1 2 3; do
     holds "$n ranks write" mpi $n "$program" write "by$n.h5" 1e-3
     holds "and $((4 - n)) read it within the bound" mpi $((4 - n)) "$program" read "by$n.h5" 1e-3
 done
-if command -v h5dump >/dev/null; then
+if [ -n "${4-}" ]; then
+    echo "a sanitized plugin cannot be loaded by h5dump: left out"
+elif command -v h5dump >/dev/null; then
     for n in 1 3; do holds "h5dump reads what $n ranks wrote" h5dump -d pressure -b LE -o "by$n.raw" "by$n.h5"; done
     holds "the values do not depend on the ranks" cmp by1.raw by3.raw
     holds "the chunks went through the filter" bash -c "h5dump -pH by3.h5 | grep -q 'FILTER_ID 411'"
