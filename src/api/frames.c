@@ -53,22 +53,16 @@ static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_op
     csz_options *o = &plan->options;
     if (!field || !options) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_check(o, options);
-    if (!status) status = csz_geometry_of(&h->geometry, field);
+    if (!status) status = csz_field_check(field);
     if (!status) status = csz_bound_check(o);
     if (status) return status;
     if (o->zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
     if (o->bound_mode != CSZ_BOUND_ABS && !range) return CSZ_ERROR_ARGUMENT;
-    h->field = *field;
-    for (int i = field->ndim; i < CSZ_MAX_NDIM; i++) h->field.dims[i] = 0;
-    h->bound_mode = o->bound_mode;
-    h->bound = o->bound;
-    h->workflow = o->workflow;
-    h->has_fill = o->has_fill != 0;
-    h->fill_bits = h->has_fill ? csz_fill_bits(field->type, o->fill) : 0;
-    h->has_zstd = o->zstd_level > 0;
-    h->bound_abs =
-        range ? csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max)
-              : o->bound;
+    status = csz_header_plan(h, field, o);
+    if (status) return status;
+    if (range)
+        h->bound_abs =
+            csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
     h->nbytes = csz_header_nbytes(h);
     return CSZ_OK;
 }

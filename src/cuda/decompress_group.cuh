@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress_group.cuh: a group of 64 threads of the fast kernel: its part of shared memory, the tile it has to decode, its record on the way into the stage, and the
+ * record's lanes.
+ */
+#ifndef CSZ_CUDA_DECOMPRESS_GROUP_CUH
+#define CSZ_CUDA_DECOMPRESS_GROUP_CUH
+
+#include "cuda/record.cuh"
+
+enum {
+    GROUPS_MAX = 15, /* named barriers 1..15 */
+    CODE_CHUNKS = 512,
+    /* past the last group's stage: what a reader of a damaged lane may touch */
+    GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,
+    FIRSTS_CHUNKS = 16,
+    PLACES = 4, /* tiles a group knows of: at work, staged, found, being found */
+    TASK_CHUNKS = 3,
+    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + TASK_CHUNKS * PLACES + 2 /* firsts, tasks, tile_after */
+};
+
+/* How a tile is finished once its lanes are decoded. */
+enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_FULL, KIND_RAW, KIND_NONE };
+
+/* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
+enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
+
+/* What is still needed of a record's head after its stage has been given to the next record. */
+struct tile_after {
+    int64_t base; /* the value's bits for KIND_FLAT_FULL */
+    uint32_t kind, order, has_exceptions, unused;
+};
+
+/* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output, its record's place in the payload. */
+struct alignas(16) tile_task {
+    tile_place place;
+    int64_t corner;
+    uint32_t begin, end; /* words */
+    uint32_t held;       /* by the output: HELD_PART ... */
+    uint32_t inside;     /* elements in the field */
+};
+
+static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
+
+/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), tile_after, stage. */
+CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
+CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) {
+    return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES;
+}
+CSZ_DEVICE tile_after *group_after(uint4 *group) {
+    return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES);
+}
+CSZ_DEVICE uint32_t *group_stage(uint4 *group) {
+    return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS);
+}
+
+/* Of the group of a thread; the block's tables come first. */
+CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t thread) {
+    return memory + TABLE_NARROW_N / 8 +
+           thread / GROUP_THREADS * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call->stage_words + 4) / 4);
+}
+
+static size_t group_nbytes(uint32_t stage_words) {
+    return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16;
+}
+
+/* Records are staged from word `skew` of the stage on, so that 16-byte copies line up. */
+CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uintptr_t)record >> 2) & 3; }
+
+CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t nwords, uint32_t r) {
+    const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
+    const uint4 *from = (const uint4 *)(record - skew);
+    for (uint32_t i = r; i < nchunks; i += GROUP_THREADS) copy16_start((uint4 *)stage + i, from + i);
+}
+
+/* The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload. */
+CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t skew, uint32_t offset,
+                                              uint32_t nwords, uint32_t r) {
+    unsigned long long sum = 0;
+    const uint32_t end = skew + nwords;
+    for (uint32_t i = 4 * r; i < end; i += 4 * GROUP_THREADS) {
+        uint4 c = ((const uint4 *)stage)[i >> 2];
+        const uint32_t first = offset - skew + i;
+        if (i >= skew) sum += csz_hash_term(c.x, first);
+        if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);
+        if (i + 2 >= skew && i + 2 < end) sum += csz_hash_term(c.z, first + 2);
+        if (i + 3 >= skew && i + 3 < end) sum += csz_hash_term(c.w, first + 3);
+    }
+    return sum;
+}
+
+/* The same of a record that was not staged. */
+static __device__ __noinline__ unsigned long long
+record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+    unsigned long long sum = 0;
+#pragma unroll 8
+    for (uint32_t i = r; i < nwords; i += GROUP_THREADS) sum += csz_hash_term(__ldg(record + i), offset + i);
+    return sum;
+}
+
+/* A thread's lane: its first bit in the record and its length; good is 0 where the thread saw a fault. */
+struct lane_place {
+    uint32_t at, nbits, good;
+};
+
+/* The place of lane r of LANES by the sums of the lengths before it; whole warps call it. */
+template <typename V, uint32_t LANES>
+CSZ_DEVICE lane_place lane_find(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                uint32_t r) {
+    lane_place p;
+    const uint32_t lane = r & 31;
+    p.nbits = lane_length(view, words, r);
+    uint32_t sum = p.nbits, before = 0;
+#pragma unroll
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        uint32_t up = __shfl_up_sync(~0u, sum, o);
+        if (lane >= o) sum += up;
+    }
+    if (LANES == 64 && r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
+    const uint32_t end = before + sum;
+    p.at = view->lanes_bit + end - p.nbits;
+    p.good = r + 1 < LANES || record_adds_up(view, end, nwords);
+    if (r + 1 == LANES && p.good) p.good = stream_ends(words, view->lanes_bit + end);
+    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && p.nbits == 0) p.good = 0;
+    return p;
+}
+
+/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
+template <typename V, int MODE>
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                 const uint16_t *tables, uint4 *code, uint32_t r) {
+    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
+    if (r >= LANES) return 1;
+    const lane_place lane = lane_find<V, LANES>(view, words, nwords, r);
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+    return decode_lane<MODE>(words, lane.at, lane.nbits, tables, code, r) & lane.good;
+}
+
+/* The same for runs, which opens the record anew: a call, so that it takes no registers from the common modes. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t decode_lanes_of_runs(const uint32_t *words, uint32_t nwords,
+                                                             const uint16_t *tables, uint4 *code,
+                                                             uint32_t r) {
+    if (r >= 32) return 1;
+    const record_view<V> view = record_open<V>(words, nwords, RANK);
+    const lane_place lane = lane_find<V, 32>(&view, words, nwords, r);
+    const uint32_t twist = swizzle(2 * r);
+    uint4 *chunks = code + 16 * r;
+    if (lane.at + lane.nbits > 32 * nwords) return 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
+    if (lane.nbits == 0) return lane.good;
+    bit_reader reader = bits_open(words, lane.at);
+    return decode_runs(&reader, lane.nbits, view.mode, tables, chunks, twist) & lane.good;
+}
+
+#endif

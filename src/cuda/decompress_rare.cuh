@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress_rare.cuh: how the fast kernel finishes tiles that are not plain: those that reach past the output or whose rows are not aligned, tiles of one value, with masks, raw, and
+ * with exceptions.  Rare paths are calls, so that they take no registers from the common one; they find what they need in the group's shared memory.
+ */
+#ifndef CSZ_CUDA_DECOMPRESS_RARE_CUH
+#define CSZ_CUDA_DECOMPRESS_RARE_CUH
+
+#include "cuda/decompress_group.cuh"
+
+struct rare_tile {
+    const tile_task *task;
+    const uint32_t *record;
+    uint32_t nwords;
+};
+
+CSZ_DEVICE rare_tile rare_tile_of(const decode_call *call, const decode_job *facts, const tile_task *task) {
+    rare_tile t;
+    t.task = task;
+    t.record = facts->frame + facts->payload_word + task->begin;
+    t.nwords = task->end - task->begin;
+    return t;
+}
+
+/* Where a tile's masks stand in its record; none where the sections do not fit. */
+template <typename V>
+CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *record, uint32_t nwords,
+                                  uint32_t *wrong) {
+    const uint32_t after =
+        (view->n_exceptions + 1) / 2 + view->n_exceptions * (uint32_t)value_traits<V>::WORDS;
+    mask_list masks = {record, 0, 0};
+    if (view->mask_words + after > nwords) {
+        *wrong = 1;
+        return masks;
+    }
+    masks.p = record + (nwords - after - view->mask_words);
+    masks.n = view->nmasks;
+    masks.nwords = view->mask_words;
+    return masks;
+}
+
+/* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, const decode_job *facts,
+                                                          uint4 *shared, const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const tile_after *after = group_after(shared);
+    const V magic = traits::magic((typename traits::quantum)after->base);
+    tile_target<V> target;
+    if (task->held != HELD_PART) {
+        target.corner = (V *)call->out + task->corner;
+        target.pitch_y = (int64_t)call->pitch_y;
+        target.pitch_z = (int64_t)call->pitch_z;
+        return tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, magic,
+                                                  (V)facts->step, after->order);
+    }
+    target = tile_target_of<V>(call, &task->place);
+    return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
+                                               (V)facts->step, after->order);
+}
+
+/* Full tiles of one value. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, uint4 *shared,
+                                                         const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const V value = traits::from_bits((typename traits::bits)group_after(shared)->base),
+            v[4] = {value, value, value, value};
+    tile_target<V> target;
+    target.corner = (V *)call->out + task->corner;
+    target.pitch_y = (int64_t)call->pitch_y;
+    target.pitch_z = (int64_t)call->pitch_z;
+    const int64_t stride = slice_stride<RANK>(&target);
+    uint32_t hash = 0, part = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+        V *p = unit_pointer<RANK>(&target, unit_of<RANK>(r, i));
+        part = 0;
+#pragma unroll
+        for (int s = 0; s < 8; s++) slice_store<V, true>(p + s * stride, v, 15, 1, &part);
+        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+    }
+    return hash;
+}
+
+/* Coded tiles with masks, and tiles of one value that have masks or reach past the output.  Returns the thread's part of the checksum. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts,
+                                                         uint4 *shared, const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const rare_tile tile = rare_tile_of(call, facts, task);
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
+    const V step = (V)facts->step;
+    uint32_t wrong = 0, hash;
+    tile_restore<V> how;
+    how.step = step;
+    how.magic = traits::magic(view.base);
+    how.aligned = call->aligned;
+    how.order = view.order;
+    how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
+    if (group_after(shared)->kind == KIND_FLAT) {
+        const V value =
+            view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
+        hash = tile_flat<V, RANK>(value, r, &target, &how, &wrong);
+    } else {
+        hash = tile_finish<V, RANK, false>(shared, group_firsts(shared), r, &target, &how, &wrong);
+    }
+    if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
+    return hash * thread_weight<RANK>(r);
+}
+
+/* The words of a full raw tile that was not staged are summed while they are copied. */
+template <typename V> CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const tile_task *task) {
+    const uint32_t nwords = task->end - task->begin;
+    return call->check_groups && task->held == HELD_ALIGNED &&
+           nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS && nwords > call->stage_words;
+}
+
+/* A raw tile, from memory to memory. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const decode_job *facts,
+                                                 const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const rare_tile tile = rare_tile_of(call, facts, task);
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    const uint32_t sum_words = raw_sums_itself<V>(call, task);
+    const int64_t stride = slice_stride<RANK>(&target);
+    const uint32_t *values = tile.record + 1;
+    uint32_t hash = 0;
+    unsigned long long terms = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t unit = unit_of<RANK>(r, i);
+        V *p = unit_pointer<RANK>(&target, unit);
+        uint32_t part = 0;
+        if (target.full) {
+            const uint32_t first = csz_code_element(RANK, unit, 0), step = csz_code_element(RANK, 0, 4);
+#pragma unroll 1
+            for (int half = 0; half < 2; half++) {
+                V v[4][4];
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+#pragma unroll
+                    for (int k = 0; k < 4; k++)
+                        v[s][k] = traits::load(values + (first + (4 * half + s) * step + k) * traits::WORDS);
+                }
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+                    if (sum_words) {
+#pragma unroll
+                        for (int k = 0; k < 4; k++) {
+                            uint32_t at =
+                                task->begin + 1 + (first + (4 * half + s) * step + k) * traits::WORDS;
+                            typename traits::bits bits = traits::to_bits(v[s][k]);
+                            terms += csz_hash_term((uint32_t)bits, at);
+                            if (traits::WORDS == 2)
+                                terms += csz_hash_term((uint32_t)((uint64_t)bits >> 32), at + 1);
+                        }
+                    }
+                    slice_store<V, true>(p + (4 * half + s) * stride, v[s], 15, 1, &part);
+                }
+            }
+        } else {
+            const uint32_t held = unit_held<RANK>(&target, unit);
+#pragma unroll 1
+            for (uint32_t s = 0; s < 8; s++) {
+                V v[4];
+#pragma unroll
+                for (uint32_t k = 0; k < 4; k++) {
+                    const uint32_t e = csz_code_element(RANK, unit, 4 * s + k);
+                    const uint32_t x = RANK == 3   ? e & 31
+                                       : RANK == 2 ? e & 127
+                                                   : e,
+                                   y = RANK == 3   ? (e >> 5) & 15
+                                       : RANK == 2 ? e >> 7
+                                                   : 0;
+                    const uint32_t z = RANK == 3 ? e >> 9 : 0,
+                                   number = (z * target.extent[1] + y) * target.extent[2] + x;
+                    v[k] = held >> (4 * s + k) & 1 ? traits::load(values + number * traits::WORDS) : (V)0;
+                }
+                slice_store<V, false>(p + s * stride, v, held >> (4 * s), call->aligned, &part);
+            }
+        }
+        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+    }
+    if (sum_words) {
+        if (r == 0) terms += csz_hash_term(CSZ_MODE_RAW, task->begin);
+        terms = warp_sum_u64(terms);
+        if ((r & 31) == 0)
+            atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
+    }
+    return hash * thread_weight<RANK>(r);
+}
+
+/* Values of exceptions over what stands in the output; returns the change of the tile's checksum. */
+template <typename V, int RANK>
+static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call, const decode_job *facts,
+                                                         const tile_task *task, uint32_t r) {
+    typedef value_traits<V> traits;
+    const rare_tile tile = rare_tile_of(call, facts, task);
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
+    const uint32_t n = view.n_exceptions, nwords = tile.nwords,
+                   positions = nwords - n * traits::WORDS - (n + 1) / 2;
+    const uint32_t *record = tile.record;
+    uint32_t hash = 0, wrong = n * traits::WORDS + (n + 1) / 2 > nwords;
+    const mask_list masks = record_masks(&view, record, nwords, &wrong);
+    for (uint32_t i = r; i < n && !wrong; i += GROUP_THREADS) {
+        uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
+        uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
+        if (code >= CSZ_TILE_N || (i && code <= previous) ||
+            (i + 1 == n && (n & 1) && record[positions + (i >> 1)] >> 16)) {
+            wrong = 1;
+            break;
+        }
+        const uint32_t unit = code >> 5, b = code & 31;
+        const uint32_t inside = unit_inside<RANK>(&target, unit);
+        if (!(inside >> b & 1)) wrong = 1;
+        if (masks.n) {
+            const unit_masks m = unit_masks_read<V>(masks, unit, inside, &wrong);
+            wrong |= (m.bits[0] | m.bits[1] | m.bits[2]) >> b & 1;
+        }
+        if (!target.full && !(unit_held<RANK>(&target, unit) >> b & 1)) continue;
+        V value = traits::load(record + nwords - (n - i) * traits::WORDS);
+        V *p = unit_pointer<RANK>(&target, unit) + (b >> 2) * slice_stride<RANK>(&target) + (b & 3);
+        hash += (traits::fold(value) - traits::fold(*(volatile V *)p)) * csz_value_weight(unit, b);
+        *p = value;
+    }
+    if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
+    return hash;
+}
+
+#endif
