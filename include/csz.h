@@ -8,7 +8,8 @@
  * give the same bytes on every machine, for every thread count and on every backend.
  *
  * Every call returns a csz_status; the library never prints, exits or keeps global state.  A context owns
- * scratch memory and is used by one thread at a time; different contexts may run at once.
+ * scratch memory and the threads that its calls have asked for, which sleep between calls, and is used by one thread at
+ * a time; different contexts may run at once.
  */
 #ifndef CSZ_H
 #define CSZ_H

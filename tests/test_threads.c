@@ -11,6 +11,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/context.h"
 
 static int allowed = 1 << 20;
 static int refused;
@@ -29,7 +33,7 @@ static void bytes_do_not_depend_on_the_threads_that_could_be_started(void **stat
     test_field s = sample_make(field_3d(CSZ_F32, 64, 64, 160), ROUGH, 1);
     csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
     archive a = archive_make(&s, &o);
-    o.threads = 9; /* a call starts them once, so that one more is wanted than are ever allowed */
+    o.threads = 9; /* a context starts them once, so that one more is wanted than are ever allowed */
     for (int n = 0; n < 8; n++) {
         /* other counts lie around in the context's scratch */
         test_field other = sample_make(field_3d(CSZ_F32, 64, 64, 160), NOISE, 2);
@@ -37,6 +41,7 @@ static void bytes_do_not_depend_on_the_threads_that_could_be_started(void **stat
         archive b = archive_make(&other, &o);
         archive_free(&b);
         sample_free(&other);
+        csz_team_stop(&the_context()->cpu.team);
         refused = 0;
         allowed = n;
         b = archive_make(&s, &o);
@@ -105,10 +110,40 @@ static void different_contexts_may_run_at_once(void **state) {
     }
 }
 
+/* A child has its parent's context, and none of its threads. */
+static void contexts_work_on_after_a_fork(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 64, 64, 160), ROUGH, 3);
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    allowed = 1 << 20;
+    o.threads = 4;
+    archive a = archive_make(&s, &o);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60); /* rather than wait for ever */
+        size_t capacity = 0, nbytes = 0;
+        csz_status status = csz_compress_bound(&capacity, &s.field, &o);
+        uint8_t *bytes = malloc(capacity);
+        if (!status) status = csz_compress(the_context(), bytes, capacity, &nbytes, s.data, &s.field, &o);
+        _exit(status || nbytes != a.nbytes || memcmp(bytes, a.bytes, nbytes) != 0);
+    }
+    int end = 0;
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_int_equal(end, 0);
+    archive b = archive_make(&s, &o);
+    assert_int_equal(a.nbytes, b.nbytes);
+    assert_memory_equal(a.bytes, b.bytes, a.nbytes);
+    archive_free(&a);
+    archive_free(&b);
+    sample_free(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_do_not_depend_on_the_threads_that_could_be_started),
         cmocka_unit_test(different_contexts_may_run_at_once),
+        cmocka_unit_test(contexts_work_on_after_a_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -567,7 +567,6 @@ static csz_status analyze_host(csz_context *context, csz_analysis *analyses, con
     }
     if (!job || !cache) status = CSZ_ERROR_MEMORY;
     if (job) free_job(job);
-    csz_team_stop(&context->cpu.team);
     return status;
 }
 

@@ -179,7 +179,6 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     if (!status && context->used == CSZ_BACKEND_CPU) {
         status = compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
     }
-    csz_team_stop(&context->cpu.team);
     context->cpu.stages.total = csz_clock() - start;
     return status;
 }

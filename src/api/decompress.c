@@ -57,7 +57,6 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
         }
         at += csz_load_u64(archive + at);
     }
-    csz_team_stop(&context->cpu.team);
     return status;
 }
 

@@ -234,7 +234,6 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
         framed.geometry = s;
         csz_tile_plan tiles = csz_tile_plan_of(&framed);
         status = csz_frame_compress(context, out, capacity, &nbytes, values, h, &tiles, 0, i, &plan->options);
-        csz_team_stop(&context->cpu.team);
     }
     context->cpu.stages.total = csz_clock() - start;
     *out_nbytes = (size_t)nbytes;
@@ -316,7 +315,5 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (!status && view.nbytes_stored != stored_nbytes) status = CSZ_ERROR_CORRUPT;
     if (status) return status;
     csz_tile_plan tiles = csz_tile_plan_of(h);
-    status = csz_cpu_frame_decompress(&context->cpu, values, lo, hi, &view, &tiles, i, o.threads);
-    csz_team_stop(&context->cpu.team);
-    return status;
+    return csz_cpu_frame_decompress(&context->cpu, values, lo, hi, &view, &tiles, i, o.threads);
 }

@@ -219,7 +219,6 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
         if (!status)
             status = csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, b->nthreads);
     }
-    csz_team_stop(&b->context->cpu.team);
     return status;
 }
 

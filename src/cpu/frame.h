@@ -14,7 +14,7 @@
 
 /* Scratch of a context's threads; grows, never shrinks. */
 typedef struct csz_cpu_scratch {
-    csz_team team; /* of the running call, which stops it */
+    csz_team team; /* asleep between calls */
     int nworkers;
     struct csz_worker **workers;
     csz_decode_tables *decode_tables;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 void csz_cpu_scratch_free(csz_cpu_scratch *s) {
+    csz_team_stop(&s->team);
     for (int i = 0; i < s->nworkers; i++) free(s->workers[i]);
     free(s->workers);
     free(s->decode_tables);

@@ -7,6 +7,8 @@
 #include "cpu/team.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { LOOKS = 4000 }; /* some 10 to 40 us */
@@ -48,8 +50,14 @@ static void *member_main(void *p) {
     }
 }
 
+/* After a fork the members are the parent's; what is left of them here, locks and all, is forgotten. */
+static void forget_parent(csz_team *team) {
+    if (team->is_ready && team->process != getpid()) memset(team, 0, sizeof *team);
+}
+
 static int make_ready(csz_team *team) {
     if (team->is_ready) return 1;
+    team->process = getpid();
     if (pthread_mutex_init(&team->mutex, NULL) != 0) return 0;
     if (pthread_cond_init(&team->phase_began, NULL) == 0) {
         if (pthread_cond_init(&team->phase_ended, NULL) == 0) return team->is_ready = 1;
@@ -76,13 +84,19 @@ static void end_phase(csz_team *team) {
 }
 
 void csz_team_start(csz_team *team, int nthreads) {
+    sigset_t all, before;
     if (nthreads > CSZ_TEAM_MAX) nthreads = CSZ_TEAM_MAX;
+    forget_parent(team);
+    if (team->nmembers >= nthreads - 1) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* which the members inherit */
     while (team->nmembers < nthreads - 1 && make_ready(team)) {
         csz_team_member *m = &team->members[team->nmembers];
         *m = (csz_team_member){.team = team, .rank = team->nmembers + 1, .seen = atomic_load(&team->phase)};
         if (pthread_create(&m->thread, NULL, member_main, m) != 0) break;
         team->nmembers++;
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
@@ -101,6 +115,7 @@ void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void 
 }
 
 void csz_team_stop(csz_team *team) {
+    forget_parent(team);
     if (!team->is_ready) return;
     team->stopping = 1;
     if (team->nmembers) begin_phase(team);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * team.h: a function run by several threads at once.  Work is claimed, not dealt out, so a team that could not start all its
- * threads still does all of it.  A team lives as long as one call of the library: its threads are started when first needed, wait between the
- * phases of the call, and are joined before it returns, so the library leaves none behind.
+ * threads still does all of it.  A context's team keeps its threads, asleep, from one call to the next, until the context is destroyed: starting and joining them
+ * takes as long as a tenth of a small field does.  They take no signals.  In a child of fork, where they are not, the team starts anew.
  */
 #ifndef CSZ_CPU_TEAM_H
 #define CSZ_CPU_TEAM_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 enum { CSZ_TEAM_MAX = 256 };
 
@@ -21,8 +22,9 @@ typedef struct csz_team_member {
 
 /* All zero: a team without threads. */
 typedef struct csz_team {
-    int is_ready; /* mutex and conditions are made */
-    int nmembers; /* threads besides the caller's */
+    int is_ready;  /* mutex and conditions are made */
+    pid_t process; /* that made them */
+    int nmembers;  /* threads besides the caller's */
     csz_team_member members[CSZ_TEAM_MAX];
     pthread_mutex_t mutex;
     pthread_cond_t phase_began, phase_ended;
