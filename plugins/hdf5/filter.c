@@ -106,6 +106,13 @@ static const char *take_settings(csz_hdf5_settings *settings, unsigned words[MOS
     return csz_hdf5_unpack(settings, words, n < MOST_USER_WORDS ? n : MOST_USER_WORDS);
 }
 
+/* 1 if no other filter sees the values before this one: shuffled or compressed bytes are no floats, and nobody would notice. */
+static int is_first(const csz_h5_library *library, hid_t dcpl) {
+    unsigned flags = 0, config = 0;
+    size_t n = 0;
+    return library->H5Pget_filter2(dcpl, 0, &flags, &n, NULL, 0, NULL, &config) == CSZ_HDF5_FILTER_ID;
+}
+
 static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
     const csz_h5_library *library = csz_h5_library_at(CALLER);
     csz_hdf5_settings settings;
@@ -118,8 +125,15 @@ static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
         PUSH(library, wrong, NULL);
         return -1;
     }
-    if (take_type(&chunk, library, type) || settings.is_optional) return 1;
-    PUSH(library, "the dataset's type is not a 32-bit or 64-bit IEEE float", "leave the filter out for it");
+    if (!take_type(&chunk, library, type)) {
+        if (settings.is_optional) return 1;
+        PUSH(library, "the dataset's type is not a 32-bit or 64-bit IEEE float",
+             "leave the filter out for it");
+        return -1;
+    }
+    if (is_first(library, dcpl)) return 1;
+    PUSH(library, "another filter stands before it and would hide the values from it",
+         "leave shuffle out, and put others after it");
     return -1;
 }
 
@@ -308,7 +322,7 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
         status = swapped ? CSZ_OK : CSZ_ERROR_MEMORY;
         data = swapped;
     }
-    if (status == CSZ_OK && options.bound_mode != CSZ_BOUND_ABS && settings->fill != CSZ_HDF5_FILL_NONE &&
+    if (status == CSZ_OK && options.bound_mode != CSZ_BOUND_ABS &&
         !(options.has_fill && options.fill == chunk->padding))
         resolve_without_padding(&options, data, nelements, chunk);
     if (status == CSZ_OK) status = csz_compress_bound(capacity, &chunk->field, &options);

@@ -20,6 +20,7 @@
     X(H5free_memory)         \
     X(H5Epush2)              \
     X(H5Pget_chunk)          \
+    X(H5Pget_filter2)        \
     X(H5Pget_filter_by_id2)  \
     X(H5Pmodify_filter)      \
     X(H5Pfill_value_defined) \

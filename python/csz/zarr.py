@@ -31,7 +31,8 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
     ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
     relative bound refers to, so that what Zarr pads chunks at the edge with does not count, and is restored exactly, unless it is 0, which is
-    then a value like any other.  A number names another value; None says that every value counts.  ``threads`` is for one chunk and not
+    then a value like any other.  A number names another value; with None no value is missing, and the
+    array's fill value is left out of the range all the same.  ``threads`` is for one chunk and not
     stored: 1, or what CSZ_CODEC_THREADS says.
     """
 
@@ -81,7 +82,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         fill = self.fill
         if fill == "auto":
             fill = padding if padding != 0 and not math.isnan(padding) else None
-        if self.abs is None and self.fill is not None and fill != padding:
+        if self.abs is None and fill != padding:
             stored = _codec.bound_without(chunk, stored, padding, fill)  # type: ignore[arg-type]
         archive = _codec.compress_chunk(chunk, stored, fill, self.threads)  # type: ignore[arg-type]
         buffer = chunk_spec.prototype.buffer

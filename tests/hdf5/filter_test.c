@@ -335,6 +335,35 @@ static void test_filter_is_mandatory_unless_the_words_say_otherwise(void **state
     H5Fclose(file);
 }
 
+/* Floats that another filter has shuffled would be coded as if they were floats, and come back as anything. */
+static void test_filter_must_come_first(void **state) {
+    (void)state;
+    setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, NULL, 0, 0};
+    hid_t file = create_file(), space = H5Screate_simple(1, s.dims, NULL), dataset;
+    for (int before = 0; before < 2; before++) {
+        unsigned words[CSZ_HDF5_USER_VALUES];
+        csz_hdf5_settings settings;
+        hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+        csz_hdf5_settings_init(&settings);
+        settings.bound = 1e-3;
+        size_t n = csz_hdf5_pack(words, &settings);
+        H5Pset_chunk(dcpl, 1, s.chunk);
+        if (before) H5Pset_shuffle(dcpl);
+        H5Pset_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_OPTIONAL, n, words);
+        if (!before) H5Pset_shuffle(dcpl);
+        H5E_BEGIN_TRY {
+            dataset =
+                H5Dcreate2(file, before ? "before" : "after", s.type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+        }
+        H5E_END_TRY
+        assert_int_equal(dataset < 0, before);
+        if (dataset >= 0) H5Dclose(dataset);
+        H5Pclose(dcpl);
+    }
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
 static herr_t find_message(unsigned n, const H5E_error2_t *error, void *found) {
     (void)n;
     if (error->desc && strstr(error->desc, "csz filter: ")) *(const char **)found = error->desc;
@@ -547,6 +576,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_given_fill_value_beside_padding),
         cmocka_unit_test(test_settings_may_be_used_again),
         cmocka_unit_test(test_filter_is_mandatory_unless_the_words_say_otherwise),
+        cmocka_unit_test(test_filter_must_come_first),
         cmocka_unit_test(test_wrong_words_are_refused_with_a_message),
         cmocka_unit_test(test_damaged_and_foreign_chunks_are_refused),
         cmocka_unit_test(test_small_chunks_cost_little),
