@@ -457,6 +457,40 @@ static void recompressing_restored_data_gives_the_same_archive(void **state) {
 }
 
 /* A context keeps nothing of the fields before: a fresh one writes the same bytes. */
+/*
+ * Tiles whose runs are long beside tiles that change at every value: run lengths win in the frame as a whole, and every length of the noisy tiles needs a code all
+ * the same.
+ */
+static void runs_beside_noise_come_back(void **state) {
+    (void)state;
+    enum { TILE = 4096 };
+    uint64_t seed = 1;
+    for (int round = 0; round < 160; round++) {
+        const uint64_t ntiles = 2 + (uint64_t)round % 9, n = ntiles * TILE + (uint64_t)(round % 3) * 77;
+        const int noisy = 1 + round % 5, period = 2 + round % 7, is_f64 = round & 1;
+        test_field s = {field_1d(is_f64 ? CSZ_F64 : CSZ_F32, n), n, n * (is_f64 ? 8 : 4), NULL};
+        s.data = malloc(s.nbytes);
+        for (uint64_t i = 0; i < n; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            double v = i / TILE % 6 < (uint64_t)noisy
+                           ? (double)(int)((seed >> 40) % (uint64_t)(3 + round % 11)) - 3
+                           : 100.0 * (double)(i % (uint64_t)period);
+            if (is_f64)
+                ((double *)s.data)[i] = v;
+            else
+                ((float *)s.data)[i] = (float)v;
+        }
+        csz_options o = options_make(CSZ_BOUND_ABS, 0.5);
+        archive a = archive_make(&s, &o);
+        ASSERT_OK(csz_test(the_context(), a.bytes, a.nbytes, NULL));
+        void *back = restore(&a, s.nbytes);
+        assert_bound_kept(&s, back, 0.5, &o);
+        free(back);
+        archive_free(&a);
+        sample_free(&s);
+    }
+}
+
 static void used_contexts_write_what_fresh_ones_do(void **state) {
     (void)state;
     rng r = rng_make(105);
@@ -499,6 +533,7 @@ int main(void) {
         cmocka_unit_test(wide_classes_come_back),
         cmocka_unit_test(wide_tiles_are_coded_and_not_stored_raw),
         cmocka_unit_test(recompressing_restored_data_gives_the_same_archive),
+        cmocka_unit_test(runs_beside_noise_come_back),
         cmocka_unit_test(used_contexts_write_what_fresh_ones_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_til
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
         csz_tile_quantize(w, plan, data, &box);
         if (!w->is_fill) csz_tile_measure(w);
-        csz_tile_count(w, plan, &tally, s % csz_policy_stride(nsamples) == 0);
+        csz_tile_count(w, plan, &tally, s % csz_policy_stride(nsamples) == 0, stride);
     }
     csz_tally_add(&sample, &tally);
     tables->policy = csz_policy_choose(&h, &stride, &cache, &sample, frame.ntiles, 1);

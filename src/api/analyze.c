@@ -134,7 +134,8 @@ static void count_tile(analysis_job *job, worker *k, const csz_tile_box *box, ui
     if (w->is_fill) return;
     uint64_t before = w->klass ? count_of(k->tally.run_length) : 0;
     csz_tile_measure(w);
-    csz_tile_count(w, &job->plan[0], &k->tally, 1);
+    csz_tile_count(w, &job->plan[0], &k->tally, 1,
+                   csz_sample_stride(csz_frame_box_at(&job->plan[0].geometry, 0).ntiles));
     if (w->klass)
         k->sums.extra_run_bits += (count_of(k->tally.run_length) - before) * ((16u << w->klass) - 16);
     count_codes(k, &job->plan[0].geometry, box);

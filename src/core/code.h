@@ -48,6 +48,14 @@ enum {
     CSZ_RUNS_HOPELESS = 3840 /* changes of delta in a probe from which its runs are not counted one by one */
 };
 
+/*
+ * 1 if a probe with so many changes of delta counts each delta as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
+ * counted, while in a frame that is counted whole a length that was not counted would have none.
+ */
+CSZ_FN int csz_runs_are_hopeless(uint32_t nchanges, uint32_t stride) {
+    return stride > 1 && nchanges >= CSZ_RUNS_HOPELESS;
+}
+
 CSZ_FN uint64_t csz_zigzag(int64_t d) { return ((uint64_t)d << 1) ^ (uint64_t)(d >> 63); }
 CSZ_FN int64_t csz_unzigzag(uint64_t u) { return (int64_t)(u >> 1) ^ -(int64_t)(u & 1); }
 

@@ -105,7 +105,8 @@ static void sample_body(void *arg, int rank) {
         } else {
             quantize_tile(job, &worker->tile, t, &box);
         }
-        csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe || job->recount);
+        csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe || job->recount,
+                       csz_sample_stride(job->box.ntiles));
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }

@@ -125,7 +125,7 @@ static void count_lengths(uint32_t *count, const uint64_t *start) {
  * The tile as the policies single and runs would code it.  One histogram serves both: of the symbols that start a run, and of the others.  Empty
  * lanes, which neither policy codes, are taken out after: zeros, in one run for each lane of four units.
  */
-static void count_probe(csz_tile_work *w, csz_tally *t) {
+static void count_probe(csz_tile_work *w, csz_tally *t, uint32_t stride) {
     if (w->klass) {
         count_runs(w, t->run_value, t->run_length);
         return;
@@ -146,7 +146,7 @@ static void count_probe(csz_tile_work *w, csz_tally *t) {
         for (uint32_t k = 0; k < 4; k++) count[k][mixed[i + k]]++;
     }
     const uint32_t empty2 = empty_lanes(w, 2), empty4 = empty_lanes(w, 4);
-    const int hopeless = nchanges >= CSZ_RUNS_HOPELESS;
+    const int hopeless = csz_runs_are_hopeless(nchanges, stride);
     for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
         uint32_t other = count[0][s] + count[1][s] + count[2][s] + count[3][s];
         uint32_t starts =
@@ -172,12 +172,13 @@ static void count_probe(csz_tile_work *w, csz_tally *t) {
     t->run_length[127] -= empty4;
 }
 
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe) {
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe,
+                    uint32_t stride) {
     if (w->is_fill) return;
     int mode = csz_tile_mode(w, plan, CSZ_POLICY_VECTOR), is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     if (mode == CSZ_MODE_CONSTANT || mode == CSZ_MODE_RLE) return;
     csz_histograms *parts = is_probe ? tally->probe : tally->rest;
     count_mode(w, parts, mode);
     if (is_auto && w->statistics.rle_candidate) count_mode(w, parts, CSZ_MODE_RLE_VLE);
-    if (is_auto && is_probe) count_probe(w, tally);
+    if (is_auto && is_probe) count_probe(w, tally, stride);
 }

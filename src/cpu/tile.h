@@ -155,8 +155,9 @@ void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
-/* Adds the tile's symbols to the tally; a probe's also as the other policies would code it. */
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe);
+/* Adds the tile's symbols to the tally; a probe's also as the other policies would code it.  stride: of the frame's sample. */
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe,
+                    uint32_t stride);
 
 /* Adds a tally to the sample of its frame. */
 void csz_tally_add(csz_sample *sum, const csz_tally *tally);

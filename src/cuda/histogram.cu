@@ -107,7 +107,7 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, csz_histograms *to, int nbooks) {
 /* A probe of class 0 as the policies single and runs would code it.  sh.last is known. */
 template <typename V>
 CSZ_COLD void count_probe(histogram_shared<V> &sh, const uint32_t (&w)[16], uint32_t nonzero, bool pair_empty,
-                          bool four_empty) {
+                          bool four_empty, uint32_t stride) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     uint32_t *single = probe_bins(sh) + bins_at(PROBE_SINGLE),
              *run_value = probe_bins(sh) + bins_at(PROBE_RUN_VALUE),
@@ -123,7 +123,7 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, const uint32_t (&w)[16], uint
     changes = csz_warp_add(changes);
     if (lane == 0) ((uint32_t *)&sh.changes)[warp] = changes;
     __syncthreads();
-    const bool hopeless = csz_sum_of(sh.changes) >= CSZ_RUNS_HOPELESS;
+    const bool hopeless = csz_runs_are_hopeless(csz_sum_of(sh.changes), stride);
     if (!pair_empty || (hopeless && !four_empty)) {
         /* zeros, the most frequent, once */
         const uint32_t zeros = 32 - (uint32_t)__popc(nonzero);
@@ -260,7 +260,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                    four_empty);
                     if (is_probe)
                         count_probe(sh, indexed, codes.nonzero, !(codes.pairs >> (lane & ~1u) & 1),
-                                    four_empty);
+                                    four_empty, csz_sample_stride(box.ntiles));
                 }
                 if (is_probe) bins_flush(probe_bins(sh), &job.sample[frame].probe, PROBE_BOOKS);
             }

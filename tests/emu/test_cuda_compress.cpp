@@ -20,9 +20,9 @@ extern "C" {
 static std::mt19937_64 dice(7);
 static double uniform() { return (double)(dice() >> 11) * 0x1p-53; }
 
-enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NEAR, NKINDS };
+enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NEAR, MIXED, NKINDS };
 static const char *kind_names[] = {"smooth", "gentle", "noise3", "noise6", "noise10", "sparse", "jumps", "specials", "land", "rough",
-                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs",    "near"};
+                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs",    "near", "mixed"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -55,6 +55,7 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     case RAMP: return 40 * x + 3 * y + 11 * z;
     case STEEP: return 9000 * wave;
     case RUNS: return ((i / 97) % 5 == 0 ? 1.0 : 0.0) + ((i / 1000) % 3) * 0.01;
+    case MIXED: return i / 4096 % 3 == 0 ? (double)(int)(uniform() * 7) * 0.002 : 0.2 * (double)(i % 4); /* runs beside noise that has none */
     case NEAR: return std::fabs(fill) > 1e6 ? wave : fill + 2 * wave + 0.3 * noise; /* values that may come back as the fill value */
     }
     return 0;
