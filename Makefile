@@ -11,12 +11,9 @@ DATA ?= ../shared/data
 CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
 # hdf5_writer.c is built against the installed copy alone.
 C_UNITS = $(filter-out examples/hdf5_writer.c, \
-	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c'))
-C_UNITS = $(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'mpi/*.c')
+	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))
 
-.PHONY: all help demo test soak bench gpu-test gpu-bench format lint install deb clean
-.PHONY: all help demo test soak fuzz bench gpu-test gpu-bench format lint install clean
-.PHONY: all help demo test soak bench evaluation gpu-test gpu-bench format lint install clean
+.PHONY: all help demo test soak fuzz bench evaluation gpu-test gpu-bench format lint install deb clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -98,8 +95,7 @@ lint:
 	clang-format --dry-run -Werror $(CC_FILES)
 	cppcheck --quiet --std=c11 --language=c --inline-suppr --error-exitcode=1 -j $(JOBS) \
 		--enable=warning,performance --suppress=missingIncludeSystem \
-		-D_GNU_SOURCE= -D__GNUC__ -I include -I src -I bench -I examples -I cli -I plugins/hdf5 $(C_UNITS)
-		-D_GNU_SOURCE= -D__GNUC__ -I include -I src -I bench -I examples -I cli -I mpi $(C_UNITS)
+		-D_GNU_SOURCE= -D__GNUC__ -I include -I src -I bench -I examples -I cli -I mpi -I plugins/hdf5 $(C_UNITS)
 	clang-tidy --quiet -p $(BUILD) $(C_UNITS)
 
 PREFIX ?= /usr/local

@@ -291,6 +291,26 @@ static csz_status check_arguments(const csz_context *context, const char *path, 
     return status;
 }
 
+/* What decides bytes must be the same on all ranks, or each would write frames of another archive. */
+static csz_status compare_ranks(MPI_Comm comm, const csz_field *field, const csz_options *options) {
+    enum { N = 7 + CSZ_MAX_NDIM };
+    uint64_t mine[N] = {(uint64_t)field->type,
+                        (uint64_t)field->ndim,
+                        (uint64_t)options->bound_mode,
+                        (uint64_t)options->workflow,
+                        (uint64_t)options->zstd_level,
+                        0,
+                        0},
+             least[N], most[N];
+    memcpy(&mine[5], &options->bound, sizeof options->bound);
+    if (options->has_fill) memcpy(&mine[6], &options->fill, sizeof options->fill);
+    mine[1] |= (uint64_t)(options->has_fill != 0) << 32;
+    for (int i = 0; i < field->ndim; i++) mine[7 + i] = field->dims[i];
+    MPI_Allreduce(mine, least, N, MPI_UINT64_T, MPI_MIN, comm);
+    MPI_Allreduce(mine, most, N, MPI_UINT64_T, MPI_MAX, comm);
+    return memcmp(least, most, sizeof least) == 0 ? CSZ_OK : CSZ_ERROR_ARGUMENT;
+}
+
 csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *path, const void *data,
                             const csz_mpi_box *box, const csz_field *field, const csz_options *options,
                             csz_mpi_report *report) {
@@ -302,6 +322,7 @@ csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *pat
     MPI_Comm_size(comm, &c.nranks);
     csz_status status =
         csz_mpi_agree(comm, check_arguments(context, path, data, box, field, options), &c.report.failed_rank);
+    if (!status) status = compare_ranks(comm, field, options);
     if (!status) {
         c.size = field->type == CSZ_F32 ? 4 : 8;
         c.options = *options;

@@ -138,6 +138,12 @@ static int parse(arguments *a, int argc, char **argv) {
     return 0;
 }
 
+static int agree(int status) {
+    int worst = 0;
+    MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return worst;
+}
+
 /* 1 on every rank if rank 0 says so: it looks at the file system for all. */
 static int all_if(int said) {
     MPI_Bcast(&said, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -190,12 +196,6 @@ static int transfer_box(int descriptor, void *data, const csz_mpi_box *box, cons
     }
 }
 
-static int agree(int status) {
-    int worst = 0;
-    MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    return worst;
-}
-
 static int fail_status(csz_status status, const csz_mpi_report *report, const char *verb, const char *name) {
     if (my_rank == 0)
         fprintf(
@@ -223,9 +223,9 @@ static int run_compress(const arguments *a, csz_context *context) {
     csz_mpi_report report;
     size_t bound;
     struct stat status;
-    if (csz_compress_bound(&bound, &a->field, &a->options) != CSZ_OK)
+    if (agree(csz_compress_bound(&bound, &a->field, &a->options) != CSZ_OK))
         return fail(2, "the dims overflow: a field has at most 2^56 elements", NULL);
-    int result = box_of(&box, a, &a->field);
+    int result = agree(box_of(&box, a, &a->field));
     if (result) return result;
     uint64_t wanted = a->field.type == CSZ_F32 ? 4 : 8;
     for (int i = 0; i < a->field.ndim; i++) wanted *= a->field.dims[i];
@@ -280,7 +280,7 @@ static int run_decompress(const arguments *a, csz_context *context) {
     csz_mpi_report report = {.failed_rank = -1};
     csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->input);
     if (status) return fail_status(status, &report, "read", a->input);
-    int result = box_of(&box, a, &info.field);
+    int result = agree(box_of(&box, a, &info.field));
     if (result) return result;
     size_t nbytes = box_nbytes(&box, &info.field);
     void *data = malloc(nbytes + 1);
@@ -293,18 +293,30 @@ static int run_decompress(const arguments *a, csz_context *context) {
     return result;
 }
 
+static int is_same_file(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 static int run(int argc, char **argv) {
     arguments a;
     struct stat status;
     csz_context *context = NULL;
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    if (agree(argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))) {
         if (my_rank == 0) fputs(usage, stdout);
         return 0;
     }
-    int result = parse(&a, argc, argv);
+    int own = parse(&a, argc, argv), result = agree(own);
+    if (result && !own) fail(result, "another rank's arguments are wrong; give all ranks the same", NULL);
     if (result) return result;
     if (all_if(!a.force && lstat(a.output, &status) == 0))
         return fail(1, "exists and is kept; give -f to replace it", a.output);
+    if (all_if(lstat(a.output, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)))
+        return fail(1, "is no regular file, and only those are written; give another output with -o",
+                    a.output);
+    if (all_if(is_same_file(a.input, a.output)))
+        return fail(1, "is the input itself; give another output with -o", a.output);
     if (agree(csz_context_create(&context) != CSZ_OK)) return fail(1, "not enough memory", NULL);
     result = a.command[0] == 'c' ? run_compress(&a, context) : run_decompress(&a, context);
     csz_context_destroy(context);

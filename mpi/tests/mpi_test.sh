@@ -77,6 +77,10 @@ refuses "an existing output is kept" 'exists' mpi 2 "$build/csz-mpi" "${what[@]}
 refuses "a missing input" 'cannot open' mpi 2 "$build/csz-mpi" compress nowhere -t f32 -d 70x300x200 -e 1e-3 -o x
 refuses "a wrong size" 'size' mpi 2 "$build/csz-mpi" compress field -t f64 -d 70x300x200 -e 1e-3 -o x
 refuses "a grid that is not the number of ranks" 'grid' mpi 2 "$build/csz-mpi" "${what[@]}" -o x --grid 2x2x1
+refuses "ranks with different bounds" 'cannot compress' mpi 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -e 0.5 -o x
+refuses "a wrong argument of one rank" 'another rank' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -e -1 -o x
+refuses "the input as the output" 'input itself' mpi 2 "$build/csz-mpi" "${what[@]}" -o field -f
+refuses "a device as the output" 'no regular file' mpi 2 "$build/csz-mpi" "${what[@]}" -o /dev/null -f
 refuses "a folder that is not there" 'cannot compress' mpi 2 "$build/csz-mpi" "${what[@]}" -o no/x
 refuses "an archive that is none" 'not a cuSZ' mpi 2 "$build/csz-mpi" decompress field -o x
 head -c 3000 one.csz >cut.csz
