@@ -88,7 +88,7 @@ typedef struct csz_options {
     csz_backend backend;
     int threads;           /* 0: one per core.  Never changes the bytes */
     int zstd_level;        /* 0: none; 1..22: a final zstd pass over each frame */
-    int has_fill;          /* values equal to fill are missing: left out of the range, restored exactly */
+    int has_fill;          /* values with fill's bits are missing: not in the range, restored exactly */
     double fill;           /* converted to the field's type */
     uint64_t memory_limit; /* decoding refuses to use more than this for field and scratch; 0: none */
 } csz_options;
@@ -310,7 +310,8 @@ CSZ_API csz_status csz_frame_nbytes(uint64_t *nbytes, const void *start, const c
 /*
  * Restores the part of a frame that lies in box (begin and end count; NULL: the whole frame), dense, into values; which may lie
  * on the device.  Everything is checked that is restored, for a whole frame also the checksum of the values.  values NULL: the whole
- * frame is decoded and checked, on the CPU, and nothing stored.  options as for csz_decompress.
+ * frame is decoded and checked, on the CPU, and nothing stored.  options as for csz_decompress, but that
+ * memory_limit is not applied: who holds the frame knows its size.
  */
 CSZ_API csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity,
                                         const void *stored, size_t stored_nbytes, const csz_plan *plan,
