@@ -572,11 +572,7 @@ CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32
                           : traits::template scale<1>(w[s & 3], magic, step);
         const uint32_t in = held >> s & 1;
         hash = hash * csz_pow_u32(CSZ_VALUE_K, 4) + (in ? traits::fold(v) : 0);
-#if defined(VARIANT_CS)
-        if (in) __stcs(p, v);
-#else
         if (in) *p = v;
-#endif
         p += stride;
     }
     return hash;
