@@ -2,7 +2,7 @@
 #
 # Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter_test.c against Debian's serial HDF5 and, where
 # it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python packages that people use.  And of what is
-# installed and documented: install_test.sh, docs_test.sh.
+# installed and documented: install_test.sh, docs_test.py.
 set(plugin_environment "HDF5_PLUGIN_PATH=${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins;ASAN_OPTIONS=detect_leaks=0")
 
 function(csz_add_hdf5_test name)
@@ -47,14 +47,14 @@ if(TARGET csz)
         endif()
     endforeach()
 
-    # The commands that the documentation shows.
-    file(GLOB pages CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/docs/*.md")
+    # What the documentation shows.  After the tests whose Python environments it uses.
     set(docs_plugins "${plugin_folder}")
     if(CSZ_SANITIZE) # which other programs cannot load
         set(docs_plugins none)
     endif()
-    csz_register(docs_test unit 300 COMMAND "${tests_dir}/docs_test.sh" $<TARGET_FILE:csz> "${docs_plugins}" ${pages})
-    set_tests_properties(docs_test PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+    csz_register(docs_test unit 300 COMMAND "${tests_dir}/docs_test.py" "${CMAKE_CURRENT_BINARY_DIR}" "${docs_plugins}"
+                 "${CSZ_SANITIZE}")
+    set_tests_properties(docs_test PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0" DEPENDS "python_test;hdf5_python")
 endif()
 
 csz_register(install_test unit 600 COMMAND "${tests_dir}/install_test.sh" "${CMAKE_CURRENT_BINARY_DIR}"
