@@ -345,7 +345,8 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
         }
         if (status != CLI_DONE) return status;
     }
-    if (arguments->help) return CLI_DONE;
+    arguments->surplus_path = surplus;
+    if (arguments->help || command == CLI_HDF5) return CLI_DONE;
     if (surplus)
         return cli_fail_usage("%s takes %s, and '%s' is one too many; see csz %s --help", command_name,
                               npaths_wanted == 1 ? "one file" : "two files", surplus, command_name);

@@ -158,12 +158,13 @@ static int locate(location *at, const char *path) {
     return at->file ? CLI_DONE : cli_fail_memory("a path", nchars);
 }
 
-/* "a, b, c": what the file's root holds, as far as it fits. */
-static void list_names(char *text, size_t nbytes, hid_t file) {
+/* "a, b, c": what a group holds, as far as it fits, each with the group's name before it unless that is the root. */
+static void list_names(char *text, size_t nbytes, hid_t file, const char *group) {
     H5G_info_t info;
-    size_t n = 0;
+    size_t n = 0, group_nchars = strlen(group);
+    while (group_nchars > 0 && group[group_nchars - 1] == '/') group_nchars--;
     snprintf(text, nbytes, "nothing");
-    hid_t root = h5.H5Oopen(file, "/", H5P_DEFAULT);
+    hid_t root = h5.H5Oopen(file, group_nchars ? group : "/", H5P_DEFAULT);
     if (root >= 0 && h5.H5Gget_info(root, &info) >= 0) {
         for (hsize_t i = 0; i < info.nlinks && n + 4 < nbytes; i++) {
             char name[128];
@@ -171,7 +172,8 @@ static void list_names(char *text, size_t nbytes, hid_t file) {
                                       H5P_DEFAULT) < 0)
                 break;
             int added = i == 8 ? snprintf(text + n, nbytes - n, ", ...")
-                               : snprintf(text + n, nbytes - n, "%s%s", i ? ", " : "", name);
+                               : snprintf(text + n, nbytes - n, "%s%.*s%s%s", i ? ", " : "", (int)group_nchars,
+                                          group, group_nchars ? "/" : "", name);
             n += added > 0 ? (size_t)added : 0;
             if (i == 8) break;
         }
@@ -201,16 +203,38 @@ static int open_file(hid_t *file, const location *at) {
                     at->file, h5.major, h5.minor, h5.release);
 }
 
+/* Cuts the path of a dataset that is not there back to the group nearest to it. */
+static void cut_to_group(char *path, hid_t file) {
+    for (;;) {
+        char *slash = strrchr(path, '/');
+        *(slash ? slash : path) = '\0';
+        if (*path == '\0') return;
+        hid_t object = h5.H5Oopen(file, path, H5P_DEFAULT);
+        int is_group = object >= 0 && h5.H5Iget_type(object) == H5I_GROUP;
+        release(object);
+        if (is_group) return;
+    }
+}
+
 static int open_dataset(hid_t *dataset, hid_t file, const location *at) {
     char names[512];
     if (!at->dataset) {
-        list_names(names, sizeof names, file);
+        list_names(names, sizeof names, file, "/");
         return cli_fail_usage("%s is an HDF5 file, whose dataset must be named; give %s:NAME with one of: %s",
                               at->file, at->file, names);
     }
     *dataset = h5.H5Oopen(file, at->dataset, H5P_DEFAULT);
-    if (*dataset >= 0 && h5.H5Iget_type(*dataset) == H5I_DATASET) return CLI_DONE;
-    list_names(names, sizeof names, file);
+    H5I_type_t kind = *dataset >= 0 ? h5.H5Iget_type(*dataset) : H5I_BADID;
+    if (kind == H5I_DATASET) return CLI_DONE;
+    if (kind == H5I_GROUP) {
+        list_names(names, sizeof names, file, at->dataset);
+        return cli_fail("%s of %s is a group and no dataset; give one of: %s", at->dataset, at->file, names);
+    }
+    char *group = strdup(at->dataset);
+    if (!group) return cli_fail_memory("a path", strlen(at->dataset));
+    cut_to_group(group, file);
+    list_names(names, sizeof names, file, group);
+    free(group);
     return cli_fail("%s has no dataset %s; give one of: %s", at->file, at->dataset, names);
 }
 
@@ -235,7 +259,7 @@ static int check_type(csz_type *type, hid_t dataset, const location *at) {
     size_t nbits = id >= 0 ? 8 * h5.H5Tget_size(id) : 0;
     release(id);
     const char *kind = class == H5T_INTEGER  ? "integers"
-                       : class == H5T_FLOAT  ? "floats that are not IEEE's"
+                       : class == H5T_FLOAT  ? (nbits == 32 || nbits == 64 ? "floats that are not IEEE's" : "floats")
                        : class == H5T_STRING ? "text"
                                              : "values that are no numbers";
     return cli_fail("%s holds %zu-bit %s, and only 32- and 64-bit IEEE floats can be compressed; convert it "
@@ -244,8 +268,8 @@ static int check_type(csz_type *type, hid_t dataset, const location *at) {
                     at->path, nbits, kind);
 }
 
-/* Of more than four dims those of 1 are left out. */
-static int take_dims(csz_field *field, hid_t dataset, const location *at) {
+/* Of more than four dims those of 1 are left out; of those still too many the slowest become one, where that is allowed. */
+static int take_dims(csz_field *field, hid_t dataset, int folds, const location *at) {
     hsize_t dims[H5S_MAX_RANK];
     hid_t space = h5.H5Dget_space(dataset);
     H5S_class_t class = space >= 0 ? h5.H5Sget_simple_extent_type(space) : H5S_NO_CLASS;
@@ -258,6 +282,10 @@ static int take_dims(csz_field *field, hid_t dataset, const location *at) {
         n = 0;
         for (int i = 0; i < rank; i++)
             if (dims[i] != 1) dims[n++] = dims[i];
+    }
+    while (n > CSZ_MAX_NDIM && folds) {
+        dims[1] = dims[0] && dims[1] > UINT64_MAX / dims[0] ? UINT64_MAX : dims[0] * dims[1];
+        memmove(dims, dims + 1, (size_t)--n * sizeof dims[0]);
     }
     if (n > CSZ_MAX_NDIM)
         return cli_fail("%s has %d dimensions, and at most %d can be compressed; use the HDF5 filter (csz "
@@ -347,7 +375,7 @@ int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected
         status = cli_fail_errno("read", at.file, errno);
     if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
     if (status == CLI_DONE) status = check_type(&field->field.type, dataset, &at);
-    if (status == CLI_DONE) status = take_dims(&field->field, dataset, &at);
+    if (status == CLI_DONE) status = take_dims(&field->field, dataset, expected->folds, &at);
     if (status == CLI_DONE) status = check_expected(&field->field, expected, &at);
     if (status == CLI_DONE) status = check_filters(dataset, field->field.type, &at);
     if (status == CLI_DONE) status = read_values(field, dataset, &at);

@@ -119,9 +119,10 @@ static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) 
     char *owned = NULL;
     reading.paths[0] = arguments->field_path;
     reading.npaths = 1;
+    reading.expected.folds = 1;
     int status = cli_h5_complete_arguments(&reading, CLI_HDF5, &owned);
     free(owned);
-    if (status == CLI_DONE) status = cli_field_read(&field, arguments->field_path, &arguments->expected);
+    if (status == CLI_DONE) status = cli_field_read(&field, arguments->field_path, &reading.expected);
     if (status != CLI_DONE) return status;
     status = cli_arguments_check_fill(&reading, field.field.type);
     if (status == CLI_DONE && settings->bound_mode != CSZ_BOUND_ABS)
@@ -135,7 +136,7 @@ static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) 
     return status;
 }
 
-static void print_lines(const unsigned *words, size_t n) {
+static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings *settings) {
     char list[LIST_NBYTES], spaced[LIST_NBYTES + CSZ_HDF5_MOST_VALUES];
     const int id = CSZ_HDF5_FILTER_ID;
     list_text(list, words, n, ",");
@@ -145,6 +146,9 @@ static void print_lines(const unsigned *words, size_t n) {
     printf("cd_values    %s\n\n", list);
     printf("h5repack     h5repack -f VAR:UD=%d,0,%zu,%s IN.h5 OUT.h5\n", id, n, list);
     printf("nccopy       nccopy -F VAR,%d,%s IN.nc OUT.nc\n", id, list);
+    if (settings->bound_mode != CSZ_BOUND_ABS && settings->fill == CSZ_HDF5_FILL_DATASET)
+        printf("             nccopy creates variables without their fill value: where VAR has one, add --fill V or "
+               "--of IN.nc:VAR, or it counts for the range\n");
     printf("CDL          VAR:_Filter = \"%d,%s\" ;\n", id, list);
     printf("h5py         file.create_dataset(\"VAR\", data=data, chunks=True, compression=%d, "
            "compression_opts=(%s))\n",
@@ -167,6 +171,9 @@ static int run_cdvals(int argc, char **argv) {
         cli_hdf5_print_help();
         return CLI_DONE;
     }
+    if (arguments.surplus_path)
+        return cli_fail_usage("hdf5 cdvals takes options alone, and '%s' is none; give --of %s to read that field",
+                              arguments.surplus_path, arguments.surplus_path);
     if (!arguments.has_bound) return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
     csz_hdf5_settings_init(&settings);
     settings.bound_mode = arguments.options.bound_mode;
@@ -193,7 +200,7 @@ static int run_cdvals(int argc, char **argv) {
     }
     printf("filter       %d\n", CSZ_HDF5_FILTER_ID);
     print_settings(&settings);
-    print_lines(words, n);
+    print_lines(words, n, &settings);
     return CLI_DONE;
 }
 
@@ -236,6 +243,13 @@ static int run_decode(int argc, char **argv) {
         cli_hdf5_print_help();
         return CLI_DONE;
     }
+    if (arguments.surplus_path)
+        return cli_fail_usage("hdf5 decode takes one list, and '%s' is one argument too many; put the words in "
+                              "quotes, or join them by commas",
+                              arguments.surplus_path);
+    if (arguments.npaths == 0)
+        return cli_fail_usage("hdf5 decode needs the words; give them, such as csz hdf5 decode "
+                              "0,3539053052,1062232653");
     int n = parse_words(words, (int)(sizeof words / sizeof words[0]), arguments.paths[0]);
     if (n < 0)
         return cli_fail_usage("'%s' is no list of 32-bit words; give numbers joined by commas, as ncdump "

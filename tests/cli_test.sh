@@ -7,55 +7,13 @@
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
 set -u
 csz=$(realpath "${1:?usage: cli_test.sh CSZ}") || exit 2
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_cli_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C
-n_passed=0
-n_failed=0
-
-passed() {
-    n_passed=$((n_passed + 1))
-    printf 'ok    %s\n' "$1"
-}
-
-failed() {
-    n_failed=$((n_failed + 1))
-    printf 'FAIL  %s\n' "$1"
-    shift
-    [[ $# -eq 0 ]] || printf '      %s\n' "$@"
-}
-
-# holds NAME COMMAND...: the command succeeds.
-holds() {
-    local name=$1 status
-    shift
-    "$@" >out.txt 2>err.txt
-    status=$?
-    if ((status == 0)); then
-        passed "$name"
-    else
-        failed "$name" "status $status: $*" "$(head -c 500 err.txt)"
-    fi
-}
-
-# refuses STATUS PATTERN NAME COMMAND...: the command exits with STATUS, and standard error is one line that
-# starts with "csz: " and matches PATTERN.
-refuses() {
-    local wanted=$1 pattern=$2 name=$3 status
-    shift 3
-    "$@" >out.txt 2>err.txt
-    status=$?
-    if ((status != wanted)); then
-        failed "$name" "status $status, not $wanted: $*" "$(head -c 500 err.txt)"
-    elif [[ $(wc -l <err.txt) -ne 1 ]] || ! grep -q '^csz: .*; ' err.txt; then
-        failed "$name" "not one line that says what is wrong and what to do:" "$(head -c 500 err.txt)"
-    elif ! grep -qE -- "$pattern" err.txt; then
-        failed "$name" "does not say /$pattern/: $(cat err.txt)"
-    else
-        passed "$name"
-    fi
-}
+# shellcheck source=tests/properties.sh
+. "$here/properties.sh"
 
 # keeps_old PATTERN NAME OUTPUT COMMAND...: the command is refused with 1, and OUTPUT holds what it held.
 keeps_old() {
@@ -65,14 +23,6 @@ keeps_old() {
     refuses 1 "$pattern" "$name" "$@"
     same_text "$name: the old file is intact" "the old file" "$(cat "$output")"
     rm -f "$output"
-}
-
-same_text() {
-    if [[ $2 == "$3" ]]; then
-        passed "$1"
-    else
-        failed "$1" "wanted: $2" "found:  $3"
-    fi
 }
 
 absent() {
@@ -701,5 +651,4 @@ holds "analyze says why, in a sentence" bash -c "'$csz' analyze d3.f32 -t f32 -d
 refuses 2 '--region' "compress has no --region" "${compress[@]}" --region 0:1
 no_temporaries "nothing is left behind"
 
-printf '%d properties hold, %d do not\n' "$n_passed" "$n_failed"
-((n_failed == 0))
+finish

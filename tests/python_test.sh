@@ -28,7 +28,7 @@ make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
 base="numpy setuptools wheel"
-more="zarr numcodecs dask distributed xarray matplotlib"
+more="zarr numcodecs dask distributed xarray matplotlib mypy"
 wanted="$(python3 -VV) $base $more"
 # shellcheck disable=SC2086 # lists
 if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
@@ -36,7 +36,7 @@ if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
     if fetch $base $more; then
         echo "$wanted" >"$venv/wanted"
     elif fetch $base; then
-        for packages in "zarr numcodecs" "dask distributed" xarray matplotlib; do
+        for packages in "zarr numcodecs" "dask distributed" xarray matplotlib mypy; do
             fetch $packages || echo "pip cannot install $packages: the tests that need it are skipped"
         done
     else

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes as c
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any, Sequence, TypeVar, overload
 
 import numpy as np
 
@@ -46,8 +46,9 @@ class Analysis:
 
     bound: float
     bound_abs: float
-    min: float
-    max: float
+    min: float | None
+    """Smallest value that is finite and not missing; None for an absolute bound, which needs no range and looks for none."""
+    max: float | None
     size: int
     size_counted: int
     nbytes: int
@@ -82,7 +83,10 @@ class Analysis:
         return self.nbytes / max(1, (self.coded or self.predicted)["auto"])
 
 
-def _plain(raw: Any, kind: Any) -> Any:
+Kind = TypeVar("Kind")
+
+
+def _plain(raw: c.Structure, kind: type[Kind]) -> Kind:
     values = {}
     for name, *_ in raw._fields_:
         value = getattr(raw, name)
@@ -92,13 +96,13 @@ def _plain(raw: Any, kind: Any) -> Any:
     return kind(**values)
 
 
-def _analysis(raw: _library.Analysis) -> Analysis:
+def _analysis(raw: _library.Analysis, has_range: bool) -> Analysis:
     sizes = dict(zip(_library.WORKFLOWS, raw.workflow))
     return Analysis(
         bound=raw.bound,
         bound_abs=raw.bound_abs,
-        min=raw.min,
-        max=raw.max,
+        min=raw.min if has_range else None,
+        max=raw.max if has_range else None,
         size=raw.nelements,
         size_counted=raw.nelements_counted,
         nbytes=raw.nbytes_field,
@@ -124,6 +128,28 @@ def _analysis(raw: _library.Analysis) -> Analysis:
     )
 
 
+@overload
+def analyze(
+    array: Any,
+    *,
+    abs: float | None = None,
+    rel: float | None = None,
+    psnr: float | None = None,
+    fill: float | None = None,
+    exact: bool = False,
+    threads: int = 0,
+) -> Analysis: ...
+@overload
+def analyze(
+    array: Any,
+    *,
+    abs: Sequence[float] | None = None,
+    rel: Sequence[float] | None = None,
+    psnr: Sequence[float] | None = None,
+    fill: float | None = None,
+    exact: bool = False,
+    threads: int = 0,
+) -> list[Analysis]: ...
 def analyze(
     array: Any,
     *,
@@ -133,7 +159,7 @@ def analyze(
     fill: float | None = None,
     exact: bool = False,
     threads: int = 0,
-) -> Any:
+) -> Analysis | list[Analysis]:
     """Says how an array would compress under a bound, or under each of several, and why.
 
     Bounds are those of :func:`csz.compress`, one or a sequence of them.  By default sizes are predicted from sampled tiles in a fraction of the time that
@@ -159,5 +185,5 @@ def analyze(
         raw, (c.c_double * len(bounds))(*bounds), len(bounds), source.pointer, c.byref(field), c.byref(options), int(bool(exact)),
     )  # fmt: skip
     _library.check(status, "analysing")
-    results = [_analysis(one) for one in raw]
+    results = [_analysis(one, mode != "abs") for one in raw]
     return results if several else results[0]

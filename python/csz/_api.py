@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import ctypes as c
 import math
+import mmap
 import operator
 from dataclasses import dataclass
-from typing import Any, Literal, Sequence
+from typing import Any, Literal, Sequence, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
@@ -16,6 +17,19 @@ from ._library import BACKENDS, BOUND_MODES, DTYPES, MAX_NDIM, WORKFLOWS, check 
 
 Workflow = Literal["auto", "huffman", "rle", "rle+vle"]
 Backend = Literal["auto", "cpu", "cuda"]
+HostArray = Union["np.ndarray[Any, Any]", Sequence[float], Sequence[Sequence[float]], float]
+HostBuffer = Union[bytes, bytearray, memoryview, mmap.mmap, "np.ndarray[Any, Any]"]
+Out = TypeVar("Out")
+
+
+class Features(TypedDict):
+    """What :func:`features` returns."""
+
+    version: str
+    library: str
+    zstd: bool
+    cuda_built: bool
+    cuda_available: bool
 
 
 @dataclass(frozen=True)
@@ -169,6 +183,34 @@ def _host_copy(view: _arrays.View) -> _arrays.View:
 # ---- Compress ------------------------------------------------------------------------------------------------------------
 
 
+@overload
+def compress(
+    array: HostArray,
+    *,
+    abs: float | None = None,
+    rel: float | None = None,
+    psnr: float | None = None,
+    fill: float | None = None,
+    workflow: Workflow = "auto",
+    backend: Backend = "auto",
+    threads: int = 0,
+    zstd: int = 0,
+    like: None = None,
+) -> bytes: ...
+@overload
+def compress(
+    array: Any,
+    *,
+    abs: float | None = None,
+    rel: float | None = None,
+    psnr: float | None = None,
+    fill: float | None = None,
+    workflow: Workflow = "auto",
+    backend: Backend = "auto",
+    threads: int = 0,
+    zstd: int = 0,
+    like: Any = None,
+) -> Any: ...
 def compress(
     array: Any,
     *,
@@ -291,7 +333,11 @@ def check(archive: Any, *, threads: int = 0, memory_limit: int | None = None) ->
 
 
 def _limit(memory_limit: int | None) -> int:
-    return 0 if memory_limit is None else _integer("memory_limit", memory_limit, 1, 2**63)
+    if memory_limit is None:
+        return 0
+    if isinstance(memory_limit, int) and memory_limit <= 0:
+        raise _errors.ArgumentError(f"memory_limit is a number of bytes above 0, or None for no limit, not {memory_limit}")
+    return _integer("memory_limit", memory_limit, 1, 2**63)
 
 
 def _axis(item: Any, extent: int, axis: int) -> tuple[int, int, bool]:
@@ -314,7 +360,7 @@ def _axis(item: Any, extent: int, axis: int) -> tuple[int, int, bool]:
         end = extent if keep else begin + 1
     elif end < 0:
         end += extent
-    if not 0 <= begin < end <= extent:
+    if not (0 <= begin < end <= extent or begin == end == extent == 0):  # of an axis without elements, all of it
         raise _errors.RegionError(f"axis {axis}: {item!r} is empty, reversed or outside an extent of {extent}")
     return begin, end, keep
 
@@ -361,6 +407,42 @@ def _writable_directly(target: _arrays.View, source: _arrays.View) -> bool:
     return True
 
 
+@overload
+def decompress(
+    archive: HostBuffer,
+    out: None = None,
+    region: Any = None,
+    *,
+    shape: Sequence[int] | None = None,
+    like: None = None,
+    backend: Backend = "auto",
+    threads: int = 0,
+    memory_limit: int | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+@overload
+def decompress(
+    archive: Any,
+    out: Out,
+    region: Any = None,
+    *,
+    shape: None = None,
+    like: None = None,
+    backend: Backend = "auto",
+    threads: int = 0,
+    memory_limit: int | None = None,
+) -> Out: ...
+@overload
+def decompress(
+    archive: Any,
+    out: Any = None,
+    region: Any = None,
+    *,
+    shape: Sequence[int] | None = None,
+    like: Any = None,
+    backend: Backend = "auto",
+    threads: int = 0,
+    memory_limit: int | None = None,
+) -> Any: ...
 def decompress(
     archive: Any,
     out: Any = None,
@@ -381,7 +463,7 @@ def decompress(
         any strides and byte order (other than contiguous native costs a copy); on the GPU it must be contiguous.
     region
         What to decode, in the archive's dims: ``numpy.s_[0:64, 128:256]``, whole numbers (which drop the axis), ``...``, or a sequence of (begin, end)
-        pairs.  Only the tiles it touches are decoded.  Negative indices count from the end; an empty region is an error.
+        pairs.  Only the tiles it touches are decoded.  Negative indices count from the end; an empty region is an error, unless the axis itself is empty.
     shape
         The shape to return, where the archive could not keep it: ``()`` for 0-d, or more than four dims.
     like
@@ -422,7 +504,7 @@ def decompress(
     if header.zstd and target.device is not None or not _writable_directly(target, source):
         direct = _arrays.make(_arrays.HOST, dims, header.dtype)[1]
     device, streams = _device(options, source, direct), (source.stream, direct.stream)
-    if region is None:
+    if region is None or header.size == 0:
         status = _cuda.call(
             lib.csz_decompress, device, streams,
             direct.pointer, direct.nbytes, source.pointer, source.nbytes, c.byref(options),
@@ -433,6 +515,11 @@ def decompress(
             lib.csz_decompress_region, device, streams,
             direct.pointer, direct.nbytes, source.pointer, source.nbytes, corners(*begin), corners(*end), c.byref(options),
         )  # fmt: skip
+    if status == _errors.LimitError.status:
+        raise _errors.LimitError(
+            f"the result's {nbytes} bytes and the scratch memory to decode it need more than the memory_limit of {memory_limit}: raise it, "
+            "or use fewer threads"
+        )
     _check(status, "decompressing")
     if direct is not target:
         _store(target, direct)
@@ -506,16 +593,16 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
     Chunked stores compress each chunk alone, so a relative bound there refers to the range of a chunk.  To mean the dataset's range, resolve
     the bound once with this function and give it as ``abs``.  ``data`` is as in :func:`value_range`.
     """
-    mode, bound = bound_of(None, rel, psnr)
+    bound_of(None, rel, psnr)
     limits = value_range(data, fill)
     if limits is None or limits[0] == limits[1]:
         raise _errors.BoundError("the data has no range of finite values to refer to: give an absolute bound")
     # The library's own rule, asked of the two values that it depends on.
-    two = compress(np.array(limits, dtype=np.float64), **{mode: bound}, backend="cpu", threads=1)  # type: ignore[arg-type]
+    two = compress(np.array(limits, dtype=np.float64), rel=rel, psnr=psnr, backend="cpu", threads=1)
     return info(two).bound_abs
 
 
-def features() -> dict[str, Any]:
+def features() -> Features:
     """What this build and machine offer: version, library file, zstd, CUDA built and usable."""
     return {
         "version": _library.version,

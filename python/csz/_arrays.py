@@ -199,7 +199,10 @@ def _as_numpy(x: Any) -> np.ndarray[Any, Any]:
             raise _errors.DtypeError(f"csz compresses float32 and float64, not {x.dtype}: convert with tensor.float()") from None
     if not isinstance(x, np.ndarray) and not hasattr(x, "__array__") and hasattr(x, "__dlpack__"):
         return np.from_dlpack(x)
-    return np.asarray(x)
+    try:
+        return np.asarray(x)
+    except (ValueError, TypeError) as error:  # a list whose rows differ in length, for example
+        raise _errors.ArgumentError(f"NumPy makes no array of this {type(x).__name__}: {error}") from None
 
 
 def view_field(x: Any, fill: float | None = None) -> View:

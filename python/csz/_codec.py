@@ -70,10 +70,10 @@ def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: floa
 
 
 def compress_chunk(chunk: Any, stored: dict[str, Any], fill: float | None, threads: int | None) -> Any:
-    backend = "auto" if _arrays.is_device(chunk) else "cpu"
-    return _api.compress(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)  # type: ignore[arg-type]
+    backend: _api.Backend = "auto" if _arrays.is_device(chunk) else "cpu"
+    return _api.compress(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)
 
 
 def decompress_chunk(archive: Any, threads: int | None, **options: Any) -> Any:
-    backend = "auto" if _arrays.is_device(archive) else "cpu"
-    return _api.decompress(archive, threads=threads_of(threads), backend=backend, **options)  # type: ignore[arg-type]
+    backend: _api.Backend = "auto" if _arrays.is_device(archive) else "cpu"
+    return _api.decompress(archive, threads=threads_of(threads), backend=backend, **options)

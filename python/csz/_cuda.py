@@ -59,7 +59,8 @@ def require() -> None:
             "this build of csz has no CUDA backend: install csz where nvcc is found, or move the array to the host first"
         )
     if not usable():
-        raise _errors.BackendError("CUDA is not usable here: it needs a driver and a card of compute capability 8.0 or above")
+        _driver()  # which says so where it is missing
+        raise _errors.BackendError("CUDA finds no card of compute capability 7.5 or above here: leave backend out, or use backend='cpu'")
 
 
 def _driver() -> c.CDLL:
@@ -69,7 +70,9 @@ def _driver() -> c.CDLL:
             for name, arguments in _SYMBOLS.items():
                 getattr(driver, name).argtypes = arguments
         except (OSError, AttributeError) as error:
-            raise _errors.BackendError(f"the CUDA driver cannot be loaded: {error}") from None
+            raise _errors.BackendError(
+                f"the CUDA driver cannot be loaded ({error}): install NVIDIA's driver, or use backend='cpu'"
+            ) from None
         result = driver.cuInit(0)
         if result:
             raise _errors.BackendError(f"CUDA does not start: error {result}")

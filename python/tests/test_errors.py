@@ -32,6 +32,7 @@ class Errors(unittest.TestCase):
                 self.fails(csz.DtypeError, "float32 and float64", csz.compress, np.zeros(3, dtype), abs=1)
         self.fails(TypeError, "float32 and float64", csz.compress, "text", abs=1)
         self.fails(TypeError, "float32 and float64", csz.compress, None, abs=1)
+        self.fails(csz.ArgumentError, "NumPy makes no array of this list", csz.compress, [[1.0], [1.0, 2.0]], abs=1)
 
     def test_options(self):
         self.fails(csz.ArgumentError, "workflow is one of", csz.compress, field, abs=1, workflow="best")
@@ -42,14 +43,17 @@ class Errors(unittest.TestCase):
         self.fails(csz.ArgumentError, "zstd", csz.compress, field, abs=1, zstd=23)
         self.fails(csz.ArgumentError, "fill", csz.compress, field, abs=1, fill="none")
         self.fails(csz.ArgumentError, "like", csz.compress, field, abs=1, like=3)
-        self.fails(csz.ArgumentError, "memory_limit", csz.decompress, archive, memory_limit=0)
+        self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=0)
+        self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=-1)
+        self.fails(csz.ArgumentError, "memory_limit is a whole number", csz.decompress, archive, memory_limit=1.5)
 
     @unittest.skipIf(csz.features()["cuda_available"], "this machine has a GPU")
     def test_cuda_where_there_is_none(self):
         class OnDevice:
             __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3}
 
-        self.fails(csz.BackendError, "CUDA", csz.compress, field, abs=1, backend="cuda")
+        missing = "the CUDA driver|CUDA finds no card" if csz.features()["cuda_built"] else "no CUDA backend"
+        self.fails(csz.BackendError, missing, csz.compress, field, abs=1, backend="cuda")
         self.fails(csz.BackendError, "CUDA", csz.compress, OnDevice(), abs=1)
         self.fails(csz.BackendError, "CUDA", csz.decompress, OnDevice())
         self.fails(csz.BackendError, "CUDA", csz.decompress, archive, OnDevice())
@@ -93,6 +97,17 @@ class Errors(unittest.TestCase):
                 self.fails(csz.RegionError, "region|axis", csz.decompress, archive, region=region)
         self.fails(IndexError, "outside an extent of 20", csz.decompress, archive, region=np.s_[0:21])
 
+    def test_regions_of_an_empty_field(self):
+        empty = csz.compress(np.empty((4, 0, 3), "float32"), abs=1)
+        for region in (np.s_[:], np.s_[1:3], np.s_[2, :, 0:2], np.s_[..., 1], np.s_[:, 0:0]):
+            with self.subTest(region):
+                expected = np.empty((4, 0, 3), "float32")[region]
+                part = csz.decompress(empty, region=region)
+                self.assertEqual((part.shape, part.dtype), (expected.shape, expected.dtype))
+        self.fails(csz.RegionError, "axis 1", csz.decompress, empty, region=np.s_[:, 0:1])
+        self.fails(csz.RegionError, "axis 0", csz.decompress, empty, region=np.s_[2:2])
+        self.fails(csz.ArchiveError, "", csz.decompress, empty[:-1], region=np.s_[:])
+
     def test_out(self):
         frozen = np.empty(field.shape, "float32")
         frozen.flags.writeable = False
@@ -109,7 +124,7 @@ class Errors(unittest.TestCase):
 
     def test_memory_limit(self):
         self.fails(csz.LimitError, "24000 bytes", csz.decompress, archive, memory_limit=23999)
-        self.fails(MemoryError, "limit", csz.decompress, archive, memory_limit=24001)
+        self.fails(MemoryError, "24000 bytes and the scratch memory .* memory_limit of 24001", csz.decompress, archive, memory_limit=24001)
         csz.decompress(archive, memory_limit=1 << 28)
         csz.decompress(archive, region=np.s_[0:1], memory_limit=1 << 28)
 

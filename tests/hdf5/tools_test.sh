@@ -10,70 +10,14 @@ set -u
 csz=$(realpath "${1:?usage: tools_test.sh CSZ PLUGIN_FOLDER}") || exit 2
 plugins=${2:?usage: tools_test.sh CSZ PLUGIN_FOLDER}
 sanitizers=${3-}
+here=$(cd "$(dirname "$0")/.." && pwd) || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_hdf5_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C
 unset HDF5_PLUGIN_PATH
-n_passed=0
-n_failed=0
-
-passed() {
-    n_passed=$((n_passed + 1))
-    printf 'ok    %s\n' "$1"
-}
-
-failed() {
-    n_failed=$((n_failed + 1))
-    printf 'FAIL  %s\n' "$1"
-    shift
-    [[ $# -eq 0 ]] || printf '      %s\n' "$@"
-}
-
-# holds NAME COMMAND...: the command succeeds.
-holds() {
-    local name=$1 status
-    shift
-    "$@" >out.txt 2>err.txt
-    status=$?
-    if ((status == 0)); then
-        passed "$name"
-    else
-        failed "$name" "status $status: $*" "$(head -c 700 err.txt out.txt)"
-    fi
-}
-
-# fails NAME COMMAND...: a tool that is not ours fails.
-fails() {
-    local name=$1
-    shift
-    if "$@" >out.txt 2>err.txt; then failed "$name" "succeeded: $*"; else passed "$name"; fi
-}
-
-# refuses STATUS PATTERN NAME COMMAND...: csz exits with STATUS and one line that matches PATTERN.
-refuses() {
-    local wanted=$1 pattern=$2 name=$3 status
-    shift 3
-    "$@" >out.txt 2>err.txt
-    status=$?
-    if ((status != wanted)); then
-        failed "$name" "status $status, not $wanted: $*" "$(head -c 500 err.txt)"
-    elif [[ $(wc -l <err.txt) -ne 1 ]] || ! grep -q '^csz: .*; ' err.txt; then
-        failed "$name" "not one line that says what is wrong and what to do:" "$(head -c 500 err.txt)"
-    elif ! grep -qE -- "$pattern" err.txt; then
-        failed "$name" "does not say /$pattern/: $(cat err.txt)"
-    else
-        passed "$name"
-    fi
-}
-
-same_text() {
-    if [[ $2 == "$3" ]]; then passed "$1"; else failed "$1" "wanted: $2" "found:  $3"; fi
-}
-
-says() { # says NAME PATTERN FILE
-    if grep -qE -- "$2" "$3"; then passed "$1"; else failed "$1" "no /$2/ in:" "$(head -c 500 "$3")"; fi
-}
+# shellcheck source=tests/properties.sh
+. "$here/properties.sh"
 
 # ---- cd_values: arithmetic, in every build -----------------------------------------------------------
 
@@ -99,6 +43,13 @@ holds "decode what h5dump shows" "$csz" hdf5 decode '{ 0 -755914244 1062232653 0
 says "decode tells the chunks" '64x32 of little-endian f32' out.txt
 holds "decode what h5repack takes" "$csz" hdf5 decode UD=411,0,3,0,3539053052,1062232653
 says "decode tells the bound" 'abs 0.001' out.txt
+holds "cdvals of a relative bound" "$csz" hdf5 cdvals -m rel -e 1e-3
+says "what nccopy forgets is said" 'nccopy creates variables without their fill value' out.txt
+holds "cdvals of a relative bound and a fill value" "$csz" hdf5 cdvals -m rel -e 1e-3 --fill 1e20
+fails "which nccopy is told" grep -q 'without their fill value' out.txt
+refuses 2 "takes options alone, and 'run.nc:t' is none; give --of run.nc:t" "cdvals of a path" "$csz" hdf5 cdvals -e 1 run.nc:t
+refuses 2 "one list, and '1' is one argument too many; put the words in quotes" "decode of words apart" "$csz" hdf5 decode 0 1 2
+refuses 2 'needs the words' "decode of nothing" "$csz" hdf5 decode
 refuses 2 'bound is missing' "cdvals without a bound" "$csz" hdf5 cdvals
 refuses 2 'not a finite number above 0' "cdvals with bound 0" "$csz" hdf5 cdvals -e 0
 refuses 2 'cdvals or decode' "hdf5 without a command" "$csz" hdf5
@@ -110,8 +61,7 @@ refuses 1 'bound' "decode of a negative bound" "$csz" hdf5 decode 0,0,4294967295
 head -c 48000 /dev/zero >raw.f32
 if ! "$csz" --version | grep -q '^hdf5 yes'; then
     refuses 1 'without HDF5|not found here' "a dataset without HDF5" "$csz" compress none.h5:/a -e 1
-    printf '%d properties hold, %d do not; built without HDF5, so the rest is left out\n' $n_passed $n_failed
-    ((n_failed == 0)) && exit 77
+    finish "built without HDF5, so the rest is left out" && exit 77
     exit 1
 fi
 
@@ -142,7 +92,9 @@ refuses 1 'says f64' "another type than -t says" "$csz" compress data.h5:second 
 refuses 1 'says 3' "other dims than -d says" "$csz" compress data.h5:second -d 3 -e 1
 refuses 2 'one of: .*second' "a file without a dataset's name" "$csz" compress data.h5 -e 1
 refuses 1 'no dataset none; give one of: .*second' "a dataset that is not there" "$csz" compress data.h5:none -e 1
-refuses 1 'no dataset /run;' "a group" "$csz" compress data.h5:/run -e 1
+refuses 1 '/run of data.h5 is a group and no dataset; give one of: /run/wave$' "a group" "$csz" compress data.h5:/run -e 1
+refuses 1 'no dataset /run/tide; give one of: /run/wave$' "a dataset that its group lacks" "$csz" compress data.h5:/run/tide -e 1
+refuses 1 'no dataset /run/wave/x; give one of: /run/wave$' "a dataset within a dataset" "$csz" compress data.h5:/run/wave/x -e 1
 refuses 1 'cannot open none.h5' "a file that is not there" "$csz" compress none.h5:/a -e 1
 refuses 2 'archive is a file' "an archive as a dataset" "$csz" compress data.h5:second -e 1 -o data.h5:/a
 refuses 2 'auto needs' "--fill auto on a raw file" "$csz" compress wave.f32 -t f32 -d 30x40x50 -e 1 --fill auto
@@ -159,8 +111,7 @@ same_text "no temporary is left" "" "$(find . -name '.*' -type f)"
 
 for tool in h5repack h5dump h5diff ncgen nccopy ncdump; do
     if ! command -v $tool >/dev/null; then
-        printf '%d properties hold, %d do not; %s is not installed, so the rest is left out\n' $n_passed $n_failed $tool
-        ((n_failed == 0)) && exit 77
+        finish "$tool is not installed, so the rest is left out" && exit 77
         exit 1
     fi
 done
@@ -169,8 +120,9 @@ done
 
 cat >schema.cdl <<'CDL'
 netcdf schema {
-dimensions: y = 100; x = 130;
+dimensions: y = 100; x = 130; a = 3; b = 4; c = 2; d = 5;
 variables:
+  double deep(a, b, c, d, b, a);
   float t(y, x); t:_FillValue = 1e20f;
   double p(y, x);
   float be(y, x); be:_Endianness = "big";
@@ -200,6 +152,8 @@ says "netCDF's default is taken" '"fill": 9.96920996838686' out.txt
 holds "--fill none takes none" "$csz" compress run.nc:t -e 1e-3 --fill none -o none.csz --json
 says "and says so" '"fill": null' out.txt
 holds "verify a big-endian variable" "$csz" compress run.nc:be -e 1e-3 --verify -o be.csz
+refuses 1 'has 6 dimensions' "more dims than an archive has" "$csz" compress run.nc:deep -e 1
+refuses 1 'deep has no range' "cdvals reads them all the same" "$csz" hdf5 cdvals -m rel -e 1e-3 --of run.nc:deep
 refuses 1 '32-bit integers' "integers" "$csz" compress run.nc:k -e 1
 holds "a restored variable goes into the netCDF file" "$csz" decompress t.csz -o run.nc:t_restored
 holds "which ncdump reads" ncdump -h run.nc
@@ -210,8 +164,8 @@ refuses 1 'nccopy -k nc4' "a classic file" "$csz" compress classic.nc:t -e 1
 # ---- The filter in the tools ---------------------------------------------------------------------------
 
 if [[ $plugins == none || -n $sanitizers ]]; then
-    printf '%d properties hold, %d do not; the plugin in other programs is left out here\n' $n_passed $n_failed
-    exit $((n_failed > 0))
+    finish "the plugin in other programs is left out here"
+    exit
 fi
 export HDF5_PLUGIN_PATH=$plugins
 ud() { "$csz" hdf5 cdvals "$@" | sed -n 's/.*VAR:\(UD=[0-9,]*\) .*/\1/p'; }
@@ -273,5 +227,4 @@ PY
 refuses 1 'another size' "csz refuses settings that do not fit the layout" "$csz" compress forged.h5:/run/wave -e 1 -o bad.csz
 same_text "no temporary is left behind" "" "$(find . -name '.*' -type f)"
 
-printf '%d properties hold, %d do not\n' $n_passed $n_failed
-exit $((n_failed > 0))
+finish
