@@ -2,7 +2,7 @@
 #
 # Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter_test.c against Debian's serial HDF5 and, where
 # it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python packages that people use.  And of what is
-# installed and documented: install_test.sh, docs_test.py.
+# installed, packaged and documented: install_test.sh, spack_test.py, docs_test.py.
 set(plugin_environment "HDF5_PLUGIN_PATH=${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins;ASAN_OPTIONS=detect_leaks=0")
 
 function(csz_add_hdf5_test name)
@@ -57,5 +57,8 @@ if(TARGET csz)
     set_tests_properties(docs_test PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0" DEPENDS "python_test;hdf5_python")
 endif()
 
+if(NOT CSZ_SANITIZE)
+    csz_register(spack_test unit 120 COMMAND "${tests_dir}/spack_test.py")
+endif()
 csz_register(install_test unit 600 COMMAND "${tests_dir}/install_test.sh" "${CMAKE_CURRENT_BINARY_DIR}"
              "${CMAKE_CURRENT_SOURCE_DIR}" "${CSZ_SANITIZE}")

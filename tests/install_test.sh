@@ -31,6 +31,18 @@ holds() {
     fi
 }
 
+# fails NAME COMMAND...: the command does not.
+fails() {
+    name=$1
+    shift
+    if "$@" >out.txt 2>&1; then
+        n_failed=$((n_failed + 1))
+        echo "FAIL  $name: it succeeds: $*"
+    else
+        echo "ok    $name"
+    fi
+}
+
 same() {
     if [ "$2" = "$3" ]; then
         echo "ok    $1"
@@ -90,6 +102,37 @@ if [ -x by-cmake-shared/hdf5_writer ] && [ -n "$plugin" ]; then
 else
     echo "left out: the HDF5 example (no HDF5 here, or none in this build)"
 fi
+# ---- Components ----
+mkdir component
+cat >component/CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.18)
+project(component LANGUAGES C)
+find_package(csz REQUIRED COMPONENTS ${COMPONENT})
+add_executable(ranks ranks.c)
+target_link_libraries(ranks PRIVATE csz::csz_${COMPONENT})
+CMAKE
+cat >component/ranks.c <<'C'
+#include <csz_mpi.h>
+int main(int argc, char **argv) {
+    csz_info info;
+    MPI_Init(&argc, &argv);
+    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, argv[1]);
+    MPI_Finalize();
+    return (int)status;
+}
+C
+fails "a component that nobody knows is refused" cmake -S component -B by-cmake-none -DCMAKE_PREFIX_PATH="$prefix" -DCOMPONENT=none
+if [ -e "$libdir/libcsz_mpi.a" ]; then
+    holds "find_package with COMPONENTS mpi: configure" cmake -S component -B by-cmake-mpi -DCMAKE_PREFIX_PATH="$prefix" -DCOMPONENT=mpi
+    holds "find_package with COMPONENTS mpi: build" cmake --build by-cmake-mpi
+    if OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 true >/dev/null 2>&1; then
+        holds "find_package with COMPONENTS mpi: run" env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 \
+            ./by-cmake-mpi/ranks static.csz
+    fi
+else
+    fails "the component mpi is refused where there is none" cmake -S component -B by-cmake-mpi -DCMAKE_PREFIX_PATH="$prefix" -DCOMPONENT=mpi
+fi
+
 if command -v pkg-config >/dev/null; then
     [ -z "$plugin" ] || same "pkg-config names the plugin's folder" "${plugin%/*}" "$(realpath "$(pkg-config --variable=hdf5plugindir csz)")"
     # shellcheck disable=SC2046 # lists of flags

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# python_test.sh CSZ LIBCSZ: builds a wheel of the Python package (for the CPU: kernels take minutes), installs it into a virtual environment under
-# the current folder and runs python/tests there; then the tests of arrays once more against LIBCSZ as the project built it.  The environment is
-# kept between runs.  What pip cannot fetch is left out, and the tests that need it say so; without NumPy there is nothing to run
+# python_test.sh CSZ LIBCSZ: makes a source distribution of the Python package and from that a wheel (for the CPU: kernels take minutes), installs it into a
+# virtual environment under the current folder and runs python/tests there; then the tests of arrays once more against LIBCSZ as the project built it,
+# and where that has the CUDA backend, a wheel around it, which must work on machines without a GPU.  The environment is kept between runs.  What pip cannot fetch is left out, and the tests that need it say so; without NumPy there is nothing to run
 # (exit 77).
 set -u
 command=$1
@@ -49,8 +49,11 @@ fi
 # Installed from a wheel as users do it; without setuptools and wheel, straight from the source tree.
 rm -rf "$work/wheels"
 if "$python" -c 'import setuptools, wheel' 2>/dev/null; then
-    if ! CMAKE_ARGS=-DCSZ_CUDA=OFF CSZ_PYTHON_BUILD=$work/build \
-        "$python" -m pip wheel --no-build-isolation --no-deps -w "$work/wheels" "$source" >"$work/wheel.log" 2>&1; then
+    rm -rf "$work/sdist"
+    if ! { (cd "$source" && CSZ_PYTHON_BUILD=$work/sdist "$python" setup.py -q sdist -d "$work/sdist") &&
+        tar -xzf "$work"/sdist/csz-*.tar.gz -C "$work/sdist" && mv "$work"/sdist/csz-*/ "$work/sdist/source" &&
+        CMAKE_ARGS=-DCSZ_CUDA=OFF CSZ_PYTHON_BUILD=$work/build "$python" -m pip wheel --no-build-isolation --no-deps \
+            -w "$work/wheels" "$work/sdist/source"; } >"$work/wheel.log" 2>&1; then
         tail -n 40 "$work/wheel.log"
         echo "the wheel could not be built"
         exit 1
@@ -80,3 +83,12 @@ run
 echo "== with the library of the build folder"
 export CSZ_LIBRARY="$library"
 run -p test_arrays.py
+
+# The wheel with CUDA: what the project built, packed.  soak_cuda_wheel.sh compiles one.
+if [ "$("$python" -c 'import csz; print(csz.features()["cuda_built"])')" = True ] && ls "$work"/wheels/csz-*.whl >/dev/null 2>&1; then
+    unset CSZ_LIBRARY
+    echo "== a wheel with CUDA"
+    "$source/tests/cuda_wheel.sh" "$python" "$work/cuda" CSZ_BUILT_LIBRARY="$library"
+else
+    echo "skipped: a wheel with CUDA: this build has no CUDA backend (nvcc), or no wheel could be built"
+fi

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Spack recipe.  In a repository of your own (`spack repo create REPO`), copy this folder to REPO/packages/csz; then
+# Spack recipe.  In a repository of your own (`spack repo create REPO`), copy this folder beside its other packages, as packages/csz; then
 # `spack install csz +hdf5` from a checkout named by `spack develop --path CHECKOUT csz@main`.
 from spack.package import *
+
+try:  # Spack 1.0 and newer; older ones have both in spack.package
+    from spack_repo.builtin.build_systems.cmake import CMakePackage
+    from spack_repo.builtin.build_systems.cuda import CudaPackage
+except ImportError:
+    pass
 
 
 class Csz(CMakePackage, CudaPackage):
@@ -15,17 +21,21 @@ class Csz(CMakePackage, CudaPackage):
 
     variant("zstd", default=True, description="Optional final pass with zstd")
     variant("hdf5", default=False, description="HDF5 filter plugin, and HDF5 files in the command")
+    variant("mpi", default=False, description="One archive from many MPI ranks: library and command")
 
     depends_on("c", type="build")
+    depends_on("cxx", type="build", when="+cuda")
     depends_on("cmake@3.18:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("zstd", when="+zstd")
     depends_on("hdf5@1.10:~mpi", when="+hdf5")
+    depends_on("mpi", when="+mpi")
 
     def cmake_args(self):
         args = [
             self.define_from_variant("CSZ_ZSTD", "zstd"),
             self.define_from_variant("CSZ_HDF5", "hdf5"),
+            self.define_from_variant("CSZ_MPI", "mpi"),
             self.define_from_variant("CSZ_CUDA", "cuda"),
             self.define("BUILD_TESTING", self.run_tests),
         ]
