@@ -37,7 +37,8 @@ enum { CLI_MOST_BOUNDS = 32 };
 typedef struct cli_arguments {
     const char *paths[2];
     int npaths;
-    const char *surplus_path; /* the first one too many; for csz hdf5 alone, which says itself what it takes */
+    const char
+        *surplus_path;       /* the first one too many; for csz hdf5 alone, which says itself what it takes */
     const char *output_path; /* NULL: not given */
     cli_expected expected;   /* -t and -d */
     csz_options options;

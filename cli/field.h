@@ -14,7 +14,7 @@ typedef struct cli_expected {
     csz_field field;
     int has_type, has_dims;
     const char *source; /* for messages: "the command line", "the archive" */
-    int folds;          /* of a dataset's dims beyond four the slowest become one: where values count, not dims */
+    int folds; /* of a dataset's dims beyond four the slowest become one: where values count, not dims */
 } cli_expected;
 
 typedef struct cli_field {

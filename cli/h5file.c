@@ -172,8 +172,8 @@ static void list_names(char *text, size_t nbytes, hid_t file, const char *group)
                                       H5P_DEFAULT) < 0)
                 break;
             int added = i == 8 ? snprintf(text + n, nbytes - n, ", ...")
-                               : snprintf(text + n, nbytes - n, "%s%.*s%s%s", i ? ", " : "", (int)group_nchars,
-                                          group, group_nchars ? "/" : "", name);
+                               : snprintf(text + n, nbytes - n, "%s%.*s%s%s", i ? ", " : "",
+                                          (int)group_nchars, group, group_nchars ? "/" : "", name);
             n += added > 0 ? (size_t)added : 0;
             if (i == 8) break;
         }
@@ -258,8 +258,9 @@ static int check_type(csz_type *type, hid_t dataset, const location *at) {
     H5T_class_t class = id >= 0 ? h5.H5Tget_class(id) : H5T_NO_CLASS;
     size_t nbits = id >= 0 ? 8 * h5.H5Tget_size(id) : 0;
     release(id);
-    const char *kind = class == H5T_INTEGER  ? "integers"
-                       : class == H5T_FLOAT  ? (nbits == 32 || nbits == 64 ? "floats that are not IEEE's" : "floats")
+    const char *kind = class == H5T_INTEGER ? "integers"
+                       : class == H5T_FLOAT
+                           ? (nbits == 32 || nbits == 64 ? "floats that are not IEEE's" : "floats")
                        : class == H5T_STRING ? "text"
                                              : "values that are no numbers";
     return cli_fail("%s holds %zu-bit %s, and only 32- and 64-bit IEEE floats can be compressed; convert it "

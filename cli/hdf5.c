@@ -147,7 +147,8 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
     printf("h5repack     h5repack -f VAR:UD=%d,0,%zu,%s IN.h5 OUT.h5\n", id, n, list);
     printf("nccopy       nccopy -F VAR,%d,%s IN.nc OUT.nc\n", id, list);
     if (settings->bound_mode != CSZ_BOUND_ABS && settings->fill == CSZ_HDF5_FILL_DATASET)
-        printf("             nccopy creates variables without their fill value: where VAR has one, add --fill V or "
+        printf("             nccopy creates variables without their fill value: where VAR has one, add "
+               "--fill V or "
                "--of IN.nc:VAR, or it counts for the range\n");
     printf("CDL          VAR:_Filter = \"%d,%s\" ;\n", id, list);
     printf("h5py         file.create_dataset(\"VAR\", data=data, chunks=True, compression=%d, "
@@ -172,8 +173,9 @@ static int run_cdvals(int argc, char **argv) {
         return CLI_DONE;
     }
     if (arguments.surplus_path)
-        return cli_fail_usage("hdf5 cdvals takes options alone, and '%s' is none; give --of %s to read that field",
-                              arguments.surplus_path, arguments.surplus_path);
+        return cli_fail_usage(
+            "hdf5 cdvals takes options alone, and '%s' is none; give --of %s to read that field",
+            arguments.surplus_path, arguments.surplus_path);
     if (!arguments.has_bound) return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
     csz_hdf5_settings_init(&settings);
     settings.bound_mode = arguments.options.bound_mode;
@@ -244,9 +246,10 @@ static int run_decode(int argc, char **argv) {
         return CLI_DONE;
     }
     if (arguments.surplus_path)
-        return cli_fail_usage("hdf5 decode takes one list, and '%s' is one argument too many; put the words in "
-                              "quotes, or join them by commas",
-                              arguments.surplus_path);
+        return cli_fail_usage(
+            "hdf5 decode takes one list, and '%s' is one argument too many; put the words in "
+            "quotes, or join them by commas",
+            arguments.surplus_path);
     if (arguments.npaths == 0)
         return cli_fail_usage("hdf5 decode needs the words; give them, such as csz hdf5 decode "
                               "0,3539053052,1062232653");

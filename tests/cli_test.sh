@@ -651,4 +651,4 @@ holds "analyze says why, in a sentence" bash -c "'$csz' analyze d3.f32 -t f32 -d
 refuses 2 '--region' "compress has no --region" "${compress[@]}" --region 0:1
 no_temporaries "nothing is left behind"
 
-finish
+finish ""

@@ -184,7 +184,7 @@ def cuda_include():
 def python_with(modules):
     """A Python that has the modules: one of the environments that other tests made, or the system's."""
     for python in (build / "python/venv/bin/python", build / "hdf5-venv/bin/python", "python3"):
-        if runs(str(python), "-c", "import " + ", ".join(modules or ["sys"])):
+        if runs(str(python), "-c", f"import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, {list(modules)})))"):
             return str(python)
     return None
 
@@ -283,7 +283,7 @@ def set_up(work):
     for name in ("simulate", "analyse", "ssh"): # the programs that stand for the reader's own
         (commands / name).symlink_to(source / "tests/docs" / name)
     environment = {"PATH": f"{commands}:{os.environ['PATH']}", "LC_ALL": "C", "PYTHONPATH": str(source / "python"),
-                   "CSZ_LIBRARY": str(build / "libcsz.so"), "PYTHONDONTWRITEBYTECODE": "1",
+                   "CSZ_LIBRARY": str(build / "libcsz.so"), "PYTHONPYCACHEPREFIX": str(build / "python/pycache"),
                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                    "OMPI_MCA_plm_rsh_agent": "", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}  # fmt: skip

@@ -227,4 +227,4 @@ PY
 refuses 1 'another size' "csz refuses settings that do not fit the layout" "$csz" compress forged.h5:/run/wave -e 1 -o bad.csz
 same_text "no temporary is left behind" "" "$(find . -name '.*' -type f)"
 
-finish
+finish ""
