@@ -343,7 +343,7 @@ class Names:
         name = re.fullmatch(r"((test|soak|fuzz|gpu|emulated|tsan)_\w+|\w+_test)(\.sh)?", span)
         function = re.match(r"(csz_[a-z0-9_]+)\b", span)
         if function:
-            return None if function[1] in self.code else f"no {function[1]} in the sources"
+            return None if re.search(rf"\b{function[1]}\b", self.code) else f"no {function[1]} in the sources"
         if name and name[1] not in self.stems and not re.search(rf"\b{name[1]}\b", self.cmake):
             return f"no test {span}"
         if len(words) > 1 and words[0] == "csz" and re.fullmatch(r"[a-z0-9]+", words[1]):
