@@ -346,7 +346,7 @@ class Names:
             return None if re.search(rf"\b{function[1]}\b", self.code) else f"no {function[1]} in the sources"
         if name and name[1] not in self.stems and not re.search(rf"\b{name[1]}\b", self.cmake):
             return f"no test {span}"
-        if len(words) > 1 and words[0] == "csz" and re.fullmatch(r"[a-z0-9]+", words[1]):
+        if len(words) > 1 and words[0] == "csz" and re.fullmatch(r"[a-z0-9]+", words[1]) and words[1] != "help":
             text = self.options_of(words[1])
             if text is None:
                 return f"no command csz {words[1]}"
