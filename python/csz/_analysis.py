@@ -178,6 +178,7 @@ def analyze(
     options = _api._options("cpu", threads, fill)
     options.bound_mode = _library.BOUND_MODES.index(mode)
     source = _api._host_copy(_arrays.view_field(array, fill))
+    _api.check_fill(fill, source)
     field = _api._field(source)
     raw = (_library.Analysis * len(bounds))()
     status = _cuda.call(

@@ -139,6 +139,15 @@ def _options(backend: str, threads: int, fill: float | None = None) -> _library.
     return options
 
 
+_FLOAT32_END = float.fromhex("0x1.ffffffp127")  # the largest float32 and half a step: from here on numbers round to infinity
+
+
+def check_fill(fill: float | None, view: _arrays.View) -> None:
+    """Refuses a fill value that becomes infinite in the array's type."""
+    if fill is not None and view.dtype.itemsize == 4 and _FLOAT32_END <= math.fabs(fill) < math.inf:
+        raise _errors.ArgumentError(f"fill {fill!r} does not fit float32: give the value as it stands in the array")
+
+
 def fold(shape: Sequence[int]) -> tuple[int, ...]:
     """The dims an archive stores for a shape: of more than four the slowest become one, and none become (1,)."""
     shape = tuple(shape)
@@ -255,6 +264,7 @@ def compress(
     options.workflow = _choice("workflow", workflow, WORKFLOWS)
     options.zstd_level = _integer("zstd", zstd, 0, 22)
     source = _arrays.view_field(array, fill)
+    check_fill(fill, source)
     place = _arrays.place_of(like, source)
     field = _field(source)
 
@@ -329,15 +339,28 @@ def check(archive: Any, *, threads: int = 0, memory_limit: int | None = None) ->
     view = _host_copy(_arrays.view_archive(archive))
     options = _options("cpu", threads)
     options.memory_limit = _limit(memory_limit)
-    _check(_cuda.call(lib.csz_test, None, (), view.pointer, view.nbytes, c.byref(options)), "checking an archive")
+    status = _cuda.call(lib.csz_test, None, (), view.pointer, view.nbytes, c.byref(options))
+    _check_limit(status, memory_limit, "checking an archive")
 
 
 def _limit(memory_limit: int | None) -> int:
+    """What csz.h calls it: 0 is none."""
     if memory_limit is None:
         return 0
-    if isinstance(memory_limit, int) and memory_limit <= 0:
-        raise _errors.ArgumentError(f"memory_limit is a number of bytes above 0, or None for no limit, not {memory_limit}")
-    return _integer("memory_limit", memory_limit, 1, 2**63)
+    try:
+        nbytes = operator.index(memory_limit)
+    except TypeError:
+        nbytes = 0
+    if nbytes <= 0:
+        raise _errors.ArgumentError(f"memory_limit is a whole number of bytes above 0, or None for no limit, not {memory_limit!r}")
+    return min(nbytes, 2**63)
+
+
+def _check_limit(status: int, memory_limit: int | None, what: str) -> None:
+    """As _check, with the limit's number where that was exceeded."""
+    if status == _errors.LimitError.status:
+        raise _errors.LimitError(f"{what} takes more than the memory_limit of {memory_limit} bytes: raise it, or use fewer threads")
+    _check(status, what)
 
 
 def _axis(item: Any, extent: int, axis: int) -> tuple[int, int, bool]:
@@ -515,12 +538,7 @@ def decompress(
             lib.csz_decompress_region, device, streams,
             direct.pointer, direct.nbytes, source.pointer, source.nbytes, corners(*begin), corners(*end), c.byref(options),
         )  # fmt: skip
-    if status == _errors.LimitError.status:
-        raise _errors.LimitError(
-            f"the result's {nbytes} bytes and the scratch memory to decode it need more than the memory_limit of {memory_limit}: raise it, "
-            "or use fewer threads"
-        )
-    _check(status, "decompressing")
+    _check_limit(status, memory_limit, f"decompressing {nbytes} bytes, scratch memory included,")
     if direct is not target:
         _store(target, direct)
     return result
@@ -536,6 +554,7 @@ def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = 
     or equal to ``fill``, must agree bit for bit.  The result is true where nothing is violated.  Arrays on the GPU are copied to the host.
     """
     left, right = _host_copy(_arrays.view_field(a, fill)), _host_copy(_arrays.view_field(b, fill))
+    check_fill(fill, left)
     if left.shape != right.shape:
         raise _errors.DimsError(f"the shapes differ: {left.shape} and {right.shape}")
     if left.dtype != right.dtype:
@@ -554,7 +573,9 @@ def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = 
 
 
 def _range_of_block(block: Any, fill: float | None) -> tuple[float, float]:
-    values = np.asarray(block)
+    values = _arrays.as_numpy(block)
+    if values.dtype.kind not in "fiub":
+        raise _errors.DtypeError(f"a range is of numbers, not of {values.dtype}")
     keep = np.isfinite(values)
     if fill is not None:
         keep &= values != values.dtype.type(fill)
@@ -574,7 +595,7 @@ def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | N
         task = dask.delayed(_range_of_block)  # type: ignore[attr-defined]
         ranges = dask.compute(*(task(block, fill) for block in data.to_delayed().ravel()))  # type: ignore[attr-defined,no-untyped-call]
     else:
-        data = data if hasattr(data, "shape") and hasattr(data, "dtype") else np.asarray(data)
+        data = data if hasattr(data, "shape") and hasattr(data, "dtype") else _arrays.as_numpy(data)
         if not data.shape:
             ranges = (_range_of_block(data[()], fill),)
         else:

@@ -191,7 +191,7 @@ def _view_numpy(x: np.ndarray[Any, Any], kind: str = "numpy") -> View:
     return View(int(x.ctypes.data) if x.size else 0, x.shape, x.dtype, None, x, readonly=not x.flags.writeable, kind=kind)
 
 
-def _as_numpy(x: Any) -> np.ndarray[Any, Any]:
+def as_numpy(x: Any) -> np.ndarray[Any, Any]:
     if is_torch(x):
         try:
             return np.asarray(x.detach().numpy())
@@ -212,7 +212,7 @@ def view_field(x: Any, fill: float | None = None) -> View:
     else:
         if isinstance(x, np.ma.MaskedArray) and x.dtype.kind == "f":
             x = x.filled(np.nan if fill is None else fill)
-        a = _as_numpy(x)
+        a = as_numpy(x)
         if a.dtype.kind == "f" and a.itemsize in (4, 8):
             a = np.require(a, dtype=a.dtype.newbyteorder("="), requirements=["C", "A"]).reshape(a.shape)  # 0-d stays 0-d
         view = _view_numpy(a, "torch" if is_torch(x) else "numpy")
@@ -243,7 +243,7 @@ def view_archive(x: Any) -> View:
             raise _errors.DtypeError(f"an archive on the device is an array of uint8, not of {view.dtype}")
         return _aligned(view)
     try:
-        flat = _as_numpy(x).reshape(-1).view(np.uint8) if is_torch(x) else np.frombuffer(x, dtype=np.uint8)
+        flat = as_numpy(x).reshape(-1).view(np.uint8) if is_torch(x) else np.frombuffer(x, dtype=np.uint8)
     except (TypeError, ValueError, BufferError, AttributeError) as error:
         if hasattr(x, "__len__") and len(x) == 0:
             flat = np.empty(0, dtype=np.uint8)

@@ -33,6 +33,8 @@ class Errors(unittest.TestCase):
         self.fails(TypeError, "float32 and float64", csz.compress, "text", abs=1)
         self.fails(TypeError, "float32 and float64", csz.compress, None, abs=1)
         self.fails(csz.ArgumentError, "NumPy makes no array of this list", csz.compress, [[1.0], [1.0, 2.0]], abs=1)
+        self.fails(csz.ArgumentError, "NumPy makes no array of this list", csz.value_range, [[1.0], [1.0, 2.0]])
+        self.fails(csz.DtypeError, "of numbers, not of", csz.value_range, np.array(["a"]))
 
     def test_options(self):
         self.fails(csz.ArgumentError, "workflow is one of", csz.compress, field, abs=1, workflow="best")
@@ -46,6 +48,10 @@ class Errors(unittest.TestCase):
         self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=0)
         self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=-1)
         self.fails(csz.ArgumentError, "memory_limit is a whole number", csz.decompress, archive, memory_limit=1.5)
+        for call in (csz.compress, csz.analyze):
+            self.fails(csz.ArgumentError, "fill 1e[+]300 does not fit float32", call, field, abs=1, fill=1e300)
+        self.fails(csz.ArgumentError, "does not fit", csz.compare, field, field, fill=3.5e38)
+        self.assertEqual(csz.info(csz.compress(field, abs=1, fill=3.4028235e38)).fill, float(np.finfo("float32").max))
 
     @unittest.skipIf(csz.features()["cuda_available"], "this machine has a GPU")
     def test_cuda_where_there_is_none(self):
@@ -124,8 +130,10 @@ class Errors(unittest.TestCase):
 
     def test_memory_limit(self):
         self.fails(csz.LimitError, "24000 bytes", csz.decompress, archive, memory_limit=23999)
-        self.fails(MemoryError, "24000 bytes and the scratch memory .* memory_limit of 24001", csz.decompress, archive, memory_limit=24001)
+        self.fails(MemoryError, "decompressing 24000 bytes, scratch memory included, .* memory_limit of 24001", csz.decompress, archive, memory_limit=24001)
+        self.fails(csz.LimitError, "checking an archive takes more than the memory_limit of 10 bytes", csz.check, archive, memory_limit=10)
         csz.decompress(archive, memory_limit=1 << 28)
+        csz.decompress(archive, memory_limit=1 << 70)
         csz.decompress(archive, region=np.s_[0:1], memory_limit=1 << 28)
 
     def test_a_huge_field_is_refused_before_memory_is_taken(self):
