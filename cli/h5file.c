@@ -230,6 +230,10 @@ static int open_dataset(hid_t *dataset, hid_t file, const location *at) {
         list_names(names, sizeof names, file, at->dataset);
         return cli_fail("%s of %s is a group and no dataset; give one of: %s", at->dataset, at->file, names);
     }
+    if (kind == H5I_BADID && h5.H5Lexists(file, at->dataset, H5P_DEFAULT) > 0)
+        return cli_fail("%s of %s is a link that leads nowhere; give the dataset, or put the file that it "
+                        "names in its place",
+                        at->dataset, at->file);
     char *group = strdup(at->dataset);
     if (!group) return cli_fail_memory("a path", strlen(at->dataset));
     cut_to_group(group, file);
@@ -258,15 +262,18 @@ static int check_type(csz_type *type, hid_t dataset, const location *at) {
     H5T_class_t class = id >= 0 ? h5.H5Tget_class(id) : H5T_NO_CLASS;
     size_t nbits = id >= 0 ? 8 * h5.H5Tget_size(id) : 0;
     release(id);
-    const char *kind = class == H5T_INTEGER ? "integers"
-                       : class == H5T_FLOAT
-                           ? (nbits == 32 || nbits == 64 ? "floats that are not IEEE's" : "floats")
-                       : class == H5T_STRING ? "text"
-                                             : "values that are no numbers";
-    return cli_fail("%s holds %zu-bit %s, and only 32- and 64-bit IEEE floats can be compressed; convert it "
-                    "first, or use "
-                    "a lossless filter",
-                    at->path, nbits, kind);
+    char kind[48];
+    if (class == H5T_INTEGER || class == H5T_FLOAT)
+        snprintf(kind, sizeof kind, "%zu-bit %s", nbits,
+                 class == H5T_INTEGER         ? "integers"
+                 : nbits == 32 || nbits == 64 ? "floats that are not IEEE's"
+                                              : "floats");
+    else
+        snprintf(kind, sizeof kind, "%s",
+                 class == H5T_STRING ? "text" : "values of a compound or other type");
+    return cli_fail("%s holds %s, and only 32- and 64-bit IEEE floats can be compressed; convert it "
+                    "first, or use a lossless filter",
+                    at->path, kind);
 }
 
 /* Of more than four dims those of 1 are left out; of those still too many the slowest become one, where that is allowed. */

@@ -57,8 +57,6 @@ with h5py.File("a.h5", "w") as file:
     for row in range(40):
         grown.resize(row + 1, axis=0)
         grown[row] = wave[row, 0]
-    file.create_dataset("half", data=wave[0].astype("f2"))
-    file.create_dataset("deep", data=wave[:36].reshape(2, 3, 2, 3, 70, 90))
     message = refused(lambda: file.create_dataset("int", data=np.arange(100), chunks=(50,), compression=filter_id,
                                                   compression_opts=words))
     check("h5py: integers are refused with the filter's own words", "csz filter" in message, message)
@@ -75,10 +73,15 @@ with h5py.File("a.h5") as file:
 
 # The command on datasets that it cannot compress, or not as they are.
 if "hdf5 yes" in subprocess.check_output([CSZ, "--version"], text=True):
-    told = subprocess.run([CSZ, "compress", "a.h5:half", "-e", "1"], capture_output=True, text=True)
-    check("csz: half floats are called what they are", told.returncode == 1 and "16-bit floats, and only" in told.stderr, told.stderr)
+    with h5py.File("odd.h5", "w") as file:
+        file["half"], file["complex"], file["text"] = wave[0].astype("f2"), wave[0].astype("c8"), "text"
+        file["link"], file["deep"] = h5py.SoftLink("/nowhere"), wave[:36].reshape(2, 3, 2, 3, 70, 90)
+    for name, words in (("half", "16-bit floats, and only"), ("complex", "compound or other type"), ("text", "holds text, and only"),
+                        ("link", "link of odd.h5 is a link that leads nowhere")):  # fmt: skip
+        told = subprocess.run([CSZ, "compress", f"odd.h5:{name}", "-e", "1"], capture_output=True, text=True)
+        check(f"csz: a dataset {name} is refused", told.returncode == 1 and words in told.stderr, told.stderr)
     limits = wave[:36].min().astype("f8"), wave[:36].max().astype("f8")
-    found = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", "-m", "rel", "-e", "1e-3", "--of", "a.h5:deep"]))
+    found = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", "-m", "rel", "-e", "1e-3", "--of", "odd.h5:deep"]))
     check("csz: --of finds the range of six dims", found["bound_mode"] == "abs" and
           abs(found["bound"] - 1e-3 * (limits[1] - limits[0])) <= 1e-12, found)
 
