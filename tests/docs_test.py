@@ -8,11 +8,11 @@ and with csz, the examples and an installed copy of this build within reach:
 
     ```sh              run by bash -eu; the whole block is left out where a command of `needs=a,b` on the fence is missing
     ```python          run by a Python that has the modules of `needs=`
-    ```c               compiled and run, put into a main() of its own unless it has one; `compile` on the fence: compiled alone
+    ```c               compiled and run, put into a main() of its own unless it has one
     ```cmake, ```text  shown; saved where the comment before the block says `<!-- file: NAME -->`, as C is too, for the blocks that follow
     <!-- before: CODE -->   in front of a block: code that it needs and a reader does not
 
-tests/docs/plan.txt is the one list of lines that are not run, with the reason, and of sizes that are made smaller.  An entry that fits nothing
+tests/docs/plan.txt is the one list of what is not run, with the reason, and of sizes that are made smaller.  An entry that fits nothing
 fails, so does a block of another language, and an indented block that holds commands: those are for drawings and formulas.
 
 Also checked, in the text: links lead somewhere; `make TARGET`, files, tests, CMake options, functions and options of csz in backquotes exist; docs/api.md
@@ -223,7 +223,7 @@ def c_program(block, folder):
     (folder / "block.c").write_text(lines + smaller(block.page, text))
     compiler = "mpicc" if "csz_mpi_" in text else "cc"
     flags = "-Wall -Wextra -Werror -Wno-unused-variable -Wno-unused-but-set-variable $(pkg-config --cflags csz)"
-    if "compile" in block.fence.split():
+    if planned("compiled", block.page, f"```{block.language}"):
         include = f"-isystem {cuda_include()}" if "cuda.h" in block.needs() else ""
         return f"{compiler} {flags} {include} -c block.c -o block.o\n"
     return f"{compiler} {flags} block.c $(pkg-config --libs csz) -lm -o block && ./block\n"
@@ -265,7 +265,8 @@ def run(block, folder):
     done = subprocess.run(["bash", "-eu", "-o", "pipefail", "block.sh"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           stdin=subprocess.DEVNULL)  # fmt: skip
     if done.returncode == 0:
-        return tell("ok", block.where)
+        reason = planned("compiled", block.page, f"```{block.language}")
+        return tell("left out", block.where, f"compiled and not run: {reason}") if reason else tell("ok", block.where)
     tell("FAIL", block.where, f"status {done.returncode}")
     print("\n".join("          " + line for line in (script + done.stdout.decode(errors="replace")).splitlines()[:60]))
 
