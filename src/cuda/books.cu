@@ -17,6 +17,7 @@ enum {
     KINDS_A_WARP = CSZ_BUILTIN_N / SYMBOL_WARPS,
     PER_LANE = CSZ_SYMBOLS_MAX / 32,
     BITS_WORDS = CSZ_SYMBOLS_MAX * 8 / 32, /* of the lengths of a book, at most 8 bits each */
+    REHEARSED_BLOCKS = 128, /* more would fill the chip and delay each other */
     QUEUE_MARGIN = 36,                     /* words past a queue's end that are read */
     FEW_NODES = 40 /* from which on the tree is built node by node: rounds would have few nodes each */
 };
@@ -86,6 +87,7 @@ static_assert(sizeof(books_left) <= CSZ_NBOOKS * CSZ_SYMBOLS_MAX * sizeof(uint32
 struct book_shared {
     uint4 key[CSZ_SYMBOLS_MAX / 4];   /* weight << 8 | symbol; without weight ~0 */
     uint4 count[CSZ_SYMBOLS_MAX / 4]; /* of the sample, by symbol */
+    uint32_t rank[CSZ_SYMBOLS_MAX];   /* how many keys are smaller */
     uint32_t sorted[CSZ_SYMBOLS_MAX + QUEUE_MARGIN], inner[CSZ_SYMBOLS_MAX + QUEUE_MARGIN];
     uint32_t taken[CSZ_SYMBOLS_MAX]; /* by inner node: those that had a parent before it was made */
     uint4 longer[4];                 /* by length, as words: symbols that have longer codes */
@@ -136,26 +138,36 @@ CSZ_DEVICE uint32_t sum_of_warps(const uint32_t (&part)[SYMBOL_WARPS]) {
  * The tree of csz_lengths_from_sorted, as far as lengths need it: b.taken.  One warp.
  *
  * In rounds: let s be the sum of the two lightest nodes without parent.  Every inner node there is weighs at most s, as sums never fall, and every one
- * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Each lane finds its two by a
- * search along the diagonal of the merge.  Of an odd number the last waits.
+ * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Each lane finds its two by
+ * counting or, where they are many, by a search along the diagonal of the merge.  Of an odd number the last waits.
  */
 CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t leaf = 0, node = 0, made = 0;
 #pragma unroll 1
     while (n - leaf + made - node > FEW_NODES) {
-        const uint32_t *a = b.sorted + leaf, *c = b.inner + node, nnodes = made - node;
+        const uint32_t *a = b.sorted + leaf, *c = b.inner + node, nnodes = made - node, mine = a[lane];
         const uint32_t s = min(a[0], c[0]) + min(max(a[0], c[0]), min(a[1], c[1]));
-        uint32_t nleaves = 0, upto;
-        do {
+        uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s)), upto = nleaves;
+#pragma unroll 1
+        while (upto == 32) {
             upto = (uint32_t)__popc(__ballot_sync(CSZ_ALL, a[nleaves + lane] <= s));
             nleaves += upto;
-        } while (upto == 32);
+        }
         const uint32_t total = nleaves + nnodes, npairs = total / 2;
+        uint32_t j_of_few = 0;
+        const bool few = total <= 32;
+        if (few) {
+            /* an inner node comes after those before it and the leaves up to its weight */
+#pragma unroll 4
+            for (uint32_t q = 0; q < nnodes; q++)
+                j_of_few += q + (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= c[q])) < 2 * lane;
+        }
 #pragma unroll 1
         for (uint32_t k = lane; k < npairs; k += 32) {
             const uint32_t before = 2 * k;
             uint32_t i = before > nnodes ? before - nnodes : 0, end = min(before, nleaves);
+            if (few) i = end = before - j_of_few;
 #pragma unroll 1
             while (i < end) {
                 const uint32_t middle = (i + end) / 2;
@@ -219,7 +231,8 @@ CSZ_DEVICE uint32_t tree_lengths(const book_shared &b, uint32_t n, uint32_t limi
 
 /*
  * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of length l, become those of a complete code
- * within the limit.  Steps from limit - 1 to the limit, nearly all there are, are taken at once.
+ * within the limit.  Where no length between l and the limit has symbols, a symbol of length l goes down to the limit step by step before the next one does: as many as go all the way
+ * are moved at once.
  */
 CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
@@ -229,11 +242,11 @@ CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
     while (kraft > full) {
         const uint32_t l =
             31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
-        const uint32_t there = __shfl_sync(CSZ_ALL, count, (int)l),
-                       moved = l == limit - 1 ? min(there, kraft - full) : 1;
+        const uint32_t there = __shfl_sync(CSZ_ALL, count, (int)l), gain = (1u << (limit - l)) - 1,
+                       whole = min(there, (kraft - full) / gain), moved = max(whole, 1u);
         if (lane == l) count -= moved;
-        if (lane == l + 1) count += moved;
-        kraft -= moved << (limit - l - 1);
+        if (lane == (whole ? limit : l + 1)) count += moved;
+        kraft -= whole ? whole * gain : 1u << (limit - l - 1);
     }
 #pragma unroll 1
     while (kraft < full) {
@@ -310,6 +323,27 @@ CSZ_DEVICE void builtins_weigh(book_shared &b, const builtin_part &part) {
     }
 }
 
+/* Of all keys how many of this warp's 32 are smaller.  A lane takes eight keys: read once, each of the others serves eight comparisons. */
+CSZ_DEVICE void keys_rank(book_shared &b) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    uint32_t own[PER_LANE], rank[PER_LANE] = {0};
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) own[i] = ((const uint32_t *)b.key)[32 * i + lane];
+#pragma unroll 1
+    for (uint32_t j = 0; j < 8; j++) {
+        const uint4 other = b.key[8 * warp + j];
+#pragma unroll
+        for (int i = 0; i < PER_LANE; i++) {
+            rank[i] += other.x < own[i];
+            rank[i] += other.y < own[i];
+            rank[i] += other.z < own[i];
+            rank[i] += other.w < own[i];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) atomicAdd(&b.rank[32 * i + lane], rank[i]);
+}
+
 /*
  * The block's candidate from the counts, one a thread; what an explicit book needs goes to b.made.  stride: how many symbols each counted one stands for.
  */
@@ -325,6 +359,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     if (is_symbol) {
         ((uint32_t *)b.key)[t] = key;
         ((uint32_t *)b.count)[t] = count;
+        b.rank[t] = 0;
         const uint32_t weights = __ballot_sync(CSZ_ALL, weight != 0),
                        counts = __ballot_sync(CSZ_ALL, count != 0);
         if (lane == 0) {
@@ -339,18 +374,10 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
     if (sum_of_warps(b.any) == 0) return c;
     const uint32_t nused = sum_of_warps(b.nused);
-    uint32_t rank = 0;
-    if (weight) {
-#pragma unroll 4
-        for (uint32_t j = 0; j < n / 4; j++) {
-            const uint4 other = b.key[j];
-            rank += other.x < key;
-            rank += other.y < key;
-            rank += other.z < key;
-            rank += other.w < key;
-        }
-        b.sorted[rank] = weight;
-    }
+    if (32 * warp < n) keys_rank(b);
+    __syncthreads();
+    const uint32_t rank = is_symbol ? b.rank[t] : 0;
+    if (weight) b.sorted[rank] = weight;
     __syncthreads();
     if (warp == TREE_WARP) lengths_make(b, nused, limit);
     if (is_symbol) {
@@ -504,8 +531,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     uint2 *table = (uint2 *)job.work.table[frame][book];
 #pragma unroll
     for (int i = 0; i < PER_LANE / 2; i++) {
-        table[32 * i + lane] = make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
-                                          csz_packet(code[i] >> 20, code[i] >> 16 & 15u));
+        __stcg(table + 32 * i + lane, make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
+                                                 csz_packet(code[i] >> 20, code[i] >> 16 & 15u)));
     }
     const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
@@ -544,7 +571,8 @@ static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid
     int given = -1;
     book_candidate c;
 #pragma unroll 1
-    for (int rehearsal = (int)job.work.chained; rehearsal >= 0; rehearsal--) {
+    for (int rehearsal = job.work.chained && !job.second && gridDim.x <= REHEARSED_BLOCKS; rehearsal >= 0;
+         rehearsal--) {
         uint32_t count = t & 7;
         if (!rehearsal) {
             csz_previous_wait();
@@ -565,9 +593,13 @@ static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid
     }
     if (number < OF_VECTOR || number >= OF_W) {
         uint32_t *to = (uint32_t *)made_at(job.work, frame, number);
-        if (t < sizeof(book_made) / 4) to[t] = ((const uint32_t *)&sh.book.made)[t];
+        if (t < sizeof(book_made) / 4) __stcg(to + t, ((const uint32_t *)&sh.book.made)[t]);
     }
-    if (t == 0) ((books_left *)&job.work.table[frame])->candidate[number] = c;
+    if (t == 0) sh.candidate[0] = c;
+    __syncwarp();
+    if (t < sizeof c / 4)
+        __stcg((uint32_t *)&((books_left *)&job.work.table[frame])->candidate[number] + t,
+               ((const uint32_t *)&sh.candidate[0])[t]);
     __threadfence();
     __syncthreads();
     if (t == 0) sh.last = atomicAdd(&job.work.frame_sums[frame].done, 1u) + 1 == ncandidates;

@@ -371,8 +371,8 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
  */
-/* clear() is called before the front uses more of the region than the exchange. */
-template <typename V, int RANK, typename Clear>
+/* clear() is called before the front uses more of the region than the exchange.  HASH: whether the hash is wanted. */
+template <typename V, int RANK, bool HASH = true, typename Clear>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
                                       const csz_claim &c, const Clear &clear) {
     typedef csz_value<V> value;
@@ -442,10 +442,10 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             h1 = h1 * CSZ_VALUE_K + value::fold(value::to_bits(r1));
             w[i] = __byte_perm(low0, low1, 0x5410);
         }
-        f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
+        if (HASH) f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
         if (z.has_fill) doubtful |= csz_restores_fill<V>(w, z, base, bias);
         doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
-        if (!lost && (__any_sync(CSZ_ALL, doubtful) || !c.full)) { /* the corner is everybody's: so is lost */
+        if (!lost && (__any_sync(CSZ_ALL, doubtful) || (HASH && !c.full))) { /* the corner is everybody's: so is lost */
             csz_words_park(exchange, w);
             const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, f.hash);
             f.hash = r.hash;

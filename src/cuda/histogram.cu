@@ -143,12 +143,33 @@ template <typename V> CSZ_DEVICE void probe_end(histogram_shared<V> &sh, csz_sam
     bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
 }
 
+/* Where the workspace, which has as many for each book, has the bin that is the i-th here. */
+CSZ_DEVICE uint32_t bin_in_workspace(uint32_t i) {
+    uint32_t at = i;
+#pragma unroll
+    for (int book = 1; book < CSZ_NBOOKS; book++)
+        at += i >= bins_at(book) ? CSZ_SYMBOLS_MAX - bins_of(book - 1) : 0;
+    return at;
+}
+
 CSZ_DEVICE void frame_flush(uint32_t *bins, csz_histograms *to) {
     __syncthreads();
+    /* eight on their way at a time */
 #pragma unroll 1
-    for (int book = 0; book < CSZ_NBOOKS; book++) {
-        bins_flush(bins, to->count[book], bins_of(book));
-        bins += bins_of(book);
+    for (uint32_t first = threadIdx.x; first < FRAME_BINS; first += 8 * CSZ_TILE_THREADS) {
+        uint32_t count[8];
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) {
+            const uint32_t i = first + k * CSZ_TILE_THREADS;
+            count[k] = i < FRAME_BINS ? bins[i] : 0;
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) {
+            const uint32_t i = first + k * CSZ_TILE_THREADS;
+            if (count[k] == 0) continue;
+            bins[i] = 0;
+            atomicAdd(&to->count[0][0] + bin_in_workspace(i), count[k]);
+        }
     }
     __syncthreads();
 }
@@ -254,17 +275,13 @@ CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], c
     if (is_probe) count_probe(sh, pair_empty, four_empty, stride, sample);
 }
 
-/* Brings a tile that lies whole in the field closer. */
+/* Brings a tile closer. */
 template <typename V, int RANK> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const csz_claim &c) {
-    const uint32_t t = threadIdx.x;
-    if (!job.default_shape || !c.full) return;
-    const uint64_t nx = job.geometry.n[2], stride = RANK == 3 ? nx * job.geometry.n[1] : RANK == 2 ? nx : 128;
-    const V *p = job.data + c.origin +
-                 (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
-                  : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
-                              : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
-#pragma unroll
-    for (int s = 0; s < 8; s++) csz_prefetch(p + s * stride);
+#pragma unroll 1
+    for (uint32_t b = 0; b < 32; b += 4) {
+        bool in;
+        csz_prefetch(csz_code_element_at<V, RANK>(job, c, threadIdx.x, b, &in));
+    }
 }
 
 template <typename V, int RANK>
@@ -299,7 +316,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         /* those from `first` on that are no multiples of this are no probes */
         const uint32_t step = workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : ~0u;
         csz_sample *sample = &job.sample[frame];
-        const bool again = job.policy && csz_policy_recounts(ntiles, (int)job.policy[frame]);
+        const bool again = job.policy && csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]));
 #pragma unroll 1
         for (int probes = 0; probes < 2; probes++) {
             bool counted = false;
@@ -320,7 +337,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                 csz_previous_wait();
                 csz_next_may_start();
                 uint32_t w[16] = {0};
-                const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, sh.claim, [] {});
+                const csz_front<V> f = csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim, [] {});
                 if (f.klass && !f.is_fill) {
                     count_wide(sh, workflow, probes != 0, sample);
                 } else if (!f.is_fill) {
