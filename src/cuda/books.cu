@@ -19,7 +19,8 @@ enum {
     BITS_WORDS = CSZ_SYMBOLS_MAX * 8 / 32, /* of the lengths of a book, at most 8 bits each */
     REHEARSED_BLOCKS = 128, /* more would fill the chip and delay each other */
     QUEUE_MARGIN = 36,                     /* words past a queue's end that are read */
-    FEW_NODES = 40 /* from which on the tree is built node by node: rounds would have few nodes each */
+    FEW_NODES = 10,
+    NO_WEIGHT = 0x7FFFFFFF /* heavier than anything */
 };
 
 /* A weight and its symbol in one word, so that one comparison sorts: sums over the largest sample stay below 2^24. */
@@ -138,14 +139,14 @@ CSZ_DEVICE uint32_t sum_of_warps(const uint32_t (&part)[SYMBOL_WARPS]) {
  * The tree of csz_lengths_from_sorted, as far as lengths need it: b.taken.  One warp.
  *
  * In rounds: let s be the sum of the two lightest nodes without parent.  Every inner node there is weighs at most s, as sums never fall, and every one
- * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Each lane finds its two by
- * counting or, where they are many, by a search along the diagonal of the merge.  Of an odd number the last waits.
+ * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Each lane finds its two by a
+ * search along the diagonal of the merge.  Of an odd number the last waits.  A round takes the time of some ten nodes one by one, which is how the rest is done once a round makes fewer.
  */
 CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
     const uint32_t lane = threadIdx.x & 31;
-    uint32_t leaf = 0, node = 0, made = 0;
+    uint32_t leaf = 0, node = 0, made = 0, npairs = FEW_NODES;
 #pragma unroll 1
-    while (n - leaf + made - node > FEW_NODES) {
+    while (npairs >= FEW_NODES && made < n - 1) {
         const uint32_t *a = b.sorted + leaf, *c = b.inner + node, nnodes = made - node, mine = a[lane];
         const uint32_t s = min(a[0], c[0]) + min(max(a[0], c[0]), min(a[1], c[1]));
         uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s)), upto = nleaves;
@@ -154,20 +155,12 @@ CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
             upto = (uint32_t)__popc(__ballot_sync(CSZ_ALL, a[nleaves + lane] <= s));
             nleaves += upto;
         }
-        const uint32_t total = nleaves + nnodes, npairs = total / 2;
-        uint32_t j_of_few = 0;
-        const bool few = total <= 32;
-        if (few) {
-            /* an inner node comes after those before it and the leaves up to its weight */
-#pragma unroll 4
-            for (uint32_t q = 0; q < nnodes; q++)
-                j_of_few += q + (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= c[q])) < 2 * lane;
-        }
+        const uint32_t total = nleaves + nnodes;
+        npairs = total / 2;
 #pragma unroll 1
         for (uint32_t k = lane; k < npairs; k += 32) {
             const uint32_t before = 2 * k;
             uint32_t i = before > nnodes ? before - nnodes : 0, end = min(before, nleaves);
-            if (few) i = end = before - j_of_few;
 #pragma unroll 1
             while (i < end) {
                 const uint32_t middle = (i + end) / 2;
@@ -177,7 +170,7 @@ CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
                     end = middle;
             }
             const uint32_t j = before - i;
-            const uint32_t c0 = j < nnodes ? c[j] : ~0u, c1 = j + 1 < nnodes ? c[j + 1] : ~0u;
+            const uint32_t c0 = j < nnodes ? c[j] : NO_WEIGHT, c1 = j + 1 < nnodes ? c[j + 1] : NO_WEIGHT;
             b.inner[made + k] = min(a[i], c0) + min(max(a[i], c0), min(a[i + 1], c1));
             b.taken[made + k] = node + j;
         }
@@ -187,25 +180,17 @@ CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
         made += npairs;
         __syncwarp();
     }
-    /* the first two of each queue in registers and the next two on their way, so that a step waits for its comparisons alone */
+    /* a step waits for four words and the arithmetic of signs: predicates would take longer */
     if (lane == 0) {
-        uint32_t a0 = b.sorted[leaf], a1 = b.sorted[leaf + 1], c0 = b.inner[node], c1 = b.inner[node + 1];
 #pragma unroll 1
         for (; made < n - 1; made++) {
-            const uint32_t a2 = b.sorted[leaf + 2], a3 = b.sorted[leaf + 3], c2 = b.inner[node + 2],
-                           c3 = b.inner[node + 3];
-            const bool leaves = a1 <= c0, nodes = c1 < a0;
-            const uint32_t sum = leaves ? a0 + a1 : nodes ? c0 + c1 : a0 + c0;
-            b.inner[made] = sum;
+            const int32_t a0 = (int32_t)b.sorted[leaf], a1 = (int32_t)b.sorted[leaf + 1],
+                          c0 = (int32_t)b.inner[node], c1 = (int32_t)b.inner[node + 1];
+            b.inner[made] = (uint32_t)(min(a0, c0) + min(max(a0, c0), min(a1, c1)));
             b.taken[made] = node;
-            a0 = leaves ? a2 : nodes ? a0 : a1;
-            a1 = leaves ? a3 : nodes ? a1 : a2;
-            c0 = leaves ? c0 : nodes ? c2 : c1;
-            c1 = leaves ? c1 : nodes ? c3 : c2;
-            leaf += leaves ? 2 : nodes ? 0 : 1;
-            node += leaves ? 0 : nodes ? 2 : 1;
-            if (node == made) c0 = sum; /* read before it was written */
-            if (node + 1 == made) c1 = sum;
+            const int32_t more = (c0 - a1) >> 31, fewer = (c1 - a0) >> 31; /* 0 for two leaves, -1 for two nodes */
+            leaf += (uint32_t)(2 + more + fewer);
+            node -= (uint32_t)(more + fewer);
         }
     }
     __syncwarp();
@@ -368,8 +353,8 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
         }
         if (t < BITS_WORDS) b.made.bits[t] = 0;
     }
-    /* nothing is as heavy as what ends the queues */
-    for (uint32_t i = t; i < CSZ_SYMBOLS_MAX + QUEUE_MARGIN; i += BOOK_THREADS) b.sorted[i] = b.inner[i] = ~0u;
+    for (uint32_t i = t; i < CSZ_SYMBOLS_MAX + QUEUE_MARGIN; i += BOOK_THREADS)
+        b.sorted[i] = b.inner[i] = NO_WEIGHT;
     __syncthreads();
     book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
     if (sum_of_warps(b.any) == 0) return c;
@@ -542,7 +527,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     }
 }
 
-static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid_constant__ books_job job) {
+static __global__ void __launch_bounds__(BOOK_THREADS, 3) books_kernel(const __grid_constant__ books_job job) {
     CSZ_DYNAMIC_SHARED(books_shared, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;

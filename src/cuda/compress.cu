@@ -14,8 +14,6 @@
    for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on noise. */
 enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
-enum { PREFETCH_NBYTES = 32 << 20 };
-
 /* ---- the kernel ---- */
 
 /*
@@ -103,16 +101,6 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
     return result;
 }
 
-/* While the books are made: brings the field's start, from where the first tiles come, into the L2. */
-template <typename V> CSZ_DEVICE void field_prefetch(const encode_job<V> &job) {
-    if (!job.work.chained) return;
-    const uint64_t nbytes = min(job.tile.geometry.nelements * sizeof(V), (uint64_t)PREFETCH_NBYTES);
-    const char *data = (const char *)job.tile.data;
-    for (uint64_t at = 128 * ((uint64_t)blockIdx.x * CSZ_TILE_THREADS + threadIdx.x); at < nbytes;
-         at += 128 * (uint64_t)CSZ_TILE_THREADS * gridDim.x)
-        csz_prefetch(data + at);
-}
-
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                          sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
@@ -123,7 +111,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     sh.hash_weight[t] = csz_unit_weight(t);
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_words);
-    field_prefetch(job);
     csz_previous_wait(); /* from here on what the kernels before this one wrote is read */
     if (t == 32) {
         csz_claim none;

@@ -126,12 +126,17 @@ template <typename V> CSZ_DEVICE void probe_begin(histogram_shared<V> &sh) {
     __syncthreads();
 }
 
-/* Adds bins to those of the workspace; leaves zeros. */
+/* Adds the bins of a book, two a thread at most, to those of the workspace; leaves zeros. */
 CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
-    for (uint32_t i = threadIdx.x; i < n; i += CSZ_TILE_THREADS) {
-        const uint32_t count = bins[i];
+    const uint32_t i = threadIdx.x, j = i + CSZ_TILE_THREADS;
+    const uint32_t first = i < n ? bins[i] : 0, second = j < n ? bins[j] : 0;
+    if (first) {
         bins[i] = 0;
-        if (count) atomicAdd(&to[i], count);
+        atomicAdd(&to[i], first);
+    }
+    if (second) {
+        bins[j] = 0;
+        atomicAdd(&to[j], second);
     }
 }
 
@@ -143,33 +148,18 @@ template <typename V> CSZ_DEVICE void probe_end(histogram_shared<V> &sh, csz_sam
     bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
 }
 
-/* Where the workspace, which has as many for each book, has the bin that is the i-th here. */
-CSZ_DEVICE uint32_t bin_in_workspace(uint32_t i) {
-    uint32_t at = i;
-#pragma unroll
-    for (int book = 1; book < CSZ_NBOOKS; book++)
-        at += i >= bins_at(book) ? CSZ_SYMBOLS_MAX - bins_of(book - 1) : 0;
-    return at;
-}
-
+/* Blocks begin with different books: those that come at once would wait for each other's additions to the same words. */
 CSZ_DEVICE void frame_flush(uint32_t *bins, csz_histograms *to) {
     __syncthreads();
-    /* eight on their way at a time */
+    int book = (int)(blockIdx.x % CSZ_NBOOKS);
+    uint32_t at = 0;
 #pragma unroll 1
-    for (uint32_t first = threadIdx.x; first < FRAME_BINS; first += 8 * CSZ_TILE_THREADS) {
-        uint32_t count[8];
-#pragma unroll
-        for (uint32_t k = 0; k < 8; k++) {
-            const uint32_t i = first + k * CSZ_TILE_THREADS;
-            count[k] = i < FRAME_BINS ? bins[i] : 0;
-        }
-#pragma unroll
-        for (uint32_t k = 0; k < 8; k++) {
-            const uint32_t i = first + k * CSZ_TILE_THREADS;
-            if (count[k] == 0) continue;
-            bins[i] = 0;
-            atomicAdd(&to->count[0][0] + bin_in_workspace(i), count[k]);
-        }
+    for (int b = 0; b < book; b++) at += bins_of(b);
+#pragma unroll 1
+    for (int k = 0; k < CSZ_NBOOKS; k++) {
+        bins_flush(bins + at, to->count[book], bins_of(book));
+        at += bins_of(book);
+        if (++book == CSZ_NBOOKS) book = (int)(at = 0);
     }
     __syncthreads();
 }
