@@ -4,10 +4,11 @@
  * A candidate is made whole: lengths, codes and the bits that would store it.  The block that comes last in its frame only chooses among the candidates and copies: the encoder's tables
  * and the archive's section of books.
  *
- * Every instruction here runs once a block, so that fetching them takes most of the time: loops are kept rolled and the code short, and where the kernel starts while the histograms
- * are still being counted it makes a book of invented counts first, which brings its code and the built-in books into the caches.
+ * All of it is latency: every instruction runs once a block or a few times, so loops are kept rolled and the code short, and what does not depend on the histograms is loaded before they are
+ * waited for.
  */
 #include "cuda/code.cuh"
+#include "cuda/tree.cuh"
 #include "cuda/work.cuh"
 
 enum {
@@ -17,10 +18,6 @@ enum {
     KINDS_A_WARP = CSZ_BUILTIN_N / SYMBOL_WARPS,
     PER_LANE = CSZ_SYMBOLS_MAX / 32,
     BITS_WORDS = CSZ_SYMBOLS_MAX * 8 / 32, /* of the lengths of a book, at most 8 bits each */
-    REHEARSED_BLOCKS = 128, /* more would fill the chip and delay each other */
-    QUEUE_MARGIN = 36,                     /* words past a queue's end that are read */
-    FEW_NODES = 10,
-    NO_WEIGHT = 0x7FFFFFFF /* heavier than anything */
 };
 
 /* A weight and its symbol in one word, so that one comparison sorts: sums over the largest sample stay below 2^24. */
@@ -55,10 +52,10 @@ CSZ_DEVICE int set_candidate(int set, int i) {
 }
 
 CSZ_DEVICE int candidate_book(int number) {
-    return number < OF_VECTOR     ? number
-           : number <= OF_W       ? number - OF_VECTOR
-           : number == OF_SINGLE  ? (int)CSZ_BOOK_S
-                                  : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
+    return number < OF_VECTOR    ? number
+           : number <= OF_W      ? number - OF_VECTOR
+           : number == OF_SINGLE ? (int)CSZ_BOOK_S
+                                 : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
 }
 
 struct book_candidate {
@@ -86,11 +83,10 @@ static_assert(sizeof(books_left) <= CSZ_NBOOKS * CSZ_SYMBOLS_MAX * sizeof(uint32
               "a frame's tables hold its candidates, a book's counts a book");
 
 struct book_shared {
-    uint4 key[CSZ_SYMBOLS_MAX / 4];   /* weight << 8 | symbol; without weight ~0 */
-    uint4 count[CSZ_SYMBOLS_MAX / 4]; /* of the sample, by symbol */
-    uint32_t rank[CSZ_SYMBOLS_MAX];   /* how many keys are smaller */
-    uint32_t sorted[CSZ_SYMBOLS_MAX + QUEUE_MARGIN], inner[CSZ_SYMBOLS_MAX + QUEUE_MARGIN];
-    uint32_t taken[CSZ_SYMBOLS_MAX]; /* by inner node: those that had a parent before it was made */
+    uint4 key[CSZ_SYMBOLS_MAX / 4];               /* weight << 8 | symbol; without weight ~0 */
+    uint4 count[CSZ_SYMBOLS_MAX / 4];             /* of the sample, by symbol */
+    uint32_t rank[SYMBOL_WARPS][CSZ_SYMBOLS_MAX]; /* how many of each warp's keys are smaller */
+    tree_shared tree;
     uint4 longer[4];                 /* by length, as words: symbols that have longer codes */
     uint32_t first_code[16];         /* by length */
     uint8_t length[CSZ_SYMBOLS_MAX]; /* by symbol */
@@ -135,123 +131,13 @@ CSZ_DEVICE uint32_t sum_of_warps(const uint32_t (&part)[SYMBOL_WARPS]) {
     return sum;
 }
 
-/*
- * The tree of csz_lengths_from_sorted, as far as lengths need it: b.taken.  One warp.
- *
- * In rounds: let s be the sum of the two lightest nodes without parent.  Every inner node there is weighs at most s, as sums never fall, and every one
- * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Each lane finds its two by a
- * search along the diagonal of the merge.  Of an odd number the last waits.  A round takes the time of some ten nodes one by one, which is how the rest is done once a round makes fewer.
- */
-CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
-    const uint32_t lane = threadIdx.x & 31;
-    uint32_t leaf = 0, node = 0, made = 0, npairs = FEW_NODES;
-#pragma unroll 1
-    while (npairs >= FEW_NODES && made < n - 1) {
-        const uint32_t *a = b.sorted + leaf, *c = b.inner + node, nnodes = made - node, mine = a[lane];
-        const uint32_t s = min(a[0], c[0]) + min(max(a[0], c[0]), min(a[1], c[1]));
-        uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s)), upto = nleaves;
-#pragma unroll 1
-        while (upto == 32) {
-            upto = (uint32_t)__popc(__ballot_sync(CSZ_ALL, a[nleaves + lane] <= s));
-            nleaves += upto;
-        }
-        const uint32_t total = nleaves + nnodes;
-        npairs = total / 2;
-#pragma unroll 1
-        for (uint32_t k = lane; k < npairs; k += 32) {
-            const uint32_t before = 2 * k;
-            uint32_t i = before > nnodes ? before - nnodes : 0, end = min(before, nleaves);
-#pragma unroll 1
-            while (i < end) {
-                const uint32_t middle = (i + end) / 2;
-                if (a[middle] <= c[before - 1 - middle])
-                    i = middle + 1;
-                else
-                    end = middle;
-            }
-            const uint32_t j = before - i;
-            const uint32_t c0 = j < nnodes ? c[j] : NO_WEIGHT, c1 = j + 1 < nnodes ? c[j + 1] : NO_WEIGHT;
-            b.inner[made + k] = min(a[i], c0) + min(max(a[i], c0), min(a[i + 1], c1));
-            b.taken[made + k] = node + j;
-        }
-        const bool node_waits = nnodes && (nleaves == 0 || a[nleaves - 1] <= c[nnodes - 1]);
-        leaf += nleaves - (total % 2 && !node_waits);
-        node = made - (total % 2 && node_waits);
-        made += npairs;
-        __syncwarp();
-    }
-    /* a step waits for four words and the arithmetic of signs: predicates would take longer */
-    if (lane == 0) {
-#pragma unroll 1
-        for (; made < n - 1; made++) {
-            const int32_t a0 = (int32_t)b.sorted[leaf], a1 = (int32_t)b.sorted[leaf + 1],
-                          c0 = (int32_t)b.inner[node], c1 = (int32_t)b.inner[node + 1];
-            b.inner[made] = (uint32_t)(min(a0, c0) + min(max(a0, c0), min(a1, c1)));
-            b.taken[made] = node;
-            const int32_t more = (c0 - a1) >> 31, fewer = (c1 - a0) >> 31; /* 0 for two leaves, -1 for two nodes */
-            leaf += (uint32_t)(2 + more + fewer);
-            node -= (uint32_t)(more + fewer);
-        }
-    }
-    __syncwarp();
-}
-
-/*
- * How many leaves have each length, cut off at the limit, lane l holding that of length l.  Nodes get parents in the order they are made, so those of a depth are neighbours:
- * from `first` on, and the next depth's from where the first one's children begin.
- */
-CSZ_DEVICE uint32_t tree_lengths(const book_shared &b, uint32_t n, uint32_t limit) {
-    const uint32_t lane = threadIdx.x & 31;
-    uint32_t count = 0, first = n - 2, end = n - 1, left = n;
-#pragma unroll 1
-    for (uint32_t l = 1; l < limit && end > first; l++) {
-        const uint32_t children = b.taken[first], leaves = 2 * (end - first) - (first - children);
-        if (lane == l) count = leaves;
-        left -= leaves;
-        end = first;
-        first = children;
-    }
-    return lane == limit ? left : count;
-}
-
-/*
- * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of length l, become those of a complete code
- * within the limit.  Where no length between l and the limit has symbols, a symbol of length l goes down to the limit step by step before the next one does: as many as go all the way
- * are moved at once.
- */
-CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
-    const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
-    const bool is_length = lane >= 1 && lane <= limit;
-    uint32_t kraft = csz_warp_add(is_length ? count << (limit - lane) : 0);
-#pragma unroll 1
-    while (kraft > full) {
-        const uint32_t l =
-            31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
-        const uint32_t there = __shfl_sync(CSZ_ALL, count, (int)l), gain = (1u << (limit - l)) - 1,
-                       whole = min(there, (kraft - full) / gain), moved = max(whole, 1u);
-        if (lane == l) count -= moved;
-        if (lane == (whole ? limit : l + 1)) count += moved;
-        kraft -= whole ? whole * gain : 1u << (limit - l - 1);
-    }
-#pragma unroll 1
-    while (kraft < full) {
-        const uint32_t fits = __ballot_sync(CSZ_ALL, is_length && lane > 1 && count > 0 &&
-                                                         1u << (limit - lane) <= full - kraft);
-        const uint32_t l = fits ? (uint32_t)__ffs((int)fits) - 1 : limit;
-        if (lane == l) count--;
-        if (lane == l - 1) count++;
-        kraft += 1u << (limit - l);
-    }
-    return count;
-}
-
 /* One warp: from the sorted weights to b.longer and b.first_code. */
 CSZ_DEVICE void lengths_make(book_shared &b, uint32_t n, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t count = lane == 1; /* a single symbol has one bit */
     if (n > 1) {
-        tree_build(b, n);
-        count = counts_complete(tree_lengths(b, n, limit), limit);
+        tree_build(b.tree, n);
+        count = counts_complete(tree_lengths(b.tree, n, limit), limit);
     }
     const uint32_t upto = csz_warp_scan(count), share = lane <= limit ? count << (limit - lane) : 0,
                    codes = csz_warp_scan(share);
@@ -326,7 +212,7 @@ CSZ_DEVICE void keys_rank(book_shared &b) {
         }
     }
 #pragma unroll
-    for (int i = 0; i < PER_LANE; i++) atomicAdd(&b.rank[32 * i + lane], rank[i]);
+    for (int i = 0; i < PER_LANE; i++) b.rank[warp][32 * i + lane] = rank[i];
 }
 
 /*
@@ -344,7 +230,6 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     if (is_symbol) {
         ((uint32_t *)b.key)[t] = key;
         ((uint32_t *)b.count)[t] = count;
-        b.rank[t] = 0;
         const uint32_t weights = __ballot_sync(CSZ_ALL, weight != 0),
                        counts = __ballot_sync(CSZ_ALL, count != 0);
         if (lane == 0) {
@@ -353,16 +238,20 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
         }
         if (t < BITS_WORDS) b.made.bits[t] = 0;
     }
-    for (uint32_t i = t; i < CSZ_SYMBOLS_MAX + QUEUE_MARGIN; i += BOOK_THREADS)
-        b.sorted[i] = b.inner[i] = NO_WEIGHT;
+    for (uint32_t i = t; i < CSZ_SYMBOLS_MAX + TREE_MARGIN; i += BOOK_THREADS)
+        b.tree.sorted[i] = b.tree.inner[i] = NO_WEIGHT;
     __syncthreads();
     book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
     if (sum_of_warps(b.any) == 0) return c;
     const uint32_t nused = sum_of_warps(b.nused);
-    if (32 * warp < n) keys_rank(b);
+    if (is_symbol) keys_rank(b);
     __syncthreads();
-    const uint32_t rank = is_symbol ? b.rank[t] : 0;
-    if (weight) b.sorted[rank] = weight;
+    uint32_t rank = 0;
+    if (weight) {
+#pragma unroll
+        for (int w = 0; w < SYMBOL_WARPS; w++) rank += b.rank[w][t];
+        b.tree.sorted[rank] = weight;
+    }
     __syncthreads();
     if (warp == TREE_WARP) lengths_make(b, nused, limit);
     if (is_symbol) {
@@ -444,24 +333,30 @@ CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) 
                               : &((books_left *)&work.table[frame])->made[number - OF_W];
 }
 
-/* The books of a set, in order: explicit lengths are taken while there is room for them.  One warp. */
+/* The books of a set, in order: explicit lengths are taken while there is room for them.  One warp, a lane for each book. */
 CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles) {
-    const uint32_t room = csz_explicit_limit_nbits(ntiles);
-    set_choice *choice = &sh.choice[set];
-    uint64_t cost = 0;
-    uint32_t total = 0, all_own = 0;
+    const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
+    const bool is_book = (int)lane < set_size(set);
+    const book_candidate &c = sh.candidate[set_candidate(set, is_book ? (int)lane : 0)];
+    const uint32_t wanted = is_book && c.worth ? c.explicit_nbits : 0; /* 1 bit a symbol at least */
+    uint32_t total = 0, start = 0, all_own = 0;
 #pragma unroll 1
     for (int i = 0; i < set_size(set); i++) {
-        const book_candidate &c = sh.candidate[set_candidate(set, i)];
-        const bool own = c.worth && total + c.explicit_nbits <= room;
-        choice->start[i] = total;
-        if (own) total += c.explicit_nbits;
-        all_own |= (uint32_t)own << i;
-        cost += own ? c.cost_explicit : c.cost_builtin;
+        const uint32_t nbits = __shfl_sync(CSZ_ALL, wanted, i);
+        if ((int)lane == i) start = total;
+        if (nbits == 0 || total + nbits > room) continue;
+        total += nbits;
+        all_own |= 1u << i;
     }
-    choice->cost = cost;
-    choice->total = total;
-    choice->own = all_own;
+    const bool own = all_own >> lane & 1;
+    const uint64_t cost = csz_warp_sum_u64(is_book ? own ? c.cost_explicit : c.cost_builtin : 0);
+    set_choice *choice = &sh.choice[set];
+    if (is_book) choice->start[lane] = start;
+    if (lane == 0) {
+        choice->cost = cost;
+        choice->total = total;
+        choice->own = all_own;
+    }
 }
 
 /* The last block of a frame: its policy, tables and section. */
@@ -474,7 +369,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
     for (uint32_t i = t; i <= CSZ_SECTION_WORDS; i += BOOK_THREADS) sh.section[i] = 0;
     __syncthreads();
-    if (lane == 0 && book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
+    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
     if (given >= 0) {
@@ -485,9 +380,13 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
             policy = CSZ_POLICY_RUNS;
     }
     /* the final books of policy vector stand for the probes' */
-    const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE : policy == CSZ_POLICY_RUNS ? SET_RUNS : SET_FINAL;
+    const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE
+                    : policy == CSZ_POLICY_RUNS ? SET_RUNS
+                                                : SET_FINAL;
     const int place = set == SET_FINAL    ? book
-                      : set == SET_SINGLE ? (book == CSZ_BOOK_S ? 0 : book == CSZ_BOOK_W ? 1 : -1)
+                      : set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
+                                             : book == CSZ_BOOK_W ? 1
+                                                                  : -1)
                                           : book - CSZ_BOOK_RV;
     const set_choice &choice = sh.choice[set];
     uint32_t kind = CSZ_KIND_UNUSED;
@@ -527,7 +426,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     }
 }
 
-static __global__ void __launch_bounds__(BOOK_THREADS, 3) books_kernel(const __grid_constant__ books_job job) {
+static __global__ void __launch_bounds__(BOOK_THREADS, 3)
+    books_kernel(const __grid_constant__ books_job job) {
     CSZ_DYNAMIC_SHARED(books_shared, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
@@ -546,36 +446,28 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3) books_kernel(const __g
             part.code[k] = __ldg((const uint4 *)job.builtins->code[book][kind] + lane);
         }
     }
-    csz_next_may_start();
     const csz_sample *sample = &job.work.sample[frame];
-    const uint32_t *counts = number < OF_VECTOR        ? sample->rest.count[number]
-                             : number <= OF_W          ? sample->probe.count[book]
-                             : number == OF_SINGLE     ? sample->single
-                             : number == OF_RUN_VALUE  ? sample->run_value
-                                                       : sample->run_length;
+    const uint32_t *counts = number < OF_VECTOR       ? sample->rest.count[number]
+                             : number <= OF_W         ? sample->probe.count[book]
+                             : number == OF_SINGLE    ? sample->single
+                             : number == OF_RUN_VALUE ? sample->run_value
+                                                      : sample->run_length;
+    csz_previous_wait();
     int given = -1;
-    book_candidate c;
-#pragma unroll 1
-    for (int rehearsal = job.work.chained && !job.second && gridDim.x <= REHEARSED_BLOCKS; rehearsal >= 0;
-         rehearsal--) {
-        uint32_t count = t & 7;
-        if (!rehearsal) {
-            csz_previous_wait();
-            if (job.second) {
-                given = (int)__ldcg(&job.work.policy[frame]);
-                if (!csz_policy_recounts(ntiles, given)) return;
-                if (given == CSZ_POLICY_SINGLE ? number != OF_W && number != OF_SINGLE : number < OF_RUN_VALUE) return;
-                ncandidates = 2;
-            }
-            count = 0;
-            if (t < CSZ_SYMBOLS_MAX) {
-                count = __ldcg(counts + t);
-                if (number < OF_VECTOR) count += __ldcg(&sample->probe.count[book][t]);
-            }
-        }
-        c = candidate_make(sh.book, book, count, stride, part);
-        __syncthreads();
+    if (job.second) {
+        given = (int)__ldcg(&job.work.policy[frame]);
+        if (!csz_policy_recounts(ntiles, given)) return;
+        if (given == CSZ_POLICY_SINGLE ? number != OF_W && number != OF_SINGLE : number < OF_RUN_VALUE)
+            return;
+        ncandidates = 2;
     }
+    uint32_t count = 0;
+    if (t < CSZ_SYMBOLS_MAX) {
+        count = __ldcg(counts + t);
+        if (number < OF_VECTOR) count += __ldcg(&sample->probe.count[book][t]);
+    }
+    const book_candidate c = candidate_make(sh.book, book, count, stride, part);
+    __syncthreads();
     if (number < OF_VECTOR || number >= OF_W) {
         uint32_t *to = (uint32_t *)made_at(job.work, frame, number);
         if (t < sizeof(book_made) / 4) __stcg(to + t, ((const uint32_t *)&sh.book.made)[t]);
@@ -590,6 +482,8 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3) books_kernel(const __g
     if (t == 0) sh.last = atomicAdd(&job.work.frame_sums[frame].done, 1u) + 1 == ncandidates;
     __syncthreads();
     if (!sh.last) return;
+    /* Not before: blocks of the encoder that came while these are there would find no room for the last on a multiprocessor, in one piece, when they are gone. */
+    csz_next_may_start();
     __threadfence();
     if (t == 0) job.work.frame_sums[frame].done = 0; /* the encoder counts tiles there */
     books_finish(sh, job, frame, ntiles, given);
@@ -605,8 +499,8 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.second = second;
     const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
     CSZ_SHARED_LARGE(books_kernel);
-    CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS, sizeof(books_shared),
-                    work.chained, stream, job);
+    CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS,
+                    sizeof(books_shared), work.chained, stream, job);
 }
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {

@@ -111,7 +111,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     sh.hash_weight[t] = csz_unit_weight(t);
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_words);
-    csz_previous_wait(); /* from here on what the kernels before this one wrote is read */
+    csz_previous_wait(); /* for the books; what prepare wrote was there when this kernel started */
     if (t == 32) {
         csz_claim none;
         none.frame = none.field = none.first = 0;

@@ -86,7 +86,8 @@ CSZ_DEVICE void count_vectors(uint32_t *count, const uint32_t *parked, const uin
 #pragma unroll 1
     for (uint32_t m = escapes; m; m &= m - 1) {
         const uint32_t b = (uint32_t)__ffs((int)m) - 1;
-        atomicAdd(count + bins_at(vectors + 1) + csz_narrow_symbol((int32_t)csz_parked_half(parked, b) - 32768),
+        atomicAdd(count + bins_at(vectors + 1) +
+                      csz_narrow_symbol((int32_t)csz_parked_half(parked, b) - 32768),
                   1u);
     }
 }
@@ -148,18 +149,13 @@ template <typename V> CSZ_DEVICE void probe_end(histogram_shared<V> &sh, csz_sam
     bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
 }
 
-/* Blocks begin with different books: those that come at once would wait for each other's additions to the same words. */
+/* Book by book, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long. */
 CSZ_DEVICE void frame_flush(uint32_t *bins, csz_histograms *to) {
     __syncthreads();
-    int book = (int)(blockIdx.x % CSZ_NBOOKS);
-    uint32_t at = 0;
 #pragma unroll 1
-    for (int b = 0; b < book; b++) at += bins_of(b);
-#pragma unroll 1
-    for (int k = 0; k < CSZ_NBOOKS; k++) {
-        bins_flush(bins + at, to->count[book], bins_of(book));
-        at += bins_of(book);
-        if (++book == CSZ_NBOOKS) book = (int)(at = 0);
+    for (int book = 0; book < CSZ_NBOOKS; book++) {
+        bins_flush(bins, to->count[book], bins_of(book));
+        bins += bins_of(book);
     }
     __syncthreads();
 }
@@ -239,7 +235,8 @@ CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], c
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode == CSZ_MODE_CONSTANT) return;
     if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
-    const bool pair_empty = !(codes.pairs >> (lane & ~1u) & 1), four_empty = !(codes.fours >> (lane & ~3u) & 1);
+    const bool pair_empty = !(codes.pairs >> (lane & ~1u) & 1),
+               four_empty = !(codes.fours >> (lane & ~3u) & 1);
     const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
     bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
     if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS) {
@@ -261,7 +258,8 @@ CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], c
     }
     __syncwarp();
     if (runs)
-        count_parked_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), parked, four_empty);
+        count_parked_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), parked,
+                          four_empty);
     if (is_probe) count_probe(sh, pair_empty, four_empty, stride, sample);
 }
 

@@ -187,12 +187,12 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     prepare_kernel(const __grid_constant__ prepare_job job) {
     CSZ_DYNAMIC_SHARED(prepare_shared, sh);
     const uint32_t t = threadIdx.x;
+    csz_previous_wait();
     csz_next_may_start();
     for (size_t i = (size_t)blockIdx.x * PREPARE_THREADS + t; i < job.work.zero_nwords;
          i += (size_t)gridDim.x * PREPARE_THREADS)
         job.work.zero[i] = 0;
     const uint32_t field = blockIdx.x;
-    csz_previous_wait();
     if (field >= job.work.nfields) return;
     if (job.nranges) range_gather(sh, job, field);
     if (t >= 32) return;
