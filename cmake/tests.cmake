@@ -79,6 +79,7 @@ if(CMAKE_CXX_COMPILER AND cuda_sources AND NOT CSZ_SANITIZE)
     endfunction()
     csz_add_emulated(emulated_compress tests/emu/test_cuda_compress.cpp ${compress_wrappers})
     csz_add_emulated(emulated_decompress tests/emu/test_cuda_decompress.cpp)
+    csz_add_emulated(emulated_tree tests/emu/test_cuda_tree.cpp)
     if(Cmocka_FOUND)
         set(decompress_wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/decoder.cpp")
         file(GENERATE OUTPUT "${decompress_wrapper}"

@@ -1,33 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * books.cu: from histograms to the books of each frame, as csz_policy_choose and csz_books_choose do on the host: one block for a candidate book of a frame, one thread a symbol.
- * Sorting is by counting who comes before whom; one thread joins the two queues of the tree, the block does the rest of what csz_lengths_from_sorted does.  The
- * block that comes last in its frame chooses among the candidates and makes the encoder's tables and the archive's section of books.
+ * A candidate is made whole: lengths, codes and the bits that would store it.  The block that comes last in its frame only chooses among the candidates and copies: the encoder's tables
+ * and the archive's section of books.
+ *
+ * All of it is latency: every instruction runs once a block or a few times, so loops are kept rolled and the code short, and what does not depend on the histograms is loaded before they are
+ * waited for.
  */
 #include "cuda/code.cuh"
+#include "cuda/tree.cuh"
 #include "cuda/work.cuh"
 
 enum {
-    PER_LANE = CSZ_SYMBOLS_MAX / 32,
+    SYMBOL_WARPS = CSZ_SYMBOLS_MAX / 32,
+    TREE_WARP = SYMBOL_WARPS,       /* builds the tree while those of the symbols weigh the built-in books */
     BOOK_THREADS = 32 * CSZ_NBOOKS, /* a warp for each book in the end; before, a thread for each symbol */
-    SYMBOL_WARPS = CSZ_SYMBOLS_MAX / 32
+    KINDS_A_WARP = CSZ_BUILTIN_N / SYMBOL_WARPS,
+    PER_LANE = CSZ_SYMBOLS_MAX / 32,
+    BITS_WORDS = CSZ_SYMBOLS_MAX * 8 / 32, /* of the lengths of a book, at most 8 bits each */
 };
+
+/* A weight and its symbol in one word, so that one comparison sorts: sums over the largest sample stay below 2^24. */
+static_assert((CSZ_FRAME_TILES / 16 + 1) * CSZ_TILE_N < 1 << 24, "a weight leaves 8 bits for its symbol");
 
 /*
  * Candidates, one a block: the books policy vector ends up with; then the probes' books of each policy.  Of the latter those of policies single and
- * runs are also what the frame gets, where the policy is chosen.
+ * runs are also what the frame gets, where the policy is chosen.  Policies vector and single have the same book W.
  */
-enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, NSETS, NCANDIDATES = CSZ_NBOOKS + CSZ_BOOK_RV + 2 + 2 };
+enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, NSETS };
+enum {
+    OF_VECTOR = CSZ_NBOOKS,
+    OF_W = OF_VECTOR + CSZ_BOOK_W,
+    OF_SINGLE,
+    OF_RUN_VALUE,
+    OF_RUN_LENGTH,
+    NCANDIDATES,
+    NLEFT = NCANDIDATES - OF_W /* those of probes that a frame may get */
+};
 
-CSZ_DEVICE int set_first(int set) {
-    return set == SET_FINAL    ? 0
-           : set == SET_VECTOR ? CSZ_NBOOKS
-                               : CSZ_NBOOKS + CSZ_BOOK_RV + 2 * (set - SET_SINGLE);
+CSZ_DEVICE int set_size(int set) {
+    return set == SET_FINAL ? (int)CSZ_NBOOKS : set == SET_VECTOR ? (int)CSZ_BOOK_RV : 2;
 }
 
 /* Books of a set are in order. */
-CSZ_DEVICE int set_book(int set, int i) {
-    return set == SET_SINGLE ? (i ? CSZ_BOOK_W : CSZ_BOOK_S) : set == SET_RUNS ? CSZ_BOOK_RV + i : i;
+CSZ_DEVICE int set_candidate(int set, int i) {
+    return set == SET_FINAL    ? i
+           : set == SET_VECTOR ? OF_VECTOR + i
+           : set == SET_RUNS   ? OF_RUN_VALUE + i
+           : i                 ? (int)OF_W
+                               : (int)OF_SINGLE;
+}
+
+CSZ_DEVICE int candidate_book(int number) {
+    return number < OF_VECTOR    ? number
+           : number <= OF_W      ? number - OF_VECTOR
+           : number == OF_SINGLE ? (int)CSZ_BOOK_S
+                                 : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
 }
 
 struct book_candidate {
@@ -36,32 +64,56 @@ struct book_candidate {
     uint64_t cost_builtin, cost_explicit;
 };
 
-/* What the candidates of a frame leave for the last block: in the frame's tables, which it writes after it has read this. */
+/* An explicit book: a code and its length (low four bits) for each symbol, and what the section holds of it. */
+struct book_made {
+    uint16_t code[CSZ_SYMBOLS_MAX];
+    uint32_t bits[BITS_WORDS];
+};
+
+/*
+ * What the candidates of a frame leave for the last block: in the frame's tables, which it writes after it has read this.  Final books are left where the
+ * counts were that nobody else reads.
+ */
 struct books_left {
     book_candidate candidate[NCANDIDATES];
-    uint32_t length[NCANDIDATES][CSZ_SYMBOLS_MAX / 4]; /* bytes */
+    book_made made[NLEFT];
 };
-static_assert(sizeof(books_left) <= CSZ_NBOOKS * CSZ_SYMBOLS_MAX * sizeof(uint32_t),
-              "a frame's tables hold its candidates");
+static_assert(sizeof(books_left) <= CSZ_NBOOKS * CSZ_SYMBOLS_MAX * sizeof(uint32_t) &&
+                  sizeof(book_made) <= CSZ_SYMBOLS_MAX * sizeof(uint32_t),
+              "a frame's tables hold its candidates, a book's counts a book");
 
 struct book_shared {
-    uint4 weight[CSZ_SYMBOLS_MAX / 4]; /* by symbol */
-    uint32_t count[CSZ_SYMBOLS_MAX];   /* of the sample, by symbol */
-    uint32_t sorted[CSZ_SYMBOLS_MAX + 4], inner[CSZ_SYMBOLS_MAX + 4];
-    uint32_t lengths[CSZ_LENGTH_MAX + 1];     /* how many have each */
-    uint16_t parent[2 * CSZ_SYMBOLS_MAX + 2]; /* of leaves; of inner nodes */
-    uint32_t placed[CSZ_SYMBOLS_MAX];         /* lengths in the order they are written */
-    uint32_t used[SYMBOL_WARPS];              /* which of those are not 0 */
+    uint4 key[CSZ_SYMBOLS_MAX / 4];               /* weight << 8 | symbol; without weight ~0 */
+    uint4 count[CSZ_SYMBOLS_MAX / 4];             /* of the sample, by symbol */
+    uint32_t rank[SYMBOL_WARPS][CSZ_SYMBOLS_MAX]; /* how many of each warp's keys are smaller */
+    tree_shared tree;
+    uint4 longer[4];                 /* by length, as words: symbols that have longer codes */
+    uint32_t first_code[16];         /* by length */
+    uint8_t length[CSZ_SYMBOLS_MAX]; /* by symbol */
+    uint32_t of_length[SYMBOL_WARPS][16];
+    uint32_t placed[CSZ_SYMBOLS_MAX]; /* lengths in the order they are written */
+    uint32_t used[SYMBOL_WARPS];      /* which of those are not 0 */
+    /* a word for each warp */
+    uint32_t nused[SYMBOL_WARPS], any[SYMBOL_WARPS], raw[SYMBOL_WARPS], own[SYMBOL_WARPS],
+        nbits[SYMBOL_WARPS];
     unsigned long long cost[CSZ_BUILTIN_N];
-    unsigned long long sum[3][SYMBOL_WARPS];
-    uint32_t nbits[SYMBOL_WARPS];
+    uint32_t coded[CSZ_BUILTIN_N]; /* bits of all symbols under each built-in book */
+    book_made made;
+};
+
+struct set_choice {
+    uint64_t cost;
+    uint32_t total;             /* bits of explicit lengths */
+    uint32_t own;               /* which of its books are explicit */
+    uint32_t start[CSZ_NBOOKS]; /* of the bits of each */
 };
 
 struct books_shared {
-    books_left all; /* of the frame, in its last block; length[0] is the own one's before */
-    uint32_t section[CSZ_SECTION_WORDS];
-    uint32_t last;
     book_shared book;
+    book_candidate candidate[NCANDIDATES]; /* of the frame, in its last block */
+    set_choice choice[NSETS];
+    uint32_t section[CSZ_SECTION_WORDS + 1];
+    uint32_t last;
 };
 
 struct books_job {
@@ -72,374 +124,369 @@ struct books_job {
     int second; /* frames that were counted again, with the policy they have */
 };
 
-/*
- * The tree of csz_lengths_from_sorted: parents of leaves and inner nodes, from the sorted weights.  One thread.  The first two of each queue are in registers
- * and the next two on their way, so that a step waits for its comparisons alone.
- */
-CSZ_DEVICE void tree_build(book_shared &b, uint32_t n) {
-    uint32_t leaf = 0, node = 0, a0 = b.sorted[0], a1 = b.sorted[1], b0 = ~0u, b1 = ~0u;
-    for (uint32_t made = 0; made < n - 1; made++) {
-        const uint32_t a2 = b.sorted[leaf + 2], a3 = b.sorted[leaf + 3], b2 = b.inner[node + 2],
-                       b3 = b.inner[node + 3];
-        /* a leaf before an inner node when equal */
-        const bool first_leaf = a0 <= b0, second_leaf = first_leaf ? a1 <= b0 : a0 <= b1;
-        const uint32_t sum = first_leaf ? a0 + (second_leaf ? a1 : b0) : b0 + (second_leaf ? a0 : b1);
-        b.inner[made] = sum;
-        b.parent[first_leaf ? leaf : CSZ_SYMBOLS_MAX + node] = (uint16_t)made;
-        b.parent[second_leaf ? leaf + first_leaf : CSZ_SYMBOLS_MAX + node + !first_leaf] = (uint16_t)made;
-        if (first_leaf && second_leaf) {
-            leaf += 2;
-            a0 = a2;
-            a1 = a3;
-        } else if (first_leaf || second_leaf) {
-            leaf++;
-            node++;
-            a0 = a1;
-            a1 = a2;
-            b0 = b1;
-            b1 = b2;
-        } else {
-            node += 2;
-            b0 = b2;
-            b1 = b3;
-        }
-        if (node == made) b0 = sum; /* read before it was written */
-        if (node + 1 == made) b1 = sum;
-    }
-}
-
-/* Depths of inner nodes: every node looks up its ancestors, twice as far each time. */
-CSZ_DEVICE void tree_depths(book_shared &b, uint32_t ninner) {
-    const uint32_t t = threadIdx.x;
-    uint32_t *jump = b.inner; /* distance << 16 | ancestor */
-    if (t < ninner) jump[t] = t + 1 == ninner ? t : 1u << 16 | b.parent[CSZ_SYMBOLS_MAX + t];
-    __syncthreads();
-    for (uint32_t reach = 1; reach < ninner; reach *= 2) {
-        uint32_t next = 0;
-        if (t < ninner) next = (jump[t] & 0xFFFF0000u) + jump[jump[t] & 0xFFFFu];
-        __syncthreads();
-        if (t < ninner) jump[t] = next;
-        __syncthreads();
-    }
-}
-
-/*
- * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of length l, become those of a complete code
- * within the limit.  Steps from limit - 1 to the limit, nearly all there are, are taken at once.
- */
-CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
-    const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
-    const bool is_length = lane >= 1 && lane <= limit;
-    uint32_t kraft = csz_warp_add(is_length ? count << (limit - lane) : 0);
-    while (kraft > full) {
-        const uint32_t l =
-            31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
-        const uint32_t there = __shfl_sync(CSZ_ALL, count, (int)l),
-                       moved = l == limit - 1 ? min(there, kraft - full) : 1;
-        if (lane == l) count -= moved;
-        if (lane == l + 1) count += moved;
-        kraft -= moved << (limit - l - 1);
-    }
-    while (kraft < full) {
-        const uint32_t fits = __ballot_sync(CSZ_ALL, is_length && lane > 1 && count > 0 &&
-                                                         1u << (limit - lane) <= full - kraft);
-        const uint32_t l = fits ? (uint32_t)__ffs((int)fits) - 1 : limit;
-        if (lane == l) count--;
-        if (lane == l - 1) count++;
-        kraft += 1u << (limit - l);
-    }
-    return count;
-}
-
-/* Length of this thread's symbol in an explicit book from the weights in b.weight, of which n are above 0. */
-CSZ_DEVICE uint32_t explicit_length(book_shared &b, uint32_t n, uint32_t limit) {
-    const uint32_t t = threadIdx.x;
-    const bool is_symbol = t < CSZ_SYMBOLS_MAX;
-    const uint32_t weight = is_symbol ? ((const uint32_t *)b.weight)[t] : 0;
-    uint32_t rank = 0;
-    if (weight) {
-        /* ties go to the smaller symbol */
-#pragma unroll 4
-        for (uint32_t j = 0; j < CSZ_SYMBOLS_MAX / 4; j++) {
-            const uint4 other = b.weight[j];
-            rank += other.x < weight + (4 * j < t);
-            rank += other.y < weight + (4 * j + 1 < t);
-            rank += other.z < weight + (4 * j + 2 < t);
-            rank += other.w < weight + (4 * j + 3 < t);
-        }
-        rank -= CSZ_SYMBOLS_MAX - n;
-    }
-    /* nothing is as heavy as what ends the queues: sums stay below 2^32 - 1 */
-    for (uint32_t i = t; i < CSZ_SYMBOLS_MAX + 4; i += BOOK_THREADS) {
-        b.inner[i] = ~0u;
-        if (i >= n) b.sorted[i] = ~0u;
-    }
-    if (weight) b.sorted[rank] = weight;
-    if (t <= CSZ_LENGTH_MAX) b.lengths[t] = 0;
-    __syncthreads();
-    if (n <= 1) return weight ? 1 : 0;
-    if (t == 0) tree_build(b, n);
-    __syncthreads();
-    tree_depths(b, n - 1);
-    if (t < n) atomicAdd(&b.lengths[min((b.inner[b.parent[t]] >> 16) + 1, limit)], 1u);
-    __syncthreads();
-    if (t < 32) {
-        const uint32_t count = counts_complete(t <= limit ? b.lengths[t] : 0, limit);
-        __syncwarp();
-        if (t <= limit) b.lengths[t] = count;
-    }
-    __syncthreads();
-    if (!weight) return 0;
-    uint32_t l = limit, left = rank;
-    while (left >= b.lengths[l]) left -= b.lengths[l--]; /* the lightest get the longest */
-    return l;
-}
-
-/* Bits of the codes of an explicit book's lengths, one thread for each place. */
-CSZ_DEVICE uint32_t lengths_nbits(book_shared &b, const uint8_t *length, int book) {
-    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5, n = csz_book_size(book),
-                   first = csz_book_first(book);
-    const bool is_place = t >= first && t < n;
-    const uint32_t own = is_place ? length[csz_book_symbol_at(book, t)] : 0;
-    const uint32_t used = __ballot_sync(CSZ_ALL, own != 0);
-    if (t < CSZ_SYMBOLS_MAX) b.placed[t] = own;
-    if (t < CSZ_SYMBOLS_MAX && lane == 0) b.used[warp] = used;
-    __syncthreads();
-    uint32_t nbits = 0;
-    if (is_place) {
-        csz_length_state state = csz_length_state_begin();
-        if (t > first) state.previous = b.placed[t - 1];
-        uint32_t before = used & ((1u << lane) - 1), w = warp;
-        while (before == 0 && w > 0) before = b.used[--w];
-        if (before) state.last = b.placed[32 * w + 31 - (uint32_t)__clz((int)before)];
-        csz_length_code(&state, own, &nbits);
-    }
-    return nbits;
-}
-
-/* Code of the length at place j of the explicit order, one lane for each of 32 places; last: the last length above 0 before them. */
-CSZ_DEVICE uint32_t length_code(const uint8_t *lengths, int book, uint32_t j, uint32_t *last,
-                                uint32_t *nbits) {
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
-    const uint32_t length = j < n ? lengths[csz_book_symbol_at(book, j)] : 0;
-    const uint32_t used = __ballot_sync(CSZ_ALL, length != 0), before = used & ((1u << lane) - 1);
-    const uint32_t nearest = __shfl_sync(CSZ_ALL, length, before ? 31 - __clz(before) : 0);
-    csz_length_state state = csz_length_state_begin();
-    if (j > first && j < n) state.previous = lengths[csz_book_symbol_at(book, j - 1)];
-    state.last = before ? nearest : *last;
-    const uint32_t newest = __shfl_sync(CSZ_ALL, length, used ? 31 - __clz(used) : 0);
-    if (used) *last = newest;
-    const uint32_t code = csz_length_code(&state, length, nbits);
-    if (j >= n) *nbits = 0;
-    return code;
-}
-
-/* One warp: the book's part of the section, from bit `mine` of the lengths on, and its table.  lengths: of an explicit book. */
-CSZ_DEVICE void book_finish(books_shared &sh, const books_job &job, uint32_t frame, int book,
-                            const uint8_t *lengths, uint32_t kind, uint32_t mine) {
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
-    uint32_t length[PER_LANE], code = 0;
-    if (lane == 0) csz_shared_or(&sh.section[book / 4], kind << (8 * (book % 4)));
-    if (kind == CSZ_KIND_EXPLICIT) {
-        uint32_t last = csz_length_state_begin().last;
-        for (uint32_t j = first; j < n; j += 32) {
-            uint32_t one;
-            const uint32_t code = length_code(lengths, book, j + lane, &last, &one),
-                           upto = csz_warp_scan(one);
-            csz_putter out(sh.section, 8 * CSZ_BOOKS_FIXED_NBYTES + mine + upto - one);
-            out.put(one ? csz_packet(code, one) : 0);
-            out.flush();
-            mine += __shfl_sync(CSZ_ALL, upto, 31);
-        }
-    }
+CSZ_DEVICE uint32_t sum_of_warps(const uint32_t (&part)[SYMBOL_WARPS]) {
+    uint32_t sum = 0;
 #pragma unroll
-    for (int i = 0; i < PER_LANE; i++) {
-        const uint32_t s = 32 * i + lane;
-        length[i] = s >= n ? 0 : kind == CSZ_KIND_EXPLICIT ? lengths[s] : job.builtins->length[book][kind][s];
-    }
-    /* canonical codes: those of shorter lengths, doubled at each step, then those of the same length and smaller symbols */
-    uint32_t packet[PER_LANE] = {0};
-    for (uint32_t l = 1; l <= CSZ_LENGTH_MAX; l++) {
-        code <<= 1;
-#pragma unroll
-        for (int i = 0; i < PER_LANE; i++) {
-            const uint32_t same = __ballot_sync(CSZ_ALL, length[i] == l);
-            if (length[i] == l) packet[i] = csz_packet(code + (uint32_t)__popc(same & ((1u << lane) - 1)), l);
-            code += (uint32_t)__popc(same);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < PER_LANE; i++) job.work.table[frame][book][32 * i + lane] = packet[i];
-}
-
-/* Counts of symbol s of a warp's book. */
-CSZ_DEVICE uint32_t sample_count_of(const csz_sample *sample, int set, int book, uint32_t s) {
-    if (set == SET_FINAL) return sample->rest.count[book][s] + sample->probe.count[book][s];
-    if (set == SET_RUNS) return book == CSZ_BOOK_RV ? sample->run_value[s] : sample->run_length[s];
-    if (set == SET_SINGLE && book == CSZ_BOOK_S) return sample->single[s];
-    return sample->probe.count[book][s];
-}
-
-CSZ_DEVICE unsigned long long sum_of(const unsigned long long (&part)[SYMBOL_WARPS]) {
-    unsigned long long sum = 0;
     for (int i = 0; i < SYMBOL_WARPS; i++) sum += part[i];
     return sum;
 }
 
-/* The block's candidate; its lengths go to sh.all.length[0]. */
-CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job, uint32_t frame,
-                                         uint32_t ntiles, int number) {
-    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    int set = SET_FINAL;
-    while (number >= set_first(set + 1)) set++;
-    const int book = set_book(set, number - set_first(set));
-    const uint32_t stride =
-        csz_sample_stride(ntiles) *
-        (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
-    const uint32_t n = csz_book_size(book), first = csz_book_first(book);
-    book_shared &b = sh.book;
-    uint8_t *lengths = (uint8_t *)sh.all.length[0];
-    const bool is_symbol = t < CSZ_SYMBOLS_MAX;
-    uint32_t count = 0;
-    if (is_symbol) {
-        lengths[t] = 0;
-        count = sample_count_of(&job.work.sample[frame], set, book, t);
-        b.count[t] = count;
-        ((uint32_t *)b.weight)[t] = t < n ? count + (stride > 1) : 0;
+/* One warp: from the sorted weights to b.longer and b.first_code. */
+CSZ_DEVICE void lengths_make(book_shared &b, uint32_t n, uint32_t limit) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t count = lane == 1; /* a single symbol has one bit */
+    if (n > 1) {
+        tree_build(b.tree, n);
+        count = counts_complete(tree_lengths(b.tree, n, limit), limit);
     }
-    book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
-    if (!__syncthreads_or(count != 0)) return c;
-    if (t < first) ((uint32_t *)b.weight)[csz_book_symbol_at(book, t)] = 0;
-    if (warp < SYMBOL_WARPS) {
-        /* two built-in books a warp */
+    const uint32_t upto = csz_warp_scan(count), share = lane <= limit ? count << (limit - lane) : 0,
+                   codes = csz_warp_scan(share);
+    if (lane > 15) return;
+    ((uint32_t *)b.longer)[lane] = n - upto;
+    if (lane <= limit) b.first_code[lane] = (codes - share) >> (limit - lane);
+}
+
+/* Length of the symbol of this rank: 1, and 1 more for each length that too many symbols exceed. */
+CSZ_DEVICE uint32_t length_of(const book_shared &b, uint32_t rank) {
+    uint32_t length = 1;
 #pragma unroll
-        for (uint32_t k = 0; k < CSZ_BUILTIN_N / SYMBOL_WARPS; k++) {
-            const uint32_t kind = CSZ_BUILTIN_N / SYMBOL_WARPS * warp + k;
-            uint64_t cost = 0;
+    for (int i = 0; i < 4; i++) {
+        const uint4 longer = b.longer[i];
+        if (i) length += rank < longer.x;
+        length += rank < longer.y;
+        length += rank < longer.z;
+        length += rank < longer.w;
+    }
+    return length;
+}
+
+/* A warp's built-in books and eight symbols of each lane. */
+struct builtin_part {
+    uint4 cost[KINDS_A_WARP], code[KINDS_A_WARP];
+};
+
+CSZ_DEVICE void weigh(uint32_t two_counts_of, uint32_t costs, uint32_t codes, uint64_t *cost, uint32_t *coded,
+                      const uint32_t *count) {
+    const uint32_t a = count[two_counts_of], c = count[two_counts_of + 1];
+    *cost += (uint64_t)a * (costs & 0xFFFFu) + (uint64_t)c * (costs >> 16);
+    *coded += a * (codes & 15u) + c * (codes >> 16 & 15u);
+}
+
+/* Sums of costs and bits of the counted symbols under a warp's built-in books. */
+CSZ_DEVICE void builtins_weigh(book_shared &b, const builtin_part &part) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const uint4 low = b.count[2 * lane], high = b.count[2 * lane + 1];
+    const uint32_t count[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
-            for (int i = 0; i < PER_LANE; i++)
-                cost += (uint64_t)b.count[32 * i + lane] * job.builtins->cost[book][kind][32 * i + lane];
-            cost = csz_warp_sum_u64(cost);
-            if (lane == 0) b.cost[kind] = cost;
+    for (uint32_t k = 0; k < KINDS_A_WARP; k++) {
+        uint64_t cost = 0;
+        uint32_t coded = 0;
+        weigh(0, part.cost[k].x, part.code[k].x, &cost, &coded, count);
+        weigh(2, part.cost[k].y, part.code[k].y, &cost, &coded, count);
+        weigh(4, part.cost[k].z, part.code[k].z, &cost, &coded, count);
+        weigh(6, part.cost[k].w, part.code[k].w, &cost, &coded, count);
+        cost = csz_warp_sum_u64(cost);
+        coded = csz_warp_add(coded);
+        if (lane == 0) {
+            b.cost[KINDS_A_WARP * warp + k] = cost;
+            b.coded[KINDS_A_WARP * warp + k] = coded;
         }
     }
+}
+
+/* Of all keys how many of this warp's 32 are smaller.  A lane takes eight keys: read once, each of the others serves eight comparisons. */
+CSZ_DEVICE void keys_rank(book_shared &b) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    uint32_t own[PER_LANE], rank[PER_LANE] = {0};
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) own[i] = ((const uint32_t *)b.key)[32 * i + lane];
+#pragma unroll 1
+    for (uint32_t j = 0; j < 8; j++) {
+        const uint4 other = b.key[8 * warp + j];
+#pragma unroll
+        for (int i = 0; i < PER_LANE; i++) {
+            rank[i] += other.x < own[i];
+            rank[i] += other.y < own[i];
+            rank[i] += other.z < own[i];
+            rank[i] += other.w < own[i];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) b.rank[warp][32 * i + lane] = rank[i];
+}
+
+/*
+ * The block's candidate from the counts, one a thread; what an explicit book needs goes to b.made.  stride: how many symbols each counted one stands for.
+ */
+CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t count, uint32_t stride,
+                                         const builtin_part &part) {
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5, before = (1u << lane) - 1;
+    const uint32_t n = csz_book_size(book), first = csz_book_first(book), limit = csz_book_limit(book);
+    const bool is_symbol = t < CSZ_SYMBOLS_MAX;
+    /* places below `first` are the deltas around 0 */
+    const bool excluded = first && t + first / 2 >= CSZ_DIRECT_HALF && t <= CSZ_DIRECT_HALF + first / 2;
+    const uint32_t weight = t < n && !excluded ? count + (stride > 1) : 0,
+                   key = weight ? weight << 8 | t : ~0u;
+    if (is_symbol) {
+        ((uint32_t *)b.key)[t] = key;
+        ((uint32_t *)b.count)[t] = count;
+        const uint32_t weights = __ballot_sync(CSZ_ALL, weight != 0),
+                       counts = __ballot_sync(CSZ_ALL, count != 0);
+        if (lane == 0) {
+            b.nused[warp] = (uint32_t)__popc(weights);
+            b.any[warp] = counts != 0;
+        }
+        if (t < BITS_WORDS) b.made.bits[t] = 0;
+    }
+    for (uint32_t i = t; i < CSZ_SYMBOLS_MAX + TREE_MARGIN; i += BOOK_THREADS)
+        b.tree.sorted[i] = b.tree.inner[i] = NO_WEIGHT;
     __syncthreads();
-    const uint32_t nused =
-        (uint32_t)__syncthreads_count(is_symbol && ((const uint32_t *)b.weight)[is_symbol ? t : 0] != 0);
-    const uint32_t length = explicit_length(b, nused, csz_book_limit(book));
-    if (is_symbol) lengths[t] = (uint8_t)length;
+    book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
+    if (sum_of_warps(b.any) == 0) return c;
+    const uint32_t nused = sum_of_warps(b.nused);
+    if (is_symbol) keys_rank(b);
+    __syncthreads();
+    uint32_t rank = 0;
+    if (weight) {
+#pragma unroll
+        for (int w = 0; w < SYMBOL_WARPS; w++) rank += b.rank[w][t];
+        b.tree.sorted[rank] = weight;
+    }
+    __syncthreads();
+    if (warp == TREE_WARP) lengths_make(b, nused, limit);
+    if (is_symbol) {
+        builtins_weigh(b, part);
+        const uint32_t raw = csz_warp_add(csz_book_of_deltas(book) ? count * csz_symbol_nraw(t) : 0);
+        if (lane == 0) b.raw[warp] = raw;
+    }
+    __syncthreads();
+    const uint32_t length = weight ? length_of(b, rank) : 0;
+    uint32_t same = 0;
+    if (is_symbol) {
+        b.length[t] = (uint8_t)length;
+        uint32_t mine = 0;
+#pragma unroll
+        for (uint32_t l = 1; l <= CSZ_LENGTH_MAX; l++) {
+            const uint32_t all = __ballot_sync(CSZ_ALL, length == l);
+            if (length == l) same = (uint32_t)__popc(all & before);
+            if (lane == l) mine = (uint32_t)__popc(all);
+        }
+        if (lane < 16) b.of_length[warp][lane] = mine;
+        const uint32_t own = csz_warp_add(count * length);
+        if (lane == 0) b.own[warp] = own;
+    }
+    __syncthreads();
+    /* the place's length, the one before it and the last that is not 0 */
+    const bool is_place = t >= first && t < n;
+    const uint32_t placed = is_place ? b.length[csz_book_symbol_at(book, t)] : 0;
+    const uint32_t used = __ballot_sync(CSZ_ALL, placed != 0);
+    if (is_symbol) {
+        b.placed[t] = placed;
+        if (lane == 0) b.used[warp] = used;
+        uint32_t code = b.first_code[length] + same;
+#pragma unroll
+        for (uint32_t w = 0; w < SYMBOL_WARPS - 1; w++) code += w < warp ? b.of_length[w][length] : 0;
+        b.made.code[t] = (uint16_t)(length ? code << 4 | length : 0);
+    }
+    __syncthreads();
+    uint32_t nbits = 0, code = 0;
+    if (is_place) {
+        csz_length_state state = csz_length_state_begin();
+        if (t > first) state.previous = b.placed[t - 1];
+        uint32_t earlier = used & before, w = warp;
+#pragma unroll 1
+        while (earlier == 0 && w > 0) earlier = b.used[--w];
+        if (earlier) state.last = b.placed[32 * w + 31 - (uint32_t)__clz((int)earlier)];
+        code = csz_length_code(&state, placed, &nbits);
+    }
+    const uint32_t upto = csz_warp_scan(nbits);
+    if (is_symbol && lane == 31) b.nbits[warp] = upto;
+    __syncthreads();
+    uint32_t at = upto - nbits;
+#pragma unroll
+    for (uint32_t w = 0; w < SYMBOL_WARPS; w++) {
+        at += w < warp ? b.nbits[w] : 0;
+        c.explicit_nbits += b.nbits[w];
+    }
+    if (nbits) {
+        csz_putter out(b.made.bits, at);
+        out.put(csz_packet(code, nbits));
+        out.flush();
+    }
     uint64_t best = ~(uint64_t)0;
+#pragma unroll 4
     for (uint32_t kind = 0; kind < CSZ_BUILTIN_N; kind++) {
         if (b.cost[kind] >= best) continue;
         best = b.cost[kind];
         c.builtin = kind;
     }
-    __syncthreads();
-    const uint32_t nbits = csz_warp_add(lengths_nbits(b, lengths, book));
-    uint64_t with_builtin = 0, own = 0, raw = 0;
-    if (is_symbol) {
-        with_builtin = (uint64_t)count * job.builtins->length[book][c.builtin][t];
-        own = (uint64_t)count * length;
-        if (csz_book_of_deltas(book)) raw = (uint64_t)count * csz_symbol_nraw(t);
-    }
-    with_builtin = csz_warp_sum_u64(with_builtin);
-    own = csz_warp_sum_u64(own);
-    raw = csz_warp_sum_u64(raw);
-    if (lane == 0 && warp < SYMBOL_WARPS) {
-        b.nbits[warp] = nbits;
-        b.sum[0][warp] = with_builtin;
-        b.sum[1][warp] = own;
-        b.sum[2][warp] = raw;
-    }
-    __syncthreads();
-    for (int i = 0; i < SYMBOL_WARPS; i++) c.explicit_nbits += b.nbits[i];
-    with_builtin = sum_of(b.sum[0]);
-    own = sum_of(b.sum[1]);
-    raw = sum_of(b.sum[2]);
-    c.worth = with_builtin > own && (with_builtin - own) * stride > c.explicit_nbits;
-    c.cost_builtin = (with_builtin + raw) * stride;
-    c.cost_explicit = (own + raw) * stride + c.explicit_nbits;
+    const uint32_t with_builtin = b.coded[c.builtin], own = sum_of_warps(b.own), raw = sum_of_warps(b.raw);
+    c.worth = with_builtin > own && (uint64_t)(with_builtin - own) * stride > c.explicit_nbits;
+    c.cost_builtin = ((uint64_t)with_builtin + raw) * stride;
+    c.cost_explicit = ((uint64_t)own + raw) * stride + c.explicit_nbits;
     return c;
 }
 
-/* Hands the candidate to the frame's last block; returns true there, with all of them in sh.all. */
-CSZ_DEVICE bool candidates_meet(books_shared &sh, const books_job &job, uint32_t frame, int number,
-                                uint32_t ncandidates, const book_candidate &c) {
-    const uint32_t t = threadIdx.x;
-    books_left *left = (books_left *)&job.work.table[frame];
+/* Where a frame's explicit book is left. */
+CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) {
+    return number < OF_VECTOR ? (book_made *)work.sample[frame].rest.count[number]
+                              : &((books_left *)&work.table[frame])->made[number - OF_W];
+}
+
+/* The books of a set, in order: explicit lengths are taken while there is room for them.  One warp, a lane for each book. */
+CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles) {
+    const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
+    const bool is_book = (int)lane < set_size(set);
+    const book_candidate &c = sh.candidate[set_candidate(set, is_book ? (int)lane : 0)];
+    const uint32_t wanted = is_book && c.worth ? c.explicit_nbits : 0; /* 1 bit a symbol at least */
+    uint32_t total = 0, start = 0, all_own = 0;
+#pragma unroll 1
+    for (int i = 0; i < set_size(set); i++) {
+        const uint32_t nbits = __shfl_sync(CSZ_ALL, wanted, i);
+        if ((int)lane == i) start = total;
+        if (nbits == 0 || total + nbits > room) continue;
+        total += nbits;
+        all_own |= 1u << i;
+    }
+    const bool own = all_own >> lane & 1;
+    const uint64_t cost = csz_warp_sum_u64(is_book ? own ? c.cost_explicit : c.cost_builtin : 0);
+    set_choice *choice = &sh.choice[set];
+    if (is_book) choice->start[lane] = start;
+    if (lane == 0) {
+        choice->cost = cost;
+        choice->total = total;
+        choice->own = all_own;
+    }
+}
+
+/* The last block of a frame: its policy, tables and section. */
+CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t frame, uint32_t ntiles,
+                             int given) {
+    const uint32_t t = threadIdx.x, lane = t & 31;
+    const int book = (int)(t >> 5);
+    const books_left *left = (const books_left *)&job.work.table[frame];
+    for (uint32_t i = t; i < sizeof sh.candidate / 4; i += BOOK_THREADS)
+        ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
+    for (uint32_t i = t; i <= CSZ_SECTION_WORDS; i += BOOK_THREADS) sh.section[i] = 0;
     __syncthreads();
-    if (t < CSZ_SYMBOLS_MAX / 4) left->length[number][t] = sh.all.length[0][t];
-    if (t == 0) left->candidate[number] = c;
+    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
+    __syncthreads();
+    int policy = CSZ_POLICY_VECTOR;
+    if (given >= 0) {
+        policy = given;
+    } else if (job.is_auto) {
+        if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
+        if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
+            policy = CSZ_POLICY_RUNS;
+    }
+    /* the final books of policy vector stand for the probes' */
+    const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE
+                    : policy == CSZ_POLICY_RUNS ? SET_RUNS
+                                                : SET_FINAL;
+    const int place = set == SET_FINAL    ? book
+                      : set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
+                                             : book == CSZ_BOOK_W ? 1
+                                                                  : -1)
+                                          : book - CSZ_BOOK_RV;
+    const set_choice &choice = sh.choice[set];
+    uint32_t kind = CSZ_KIND_UNUSED;
+    const uint16_t *codes = NULL;
+    if (place >= 0) {
+        const int number = set_candidate(set, place);
+        kind = sh.candidate[number].builtin;
+        if (choice.own >> place & 1) {
+            const book_made *made = made_at(job.work, frame, number);
+            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place], shift = start & 31;
+            kind = CSZ_KIND_EXPLICIT;
+            codes = made->code;
+            for (uint32_t i = lane; 32 * i < sh.candidate[number].explicit_nbits; i += 32) {
+                const uint32_t word = __ldcg(made->bits + i), at = (start >> 5) + i;
+                csz_shared_or(&sh.section[at], word >> shift);
+                csz_shared_or(&sh.section[at + 1], __funnelshift_r(0u, word, shift));
+            }
+        }
+    }
+    if (kind != CSZ_KIND_EXPLICIT) codes = job.builtins->code[book][kind];
+    if (lane == 0) csz_shared_or(&sh.section[book / 4], kind << (8 * (book % 4)));
+    uint32_t code[PER_LANE / 2]; /* of two symbols each */
+#pragma unroll
+    for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg((const uint32_t *)codes + 32 * i + lane);
+    __syncthreads(); /* nobody reads what is left in the tables any more */
+    uint2 *table = (uint2 *)job.work.table[frame][book];
+#pragma unroll
+    for (int i = 0; i < PER_LANE / 2; i++) {
+        __stcg(table + 32 * i + lane, make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
+                                                 csz_packet(code[i] >> 20, code[i] >> 16 & 15u)));
+    }
+    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
+    for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
+    if (t == 0) {
+        job.work.policy[frame] = (uint32_t)policy;
+        job.work.section_nwords[frame] = nwords;
+    }
+}
+
+static __global__ void __launch_bounds__(BOOK_THREADS, 3)
+    books_kernel(const __grid_constant__ books_job job) {
+    CSZ_DYNAMIC_SHARED(books_shared, sh);
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
+    const uint32_t frame = blockIdx.x / ncandidates;
+    const int number = (int)(blockIdx.x % ncandidates), book = candidate_book(number);
+    const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
+    const uint32_t stride =
+        csz_sample_stride(ntiles) *
+        (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+    builtin_part part;
+    if (warp < SYMBOL_WARPS) {
+#pragma unroll
+        for (int k = 0; k < KINDS_A_WARP; k++) {
+            const uint32_t kind = KINDS_A_WARP * warp + k;
+            part.cost[k] = __ldg((const uint4 *)job.builtins->cost[book][kind] + lane);
+            part.code[k] = __ldg((const uint4 *)job.builtins->code[book][kind] + lane);
+        }
+    }
+    const csz_sample *sample = &job.work.sample[frame];
+    const uint32_t *counts = number < OF_VECTOR       ? sample->rest.count[number]
+                             : number <= OF_W         ? sample->probe.count[book]
+                             : number == OF_SINGLE    ? sample->single
+                             : number == OF_RUN_VALUE ? sample->run_value
+                                                      : sample->run_length;
+    csz_previous_wait();
+    int given = -1;
+    if (job.second) {
+        given = (int)__ldcg(&job.work.policy[frame]);
+        if (!csz_policy_recounts(ntiles, given)) return;
+        if (given == CSZ_POLICY_SINGLE ? number != OF_W && number != OF_SINGLE : number < OF_RUN_VALUE)
+            return;
+        ncandidates = 2;
+    }
+    uint32_t count = 0;
+    if (t < CSZ_SYMBOLS_MAX) {
+        count = __ldcg(counts + t);
+        if (number < OF_VECTOR) count += __ldcg(&sample->probe.count[book][t]);
+    }
+    const book_candidate c = candidate_make(sh.book, book, count, stride, part);
+    __syncthreads();
+    if (number < OF_VECTOR || number >= OF_W) {
+        uint32_t *to = (uint32_t *)made_at(job.work, frame, number);
+        if (t < sizeof(book_made) / 4) __stcg(to + t, ((const uint32_t *)&sh.book.made)[t]);
+    }
+    if (t == 0) sh.candidate[0] = c;
+    __syncwarp();
+    if (t < sizeof c / 4)
+        __stcg((uint32_t *)&((books_left *)&job.work.table[frame])->candidate[number] + t,
+               ((const uint32_t *)&sh.candidate[0])[t]);
     __threadfence();
     __syncthreads();
     if (t == 0) sh.last = atomicAdd(&job.work.frame_sums[frame].done, 1u) + 1 == ncandidates;
     __syncthreads();
-    if (!sh.last) return false;
+    if (!sh.last) return;
+    /* Not before: blocks of the encoder that came while these are there would find no room for the last on a multiprocessor, in one piece, when they are gone. */
+    csz_next_may_start();
     __threadfence();
     if (t == 0) job.work.frame_sums[frame].done = 0; /* the encoder counts tiles there */
-    for (uint32_t i = t; i < ncandidates * sizeof(book_candidate) / 4; i += BOOK_THREADS)
-        ((uint32_t *)sh.all.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
-    for (uint32_t i = t; i < ncandidates * CSZ_SYMBOLS_MAX / 4; i += BOOK_THREADS)
-        (&sh.all.length[0][0])[i] = __ldcg(&left->length[0][0] + i);
-    __syncthreads();
-    return true;
-}
-
-static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid_constant__ books_job job) {
-    CSZ_DYNAMIC_SHARED(books_shared, sh);
-    const int nsets = job.is_auto ? NSETS : 1;
-    const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
-    const uint32_t frame = blockIdx.x / ncandidates;
-    const int number = (int)(blockIdx.x % ncandidates);
-    const uint32_t ntiles = csz_frame_box_at(&job.geometry, frame % job.work.nframes).ntiles;
-    const int given = job.second ? (int)job.work.policy[frame] : -1;
-    if (job.second && !csz_policy_recounts(ntiles, given)) return;
-    const book_candidate made = candidate_make(sh, job, frame, ntiles, number);
-    if (!candidates_meet(sh, job, frame, number, ncandidates, made)) return;
-    for (uint32_t i = threadIdx.x; i < CSZ_SECTION_WORDS; i += BOOK_THREADS) sh.section[i] = 0;
-    __syncthreads();
-    /* every thread goes through the candidates in order: explicit lengths are taken while there is room for them */
-    const int book = (int)(threadIdx.x >> 5);
-    uint32_t total = 0, mine = 0, kind = CSZ_KIND_UNUSED, policy = CSZ_POLICY_VECTOR;
-    int from = book; /* the candidate this warp's book is made of */
-    uint64_t least = ~(uint64_t)0;
-    for (int set = 0; set < nsets; set++) {
-        uint64_t cost = 0;
-        uint32_t set_total = 0, set_mine = 0, set_kind = CSZ_KIND_UNUSED;
-        int set_from = book;
-        for (int i = set_first(set); i < set_first(set + 1); i++) {
-            const book_candidate &c = sh.all.candidate[i];
-            const bool own = c.worth && set_total + c.explicit_nbits <= csz_explicit_limit_nbits(ntiles);
-            if (set_book(set, i - set_first(set)) == book) {
-                set_mine = set_total;
-                set_kind = own ? (uint32_t)CSZ_KIND_EXPLICIT : c.builtin;
-                set_from = i;
-            }
-            if (own) set_total += c.explicit_nbits;
-            cost += own ? c.cost_explicit : c.cost_builtin;
-        }
-        /* the final books of policy vector stand for the probes' */
-        if (job.second) {
-            if (set != (given == CSZ_POLICY_SINGLE ? SET_SINGLE : SET_RUNS)) continue;
-        } else if (set != SET_FINAL) {
-            if (cost >= least) continue;
-            least = cost;
-            if (set == SET_VECTOR) continue;
-        }
-        policy = set == SET_SINGLE ? CSZ_POLICY_SINGLE
-                 : set == SET_RUNS ? CSZ_POLICY_RUNS
-                                   : CSZ_POLICY_VECTOR;
-        total = set_total;
-        mine = set_mine;
-        kind = set_kind;
-        from = set_from;
-    }
-    if (threadIdx.x == 0) job.work.policy[frame] = policy;
-    book_finish(sh, job, frame, book, (const uint8_t *)sh.all.length[from], kind, mine);
-    __syncthreads();
-    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (total + 31) / 32;
-    for (uint32_t i = threadIdx.x; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
-    if (threadIdx.x == 0) job.work.section_nwords[frame] = nwords;
+    books_finish(sh, job, frame, ntiles, given);
 }
 
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
@@ -451,8 +498,9 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     job.second = second;
     const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
-    CSZ_LAUNCH(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS, sizeof(books_shared),
-               stream, job);
+    CSZ_SHARED_LARGE(books_kernel);
+    CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS,
+                    sizeof(books_shared), work.chained, stream, job);
 }
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {
@@ -461,14 +509,18 @@ void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {
         for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
             uint32_t weights[CSZ_SYMBOLS_MAX], n = csz_book_size(book);
             uint64_t total = 0;
+            uint8_t lengths[CSZ_SYMBOLS_MAX];
+            uint16_t codes[CSZ_SYMBOLS_MAX];
             csz_builtin_weights(weights, book, kind);
             for (uint32_t s = 0; s < n; s++) total += weights[s];
+            csz_book_lengths(lengths, weights, n, csz_book_limit(book));
+            csz_codes_from_lengths(codes, lengths, n);
             for (uint32_t s = 0; s < n; s++) {
                 if (weights[s])
                     builtins->cost[book][kind][s] =
                         (uint16_t)(csz_log2_fixed(total) - csz_log2_fixed(weights[s]));
+                builtins->code[book][kind][s] = (uint16_t)(codes[s] << 4 | lengths[s]);
             }
-            csz_book_lengths(builtins->length[book][kind], weights, n, csz_book_limit(book));
         }
     }
 }

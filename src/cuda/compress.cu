@@ -111,6 +111,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     sh.hash_weight[t] = csz_unit_weight(t);
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_words);
+    csz_previous_wait(); /* for the books; what prepare wrote was there when this kernel started */
     if (t == 32) {
         csz_claim none;
         none.frame = none.field = none.first = 0;
@@ -207,10 +208,9 @@ static void encode_launch(const csz_work &work, const void *d_data, const csz_cu
     const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
-#if !defined(CSZ_EMU)
-    cudaFuncSetAttribute(encode_kernel<V, RANK>, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
-#endif
-    CSZ_LAUNCH((encode_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>), stream, job);
+    CSZ_SHARED_LARGE((encode_kernel<V, RANK>));
+    CSZ_LAUNCH_NEXT((encode_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>), work.chained,
+                    stream, job);
 }
 
 void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,

@@ -40,7 +40,8 @@ typedef struct csz_cuda_plan {
 /* The built-in books, which depend on nothing: made once on the host and kept in device memory. */
 typedef struct csz_cuda_builtins {
     uint16_t cost[CSZ_NBOOKS][CSZ_BUILTIN_N][CSZ_SYMBOLS_MAX]; /* lg(total weight) - lg(weight) */
-    uint8_t length[CSZ_NBOOKS][CSZ_BUILTIN_N][CSZ_SYMBOLS_MAX];
+    uint16_t code[CSZ_NBOOKS][CSZ_BUILTIN_N]
+                 [CSZ_SYMBOLS_MAX]; /* the code, and its length in the low four bits */
 } csz_cuda_builtins;
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins);

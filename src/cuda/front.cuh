@@ -368,11 +368,30 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
 
 /* ---- the whole front ---- */
 
+/* The values of a unit that reaches past the field, padding repeating the last ones, all on their way at once. */
+template <typename V, int RANK>
+CSZ_DEVICE void csz_edge_load_all(V (&v)[32], const V *tile, const csz_geometry &g, const csz_claim &c) {
+    const uint32_t t = threadIdx.x;
+#pragma unroll
+    for (uint32_t s = 0; s < 8; s++) {
+        const uint32_t z = RANK == 3 ? s : 0,
+                       y = RANK == 3   ? t >> 3
+                           : RANK == 2 ? 8 * (t >> 5) + s
+                                       : 0,
+                       x = RANK == 3   ? 4 * (t & 7)
+                           : RANK == 2 ? 4 * (t & 31)
+                                       : 1024 * (t >> 5) + 128 * s + 4 * (t & 31);
+        const V *row = tile + (min(z, c.extent[0] - 1) * g.n[1] + min(y, c.extent[1] - 1)) * g.n[2];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) v[4 * s + k] = __ldg(row + min(x + k, c.extent[2] - 1));
+    }
+}
+
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
  */
-/* clear() is called before the front uses more of the region than the exchange. */
-template <typename V, int RANK, typename Clear>
+/* clear() is called before the front uses more of the region than the exchange.  HASH: whether the hash is wanted; where it is not, registers are left for what spares latency. */
+template <typename V, int RANK, bool HASH = true, typename Clear>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
                                       const csz_claim &c, const Clear &clear) {
     typedef csz_value<V> value;
@@ -409,6 +428,8 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
 #pragma unroll
                 for (int k = 0; k < 4; k++) v[4 * s + k] = __ldg(p + s * stride + k);
             }
+        } else if (!HASH) {
+            csz_edge_load_all<V, RANK>(v, tile, job.geometry, c);
         } else {
 #pragma unroll
             for (int b = 0; b < 32; b += csz_edge<V>::n) {
@@ -442,10 +463,11 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             h1 = h1 * CSZ_VALUE_K + value::fold(value::to_bits(r1));
             w[i] = __byte_perm(low0, low1, 0x5410);
         }
-        f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
+        if (HASH) f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
         if (z.has_fill) doubtful |= csz_restores_fill<V>(w, z, base, bias);
         doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
-        if (!lost && (__any_sync(CSZ_ALL, doubtful) || !c.full)) { /* the corner is everybody's: so is lost */
+        if (!lost && (__any_sync(CSZ_ALL, doubtful) ||
+                      (HASH && !c.full))) { /* the corner is everybody's: so is lost */
             csz_words_park(exchange, w);
             const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, f.hash);
             f.hash = r.hash;

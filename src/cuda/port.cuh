@@ -8,10 +8,39 @@
 
 #if defined(CSZ_EMU)
 #include "emu.h"
+#define CSZ_LAUNCH_NEXT(kernel, grid, block, nbytes, chained, stream, ...) \
+    ((void)(chained), CSZ_LAUNCH(kernel, grid, block, nbytes, stream, __VA_ARGS__))
+#define CSZ_SHARED_LARGE(kernel) ((void)0)
 #else
 #include <cuda_runtime.h>
 #define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...) \
     kernel<<<(grid), (block), (nbytes), (stream)>>>(__VA_ARGS__)
+/*
+ * A launch that may begin while the kernel before it in the stream runs, where the chip can (chained): once every block of that one has called csz_next_may_start or has ended.
+ * Every block of this one calls csz_previous_wait before it touches what that one writes, and csz_next_may_start only after it, so that when a kernel starts all but the one
+ * before it have ended.  Hides the launch and the filling of the chip, microseconds each.  Nothing promises that waiting empties the L1: words that
+ * one kernel of a chain reads and a later one writes anew, and their neighbours, are read and stored past it (__ldcg, __stcg).
+ */
+#define CSZ_LAUNCH_NEXT(kernel, grid, block, nbytes, chained, stream, ...) \
+    csz_launch_next(kernel, (grid), (block), (nbytes), (chained), (stream), __VA_ARGS__)
+template <typename... P, typename... A>
+static void csz_launch_next(void (*kernel)(P...), unsigned grid, unsigned block, size_t nbytes,
+                            unsigned chained, cudaStream_t stream, const A &...arguments) {
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute attribute = {};
+    config.gridDim = dim3(grid);
+    config.blockDim = dim3(block);
+    config.dynamicSmemBytes = nbytes;
+    config.stream = stream;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = chained ? 1 : 0;
+    cudaLaunchKernelEx(&config, kernel, arguments...); /* cudaGetLastError tells of a failure */
+}
+/* All kernels of a chain ask for the same split of L1 and shared memory: a multiprocessor changes it only when it is empty. */
+#define CSZ_SHARED_LARGE(kernel) \
+    ((void)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100))
 /* A thread that waits for another block: the emulator must let the others run. */
 #define CSZ_SPIN() ((void)0)
 #define CSZ_DYNAMIC_SHARED(type, name)             \
@@ -20,6 +49,20 @@
 #endif
 
 #define CSZ_DEVICE static __device__ __forceinline__
+
+/* The next kernel of the chain may start, see CSZ_LAUNCH_NEXT. */
+CSZ_DEVICE void csz_next_may_start(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+/* All kernels before this one in the chain have ended, and what they wrote can be read. */
+CSZ_DEVICE void csz_previous_wait(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
 
 /* Cards before compute capability 8.0 have no adder over a warp. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -63,6 +106,15 @@ CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
     return x;
 #else
     return *p;
+#endif
+}
+
+/* Asks for the line of memory that p is in, without waiting. */
+CSZ_DEVICE void csz_prefetch(const void *p) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#else
+    (void)p;
 #endif
 }
 

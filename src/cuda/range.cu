@@ -18,6 +18,7 @@ template <typename V>
 static __global__ void __launch_bounds__(RANGE_THREADS)
     range_kernel(csz_work work, const V *data, uint64_t n, uint32_t nblocks, int has_fill, uint64_t fill) {
     CSZ_DYNAMIC_SHARED(csz_range, all);
+    csz_next_may_start();
     const uint32_t t = threadIdx.x, field = blockIdx.x / nblocks, block = blockIdx.x - field * nblocks;
     if (work.nfields > 1) data = (const V *)work.place[field].data;
     V low, high;
@@ -126,19 +127,22 @@ struct prepare_shared {
     uint32_t any[PREPARE_THREADS];
 };
 
+/* One warp. */
 CSZ_DEVICE void header_put(const prepare_job &job, const csz_place &place, double absolute) {
-    const uint32_t nwords = job.plan.header_nbytes / 4;
+    const uint32_t lane = threadIdx.x & 31, nwords = job.plan.header_nbytes / 4;
     const uint64_t bits = csz_bits_f64(absolute);
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < nwords; i++) {
-        uint32_t word = job.plan.header[i];
-        if (i == 8) word = (uint32_t)bits;
-        if (i == 9) word = (uint32_t)(bits >> 32);
-        if (i == nwords - 2) word = (uint32_t)sum;
-        if (i == nwords - 1) word = (uint32_t)(sum >> 32);
-        if (i < nwords - 2) sum += csz_hash_term(word, i);
+    /* a header for frames alone has no words; the last two are the sum of those before them */
+    for (uint32_t i = lane; i + 2 < nwords; i += 32) {
+        const uint32_t word = i == 8 ? (uint32_t)bits : i == 9 ? (uint32_t)(bits >> 32) : job.plan.header[i];
+        sum += csz_hash_term(word, i);
         if (place.out + i < place.end) ((uint32_t *)(4 * place.out))[i] = word;
     }
+    sum = csz_warp_sum_u64(sum);
+    const uint32_t at = nwords - 2 + lane;
+    if (nwords && lane < 2 && place.out + at < place.end)
+        ((uint32_t *)(4 * place.out))[at] = (uint32_t)(sum >> (32 * lane));
+    if (lane != 0) return;
     if (place.status) *place.status = CSZ_ERROR_BACKEND; /* until the last tile is stored */
     if (job.plan.geometry.nframes == 0 || job.plan.geometry.ntiles == 0) {
         const bool room = place.out + nwords + 2 <= place.end;
@@ -151,48 +155,67 @@ CSZ_DEVICE void header_put(const prepare_job &job, const csz_place &place, doubl
     }
 }
 
+/* The range of a field from its parts, which are neutral where they saw no value.  Has barriers. */
+CSZ_DEVICE void range_gather(prepare_shared &sh, const prepare_job &job, uint32_t field) {
+    const uint32_t t = threadIdx.x;
+    const csz_range *part = job.work.range + (size_t)field * job.nranges;
+    double low, high;
+    largest(&low);
+    high = -low;
+    uint32_t any = 0;
+#pragma unroll 4
+    for (uint32_t i = t; i < job.nranges; i += PREPARE_THREADS) {
+        low = min(low, __ldcg(&part[i].min));
+        high = max(high, __ldcg(&part[i].max));
+        any |= __ldcg(&part[i].any);
+    }
+    sh.min[t] = low;
+    sh.max[t] = high;
+    sh.any[t] = any;
+    for (uint32_t half = PREPARE_THREADS / 2; half; half >>= 1) {
+        __syncthreads();
+        if (t >= half) continue;
+        sh.min[t] = min(sh.min[t], sh.min[t + half]);
+        sh.max[t] = max(sh.max[t], sh.max[t + half]);
+        sh.any[t] |= sh.any[t + half];
+    }
+    __syncthreads();
+}
+
 /* Block f resolves the bound of field f; all clear their part of the workspace. */
 static __global__ void __launch_bounds__(PREPARE_THREADS)
     prepare_kernel(const __grid_constant__ prepare_job job) {
     CSZ_DYNAMIC_SHARED(prepare_shared, sh);
     const uint32_t t = threadIdx.x;
+    csz_previous_wait();
+    csz_next_may_start();
     for (size_t i = (size_t)blockIdx.x * PREPARE_THREADS + t; i < job.work.zero_nwords;
          i += (size_t)gridDim.x * PREPARE_THREADS)
         job.work.zero[i] = 0;
     const uint32_t field = blockIdx.x;
     if (field >= job.work.nfields) return;
-    csz_range r = {0.0, 0.0, 0, 0};
-    for (uint32_t i = t; i < job.nranges; i += PREPARE_THREADS) {
-        const csz_range p = job.work.range[(size_t)field * job.nranges + i];
-        if (!p.any) continue;
-        r.min = r.any ? min(r.min, p.min) : p.min;
-        r.max = r.any ? max(r.max, p.max) : p.max;
-        r.any = 1;
-    }
-    sh.min[t] = r.min;
-    sh.max[t] = r.max;
-    sh.any[t] = r.any;
-    for (uint32_t half = PREPARE_THREADS / 2; half; half >>= 1) {
-        __syncthreads();
-        if (t >= half || !sh.any[t + half]) continue;
-        sh.min[t] = sh.any[t] ? min(sh.min[t], sh.min[t + half]) : sh.min[t + half];
-        sh.max[t] = sh.any[t] ? max(sh.max[t], sh.max[t + half]) : sh.max[t + half];
-        sh.any[t] = 1;
-    }
-    if (t != 0) return;
+    if (job.nranges) range_gather(sh, job, field);
+    if (t >= 32) return;
     const csz_cuda_plan &plan = job.plan;
-    const double absolute = plan.is_resolved ? plan.bound_abs
-                                             : csz_bound_resolve((int)plan.bound_mode, plan.bound,
-                                                                 (int)sh.any[0], sh.min[0], sh.max[0]);
-    if (plan.type == CSZ_F32) {
-        ((csz_quantizer_f32 *)job.work.quantizer)[field] =
-            csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill);
-    } else {
-        ((csz_quantizer_f64 *)job.work.quantizer)[field] =
-            csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill);
+    double absolute = plan.bound_abs;
+    if (!plan.is_resolved) {
+        const bool any = job.nranges && sh.any[0];
+        absolute = csz_bound_resolve((int)plan.bound_mode, plan.bound, any, any ? sh.min[0] : 0.0,
+                                     any ? sh.max[0] : 0.0);
     }
-    if (job.work.nfields == 1) job.work.place[0] = job.place;
-    header_put(job, job.work.nfields == 1 ? job.place : job.work.place[field], absolute);
+    const csz_place place = job.work.nfields == 1 ? job.place : job.work.place[field];
+    if (t == 0) {
+        if (plan.type == CSZ_F32) {
+            ((csz_quantizer_f32 *)job.work.quantizer)[field] =
+                csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill);
+        } else {
+            ((csz_quantizer_f64 *)job.work.quantizer)[field] =
+                csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill);
+        }
+        if (job.work.nfields == 1) job.work.place[0] = place;
+    }
+    __syncwarp();
+    header_put(job, place, absolute);
 }
 
 void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,
@@ -205,5 +228,8 @@ void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_i
     const size_t useful = (work.zero_nwords + 4 * PREPARE_THREADS - 1) / (4 * PREPARE_THREADS);
     uint32_t grid = (uint32_t)(useful < 1 ? 1 : useful > 1024 ? 1024 : useful);
     if (grid < work.nfields) grid = work.nfields;
-    CSZ_LAUNCH(prepare_kernel, grid, PREPARE_THREADS, sizeof(prepare_shared), stream, job);
+    CSZ_SHARED_LARGE(prepare_kernel);
+    /* without a range it is the first of the chain: whatever the stream did before has ended */
+    CSZ_LAUNCH_NEXT(prepare_kernel, grid, PREPARE_THREADS, sizeof(prepare_shared), work.chained && nranges,
+                    stream, job);
 }

@@ -14,6 +14,18 @@ uint32_t csz_range_blocks(const csz_cuda_plan *plan) {
     return (uint32_t)(useful < 1 ? 1 : useful > most ? most : useful);
 }
 
+/* Whether the device can start a kernel while the one before it ends. */
+static uint32_t device_chains(void) {
+#if defined(CSZ_EMU)
+    return 1;
+#else
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           major >= 9;
+#endif
+}
+
 size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan) {
     const size_t nfields = plan->nfields ? plan->nfields : 1;
     const size_t nframes = nfields * plan->geometry.nframes, ntiles = nfields * plan->geometry.ntiles;
@@ -21,6 +33,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     w->nframes = (uint32_t)plan->geometry.nframes;
     w->ntiles = (uint32_t)plan->geometry.ntiles;
     w->aligned = 1;
+    w->chained = base && device_chains();
     size_t at = 0;
     auto take = [&](size_t nbytes) {
         size_t here = at;

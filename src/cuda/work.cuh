@@ -39,6 +39,7 @@ struct csz_range {
 struct csz_work {
     uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */
     uint32_t aligned;                  /* every field's data to 16 bytes */
+    uint32_t chained;                  /* kernels start while those before them end, see CSZ_LAUNCH_NEXT */
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
@@ -60,6 +61,26 @@ struct csz_work {
 
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
+
+/* csz_frame_box_at in 32 bits, which hold a launch's tiles: divisions of 64 take a hundred instructions each. */
+CSZ_DEVICE csz_frame_box csz_frame_box_small(const csz_geometry *g, uint32_t frame) {
+    csz_frame_box b;
+    b.ntiles = 1;
+#pragma unroll
+    for (int i = 2; i >= 0; i--) {
+        const uint32_t nframes = (uint32_t)g->nframes3[i], at = i ? frame % nframes : frame;
+        const uint32_t full = (uint32_t)g->frame[i], tiles = min((uint32_t)g->grid[i] - at * full, full);
+        frame /= nframes;
+        b.first[i] = at * full;
+        b.tiles[i] = tiles;
+        b.ntiles *= tiles;
+    }
+    return b;
+}
+
+CSZ_DEVICE uint32_t csz_frame_ntiles(const csz_geometry *g, uint32_t frame) {
+    return g->nframes == 1 ? (uint32_t)g->ntiles : csz_frame_box_small(g, frame).ntiles;
+}
 
 /* Partial results of a field's range. */
 uint32_t csz_range_blocks(const csz_cuda_plan *plan);

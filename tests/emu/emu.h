@@ -350,6 +350,7 @@ static inline uint32_t __vsub2(uint32_t a, uint32_t b) {
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class T> static inline T __ldcs(const T *p) { return *p; }
 template <class T> static inline T __ldcg(const T *p) { return *p; }
+template <class T> static inline void __stcg(T *p, T v) { *p = v; }
 using std::max;
 using std::min;
 

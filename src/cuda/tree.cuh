@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tree.cuh: from sorted weights to how many codes have each length, as csz_lengths_from_sorted does on the host, by one warp.  Only the counts are wanted: a symbol's length follows from its
+ * rank, so no node remembers its parent.
+ */
+#ifndef CSZ_CUDA_TREE_CUH
+#define CSZ_CUDA_TREE_CUH
+
+#include "cuda/port.cuh"
+#include "entropy/book.h"
+
+enum {
+    TREE_MARGIN = 36, /* words past a queue's end that are read */
+    TREE_FEW = 10,
+    NO_WEIGHT = 0x7FFFFFFF /* heavier than anything */
+};
+
+struct tree_shared {
+    uint32_t sorted[CSZ_SYMBOLS_MAX + TREE_MARGIN],
+        inner[CSZ_SYMBOLS_MAX + TREE_MARGIN]; /* weights; beyond them NO_WEIGHT */
+    uint32_t taken[CSZ_SYMBOLS_MAX];          /* by inner node: those that had a parent before it was made */
+};
+
+/*
+ * The tree of csz_lengths_from_sorted, as far as lengths need it: b.taken.  One warp.
+ *
+ * In rounds: let s be the sum of the two lightest nodes without parent.  Every inner node there is weighs at most s, as sums never fall, and every one
+ * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Each lane finds its two by a
+ * search along the diagonal of the merge.  Of an odd number the last waits.  A round takes the time of some ten nodes one by one, which is how the rest is done once a round makes fewer.
+ */
+CSZ_DEVICE void tree_build(tree_shared &b, uint32_t n) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t leaf = 0, node = 0, made = 0, npairs = TREE_FEW;
+#pragma unroll 1
+    while (npairs >= TREE_FEW && made < n - 1) {
+        const uint32_t *a = b.sorted + leaf, *c = b.inner + node, nnodes = made - node, mine = a[lane];
+        const uint32_t first = nnodes > 0 ? c[0] : NO_WEIGHT, second = nnodes > 1 ? c[1] : NO_WEIGHT;
+        const uint32_t s = min(a[0], first) + min(max(a[0], first), min(a[1], second));
+        uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s)), upto = nleaves;
+#pragma unroll 1
+        while (upto == 32) {
+            upto = (uint32_t)__popc(__ballot_sync(CSZ_ALL, a[nleaves + lane] <= s));
+            nleaves += upto;
+        }
+        const uint32_t total = nleaves + nnodes;
+        npairs = total / 2;
+#pragma unroll 1
+        for (uint32_t k = lane; k < npairs; k += 32) {
+            const uint32_t before = 2 * k;
+            uint32_t i = before > nnodes ? before - nnodes : 0, end = min(before, nleaves);
+#pragma unroll 1
+            while (i < end) {
+                const uint32_t middle = (i + end) / 2;
+                if (a[middle] <= c[before - 1 - middle])
+                    i = middle + 1;
+                else
+                    end = middle;
+            }
+            const uint32_t j = before - i;
+            const uint32_t c0 = j < nnodes ? c[j] : NO_WEIGHT, c1 = j + 1 < nnodes ? c[j + 1] : NO_WEIGHT;
+            b.inner[made + k] = min(a[i], c0) + min(max(a[i], c0), min(a[i + 1], c1));
+            b.taken[made + k] = node + j;
+        }
+        const bool node_waits = nnodes && (nleaves == 0 || a[nleaves - 1] <= c[nnodes - 1]);
+        leaf += nleaves - (total % 2 && !node_waits);
+        node = made - (total % 2 && node_waits);
+        made += npairs;
+        __syncwarp();
+    }
+    /* a step waits for four words and the arithmetic of signs: predicates would take longer */
+    if (lane == 0) {
+#pragma unroll 1
+        for (; made < n - 1; made++) {
+            const int32_t a0 = (int32_t)b.sorted[leaf], a1 = (int32_t)b.sorted[leaf + 1],
+                          c0 = (int32_t)b.inner[node], c1 = (int32_t)b.inner[node + 1];
+            b.inner[made] = (uint32_t)(min(a0, c0) + min(max(a0, c0), min(a1, c1)));
+            b.taken[made] = node;
+            const int32_t more = (c0 - a1) >> 31,
+                          fewer = (c1 - a0) >> 31; /* 0 for two leaves, -1 for two nodes */
+            leaf += (uint32_t)(2 + more + fewer);
+            node -= (uint32_t)(more + fewer);
+        }
+    }
+    __syncwarp();
+}
+
+/*
+ * How many leaves have each length, cut off at the limit, lane l holding that of length l.  Nodes get parents in the order they are made, so those of a depth are neighbours:
+ * from `first` on, and the next depth's from where the first one's children begin.
+ */
+CSZ_DEVICE uint32_t tree_lengths(const tree_shared &b, uint32_t n, uint32_t limit) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t count = 0, first = n - 2, end = n - 1, left = n;
+#pragma unroll 1
+    for (uint32_t l = 1; l < limit && end > first; l++) {
+        const uint32_t children = b.taken[first], leaves = 2 * (end - first) - (first - children);
+        if (lane == l) count = leaves;
+        left -= leaves;
+        end = first;
+        first = children;
+    }
+    return lane == limit ? left : count;
+}
+
+/*
+ * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of length l, become those of a complete code
+ * within the limit.  Where no length between l and the limit has symbols, a symbol of length l goes down to the limit step by step before the next one does: as many as go all the way
+ * are moved at once.
+ */
+CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
+    const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
+    const bool is_length = lane >= 1 && lane <= limit;
+    uint32_t kraft = csz_warp_add(is_length ? count << (limit - lane) : 0);
+#pragma unroll 1
+    while (kraft > full) {
+        const uint32_t l =
+            31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
+        const uint32_t there = __shfl_sync(CSZ_ALL, count, (int)l), gain = (1u << (limit - l)) - 1,
+                       whole = min(there, (kraft - full) / gain), moved = max(whole, 1u);
+        if (lane == l) count -= moved;
+        if (lane == (whole ? limit : l + 1)) count += moved;
+        kraft -= whole ? whole * gain : 1u << (limit - l - 1);
+    }
+#pragma unroll 1
+    while (kraft < full) {
+        const uint32_t fits = __ballot_sync(CSZ_ALL, is_length && lane > 1 && count > 0 &&
+                                                         1u << (limit - lane) <= full - kraft);
+        const uint32_t l = fits ? (uint32_t)__ffs((int)fits) - 1 : limit;
+        if (lane == l) count--;
+        if (lane == l - 1) count++;
+        kraft += 1u << (limit - l);
+    }
+    return count;
+}
+
+#endif
