@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.cu: records to values for the default tile shapes.  A block keeps its frame's decode tables in shared memory and runs up to 15 groups of
- * 64 threads; each group takes a tile through all stages on its own barrier: stage the record and add up its checksum, decode lanes,
+ * decompress.cu: records to values for the default tile shapes.  A block keeps its frame's decode tables in shared memory and runs up to 20 warps;
+ * each takes a tile through all stages by itself: stage the record and add up its checksum, decode lanes,
  * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
  *
  * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
@@ -33,12 +33,12 @@ static __device__ __noinline__ void task_find(tile_task *task, const decode_call
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it; the one with r = 0 fills in after.
+ * calls it.
  */
 template <typename V, int RANK>
-CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
+CSZ_DEVICE tile_after record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
                               const uint32_t *words, uint32_t nwords, const tile_task *task,
-                              const uint16_t *tables, uint4 *code, tile_after *after, uint32_t r) {
+                              const uint16_t *tables, uint4 *code, uint32_t r) {
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
@@ -68,18 +68,17 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
         kind = KIND_NONE;
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
-    if (r == 0) {
-        after->base = view.base;
-        if (kind == KIND_FLAT_FULL) {
-            const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1)
-                                                       : traits::restore(view.base, (V)job->step);
-            after->base = (int64_t)traits::to_bits(value);
-        }
-        after->kind = kind;
-        after->order = view.order;
-        after->has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
+    tile_after after;
+    after.base = view.base;
+    if (kind == KIND_FLAT_FULL) {
+        const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1)
+                                                   : traits::restore(view.base, (V)job->step);
+        after.base = (int64_t)traits::to_bits(value);
     }
-    if (kind > KIND_CODED) return;
+    after.kind = kind;
+    after.order = view.order;
+    after.has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
+    if (kind > KIND_CODED) return after;
     uint32_t good;
     if (view.mode == CSZ_MODE_S) {
         good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
@@ -94,15 +93,16 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
         good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
     if (!good) fault(job, CSZ_CUDA_FAULT_RECORD);
+    return after;
 }
 
 /* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
 template <typename V, int RANK>
-static __device__ __noinline__ void
+static __device__ __noinline__ tile_after
 record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number,
                        const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
-                       uint4 *code, tile_after *after, uint32_t r) {
-    record_decode<V, RANK>(call, job, job_number, words, nwords, task, tables, code, after, r);
+                       uint4 *code, uint32_t r) {
+    return record_decode<V, RANK>(call, job, job_number, words, nwords, task, tables, code, r);
 }
 
 /* A job as a block sees it.  n_first of its tiles are each the first of some group, so that few tiles spread over all groups; the rest are claimed. */
@@ -110,25 +110,22 @@ struct block_job : decode_job {
     uint32_t number, n_first;
 };
 
-/* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
+/* A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
-                          const uint16_t *tables, const uint32_t *weights, uint4 *memory) {
+                          const uint16_t *tables, uint4 *memory) {
     typedef value_traits<V> traits;
-    const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
-    uint32_t value_sum = 0, ticket = 0, r = threadIdx.x % GROUP_THREADS;
+    const uint32_t r = threadIdx.x % GROUP_THREADS, weight = thread_weight(r);
     uint4 *shared = group_memory(call, memory, threadIdx.x);
-    if (r == FINDER) {
+    uint32_t value_sum = 0, ticket = 0;
+    if (r == 0) {
         ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, first == NO_TILE ? 2u : 1u);
         task_find<V>(group_task(shared, 0), call, facts, first == NO_TILE ? ticket++ : first);
         task_find<V>(group_task(shared, 1), call, facts, ticket);
         copy16_wait();
     }
-    group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+    __syncwarp();
     for (uint32_t turn = 0;; turn++) {
-        /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
-        r = unknown(threadIdx.x) % GROUP_THREADS;
-        shared = group_memory(call, memory, unknown(threadIdx.x));
         const tile_task *task = group_task(shared, turn);
         if (task->place.tile == NO_TILE) break;
         const uint32_t *payload = facts->frame + facts->payload_word;
@@ -145,77 +142,68 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
                 sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
             sum = warp_sum_u64(sum);
-            if ((r & 31) == 0)
+            if (r == 0)
                 atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
-        group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+        __syncwarp();
 
-        if (r == FINDER) ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, 1u);
+        if (r == 0) ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, 1u);
+        tile_after after;
         if (nwords <= call->stage_words) {
             const uint32_t *words = group_stage(shared) + record_skew(payload + task->begin);
-            record_decode<V, RANK>(call, facts, facts->number, words, nwords, task, tables, shared,
-                                   group_after(shared), r);
+            after = record_decode<V, RANK>(call, facts, facts->number, words, nwords, task, tables, shared, r);
         } else {
-            record_decode_unstaged<V, RANK>(call, facts, facts->number, payload + task->begin, nwords, task,
-                                            tables, shared, group_after(shared), r);
+            after = record_decode_unstaged<V, RANK>(call, facts, facts->number, payload + task->begin, nwords,
+                                                    task, tables, shared, r);
         }
-        group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+        __syncwarp();
 
-        r = unknown(threadIdx.x) % GROUP_THREADS;
-        shared = group_memory(call, memory, unknown(threadIdx.x));
-        task = group_task(shared, turn);
-        {
-            const tile_task *next = group_task(shared, turn + 1);
-            const uint32_t next_nwords = next->end - next->begin;
-            payload = facts->frame + facts->payload_word;
-            if (next_nwords <= call->stage_words)
-                record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
-        }
-        const uint32_t kind = group_after(shared)->kind;
-        if (kind <= KIND_CODED) {
+        const tile_task *next = group_task(shared, turn + 1);
+        const uint32_t next_nwords = next->end - next->begin;
+        if (next_nwords <= call->stage_words)
+            record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
+        if (after.kind <= KIND_CODED) {
             if (RANK == 3) {
                 sum_rows_3d(shared, group_firsts(shared), r);
-                group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
-                sum_columns_3d(shared, group_firsts(shared), group_after(shared)->order, r);
+                __syncwarp();
+                sum_columns_3d(shared, group_firsts(shared), after.order, r);
             } else {
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
             }
-            group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+            __syncwarp();
         }
-        r = unknown(threadIdx.x) % GROUP_THREADS;
-        shared = group_memory(call, memory, unknown(threadIdx.x));
         uint32_t hash = 0;
-        if (kind == KIND_FAST) {
+        if (after.kind == KIND_FAST) {
             tile_restore<V> how;
             how.step = (V)facts->step;
-            how.magic = traits::magic((typename traits::quantum)group_after(shared)->base);
+            how.magic = traits::magic((typename traits::quantum)after.base);
             how.masks.n = 0;
-            how.order = group_after(shared)->order;
+            how.order = after.order;
             tile_target<V> target;
             target.corner = (V *)call->out + task->corner;
             target.pitch_y = (int64_t)call->pitch_y;
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
-            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
-                   weights[r];
-        } else if (kind == KIND_PLAIN) {
-            hash = tile_finish_plain<V, RANK>(call, facts, shared, task, r);
-        } else if (kind == KIND_CODED || kind == KIND_FLAT) {
-            hash = tile_finish_rare<V, RANK>(call, facts, shared, task, r);
-        } else if (kind == KIND_FLAT_FULL) {
-            hash = tile_finish_flat<V, RANK>(call, shared, task, r) * weights[r];
-        } else if (kind == KIND_RAW) {
+            hash =
+                tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) * weight;
+        } else if (after.kind == KIND_PLAIN) {
+            hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order, r);
+        } else if (after.kind == KIND_CODED || after.kind == KIND_FLAT) {
+            hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind, r);
+        } else if (after.kind == KIND_FLAT_FULL) {
+            hash = tile_finish_flat<V, RANK>(call, task, after.base, r) * weight;
+        } else if (after.kind == KIND_RAW) {
             hash = tile_raw<V, RANK>(call, facts, task, r);
         }
-        if (group_after(shared)->has_exceptions) {
-            group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+        if (after.has_exceptions) {
+            __syncwarp();
             hash += exceptions_store<V, RANK>(call, facts, task, r);
         }
         value_sum += hash * csz_tile_weight(task->place.tile);
-        if (r == FINDER) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
+        if (r == 0) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
     }
     value_sum = warp_sum_u32(value_sum);
-    if ((r & 31) == 0) atomicAdd(&call->jobs[facts->number].value_sum, value_sum);
+    if (r == 0) atomicAdd(&call->jobs[facts->number].value_sum, value_sum);
 }
 
 /* Blocks whose home is a job before this one. */
@@ -229,10 +217,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     CSZ_SHARED_DYNAMIC(memory);
     __shared__ uint32_t chosen, sound;
     __shared__ block_job facts;
-    __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
     next_may_start();
-    if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
     previous_wait();
     uint16_t *tables = (uint16_t *)memory;
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
@@ -255,7 +241,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             /* neighbours go to different blocks */
             const uint32_t first =
                 turn ? (uint32_t)NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block;
-            group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
+            group_run<V, RANK>(&call, &facts, first, tables, memory);
         }
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
@@ -411,7 +397,8 @@ static int decode_launch(const decode_call *call, uint32_t ngroups, const device
                                       d->shared_nbytes - SHARED_STATIC_NBYTES)))
         return 0;
 #endif
-    uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
+    /* few tiles: a warp each, on as many SMs as there are */
+    uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
     if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
     return launch_early(decode_kernel<V, RANK>, (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream,
                         d->major >= 9, *call);

@@ -52,12 +52,6 @@ CSZ_DEVICE void previous_wait(void) {
 #endif
 }
 
-/* A barrier of nthreads threads (whole warps) of the block; id 0 belongs to __syncthreads. */
-CSZ_DEVICE void group_sync(uint32_t id, uint32_t nthreads) {
-    __syncwarp();
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(nthreads) : "memory");
-}
-
 CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_add_sync(~0u, x);
@@ -65,12 +59,6 @@ CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
     for (int o = 16; o > 0; o >>= 1) x += __shfl_xor_sync(~0u, x, o);
     return x;
 #endif
-}
-
-/* x, of which the compiler no longer knows that. */
-CSZ_DEVICE uint32_t unknown(uint32_t x) {
-    asm volatile("" : "+r"(x));
-    return x;
 }
 
 /* Second bytes of two words, sign-extended, as the halves of one. */

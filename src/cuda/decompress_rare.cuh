@@ -42,29 +42,29 @@ CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *re
 /* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
 static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, const decode_job *facts,
-                                                          uint4 *shared, const tile_task *task, uint32_t r) {
+                                                          uint4 *shared, const tile_task *task,
+                                                          int64_t base, uint32_t order, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_after *after = group_after(shared);
-    const V magic = traits::magic((typename traits::quantum)after->base);
+    const V magic = traits::magic((typename traits::quantum)base);
     tile_target<V> target;
     if (task->held != HELD_PART) {
         target.corner = (V *)call->out + task->corner;
         target.pitch_y = (int64_t)call->pitch_y;
         target.pitch_z = (int64_t)call->pitch_z;
         return tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, magic,
-                                                  (V)facts->step, after->order);
+                                                  (V)facts->step, order);
     }
     target = tile_target_of<V>(call, &task->place);
     return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
-                                               (V)facts->step, after->order);
+                                               (V)facts->step, order);
 }
 
 /* Full tiles of one value. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, uint4 *shared,
-                                                         const tile_task *task, uint32_t r) {
+static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, const tile_task *task,
+                                                         int64_t bits, uint32_t r) {
     typedef value_traits<V> traits;
-    const V value = traits::from_bits((typename traits::bits)group_after(shared)->base),
+    const V value = traits::from_bits((typename traits::bits)bits),
             v[4] = {value, value, value, value};
     tile_target<V> target;
     target.corner = (V *)call->out + task->corner;
@@ -73,12 +73,12 @@ static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call
     const int64_t stride = slice_stride<RANK>(&target);
     uint32_t hash = 0, part = 0;
 #pragma unroll
-    for (uint32_t i = 0; i < 2; i++) {
-        V *p = unit_pointer<RANK>(&target, unit_of<RANK>(r, i));
+    for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {
+        V *p = unit_pointer<RANK>(&target, unit_of(r, i));
         part = 0;
 #pragma unroll
         for (int s = 0; s < 8; s++) slice_store<V, true>(p + s * stride, v, 15, 1, &part);
-        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+        hash = hash * UNIT_WEIGHT_STEP + part;
     }
     return hash;
 }
@@ -86,7 +86,8 @@ static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call
 /* Coded tiles with masks, and tiles of one value that have masks or reach past the output.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
 static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts,
-                                                         uint4 *shared, const tile_task *task, uint32_t r) {
+                                                         uint4 *shared, const tile_task *task, uint32_t kind,
+                                                         uint32_t r) {
     typedef value_traits<V> traits;
     const rare_tile tile = rare_tile_of(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
@@ -99,7 +100,7 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
     how.aligned = call->aligned;
     how.order = view.order;
     how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
-    if (group_after(shared)->kind == KIND_FLAT) {
+    if (kind == KIND_FLAT) {
         const V value =
             view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
         hash = tile_flat<V, RANK>(value, r, &target, &how, &wrong);
@@ -107,7 +108,7 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
         hash = tile_finish<V, RANK, false>(shared, group_firsts(shared), r, &target, &how, &wrong);
     }
     if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
-    return hash * thread_weight<RANK>(r);
+    return hash * thread_weight(r);
 }
 
 /* The words of a full raw tile that was not staged are summed while they are copied. */
@@ -130,8 +131,8 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
     uint32_t hash = 0;
     unsigned long long terms = 0;
 #pragma unroll 1
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t unit = unit_of<RANK>(r, i);
+    for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {
+        const uint32_t unit = unit_of(r, i);
         V *p = unit_pointer<RANK>(&target, unit);
         uint32_t part = 0;
         if (target.full) {
@@ -182,7 +183,7 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
                 slice_store<V, false>(p + s * stride, v, held >> (4 * s), call->aligned, &part);
             }
         }
-        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+        hash = hash * UNIT_WEIGHT_STEP + part;
     }
     if (sum_words) {
         if (r == 0) terms += csz_hash_term(CSZ_MODE_RAW, task->begin);
@@ -190,7 +191,7 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
         if ((r & 31) == 0)
             atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
     }
-    return hash * thread_weight<RANK>(r);
+    return hash * thread_weight(r);
 }
 
 /* Values of exceptions over what stands in the output; returns the change of the tile's checksum. */
