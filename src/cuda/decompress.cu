@@ -113,11 +113,10 @@ struct block_job : decode_job {
 /* A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
-                          const uint16_t *tables, uint4 *memory) {
+                          const uint16_t *tables, const uint32_t *weights, uint4 *memory) {
     typedef value_traits<V> traits;
-    const uint32_t r = threadIdx.x % GROUP_THREADS, weight = thread_weight(r);
+    uint32_t value_sum = 0, ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
-    uint32_t value_sum = 0, ticket = 0;
     if (r == 0) {
         ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, first == NO_TILE ? 2u : 1u);
         task_find<V>(group_task(shared, 0), call, facts, first == NO_TILE ? ticket++ : first);
@@ -126,6 +125,9 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
+        /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
+        r = unknown(threadIdx.x) % GROUP_THREADS;
+        shared = group_memory(call, memory, unknown(threadIdx.x));
         const tile_task *task = group_task(shared, turn);
         if (task->place.tile == NO_TILE) break;
         const uint32_t *payload = facts->frame + facts->payload_word;
@@ -158,6 +160,10 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         }
         __syncwarp();
 
+        r = unknown(threadIdx.x) % GROUP_THREADS;
+        shared = group_memory(call, memory, unknown(threadIdx.x));
+        task = group_task(shared, turn);
+        payload = facts->frame + facts->payload_word;
         const tile_task *next = group_task(shared, turn + 1);
         const uint32_t next_nwords = next->end - next->begin;
         if (next_nwords <= call->stage_words)
@@ -172,6 +178,9 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             }
             __syncwarp();
         }
+        r = unknown(threadIdx.x) % GROUP_THREADS;
+        shared = group_memory(call, memory, unknown(threadIdx.x));
+        task = group_task(shared, turn);
         uint32_t hash = 0;
         if (after.kind == KIND_FAST) {
             tile_restore<V> how;
@@ -185,13 +194,14 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
             hash =
-                tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) * weight;
+                tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
+                weights[r];
         } else if (after.kind == KIND_PLAIN) {
             hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order, r);
         } else if (after.kind == KIND_CODED || after.kind == KIND_FLAT) {
             hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind, r);
         } else if (after.kind == KIND_FLAT_FULL) {
-            hash = tile_finish_flat<V, RANK>(call, task, after.base, r) * weight;
+            hash = tile_finish_flat<V, RANK>(call, task, after.base, r) * weights[r];
         } else if (after.kind == KIND_RAW) {
             hash = tile_raw<V, RANK>(call, facts, task, r);
         }
@@ -217,8 +227,10 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     CSZ_SHARED_DYNAMIC(memory);
     __shared__ uint32_t chosen, sound;
     __shared__ block_job facts;
+    __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
     next_may_start();
+    if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight(threadIdx.x);
     previous_wait();
     uint16_t *tables = (uint16_t *)memory;
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
@@ -241,7 +253,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             /* neighbours go to different blocks */
             const uint32_t first =
                 turn ? (uint32_t)NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block;
-            group_run<V, RANK>(&call, &facts, first, tables, memory);
+            group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
         }
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {

@@ -9,7 +9,7 @@
 #include "cuda/record.cuh"
 
 enum {
-    GROUPS_MAX = 20, /* leaves a thread 96 registers */
+    GROUPS_MAX = 16, /* leaves a thread 128 registers */
     CODE_CHUNKS = 512,
     /* past the last group's stage: what a reader of a damaged lane may touch */
     GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,

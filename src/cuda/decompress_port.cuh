@@ -61,6 +61,12 @@ CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
 #endif
 }
 
+/* x, of which the compiler no longer knows that: what is computed from it is computed again. */
+CSZ_DEVICE uint32_t unknown(uint32_t x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 /* Second bytes of two words, sign-extended, as the halves of one. */
 CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
     uint32_t r;
