@@ -243,6 +243,12 @@ CSZ_DEVICE uint16_t *code_half(uint4 *chunks, uint32_t place, uint32_t b) {
     return (uint16_t *)chunks + ((((2 * b) & 30) ^ place) + (b >> 4));
 }
 
+/* Masks of units move to the places before theirs. */
+template <int UNITS> CSZ_DEVICE void masks_move(uint32_t *mask) {
+#pragma unroll
+    for (int u = 1; u < UNITS; u++) mask[u - 1] = mask[u];
+}
+
 /* Escapes of a lane that are still to be read: of the unit at work, and of those after it. */
 template <int UNITS> struct escape_queue {
     uint32_t left, after[UNITS - 1], place, step;
@@ -329,7 +335,8 @@ CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane
             bits_move(&r[l], r[l].at + entry);
             const uint32_t value = second_bytes_pack(entry, entry);
             largest = __vmaxs2(largest, value);
-            if (there) *code_half(chunks + LANE_CHUNKS * l, q->place, b) = (uint16_t)value;
+            uint16_t *half = code_half(chunks + LANE_CHUNKS * l, q->place, b);
+            if (there) *half = (uint16_t)value;
             q->left &= q->left - 1;
             any |= q->left;
 #pragma unroll
@@ -369,22 +376,26 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
     if (MODE == CSZ_MODE_S) {
         decode_single<N>(reader, nbits, tables, chunks, twist);
     } else {
-        uint32_t escapes[N][UNITS];
-#pragma unroll
+        /* Loops over units are not unrolled, to keep the code of all modes in the instruction cache; masks move up by one place each time. */
+        uint32_t escapes[N][UNITS] = {}; /* set, or they would be taken to live since the tile before */
+#pragma unroll 1
         for (uint32_t u = 0; u < UNITS; u++) {
+            uint32_t mask[N];
 #pragma unroll
-            for (int l = 0; l < N; l++) escapes[l][u] = 0;
+            for (int l = 0; l < N; l++) mask[l] = 0;
 #pragma unroll
             for (uint32_t s = 0; s < lane_traits<MODE>::STEPS; s++) {
 #pragma unroll
                 for (int l = 0; l < N; l++)
                     decode_vectors<MODE>(&reader[l], tables + lane_traits<MODE>::VECTOR, s,
                                          chunks + LANE_CHUNKS * l + 8 * (u >> 1),
-                                         (4 * (u & 1)) ^ twist ^ (u & 2), &escapes[l][u]);
+                                         (4 * (u & 1)) ^ twist ^ (u & 2), &mask[l]);
             }
 #pragma unroll
-            for (int l = 0; l < N; l++)
-                escapes[l][u] = nbits[l] ? escapes_order<MODE>(escapes[l][u]) : 0;
+            for (int l = 0; l < N; l++) {
+                masks_move<UNITS>(escapes[l]);
+                escapes[l][UNITS - 1] = nbits[l] ? escapes_order<MODE>(mask[l]) : 0;
+            }
         }
         /* an empty lane beside another was decoded from bits that mean nothing */
 #pragma unroll
@@ -400,10 +411,10 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
         if (halves_have_bucket(largest)) {
 #pragma unroll
             for (int l = 0; l < N; l++) {
-#pragma unroll
+#pragma unroll 1
                 for (uint32_t u = 0; u < UNITS; u++) {
 #pragma unroll 1
-                    for (uint32_t m = escapes[l][u]; m; m &= m - 1) {
+                    for (uint32_t m = escapes[l][0]; m; m &= m - 1) {
                         uint16_t *half =
                             code_half(chunks + LANE_CHUNKS * l, code_place_of_unit(u, twist),
                                       (uint32_t)__ffs((int)m) - 1);
@@ -411,6 +422,7 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
                         if (value >= CSZ_DIRECT_HALF)
                             *half = bits_bucket(&reader[l], (uint32_t)(value + CSZ_DIRECT_HALF));
                     }
+                    masks_move<UNITS>(escapes[l]);
                 }
             }
         }

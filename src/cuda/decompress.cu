@@ -12,10 +12,19 @@
 
 /* ---- the common path ---- */
 
+/* A task's place in the output, of a tile that this does not hold whole. */
+template <typename V>
+static __device__ __noinline__ void task_place_partial(tile_task *task, const decode_call *call) {
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    task->corner = target.corner - (V *)call->out;
+    task->held = HELD_PART;
+    task->inside = target.inside;
+}
+
 /* Fills in a task; its record's place arrives with the copies the thread has started. */
 template <typename V>
-static __device__ __noinline__ void task_find(tile_task *task, const decode_call *call,
-                                              const decode_job *facts, uint32_t ticket) {
+CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode_job *facts,
+                          uint32_t ticket) {
     const tile_place place = tile_place_of(facts, ticket);
     task->place = place;
     if (place.tile == NO_TILE) {
@@ -25,17 +34,27 @@ static __device__ __noinline__ void task_find(tile_task *task, const decode_call
     const uint32_t *offsets = call->offsets + facts->tile_base + place.tile;
     copy4_start(&task->begin, offsets);
     copy4_start(&task->end, offsets + 1);
-    const tile_target<V> target = tile_target_of<V>(call, &place);
-    task->corner = target.corner - (V *)call->out;
-    task->held = target.full ? HELD_ALIGNED : target.all ? HELD_ALL : HELD_PART;
-    task->inside = target.inside;
+    const uint32_t *t = call->geometry.log2_t;
+    uint32_t whole = 1;
+#pragma unroll
+    for (int i = 0; i < 3; i++) whole &= place.at[i] - call->full_first[i] < call->full_n[i];
+    if (!whole) {
+        task_place_partial<V>(task, call);
+        return;
+    }
+    task->corner = place.shift +
+                   ((int64_t)((uint64_t)place.at[0] << t[0]) - (int64_t)call->begin[0]) * (int64_t)call->pitch_z +
+                   ((int64_t)((uint64_t)place.at[1] << t[1]) - (int64_t)call->begin[1]) * (int64_t)call->pitch_y +
+                   ((int64_t)((uint64_t)place.at[2] << t[2]) - (int64_t)call->begin[2]);
+    task->held = call->aligned ? HELD_ALIGNED : HELD_ALL;
+    task->inside = CSZ_TILE_N;
 }
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it.
+ * calls it.  RUNS: it may have runs.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, bool RUNS>
 CSZ_DEVICE tile_after record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
                               const uint32_t *words, uint32_t nwords, const tile_task *task,
                               const uint16_t *tables, uint4 *code, uint32_t r) {
@@ -76,19 +95,19 @@ CSZ_DEVICE tile_after record_decode(const decode_call *call, const decode_job *j
         after.base = (int64_t)traits::to_bits(value);
     }
     after.kind = kind;
-    after.order = view.order;
+    after.order = (uint16_t)view.order;
     after.has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
     if (kind > KIND_CODED) return after;
     uint32_t good;
-    if (view.mode == CSZ_MODE_S) {
+    if (RUNS && view.mode >= CSZ_MODE_RLE) {
+        good = decode_lanes_of_runs<V>(&view, words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
+                                       r);
+    } else if (view.mode == CSZ_MODE_S) {
         good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_P) {
         good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_Q) {
         good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
-    } else if (view.mode >= CSZ_MODE_RLE) {
-        good = decode_lanes_of_runs<V, RANK>(words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
-                                             r);
     } else {
         good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
@@ -96,29 +115,24 @@ CSZ_DEVICE tile_after record_decode(const decode_call *call, const decode_job *j
     return after;
 }
 
-/* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
+/* Records of runs and those that did not fit the stage: the same, out of the common path's way. */
 template <typename V, int RANK>
 static __device__ __noinline__ tile_after
-record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number,
-                       const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
-                       uint4 *code, uint32_t r) {
-    return record_decode<V, RANK>(call, job, job_number, words, nwords, task, tables, code, r);
+record_decode_other(const decode_call *call, const decode_job *job, uint32_t job_number,
+                    const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
+                    uint4 *code, uint32_t r) {
+    return record_decode<V, RANK, true>(call, job, job_number, words, nwords, task, tables, code, r);
 }
-
-/* A job as a block sees it.  n_first of its tiles are each the first of some group, so that few tiles spread over all groups; the rest are claimed. */
-struct block_job : decode_job {
-    uint32_t number, n_first;
-};
 
 /* A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
                           const uint16_t *tables, const uint32_t *weights, uint4 *memory) {
     typedef value_traits<V> traits;
-    uint32_t value_sum = 0, ticket = 0, r = threadIdx.x % GROUP_THREADS;
+    uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     if (r == 0) {
-        ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, first == NO_TILE ? 2u : 1u);
+        ticket = facts->n_first + atomicAdd(&facts->own->counter, first == NO_TILE ? 2u : 1u);
         task_find<V>(group_task(shared, 0), call, facts, first == NO_TILE ? ticket++ : first);
         task_find<V>(group_task(shared, 1), call, facts, ticket);
         copy16_wait();
@@ -149,14 +163,19 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         }
         __syncwarp();
 
-        if (r == 0) ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, 1u);
+        if (r == 0) ticket = facts->n_first + atomicAdd(&facts->own->counter, 1u);
         tile_after after;
-        if (nwords <= call->stage_words) {
-            const uint32_t *words = group_stage(shared) + record_skew(payload + task->begin);
-            after = record_decode<V, RANK>(call, facts, facts->number, words, nwords, task, tables, shared, r);
+        const uint32_t *words = nwords <= call->stage_words
+                                    ? group_stage(shared) + record_skew(payload + task->begin)
+                                    : payload + task->begin;
+        const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
+        if (nwords <= call->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
+            after = record_decode<V, RANK, false>(
+                call, facts, facts->number, group_stage(shared) + record_skew(payload + task->begin), nwords,
+                task, tables, shared, r);
         } else {
-            after = record_decode_unstaged<V, RANK>(call, facts, facts->number, payload + task->begin, nwords,
-                                                    task, tables, shared, r);
+            after = record_decode_other<V, RANK>(call, facts, facts->number, words, nwords, task, tables,
+                                                 shared, r);
         }
         __syncwarp();
 
@@ -168,6 +187,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         const uint32_t next_nwords = next->end - next->begin;
         if (next_nwords <= call->stage_words)
             record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
+        if (r == 0) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
         if (after.kind <= KIND_CODED) {
             if (RANK == 3) {
                 sum_rows_3d(shared, group_firsts(shared), r);
@@ -181,7 +201,6 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         r = unknown(threadIdx.x) % GROUP_THREADS;
         shared = group_memory(call, memory, unknown(threadIdx.x));
         task = group_task(shared, turn);
-        uint32_t hash = 0;
         if (after.kind == KIND_FAST) {
             tile_restore<V> how;
             how.step = (V)facts->step;
@@ -193,27 +212,14 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             target.pitch_y = (int64_t)call->pitch_y;
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
-            hash =
-                tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
-                weights[r];
-        } else if (after.kind == KIND_PLAIN) {
-            hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order, r);
-        } else if (after.kind == KIND_CODED || after.kind == KIND_FLAT) {
-            hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind, r);
-        } else if (after.kind == KIND_FLAT_FULL) {
-            hash = tile_finish_flat<V, RANK>(call, task, after.base, r) * weights[r];
-        } else if (after.kind == KIND_RAW) {
-            hash = tile_raw<V, RANK>(call, facts, task, r);
+            values_count(facts, task,
+                         tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
+                             weights[r],
+                         r);
         }
-        if (after.has_exceptions) {
-            __syncwarp();
-            hash += exceptions_store<V, RANK>(call, facts, task, r);
-        }
-        value_sum += hash * csz_tile_weight(task->place.tile);
-        if (r == 0) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
+        if (after.kind != KIND_FAST || after.has_exceptions)
+            tile_finish_other<V, RANK>(call, facts, shared, task, after, r);
     }
-    value_sum = warp_sum_u32(value_sum);
-    if (r == 0) atomicAdd(&call->jobs[facts->number].value_sum, value_sum);
 }
 
 /* Blocks whose home is a job before this one. */
@@ -243,6 +249,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             *(decode_job *)&facts = call.jobs[job_number];
             facts.number = job_number;
             facts.n_first = n_first;
+            facts.own = call.jobs + job_number;
             sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
         }
@@ -484,6 +491,10 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
         call.begin[i] = plan->begin[i];
         call.end[i] = plan->end[i];
         whole = whole && plan->begin[i] == 0 && plan->end[i] == g->n[i];
+        const uint64_t full_first = csz_tiles_along(plan->begin[i], g->log2_t[i]),
+                       full_end = plan->end[i] >> g->log2_t[i];
+        call.full_first[i] = (uint32_t)full_first;
+        call.full_n[i] = full_end > full_first ? (uint32_t)(full_end - full_first) : 0;
     }
     const size_t size = plan->type == CSZ_F32 ? 4 : 8;
     call.is_f64 = plan->type == CSZ_F64;

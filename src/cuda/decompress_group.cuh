@@ -9,7 +9,7 @@
 #include "cuda/record.cuh"
 
 enum {
-    GROUPS_MAX = 16, /* leaves a thread 128 registers */
+    GROUPS_MAX = 20, /* leaves a thread 96 registers */
     CODE_CHUNKS = 512,
     /* past the last group's stage: what a reader of a damaged lane may touch */
     GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,
@@ -28,7 +28,8 @@ enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
 /* What is still needed of a record's head after its stage has been given to the next record; the same in all threads. */
 struct tile_after {
     int64_t base; /* the value's bits for KIND_FLAT_FULL */
-    uint32_t kind, order, has_exceptions;
+    uint32_t kind;
+    uint16_t order, has_exceptions;
 };
 
 /* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output, its record's place in the payload. */
@@ -135,21 +136,19 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
     return decode_lane<MODE>(words, lane, tables, code, r);
 }
 
-/* The same for runs, which opens the record anew: a call, so that it takes no registers from the common modes. */
-template <typename V, int RANK>
-static __device__ __noinline__ uint32_t decode_lanes_of_runs(const uint32_t *words, uint32_t nwords,
-                                                             const uint16_t *tables, uint4 *code,
-                                                             uint32_t r) {
-    const record_view<V> view = record_open<V>(words, nwords, RANK);
+/* The same for runs. */
+template <typename V>
+CSZ_DEVICE uint32_t decode_lanes_of_runs(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                         const uint16_t *tables, uint4 *code, uint32_t r) {
     const uint32_t twist = swizzle(2 * r);
     uint4 *chunks = code + 16 * r;
     lane_place lane;
-    if (!lanes_find<V, 1>(&lane, &view, words, nwords, r)) return 0;
+    if (!lanes_find<V, 1>(&lane, view, words, nwords, r)) return 0;
 #pragma unroll
     for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
     if (lane.nbits == 0) return 1;
     bit_reader reader = bits_open(words, lane.at);
-    return decode_runs(&reader, lane.nbits, view.mode, tables, chunks, twist);
+    return decode_runs(&reader, lane.nbits, view->mode, tables, chunks, twist);
 }
 
 #endif

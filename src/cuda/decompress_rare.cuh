@@ -8,6 +8,18 @@
 
 #include "cuda/decompress_group.cuh"
 
+/* A job as a block sees it.  n_first of its tiles are each the first of some group, so that few tiles spread over all groups; the rest are claimed. */
+struct block_job : decode_job {
+    uint32_t number, n_first;
+    decode_job *own;
+};
+
+/* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
+CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint32_t hash, uint32_t r) {
+    hash = warp_sum_u32(hash);
+    if (r == 0) atomicAdd(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
+}
+
 struct rare_tile {
     const tile_task *task;
     const uint32_t *record;
@@ -230,6 +242,28 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
     }
     if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
     return hash;
+}
+
+/* What remains of a tile that is not KIND_FAST, and the exceptions of any.  One call, since each takes registers from the common path. */
+template <typename V, int RANK>
+static __device__ __noinline__ void tile_finish_other(const decode_call *call, const block_job *facts,
+                                                      uint4 *shared, const tile_task *task, tile_after after,
+                                                      uint32_t r) {
+    uint32_t hash = 0;
+    if (after.kind == KIND_PLAIN) {
+        hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order, r);
+    } else if (after.kind == KIND_CODED || after.kind == KIND_FLAT) {
+        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind, r);
+    } else if (after.kind == KIND_FLAT_FULL) {
+        hash = tile_finish_flat<V, RANK>(call, task, after.base, r) * thread_weight(r);
+    } else if (after.kind == KIND_RAW) {
+        hash = tile_raw<V, RANK>(call, facts, task, r);
+    }
+    if (after.has_exceptions) {
+        __syncwarp();
+        hash += exceptions_store<V, RANK>(call, facts, task, r);
+    }
+    values_count(facts, task, hash, r);
 }
 
 #endif

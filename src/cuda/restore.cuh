@@ -20,24 +20,24 @@ enum { GROUP_THREADS = 32 };
  * slices i and i + 4.
  */
 
-/* Along x, rank 3: a thread takes rows y and y + 8 of slices i and i + 4, 8 chunks each. */
+/* Along x, rank 3: a thread takes rows y and y + 8 of slices i and i + 4, 8 chunks each.  Here and below all loads come first: the compiler moves none over a store. */
 CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t *firsts, uint32_t r) {
     const uint32_t y = r >> 2, base = (r & 3) ^ swizzle(4 * y);
-    uint4 *row = code + 32 * y;
-    uint32_t sum[2] = {0, 0};
+#pragma unroll 1
+    for (uint32_t h = 0; h < 2; h++) {
+        uint4 *row = code + 32 * y + 256 * h, w[8]; /* 8 rows on the swizzle is the same */
+        uint32_t sum = 0;
+        /* swizzle is linear: the pair 4 y + u / 2 adds its own low bits */
 #pragma unroll
-    for (uint32_t u = 0; u < 8; u++) {
-        /* swizzle is linear: the pair 4 y + u / 2 adds its own low bits; 8 rows on it is the same */
-        uint4 *chunk = row + 8 * (u >> 1) + (base ^ (4 * (u & 1)) ^ swizzle(u >> 1));
+        for (uint32_t u = 0; u < 8; u++) w[u] = row[8 * (u >> 1) + (base ^ (4 * (u & 1)) ^ swizzle(u >> 1))];
+        firsts[r + 32 * h] = w[0].x;
 #pragma unroll
-        for (uint32_t h = 0; h < 2; h++) {
-            uint4 w = chunk[256 * h];
-            if (u == 0) firsts[r + 32 * h] = w.x;
-            w.x = __vadd2(w.x, sum[h]);
-            w.y = __vadd2(w.y, w.x);
-            w.z = __vadd2(w.z, w.y);
-            sum[h] = w.w = __vadd2(w.w, w.z);
-            chunk[256 * h] = w;
+        for (uint32_t u = 0; u < 8; u++) {
+            w[u].x = __vadd2(w[u].x, sum);
+            w[u].y = __vadd2(w[u].y, w[u].x);
+            w[u].z = __vadd2(w[u].z, w[u].y);
+            sum = w[u].w = __vadd2(w[u].w, w[u].z);
+            row[8 * (u >> 1) + (base ^ (4 * (u & 1)) ^ swizzle(u >> 1))] = w[u];
         }
     }
 }
@@ -48,22 +48,29 @@ CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t *firsts, uint32_t r) {
 CSZ_DEVICE void sum_columns_3d(uint4 *code, const uint32_t *firsts, uint32_t order, uint32_t r) {
     const uint32_t base = (r & 7) ^ swizzle(r >> 3),
                    bias = (r & 3) == 0 && order == CSZ_ORDER_FULL ? 0x8000u : 0;
-    if (order == CSZ_ORDER_X) {
-        uint32_t sum = bias;
-#pragma unroll 4
-        for (uint32_t y = 0; y < 16; y++) {
-            uint4 *chunk = code + 32 * y + (r & 24) + (base ^ swizzle(4 * y)), w = *chunk;
-            *chunk = make_uint4(__vadd2(w.x, sum), __vadd2(w.y, sum), __vadd2(w.z, sum), __vadd2(w.w, sum));
-            sum = __vadd2(sum, firsts[4 * y + (r & 3)]);
-        }
-        return;
-    }
     uint4 sum = make_uint4(bias, bias, bias, bias);
+#pragma unroll 1
+    for (uint32_t half = 0; half < 2; half++) {
+        uint4 *column = code + 256 * half + (r & 24), w[8];
 #pragma unroll
-    for (uint32_t y = 0; y < 16; y++) {
-        uint4 *chunk = code + 32 * y + (r & 24) + (base ^ swizzle(4 * y)), w = *chunk;
-        sum = make_uint4(__vadd2(w.x, sum.x), __vadd2(w.y, sum.y), __vadd2(w.z, sum.z), __vadd2(w.w, sum.w));
-        *chunk = sum;
+        for (uint32_t y = 0; y < 8; y++) w[y] = column[32 * y + (base ^ swizzle(4 * y))];
+        if (order == CSZ_ORDER_X) { /* the sum of first elements in place of all */
+#pragma unroll
+            for (uint32_t y = 0; y < 8; y++) {
+                w[y] = make_uint4(__vadd2(w[y].x, sum.x), __vadd2(w[y].y, sum.x), __vadd2(w[y].z, sum.x),
+                                  __vadd2(w[y].w, sum.x));
+                sum.x = __vadd2(sum.x, firsts[32 * half + 4 * y + (r & 3)]);
+            }
+        } else {
+#pragma unroll
+            for (uint32_t y = 0; y < 8; y++) {
+                sum = make_uint4(__vadd2(w[y].x, sum.x), __vadd2(w[y].y, sum.y), __vadd2(w[y].z, sum.z),
+                                 __vadd2(w[y].w, sum.w));
+                w[y] = sum;
+            }
+        }
+#pragma unroll
+        for (uint32_t y = 0; y < 8; y++) column[32 * y + (base ^ swizzle(4 * y))] = w[y];
     }
 }
 
