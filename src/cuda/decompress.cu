@@ -132,9 +132,13 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     if (r == 0) {
-        ticket = facts->n_first + atomicAdd(&facts->own->counter, first == NO_TILE ? 2u : 1u);
-        task_find<V>(group_task(shared, 0), call, facts, first == NO_TILE ? ticket++ : first);
-        task_find<V>(group_task(shared, 1), call, facts, ticket);
+        uint32_t second = first + facts->n_first / 2;
+        if (first == NO_TILE) {
+            first = facts->n_first + atomicAdd(&facts->own->counter, 2u);
+            second = first + 1;
+        }
+        task_find<V>(group_task(shared, 0), call, facts, first);
+        task_find<V>(group_task(shared, 1), call, facts, second);
         copy16_wait();
     }
     __syncwarp();
@@ -244,11 +248,11 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     for (uint32_t turn = 0; turn < call.njobs;) {
         const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
         const uint32_t first_block = blocks_before(job_number, call.njobs),
-                       n_first = (blocks_before(job_number + 1, call.njobs) - first_block) * ngroups;
+                       nblocks = blocks_before(job_number + 1, call.njobs) - first_block;
         if (threadIdx.x == 0) {
             *(decode_job *)&facts = call.jobs[job_number];
             facts.number = job_number;
-            facts.n_first = n_first;
+            facts.n_first = 2 * nblocks * ngroups;
             facts.own = call.jobs + job_number;
             sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
@@ -259,7 +263,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         if (sound) {
             /* neighbours go to different blocks */
             const uint32_t first =
-                turn ? (uint32_t)NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block;
+                turn ? (uint32_t)NO_TILE : group * nblocks + blockIdx.x - first_block;
             group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
         }
         __syncthreads();
@@ -268,7 +272,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             const volatile decode_job *other = call.jobs + number;
             /* a job that no block has begun is always taken */
             const uint32_t others =
-                (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
+                2 * (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
             const uint32_t claimed = others + other->counter, nbox = other->nbox,
                            left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > 2 * ngroups || (claimed == 0 && left))) {
@@ -286,7 +290,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, faults, items, jobs, sound, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, faults, items, jobs, verdict, tables, offsets, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -322,7 +326,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.faults = part_after(&at, call->nfields * sizeof(uint32_t));
     p.items = part_after(&at, call->nfields * sizeof(decode_item));
     p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
-    p.sound = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
+    p.verdict = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
@@ -480,9 +484,6 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     const workspace_parts parts = workspace_of(&call);
     uint8_t *workspace = (uint8_t *)d_workspace;
     uint32_t *d_faults = (uint32_t *)(workspace + parts.faults);
-    uint32_t n_own = 0; /* that bring a cleared word of their own */
-    for (uint32_t f = 0; f < n; f++) n_own += items[f].d_faults != NULL;
-    if (n_own < n && !device_clear(d_faults, n * sizeof *d_faults, stream)) return CSZ_ERROR_BACKEND;
     call.geometry = *g;
     if (many->reads_headers) call.field = many->field;
     call.first_frame = many->first_frame;
@@ -516,7 +517,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.out = items[0].d_out;
     call.counters = (decode_counters *)(workspace + parts.counters);
     call.jobs = (decode_job *)(workspace + parts.jobs);
-    call.sound = (uint32_t *)(workspace + parts.sound);
+    call.verdict = (uint32_t *)(workspace + parts.verdict);
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
@@ -552,8 +553,8 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     const csz_cuda_decompress_item item = {d_archive, plan->archive_nbytes, NULL, d_out, NULL, d_status};
     csz_cuda_decompress_many many = {};
     many.n = 1;
-    if (!device_clear(d_status, sizeof *d_status, stream)) return CSZ_ERROR_BACKEND;
-    if (plan->geometry.nelements == 0) return CSZ_OK;
+    if (plan->geometry.nelements == 0)
+        return device_clear(d_status, sizeof *d_status, stream) ? CSZ_OK : CSZ_ERROR_BACKEND;
     if (plan->archive_nbytes % 4 ||
         plan->archive_nbytes < plan->header_nbytes + 8 * (plan->geometry.nframes + 1))
         return CSZ_ERROR_TRUNCATED;

@@ -446,22 +446,26 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
 
 /* ---- checksums ---- */
 
-/* Compares what the kernels have added up with what the frames say. */
+/* Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found; a thread a group of tiles. */
 static __device__ void checksums_compare(const decode_call *call) {
-    for (uint32_t j = 0; j < call->njobs; j++) {
-        const decode_job *job = call->jobs + j;
-        if (!job_is_sound(call, j)) continue;
+    const uint64_t n = (uint64_t)call->njobs * call->max_groups;
+    for (uint64_t i = threadIdx.x; i < n; i += blockDim.x) {
+        const uint32_t number = (uint32_t)(i / call->max_groups), group = (uint32_t)(i % call->max_groups);
+        const decode_job *job = call->jobs + number;
         const uint32_t *frame = job->frame;
-        const uint32_t ngroups = (job->ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
-        const uint32_t *index = frame + 8 + frame[4] / 4;
-        if (job->whole && threadIdx.x == 0 && *(volatile uint32_t *)&job->value_sum != frame[5])
-            fault(job, CSZ_CUDA_FAULT_VALUES);
-        if (!call->check_groups) continue;
-        for (uint32_t i = threadIdx.x; i < ngroups; i += blockDim.x) {
-            unsigned long long stored = index[3 * i + 1] | (unsigned long long)index[3 * i + 2] << 32;
-            if (*(volatile unsigned long long *)&call->group_sum[job->group_base + i] != stored)
-                fault(job, CSZ_CUDA_FAULT_CHECKSUM);
+        uint32_t faults = 0;
+        for (uint32_t part = 0; part < TABLE_PARTS; part++) faults |= call->verdict[number * TABLE_PARTS + part];
+        if (faults) {
+            if (group == 0) fault(job, faults);
+            continue;
         }
+        if (group == 0 && job->whole && *(volatile uint32_t *)&job->value_sum != frame[5])
+            fault(job, CSZ_CUDA_FAULT_VALUES);
+        if (!call->check_groups || group * CSZ_INDEX_GROUP >= job->ntiles) continue;
+        const uint32_t *entry = frame + 8 + frame[4] / 4 + 3 * group;
+        if (*(volatile unsigned long long *)&call->group_sum[job->group_base + group] !=
+            (entry[1] | (unsigned long long)entry[2] << 32))
+            fault(job, CSZ_CUDA_FAULT_CHECKSUM);
     }
 }
 

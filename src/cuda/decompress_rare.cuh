@@ -8,7 +8,7 @@
 
 #include "cuda/decompress_group.cuh"
 
-/* A job as a block sees it.  n_first of its tiles are each the first of some group, so that few tiles spread over all groups; the rest are claimed. */
+/* A job as a block sees it.  n_first of its tiles are each the first or second of some group, so that few tiles spread over all groups and none waits for a counter; the rest are claimed. */
 struct block_job : decode_job {
     uint32_t number, n_first;
     decode_job *own;

@@ -4,9 +4,11 @@
  * checksum over them.  Out come decode tables, the word at which each record begins, and the job's verdict; tiles of a frame that
  * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one adds up the checksum.
  *
- * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a word of it and finds, for each of the 8 bits at which the
- * chain may enter, the bit of the next word at which it leaves; composing these maps by a scan tells every word its true entry, and the
+ * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes half a word of it and finds, for each of the 8 bits at which the
+ * chain may enter, the bit of the next half at which it leaves; composing these maps by a scan tells every half its true entry, and the
  * rest is counting.  Serially the chain would take longer than decoding a small field.
+ *
+ * Each path runs once a block, so its time is that of fetching its code: loops are not unrolled, and sums over a block are calls.
  */
 #include "cuda/decompress_job.cuh"
 
@@ -18,8 +20,9 @@ enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 *
 enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
 
 /* Exclusive sum over the block, *total of all; shared needs WARPS + 1 words.  Ends with a barrier. */
-CSZ_DEVICE uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
+static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
     uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = v;
+#pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
         uint32_t up = __shfl_up_sync(~0u, sum, o);
         if (lane >= o) sum += up;
@@ -28,6 +31,7 @@ CSZ_DEVICE uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
     __syncthreads();
     if (warp == 0) {
         uint32_t s = shared[lane], own = s;
+#pragma unroll 1
         for (uint32_t o = 1; o < 32; o <<= 1) {
             uint32_t up = __shfl_up_sync(~0u, s, o);
             if (lane >= o) s += up;
@@ -42,14 +46,14 @@ CSZ_DEVICE uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
     return before;
 }
 
-CSZ_DEVICE unsigned long long block_sum_u64(unsigned long long v, unsigned long long *shared) {
+static __device__ __noinline__ unsigned long long block_sum_u64(unsigned long long v,
+                                                                unsigned long long *shared) {
     v = warp_sum_u64(v);
     if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = v;
     __syncthreads();
-    unsigned long long sum = 0;
-    for (uint32_t w = 0; w < WARPS; w++) sum += shared[w];
+    v = warp_sum_u64(shared[threadIdx.x & 31]);
     __syncthreads();
-    return sum;
+    return v;
 }
 
 /* ---- archive ---- */
@@ -153,14 +157,15 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
     f.sound = 0;
     f.first_word = f.nwords = 0;
     f.books_nbytes = f.index_word = f.sizes_word = f.payload_word = f.ngroups = 0;
+    const uint64_t nbytes = read_u64(footer + 2 * frame);
     /* Words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped and shows in the test below. */
     unsigned long long before = 0;
+#pragma unroll 1
     for (uint64_t i = threadIdx.x; i < frame; i += THREADS) {
-        uint64_t nbytes = read_u64(footer + 2 * i);
-        before += nbytes / 4 < v->footer_word ? nbytes / 4 : v->footer_word;
+        uint64_t other = read_u64(footer + 2 * i);
+        before += other / 4 < v->footer_word ? other / 4 : v->footer_word;
     }
     before = block_sum_u64(before, shared) + v->header_words;
-    uint64_t nbytes = read_u64(footer + 2 * frame);
     if (nbytes % 8 || before > v->footer_word || nbytes / 4 > v->footer_word - before || nbytes / 4 < 8)
         return f;
     const uint32_t *header = v->words + before;
@@ -217,7 +222,7 @@ static __device__ uint32_t frame_checksum_holds(const archive_view *v, const fra
                                                 unsigned long long *shared) {
     const uint32_t *words = v->words + f->first_word;
     unsigned long long sum = 0;
-#pragma unroll 6
+#pragma unroll 4
     for (uint32_t i = threadIdx.x; i < f->payload_word; i += THREADS) {
         if (i != 6 && i != 7) sum += csz_hash_term(words[i], i);
     }
@@ -236,7 +241,7 @@ static __device__ uint32_t footer_checksum_holds(const decode_call *call, const 
 /* ---- books ---- */
 
 struct books_shared {
-    uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    alignas(4) uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
     uint8_t token[TOKENS_MAX + 64];
     uint16_t sorted[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
     uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16],
@@ -245,14 +250,15 @@ struct books_shared {
     uint32_t map[WARPS], wrong;
 };
 
-CSZ_DEVICE uint32_t token_length(uint64_t window, uint32_t at) {
-    uint32_t top = (uint32_t)((window << at) >> 60);
+CSZ_DEVICE uint32_t token_length(uint32_t window, uint32_t at) {
+    uint32_t top = (window << at) >> 28;
     return top < 8 ? 1 : top < 12 ? 2 : top < 14 ? 3 : top < 15 ? 4 : 8;
 }
 
 /* Maps of 8 entries of 3 bits: first a, then b. */
 CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
     uint32_t r = 0;
+#pragma unroll 1
     for (uint32_t i = 0; i < 24; i += 3) r |= ((b >> (3 * ((a >> i) & 7))) & 7) << i;
     return r;
 }
@@ -260,17 +266,19 @@ CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
 /* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
 static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
                                        uint32_t ntokens, uint32_t *shared) {
-    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210;
-    /* past the end bits read as 1 */
-    uint64_t window =
-        ((uint64_t)(i < nwords ? stream[i] : ~0u) << 32) | (i + 1 < nwords ? stream[i + 1] : ~0u);
+    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210, within = i < 2 * nwords;
+    /* this half of a word and what follows it; past the end bits read as 1 */
+    const uint32_t word = within ? stream[i >> 1] : ~0u, next = i + 2 < 2 * nwords ? stream[(i >> 1) + 1] : ~0u,
+                   window = i & 1 ? word << 16 | next >> 16 : word;
     uint32_t map = identity;
-    if (i < nwords) {
-        for (uint32_t at = 32; at-- > 0;) {
+    if (within) {
+#pragma unroll 1
+        for (uint32_t at = 16; at-- > 0;) {
             uint32_t leave = (map >> (3 * (token_length(window, at) - 1))) & 7;
             map = ((map << 3) | leave) & 077777777;
         }
     }
+#pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
         uint32_t before = __shfl_up_sync(~0u, map, o);
         if (lane >= o) map = map_compose(before, map);
@@ -278,26 +286,31 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
     if (lane == 31) s->map[warp] = map;
     __syncthreads();
     uint32_t entry = 0;
-    for (uint32_t w = 0; w < warp; w++) entry = (s->map[w] >> (3 * entry)) & 7;
+#pragma unroll 8
+    for (uint32_t w = 0; w < WARPS; w++) {
+        const uint32_t other = s->map[w];
+        if (w < warp) entry = (other >> (3 * entry)) & 7;
+    }
     uint32_t before = __shfl_up_sync(~0u, map, 1);
     if (lane > 0) entry = (before >> (3 * entry)) & 7;
 
     uint32_t count = 0, total;
-    if (i < nwords) {
-        for (uint32_t at = entry; at < 32; at += token_length(window, at)) count++;
+    if (within) {
+#pragma unroll 1
+        for (uint32_t at = entry; at < 16; at += token_length(window, at)) count++;
     }
     uint32_t number = block_scan(count, &total, shared);
     if (total < ntokens) return 0;
     uint32_t wrong = 0;
-    if (i < nwords) {
-        for (uint32_t at = entry; at < 32; number++) {
+    if (within) {
+#pragma unroll 1
+        for (uint32_t at = entry; at < 16; number++) {
             uint32_t n = token_length(window, at);
             if (number >= ntokens) break;
-            s->token[number] =
-                (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (uint32_t)((window << (at + 4)) >> 60) : n - 1);
+            s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
             at += n;
             if (number + 1 == ntokens) {
-                uint32_t end = 32 * i + at; /* the rest of its word must be zeros, and no word may follow */
+                uint32_t end = 16 * i + at; /* the rest of its word must be zeros, and no word may follow */
                 wrong = (end + 31) / 32 != nwords || (end % 32 && (stream[nwords - 1] << (end % 32)) != 0);
             }
         }
@@ -337,17 +350,22 @@ static __device__ void lengths_read(books_shared *s, const decode_call *call, ui
     const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
     if (kind != CSZ_KIND_EXPLICIT) {
         const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
-        for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = lengths[j];
+#pragma unroll 2
+        for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX / 4; j += 32)
+            ((uint32_t *)s->lengths[book])[j] = ((const uint32_t *)lengths)[j];
         return;
     }
-    for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = 0;
+#pragma unroll 1
+    for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX / 4; j += 32) ((uint32_t *)s->lengths[book])[j] = 0;
     __syncwarp();
     length_map map = {{0, 1}};
     const uint32_t j0 = first + 8 * lane;
+#pragma unroll 1
     for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
         const int token = s->token[first_token + j - first];
         for (int z = 0; z < 2; z++) map.after[z] = length_step(map.after[z], token);
     }
+#pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
         length_map before;
         for (int z = 0; z < 2; z++) before.after[z] = (int)__shfl_up_sync(~0u, (uint32_t)map.after[z], o);
@@ -357,6 +375,7 @@ static __device__ void lengths_read(books_shared *s, const decode_call *call, ui
     if (lane == 0) state = 0;
     if (!(state & 2)) state = state + (6 << 2 | 2);
     uint32_t wrong = 0;
+#pragma unroll 1
     for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
         state = length_step(state, s->token[first_token + j - first]);
         const int last = state >> 2;
@@ -373,11 +392,13 @@ static __device__ void codes_make(books_shared *s) {
     uint32_t *next = s->next[book];
     if (lane < 16) next[lane] = 0;
     __syncwarp();
+#pragma unroll 1
     for (uint32_t symbol = lane; symbol < n; symbol += 32)
         atomicAdd(&next[s->lengths[book][symbol] & 15], 1u);
     __syncwarp();
     /* every lane computes the same; lane l keeps what belongs to length l */
     uint32_t first = 0, offset = 0, used = 0, kraft = 0;
+#pragma unroll 3
     for (uint32_t l = 1; l <= 15; l++) {
         uint32_t count = next[l];
         if (lane == l) {
@@ -395,6 +416,7 @@ static __device__ void codes_make(books_shared *s) {
     __syncwarp();
     if (lane < 16) next[lane] = lane ? s->offset[book][lane] : 0;
     __syncwarp();
+#pragma unroll 1
     for (uint32_t symbol = lane; symbol < (n + 31) / 32 * 32; symbol += 32) {
         uint32_t length = symbol < n ? s->lengths[book][symbol] & 15 : 0, equal = ~0u;
         for (uint32_t bit = 0; bit < 4; bit++) {
@@ -428,6 +450,7 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
         uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
         uint32_t packed[4];
+#pragma unroll
         for (uint32_t k = 0; k < 8; k++) {
             if (index + k >= end && place < 255) {
                 place++;
@@ -551,14 +574,14 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             f.sound = 0;
         if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
     }
-    uint32_t *all_faults = call_item(&call, field).faults;
     if (part == TABLE_PART_CHECKSUM) {
-        if (!view.faults && number == first && !footer_checksum_holds(&call, &view, sums) && threadIdx.x == 0)
-            atomicOr(all_faults, (uint32_t)CSZ_CUDA_FAULT_FOOTER);
+        if (!faults && number == first && !footer_checksum_holds(&call, &view, sums))
+            faults = CSZ_CUDA_FAULT_FOOTER;
         if (!faults && !frame_checksum_holds(&view, &f, call.first_frame + frame.number, sums))
             faults = CSZ_CUDA_FAULT_CHECKSUM;
     } else if (part == TABLE_PART_INDEX) {
         if (number == 0 && threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
+        if (number == first && threadIdx.x == 0) *call_item(&call, field).faults = 0;
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
@@ -569,9 +592,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
                !books_read(&books, &call, &view, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
     }
-    if (threadIdx.x != 0) return;
-    call.sound[blockIdx.x] = faults == 0;
-    if (faults) atomicOr(all_faults, faults);
+    if (threadIdx.x == 0) call.verdict[blockIdx.x] = faults;
 }
 
 /* Fields of no elements have no jobs: their archives are checked here, a block each. */
