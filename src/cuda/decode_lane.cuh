@@ -147,7 +147,7 @@ CSZ_DEVICE void decode_single(bit_reader *r, const uint32_t *nbits, const uint16
             chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(w[0], w[1], w[2], w[3]);
         }
     }
-    if (!halves_have_bucket(largest)) return;
+    if (CSZ_CUT >= 3 || !halves_have_bucket(largest)) return;
 #pragma unroll 1
     for (uint32_t i = 0; i < 8; i++) {
         uint32_t word[N][4];
@@ -406,8 +406,9 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
                     chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(0, 0, 0, 0);
             }
         }
-        const uint32_t largest =
-            decode_escapes<MODE>(reader, escapes, tables + lane_traits<MODE>::ESCAPE, chunks, twist);
+        uint32_t largest = 0;
+        if (CSZ_CUT < 3)
+            largest = decode_escapes<MODE>(reader, escapes, tables + lane_traits<MODE>::ESCAPE, chunks, twist);
         if (halves_have_bucket(largest)) {
 #pragma unroll
             for (int l = 0; l < N; l++) {

@@ -55,7 +55,7 @@ CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode
  * calls it.  RUNS: it may have runs.
  */
 template <typename V, int RANK, bool RUNS>
-CSZ_DEVICE tile_after record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
+CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
                               const uint32_t *words, uint32_t nwords, const tile_task *task,
                               const uint16_t *tables, uint4 *code, uint32_t r) {
     typedef value_traits<V> traits;
@@ -87,17 +87,16 @@ CSZ_DEVICE tile_after record_decode(const decode_call *call, const decode_job *j
         kind = KIND_NONE;
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
-    tile_after after;
+    tile_after<V> after;
     after.base = view.base;
     if (kind == KIND_FLAT_FULL) {
         const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1)
                                                    : traits::restore(view.base, (V)job->step);
-        after.base = (int64_t)traits::to_bits(value);
+        after.base = (typename traits::quantum)traits::to_bits(value);
     }
-    after.kind = kind;
-    after.order = (uint16_t)view.order;
-    after.has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
-    if (kind > KIND_CODED) return after;
+    const uint32_t exceptions = CSZ_CUT < 3 && kind != KIND_NONE && view.n_exceptions != 0;
+    after.packed = kind | view.order << 8 | exceptions << 16;
+    if (CSZ_CUT >= 4 || kind > KIND_CODED) return after;
     uint32_t good;
     if (RUNS && view.mode >= CSZ_MODE_RLE) {
         good = decode_lanes_of_runs<V>(&view, words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
@@ -111,13 +110,13 @@ CSZ_DEVICE tile_after record_decode(const decode_call *call, const decode_job *j
     } else {
         good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
-    if (!good) fault(job, CSZ_CUDA_FAULT_RECORD);
+    if (CSZ_CUT < 3 && !good) fault(job, CSZ_CUDA_FAULT_RECORD);
     return after;
 }
 
 /* Records of runs and those that did not fit the stage: the same, out of the common path's way. */
 template <typename V, int RANK>
-static __device__ __noinline__ tile_after
+static __device__ __noinline__ tile_after<V>
 record_decode_other(const decode_call *call, const decode_job *job, uint32_t job_number,
                     const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
                     uint4 *code, uint32_t r) {
@@ -168,7 +167,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         __syncwarp();
 
         if (r == 0) ticket = facts->n_first + atomicAdd(&facts->own->counter, 1u);
-        tile_after after;
+        tile_after<V> after;
         const uint32_t *words = nwords <= call->stage_words
                                     ? group_stage(shared) + record_skew(payload + task->begin)
                                     : payload + task->begin;
@@ -192,11 +191,11 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         if (next_nwords <= call->stage_words)
             record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
         if (r == 0) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
-        if (after.kind <= KIND_CODED) {
+        if (CSZ_CUT < 2 && after.kind() <= KIND_CODED) {
             if (RANK == 3) {
                 sum_rows_3d(shared, group_firsts(shared), r);
                 __syncwarp();
-                sum_columns_3d(shared, group_firsts(shared), after.order, r);
+                sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             } else {
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
             }
@@ -205,12 +204,12 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         r = unknown(threadIdx.x) % GROUP_THREADS;
         shared = group_memory(call, memory, unknown(threadIdx.x));
         task = group_task(shared, turn);
-        if (after.kind == KIND_FAST) {
+        if (CSZ_CUT < 2 && after.kind() == KIND_FAST) {
             tile_restore<V> how;
             how.step = (V)facts->step;
-            how.magic = traits::magic((typename traits::quantum)after.base);
+            how.magic = traits::magic(after.base);
             how.masks.n = 0;
-            how.order = after.order;
+            how.order = after.order();
             tile_target<V> target;
             target.corner = (V *)call->out + task->corner;
             target.pitch_y = (int64_t)call->pitch_y;
@@ -221,7 +220,9 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
                              weights[r],
                          r);
         }
-        if (after.kind != KIND_FAST || after.has_exceptions)
+        if (after.kind() == KIND_FLAT_FULL) 
+            tile_finish_flat<V, RANK>(call, facts, task, after.base, weights[r], r);
+        if ((after.kind() != KIND_FAST && after.kind() != KIND_FLAT_FULL) || after.has_exceptions())
             tile_finish_other<V, RANK>(call, facts, shared, task, after, r);
     }
 }

@@ -25,11 +25,13 @@ enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_FULL, K
 /* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
 enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
 
-/* What is still needed of a record's head after its stage has been given to the next record; the same in all threads. */
-struct tile_after {
-    int64_t base; /* the value's bits for KIND_FLAT_FULL */
-    uint32_t kind;
-    uint16_t order, has_exceptions;
+/* What is still needed of a record's head after its stage has been given to the next record; the same in all threads, in few registers. */
+template <typename V> struct tile_after {
+    typename value_traits<V>::quantum base; /* the value's bits for KIND_FLAT_FULL */
+    uint32_t packed;                        /* kind, order << 8, exceptions << 16 */
+    __device__ __forceinline__ uint32_t kind() const { return packed & 255; }
+    __device__ __forceinline__ uint32_t order() const { return packed >> 8 & 255; }
+    __device__ __forceinline__ uint32_t has_exceptions() const { return packed >> 16; }
 };
 
 /* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output, its record's place in the payload. */

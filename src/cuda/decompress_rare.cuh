@@ -53,11 +53,12 @@ CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *re
 
 /* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, const decode_job *facts,
+CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *facts,
                                                           uint4 *shared, const tile_task *task,
-                                                          int64_t base, uint32_t order, uint32_t r) {
+                                                          typename value_traits<V>::quantum base, uint32_t order,
+                                                      uint32_t r) {
     typedef value_traits<V> traits;
-    const V magic = traits::magic((typename traits::quantum)base);
+    const V magic = traits::magic(base);
     tile_target<V> target;
     if (task->held != HELD_PART) {
         target.corner = (V *)call->out + task->corner;
@@ -73,8 +74,8 @@ static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *cal
 
 /* Full tiles of one value. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, const tile_task *task,
-                                                         int64_t bits, uint32_t r) {
+CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts, const tile_task *task,
+                                 typename value_traits<V>::quantum bits, uint32_t weight, uint32_t r) {
     typedef value_traits<V> traits;
     const V value = traits::from_bits((typename traits::bits)bits),
             v[4] = {value, value, value, value};
@@ -83,16 +84,19 @@ static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call
     target.pitch_y = (int64_t)call->pitch_y;
     target.pitch_z = (int64_t)call->pitch_z;
     const int64_t stride = slice_stride<RANK>(&target);
-    uint32_t hash = 0, part = 0;
-#pragma unroll
+    uint32_t hash = 0;
+#pragma unroll 1
     for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {
         V *p = unit_pointer<RANK>(&target, unit_of(r, i));
-        part = 0;
-#pragma unroll
-        for (int s = 0; s < 8; s++) slice_store<V, true>(p + s * stride, v, 15, 1, &part);
+        uint32_t part = 0;
+#pragma unroll 1
+        for (int s = 0; s < 8; s++) {
+            slice_store<V, true>(p, v, 15, 1, &part);
+            p += stride;
+        }
         hash = hash * UNIT_WEIGHT_STEP + part;
     }
-    return hash;
+    values_count(facts, task, hash * weight, r);
 }
 
 /* Coded tiles with masks, and tiles of one value that have masks or reach past the output.  Returns the thread's part of the checksum. */
@@ -244,22 +248,20 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
     return hash;
 }
 
-/* What remains of a tile that is not KIND_FAST, and the exceptions of any.  One call, since each takes registers from the common path. */
+/* What remains of a tile after the common path: rows that are not aligned, masks, raw values, exceptions.  One call, since each takes registers from that path. */
 template <typename V, int RANK>
 static __device__ __noinline__ void tile_finish_other(const decode_call *call, const block_job *facts,
-                                                      uint4 *shared, const tile_task *task, tile_after after,
-                                                      uint32_t r) {
+                                                      uint4 *shared, const tile_task *task,
+                                                      tile_after<V> after, uint32_t r) {
     uint32_t hash = 0;
-    if (after.kind == KIND_PLAIN) {
-        hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order, r);
-    } else if (after.kind == KIND_CODED || after.kind == KIND_FLAT) {
-        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind, r);
-    } else if (after.kind == KIND_FLAT_FULL) {
-        hash = tile_finish_flat<V, RANK>(call, task, after.base, r) * thread_weight(r);
-    } else if (after.kind == KIND_RAW) {
+    if (after.kind() == KIND_PLAIN) {
+        hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order(), r);
+    } else if (after.kind() == KIND_CODED || after.kind() == KIND_FLAT) {
+        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind(), r);
+    } else if (after.kind() == KIND_RAW) {
         hash = tile_raw<V, RANK>(call, facts, task, r);
     }
-    if (after.has_exceptions) {
+    if (after.has_exceptions()) {
         __syncwarp();
         hash += exceptions_store<V, RANK>(call, facts, task, r);
     }

@@ -183,7 +183,7 @@ CSZ_DEVICE void slice_store(V *p, const V *v, uint32_t held, uint32_t aligned, u
     if (FULL) {
 #pragma unroll
         for (int k = 0; k < 4; k++) *hash = *hash * CSZ_VALUE_K + traits::fold(v[k]);
-        traits::store4(p, v);
+        if (CSZ_CUT < 1 || *hash == CSZ_VALUE_J) traits::store4(p, v);
         return;
     }
     held &= 15;
