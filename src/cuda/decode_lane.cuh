@@ -170,9 +170,8 @@ CSZ_DEVICE void decode_single(bit_reader *r, const uint32_t *nbits, const uint16
                 /* the raw bits of both halves lie in one window: they are at most 26 */
                 const int low = (int16_t)word[l][k], high = (int16_t)(word[l][k] >> 16);
                 const uint32_t window = bits_window(&r[l]), n0 = value_nraw(low), n1 = value_nraw(high);
-                word[l][k] =
-                    __byte_perm(value_delta(low, window, n0),
-                                value_delta(high, __funnelshift_l(0, window, n0), n1), 0x5410);
+                word[l][k] = __byte_perm(value_delta(low, window, n0),
+                                         value_delta(high, __funnelshift_l(0, window, n0), n1), 0x5410);
                 bits_move(&r[l], r[l].at + n0 + n1);
             }
         }
@@ -200,16 +199,14 @@ CSZ_DEVICE void decode_vectors(bit_reader *r, const uint16_t *table, uint32_t s,
         top &= top >> 2;
         *escapes |= (top & 0x11111111u) << s;
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            word[k] = __vadd2((four >> (4 * k)) & 0x000F000Fu, 0xFFF9FFF9u); /* - 7 */
+        for (int k = 0; k < 4; k++) word[k] = __vadd2((four >> (4 * k)) & 0x000F000Fu, 0xFFF9FFF9u); /* - 7 */
         chunks[s ^ x] = make_uint4(word[0], word[1], word[2], word[3]);
     }
     if (MODE == CSZ_MODE_Q) {
         uint32_t word[8];
         *escapes |= (four & (four >> 1) & 0x55555555u) << s;
 #pragma unroll
-        for (int k = 0; k < 8; k++)
-            word[k] = __vadd2((four >> (2 * k)) & 0x00030003u, 0xFFFFFFFFu); /* - 1 */
+        for (int k = 0; k < 8; k++) word[k] = __vadd2((four >> (2 * k)) & 0x00030003u, 0xFFFFFFFFu); /* - 1 */
         chunks[(2 * s) ^ x] = make_uint4(word[0], word[1], word[2], word[3]);
         chunks[(2 * s + 1) ^ x] = make_uint4(word[4], word[5], word[6], word[7]);
     }
@@ -250,9 +247,7 @@ template <int UNITS> CSZ_DEVICE void masks_move(uint32_t *mask) {
 }
 
 /* Escapes of a lane that are still to be read: of the unit at work, and of those after it. */
-template <int UNITS> struct escape_queue {
-    uint32_t left, after[UNITS - 1], place, step;
-};
+template <int UNITS> struct escape_queue { uint32_t left, after[UNITS - 1], place, step; };
 
 /* Next n bits. */
 CSZ_DEVICE uint64_t bits_take(bit_reader *r, uint32_t n) {
@@ -291,7 +286,8 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
         if (run > 128 - i) return 0;
         const uint32_t end = i + run;
         if (delta) {
-            for (; i < end; i++) *code_half(chunks, code_place_of_unit(i >> 5, twist), i & 31) = (uint16_t)delta;
+            for (; i < end; i++)
+                *code_half(chunks, code_place_of_unit(i >> 5, twist), i & 31) = (uint16_t)delta;
         }
         i = end;
     }
@@ -408,7 +404,8 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
         }
         uint32_t largest = 0;
         if (CSZ_CUT < 3)
-            largest = decode_escapes<MODE>(reader, escapes, tables + lane_traits<MODE>::ESCAPE, chunks, twist);
+            largest =
+                decode_escapes<MODE>(reader, escapes, tables + lane_traits<MODE>::ESCAPE, chunks, twist);
         if (halves_have_bucket(largest)) {
 #pragma unroll
             for (int l = 0; l < N; l++) {
@@ -416,9 +413,8 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
                 for (uint32_t u = 0; u < UNITS; u++) {
 #pragma unroll 1
                     for (uint32_t m = escapes[l][0]; m; m &= m - 1) {
-                        uint16_t *half =
-                            code_half(chunks + LANE_CHUNKS * l, code_place_of_unit(u, twist),
-                                      (uint32_t)__ffs((int)m) - 1);
+                        uint16_t *half = code_half(chunks + LANE_CHUNKS * l, code_place_of_unit(u, twist),
+                                                   (uint32_t)__ffs((int)m) - 1);
                         int value = (int16_t)*half;
                         if (value >= CSZ_DIRECT_HALF)
                             *half = bits_bucket(&reader[l], (uint32_t)(value + CSZ_DIRECT_HALF));

@@ -42,10 +42,11 @@ CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode
         task_place_partial<V>(task, call);
         return;
     }
-    task->corner = place.shift +
-                   ((int64_t)((uint64_t)place.at[0] << t[0]) - (int64_t)call->begin[0]) * (int64_t)call->pitch_z +
-                   ((int64_t)((uint64_t)place.at[1] << t[1]) - (int64_t)call->begin[1]) * (int64_t)call->pitch_y +
-                   ((int64_t)((uint64_t)place.at[2] << t[2]) - (int64_t)call->begin[2]);
+    task->corner =
+        place.shift +
+        ((int64_t)((uint64_t)place.at[0] << t[0]) - (int64_t)call->begin[0]) * (int64_t)call->pitch_z +
+        ((int64_t)((uint64_t)place.at[1] << t[1]) - (int64_t)call->begin[1]) * (int64_t)call->pitch_y +
+        ((int64_t)((uint64_t)place.at[2] << t[2]) - (int64_t)call->begin[2]);
     task->held = call->aligned ? HELD_ALIGNED : HELD_ALL;
     task->inside = CSZ_TILE_N;
 }
@@ -56,8 +57,8 @@ CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode
  */
 template <typename V, int RANK, bool RUNS>
 CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
-                              const uint32_t *words, uint32_t nwords, const tile_task *task,
-                              const uint16_t *tables, uint4 *code, uint32_t r) {
+                                       const uint32_t *words, uint32_t nwords, const tile_task *task,
+                                       const uint16_t *tables, uint4 *code, uint32_t r) {
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
@@ -90,8 +91,8 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     tile_after<V> after;
     after.base = view.base;
     if (kind == KIND_FLAT_FULL) {
-        const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1)
-                                                   : traits::restore(view.base, (V)job->step);
+        const V value =
+            view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)job->step);
         after.base = (typename traits::quantum)traits::to_bits(value);
     }
     const uint32_t exceptions = CSZ_CUT < 3 && kind != KIND_NONE && view.n_exceptions != 0;
@@ -99,8 +100,8 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     if (CSZ_CUT >= 4 || kind > KIND_CODED) return after;
     uint32_t good;
     if (RUNS && view.mode >= CSZ_MODE_RLE) {
-        good = decode_lanes_of_runs<V>(&view, words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
-                                       r);
+        good = decode_lanes_of_runs<V>(&view, words, nwords, call->tables + (size_t)job_number * TABLE_N,
+                                       code, r);
     } else if (view.mode == CSZ_MODE_S) {
         good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_P) {
@@ -173,9 +174,9 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
                                     : payload + task->begin;
         const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
         if (nwords <= call->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
-            after = record_decode<V, RANK, false>(
-                call, facts, facts->number, group_stage(shared) + record_skew(payload + task->begin), nwords,
-                task, tables, shared, r);
+            after = record_decode<V, RANK, false>(call, facts, facts->number,
+                                                  group_stage(shared) + record_skew(payload + task->begin),
+                                                  nwords, task, tables, shared, r);
         } else {
             after = record_decode_other<V, RANK>(call, facts, facts->number, words, nwords, task, tables,
                                                  shared, r);
@@ -220,7 +221,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
                              weights[r],
                          r);
         }
-        if (after.kind() == KIND_FLAT_FULL) 
+        if (after.kind() == KIND_FLAT_FULL)
             tile_finish_flat<V, RANK>(call, facts, task, after.base, weights[r], r);
         if ((after.kind() != KIND_FAST && after.kind() != KIND_FLAT_FULL) || after.has_exceptions())
             tile_finish_other<V, RANK>(call, facts, shared, task, after, r);
@@ -263,8 +264,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         __syncthreads();
         if (sound) {
             /* neighbours go to different blocks */
-            const uint32_t first =
-                turn ? (uint32_t)NO_TILE : group * nblocks + blockIdx.x - first_block;
+            const uint32_t first = turn ? (uint32_t)NO_TILE : group * nblocks + blockIdx.x - first_block;
             group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
         }
         __syncthreads();

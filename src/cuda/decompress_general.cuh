@@ -458,7 +458,8 @@ static __device__ void checksums_compare(const decode_call *call) {
         const decode_job *job = call->jobs + number;
         const uint32_t *frame = job->frame;
         uint32_t faults = 0;
-        for (uint32_t part = 0; part < TABLE_PARTS; part++) faults |= call->verdict[number * TABLE_PARTS + part];
+        for (uint32_t part = 0; part < TABLE_PARTS; part++)
+            faults |= call->verdict[number * TABLE_PARTS + part];
         if (faults) {
             if (group == 0) fault(job, faults);
             continue;

@@ -111,8 +111,8 @@ typedef struct decode_call {
     uint32_t all_odd;                     /* the tile shape has no fast kernel */
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
-    uint32_t aligned;      /* rows of the output start at multiples of 16 bytes */
-    uint32_t stage_words;  /* of a record, kept in shared memory */
+    uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
+    uint32_t stage_words;              /* of a record, kept in shared memory */
     const uint8_t *builtin;
     void *out; /* of the first field */
     decode_counters *counters;

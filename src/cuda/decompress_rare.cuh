@@ -53,10 +53,9 @@ CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *re
 
 /* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *facts,
-                                                          uint4 *shared, const tile_task *task,
-                                                          typename value_traits<V>::quantum base, uint32_t order,
-                                                      uint32_t r) {
+CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *facts, uint4 *shared,
+                                      const tile_task *task, typename value_traits<V>::quantum base,
+                                      uint32_t order, uint32_t r) {
     typedef value_traits<V> traits;
     const V magic = traits::magic(base);
     tile_target<V> target;
@@ -77,8 +76,7 @@ template <typename V, int RANK>
 CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts, const tile_task *task,
                                  typename value_traits<V>::quantum bits, uint32_t weight, uint32_t r) {
     typedef value_traits<V> traits;
-    const V value = traits::from_bits((typename traits::bits)bits),
-            v[4] = {value, value, value, value};
+    const V value = traits::from_bits((typename traits::bits)bits), v[4] = {value, value, value, value};
     tile_target<V> target;
     target.corner = (V *)call->out + task->corner;
     target.pitch_y = (int64_t)call->pitch_y;

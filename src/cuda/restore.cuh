@@ -174,7 +174,9 @@ enum { UNITS_OF_THREAD = CSZ_TILE_UNITS / GROUP_THREADS };
 CSZ_DEVICE uint32_t unit_of(uint32_t r, uint32_t i) { return GROUP_THREADS * i + r; }
 
 /* Weight of a thread's last unit; those before weigh J^4 times more each, which the passes multiply in. */
-CSZ_DEVICE uint32_t thread_weight(uint32_t r) { return csz_value_weight(unit_of(r, UNITS_OF_THREAD - 1), 31); }
+CSZ_DEVICE uint32_t thread_weight(uint32_t r) {
+    return csz_value_weight(unit_of(r, UNITS_OF_THREAD - 1), 31);
+}
 #define UNIT_WEIGHT_STEP csz_pow_u32(CSZ_VALUE_J, GROUP_THREADS / 8)
 
 /* What rows or planes before slices i and i + 4 add to word i of all units of a group of 8 slices, whose firsts are given; *start moves on to the next group. */
@@ -287,9 +289,8 @@ CSZ_DEVICE uint32_t tile_finish_columns_3d(const uint4 *code, const uint32_t *fi
     uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, slices = 255, start = 0x8000u;
     V *p = target->corner + r;
     if (!ALL)
-        slices = r >= target->lo[2] && r < target->hi[2]
-                     ? held_in_column(0, 1, target->lo[0], target->hi[0])
-                     : 0;
+        slices =
+            r >= target->lo[2] && r < target->hi[2] ? held_in_column(0, 1, target->lo[0], target->hi[0]) : 0;
     if (order != CSZ_ORDER_FULL) slice_carries(carry, firsts, &start);
 #pragma unroll 2
     for (uint32_t y = 0; y < 16; y++) {
