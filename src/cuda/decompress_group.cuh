@@ -89,12 +89,28 @@ CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t sk
     return sum;
 }
 
-/* The same of a record that was not staged. */
+/* The same of a record that was not staged: four chunks are on their way at a time. */
 static __device__ __noinline__ unsigned long long
 record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+    const uint32_t skew = record_skew(record), end = skew + nwords, nchunks = (end + 3) / 4;
+    const uint4 *from = (const uint4 *)(record - skew);
     unsigned long long sum = 0;
-#pragma unroll 8
-    for (uint32_t i = r; i < nwords; i += GROUP_THREADS) sum += csz_hash_term(__ldg(record + i), offset + i);
+    for (uint32_t first = r; first < nchunks; first += 4 * GROUP_THREADS) {
+        uint4 c[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t i = first + k * GROUP_THREADS;
+            c[k] = i < nchunks ? __ldg(from + i) : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t i = 4 * (first + k * GROUP_THREADS), word[4] = {c[k].x, c[k].y, c[k].z, c[k].w};
+#pragma unroll
+            for (uint32_t j = 0; j < 4; j++) {
+                if (i + j >= skew && i + j < end) sum += csz_hash_term(word[j], offset - skew + i + j);
+            }
+        }
+    }
     return sum;
 }
 

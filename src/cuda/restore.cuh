@@ -252,8 +252,7 @@ CSZ_DEVICE void column_sum_slices(uint32_t *w) {
 }
 
 /*
- * Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1.  Plain stores: the
- * ends of a row share their sectors with the next tile's, which the cache should wait for.
+ * Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1.
  */
 template <typename V>
 CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic, V step) {
@@ -265,7 +264,7 @@ CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32
                           : traits::template scale<1>(w[s & 3], magic, step);
         const uint32_t in = held >> s & 1;
         hash = hash * csz_pow_u32(CSZ_VALUE_K, 4) + (in ? traits::fold(v) : 0);
-        if (in) *p = v;
+        if (in) __stcs(p, v);
         p += stride;
     }
     return hash;
