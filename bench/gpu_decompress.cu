@@ -5,6 +5,8 @@
  * sweep over 256 MB.  The floor is the archive read and the field written once at the copy's 4.2 TB/s.
  *
  *   gpu_decompress [scale = 1: 512^3] [name filter]
+ *
+ * Built with CSZ_CUT (src/cuda/decompress_port.cuh), like the decoder, it times what is left when stages are cut out and compares nothing.
  */
 #include <cuda_runtime.h>
 
@@ -23,6 +25,10 @@ extern "C" {
 #include "core/hash.h"
 #include "format/archive.h"
 }
+
+#ifndef CSZ_CUT
+#define CSZ_CUT 0
+#endif
 
 #define CHECK(x)                                                               \
     do {                                                                       \
@@ -189,7 +195,8 @@ static void trial(csz_context *context, const kind &k, std::vector<uint64_t> dim
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaMemcpy(&status, d_status, 4, cudaMemcpyDeviceToHost));
     CHECK(cudaMemcpy(data.data(), d_out, out_nbytes, cudaMemcpyDeviceToHost));
-    const bool equal = memcmp(data.data(), expected.data(), out_nbytes) == 0, good = equal && status == 0;
+    const bool equal = memcmp(data.data(), expected.data(), out_nbytes) == 0,
+               good = CSZ_CUT || (equal && status == 0);
     failures += !good;
     const double ms = median_ms(decode), floor_ms = (double)(out_nbytes + nbytes) / 4.2e9,
                  n = (double)h.geometry.ntiles / 100;
@@ -200,7 +207,8 @@ static void trial(csz_context *context, const kind &k, std::vector<uint64_t> dim
            (double)c.pair / n, (double)c.single / n, (double)(c.rle + c.rle_vle) / n, (double)c.raw / n,
            (unsigned long)c.exceptions, (unsigned long)c.masks, ms * 1e3, (double)out_nbytes * 1e-6 / ms,
            floor_ms / ms,
-           good    ? "OK"
+           CSZ_CUT ? "cut"
+           : good  ? "OK"
            : equal ? "FAIL (status)"
                    : "FAIL (values)");
     if (status) printf("   status %u\n", status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decode_lane.cuh: one thread turns the bits of one lane into 16-bit deltas in shared memory (class 0, every mode).
+ * decode_lane.cuh: one thread turns the bits of a lane, or of two side by side, into 16-bit deltas in shared memory (class 0, every mode).  A warp takes a tile: of the modes with 64 lanes a
+ * thread has lanes r and r + 32, whose look-ups do not wait for each other.
  *
  * A unit's 32 codes are 16 words, word W holding codes W and W + 16, and four words make a 16-byte chunk: chunk 4 T + i holds slices i and i + 4 of
  * unit T.  The low three bits of a chunk's place are XOR-ed with `swizzle` of its pair of units, chosen so that each pass below finds eight threads in a
@@ -89,86 +90,130 @@ CSZ_DEVICE uint32_t bits_swap(uint32_t x, uint32_t shift, uint32_t mask) {
     return x ^ t ^ (t << shift);
 }
 
+/* LANES: of a thread. */
 template <int MODE> struct lane_traits;
 template <> struct lane_traits<CSZ_MODE_M> {
-    enum { UNITS = 4, VECTOR = TABLE_MV, ESCAPE = TABLE_ME, STEPS = 1 };
+    enum { UNITS = 4, LANES = 1, VECTOR = TABLE_MV, ESCAPE = TABLE_ME, STEPS = 1 };
 };
 template <> struct lane_traits<CSZ_MODE_Q> {
-    enum { UNITS = 4, VECTOR = TABLE_QV, ESCAPE = TABLE_QE, STEPS = 2 };
+    enum { UNITS = 4, LANES = 1, VECTOR = TABLE_QV, ESCAPE = TABLE_QE, STEPS = 2 };
 };
 template <> struct lane_traits<CSZ_MODE_P> {
-    enum { UNITS = 2, VECTOR = TABLE_PV, ESCAPE = TABLE_PE, STEPS = 4 };
+    enum { UNITS = 2, LANES = 2, VECTOR = TABLE_PV, ESCAPE = TABLE_PE, STEPS = 4 };
 };
 template <> struct lane_traits<CSZ_MODE_S> {
-    enum { UNITS = 2, VECTOR = TABLE_S, ESCAPE = TABLE_S, STEPS = 1 };
+    enum { UNITS = 2, LANES = 2, VECTOR = TABLE_S, ESCAPE = TABLE_S, STEPS = 1 };
 };
 
-/* Mode S: 64 symbols, then the raw bits of buckets, whose symbols stand in their halves meanwhile. */
-CSZ_DEVICE void decode_single(bit_reader *r, const uint16_t *tables, uint4 *chunks, uint32_t twist) {
+/* From a thread's first lane of 2 units to its second, in chunks; both have the same swizzle. */
+enum { LANE_CHUNKS = 256 };
+
+/* Raw bits that follow for an entry's value, and the delta that they make, given a window that begins with them. */
+CSZ_DEVICE uint32_t value_nraw(int value) {
+    return value >= CSZ_DIRECT_HALF ? (uint32_t)(value >> 2) - (CSZ_DIRECT_HALF / 4 - 3) : 0;
+}
+CSZ_DEVICE uint32_t value_delta(int value, uint32_t window, uint32_t n) {
+    /* csz_symbol_delta: the leading bits 1 and symbol & 3 stand before the raw ones */
+    const uint32_t u = __funnelshift_l(window, 4 | (value & 3), n);
+    return value >= CSZ_DIRECT_HALF ? ((u >> 1) + 32) ^ (0 - (u & 1)) : (uint32_t)value;
+}
+
+CSZ_DEVICE uint32_t halves_have_bucket(uint32_t largest) {
+    return (int16_t)largest >= CSZ_DIRECT_HALF || (int16_t)(largest >> 16) >= CSZ_DIRECT_HALF;
+}
+
+/* Mode S: 64 symbols a lane, then the raw bits of buckets, whose symbols stand in their halves meanwhile. */
+template <int N>
+CSZ_DEVICE void decode_single(bit_reader *r, const uint32_t *nbits, const uint16_t *tables, uint4 *chunks,
+                              uint32_t twist) {
     uint32_t largest = 0;
-#pragma unroll 2
-    for (uint32_t i = 0; i < 8; i++) {
-        uint32_t word[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            uint32_t low, high;
-            bits_symbols<12>(r, tables + TABLE_S, &low, &high);
-            word[k] = second_bytes_pack(low, high);
-            largest = __vmaxs2(largest, word[k]);
-        }
-        chunks[i ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
-    }
-    if ((int16_t)largest < CSZ_DIRECT_HALF && (int16_t)(largest >> 16) < CSZ_DIRECT_HALF) return;
 #pragma unroll 1
     for (uint32_t i = 0; i < 8; i++) {
-        uint4 chunk = chunks[i ^ twist];
-        uint32_t word[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+        uint32_t word[N][4];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            int low = (int16_t)word[k], high = (int16_t)(word[k] >> 16);
-            if (low >= CSZ_DIRECT_HALF)
-                word[k] = (word[k] & 0xFFFF0000u) | bits_bucket(r, (uint32_t)(low + CSZ_DIRECT_HALF));
-            if (high >= CSZ_DIRECT_HALF) {
-                word[k] = (word[k] & 0xFFFFu) | (uint32_t)bits_bucket(r, (uint32_t)(high + CSZ_DIRECT_HALF))
-                                                    << 16;
+#pragma unroll
+            for (int l = 0; l < N; l++) {
+                uint32_t low, high;
+                bits_symbols<12>(&r[l], tables + TABLE_S, &low, &high);
+                word[l][k] = second_bytes_pack(low, high);
             }
         }
-        chunks[i ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
+#pragma unroll
+        for (int l = 0; l < N; l++) {
+            uint32_t *w = word[l];
+            if (nbits[l] == 0) w[0] = w[1] = w[2] = w[3] = 0;
+            largest = __vmaxs2(largest, __vmaxs2(__vmaxs2(w[0], w[1]), __vmaxs2(w[2], w[3])));
+            chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(w[0], w[1], w[2], w[3]);
+        }
+    }
+    if (CSZ_CUT >= 3 || !halves_have_bucket(largest)) return;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t word[N][4];
+        largest = 0;
+#pragma unroll
+        for (int l = 0; l < N; l++) {
+            const uint4 c = chunks[LANE_CHUNKS * l + (i ^ twist)];
+            uint32_t *w = word[l];
+            w[0] = c.x;
+            w[1] = c.y;
+            w[2] = c.z;
+            w[3] = c.w;
+            largest = __vmaxs2(largest, __vmaxs2(__vmaxs2(w[0], w[1]), __vmaxs2(w[2], w[3])));
+        }
+        if (!halves_have_bucket(largest)) continue;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+#pragma unroll
+            for (int l = 0; l < N; l++) {
+                /* the raw bits of both halves lie in one window: they are at most 26 */
+                const int low = (int16_t)word[l][k], high = (int16_t)(word[l][k] >> 16);
+                const uint32_t window = bits_window(&r[l]), n0 = value_nraw(low), n1 = value_nraw(high);
+                word[l][k] = __byte_perm(value_delta(low, window, n0),
+                                         value_delta(high, __funnelshift_l(0, window, n0), n1), 0x5410);
+                bits_move(&r[l], r[l].at + n0 + n1);
+            }
+        }
+#pragma unroll
+        for (int l = 0; l < N; l++)
+            chunks[LANE_CHUNKS * l + (i ^ twist)] =
+                make_uint4(word[l][0], word[l][1], word[l][2], word[l][3]);
     }
 }
 
-/* The vector symbols of one unit: digits to shared memory, and the mask of codes that escapes follow for. */
+/*
+ * Step s of a unit's vector symbols: digits to shared memory; *escapes receives codes that escapes follow for, in the order that escapes_order undoes.  chunks are the
+ * unit's, seen through x.
+ */
 template <int MODE>
-CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint16_t *table, uint4 *chunks, uint32_t first,
-                                   uint32_t twist) {
-    uint32_t escapes = 0;
+CSZ_DEVICE void decode_vectors(bit_reader *r, const uint16_t *table, uint32_t s, uint4 *chunks, uint32_t x,
+                               uint32_t *escapes) {
+    uint32_t e0, e1, e2, e3;
+    bits_symbols<12>(r, table, &e0, &e1);
+    bits_symbols<12>(r, table, &e2, &e3);
+    const uint32_t four = __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
+    if (MODE == CSZ_MODE_M) *escapes = four;
+    if (MODE == CSZ_MODE_P) {
+        uint32_t top = four & (four >> 1), word[4];
+        top &= top >> 2;
+        *escapes |= (top & 0x11111111u) << s;
 #pragma unroll
-    for (uint32_t s = 0; s < lane_traits<MODE>::STEPS; s++) {
-        uint32_t e0, e1, e2, e3;
-        bits_symbols<12>(r, table, &e0, &e1);
-        bits_symbols<12>(r, table, &e2, &e3);
-        const uint32_t four = __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
-        if (MODE == CSZ_MODE_M) escapes = four;
-        if (MODE == CSZ_MODE_P) {
-            uint32_t top = four & (four >> 1), word[4];
-            top &= top >> 2;
-            escapes |= (top & 0x11111111u) << s;
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                word[k] = __vadd2((four >> (4 * k)) & 0x000F000Fu, 0xFFF9FFF9u); /* - 7 */
-            chunks[(first + s) ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
-        }
-        if (MODE == CSZ_MODE_Q) {
-            uint32_t word[8];
-            escapes |= (four & (four >> 1) & 0x55555555u) << s;
-#pragma unroll
-            for (int k = 0; k < 8; k++)
-                word[k] = __vadd2((four >> (2 * k)) & 0x00030003u, 0xFFFFFFFFu); /* - 1 */
-            chunks[(first + 2 * s) ^ twist] = make_uint4(word[0], word[1], word[2], word[3]);
-            chunks[(first + 2 * s + 1) ^ twist] = make_uint4(word[4], word[5], word[6], word[7]);
-        }
+        for (int k = 0; k < 4; k++) word[k] = __vadd2((four >> (4 * k)) & 0x000F000Fu, 0xFFF9FFF9u); /* - 7 */
+        chunks[s ^ x] = make_uint4(word[0], word[1], word[2], word[3]);
     }
-    /* Bit 4 k + s stands for code 4 s + k of its half (P), bit 2 k + s for code 8 s + k (Q): transpose. */
+    if (MODE == CSZ_MODE_Q) {
+        uint32_t word[8];
+        *escapes |= (four & (four >> 1) & 0x55555555u) << s;
+#pragma unroll
+        for (int k = 0; k < 8; k++) word[k] = __vadd2((four >> (2 * k)) & 0x00030003u, 0xFFFFFFFFu); /* - 1 */
+        chunks[(2 * s) ^ x] = make_uint4(word[0], word[1], word[2], word[3]);
+        chunks[(2 * s + 1) ^ x] = make_uint4(word[4], word[5], word[6], word[7]);
+    }
+}
+
+/* Bit 4 k + s stands for code 4 s + k of its half (P), bit 2 k + s for code 8 s + k (Q): transpose. */
+template <int MODE> CSZ_DEVICE uint32_t escapes_order(uint32_t escapes) {
     if (MODE == CSZ_MODE_P && escapes) {
         escapes = bits_swap(escapes, 3, 0x0A0A0A0Au);
         escapes = bits_swap(escapes, 6, 0x00CC00CCu);
@@ -181,12 +226,28 @@ CSZ_DEVICE uint32_t decode_vectors(bit_reader *r, const uint16_t *table, uint4 *
     return escapes;
 }
 
-/* A code's half word: unit u of the lane, code b. */
-CSZ_DEVICE uint16_t *code_half(uint4 *chunks, uint32_t u, uint32_t b, uint32_t twist) {
-    uint32_t chunk = 8 * (u >> 1) + ((4 * (u & 1) + ((b >> 2) & 3)) ^ twist ^
-                                     (u & 2)); /* an odd pair's swizzle differs in bit 1 */
-    return (uint16_t *)(chunks + chunk) + 2 * (b & 3) + (b >> 4);
+/*
+ * Where unit u of a lane stands, in halves from the lane's start, to be XOR-ed with the place of a code in its unit: an odd pair's swizzle differs from the even one's in bit 1.
+ * From one unit to the next it changes by 32, 112, 32.
+ */
+CSZ_DEVICE uint32_t code_place_of_unit(uint32_t u, uint32_t twist) {
+    return 64 * (u >> 1) + 8 * ((4 * (u & 1)) ^ twist ^ (u & 2));
 }
+enum { UNIT_STEP = 32, UNIT_STEP_CHANGE = 80 };
+
+/* A code's half word; place is that of its unit. */
+CSZ_DEVICE uint16_t *code_half(uint4 *chunks, uint32_t place, uint32_t b) {
+    return (uint16_t *)chunks + ((((2 * b) & 30) ^ place) + (b >> 4));
+}
+
+/* Masks of units move to the places before theirs. */
+template <int UNITS> CSZ_DEVICE void masks_move(uint32_t *mask) {
+#pragma unroll
+    for (int u = 1; u < UNITS; u++) mask[u - 1] = mask[u];
+}
+
+/* Escapes of a lane that are still to be read: of the unit at work, and of those after it. */
+template <int UNITS> struct escape_queue { uint32_t left, after[UNITS - 1], place, step; };
 
 /* Next n bits. */
 CSZ_DEVICE uint64_t bits_take(bit_reader *r, uint32_t n) {
@@ -225,71 +286,149 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
         if (run > 128 - i) return 0;
         const uint32_t end = i + run;
         if (delta) {
-            for (; i < end; i++) *code_half(chunks, i >> 5, i & 31, twist) = (uint16_t)delta;
+            for (; i < end; i++)
+                *code_half(chunks, code_place_of_unit(i >> 5, twist), i & 31) = (uint16_t)delta;
         }
         i = end;
     }
     return left == 0;
 }
 
+/* Symbols of escapes, over what the vector symbols have put there; returns the largest value.  One loop over the escapes of all units: its length is the lane's
+ * sum of them, not the sum of the warp's largest. */
+template <int MODE>
+CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
+                                   const uint16_t *table, uint4 *chunks, uint32_t twist) {
+    constexpr int UNITS = lane_traits<MODE>::UNITS, N = lane_traits<MODE>::LANES;
+    escape_queue<UNITS> queue[N];
+    uint32_t largest = 0, any = 0;
+#pragma unroll
+    for (int l = 0; l < N; l++) {
+        escape_queue<UNITS> *q = &queue[l];
+        q->left = escapes[l][0];
+        any |= q->left;
+#pragma unroll
+        for (int u = 1; u < UNITS; u++) any |= q->after[u - 1] = escapes[l][u];
+        q->place = code_place_of_unit(0, twist);
+        q->step = UNIT_STEP;
+    }
+    while (any) {
+        any = 0;
+#pragma unroll
+        for (int l = 0; l < N; l++) {
+            escape_queue<UNITS> *q = &queue[l];
+            if (q->left == 0) {
+                q->left = q->after[0];
+#pragma unroll
+                for (int u = 1; u < UNITS - 1; u++) q->after[u - 1] = q->after[u];
+                q->after[UNITS - 2] = 0;
+                q->place ^= q->step;
+                q->step ^= UNIT_STEP_CHANGE;
+            }
+            const uint32_t there = q->left != 0, b = (uint32_t)__ffs((int)q->left) - 1;
+            uint32_t entry = table[bits_window(&r[l]) >> (32 - 11)];
+            entry = there ? entry : 0;
+            bits_move(&r[l], r[l].at + entry);
+            const uint32_t value = second_bytes_pack(entry, entry);
+            largest = __vmaxs2(largest, value);
+            uint16_t *half = code_half(chunks + LANE_CHUNKS * l, q->place, b);
+            if (there) *half = (uint16_t)value;
+            q->left &= q->left - 1;
+            any |= q->left;
+#pragma unroll
+            for (int u = 0; u < UNITS - 1; u++) any |= q->after[u];
+        }
+    }
+    return largest;
+}
+
+/* A thread's lane: its first bit in the record and its length. */
+struct lane_place {
+    uint32_t at, nbits;
+};
+
 /*
- * Decodes lane number `lane`, which begins at bit `at` of words and has nbits; returns 1 if it used them up exactly.
- * Never reads beyond LANE_MAX_WORDS words from its start.
+ * Decodes a thread's lanes, r and, where it has two, r + 32; returns 1 if each used its bits up exactly.
+ * Never reads beyond LANE_MAX_WORDS words from a lane's start.
  */
 template <int MODE>
-CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, uint32_t at, uint32_t nbits, const uint16_t *tables,
-                                uint4 *code, uint32_t lane) {
-    constexpr int UNITS = lane_traits<MODE>::UNITS;
-    const uint32_t pair = lane * (UNITS / 2), twist = swizzle(pair);
+CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, const uint16_t *tables,
+                                uint4 *code, uint32_t r) {
+    constexpr int UNITS = lane_traits<MODE>::UNITS, N = lane_traits<MODE>::LANES;
+    const uint32_t pair = r * (UNITS / 2), twist = swizzle(pair);
     uint4 *chunks = code + 8 * pair;
-    if (MODE == CSZ_MODE_M || nbits == 0) {
+    if (N == 1 && (MODE == CSZ_MODE_M || lane[0].nbits == 0)) {
 #pragma unroll
         for (uint32_t i = 0; i < 4 * UNITS; i++) chunks[i ^ twist] = make_uint4(0, 0, 0, 0);
+        if (lane[0].nbits == 0) return 1;
     }
-    if (nbits == 0) return 1;
-    bit_reader r = bits_open(words, at);
+    bit_reader reader[N];
+    uint32_t nbits[N];
+#pragma unroll
+    for (int l = 0; l < N; l++) {
+        nbits[l] = lane[l].nbits;
+        reader[l] = bits_open(words, lane[l].at);
+    }
     if (MODE == CSZ_MODE_S) {
-        decode_single(&r, tables, chunks, twist);
-        return bits_are_at(&r, words, at + nbits);
-    }
-    uint32_t escapes[4] = {0, 0, 0, 0};
-#pragma unroll
-    for (uint32_t u = 0; u < UNITS; u++) {
-        escapes[u] = decode_vectors<MODE>(&r, tables + lane_traits<MODE>::VECTOR, chunks + 8 * (u >> 1),
-                                          4 * (u & 1), twist ^ (u & 2));
-    }
-    /* One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest. */
-    uint32_t left = escapes[0], queue[3] = {escapes[1], escapes[2], escapes[3]}, u = 0;
-    int largest = 0;
-    while (left | queue[0] | queue[1] | queue[2]) {
-        if (left == 0) {
-            left = queue[0];
-            queue[0] = queue[1];
-            queue[1] = queue[2];
-            queue[2] = 0;
-            u++;
-        }
-        if (left) {
-            uint32_t b = (uint32_t)__ffs((int)left) - 1,
-                     entry = bits_symbol<11>(&r, tables + lane_traits<MODE>::ESCAPE);
-            left &= left - 1;
-            const int value = (int16_t)entry >> 8;
-            largest = value > largest ? value : largest;
-            *code_half(chunks, u, b, twist) = (uint16_t)value;
-        }
-    }
-    if (largest >= CSZ_DIRECT_HALF) {
-#pragma unroll
-        for (uint32_t v = 0; v < UNITS; v++) {
+        decode_single<N>(reader, nbits, tables, chunks, twist);
+    } else {
+        /* Loops over units are not unrolled, to keep the code of all modes in the instruction cache; masks move up by one place each time. */
+        uint32_t escapes[N][UNITS] = {}; /* set, or they would be taken to live since the tile before */
 #pragma unroll 1
-            for (uint32_t m = escapes[v]; m; m &= m - 1) {
-                uint16_t *half = code_half(chunks, v, (uint32_t)__ffs((int)m) - 1, twist);
-                int value = (int16_t)*half;
-                if (value >= CSZ_DIRECT_HALF) *half = bits_bucket(&r, (uint32_t)(value + CSZ_DIRECT_HALF));
+        for (uint32_t u = 0; u < UNITS; u++) {
+            uint32_t mask[N];
+#pragma unroll
+            for (int l = 0; l < N; l++) mask[l] = 0;
+#pragma unroll
+            for (uint32_t s = 0; s < lane_traits<MODE>::STEPS; s++) {
+#pragma unroll
+                for (int l = 0; l < N; l++)
+                    decode_vectors<MODE>(&reader[l], tables + lane_traits<MODE>::VECTOR, s,
+                                         chunks + LANE_CHUNKS * l + 8 * (u >> 1),
+                                         (4 * (u & 1)) ^ twist ^ (u & 2), &mask[l]);
+            }
+#pragma unroll
+            for (int l = 0; l < N; l++) {
+                masks_move<UNITS>(escapes[l]);
+                escapes[l][UNITS - 1] = nbits[l] ? escapes_order<MODE>(mask[l]) : 0;
+            }
+        }
+        /* an empty lane beside another was decoded from bits that mean nothing */
+#pragma unroll
+        for (int l = 0; l < N; l++) {
+            if (N > 1 && nbits[l] == 0) {
+#pragma unroll 1
+                for (uint32_t i = 0; i < 4 * UNITS; i++)
+                    chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(0, 0, 0, 0);
+            }
+        }
+        uint32_t largest = 0;
+        if (CSZ_CUT < 3)
+            largest =
+                decode_escapes<MODE>(reader, escapes, tables + lane_traits<MODE>::ESCAPE, chunks, twist);
+        if (halves_have_bucket(largest)) {
+#pragma unroll
+            for (int l = 0; l < N; l++) {
+#pragma unroll 1
+                for (uint32_t u = 0; u < UNITS; u++) {
+#pragma unroll 1
+                    for (uint32_t m = escapes[l][0]; m; m &= m - 1) {
+                        uint16_t *half = code_half(chunks + LANE_CHUNKS * l, code_place_of_unit(u, twist),
+                                                   (uint32_t)__ffs((int)m) - 1);
+                        int value = (int16_t)*half;
+                        if (value >= CSZ_DIRECT_HALF)
+                            *half = bits_bucket(&reader[l], (uint32_t)(value + CSZ_DIRECT_HALF));
+                    }
+                    masks_move<UNITS>(escapes[l]);
+                }
             }
         }
     }
-    return bits_are_at(&r, words, at + nbits);
+    uint32_t good = 1;
+#pragma unroll
+    for (int l = 0; l < N; l++)
+        good &= nbits[l] == 0 || bits_are_at(&reader[l], words, lane[l].at + nbits[l]);
+    return good;
 }
 
 #endif

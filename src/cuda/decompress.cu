@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.cu: records to values for the default tile shapes.  A block keeps its frame's decode tables in shared memory and runs up to 15 groups of
- * 64 threads; each group takes a tile through all stages on its own barrier: stage the record and add up its checksum, decode lanes,
+ * decompress.cu: records to values for the default tile shapes.  A block keeps its frame's decode tables in shared memory and runs up to 20 warps;
+ * each takes a tile through all stages by itself: stage the record and add up its checksum, decode lanes,
  * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
  *
  * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
@@ -12,10 +12,19 @@
 
 /* ---- the common path ---- */
 
+/* A task's place in the output, of a tile that this does not hold whole. */
+template <typename V>
+static __device__ __noinline__ void task_place_partial(tile_task *task, const decode_call *call) {
+    const tile_target<V> target = tile_target_of<V>(call, &task->place);
+    task->corner = target.corner - (V *)call->out;
+    task->held = HELD_PART;
+    task->inside = target.inside;
+}
+
 /* Fills in a task; its record's place arrives with the copies the thread has started. */
 template <typename V>
-static __device__ __noinline__ void task_find(tile_task *task, const decode_call *call,
-                                              const decode_job *facts, uint32_t ticket) {
+CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode_job *facts,
+                          uint32_t ticket) {
     const tile_place place = tile_place_of(facts, ticket);
     task->place = place;
     if (place.tile == NO_TILE) {
@@ -25,20 +34,31 @@ static __device__ __noinline__ void task_find(tile_task *task, const decode_call
     const uint32_t *offsets = call->offsets + facts->tile_base + place.tile;
     copy4_start(&task->begin, offsets);
     copy4_start(&task->end, offsets + 1);
-    const tile_target<V> target = tile_target_of<V>(call, &place);
-    task->corner = target.corner - (V *)call->out;
-    task->held = target.full ? HELD_ALIGNED : target.all ? HELD_ALL : HELD_PART;
-    task->inside = target.inside;
+    const uint32_t *t = call->geometry.log2_t;
+    uint32_t whole = 1;
+#pragma unroll
+    for (int i = 0; i < 3; i++) whole &= place.at[i] - call->full_first[i] < call->full_n[i];
+    if (!whole) {
+        task_place_partial<V>(task, call);
+        return;
+    }
+    task->corner =
+        place.shift +
+        ((int64_t)((uint64_t)place.at[0] << t[0]) - (int64_t)call->begin[0]) * (int64_t)call->pitch_z +
+        ((int64_t)((uint64_t)place.at[1] << t[1]) - (int64_t)call->begin[1]) * (int64_t)call->pitch_y +
+        ((int64_t)((uint64_t)place.at[2] << t[2]) - (int64_t)call->begin[2]);
+    task->held = call->aligned ? HELD_ALIGNED : HELD_ALL;
+    task->inside = CSZ_TILE_N;
 }
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it; the one with r = 0 fills in after.
+ * calls it.  RUNS: it may have runs.
  */
-template <typename V, int RANK>
-CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
-                              const uint32_t *words, uint32_t nwords, const tile_task *task,
-                              const uint16_t *tables, uint4 *code, tile_after *after, uint32_t r) {
+template <typename V, int RANK, bool RUNS>
+CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
+                                       const uint32_t *words, uint32_t nwords, const tile_task *task,
+                                       const uint16_t *tables, uint4 *code, uint32_t r) {
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
@@ -68,63 +88,60 @@ CSZ_DEVICE void record_decode(const decode_call *call, const decode_job *job, ui
         kind = KIND_NONE;
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
-    if (r == 0) {
-        after->base = view.base;
-        if (kind == KIND_FLAT_FULL) {
-            const V value = view.mode == CSZ_MODE_FILL ? traits::load(words + 1)
-                                                       : traits::restore(view.base, (V)job->step);
-            after->base = (int64_t)traits::to_bits(value);
-        }
-        after->kind = kind;
-        after->order = view.order;
-        after->has_exceptions = kind != KIND_NONE && view.n_exceptions != 0;
+    tile_after<V> after;
+    after.base = view.base;
+    if (kind == KIND_FLAT_FULL) {
+        const V value =
+            view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)job->step);
+        after.base = (typename traits::quantum)traits::to_bits(value);
     }
-    if (kind > KIND_CODED) return;
+    const uint32_t exceptions = CSZ_CUT < 3 && kind != KIND_NONE && view.n_exceptions != 0;
+    after.packed = kind | view.order << 8 | exceptions << 16;
+    if (CSZ_CUT >= 4 || kind > KIND_CODED) return after;
     uint32_t good;
-    if (view.mode == CSZ_MODE_S) {
+    if (RUNS && view.mode >= CSZ_MODE_RLE) {
+        good = decode_lanes_of_runs<V>(&view, words, nwords, call->tables + (size_t)job_number * TABLE_N,
+                                       code, r);
+    } else if (view.mode == CSZ_MODE_S) {
         good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_P) {
         good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_Q) {
         good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
-    } else if (view.mode >= CSZ_MODE_RLE) {
-        good = decode_lanes_of_runs<V, RANK>(words, nwords, call->tables + (size_t)job_number * TABLE_N, code,
-                                             r);
     } else {
         good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
     }
-    if (!good) fault(job, CSZ_CUDA_FAULT_RECORD);
+    if (CSZ_CUT < 3 && !good) fault(job, CSZ_CUDA_FAULT_RECORD);
+    return after;
 }
 
-/* A record that did not fit the stage: the same, from memory, and out of the common path's way. */
+/* Records of runs and those that did not fit the stage: the same, out of the common path's way. */
 template <typename V, int RANK>
-static __device__ __noinline__ void
-record_decode_unstaged(const decode_call *call, const decode_job *job, uint32_t job_number,
-                       const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
-                       uint4 *code, tile_after *after, uint32_t r) {
-    record_decode<V, RANK>(call, job, job_number, words, nwords, task, tables, code, after, r);
+static __device__ __noinline__ tile_after<V>
+record_decode_other(const decode_call *call, const decode_job *job, uint32_t job_number,
+                    const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
+                    uint4 *code, uint32_t r) {
+    return record_decode<V, RANK, true>(call, job, job_number, words, nwords, task, tables, code, r);
 }
 
-/* A job as a block sees it.  n_first of its tiles are each the first of some group, so that few tiles spread over all groups; the rest are claimed. */
-struct block_job : decode_job {
-    uint32_t number, n_first;
-};
-
-/* A group's life: tile after tile of its block's job.  Thread FINDER claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
+/* A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
                           const uint16_t *tables, const uint32_t *weights, uint4 *memory) {
     typedef value_traits<V> traits;
-    const uint32_t FINDER = 32; /* in the warp that modes M and Q leave idle */
-    uint32_t value_sum = 0, ticket = 0, r = threadIdx.x % GROUP_THREADS;
+    uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
-    if (r == FINDER) {
-        ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, first == NO_TILE ? 2u : 1u);
-        task_find<V>(group_task(shared, 0), call, facts, first == NO_TILE ? ticket++ : first);
-        task_find<V>(group_task(shared, 1), call, facts, ticket);
+    if (r == 0) {
+        uint32_t second = first + facts->n_first / 2;
+        if (first == NO_TILE) {
+            first = facts->n_first + atomicAdd(&facts->own->counter, 2u);
+            second = first + 1;
+        }
+        task_find<V>(group_task(shared, 0), call, facts, first);
+        task_find<V>(group_task(shared, 1), call, facts, second);
         copy16_wait();
     }
-    group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+    __syncwarp();
     for (uint32_t turn = 0;; turn++) {
         /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
         r = unknown(threadIdx.x) % GROUP_THREADS;
@@ -145,77 +162,70 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
                 sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
             sum = warp_sum_u64(sum);
-            if ((r & 31) == 0)
+            if (r == 0)
                 atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
-        group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+        __syncwarp();
 
-        if (r == FINDER) ticket = facts->n_first + atomicAdd(&call->jobs[facts->number].counter, 1u);
-        if (nwords <= call->stage_words) {
-            const uint32_t *words = group_stage(shared) + record_skew(payload + task->begin);
-            record_decode<V, RANK>(call, facts, facts->number, words, nwords, task, tables, shared,
-                                   group_after(shared), r);
+        if (r == 0) ticket = facts->n_first + atomicAdd(&facts->own->counter, 1u);
+        tile_after<V> after;
+        const uint32_t *words = nwords <= call->stage_words
+                                    ? group_stage(shared) + record_skew(payload + task->begin)
+                                    : payload + task->begin;
+        const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
+        if (nwords <= call->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
+            after = record_decode<V, RANK, false>(call, facts, facts->number,
+                                                  group_stage(shared) + record_skew(payload + task->begin),
+                                                  nwords, task, tables, shared, r);
         } else {
-            record_decode_unstaged<V, RANK>(call, facts, facts->number, payload + task->begin, nwords, task,
-                                            tables, shared, group_after(shared), r);
+            after = record_decode_other<V, RANK>(call, facts, facts->number, words, nwords, task, tables,
+                                                 shared, r);
         }
-        group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+        __syncwarp();
 
         r = unknown(threadIdx.x) % GROUP_THREADS;
         shared = group_memory(call, memory, unknown(threadIdx.x));
         task = group_task(shared, turn);
-        {
-            const tile_task *next = group_task(shared, turn + 1);
-            const uint32_t next_nwords = next->end - next->begin;
-            payload = facts->frame + facts->payload_word;
-            if (next_nwords <= call->stage_words)
-                record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
-        }
-        const uint32_t kind = group_after(shared)->kind;
-        if (kind <= KIND_CODED) {
+        payload = facts->frame + facts->payload_word;
+        const tile_task *next = group_task(shared, turn + 1);
+        const uint32_t next_nwords = next->end - next->begin;
+        if (next_nwords <= call->stage_words)
+            record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
+        if (r == 0) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
+        if (CSZ_CUT < 2 && after.kind() <= KIND_CODED) {
             if (RANK == 3) {
                 sum_rows_3d(shared, group_firsts(shared), r);
-                group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
-                sum_columns_3d(shared, group_firsts(shared), group_after(shared)->order, r);
+                __syncwarp();
+                sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             } else {
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
             }
-            group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
+            __syncwarp();
         }
         r = unknown(threadIdx.x) % GROUP_THREADS;
         shared = group_memory(call, memory, unknown(threadIdx.x));
-        uint32_t hash = 0;
-        if (kind == KIND_FAST) {
+        task = group_task(shared, turn);
+        if (CSZ_CUT < 2 && after.kind() == KIND_FAST) {
             tile_restore<V> how;
             how.step = (V)facts->step;
-            how.magic = traits::magic((typename traits::quantum)group_after(shared)->base);
+            how.magic = traits::magic(after.base);
             how.masks.n = 0;
-            how.order = group_after(shared)->order;
+            how.order = after.order();
             tile_target<V> target;
             target.corner = (V *)call->out + task->corner;
             target.pitch_y = (int64_t)call->pitch_y;
             target.pitch_z = (int64_t)call->pitch_z;
             uint32_t wrong = 0;
-            hash = tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
-                   weights[r];
-        } else if (kind == KIND_PLAIN) {
-            hash = tile_finish_plain<V, RANK>(call, facts, shared, task, r);
-        } else if (kind == KIND_CODED || kind == KIND_FLAT) {
-            hash = tile_finish_rare<V, RANK>(call, facts, shared, task, r);
-        } else if (kind == KIND_FLAT_FULL) {
-            hash = tile_finish_flat<V, RANK>(call, shared, task, r) * weights[r];
-        } else if (kind == KIND_RAW) {
-            hash = tile_raw<V, RANK>(call, facts, task, r);
+            values_count(facts, task,
+                         tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
+                             weights[r],
+                         r);
         }
-        if (group_after(shared)->has_exceptions) {
-            group_sync(1 + unknown(threadIdx.x) / GROUP_THREADS, GROUP_THREADS);
-            hash += exceptions_store<V, RANK>(call, facts, task, r);
-        }
-        value_sum += hash * csz_tile_weight(task->place.tile);
-        if (r == FINDER) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
+        if (after.kind() == KIND_FLAT_FULL)
+            tile_finish_flat<V, RANK>(call, facts, task, after.base, weights[r], r);
+        if ((after.kind() != KIND_FAST && after.kind() != KIND_FLAT_FULL) || after.has_exceptions())
+            tile_finish_other<V, RANK>(call, facts, shared, task, after, r);
     }
-    value_sum = warp_sum_u32(value_sum);
-    if ((r & 31) == 0) atomicAdd(&call->jobs[facts->number].value_sum, value_sum);
 }
 
 /* Blocks whose home is a job before this one. */
@@ -232,7 +242,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
     next_may_start();
-    if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight<RANK>(threadIdx.x);
+    if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight(threadIdx.x);
     previous_wait();
     uint16_t *tables = (uint16_t *)memory;
     /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
@@ -240,11 +250,12 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     for (uint32_t turn = 0; turn < call.njobs;) {
         const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
         const uint32_t first_block = blocks_before(job_number, call.njobs),
-                       n_first = (blocks_before(job_number + 1, call.njobs) - first_block) * ngroups;
+                       nblocks = blocks_before(job_number + 1, call.njobs) - first_block;
         if (threadIdx.x == 0) {
             *(decode_job *)&facts = call.jobs[job_number];
             facts.number = job_number;
-            facts.n_first = n_first;
+            facts.n_first = 2 * nblocks * ngroups;
+            facts.own = call.jobs + job_number;
             sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
         }
@@ -253,8 +264,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         __syncthreads();
         if (sound) {
             /* neighbours go to different blocks */
-            const uint32_t first =
-                turn ? (uint32_t)NO_TILE : group * (n_first / ngroups) + blockIdx.x - first_block;
+            const uint32_t first = turn ? (uint32_t)NO_TILE : group * nblocks + blockIdx.x - first_block;
             group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
         }
         __syncthreads();
@@ -263,7 +273,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             const volatile decode_job *other = call.jobs + number;
             /* a job that no block has begun is always taken */
             const uint32_t others =
-                (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
+                2 * (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
             const uint32_t claimed = others + other->counter, nbox = other->nbox,
                            left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > 2 * ngroups || (claimed == 0 && left))) {
@@ -281,7 +291,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, faults, items, jobs, sound, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, faults, items, jobs, verdict, tables, offsets, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -317,7 +327,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.faults = part_after(&at, call->nfields * sizeof(uint32_t));
     p.items = part_after(&at, call->nfields * sizeof(decode_item));
     p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
-    p.sound = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
+    p.verdict = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
@@ -411,7 +421,8 @@ static int decode_launch(const decode_call *call, uint32_t ngroups, const device
                                       d->shared_nbytes - SHARED_STATIC_NBYTES)))
         return 0;
 #endif
-    uint64_t tiles = (uint64_t)call->njobs * call->max_tiles, grid = (tiles + ngroups - 1) / ngroups;
+    /* few tiles: a warp each, on as many SMs as there are */
+    uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
     if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
     return launch_early(decode_kernel<V, RANK>, (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream,
                         d->major >= 9, *call);
@@ -474,9 +485,6 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     const workspace_parts parts = workspace_of(&call);
     uint8_t *workspace = (uint8_t *)d_workspace;
     uint32_t *d_faults = (uint32_t *)(workspace + parts.faults);
-    uint32_t n_own = 0; /* that bring a cleared word of their own */
-    for (uint32_t f = 0; f < n; f++) n_own += items[f].d_faults != NULL;
-    if (n_own < n && !device_clear(d_faults, n * sizeof *d_faults, stream)) return CSZ_ERROR_BACKEND;
     call.geometry = *g;
     if (many->reads_headers) call.field = many->field;
     call.first_frame = many->first_frame;
@@ -485,6 +493,10 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
         call.begin[i] = plan->begin[i];
         call.end[i] = plan->end[i];
         whole = whole && plan->begin[i] == 0 && plan->end[i] == g->n[i];
+        const uint64_t full_first = csz_tiles_along(plan->begin[i], g->log2_t[i]),
+                       full_end = plan->end[i] >> g->log2_t[i];
+        call.full_first[i] = (uint32_t)full_first;
+        call.full_n[i] = full_end > full_first ? (uint32_t)(full_end - full_first) : 0;
     }
     const size_t size = plan->type == CSZ_F32 ? 4 : 8;
     call.is_f64 = plan->type == CSZ_F64;
@@ -506,7 +518,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.out = items[0].d_out;
     call.counters = (decode_counters *)(workspace + parts.counters);
     call.jobs = (decode_job *)(workspace + parts.jobs);
-    call.sound = (uint32_t *)(workspace + parts.sound);
+    call.verdict = (uint32_t *)(workspace + parts.verdict);
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
@@ -542,8 +554,8 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     const csz_cuda_decompress_item item = {d_archive, plan->archive_nbytes, NULL, d_out, NULL, d_status};
     csz_cuda_decompress_many many = {};
     many.n = 1;
-    if (!device_clear(d_status, sizeof *d_status, stream)) return CSZ_ERROR_BACKEND;
-    if (plan->geometry.nelements == 0) return CSZ_OK;
+    if (plan->geometry.nelements == 0)
+        return device_clear(d_status, sizeof *d_status, stream) ? CSZ_OK : CSZ_ERROR_BACKEND;
     if (plan->archive_nbytes % 4 ||
         plan->archive_nbytes < plan->header_nbytes + 8 * (plan->geometry.nframes + 1))
         return CSZ_ERROR_TRUNCATED;

@@ -70,7 +70,7 @@ typedef struct csz_cuda_decompress_item {
     const csz_cuda_result *d_size;
     void *d_out;
     csz_cuda_result *d_result; /* or null */
-    uint32_t *d_faults;        /* or null; zero before */
+    uint32_t *d_faults;        /* or null; receives the faults */
 } csz_cuda_decompress_item;
 
 /* Several fields of one shape, and parts of fields. */

@@ -69,16 +69,15 @@ CSZ_DEVICE uint32_t bounded_symbol(bounded_reader *r, const uint16_t *table, uin
     return entry >> 8;
 }
 
-/* The delta of a symbol, whose raw bits are next; in 32 bits where those hold it, as all but damaged records of f32 do. */
+/* The delta of a symbol, whose raw bits are next.  Without a branch for symbols of fewer than 32 of them: all others are rare, and threads of a warp have all kinds. */
 template <typename A> CSZ_DEVICE A bounded_delta(bounded_reader *r, uint32_t symbol) {
-    if (symbol < CSZ_DIRECT_N) return (A)((int64_t)symbol - CSZ_DIRECT_HALF);
-    if (sizeof(A) == 4 && symbol < CSZ_COARSE_FIRST) {
-        const uint32_t n = csz_symbol_nraw(symbol), /* 3 .. 29 */
-            u = ((4 | (symbol & 3)) << n) + (bounded_window(r) >> (32 - n)) + 64;
-        bounded_move(r, n);
-        return (A)((u >> 1) ^ (0 - (u & 1)));
-    }
-    return (A)csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
+    if (symbol >= CSZ_COARSE_FIRST)
+        return (A)csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
+    const uint32_t direct = symbol < CSZ_DIRECT_N, n = direct ? 0 : (symbol >> 2) - (CSZ_DIRECT_N / 4 - 3),
+                   w = __funnelshift_l(bounded_window(r), 4 | (symbol & 3), n); /* csz_symbol_delta's */
+    const A u = (A)w + 64;
+    bounded_move(r, n);
+    return direct ? (A)symbol - CSZ_DIRECT_HALF : (u >> 1) ^ (0 - (u & 1));
 }
 
 CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
@@ -91,9 +90,12 @@ CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *tabl
 enum { ACC_N = CSZ_TILE_N + CSZ_TILE_N / 32 };
 CSZ_DEVICE uint32_t acc_place(uint32_t e) { return e + (e >> 5); }
 
-/* Where code b of a unit stands. */
+/* Where code b of a unit stands: acc_place of csz_code_element, in parts that do not depend on each other. */
+CSZ_DEVICE uint32_t unit_place(int rank, uint32_t unit) {
+    return rank == 3 ? 4 * unit + (unit >> 3) : 1056 * (unit >> 5) + 4 * (unit & 31) + ((unit & 31) >> 3);
+}
 CSZ_DEVICE uint32_t code_place(int rank, uint32_t unit, uint32_t b) {
-    return acc_place(csz_code_element(rank, unit, b));
+    return unit_place(rank, unit) + (rank == 3 ? 528 : 132) * (b >> 2) + (b & 3);
 }
 
 /* Marks in acc while a lane is decoded: a code that an escape follows for, and a symbol that raw bits follow for. */
@@ -112,15 +114,17 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, n = 32 * units;
     if (mode == CSZ_MODE_S) {
         const uint16_t *table = tables + (klass ? TABLE_W : TABLE_S);
-        for (uint32_t i = 0; i < n; i++) {
-            uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
-            acc[code_place(rank, unit, b)] = (A)(MARK_SYMBOL | bounded_delta_symbol(r, table, 12));
+        const uint32_t half = 4 * (rank == 3 ? 528 : 132); /* from code b to code b + 16 */
+        for (uint32_t i = 0; i < 32; i++) {
+            A *a = acc + code_place(rank, 2 * lane + (i >> 4), i & 15);
+            a[0] = (A)bounded_delta_symbol(r, table, 12);
+            a[half] = (A)bounded_delta_symbol(r, table, 12);
         }
-        for (uint32_t i = 0; i < n; i++) {
-            uint32_t unit = lane * units + (i >> 5), b = ((i & 31) >> 1) + 16 * (i & 1);
-            A *a = &acc[code_place(rank, unit, b)];
-            uint32_t symbol = (uint32_t)*a & 255;
-            *a = bounded_delta<A>(r, symbol);
+        for (uint32_t i = 0; i < 32; i++) {
+            A *a = acc + code_place(rank, 2 * lane + (i >> 4), i & 15);
+            const uint32_t first = (uint32_t)a[0], second = (uint32_t)a[half];
+            a[0] = bounded_delta<A>(r, first);
+            a[half] = bounded_delta<A>(r, second);
         }
         return;
     }
@@ -397,7 +401,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         const uint32_t e = i * GENERAL_THREADS + threadIdx.x, code = csz_element_code(g->rank, e),
                        unit = code >> 5, b = code & 31;
         const element_place p = element_of(g, e);
-        if (!element_held(&target, p)) continue;
+        if (!target.all && !element_held(&target, p)) continue;
         V value;
         if (is_raw) {
             value = traits::load(record + 1 +
@@ -446,22 +450,27 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
 
 /* ---- checksums ---- */
 
-/* Compares what the kernels have added up with what the frames say. */
+/* Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found; a thread a group of tiles. */
 static __device__ void checksums_compare(const decode_call *call) {
-    for (uint32_t j = 0; j < call->njobs; j++) {
-        const decode_job *job = call->jobs + j;
-        if (!job_is_sound(call, j)) continue;
+    const uint64_t n = (uint64_t)call->njobs * call->max_groups;
+    for (uint64_t i = threadIdx.x; i < n; i += blockDim.x) {
+        const uint32_t number = (uint32_t)(i / call->max_groups), group = (uint32_t)(i % call->max_groups);
+        const decode_job *job = call->jobs + number;
         const uint32_t *frame = job->frame;
-        const uint32_t ngroups = (job->ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
-        const uint32_t *index = frame + 8 + frame[4] / 4;
-        if (job->whole && threadIdx.x == 0 && *(volatile uint32_t *)&job->value_sum != frame[5])
-            fault(job, CSZ_CUDA_FAULT_VALUES);
-        if (!call->check_groups) continue;
-        for (uint32_t i = threadIdx.x; i < ngroups; i += blockDim.x) {
-            unsigned long long stored = index[3 * i + 1] | (unsigned long long)index[3 * i + 2] << 32;
-            if (*(volatile unsigned long long *)&call->group_sum[job->group_base + i] != stored)
-                fault(job, CSZ_CUDA_FAULT_CHECKSUM);
+        uint32_t faults = 0;
+        for (uint32_t part = 0; part < TABLE_PARTS; part++)
+            faults |= call->verdict[number * TABLE_PARTS + part];
+        if (faults) {
+            if (group == 0) fault(job, faults);
+            continue;
         }
+        if (group == 0 && job->whole && *(volatile uint32_t *)&job->value_sum != frame[5])
+            fault(job, CSZ_CUDA_FAULT_VALUES);
+        if (!call->check_groups || group * CSZ_INDEX_GROUP >= job->ntiles) continue;
+        const uint32_t *entry = frame + 8 + frame[4] / 4 + 3 * group;
+        if (*(volatile unsigned long long *)&call->group_sum[job->group_base + group] !=
+            (entry[1] | (unsigned long long)entry[2] << 32))
+            fault(job, CSZ_CUDA_FAULT_CHECKSUM);
     }
 }
 
@@ -484,11 +493,16 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     general_kernel(const decode_call call) {
     typedef typename value_traits<V>::bits integer;
     __shared__ general_shared<integer> shared;
-    shared.unit_weight[threadIdx.x] = csz_value_weight(threadIdx.x, 31);
-    if (threadIdx.x < 32) shared.code_weight[threadIdx.x] = csz_pow_u32(CSZ_VALUE_K, 31 - threadIdx.x);
-    __syncthreads();
     previous_wait();
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : call.counters->n_odd;
+    /* Blocks without a tile leave at once, but for the first where no block has one. */
+    const uint32_t nblocks = n == 0 ? 1 : n < gridDim.x ? (uint32_t)n : gridDim.x;
+    if (blockIdx.x >= nblocks) return;
+    if (n) {
+        shared.unit_weight[threadIdx.x] = csz_value_weight(threadIdx.x, 31);
+        if (threadIdx.x < 32) shared.code_weight[threadIdx.x] = csz_pow_u32(CSZ_VALUE_K, 31 - threadIdx.x);
+        __syncthreads();
+    }
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
         uint32_t wrong = 0;
         const uint32_t number = call.all_odd ? (uint32_t)(i / call.max_tiles) : call.odd[i].x;
@@ -508,11 +522,13 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();
     }
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) shared.last = atomicAdd(&call.counters->n_done, 1u) + 1 == gridDim.x;
-    __syncthreads();
-    if (!shared.last) return;
+    if (nblocks > 1) {
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) shared.last = atomicAdd(&call.counters->n_done, 1u) + 1 == nblocks;
+        __syncthreads();
+        if (!shared.last) return;
+    }
     checksums_compare(&call);
     __threadfence();
     __syncthreads();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress_group.cuh: a group of 64 threads of the fast kernel: its part of shared memory, the tile it has to decode, its record on the way into the stage, and the
+ * decompress_group.cuh: a group, one warp of the fast kernel: its part of shared memory, the tile it has to decode, its record on the way into the stage, and the
  * record's lanes.
  */
 #ifndef CSZ_CUDA_DECOMPRESS_GROUP_CUH
@@ -9,14 +9,14 @@
 #include "cuda/record.cuh"
 
 enum {
-    GROUPS_MAX = 15, /* named barriers 1..15 */
+    GROUPS_MAX = 20, /* leaves a thread 96 registers */
     CODE_CHUNKS = 512,
     /* past the last group's stage: what a reader of a damaged lane may touch */
     GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,
     FIRSTS_CHUNKS = 16,
     PLACES = 4, /* tiles a group knows of: at work, staged, found, being found */
     TASK_CHUNKS = 3,
-    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + TASK_CHUNKS * PLACES + 2 /* firsts, tasks, tile_after */
+    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + TASK_CHUNKS * PLACES /* firsts, tasks */
 };
 
 /* How a tile is finished once its lanes are decoded. */
@@ -25,10 +25,13 @@ enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_FULL, K
 /* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
 enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
 
-/* What is still needed of a record's head after its stage has been given to the next record. */
-struct tile_after {
-    int64_t base; /* the value's bits for KIND_FLAT_FULL */
-    uint32_t kind, order, has_exceptions, unused;
+/* What is still needed of a record's head after its stage has been given to the next record; the same in all threads, in few registers. */
+template <typename V> struct tile_after {
+    typename value_traits<V>::quantum base; /* the value's bits for KIND_FLAT_FULL */
+    uint32_t packed;                        /* kind, order << 8, exceptions << 16 */
+    __device__ __forceinline__ uint32_t kind() const { return packed & 255; }
+    __device__ __forceinline__ uint32_t order() const { return packed >> 8 & 255; }
+    __device__ __forceinline__ uint32_t has_exceptions() const { return packed >> 16; }
 };
 
 /* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output, its record's place in the payload. */
@@ -42,13 +45,10 @@ struct alignas(16) tile_task {
 
 static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
 
-/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), tile_after, stage. */
+/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), stage. */
 CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
 CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) {
     return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES;
-}
-CSZ_DEVICE tile_after *group_after(uint4 *group) {
-    return (tile_after *)(group + CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES);
 }
 CSZ_DEVICE uint32_t *group_stage(uint4 *group) {
     return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS);
@@ -89,69 +89,84 @@ CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t sk
     return sum;
 }
 
-/* The same of a record that was not staged. */
+/* The same of a record that was not staged: four chunks are on their way at a time. */
 static __device__ __noinline__ unsigned long long
 record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+    const uint32_t skew = record_skew(record), end = skew + nwords, nchunks = (end + 3) / 4;
+    const uint4 *from = (const uint4 *)(record - skew);
     unsigned long long sum = 0;
-#pragma unroll 8
-    for (uint32_t i = r; i < nwords; i += GROUP_THREADS) sum += csz_hash_term(__ldg(record + i), offset + i);
+    for (uint32_t first = r; first < nchunks; first += 4 * GROUP_THREADS) {
+        uint4 c[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t i = first + k * GROUP_THREADS;
+            c[k] = i < nchunks ? __ldg(from + i) : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t i = 4 * (first + k * GROUP_THREADS), word[4] = {c[k].x, c[k].y, c[k].z, c[k].w};
+#pragma unroll
+            for (uint32_t j = 0; j < 4; j++) {
+                if (i + j >= skew && i + j < end) sum += csz_hash_term(word[j], offset - skew + i + j);
+            }
+        }
+    }
     return sum;
 }
 
-/* A thread's lane: its first bit in the record and its length; good is 0 where the thread saw a fault. */
-struct lane_place {
-    uint32_t at, nbits, good;
-};
-
-/* The place of lane r of LANES by the sums of the lengths before it; whole warps call it. */
-template <typename V, uint32_t LANES>
-CSZ_DEVICE lane_place lane_find(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
-                                uint32_t r) {
-    lane_place p;
-    const uint32_t lane = r & 31;
-    p.nbits = lane_length(view, words, r);
-    uint32_t sum = p.nbits, before = 0;
+/*
+ * The places of a thread's N lanes, r and r + 32, by the sums of the lengths before them; whole warps call it.  Returns 0 where the thread saw a fault.
+ */
+template <typename V, int N>
+CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, const uint32_t *words,
+                               uint32_t nwords, uint32_t r) {
+    uint32_t sum[N], good = 1;
+#pragma unroll
+    for (int l = 0; l < N; l++) {
+        place[l].nbits = sum[l] = lane_length(view, words, r + 32 * l);
+        if (view->bitmap[l] >> r & 1 && place[l].nbits == 0) good = 0;
+    }
 #pragma unroll
     for (uint32_t o = 1; o < 32; o <<= 1) {
-        uint32_t up = __shfl_up_sync(~0u, sum, o);
-        if (lane >= o) sum += up;
+#pragma unroll
+        for (int l = 0; l < N; l++) {
+            uint32_t up = __shfl_up_sync(~0u, sum[l], o);
+            if (r >= o) sum[l] += up;
+        }
     }
-    if (LANES == 64 && r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
-    const uint32_t end = before + sum;
-    p.at = view->lanes_bit + end - p.nbits;
-    p.good = r + 1 < LANES || record_adds_up(view, end, nwords);
-    if (r + 1 == LANES && p.good) p.good = stream_ends(words, view->lanes_bit + end);
-    if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1 && p.nbits == 0) p.good = 0;
-    return p;
+    if (N == 2) sum[N - 1] += warp_sum_u32(place[0].nbits);
+#pragma unroll
+    for (int l = 0; l < N; l++) {
+        place[l].at = view->lanes_bit + sum[l] - place[l].nbits;
+        if (place[l].at + place[l].nbits > 32 * nwords) good = 0;
+    }
+    if (r == 31 && good)
+        good = record_adds_up(view, sum[N - 1], nwords) && stream_ends(words, view->lanes_bit + sum[N - 1]);
+    return good;
 }
 
-/* Decodes all lanes of a record of class 0 by 64 threads; returns 0 where the thread saw a fault. */
+/* Decodes all lanes of a record of class 0 by a warp; returns 0 where the thread saw a fault. */
 template <typename V, int MODE>
 CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
                                  const uint16_t *tables, uint4 *code, uint32_t r) {
-    constexpr uint32_t LANES = lane_traits<MODE>::UNITS == 2 ? 64 : 32;
-    if (r >= LANES) return 1;
-    const lane_place lane = lane_find<V, LANES>(view, words, nwords, r);
-    if (lane.at + lane.nbits > 32 * nwords) return 0;
-    return decode_lane<MODE>(words, lane.at, lane.nbits, tables, code, r) & lane.good;
+    lane_place lane[lane_traits<MODE>::LANES];
+    if (!lanes_find<V, lane_traits<MODE>::LANES>(lane, view, words, nwords, r)) return 0;
+    return decode_lane<MODE>(words, lane, tables, code, r);
 }
 
-/* The same for runs, which opens the record anew: a call, so that it takes no registers from the common modes. */
-template <typename V, int RANK>
-static __device__ __noinline__ uint32_t decode_lanes_of_runs(const uint32_t *words, uint32_t nwords,
-                                                             const uint16_t *tables, uint4 *code,
-                                                             uint32_t r) {
-    if (r >= 32) return 1;
-    const record_view<V> view = record_open<V>(words, nwords, RANK);
-    const lane_place lane = lane_find<V, 32>(&view, words, nwords, r);
+/* The same for runs. */
+template <typename V>
+CSZ_DEVICE uint32_t decode_lanes_of_runs(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                         const uint16_t *tables, uint4 *code, uint32_t r) {
     const uint32_t twist = swizzle(2 * r);
     uint4 *chunks = code + 16 * r;
-    if (lane.at + lane.nbits > 32 * nwords) return 0;
+    lane_place lane;
+    if (!lanes_find<V, 1>(&lane, view, words, nwords, r)) return 0;
 #pragma unroll
     for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
-    if (lane.nbits == 0) return lane.good;
+    if (lane.nbits == 0) return 1;
     bit_reader reader = bits_open(words, lane.at);
-    return decode_runs(&reader, lane.nbits, view.mode, tables, chunks, twist) & lane.good;
+    return decode_runs(&reader, lane.nbits, view->mode, tables, chunks, twist);
 }
 
 #endif

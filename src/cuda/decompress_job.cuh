@@ -110,13 +110,14 @@ typedef struct decode_call {
     uint32_t max_tiles, max_groups;       /* of a frame: strides of offsets[] and group_sum[] */
     uint32_t all_odd;                     /* the tile shape has no fast kernel */
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
-    uint32_t aligned;      /* rows of the output start at multiples of 16 bytes */
-    uint32_t stage_words;  /* of a record, kept in shared memory */
+    uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
+    uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
+    uint32_t stage_words;              /* of a record, kept in shared memory */
     const uint8_t *builtin;
     void *out; /* of the first field */
     decode_counters *counters;
     decode_job *jobs;
-    uint32_t *sound;               /* TABLE_PARTS a job */
+    uint32_t *verdict;             /* TABLE_PARTS a job: faults that the tables kernel has found */
     uint16_t *tables;              /* TABLE_N a job */
     uint32_t *offsets;             /* max_tiles + 1 a job: where each record begins, in payload words */
     unsigned long long *group_sum; /* max_groups a job */
@@ -125,9 +126,9 @@ typedef struct decode_call {
 
 /* 1 if header, books and index hold: a job's tiles may be decoded. */
 CSZ_DEVICE uint32_t job_is_sound(const decode_call *call, uint32_t job_number) {
-    uint32_t sound = 1;
-    for (uint32_t i = 0; i < TABLE_PARTS; i++) sound &= call->sound[job_number * TABLE_PARTS + i];
-    return sound;
+    uint32_t faults = 0;
+    for (uint32_t i = 0; i < TABLE_PARTS; i++) faults |= call->verdict[job_number * TABLE_PARTS + i];
+    return faults == 0;
 }
 
 CSZ_DEVICE decode_item call_item(const decode_call *call, uint32_t field) {

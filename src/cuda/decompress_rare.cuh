@@ -8,6 +8,18 @@
 
 #include "cuda/decompress_group.cuh"
 
+/* A job as a block sees it.  n_first of its tiles are each the first or second of some group, so that few tiles spread over all groups and none waits for a counter; the rest are claimed. */
+struct block_job : decode_job {
+    uint32_t number, n_first;
+    decode_job *own;
+};
+
+/* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
+CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint32_t hash, uint32_t r) {
+    hash = warp_sum_u32(hash);
+    if (r == 0) atomicAdd(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
+}
+
 struct rare_tile {
     const tile_task *task;
     const uint32_t *record;
@@ -41,52 +53,55 @@ CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *re
 
 /* Coded tiles without masks that reach past the output or whose rows are not aligned.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_plain(const decode_call *call, const decode_job *facts,
-                                                          uint4 *shared, const tile_task *task, uint32_t r) {
+CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *facts, uint4 *shared,
+                                      const tile_task *task, typename value_traits<V>::quantum base,
+                                      uint32_t order, uint32_t r) {
     typedef value_traits<V> traits;
-    const tile_after *after = group_after(shared);
-    const V magic = traits::magic((typename traits::quantum)after->base);
+    const V magic = traits::magic(base);
     tile_target<V> target;
     if (task->held != HELD_PART) {
         target.corner = (V *)call->out + task->corner;
         target.pitch_y = (int64_t)call->pitch_y;
         target.pitch_z = (int64_t)call->pitch_z;
         return tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, magic,
-                                                  (V)facts->step, after->order);
+                                                  (V)facts->step, order);
     }
     target = tile_target_of<V>(call, &task->place);
     return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
-                                               (V)facts->step, after->order);
+                                               (V)facts->step, order);
 }
 
 /* Full tiles of one value. */
 template <typename V, int RANK>
-static __device__ __noinline__ uint32_t tile_finish_flat(const decode_call *call, uint4 *shared,
-                                                         const tile_task *task, uint32_t r) {
+CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts, const tile_task *task,
+                                 typename value_traits<V>::quantum bits, uint32_t weight, uint32_t r) {
     typedef value_traits<V> traits;
-    const V value = traits::from_bits((typename traits::bits)group_after(shared)->base),
-            v[4] = {value, value, value, value};
+    const V value = traits::from_bits((typename traits::bits)bits), v[4] = {value, value, value, value};
     tile_target<V> target;
     target.corner = (V *)call->out + task->corner;
     target.pitch_y = (int64_t)call->pitch_y;
     target.pitch_z = (int64_t)call->pitch_z;
     const int64_t stride = slice_stride<RANK>(&target);
-    uint32_t hash = 0, part = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < 2; i++) {
-        V *p = unit_pointer<RANK>(&target, unit_of<RANK>(r, i));
-        part = 0;
-#pragma unroll
-        for (int s = 0; s < 8; s++) slice_store<V, true>(p + s * stride, v, 15, 1, &part);
-        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+    uint32_t hash = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {
+        V *p = unit_pointer<RANK>(&target, unit_of(r, i));
+        uint32_t part = 0;
+#pragma unroll 1
+        for (int s = 0; s < 8; s++) {
+            slice_store<V, true>(p, v, 15, 1, &part);
+            p += stride;
+        }
+        hash = hash * UNIT_WEIGHT_STEP + part;
     }
-    return hash;
+    values_count(facts, task, hash * weight, r);
 }
 
 /* Coded tiles with masks, and tiles of one value that have masks or reach past the output.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
 static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts,
-                                                         uint4 *shared, const tile_task *task, uint32_t r) {
+                                                         uint4 *shared, const tile_task *task, uint32_t kind,
+                                                         uint32_t r) {
     typedef value_traits<V> traits;
     const rare_tile tile = rare_tile_of(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
@@ -99,7 +114,7 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
     how.aligned = call->aligned;
     how.order = view.order;
     how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
-    if (group_after(shared)->kind == KIND_FLAT) {
+    if (kind == KIND_FLAT) {
         const V value =
             view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
         hash = tile_flat<V, RANK>(value, r, &target, &how, &wrong);
@@ -107,7 +122,7 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
         hash = tile_finish<V, RANK, false>(shared, group_firsts(shared), r, &target, &how, &wrong);
     }
     if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
-    return hash * thread_weight<RANK>(r);
+    return hash * thread_weight(r);
 }
 
 /* The words of a full raw tile that was not staged are summed while they are copied. */
@@ -130,8 +145,8 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
     uint32_t hash = 0;
     unsigned long long terms = 0;
 #pragma unroll 1
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t unit = unit_of<RANK>(r, i);
+    for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {
+        const uint32_t unit = unit_of(r, i);
         V *p = unit_pointer<RANK>(&target, unit);
         uint32_t part = 0;
         if (target.full) {
@@ -182,7 +197,7 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
                 slice_store<V, false>(p + s * stride, v, held >> (4 * s), call->aligned, &part);
             }
         }
-        hash = hash * csz_pow_u32(CSZ_VALUE_J, RANK == 3 ? 8 : 4) + part;
+        hash = hash * UNIT_WEIGHT_STEP + part;
     }
     if (sum_words) {
         if (r == 0) terms += csz_hash_term(CSZ_MODE_RAW, task->begin);
@@ -190,7 +205,7 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
         if ((r & 31) == 0)
             atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
     }
-    return hash * thread_weight<RANK>(r);
+    return hash * thread_weight(r);
 }
 
 /* Values of exceptions over what stands in the output; returns the change of the tile's checksum. */
@@ -229,6 +244,26 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
     }
     if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
     return hash;
+}
+
+/* What remains of a tile after the common path: rows that are not aligned, masks, raw values, exceptions.  One call, since each takes registers from that path. */
+template <typename V, int RANK>
+static __device__ __noinline__ void tile_finish_other(const decode_call *call, const block_job *facts,
+                                                      uint4 *shared, const tile_task *task,
+                                                      tile_after<V> after, uint32_t r) {
+    uint32_t hash = 0;
+    if (after.kind() == KIND_PLAIN) {
+        hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order(), r);
+    } else if (after.kind() == KIND_CODED || after.kind() == KIND_FLAT) {
+        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind(), r);
+    } else if (after.kind() == KIND_RAW) {
+        hash = tile_raw<V, RANK>(call, facts, task, r);
+    }
+    if (after.has_exceptions()) {
+        __syncwarp();
+        hash += exceptions_store<V, RANK>(call, facts, task, r);
+    }
+    values_count(facts, task, hash, r);
 }
 
 #endif

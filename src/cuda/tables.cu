@@ -4,52 +4,20 @@
  * checksum over them.  Out come decode tables, the word at which each record begins, and the job's verdict; tiles of a frame that
  * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one adds up the checksum.
  *
- * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a word of it and finds, for each of the 8 bits at which the
- * chain may enter, the bit of the next word at which it leaves; composing these maps by a scan tells every word its true entry, and the
- * rest is counting.  Serially the chain would take longer than decoding a small field.
+ * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and sums over a block are calls.
  */
-#include "cuda/decompress_job.cuh"
+#include "cuda/tables_books.cuh"
 
 #define MAGIC_WORD 0x2B5A5343u /* "CSZ+" */
 
-enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
-
-/* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
-enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
-
-/* Exclusive sum over the block, *total of all; shared needs WARPS + 1 words.  Ends with a barrier. */
-CSZ_DEVICE uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
-    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = v;
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        uint32_t up = __shfl_up_sync(~0u, sum, o);
-        if (lane >= o) sum += up;
-    }
-    if (lane == 31) shared[warp] = sum;
-    __syncthreads();
-    if (warp == 0) {
-        uint32_t s = shared[lane], own = s;
-        for (uint32_t o = 1; o < 32; o <<= 1) {
-            uint32_t up = __shfl_up_sync(~0u, s, o);
-            if (lane >= o) s += up;
-        }
-        shared[lane] = s - own;
-        if (lane == 31) shared[WARPS] = s;
-    }
-    __syncthreads();
-    uint32_t before = shared[warp] + sum - v;
-    *total = shared[WARPS];
-    __syncthreads();
-    return before;
-}
-
-CSZ_DEVICE unsigned long long block_sum_u64(unsigned long long v, unsigned long long *shared) {
+static __device__ __noinline__ unsigned long long block_sum_u64(unsigned long long v,
+                                                                unsigned long long *shared) {
     v = warp_sum_u64(v);
     if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = v;
     __syncthreads();
-    unsigned long long sum = 0;
-    for (uint32_t w = 0; w < WARPS; w++) sum += shared[w];
+    v = warp_sum_u64(shared[threadIdx.x & 31]);
     __syncthreads();
-    return sum;
+    return v;
 }
 
 /* ---- archive ---- */
@@ -145,6 +113,12 @@ struct frame_parts {
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
 };
 
+/* Header, books and index of a frame that begins at `word` are about to be read, one after another: asks for them all at once. */
+CSZ_DEVICE void frame_prefetch(const uint32_t *words, uint64_t word, uint64_t nwords) {
+    const uint64_t at = word + 32 * threadIdx.x;
+    if (threadIdx.x < 160 && at < nwords) line_prefetch(words + at);
+}
+
 /* The frame's place by the footer, and its header.  Every thread returns the same. */
 static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame, uint32_t ntiles,
                                            unsigned long long *shared) {
@@ -153,17 +127,19 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
     f.sound = 0;
     f.first_word = f.nwords = 0;
     f.books_nbytes = f.index_word = f.sizes_word = f.payload_word = f.ngroups = 0;
+    const uint64_t nbytes = read_u64(footer + 2 * frame);
     /* Words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped and shows in the test below. */
     unsigned long long before = 0;
+#pragma unroll 1
     for (uint64_t i = threadIdx.x; i < frame; i += THREADS) {
-        uint64_t nbytes = read_u64(footer + 2 * i);
-        before += nbytes / 4 < v->footer_word ? nbytes / 4 : v->footer_word;
+        uint64_t other = read_u64(footer + 2 * i);
+        before += other / 4 < v->footer_word ? other / 4 : v->footer_word;
     }
     before = block_sum_u64(before, shared) + v->header_words;
-    uint64_t nbytes = read_u64(footer + 2 * frame);
     if (nbytes % 8 || before > v->footer_word || nbytes / 4 > v->footer_word - before || nbytes / 4 < 8)
         return f;
     const uint32_t *header = v->words + before;
+    if (frame) frame_prefetch(v->words, before, v->footer_word);
     const uint64_t stored = read_u64(header), unpacked = read_u64(header + 2);
     const uint32_t books_nbytes = header[4];
     if (stored != nbytes || unpacked != nbytes || nbytes / 4 > 0xFFFFFFFFu) return f;
@@ -217,7 +193,7 @@ static __device__ uint32_t frame_checksum_holds(const archive_view *v, const fra
                                                 unsigned long long *shared) {
     const uint32_t *words = v->words + f->first_word;
     unsigned long long sum = 0;
-#pragma unroll 6
+#pragma unroll 4
     for (uint32_t i = threadIdx.x; i < f->payload_word; i += THREADS) {
         if (i != 6 && i != 7) sum += csz_hash_term(words[i], i);
     }
@@ -231,246 +207,6 @@ static __device__ uint32_t footer_checksum_holds(const decode_call *call, const 
     unsigned long long sum = 0;
     for (uint64_t i = threadIdx.x; i < n; i += THREADS) sum += csz_hash_term(words[i], i);
     return block_sum_u64(sum, shared) + CSZ_HASH_FOOTER_SEED == read_u64(words + n);
-}
-
-/* ---- books ---- */
-
-struct books_shared {
-    uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-    uint8_t token[TOKENS_MAX + 64];
-    uint16_t sorted[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
-    uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16],
-        limit[CSZ_NBOOKS][16]; /* by length: first code, its place in sorted, end of its codes in the table */
-    uint32_t next[CSZ_NBOOKS][16];
-    uint32_t map[WARPS], wrong;
-};
-
-CSZ_DEVICE uint32_t token_length(uint64_t window, uint32_t at) {
-    uint32_t top = (uint32_t)((window << at) >> 60);
-    return top < 8 ? 1 : top < 12 ? 2 : top < 14 ? 3 : top < 15 ? 4 : 8;
-}
-
-/* Maps of 8 entries of 3 bits: first a, then b. */
-CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
-    uint32_t r = 0;
-    for (uint32_t i = 0; i < 24; i += 3) r |= ((b >> (3 * ((a >> i) & 7))) & 7) << i;
-    return r;
-}
-
-/* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
-static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
-                                       uint32_t ntokens, uint32_t *shared) {
-    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210;
-    /* past the end bits read as 1 */
-    uint64_t window =
-        ((uint64_t)(i < nwords ? stream[i] : ~0u) << 32) | (i + 1 < nwords ? stream[i + 1] : ~0u);
-    uint32_t map = identity;
-    if (i < nwords) {
-        for (uint32_t at = 32; at-- > 0;) {
-            uint32_t leave = (map >> (3 * (token_length(window, at) - 1))) & 7;
-            map = ((map << 3) | leave) & 077777777;
-        }
-    }
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        uint32_t before = __shfl_up_sync(~0u, map, o);
-        if (lane >= o) map = map_compose(before, map);
-    }
-    if (lane == 31) s->map[warp] = map;
-    __syncthreads();
-    uint32_t entry = 0;
-    for (uint32_t w = 0; w < warp; w++) entry = (s->map[w] >> (3 * entry)) & 7;
-    uint32_t before = __shfl_up_sync(~0u, map, 1);
-    if (lane > 0) entry = (before >> (3 * entry)) & 7;
-
-    uint32_t count = 0, total;
-    if (i < nwords) {
-        for (uint32_t at = entry; at < 32; at += token_length(window, at)) count++;
-    }
-    uint32_t number = block_scan(count, &total, shared);
-    if (total < ntokens) return 0;
-    uint32_t wrong = 0;
-    if (i < nwords) {
-        for (uint32_t at = entry; at < 32; number++) {
-            uint32_t n = token_length(window, at);
-            if (number >= ntokens) break;
-            s->token[number] =
-                (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (uint32_t)((window << (at + 4)) >> 60) : n - 1);
-            at += n;
-            if (number + 1 == ntokens) {
-                uint32_t end = 32 * i + at; /* the rest of its word must be zeros, and no word may follow */
-                wrong = (end + 31) / 32 != nwords || (end % 32 && (stream[nwords - 1] << (end % 32)) != 0);
-            }
-        }
-    }
-    return !__syncthreads_or(wrong != 0);
-}
-
-/*
- * What a run of tokens makes of the last length that was not 0 and of whether the length before is 0, for both cases of the latter: bit 0 of an
- * entry says that it is 0 after, bit 1 that the length is absolute, the rest is the length or what is added to it.
- */
-struct length_map {
-    int after[2];
-};
-
-CSZ_DEVICE int length_step(int state, int token) {
-    const int zero = state & 1;
-    if (token == TOKEN_SAME) return state;
-    if (token == TOKEN_ZERO || token == TOKEN_ABSOLUTE) return state | 1;
-    if (token == TOKEN_MORE) return (state & ~1) + 4;
-    if (token == TOKEN_LESS) return (state & ~1) - (zero ? 0 : 4);
-    return (token & 15) << 2 | 2;
-}
-
-CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
-    for (int z = 0; z < 2; z++) {
-        const int then = b.after[a.after[z] & 1];
-        a.after[z] = then & 2 ? then : (a.after[z] & ~1) + then;
-    }
-    return a;
-}
-
-/* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
-static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind,
-                                    uint32_t first_token) {
-    const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
-    if (kind != CSZ_KIND_EXPLICIT) {
-        const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
-        for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = lengths[j];
-        return;
-    }
-    for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX; j += 32) s->lengths[book][j] = 0;
-    __syncwarp();
-    length_map map = {{0, 1}};
-    const uint32_t j0 = first + 8 * lane;
-    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
-        const int token = s->token[first_token + j - first];
-        for (int z = 0; z < 2; z++) map.after[z] = length_step(map.after[z], token);
-    }
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        length_map before;
-        for (int z = 0; z < 2; z++) before.after[z] = (int)__shfl_up_sync(~0u, (uint32_t)map.after[z], o);
-        if (lane >= o) map = length_map_compose(before, map);
-    }
-    int state = (int)__shfl_up_sync(~0u, (uint32_t)map.after[0], 1);
-    if (lane == 0) state = 0;
-    if (!(state & 2)) state = state + (6 << 2 | 2);
-    uint32_t wrong = 0;
-    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
-        state = length_step(state, s->token[first_token + j - first]);
-        const int last = state >> 2;
-        if (last < 1 || last > CSZ_LENGTH_MAX) wrong = 1;
-        s->lengths[book][csz_book_symbol_at(book, j)] = (uint8_t)(state & 1 ? 0 : last & 15);
-    }
-    if (wrong) s->wrong = 1;
-}
-
-/* Warp b sorts book b's symbols by code and checks that the code is complete. */
-static __device__ void codes_make(books_shared *s) {
-    const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), limit = csz_book_limit(book);
-    uint32_t *next = s->next[book];
-    if (lane < 16) next[lane] = 0;
-    __syncwarp();
-    for (uint32_t symbol = lane; symbol < n; symbol += 32)
-        atomicAdd(&next[s->lengths[book][symbol] & 15], 1u);
-    __syncwarp();
-    /* every lane computes the same; lane l keeps what belongs to length l */
-    uint32_t first = 0, offset = 0, used = 0, kraft = 0;
-    for (uint32_t l = 1; l <= 15; l++) {
-        uint32_t count = next[l];
-        if (lane == l) {
-            s->first[book][l] = first;
-            s->offset[book][l] = offset;
-            s->limit[book][l] = l <= limit ? (first + count) << (limit - l) : 0;
-        }
-        if (l <= limit) kraft += count << (limit - l);
-        first = (first + count) << 1;
-        offset += count;
-        used += count;
-        if (l > limit && count && lane == 0) s->wrong = 1;
-    }
-    if (lane == 0 && (used == 1 ? next[1] != 1 : kraft != 1u << limit)) s->wrong = 1;
-    __syncwarp();
-    if (lane < 16) next[lane] = lane ? s->offset[book][lane] : 0;
-    __syncwarp();
-    for (uint32_t symbol = lane; symbol < (n + 31) / 32 * 32; symbol += 32) {
-        uint32_t length = symbol < n ? s->lengths[book][symbol] & 15 : 0, equal = ~0u;
-        for (uint32_t bit = 0; bit < 4; bit++) {
-            uint32_t votes = __ballot_sync(~0u, (length >> bit) & 1);
-            equal &= (length >> bit) & 1 ? votes : ~votes;
-        }
-        uint32_t rank = (uint32_t)__popc(equal & ((1u << lane) - 1)), at = next[length] + rank;
-        if (length && at < CSZ_SYMBOLS_MAX) s->sorted[book][at] = (uint16_t)(length << 8 | symbol);
-        __syncwarp();
-        if (rank == 0 && length) next[length] += (uint32_t)__popc(equal);
-        __syncwarp();
-    }
-}
-
-/* All threads: eight entries of a table at a time, by walking up the sorted symbols; a block fills its part of the tables. */
-static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_t *tables) {
-    const uint32_t n = TABLE_N / 8 / TABLE_PARTS_BOOKS;
-    for (uint32_t i = part * n + threadIdx.x; i < (part + 1) * n; i += THREADS) {
-        uint32_t at = 8 * i;
-        int book = 0;
-#pragma unroll
-        for (int b = 1; b < CSZ_NBOOKS; b++) {
-            if (at >= table_of_book(b)) book = b;
-        }
-        const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
-        uint32_t index = at - table_of_book(book), place = 0, own = 1;
-#pragma unroll
-        for (uint32_t l = 1; l <= 12; l++) own += l <= limit && index >= s->limit[book][l];
-        if (own <= limit) place = s->offset[book][own] + (index >> (limit - own)) - s->first[book][own];
-        /* A book of one symbol leaves half its table without one: there place stays 0. */
-        uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
-        uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
-        uint32_t packed[4];
-        for (uint32_t k = 0; k < 8; k++) {
-            if (index + k >= end && place < 255) {
-                place++;
-                entry = s->sorted[book][place];
-                length = (entry >> 8) & 15;
-                end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
-            }
-            uint32_t value = ((entry - origin) & 255) << 8 | length;
-            packed[k >> 1] = k & 1 ? packed[k >> 1] | value << 16 : value;
-        }
-        ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);
-    }
-}
-
-static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const archive_view *v,
-                                      const frame_parts *f, uint32_t part, uint16_t *tables,
-                                      uint32_t *shared) {
-    const uint32_t *section = v->words + f->first_word + 8;
-    const uint32_t head[3] = {section[0], section[1], section[2]};
-    uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255;
-        wrong |= kind > CSZ_KIND_EXPLICIT;
-        if ((uint32_t)b == threadIdx.x >> 5) {
-            own_kind = kind;
-            own_token = ntokens;
-        }
-        if (kind == CSZ_KIND_EXPLICIT) ntokens += csz_book_size(b) - csz_book_first(b);
-    }
-    uint32_t nwords = (f->books_nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
-    if (wrong || (ntokens == 0 && nwords != 0)) return 0;
-    if (threadIdx.x == 0) s->wrong = 0;
-    if (ntokens && !tokens_read(s, section + 3, nwords, ntokens, shared)) return 0;
-    __syncthreads();
-    if (threadIdx.x < 32 * CSZ_NBOOKS) {
-        lengths_read(s, call, own_kind, own_token);
-        __syncwarp();
-        codes_make(s);
-    }
-    __syncthreads();
-    if (s->wrong) return 0;
-    tables_fill(s, part, tables);
-    return 1;
 }
 
 /* ---- kernel ---- */
@@ -541,6 +277,10 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
                    field = number / call.nframes_box, first = field * call.nframes_box;
     next_may_start();
     const job_frame frame = job_frame_of(&call, number - first);
+    if (frame.number == 0) {
+        const decode_item item = call_item(&call, field);
+        frame_prefetch(item.archive, 0, item.nbytes / 4);
+    }
     const archive_view view = archive_open(&call, field, sums, header);
     frame_parts f = {};
     uint32_t faults = view.faults;
@@ -551,27 +291,25 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             f.sound = 0;
         if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
     }
-    uint32_t *all_faults = call_item(&call, field).faults;
     if (part == TABLE_PART_CHECKSUM) {
-        if (!view.faults && number == first && !footer_checksum_holds(&call, &view, sums) && threadIdx.x == 0)
-            atomicOr(all_faults, (uint32_t)CSZ_CUDA_FAULT_FOOTER);
+        if (!faults && number == first && !footer_checksum_holds(&call, &view, sums))
+            faults = CSZ_CUDA_FAULT_FOOTER;
         if (!faults && !frame_checksum_holds(&view, &f, call.first_frame + frame.number, sums))
             faults = CSZ_CUDA_FAULT_CHECKSUM;
     } else if (part == TABLE_PART_INDEX) {
         if (number == 0 && threadIdx.x == 0) call.counters->n_odd = call.counters->n_done = 0;
+        if (number == first && threadIdx.x == 0) *call_item(&call, field).faults = 0;
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
         if (!faults &&
             !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
             faults = CSZ_CUDA_FAULT_INDEX;
-    } else if (!faults &&
-               !books_read(&books, &call, &view, &f, part, call.tables + (size_t)number * TABLE_N, scan)) {
+    } else if (!faults && !books_read(&books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
+                                      call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
     }
-    if (threadIdx.x != 0) return;
-    call.sound[blockIdx.x] = faults == 0;
-    if (faults) atomicOr(all_faults, faults);
+    if (threadIdx.x == 0) call.verdict[blockIdx.x] = faults;
 }
 
 /* Fields of no elements have no jobs: their archives are checked here, a block each. */

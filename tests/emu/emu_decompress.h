@@ -69,7 +69,7 @@ struct emu_machine {
     ucontext_t scheduler;
     jmp_buf scheduler_at;
     uint32_t current = 0, idle = 0, random = 1;
-    emu_barrier block, named[16], warp[32];
+    emu_barrier block, warp[32];
     uint32_t slot[32][32];
     uint32_t votes = 0, vote_result = 0;
     std::vector<uint4> dynamic;
@@ -109,7 +109,6 @@ static inline void emu_wait(emu_barrier *b, uint32_t n) {
 
 static inline void __syncthreads() { emu_wait(&emu.block, blockDim.x); }
 static inline void __syncwarp() { emu_wait(&emu.warp[threadIdx.x >> 5], 32); }
-static inline void group_sync(uint32_t id, uint32_t nthreads) { emu_wait(&emu.named[id], nthreads); }
 static inline void __threadfence() {}
 
 static inline int __syncthreads_or(int predicate) {
@@ -161,7 +160,6 @@ static inline void emu_block_run(uint32_t block) {
     emu.fibers.resize(n);
     emu.done.assign(n, 0);
     emu.block = emu_barrier();
-    for (emu_barrier &b : emu.named) b = emu_barrier();
     for (emu_barrier &b : emu.warp) b = emu_barrier();
     std::vector<uint32_t> order(n);
     for (uint32_t i = 0; i < n; i++) {
@@ -228,6 +226,7 @@ static inline void previous_wait() {}
 static inline void copy16_start(uint4 *shared, const uint4 *global) { memcpy(shared, global, 16); }
 static inline void copy4_start(uint32_t *shared, const uint32_t *global) { *shared = *global; }
 static inline void copy16_wait() {}
+static inline void line_prefetch(const void *) {}
 static inline uint32_t unknown(uint32_t x) { return x; }
 template <typename T> static inline T __ldg(const T *p) { return *p; }
 template <typename T> static inline void __stcs(T *p, T v) { *p = v; }

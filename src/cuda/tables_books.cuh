@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tables_books.cuh: a frame's section of books into decode tables, by a block of the tables kernel.
+ *
+ * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes half a word of it and finds, for each of the 8 bits at which the
+ * chain may enter, the bit of the next half at which it leaves; composing these maps by a scan tells every half its true entry, and the
+ * rest is counting.  Serially the chain would take longer than decoding a small field.
+ */
+#ifndef CSZ_CUDA_TABLES_BOOKS_CUH
+#define CSZ_CUDA_TABLES_BOOKS_CUH
+
+#include "cuda/decompress_job.cuh"
+
+enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
+
+/* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
+enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
+
+/* Exclusive sum over the block, *total of all; shared needs WARPS + 1 words.  Ends with a barrier. */
+static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
+    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = v;
+#pragma unroll 1
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        uint32_t up = __shfl_up_sync(~0u, sum, o);
+        if (lane >= o) sum += up;
+    }
+    if (lane == 31) shared[warp] = sum;
+    __syncthreads();
+    if (warp == 0) {
+        uint32_t s = shared[lane], own = s;
+#pragma unroll 1
+        for (uint32_t o = 1; o < 32; o <<= 1) {
+            uint32_t up = __shfl_up_sync(~0u, s, o);
+            if (lane >= o) s += up;
+        }
+        shared[lane] = s - own;
+        if (lane == 31) shared[WARPS] = s;
+    }
+    __syncthreads();
+    uint32_t before = shared[warp] + sum - v;
+    *total = shared[WARPS];
+    __syncthreads();
+    return before;
+}
+
+struct books_shared {
+    alignas(4) uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    uint8_t token[TOKENS_MAX + 64];
+    uint16_t sorted[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
+    uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16],
+        limit[CSZ_NBOOKS][16]; /* by length: first code, its place in sorted, end of its codes in the table */
+    uint32_t next[CSZ_NBOOKS][16];
+    uint32_t map[WARPS], wrong;
+};
+
+CSZ_DEVICE uint32_t token_length(uint32_t window, uint32_t at) {
+    uint32_t top = (window << at) >> 28;
+    return top < 8 ? 1 : top < 12 ? 2 : top < 14 ? 3 : top < 15 ? 4 : 8;
+}
+
+/* Maps of 8 entries of 3 bits: first a, then b. */
+CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
+    uint32_t r = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 24; i += 3) r |= ((b >> (3 * ((a >> i) & 7))) & 7) << i;
+    return r;
+}
+
+/* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
+static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
+                                       uint32_t ntokens, uint32_t *shared) {
+    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210,
+                   within = i < 2 * nwords;
+    /* this half of a word and what follows it; past the end bits read as 1 */
+    const uint32_t word = within ? stream[i >> 1] : ~0u,
+                   next = i + 2 < 2 * nwords ? stream[(i >> 1) + 1] : ~0u,
+                   window = i & 1 ? word << 16 | next >> 16 : word;
+    uint32_t map = identity;
+    if (within) {
+#pragma unroll 1
+        for (uint32_t at = 16; at-- > 0;) {
+            uint32_t leave = (map >> (3 * (token_length(window, at) - 1))) & 7;
+            map = ((map << 3) | leave) & 077777777;
+        }
+    }
+#pragma unroll 1
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        uint32_t before = __shfl_up_sync(~0u, map, o);
+        if (lane >= o) map = map_compose(before, map);
+    }
+    if (lane == 31) s->map[warp] = map;
+    __syncthreads();
+    uint32_t entry = 0;
+#pragma unroll 8
+    for (uint32_t w = 0; w < WARPS; w++) {
+        const uint32_t other = s->map[w];
+        if (w < warp) entry = (other >> (3 * entry)) & 7;
+    }
+    uint32_t before = __shfl_up_sync(~0u, map, 1);
+    if (lane > 0) entry = (before >> (3 * entry)) & 7;
+
+    uint32_t count = 0, total;
+    if (within) {
+#pragma unroll 1
+        for (uint32_t at = entry; at < 16; at += token_length(window, at)) count++;
+    }
+    uint32_t number = block_scan(count, &total, shared);
+    if (total < ntokens) return 0;
+    uint32_t wrong = 0;
+    if (within) {
+#pragma unroll 1
+        for (uint32_t at = entry; at < 16; number++) {
+            uint32_t n = token_length(window, at);
+            if (number >= ntokens) break;
+            s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
+            at += n;
+            if (number + 1 == ntokens) {
+                uint32_t end = 16 * i + at; /* the rest of its word must be zeros, and no word may follow */
+                wrong = (end + 31) / 32 != nwords || (end % 32 && (stream[nwords - 1] << (end % 32)) != 0);
+            }
+        }
+    }
+    return !__syncthreads_or(wrong != 0);
+}
+
+/*
+ * What a run of tokens makes of the last length that was not 0 and of whether the length before is 0, for both cases of the latter: bit 0 of an
+ * entry says that it is 0 after, bit 1 that the length is absolute, the rest is the length or what is added to it.
+ */
+struct length_map {
+    int after[2];
+};
+
+CSZ_DEVICE int length_step(int state, int token) {
+    const int zero = state & 1;
+    if (token == TOKEN_SAME) return state;
+    if (token == TOKEN_ZERO || token == TOKEN_ABSOLUTE) return state | 1;
+    if (token == TOKEN_MORE) return (state & ~1) + 4;
+    if (token == TOKEN_LESS) return (state & ~1) - (zero ? 0 : 4);
+    return (token & 15) << 2 | 2;
+}
+
+CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
+    for (int z = 0; z < 2; z++) {
+        const int then = b.after[a.after[z] & 1];
+        a.after[z] = then & 2 ? then : (a.after[z] & ~1) + then;
+    }
+    return a;
+}
+
+/* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
+static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind,
+                                    uint32_t first_token) {
+    const int book = (int)(threadIdx.x >> 5);
+    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
+    if (kind != CSZ_KIND_EXPLICIT) {
+        const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
+#pragma unroll 2
+        for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX / 4; j += 32)
+            ((uint32_t *)s->lengths[book])[j] = ((const uint32_t *)lengths)[j];
+        return;
+    }
+#pragma unroll 1
+    for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX / 4; j += 32) ((uint32_t *)s->lengths[book])[j] = 0;
+    __syncwarp();
+    length_map map = {{0, 1}};
+    const uint32_t j0 = first + 8 * lane;
+#pragma unroll 1
+    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
+        const int token = s->token[first_token + j - first];
+        for (int z = 0; z < 2; z++) map.after[z] = length_step(map.after[z], token);
+    }
+#pragma unroll 1
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        length_map before;
+        for (int z = 0; z < 2; z++) before.after[z] = (int)__shfl_up_sync(~0u, (uint32_t)map.after[z], o);
+        if (lane >= o) map = length_map_compose(before, map);
+    }
+    int state = (int)__shfl_up_sync(~0u, (uint32_t)map.after[0], 1);
+    if (lane == 0) state = 0;
+    if (!(state & 2)) state = state + (6 << 2 | 2);
+    uint32_t wrong = 0;
+#pragma unroll 1
+    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
+        state = length_step(state, s->token[first_token + j - first]);
+        const int last = state >> 2;
+        if (last < 1 || last > CSZ_LENGTH_MAX) wrong = 1;
+        s->lengths[book][csz_book_symbol_at(book, j)] = (uint8_t)(state & 1 ? 0 : last & 15);
+    }
+    if (wrong) s->wrong = 1;
+}
+
+/* Warp b sorts book b's symbols by code and checks that the code is complete. */
+static __device__ void codes_make(books_shared *s) {
+    const int book = (int)(threadIdx.x >> 5);
+    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), limit = csz_book_limit(book);
+    uint32_t *next = s->next[book];
+    if (lane < 16) next[lane] = 0;
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t symbol = lane; symbol < n; symbol += 32)
+        atomicAdd(&next[s->lengths[book][symbol] & 15], 1u);
+    __syncwarp();
+    /* every lane computes the same; lane l keeps what belongs to length l */
+    uint32_t first = 0, offset = 0, used = 0, kraft = 0;
+#pragma unroll 3
+    for (uint32_t l = 1; l <= 15; l++) {
+        uint32_t count = next[l];
+        if (lane == l) {
+            s->first[book][l] = first;
+            s->offset[book][l] = offset;
+            s->limit[book][l] = l <= limit ? (first + count) << (limit - l) : 0;
+        }
+        if (l <= limit) kraft += count << (limit - l);
+        first = (first + count) << 1;
+        offset += count;
+        used += count;
+        if (l > limit && count && lane == 0) s->wrong = 1;
+    }
+    if (lane == 0 && (used == 1 ? next[1] != 1 : kraft != 1u << limit)) s->wrong = 1;
+    __syncwarp();
+    if (lane < 16) next[lane] = lane ? s->offset[book][lane] : 0;
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t symbol = lane; symbol < (n + 31) / 32 * 32; symbol += 32) {
+        uint32_t length = symbol < n ? s->lengths[book][symbol] & 15 : 0, equal = ~0u;
+        for (uint32_t bit = 0; bit < 4; bit++) {
+            uint32_t votes = __ballot_sync(~0u, (length >> bit) & 1);
+            equal &= (length >> bit) & 1 ? votes : ~votes;
+        }
+        uint32_t rank = (uint32_t)__popc(equal & ((1u << lane) - 1)), at = next[length] + rank;
+        if (length && at < CSZ_SYMBOLS_MAX) s->sorted[book][at] = (uint16_t)(length << 8 | symbol);
+        __syncwarp();
+        if (rank == 0 && length) next[length] += (uint32_t)__popc(equal);
+        __syncwarp();
+    }
+}
+
+/* All threads: eight entries of a table at a time, by walking up the sorted symbols; a block fills its part of the tables. */
+static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_t *tables) {
+    const uint32_t n = TABLE_N / 8 / TABLE_PARTS_BOOKS;
+    for (uint32_t i = part * n + threadIdx.x; i < (part + 1) * n; i += THREADS) {
+        uint32_t at = 8 * i;
+        int book = 0;
+#pragma unroll
+        for (int b = 1; b < CSZ_NBOOKS; b++) {
+            if (at >= table_of_book(b)) book = b;
+        }
+        const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
+        uint32_t index = at - table_of_book(book), place = 0, own = 1;
+#pragma unroll
+        for (uint32_t l = 1; l <= 12; l++) own += l <= limit && index >= s->limit[book][l];
+        if (own <= limit) place = s->offset[book][own] + (index >> (limit - own)) - s->first[book][own];
+        /* A book of one symbol leaves half its table without one: there place stays 0. */
+        uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
+        uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
+        uint32_t packed[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) {
+            if (index + k >= end && place < 255) {
+                place++;
+                entry = s->sorted[book][place];
+                length = (entry >> 8) & 15;
+                end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
+            }
+            uint32_t value = ((entry - origin) & 255) << 8 | length;
+            packed[k >> 1] = k & 1 ? packed[k >> 1] | value << 16 : value;
+        }
+        ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+    }
+}
+
+/* The section of books, of nbytes, into part `part` of the tables; 0 where it is malformed. */
+static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
+                                      uint32_t nbytes, uint32_t part, uint16_t *tables, uint32_t *shared) {
+    const uint32_t head[3] = {section[0], section[1], section[2]};
+    uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255;
+        wrong |= kind > CSZ_KIND_EXPLICIT;
+        if ((uint32_t)b == threadIdx.x >> 5) {
+            own_kind = kind;
+            own_token = ntokens;
+        }
+        if (kind == CSZ_KIND_EXPLICIT) ntokens += csz_book_size(b) - csz_book_first(b);
+    }
+    uint32_t nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
+    if (wrong || (ntokens == 0 && nwords != 0)) return 0;
+    if (threadIdx.x == 0) s->wrong = 0;
+    if (ntokens && !tokens_read(s, section + 3, nwords, ntokens, shared)) return 0;
+    __syncthreads();
+    if (threadIdx.x < 32 * CSZ_NBOOKS) {
+        lengths_read(s, call, own_kind, own_token);
+        __syncwarp();
+        codes_make(s);
+    }
+    __syncthreads();
+    if (s->wrong) return 0;
+    tables_fill(s, part, tables);
+    return 1;
+}
+
+#endif
