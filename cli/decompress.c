@@ -277,7 +277,8 @@ static int stream_frames(decompression *d, const cli_output *output) {
                          .field_nbytes = d->selected.nbytes,
                          .in_nbytes = d->source.stored_nbytes,
                          .out_nbytes = d->values_nbytes,
-                         .library_nbytes = d->source.info.has_zstd ? d->source.shape.capacity : 0,
+                         .library_nbytes = d->source.shape.zstd_nbytes,
+                         .device_nbytes = d->source.stored_nbytes,
                          .output = output,
                          .name = d->source.stream.name};
     int status = cli_workers_create(&d->workers, &d->arguments->options, &demand);
