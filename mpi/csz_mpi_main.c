@@ -232,6 +232,22 @@ static int transfer_box(int descriptor, void *data, const csz_mpi_box *box, cons
     }
 }
 
+/* Raw files are little-endian; on other machines values are turned. */
+static void turn_values(void *data, size_t nbytes, csz_type type) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    const size_t size = type == CSZ_F32 ? 4 : 8;
+    unsigned char *bytes = data;
+    for (size_t i = 0; i < nbytes; i += size)
+        for (size_t b = 0; b < size / 2; b++) {
+            unsigned char kept = bytes[i + b];
+            bytes[i + b] = bytes[i + size - 1 - b];
+            bytes[i + size - 1 - b] = kept;
+        }
+#else
+    (void)data, (void)nbytes, (void)type;
+#endif
+}
+
 /* is_output: the file is written; the status of reading and of writing is one. */
 static int fail_status(csz_status status, const csz_mpi_report *report, const char *verb, const char *name,
                        int is_output) {
@@ -281,6 +297,7 @@ static int run_compress(const arguments *a, csz_context *context) {
     close(descriptor);
     if (agree(!is_read))
         return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
+    turn_values(data, box_nbytes(&box, &a->field), a->field.type);
     csz_status compressed =
         csz_mpi_compress(context, MPI_COMM_WORLD, a->output, data, &box, &a->field, &a->options, &report);
     free(data);
@@ -330,6 +347,7 @@ static int run_decompress(const arguments *a, csz_context *context) {
     void *data = malloc(nbytes + 1);
     if (agree(!data)) return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
     status = csz_mpi_decompress(context, MPI_COMM_WORLD, data, nbytes, a->input, &box, &a->options, &report);
+    turn_values(data, nbytes, info.field.type);
     result = status ? fail_status(status, &report, "decompress", a->input, 0)
                     : write_raw(a->output, data, &box, &info.field);
     free(data);

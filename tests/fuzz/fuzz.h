@@ -41,6 +41,12 @@ static inline __attribute__((unused)) uint8_t *fuzz_copy(const uint8_t *data, si
     return copy;
 }
 
+/*
+ * Between the two the library holds at most limit_nbytes, what its context keeps from earlier calls included; what it allocates there it frees there, or keeps.
+ */
+void fuzz_memory_watch(void);
+void fuzz_memory_check(size_t limit_nbytes);
+
 /* Bytes in memory, for csz_reader_open. */
 typedef struct fuzz_bytes {
     const uint8_t *bytes;

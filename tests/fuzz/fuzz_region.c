@@ -36,7 +36,9 @@ static void check_reader(const uint8_t *part, csz_status status, const uint8_t *
     if (opened) return;
     uint8_t *again = malloc(part_nbytes);
     FUZZ_CHECK(again);
+    fuzz_memory_watch();
     csz_status got = csz_reader_region(fuzz_context(), again, part_nbytes, reader, begin, end, o);
+    fuzz_memory_check(FUZZ_MEMORY_LIMIT);
     if (status == CSZ_OK) FUZZ_CHECK(got == CSZ_OK && memcmp(part, again, part_nbytes) == 0);
     free(again);
     csz_reader_close(reader);
@@ -64,15 +66,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     size_t capacity = count <= FUZZ_FIELD_MAX_NBYTES / size ? (size_t)count * size : 8;
     uint8_t *part = malloc(capacity);
     FUZZ_CHECK(part);
+    fuzz_memory_watch();
     csz_status status =
         csz_decompress_region(fuzz_context(), part, capacity, copy, nbytes - 16, begin, end, &o);
+    fuzz_memory_check(FUZZ_MEMORY_LIMIT);
     if (inspected) FUZZ_CHECK(status != CSZ_OK);
     check_reader(part, status, copy, nbytes - 16, capacity, begin, end, &o);
     if (!inspected && info.nelements && info.nbytes_field <= FUZZ_FIELD_MAX_NBYTES) {
         uint8_t *whole = malloc((size_t)info.nbytes_field);
         FUZZ_CHECK(whole);
+        fuzz_memory_watch();
         csz_status decoded =
             csz_decompress(fuzz_context(), whole, (size_t)info.nbytes_field, copy, nbytes - 16, &o);
+        fuzz_memory_check(FUZZ_MEMORY_LIMIT);
         if (decoded == CSZ_OK) {
             FUZZ_CHECK(status == CSZ_OK);
             check_part(part, whole, &info.field, begin, end);
