@@ -102,6 +102,11 @@ refuses "an archive cut short" 'cut short' mpi 2 "$build/csz-mpi" decompress cut
 cp one.csz hurt.csz
 printf 'hurt' | dd of=hurt.csz bs=1 seek=$(($(stat -c %s one.csz) / 2)) conv=notrunc status=none
 refuses "a damaged archive" 'damaged' mpi 2 "$build/csz-mpi" decompress hurt.csz -o x
+# Files may not grow beyond 8 MB: a full disk, as far as the command can tell.
+refuses "an archive that finds no room" 'cannot be written' mpi 2 bash -c \
+    "ulimit -f 8000; exec '$build/csz-mpi' compress field -t f32 -d 70x300x200 -e 1e-9 -o x"
+refuses "a raw file that finds no room" 'cannot write' mpi 2 bash -c "ulimit -f 8000; exec '$build/csz-mpi' decompress one.csz -o x"
+holds "nor a temporary" bash -c "! ls -A | grep '^\.x'"
 holds "no refusal has left an output" test ! -e x -a ! -e y
 
 # ---- The example: distributed, dumped while it runs ------------------------------------------------------
