@@ -26,7 +26,7 @@ int cli_fail_undescribed(const char *name, int has_type, int has_dims) {
 static int copy_values(cli_field *field, int is_swapped) {
     field->copy = malloc(field->nbytes ? field->nbytes : 1);
     if (!field->copy) return cli_fail_memory(field->input.name, field->nbytes);
-    if (field->nbytes) memcpy(field->copy, field->data, field->nbytes);
+    if (field->data && field->nbytes) memcpy(field->copy, field->data, field->nbytes);
     if (is_swapped) cli_swap_values(field->copy, field->nbytes, cli_type_nbytes(field->field.type));
     field->data = field->copy;
     return CLI_DONE;

@@ -282,7 +282,7 @@ static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t f
 }
 
 static int run_compress(const arguments *a, csz_context *context) {
-    csz_mpi_box box;
+    csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report;
     size_t bound;
     struct stat status;
@@ -298,13 +298,18 @@ static int run_compress(const arguments *a, csz_context *context) {
     if (agree(fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != wanted))
         return fail(1, "the input's size is not the one that type and dims imply; check -t and -d", a->input);
     void *data = malloc(box_nbytes(&box, &a->field) + 1);
-    if (agree(!data)) return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    if (agree(!data)) {
+        free(data);
+        return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    }
     double begin = MPI_Wtime();
     int is_read = transfer_box(descriptor, data, &box, &a->field, 0);
     const double seconds = MPI_Wtime() - begin;
     close(descriptor);
-    if (agree(!is_read))
+    if (agree(!is_read)) {
+        free(data);
         return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
+    }
     turn_values(data, box_nbytes(&box, &a->field), a->field.type);
     csz_status compressed =
         csz_mpi_compress(context, MPI_COMM_WORLD, a->output, data, &box, &a->field, &a->options, &report);
@@ -342,7 +347,7 @@ static int write_raw(const char *path, void *data, const csz_mpi_box *box, const
 
 static int run_decompress(const arguments *a, csz_context *context) {
     csz_info info;
-    csz_mpi_box box;
+    csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
     csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->input);
     if (status) return fail_status(status, &report, "read", a->input, 0);
@@ -353,7 +358,10 @@ static int run_decompress(const arguments *a, csz_context *context) {
         return fail(1, "the ranks' boxes need more than --memory-limit allows; raise it, or use more ranks",
                     a->input);
     void *data = malloc(nbytes + 1);
-    if (agree(!data)) return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    if (agree(!data)) {
+        free(data);
+        return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    }
     status = csz_mpi_decompress(context, MPI_COMM_WORLD, data, nbytes, a->input, &box, &a->options, &report);
     turn_values(data, nbytes, info.field.type);
     double begin = MPI_Wtime();

@@ -145,7 +145,7 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
                              const csz_frame *box) {
     const csz_header *h = &r->plan->header;
     const uint64_t at = r->offsets[i], head = CSZ_FRAME_HEADER_NBYTES;
-    csz_frame_view view;
+    csz_frame_view view = {.nbytes_stored = 0};
     csz_status status = read_bytes(r, at, stored, head);
     if (!status) status = csz_frame_header_read(&view, stored, size, h, i);
     if (!status && view.nbytes_stored != size) status = CSZ_ERROR_CORRUPT;
