@@ -162,7 +162,7 @@ static int parse_option(run *r, const char *option, const char *value) {
 int main(int argc, char **argv) {
     run r = {{160, 160, 160}, 200, 50, "snapshot", {0}};
     int nranks, rank, cut[2] = {0, 0}, understood = 1;
-    csz_context *context;
+    csz_context *context = NULL;
     csz_mpi_box box;
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
@@ -195,6 +195,7 @@ int main(int argc, char **argv) {
     if (!is_fine) {
         fprintf(stderr, "mpi_wave: rank %d: not enough memory, or too small a part for its halo\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return 1;
     }
     double begin = MPI_Wtime();
     csz_status status = CSZ_OK;
