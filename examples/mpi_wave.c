@@ -195,7 +195,7 @@ int main(int argc, char **argv) {
     if (!is_fine) {
         fprintf(stderr, "mpi_wave: rank %d: not enough memory, or too small a part for its halo\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
-        return 1;
+        exit(1);
     }
     double begin = MPI_Wtime();
     csz_status status = CSZ_OK;
