@@ -64,7 +64,8 @@ variant() {
 
 # The command itself, on files that both byte orders read and write.
 command_on_s390x() {
-    case s390x in *"${DETERMINISM_ONLY-}"*) ;; *) return ;; esac
+    name=s390x
+    case $name in *"${DETERMINISM_ONLY-}"*) ;; *) return ;; esac
     mkdir -p "$out/command"
     if ! cmake -S "$root" -B "$out/command" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCSZ_CUDA=OFF -DCSZ_ZSTD=OFF -DCSZ_MPI=OFF \
         >"$out/command/log" 2>&1 ||

@@ -41,9 +41,13 @@ for type in f32 f64; do
     alike "raw $type" compress $type -t $type -d 30x40x50 -e 1e-3 -m rel --fill 1e30 --verify -o out
     mv out $type.csz
     # shellcheck disable=SC2002 # it is to be a pipe
-    cat $type | "$csz" compress - -t $type -d 30x40x50 -e 1e-3 >one && cat $type | $runner "$other" compress - -t $type -d 30x40x50 -e 1e-3 | cmp - one || failed=1
+    cat $type | "$csz" compress - -t $type -d 30x40x50 -e 1e-3 >one 2>said
     # shellcheck disable=SC2002
-    cat one | "$csz" decompress - >two && cat one | $runner "$other" decompress - | cmp - two || failed=1
+    cat $type | $runner "$other" compress - -t $type -d 30x40x50 -e 1e-3 2>said | cmp - one || failed=1
+    # shellcheck disable=SC2002
+    cat one | "$csz" decompress - >two 2>said
+    # shellcheck disable=SC2002
+    cat one | $runner "$other" decompress - 2>said | cmp - two || failed=1
     for order in little big; do
         alike "$order-endian .npy of $type" compress $type$order.npy -e 1e-3 -m rel --fill 1e30 -o out
         cmp out $type.csz || failed=1
