@@ -328,6 +328,14 @@ static void empty_fields_have_any_other_extents(void **state) {
             ASSERT_OK(csz_inspect(&info, out, n));
             assert_true(info.nelements == 0 && info.nframes == 0);
             ASSERT_OK(csz_decompress(the_context(), NULL, 0, out, n, &o));
+            csz_plan *plan;
+            csz_layout shape;
+            const csz_value_range nothing = {0, 0, 0};
+            o.zstd_level = csz_zstd_available();
+            ASSERT_OK(csz_plan_create(&plan, &fields[f], &o, &nothing));
+            ASSERT_OK(csz_plan_shape(&shape, plan));
+            assert_true(shape.nframes == 0 && shape.capacity == 0 && shape.zstd_nbytes == 0);
+            csz_plan_destroy(plan);
         }
     }
 }

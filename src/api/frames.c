@@ -133,7 +133,7 @@ csz_status csz_plan_shape(csz_layout *shape, const csz_plan *plan) {
     if (shape->nframes) (void)csz_plan_frame(&first, plan, 0); /* the others are no larger */
     shape->values_nbytes = first.values_nbytes;
     shape->capacity = first.capacity;
-    shape->zstd_nbytes = h->has_zstd ? zstd_nbytes(plan, &first) : 0;
+    shape->zstd_nbytes = h->has_zstd && shape->nframes ? zstd_nbytes(plan, &first) : 0;
     csz_info_fill(&shape->info, h, 0);
     return CSZ_OK;
 }
