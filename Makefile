@@ -13,7 +13,7 @@ CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh
 C_UNITS = $(filter-out examples/hdf5_writer.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))
 
-.PHONY: all help demo test soak fuzz bench evaluation gpu-test gpu-bench format lint install deb clean
+.PHONY: all help demo test soak fuzz bench bench-mpi evaluation gpu-test gpu-bench format lint install deb clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -24,6 +24,7 @@ help:
 	@echo 'make soak       the tests that take long'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
+	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
 	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
@@ -67,6 +68,12 @@ bench:
 	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
 	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --out $(BUILD)/bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+
+bench-mpi:
+	@tools/setup test
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
+	cmake --build $(BUILD) -j $(JOBS) --target csz csz-mpi csz-generate >/dev/null
+	tools/scaling_measure $(ARGS) $(BUILD)
 
 # FULL=1: generated fields at the sizes of the paper.  SDRBENCH=FOLDER: published files instead, where it has them.
 evaluation:

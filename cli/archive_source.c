@@ -181,7 +181,7 @@ int cli_archive_source_each(cli_archive_source *s, const char *verb, const cli_a
     visit v = {.source = s, .user = user, .work = work};
     cli_demand demand = {.njobs = s->info.nframes,
                          .in_nbytes = s->stored_nbytes,
-                         .library_nbytes = s->info.has_zstd ? s->shape.capacity : 0,
+                         .library_nbytes = s->shape.zstd_nbytes,
                          .name = s->stream.name};
     int status = cli_workers_create(&v.workers, &arguments->options, &demand);
     if (status == CLI_DONE) {

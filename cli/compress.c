@@ -137,8 +137,8 @@ static int make_workers(compression *c, const cli_output *output) {
                          .in_nbytes = c->shape.values_nbytes,
                          .out_nbytes = c->shape.capacity,
                          .scratch_nbytes = c->arguments->verify ? c->shape.values_nbytes : 0,
-                         .library_nbytes =
-                             options.zstd_level > 0 ? 2 * (uint64_t)c->shape.capacity + (8u << 20) : 0,
+                         .library_nbytes = c->shape.zstd_nbytes,
+                         .device_nbytes = c->shape.capacity,
                          .output = output,
                          .name = c->source.stream.name};
     return cli_workers_create(&c->workers, &c->arguments->options, &demand);

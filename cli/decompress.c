@@ -45,6 +45,7 @@ typedef struct decompression {
     uint64_t njobs;
     size_t values_nbytes; /* the most that a job restores */
     int is_sequential;    /* jobs restore what follows each other */
+    int is_swapped;       /* values are turned to little-endian before they are written */
     cli_sink sink;
     int spool; /* where a pipe must have what comes out of order, and a dataset everything; -1: none */
     uint64_t data_offset, values_done;
@@ -203,7 +204,9 @@ static int restore_job(void *user, int worker, uint64_t i, void *in, size_t in_n
                                              j.frame, &part, &d->workers.options);
     d->workers.seconds[worker] += cli_seconds_now() - begin;
     d->workers.backend = csz_context_backend(context);
-    return status == CSZ_OK ? CLI_DONE : cli_archive_source_fail(&d->source, status);
+    if (status != CSZ_OK) return cli_archive_source_fail(&d->source, status);
+    if (d->is_swapped) cli_swap_values(out, *out_nbytes, cli_type_nbytes(d->selected.field.type));
+    return CLI_DONE;
 }
 
 static int put(decompression *d, uint64_t offset, const void *bytes, size_t nbytes) {
@@ -277,12 +280,14 @@ static int stream_frames(decompression *d, const cli_output *output) {
                          .field_nbytes = d->selected.nbytes,
                          .in_nbytes = d->source.stored_nbytes,
                          .out_nbytes = d->values_nbytes,
-                         .library_nbytes = d->source.info.has_zstd ? d->source.shape.capacity : 0,
+                         .library_nbytes = d->source.shape.zstd_nbytes,
+                         .device_nbytes = d->source.stored_nbytes,
                          .output = output,
                          .name = d->source.stream.name};
     int status = cli_workers_create(&d->workers, &d->arguments->options, &demand);
     const int is_h5 = cli_h5_is_path(output->path);
     if (is_h5) d->is_sequential = 0;
+    d->is_swapped = CLI_HOST_IS_BIG_ENDIAN && !is_h5; /* an HDF5 library turns values by itself */
     if (status == CLI_DONE && !d->is_sequential && (is_h5 || !cli_output_is_file(output))) {
         d->spool = cli_temporary_open(d->selected.nbytes);
         if (d->spool < 0) status = CLI_FAILED;

@@ -14,17 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Raw files and the archive's fields are little-endian; this program maps them as they are. */
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "csz runs on little-endian machines"
-#endif
-
 int cli_fail_undescribed(const char *name, int has_type, int has_dims) {
     return cli_fail_usage("%s is raw, so its %s must be given; add %s", name,
                           has_type ? "dims" : (has_dims ? "type" : "type and dims"),
                           has_type
                               ? "-d, slowest first, such as -d 512x512x512"
                               : (has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
+}
+
+/* Values in memory of their own, in this machine's byte order. */
+static int copy_values(cli_field *field, int is_swapped) {
+    field->copy = malloc(field->nbytes ? field->nbytes : 1);
+    if (!field->copy) return cli_fail_memory(field->input.name, field->nbytes);
+    if (field->data && field->nbytes) memcpy(field->copy, field->data, field->nbytes);
+    if (is_swapped) cli_swap_values(field->copy, field->nbytes, cli_type_nbytes(field->field.type));
+    field->data = field->copy;
+    return CLI_DONE;
 }
 
 static int read_npy(cli_field *field, const cli_expected *expected) {
@@ -39,16 +44,9 @@ static int read_npy(cli_field *field, const cli_expected *expected) {
     field->nbytes = npy.data_nbytes;
     field->nelements = npy.data_nbytes / value_nbytes;
     field->data = data;
-    if (npy.is_big_endian ||
-        (uintptr_t)data % value_nbytes != 0) { /* a header of odd length leaves data unaligned */
-        field->copy = malloc(field->nbytes ? field->nbytes : 1);
-        if (!field->copy) return cli_fail_memory(field->input.name, field->nbytes);
-        if (npy.is_big_endian)
-            cli_npy_swap(field->copy, data, (size_t)field->nelements, value_nbytes);
-        else
-            memcpy(field->copy, data, field->nbytes);
-        field->data = field->copy;
-    }
+    const int is_swapped = npy.is_big_endian != CLI_HOST_IS_BIG_ENDIAN;
+    if (is_swapped || (uintptr_t)data % value_nbytes != 0) /* a header of odd length leaves data unaligned */
+        return copy_values(field, is_swapped);
     return CLI_DONE;
 }
 
@@ -66,9 +64,8 @@ static int read_raw(cli_field *field, const cli_expected *expected, uint64_t exp
     field->data = field->input.bytes;
     field->nbytes = field->input.nbytes;
     field->nelements = field->nbytes / cli_type_nbytes(expected->field.type);
-    if (!field->data) /* an empty file; the library wants a pointer all the same */
-        field->data = field->copy = malloc(1);
-    return field->data ? CLI_DONE : cli_fail_memory(field->input.name, 1);
+    /* of an empty file the library wants a pointer all the same */
+    return !field->data || CLI_HOST_IS_BIG_ENDIAN ? copy_values(field, CLI_HOST_IS_BIG_ENDIAN) : CLI_DONE;
 }
 
 int cli_field_read(cli_field *field, const char *path, const cli_expected *expected) {

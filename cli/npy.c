@@ -257,9 +257,3 @@ size_t cli_npy_write_header(unsigned char out[CLI_NPY_HEADER_MAX_NBYTES], const 
     out[total - 1] = '\n';
     return total;
 }
-
-void cli_npy_swap(unsigned char *to, const unsigned char *from, size_t n, size_t value_nbytes) {
-    for (size_t i = 0; i < n; i++)
-        for (size_t b = 0; b < value_nbytes; b++)
-            to[i * value_nbytes + b] = from[i * value_nbytes + value_nbytes - 1 - b];
-}

@@ -32,7 +32,4 @@ int cli_npy_check(const cli_npy *npy, const cli_expected *expected, const char *
 enum { CLI_NPY_HEADER_MAX_NBYTES = 256 };
 size_t cli_npy_write_header(unsigned char header[CLI_NPY_HEADER_MAX_NBYTES], const csz_field *field);
 
-/* Turns n values of value_nbytes (4 or 8) to the other byte order. */
-void cli_npy_swap(unsigned char *to, const unsigned char *from, size_t n, size_t value_nbytes);
-
 #endif

@@ -26,7 +26,7 @@ static int take_npy(cli_source *s, const cli_expected *expected, const unsigned 
     s->field = npy.field;
     s->nbytes = npy.data_nbytes;
     s->data_offset = npy.header_nbytes;
-    s->is_big_endian = npy.is_big_endian;
+    s->is_swapped = npy.is_big_endian != CLI_HOST_IS_BIG_ENDIAN;
     if (!s->stream.is_seekable) s->stream.prefix_used = npy.header_nbytes;
     return CLI_DONE;
 }
@@ -84,6 +84,7 @@ static int open_source(cli_source *s, const char *path, const cli_expected *expe
     if (!is_described) return cli_fail_undescribed(s->stream.name, expected->has_type, expected->has_dims);
     s->field = expected->field;
     s->nbytes = nbytes;
+    s->is_swapped = CLI_HOST_IS_BIG_ENDIAN;
     if (s->stream.is_seekable && s->stream.nbytes != nbytes)
         return fail_size(s, &s->field, s->stream.nbytes, 0);
     return CLI_DONE;
@@ -124,15 +125,6 @@ int cli_source_spool(cli_source *s) {
     return status;
 }
 
-static void swap_in_place(unsigned char *bytes, size_t nbytes, size_t size) {
-    for (size_t i = 0; i < nbytes; i += size)
-        for (size_t b = 0; b < size / 2; b++) {
-            unsigned char kept = bytes[i + b];
-            bytes[i + b] = bytes[i + size - 1 - b];
-            bytes[i + size - 1 - b] = kept;
-        }
-}
-
 int cli_source_range(csz_value_range *range, const cli_source *s, const csz_options *options) {
     const size_t size = cli_type_nbytes(s->field.type);
     unsigned char *buffer = malloc(RANGE_NBYTES);
@@ -143,7 +135,7 @@ int cli_source_range(csz_value_range *range, const cli_source *s, const csz_opti
         size_t n = s->nbytes - at < RANGE_NBYTES ? (size_t)(s->nbytes - at) : RANGE_NBYTES;
         status = read_at(s, at, buffer, n);
         if (status != CLI_DONE) break;
-        if (s->is_big_endian) swap_in_place(buffer, n, size);
+        if (s->is_swapped) cli_swap_values(buffer, n, size);
         csz_status added = csz_range_add(range, buffer, n / size, s->field.type, options);
         if (added != CSZ_OK) status = cli_fail_status(added, "compress", s->stream.name);
         cli_progress_set(at + n);
@@ -175,7 +167,7 @@ int cli_source_read(cli_source *s, void *values, const csz_frame *f, const csz_l
                 status = read_at(s, element * size, to, piece);
             }
     }
-    if (status == CLI_DONE && s->is_big_endian) swap_in_place(values, f->values_nbytes, size);
+    if (status == CLI_DONE && s->is_swapped) cli_swap_values(values, f->values_nbytes, size);
     return status;
 }
 

@@ -14,8 +14,8 @@ typedef struct cli_source {
     csz_field field;
     uint64_t nbytes;      /* of the values */
     uint64_t data_offset; /* where they begin in a file */
-    int is_big_endian;
-    cli_field dataset; /* of an HDF5 file, whole; else without data */
+    int is_swapped;       /* their byte order is not this machine's */
+    cli_field dataset;    /* of an HDF5 file, whole; else without data */
 } cli_source;
 
 /* Each returns CLI_DONE, or an exit status after the message. */

@@ -122,6 +122,16 @@ int cli_field_count(uint64_t *nelements, const csz_field *field) {
     return 1;
 }
 
+void cli_swap_values(void *values, size_t nbytes, size_t size) {
+    unsigned char *bytes = values;
+    for (size_t i = 0; i < nbytes; i += size)
+        for (size_t b = 0; b < size / 2; b++) {
+            unsigned char kept = bytes[i + b];
+            bytes[i + b] = bytes[i + size - 1 - b];
+            bytes[i + size - 1 - b] = kept;
+        }
+}
+
 size_t cli_type_nbytes(csz_type type) { return type == CSZ_F32 ? 4 : 8; }
 
 const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *field) {

@@ -30,6 +30,16 @@ int cli_parse_nbytes(uint64_t *nbytes, const char *text);   /* "1000", "64K", "2
 int cli_field_count(uint64_t *nelements, const csz_field *field);
 size_t cli_type_nbytes(csz_type type);
 
+/* Raw files and .npy files that are written are little-endian; so must values be turned on this machine? */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { CLI_HOST_IS_BIG_ENDIAN = 1 };
+#else
+enum { CLI_HOST_IS_BIG_ENDIAN = 0 };
+#endif
+
+/* Turns values of value_nbytes (4 or 8) to the other byte order, in place. */
+void cli_swap_values(void *values, size_t nbytes, size_t value_nbytes);
+
 /* "512x512x512" */
 enum { CLI_DIMS_TEXT_NBYTES = 21 * CSZ_MAX_NDIM + 1 };
 const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *field);

@@ -78,7 +78,8 @@ static int compare_all(verification *v, const cli_arguments *arguments) {
                          .field_nbytes = v->archive.info.nbytes_field,
                          .in_nbytes = shape->values_nbytes + v->archive.stored_nbytes,
                          .out_nbytes = shape->values_nbytes,
-                         .library_nbytes = v->archive.info.has_zstd ? shape->capacity : 0,
+                         .library_nbytes = shape->zstd_nbytes,
+                         .device_nbytes = v->archive.stored_nbytes,
                          .name = v->archive.stream.name};
     int status = CLI_DONE;
     if (!cli_frames_are_sequential(shape, v->archive.plan)) status = cli_source_spool(&v->original);

@@ -7,6 +7,7 @@
 #include "report.h"
 #include "stream.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 enum { THREADS_EACH = 8 };
 static const uint64_t thread_nbytes = (uint64_t)3 << 19; /* scratch and stack, rounded up */
 static const uint64_t context_nbytes = (uint64_t)6 << 20;
+static const uint64_t most_held = (uint64_t)64 << 20;
 static const uint64_t worth_a_gpu = (uint64_t)32 << 20; /* as for the library's own choice */
 
 static int count_threads(const csz_options *options) {
@@ -24,10 +26,13 @@ static int count_threads(const csz_options *options) {
     return CPU_COUNT(&set);
 }
 
-static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit) {
-    char a[CLI_NBYTES_TEXT_NBYTES], b[CLI_NBYTES_TEXT_NBYTES];
-    return cli_fail("%s needs %s of memory, a frame at a time, and --memory-limit allows %s; raise the limit",
-                    d->name, cli_nbytes_text(a, (double)least), cli_nbytes_text(b, (double)limit));
+/* In MiB, as the option takes them, rounded so that what is needed never reads like what is allowed. */
+static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit, int holds) {
+    uint64_t needed = least;
+    if (holds) needed = least / 7 < most_held ? least + least / 7 + 1 : least + most_held;
+    return cli_fail(
+        "%s needs %.0f MiB of memory, a frame at a time, and --memory-limit allows %.1f; raise the limit",
+        d->name, ceil((double)needed / 1048576), floor((double)limit / 104857.6) / 10);
 }
 
 int cli_workers_create(cli_workers *w, const csz_options *options, const cli_demand *d) {
@@ -42,19 +47,19 @@ int cli_workers_create(cli_workers *w, const csz_options *options, const cli_dem
     if ((uint64_t)wanted > d->njobs) wanted = d->njobs ? (int)d->njobs : 1;
     if (wanted > CLI_MOST_WORKERS - 1) wanted = CLI_MOST_WORKERS - 1;
 
-    uint64_t each = context_nbytes + d->scratch_nbytes + d->library_nbytes;
+    uint64_t each =
+        context_nbytes + d->scratch_nbytes + d->library_nbytes + (ndevices ? d->device_nbytes : 0);
     uint64_t least = cli_flight_least_nbytes(each + thread_nbytes, d->in_nbytes, d->out_nbytes);
     uint64_t limit = cli_memory_limit(options->memory_limit, 2 * least), left = limit;
-    if (d->output && !cli_output_is_file(d->output)) {
-        w->hold_nbytes = limit / 8 < (64u << 20) ? (size_t)(limit / 8) : (64u << 20);
-        left = limit - w->hold_nbytes;
-    }
+    const int holds = d->output && !cli_output_is_file(d->output);
+    if (holds) w->hold_nbytes = (size_t)(limit / 8 < most_held ? limit / 8 : most_held);
+    left -= w->hold_nbytes;
     for (;; nthreads /= 2) { /* fewer threads need less scratch */
         uint64_t threads_nbytes = (uint64_t)(nthreads + wanted - 1) / (uint64_t)wanted * thread_nbytes;
         if (cli_flight_plan(&w->flight, left, d->njobs, wanted, each + threads_nbytes, d->in_nbytes,
                             d->out_nbytes))
             break;
-        if (nthreads == 1) return fail_limit(d, least + w->hold_nbytes, limit);
+        if (nthreads == 1) return fail_limit(d, least, limit, holds);
     }
     w->options.threads = nthreads / w->flight.nworkers > 0 ? nthreads / w->flight.nworkers : 1;
     w->scratch_nbytes = (size_t)d->scratch_nbytes;

@@ -29,6 +29,7 @@ typedef struct cli_demand {
     uint64_t in_nbytes, out_nbytes; /* buffers of the pipeline */
     uint64_t scratch_nbytes;        /* of a worker, for its caller */
     uint64_t library_nbytes;        /* of a worker, inside the library, besides its threads' */
+    uint64_t device_nbytes;         /* the same where a GPU is used */
     const cli_output *output;       /* NULL: none */
     const char *name;               /* for messages */
 } cli_demand;

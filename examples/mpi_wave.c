@@ -4,7 +4,9 @@
  * exchange four layers of halo a step, and every so many steps all write one archive of the whole pressure field, without it ever being in
  * one place.  Cells are computed from the step before alone, so snapshots have the same bytes for every number of ranks.
  *
- *     mpirun -n 4 csz-mpi-wave [--dims 160x160x160] [--steps 200] [--every 50] [--bound 1e-3] [--out snapshot]
+ *     mpirun -n 4 csz-mpi-wave [--dims 160x160x160] [--steps 200] [--every 50] [--bound 1e-3] [--backend auto|cpu|cuda] [--out snapshot]
+ *
+ * Snapshots of at least 32 MiB are compressed on the GPU where there is one, the ranks of a node taking its GPUs in turn; --backend says otherwise.
  */
 #include "csz_mpi.h"
 #include "wave_kernel.h"
@@ -116,51 +118,92 @@ static csz_status dump(const domain *d, int step, csz_context *context, const cs
     if (rank == 0 && status)
         fprintf(stderr, "mpi_wave: cannot write %s: %s\n", path, csz_status_string(status));
     else if (rank == 0)
-        printf("step %4d  %s  ratio %6.1f  exchange %.3f s, code %.3f s, write %.3f s\n", step + 1, path,
-               4.0 * (double)(d->n[0] * d->n[1] * d->n[2]) / (double)report.nbytes_archive, report.exchange,
-               report.code, report.write);
+        printf("step %4d  %s  ratio %6.1f  exchange %.3f s, code %.3f s on the %s, write %.3f s\n", step + 1,
+               path, 4.0 * (double)(d->n[0] * d->n[1] * d->n[2]) / (double)report.nbytes_archive,
+               report.exchange, report.code, csz_context_backend(context) == CSZ_BACKEND_CUDA ? "GPU" : "CPU",
+               report.write);
     return status;
 }
 
-int main(int argc, char **argv) {
-    domain d = {.n = {160, 160, 160}};
-    int nsteps = 200, every = 50, nranks, rank, cut[2] = {0, 0};
-    const char *name = "snapshot";
+typedef struct run {
+    size_t n[3];
+    int nsteps, every;
+    const char *name;
     csz_options options;
-    csz_context *context;
+} run;
+
+/* A whole number above 0 and nothing behind it. */
+static int parse_count(int *value, const char *text) {
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || n < 1 || n > 1000000000) return 0;
+    *value = (int)n;
+    return 1;
+}
+
+static int parse_option(run *r, const char *option, const char *value) {
+    char rest, *end;
+    if (strcmp(option, "--dims") == 0)
+        return sscanf(value, "%zux%zux%zu%c", &r->n[0], &r->n[1], &r->n[2], &rest) == 3;
+    if (strcmp(option, "--steps") == 0) return parse_count(&r->nsteps, value);
+    if (strcmp(option, "--every") == 0) return parse_count(&r->every, value);
+    if (strcmp(option, "--out") == 0) return *(r->name = value) != '\0';
+    if (strcmp(option, "--bound") == 0) {
+        r->options.bound = strtod(value, &end);
+        return end != value && *end == '\0' && r->options.bound > 0;
+    }
+    if (strcmp(option, "--backend") != 0) return 0;
+    r->options.backend = strcmp(value, "cuda") == 0  ? CSZ_BACKEND_CUDA
+                         : strcmp(value, "cpu") == 0 ? CSZ_BACKEND_CPU
+                                                     : CSZ_BACKEND_AUTO;
+    return r->options.backend != CSZ_BACKEND_AUTO || strcmp(value, "auto") == 0;
+}
+
+int main(int argc, char **argv) {
+    run r = {{160, 160, 160}, 200, 50, "snapshot", {0}};
+    int nranks, rank, cut[2] = {0, 0}, understood = 1;
+    csz_context *context = NULL;
     csz_mpi_box box;
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    csz_options_init(&options);
-    options.bound_mode = CSZ_BOUND_REL; /* of the whole field, whoever holds its extremes */
-    options.bound = 1e-3;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--dims") == 0) sscanf(argv[i + 1], "%zux%zux%zu", &d.n[0], &d.n[1], &d.n[2]);
-        if (strcmp(argv[i], "--steps") == 0) nsteps = atoi(argv[i + 1]);
-        if (strcmp(argv[i], "--every") == 0) every = atoi(argv[i + 1]);
-        if (strcmp(argv[i], "--bound") == 0) options.bound = atof(argv[i + 1]);
-        if (strcmp(argv[i], "--out") == 0) name = argv[i + 1];
+    csz_options_init(&r.options);
+    r.options.bound_mode = CSZ_BOUND_REL; /* of the whole field, whoever holds its extremes */
+    r.options.bound = 1e-3;
+    for (int i = 1; i < argc && understood; i += 2) {
+        understood = i + 1 < argc && parse_option(&r, argv[i], argv[i + 1]);
+        if (!understood && rank == 0)
+            fprintf(
+                stderr,
+                "mpi_wave: %s: not understood, or not its value; usage: csz-mpi-wave [--dims 160x160x160] "
+                "[--steps 200] [--every 50] [--bound 1e-3] [--backend auto|cpu|cuda] [--out snapshot]\n",
+                argv[i]);
     }
+    if (!understood) { /* all ranks are given the same */
+        MPI_Finalize();
+        return 2;
+    }
+    domain d = {.n = {r.n[0], r.n[1], r.n[2]}};
     MPI_Dims_create(nranks, 2, cut);
     const int grid[3] = {cut[0], cut[1], 1}, periods[2] = {0, 0};
     const csz_field field = {CSZ_F32, 3, {d.n[0], d.n[1], d.n[2]}};
     MPI_Cart_create(MPI_COMM_WORLD, 2, cut, periods, 0, &d.comm);
     for (int i = 0; i < 2; i++) MPI_Cart_shift(d.comm, i, 1, &d.before[i], &d.after[i]);
-    int is_fine = every > 0 && d.n[0] / (size_t)cut[0] >= HALO && d.n[1] / (size_t)cut[1] >= HALO &&
+    int is_fine = d.n[0] / (size_t)cut[0] >= HALO && d.n[1] / (size_t)cut[1] >= HALO &&
                   csz_mpi_box_of(&box, d.comm, &field, grid) == CSZ_OK &&
                   csz_context_create(&context) == CSZ_OK && make_domain(&d, &box);
     if (!is_fine) {
         fprintf(stderr, "mpi_wave: rank %d: not enough memory, or too small a part for its halo\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
+        exit(1);
     }
     double begin = MPI_Wtime();
     csz_status status = CSZ_OK;
-    for (int step = 0; step < nsteps && !status; step++) {
+    for (int step = 0; step < r.nsteps && !status; step++) {
         advance(&d, step);
-        if ((step + 1) % every == 0) status = dump(&d, step, context, &box, &options, name);
+        if ((step + 1) % r.every == 0) status = dump(&d, step, context, &box, &r.options, r.name);
     }
-    if (rank == 0 && !status) printf("%d ranks, %d steps in %.1f s\n", nranks, nsteps, MPI_Wtime() - begin);
+    if (rank == 0 && !status) printf("%d ranks, %d steps in %.1f s\n", nranks, r.nsteps, MPI_Wtime() - begin);
     csz_context_destroy(context);
     for (int i = 0; i < 3; i++) free(d.damping[i]);
     free(d.pressure[0]);

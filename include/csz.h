@@ -51,7 +51,7 @@ typedef enum csz_status {
     CSZ_ERROR_TRAILING = 13,   /* bytes follow the archive's end */
     CSZ_ERROR_BACKEND = 14,    /* the backend asked for is not available */
     CSZ_ERROR_ZSTD = 15,       /* zstd is needed and this build lacks it, or zstd failed */
-    CSZ_ERROR_IO = 16          /* a callback that reads has failed */
+    CSZ_ERROR_IO = 16          /* a callback that reads has failed; in csz_mpi.h also a file */
 } csz_status;
 
 typedef enum csz_type { CSZ_F32 = 0, CSZ_F64 = 1 } csz_type;
@@ -270,6 +270,8 @@ typedef struct csz_layout {
     size_t header_nbytes, footer_nbytes;
     size_t values_nbytes, capacity; /* of the largest frame */
     csz_info info;                  /* nbytes_archive is 0 */
+    size_t
+        zstd_nbytes; /* what a context takes for a frame with zstd, besides its threads' scratch: the frame before it, and zstd's own */
 } csz_layout;
 
 /* Smallest and largest finite value that is not missing, of as much of a field as was added.  Zeroed, it is empty. */
@@ -310,8 +312,8 @@ CSZ_API csz_status csz_frame_nbytes(uint64_t *nbytes, const void *start, const c
 /*
  * Restores the part of a frame that lies in box (begin and end count; NULL: the whole frame), dense, into values; which may lie
  * on the device.  Everything is checked that is restored, for a whole frame also the checksum of the values.  values NULL: the whole
- * frame is decoded and checked, on the CPU, and nothing stored.  options as for csz_decompress, but that
- * memory_limit is not applied: who holds the frame knows its size.
+ * frame is decoded and checked, on the CPU, and nothing stored.  options as for csz_decompress; memory_limit bounds values and scratch, and
+ * the frame before zstd, but not `stored`, which is the caller's.
  */
 CSZ_API csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity,
                                         const void *stored, size_t stored_nbytes, const csz_plan *plan,

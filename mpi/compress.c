@@ -323,6 +323,7 @@ csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *pat
     csz_status status =
         csz_mpi_agree(comm, check_arguments(context, path, data, box, field, options), &c.report.failed_rank);
     if (!status) status = compare_ranks(comm, field, options);
+    if (!status && !csz_mpi_is_same(comm, path)) status = CSZ_ERROR_ARGUMENT;
     if (!status) {
         c.size = field->type == CSZ_F32 ? 4 : 8;
         c.options = *options;

@@ -36,7 +36,7 @@ typedef struct csz_mpi_report {
 } csz_mpi_report;
 
 /*
- * Writes the field into path, which appears when it is complete and not before; until then it is a hidden file beside it.  data is this
+ * Writes the field into path, which is the same on every rank, as are field and options, and appears when it is complete and not before; until then it is a hidden file beside it.  data is this
  * rank's box, dense, in host memory.  CSZ_ERROR_REGION: the boxes overlap, leave gaps or leave the field.  CSZ_ERROR_IO: the file could not be
  * written.  options->threads 0: the node's cores divided among its ranks.  With GPUs, ranks of a node take them in turn.  report may be NULL.
  */
@@ -44,10 +44,11 @@ csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *pat
                             const csz_mpi_box *box, const csz_field *field, const csz_options *options,
                             csz_mpi_report *report);
 
-/* What the archive says of itself, read by one rank. */
+/* What the archive says of itself, read by one rank; path is the same on all. */
 csz_status csz_mpi_inspect(MPI_Comm comm, csz_info *info, const char *path);
 
-/* Restores this rank's box, dense, into data; boxes may overlap and need not cover the field.  Each rank reads the groups of tiles it needs. */
+/* Restores this rank's box, dense, into data; boxes may overlap and need not cover the field.  Each rank reads the groups of tiles it needs.
+   options->memory_limit bounds what a rank takes for its box, scratch and a frame: CSZ_ERROR_LIMIT. */
 csz_status csz_mpi_decompress(csz_context *context, MPI_Comm comm, void *data, size_t capacity,
                               const char *path, const csz_mpi_box *box, const csz_options *options,
                               csz_mpi_report *report);

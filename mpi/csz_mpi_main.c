@@ -3,12 +3,13 @@
  * csz_mpi_main.c: the command csz-mpi, started by mpirun: raw files to archives and back by many ranks, each with its box.  Rank 0 speaks;
  * a failure is one line and a non-zero exit on every rank.
  */
-#include "csz_mpi.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,13 @@
 static const char usage[] =
     "usage: mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
     "                           [-z LEVEL] [-b auto|cpu|cuda] [-j THREADS] [--fill V] [--grid 2x2x1] [-f]\n"
-    "       mpirun -n N csz-mpi decompress IN -o OUT [-j THREADS] [--grid 2x2x1] [-f]\n"
+    "       mpirun -n N csz-mpi decompress IN -o OUT [-j THREADS] [--grid 2x2x1] [--memory-limit 4G] [-f]\n"
     "\n"
     "Each of N ranks reads its box of the raw file IN and all write one archive OUT, with the bytes that\n"
     "csz compress writes; any number of ranks restores it.  --grid cuts the dims among the ranks, slowest\n"
     "first (default: slabs of the slowest dim).  -j 0, the default: the node's cores divided among its "
-    "ranks.\n";
+    "ranks.\n"
+    "--memory-limit bounds what each rank takes for its box, scratch and a frame.\n";
 
 typedef struct arguments {
     const char *command, *input, *output;
@@ -60,10 +62,44 @@ static int parse_double(double *value, const char *text) {
     return end != text && *end == '\0';
 }
 
+/* A number from least to most and nothing behind it. */
+static int parse_count(int *value, const char *text, int least, int most) {
+    char *end;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno || n < least || n > most) return 0;
+    *value = (int)n;
+    return 1;
+}
+
+/* Bytes, or K, M, G, T of them. */
+static int parse_nbytes(uint64_t *nbytes, const char *text) {
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || errno || n == 0) return 0;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if ((*end && !unit) || (unit && end[1]) || n > UINT64_MAX >> shift) return 0;
+    *nbytes = (uint64_t)n << shift;
+    return 1;
+}
+
 static int parse_choice(const char *text, const char *const *names) {
     for (int i = 0; names[i]; i++)
         if (strcmp(text, names[i]) == 0) return i;
     return -1;
+}
+
+/* Whether the command takes the option. */
+static int has_option(const char *command, const char *option) {
+    static const char *const both[] = {"-o", "-j", "--grid", NULL}, *const compress[] = {"-t",     "-d", "-e",
+                                                                                         "-m",     "-b", "-z",
+                                                                                         "--fill", NULL},
+                             *const decompress[] = {"--memory-limit", NULL};
+    return parse_choice(option, both) >= 0 ||
+           parse_choice(option, command[0] == 'c' ? compress : decompress) >= 0;
 }
 
 /* One option and its value; 0 if it is not understood. */
@@ -72,6 +108,7 @@ static int apply(arguments *a, const char *option, const char *value) {
                              *const backends[] = {"auto", "cpu", "cuda", NULL};
     int choice = 0;
     uint64_t grid[CSZ_MAX_NDIM];
+    if (!has_option(a->command, option)) return 0;
     if (strcmp(option, "-o") == 0) {
         a->output = value;
     } else if (strcmp(option, "-t") == 0) {
@@ -90,11 +127,11 @@ static int apply(arguments *a, const char *option, const char *value) {
     } else if (strcmp(option, "-b") == 0) {
         a->options.backend = (csz_backend)(choice = parse_choice(value, backends));
     } else if (strcmp(option, "-z") == 0) {
-        a->options.zstd_level = atoi(value);
-        choice = a->options.zstd_level >= 1 && a->options.zstd_level <= 22 ? 0 : -1;
+        choice = parse_count(&a->options.zstd_level, value, 1, 22) - 1;
     } else if (strcmp(option, "-j") == 0) {
-        a->options.threads = atoi(value);
-        choice = a->options.threads >= 0 && *value >= '0' && *value <= '9' ? 0 : -1;
+        choice = parse_count(&a->options.threads, value, 0, 256) - 1;
+    } else if (strcmp(option, "--memory-limit") == 0) {
+        choice = parse_nbytes(&a->options.memory_limit, value) - 1;
     } else if (strcmp(option, "--fill") == 0) {
         choice = (a->options.has_fill = parse_double(&a->options.fill, value)) - 1;
     } else if (strcmp(option, "--grid") == 0) {
@@ -196,18 +233,43 @@ static int transfer_box(int descriptor, void *data, const csz_mpi_box *box, cons
     }
 }
 
-static int fail_status(csz_status status, const csz_mpi_report *report, const char *verb, const char *name) {
+/* Raw files are little-endian; on other machines values are turned. */
+static void turn_values(void *data, size_t nbytes, csz_type type) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    const size_t size = type == CSZ_F32 ? 4 : 8;
+    unsigned char *bytes = data;
+    for (size_t i = 0; i < nbytes; i += size)
+        for (size_t b = 0; b < size / 2; b++) {
+            unsigned char kept = bytes[i + b];
+            bytes[i + b] = bytes[i + size - 1 - b];
+            bytes[i + size - 1 - b] = kept;
+        }
+#else
+    (void)data, (void)nbytes, (void)type;
+#endif
+}
+
+/* is_output: the file is written; the status of reading and of writing is one. */
+static int fail_status(csz_status status, const csz_mpi_report *report, const char *verb, const char *name,
+                       int is_output) {
+    const char *why = csz_status_string(status), *advice = "check the file, its place and the options";
+    if (status == CSZ_ERROR_IO) why = is_output ? "it cannot be written" : "it cannot be read";
+    if (status == CSZ_ERROR_IO && is_output) advice = "check its folder and the space there";
+    if (status == CSZ_ERROR_LIMIT) advice = "raise the limit, or use more ranks";
+    if (status == CSZ_ERROR_MEMORY) advice = "use more nodes";
     if (my_rank == 0)
-        fprintf(
-            stderr,
-            "csz-mpi: cannot %s %s: %s (rank %d said so first); check the file, its place and the options\n",
-            verb, name, csz_status_string(status), report->failed_rank < 0 ? 0 : report->failed_rank);
+        fprintf(stderr, "csz-mpi: cannot %s %s: %s (rank %d said so first); %s\n", verb, name, why,
+                report->failed_rank < 0 ? 0 : report->failed_rank, advice);
     return 1;
 }
 
-static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t field_nbytes) {
+/* raw_seconds: what this rank took to read or write its box of the raw file. */
+static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t field_nbytes,
+                         double raw_seconds) {
     int nranks;
+    double raw = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    MPI_Reduce(&raw_seconds, &raw, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (my_rank != 0) return;
     printf("%s -> %s, %d ranks\n  %.1f MB of values, %.1f MB of archive, ratio %.2f, %.1f MB exchanged\n",
            a->input, a->output, nranks, (double)field_nbytes / 1e6, (double)r->nbytes_archive / 1e6,
@@ -216,10 +278,11 @@ static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t f
            "MB/s\n",
            r->range, r->exchange, r->code, r->write, r->total,
            r->total > 0 ? (double)field_nbytes / 1e6 / r->total : 0);
+    printf("  besides: %s the raw file %.3f s\n", a->command[0] == 'c' ? "reading" : "writing", raw);
 }
 
 static int run_compress(const arguments *a, csz_context *context) {
-    csz_mpi_box box;
+    csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report;
     size_t bound;
     struct stat status;
@@ -235,16 +298,24 @@ static int run_compress(const arguments *a, csz_context *context) {
     if (agree(fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != wanted))
         return fail(1, "the input's size is not the one that type and dims imply; check -t and -d", a->input);
     void *data = malloc(box_nbytes(&box, &a->field) + 1);
-    if (agree(!data)) return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    if (agree(!data)) {
+        free(data);
+        return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    }
+    double begin = MPI_Wtime();
     int is_read = transfer_box(descriptor, data, &box, &a->field, 0);
+    const double seconds = MPI_Wtime() - begin;
     close(descriptor);
-    if (agree(!is_read))
+    if (agree(!is_read)) {
+        free(data);
         return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
+    }
+    turn_values(data, box_nbytes(&box, &a->field), a->field.type);
     csz_status compressed =
         csz_mpi_compress(context, MPI_COMM_WORLD, a->output, data, &box, &a->field, &a->options, &report);
     free(data);
-    if (compressed) return fail_status(compressed, &report, "compress to", a->output);
-    print_report(a, &report, wanted);
+    if (compressed) return fail_status(compressed, &report, "compress to", a->output, 1);
+    print_report(a, &report, wanted, seconds);
     return 0;
 }
 
@@ -276,20 +347,28 @@ static int write_raw(const char *path, void *data, const csz_mpi_box *box, const
 
 static int run_decompress(const arguments *a, csz_context *context) {
     csz_info info;
-    csz_mpi_box box;
+    csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
     csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->input);
-    if (status) return fail_status(status, &report, "read", a->input);
+    if (status) return fail_status(status, &report, "read", a->input, 0);
     int result = agree(box_of(&box, a, &info.field));
     if (result) return result;
     size_t nbytes = box_nbytes(&box, &info.field);
+    if (agree(a->options.memory_limit && nbytes > a->options.memory_limit))
+        return fail(1, "the ranks' boxes need more than --memory-limit allows; raise it, or use more ranks",
+                    a->input);
     void *data = malloc(nbytes + 1);
-    if (agree(!data)) return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    if (agree(!data)) {
+        free(data);
+        return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+    }
     status = csz_mpi_decompress(context, MPI_COMM_WORLD, data, nbytes, a->input, &box, &a->options, &report);
-    result = status ? fail_status(status, &report, "decompress", a->input)
+    turn_values(data, nbytes, info.field.type);
+    double begin = MPI_Wtime();
+    result = status ? fail_status(status, &report, "decompress", a->input, 0)
                     : write_raw(a->output, data, &box, &info.field);
     free(data);
-    if (!result) print_report(a, &report, info.nbytes_field);
+    if (!result) print_report(a, &report, info.nbytes_field, MPI_Wtime() - begin);
     return result;
 }
 
@@ -297,6 +376,17 @@ static int is_same_file(const char *a, const char *b) {
     struct stat one, other;
     return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
            one.st_ino == other.st_ino;
+}
+
+/* What all ranks must have been told alike; the library compares what decides bytes. */
+static int is_same_job(const arguments *a) {
+    char grid[64];
+    snprintf(grid, sizeof grid, "%d %d %d %d %d %d", a->has_grid, a->force, a->grid[0], a->grid[1],
+             a->grid[2], a->grid[3]);
+    const int compresses = a->command[0] == 'c'; /* each rank reads its input by itself */
+    int same = csz_mpi_is_same(MPI_COMM_WORLD, a->command) & csz_mpi_is_same(MPI_COMM_WORLD, a->output) &
+               csz_mpi_is_same(MPI_COMM_WORLD, grid);
+    return same && (compresses || csz_mpi_is_same(MPI_COMM_WORLD, a->input));
 }
 
 static int run(int argc, char **argv) {
@@ -310,6 +400,8 @@ static int run(int argc, char **argv) {
     int own = parse(&a, argc, argv), result = agree(own);
     if (result && !own) fail(result, "another rank's arguments are wrong; give all ranks the same", NULL);
     if (result) return result;
+    if (!is_same_job(&a))
+        return fail(2, "the ranks' commands, files or grids differ; give all ranks the same", NULL);
     if (all_if(!a.force && lstat(a.output, &status) == 0))
         return fail(1, "exists and is kept; give -f to replace it", a.output);
     if (all_if(lstat(a.output, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)))
@@ -324,6 +416,7 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     int status = run(argc, argv);

@@ -81,7 +81,8 @@ static csz_status open_archive(archive_file *a, csz_reader **reader, const char 
     MPI_Offset nbytes = 0;
     memset(a, 0, sizeof *a);
     *reader = NULL;
-    int opened = path && MPI_File_open(comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &a->file) == MPI_SUCCESS;
+    if (!csz_mpi_is_same(comm, path)) return CSZ_ERROR_ARGUMENT;
+    int opened = MPI_File_open(comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &a->file) == MPI_SUCCESS;
     csz_status status = opened && MPI_File_get_size(a->file, &nbytes) == MPI_SUCCESS ? CSZ_OK : CSZ_ERROR_IO;
     status = csz_mpi_agree(comm, status, failed_rank);
     a->nbytes = (uint64_t)nbytes;

@@ -17,6 +17,14 @@ csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank) {
     return (csz_status)said;
 }
 
+int csz_mpi_is_same(MPI_Comm comm, const char *text) {
+    uint64_t mine = 0xCBF29CE484222325u, least = 0, most = 0; /* FNV-1a */
+    for (; *text; text++) mine = (mine ^ (unsigned char)*text) * 0x100000001B3u;
+    MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, comm);
+    MPI_Allreduce(&mine, &most, 1, MPI_UINT64_T, MPI_MAX, comm);
+    return least == most;
+}
+
 void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm comm) {
     MPI_Comm node;
     int rank = 0, nranks = 1, ndevices;

@@ -8,6 +8,9 @@
 /* The first failing rank's status, on every rank; *failed_rank receives which, -1 for none. */
 csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank);
 
+/* 1 on every rank if the text is the same on all, 0 on every rank if not. */
+int csz_mpi_is_same(MPI_Comm comm, const char *text);
+
 /* Threads and device of a rank that shares its node. */
 void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm comm);
 

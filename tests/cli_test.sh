@@ -610,6 +610,7 @@ slowly="{ head -c 9600 d3.f32; sleep 1.4; tail -c +9601 d3.f32; } | '$csz' compr
 shown=$(tool terminal /bin/bash -c "$slowly")
 same_text "work longer than a second shows a bar" "reading 38.4 kB [========   " \
     "$(tr '\r' '\n' <<<"$shown" | grep -o -m1 'reading 38.4 kB \[=*   ')"
+holds "with the rate and the time left" grep -qE ' s, [0-9.]+ [kMG]?B/s, [0-9]+ s left' <<<"$shown"
 holds "no bar in a pipe" bash -c "$slowly"
 same_text "no bar in a pipe: standard error is empty" "" "$(cat err.txt)"
 

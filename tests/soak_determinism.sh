@@ -62,6 +62,26 @@ variant() {
     fi
 }
 
+# The command itself, on files that both byte orders read and write.
+command_on_s390x() {
+    name=s390x
+    case $name in *"${DETERMINISM_ONLY-}"*) ;; *) return ;; esac
+    mkdir -p "$out/command"
+    if ! cmake -S "$root" -B "$out/command" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCSZ_CUDA=OFF -DCSZ_ZSTD=OFF -DCSZ_MPI=OFF \
+        >"$out/command/log" 2>&1 ||
+        ! cmake --build "$out/command" -j "${JOBS:-2}" --target csz >>"$out/command/log" 2>&1 ||
+        ! cmake --build "$out/s390x" -j "${JOBS:-2}" --target csz >>"$out/command/log" 2>&1; then
+        tail -n 20 "$out/command/log"
+        echo "the command: the build failed"
+        failed=1
+    elif "$root/tests/determinism/command.sh" "$out/command/csz" qemu-s390x "$out/s390x/csz"; then
+        echo "the command: the same files and words on s390x"
+    else
+        echo "the command: s390x differs"
+        failed=1
+    fi
+}
+
 uname -m
 link_flags=
 for compiler in gcc clang; do
@@ -86,7 +106,9 @@ for compiler in gcc clang; do
 done
 if have s390x-linux-gnu-gcc && have qemu-s390x; then
     link_flags="-static -fexcess-precision=fast"
-    variant s390x s390x-linux-gnu-gcc -O2 qemu-s390x -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=s390x
+    variant s390x s390x-linux-gnu-gcc -O2 qemu-s390x -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=s390x \
+        -DCMAKE_EXE_LINKER_FLAGS=-static -DCSZ_MPI=OFF
+    command_on_s390x
 else
     echo "s390x: needs gcc-s390x-linux-gnu and qemu-user, left out"
 fi

@@ -102,6 +102,27 @@ holds "a run that is cut off leaves the old file" bash -c "printf 'the old file'
 holds "and nothing else" bash -c "[ -z \"\$(ls -A | grep '^\\.')\" ] && [ ! -e whole ] && [ ! -e x ]"
 rm -f large.csz hurt.csz cut.csz
 
+# ---- What a frame needs --------------------------------------------------------------------------------
+
+# needs OPTIONS...: the limit that a refusal names lets the frame through, one MiB less does not.  zstd's own memory is part of it.
+needs() {
+    local mib
+    "$csz" compress field -t f32 -d 24x512x520 -e 1e-3 "$@" --memory-limit 1M >out.txt 2>err.txt && return 1
+    mib=$(sed -n 's/.*needs \([0-9]*\) MiB of memory.*/\1/p' err.txt)
+    [[ -n $mib ]] && ! "$csz" compress field -t f32 -d 24x512x520 -e 1e-3 "$@" --memory-limit "$((mib - 1))M" >out.txt 2>&1 &&
+        "$csz" compress field -t f32 -d 24x512x520 -e 1e-3 "$@" --memory-limit "${mib}M" >out.txt 2>err.txt && echo "$mib"
+}
+"$generate" 24 512 520 >field
+plain=$(needs -f -o a.csz)
+holds "what a refusal says is needed is enough, and no less is" [ "${plain:-0}" -gt 50 ]
+piped=$(needs -o -)
+holds "for a pipe it counts what is held back" [ "${piped:-0}" -gt "${plain:-0}" ]
+if "$csz" --version | grep -q 'zstd yes'; then
+    third=$(needs -z zstd:3 -f -o a.csz) ultra=$(needs -z zstd:22 -f -o a.csz)
+    holds "with zstd it counts the frame before it" [ "${third:-0}" -gt "$((plain + 50))" ]
+    holds "and zstd's memory, which grows with the level" [ "${ultra:-0}" -gt "$((third + 100))" ]
+fi
+
 # ---- The same bytes whatever the limit, the way and the threads ----------------------------------------
 
 same() { # NAME TYPE DIMS OPTIONS...: file with much memory, file with little, pipe

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_concurrency.c: 64 threads with a context each make every call of the interface at once, some of them with threads of their own, while others watch their progress;
- * all get what one thread alone gets.  Built a second time under ThreadSanitizer (tsan_concurrency).
+ * test_concurrency.c: 64 threads with a context each make calls of every kind at once, on plans and readers that they share, some of them with threads of their own, while others watch
+ * their progress; all get what one thread alone gets.  Built a second time under ThreadSanitizer (tsan_concurrency).
  */
 #include "support.h"
 
@@ -18,6 +18,9 @@ typedef struct fixture {
     csz_options o;
     archive a;
     void *restored;
+    csz_reader *reader; /* these two are used by all threads at once */
+    csz_plan *plan;
+    csz_layout shape;
 } fixture;
 
 static fixture fixtures[NCASES];
@@ -36,7 +39,7 @@ static void call_once(csz_context *c, rng *r, uint8_t *out, uint8_t *back) {
     csz_tile_counts counts;
     csz_metrics metrics;
     o.threads = 1 + (int)rng_below(r, 3);
-    switch (rng_below(r, 7)) {
+    switch (rng_below(r, 11)) {
     case 0:
     case 1:
         expect(csz_compress_bound(&capacity, &x->s.field, &o) == CSZ_OK);
@@ -58,12 +61,44 @@ static void call_once(csz_context *c, rng *r, uint8_t *out, uint8_t *back) {
         expect(csz_survey(c, &counts, x->a.bytes, x->a.nbytes) == CSZ_OK);
         expect(csz_inspect(&info, x->a.bytes, x->a.nbytes) == CSZ_OK);
         break;
+    case 6: {
+        const uint64_t begin[CSZ_MAX_NDIM] = {0};
+        expect(csz_reader_region(c, back, x->s.nbytes, x->reader, begin, x->s.field.dims, &o) == CSZ_OK);
+        expect(memcmp(back, x->restored, x->s.nbytes) == 0);
+        break;
+    }
+    case 7: { /* the fields are one frame each */
+        csz_frame frame;
+        expect(csz_plan_frame(&frame, x->plan, 0) == CSZ_OK && frame.values_nbytes == x->s.nbytes);
+        expect(csz_compress_frame(c, out, 1 << 20, &n, x->s.data, x->plan, 0) == CSZ_OK);
+        expect(memcmp(out, x->a.bytes + x->shape.header_nbytes, n) == 0);
+        break;
+    }
+    case 8:
+        expect(csz_reader_fetch(out, 1 << 20, &n, x->reader, 0, NULL) == CSZ_OK);
+        expect(csz_decompress_frame(c, back, x->s.nbytes, out, n, csz_reader_plan(x->reader), 0, NULL, &o) ==
+               CSZ_OK);
+        expect(memcmp(back, x->restored, x->s.nbytes) == 0);
+        break;
+    case 9: {
+        csz_analysis analysis;
+        const double bound = 1e-3;
+        expect(csz_analyze(c, &analysis, &bound, 1, x->s.data, &x->s.field, &o, 0) == CSZ_OK);
+        break;
+    }
     default:
         expect(csz_inspect(&info, x->a.bytes, x->a.nbytes) == CSZ_OK);
         expect(csz_compare(&metrics, x->s.data, x->restored, &x->s.field, info.bound_abs, &o) == CSZ_OK);
         expect(metrics.violations == 0 && csz_backend_available(CSZ_BACKEND_CPU));
         break;
     }
+}
+
+static int read_archive(void *user, uint64_t offset, void *buffer, size_t nbytes) {
+    const archive *a = user;
+    if (offset > a->nbytes || nbytes > a->nbytes - offset) return 1;
+    memcpy(buffer, a->bytes + offset, nbytes);
+    return 0;
 }
 
 static void *watcher_main(void *context) {
@@ -105,6 +140,13 @@ static void sixty_four_threads_make_mixed_calls(void **state) {
         x->o.zstd_level = i == 5 && csz_zstd_available();
         x->a = archive_make(&x->s, &x->o);
         x->restored = restore(&x->a, x->s.nbytes);
+        csz_value_range range = {0, 0, 0};
+        uint64_t nelements = x->s.nbytes / (type == CSZ_F32 ? 4 : 8);
+        ASSERT_OK(csz_range_add(&range, x->s.data, nelements, type, &x->o));
+        ASSERT_OK(csz_plan_create(&x->plan, &x->s.field, &x->o, &range));
+        ASSERT_OK(csz_plan_shape(&x->shape, x->plan));
+        ASSERT_OK(csz_reader_open(&x->reader, read_archive, &x->a, x->a.nbytes));
+        assert_int_equal(x->shape.nframes, 1);
     }
     pthread_t threads[NTHREADS];
     int started = 0;
@@ -116,6 +158,8 @@ static void sixty_four_threads_make_mixed_calls(void **state) {
     assert_int_equal(started, NTHREADS);
     assert_int_equal(atomic_load(&wrong), 0);
     for (int i = 0; i < NCASES; i++) {
+        csz_reader_close(fixtures[i].reader);
+        csz_plan_destroy(fixtures[i].plan);
         free(fixtures[i].restored);
         archive_free(&fixtures[i].a);
         sample_free(&fixtures[i].s);

@@ -97,6 +97,40 @@ static csz_status call_survey(csz_context *c, work *w) {
     return csz_survey(c, &counts, w->a.bytes, w->a.nbytes);
 }
 
+static int read_archive(void *user, uint64_t offset, void *buffer, size_t nbytes) {
+    const archive *a = user;
+    if (offset > a->nbytes || nbytes > a->nbytes - offset) return 1;
+    memcpy(buffer, a->bytes + offset, nbytes);
+    return 0;
+}
+
+static csz_status call_reader(csz_context *c, work *w) {
+    const uint64_t begin[CSZ_MAX_NDIM] = {0, 1, 2, 3}, *end = w->s.field.dims;
+    csz_reader *reader;
+    csz_status status = csz_reader_open(&reader, read_archive, &w->a, w->a.nbytes);
+    if (!status) status = csz_reader_region(c, w->back, w->s.nbytes, reader, begin, end, &w->o);
+    csz_reader_close(reader);
+    return status;
+}
+
+/* The one frame of the archive; values NULL: checked alone. */
+static csz_status decompress_frame(csz_context *c, work *w, void *values) {
+    csz_plan *plan;
+    csz_layout shape;
+    csz_status status = csz_plan_open(&plan, w->a.bytes, w->a.nbytes);
+    if (status) return status;
+    ASSERT_OK(csz_plan_shape(&shape, plan));
+    status =
+        csz_decompress_frame(c, values, values ? w->s.nbytes : 0, w->a.bytes + shape.header_nbytes,
+                             w->a.nbytes - shape.header_nbytes - shape.footer_nbytes, plan, 0, NULL, &w->o);
+    csz_plan_destroy(plan);
+    return status;
+}
+
+static csz_status call_frame(csz_context *c, work *w) { return decompress_frame(c, w, w->back); }
+
+static csz_status call_frame_test(csz_context *c, work *w) { return decompress_frame(c, w, NULL); }
+
 /* Fails the first allocation of a fresh context's call, then the second, and so on until none is left to fail. */
 static long fail_each(call f, work *w) {
     for (long k = 1;; k++) {
@@ -122,7 +156,9 @@ static long fail_each(call f, work *w) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    static const call calls[] = {call_compress, call_decompress, call_region, call_test, call_survey};
+    static const call calls[] = {call_compress, call_decompress, call_region, call_test,
+                                 call_survey,   call_reader,     call_frame};
+    enum { NCALLS = sizeof calls / sizeof calls[0] };
     long nfailed = 0;
     for (int k = 0; k < 16; k++) {
         if (k & 8 && !csz_zstd_available()) continue;
@@ -138,7 +174,7 @@ static void every_allocation_may_fail(void **state) {
         w.out = malloc(w.capacity);
         w.back = malloc(w.s.nbytes);
         assert_true(w.out && w.back);
-        for (int c = 0; c < 5; c++) nfailed += fail_each(calls[c], &w);
+        for (int c = 0; c < NCALLS; c++) nfailed += fail_each(calls[c], &w);
         free(w.out);
         free(w.back);
         archive_free(&w.a);
@@ -200,7 +236,11 @@ static long peak_of(call f, work *w, csz_status *status) {
 /* What the caller's field and the library's scratch take together never exceeds the limit; a limit that is large enough is never in the way. */
 static void memory_limits_bound_what_is_allocated(void **state) {
     (void)state;
-    static const call calls[] = {call_decompress, call_region, call_test};
+    static const struct {
+        call f;
+        enum { NOTHING, A_REGION, EVERYTHING } restores;
+    } calls[] = {{call_decompress, EVERYTHING}, {call_region, A_REGION},  {call_test, NOTHING},
+                 {call_reader, A_REGION},       {call_frame, EVERYTHING}, {call_frame_test, NOTHING}};
     for (int k = 0; k < 8; k++) {
         if (k & 4 && !csz_zstd_available()) continue;
         work w;
@@ -211,14 +251,15 @@ static void memory_limits_bound_what_is_allocated(void **state) {
         w.a = archive_make(&w.s, &w.o);
         w.back = malloc(w.s.nbytes);
         assert_non_null(w.back);
-        for (int c = 0; c < 3; c++) {
-            uint64_t field = c < 2 ? w.s.nbytes : 0;
-            if (c == 1) field = field / (k & 1 ? 9 * 20 * 30 : 60 * 70) * (k & 1 ? 8 * 18 * 27 : 59 * 68);
+        for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
+            uint64_t field = calls[c].restores == NOTHING ? 0 : w.s.nbytes;
+            if (calls[c].restores == A_REGION)
+                field = field / (k & 1 ? 9 * 20 * 30 : 60 * 70) * (k & 1 ? 8 * 18 * 27 : 59 * 68);
             int nrefused = 0, ngranted = 0;
             for (uint64_t limit = 1000; limit < 64u << 20; limit += limit / 8) {
                 csz_status status;
                 w.o.memory_limit = limit;
-                long peak = peak_of(calls[c], &w, &status);
+                long peak = peak_of(calls[c].f, &w, &status);
                 assert_true(status == CSZ_OK || status == CSZ_ERROR_LIMIT);
                 nrefused += status != CSZ_OK;
                 ngranted += status == CSZ_OK;
@@ -287,6 +328,14 @@ static void empty_fields_have_any_other_extents(void **state) {
             ASSERT_OK(csz_inspect(&info, out, n));
             assert_true(info.nelements == 0 && info.nframes == 0);
             ASSERT_OK(csz_decompress(the_context(), NULL, 0, out, n, &o));
+            csz_plan *plan;
+            csz_layout shape;
+            const csz_value_range nothing = {0, 0, 0};
+            o.zstd_level = csz_zstd_available();
+            ASSERT_OK(csz_plan_create(&plan, &fields[f], &o, &nothing));
+            ASSERT_OK(csz_plan_shape(&shape, plan));
+            assert_true(shape.nframes == 0 && shape.capacity == 0 && shape.zstd_nbytes == 0);
+            csz_plan_destroy(plan);
         }
     }
 }

@@ -81,14 +81,33 @@ refuses "ranks with different bounds" 'cannot compress' mpi 1 "$build/csz-mpi" "
 refuses "a wrong argument of one rank" 'another rank' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -e -1 -o x
 refuses "the input as the output" 'input itself' mpi 2 "$build/csz-mpi" "${what[@]}" -o field -f
 refuses "a device as the output" 'no regular file' mpi 2 "$build/csz-mpi" "${what[@]}" -o /dev/null -f
-refuses "a folder that is not there" 'cannot compress' mpi 2 "$build/csz-mpi" "${what[@]}" -o no/x
+refuses "a folder that is not there" 'cannot compress.* cannot be written' mpi 2 "$build/csz-mpi" "${what[@]}" -o no/x
+for wrong in "-z 5abc" "-j 3xyz" "--memory-limit 4G"; do
+    # shellcheck disable=SC2086
+    refuses "compress $wrong" 'not understood' mpi 1 "$build/csz-mpi" "${what[@]}" -o x $wrong
+done
+for wrong in "-t f32" "--memory-limit 12Q"; do
+    # shellcheck disable=SC2086
+    refuses "decompress $wrong" 'not understood' mpi 1 "$build/csz-mpi" decompress one.csz -o x $wrong
+done
+refuses "ranks with different outputs" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o y
+refuses "ranks with different commands" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" decompress one.csz -o x
+refuses "boxes above the memory limit" 'memory-limit' mpi 2 "$build/csz-mpi" decompress one.csz -o x --memory-limit 8M
+refuses "scratch above the memory limit" 'memory limit' mpi 2 "$build/csz-mpi" decompress one.csz -o x -j 1 --memory-limit 8500K
+holds "a memory limit that suffices" mpi 2 "$build/csz-mpi" decompress one.csz -o mpi.raw -f -j 1 --memory-limit 16M
+holds "within it the values of csz" cmp mpi.raw one.raw
 refuses "an archive that is none" 'not a cuSZ' mpi 2 "$build/csz-mpi" decompress field -o x
 head -c 3000 one.csz >cut.csz
 refuses "an archive cut short" 'cut short' mpi 2 "$build/csz-mpi" decompress cut.csz -o x
 cp one.csz hurt.csz
 printf 'hurt' | dd of=hurt.csz bs=1 seek=$(($(stat -c %s one.csz) / 2)) conv=notrunc status=none
 refuses "a damaged archive" 'damaged' mpi 2 "$build/csz-mpi" decompress hurt.csz -o x
-holds "no refusal has left an output" test ! -e x
+# Files may not grow beyond 8 MB: a full disk, as far as the command can tell.
+refuses "an archive that finds no room" 'cannot be written' mpi 2 bash -c \
+    "ulimit -f 8000; exec '$build/csz-mpi' compress field -t f32 -d 70x300x200 -e 1e-9 -o x"
+refuses "a raw file that finds no room" 'cannot write' mpi 2 bash -c "ulimit -f 8000; exec '$build/csz-mpi' decompress one.csz -o x"
+holds "nor a temporary" bash -c "! ls -A | grep '^\.x'"
+holds "no refusal has left an output" test ! -e x -a ! -e y
 
 # ---- The example: distributed, dumped while it runs ------------------------------------------------------
 
@@ -99,6 +118,33 @@ for n in 2 4; do
     holds "snapshots of $n ranks are those of one" bash -c "cmp wave1_0020.csz wave${n}_0020.csz && cmp wave1_0040.csz wave${n}_0040.csz"
 done
 holds "csz reads the snapshots" "$build/csz" test wave4_0040.csz
+for wrong in "--steps 4x" "--dims 64x72" "--nothing 1"; do
+    # shellcheck disable=SC2086
+    mpi 1 "$build/csz-mpi-wave" $wrong >out.txt 2>err.txt
+    status=$?
+    holds "the wave refuses $wrong" test $status = 2
+done
+
+# ---- Installed -------------------------------------------------------------------------------------------
+
+if [[ -z ${CSZ_TEST_QUICK:-} ]]; then # ordinary programs cannot link sanitized libraries
+    cmake --install "$build" --prefix "$work/first" >out.txt 2>&1 && mv first prefix
+    mkdir user
+    cat >user/CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.18)
+project(user C)
+find_package(csz_mpi REQUIRED)
+add_executable(user user.c)
+target_link_libraries(user csz::csz_mpi)
+EOF
+    printf '%s\n' '#include <csz_mpi.h>' 'int main(int argc, char **argv) {' \
+        'csz_info info;' 'MPI_Init(&argc, &argv);' \
+        'csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, argv[1]);' 'MPI_Finalize();' \
+        'return status != CSZ_OK || info.field.dims[0] != 70;' '}' >user/user.c
+    holds "find_package(csz_mpi): configure" cmake -S user -B user/build -DCMAKE_PREFIX_PATH="$work/prefix"
+    holds "find_package(csz_mpi): build" cmake --build user/build
+    holds "find_package(csz_mpi): run" mpi 2 user/build/user one.csz
+fi
 
 # ---- A rank is killed ----------------------------------------------------------------------------------
 

@@ -197,6 +197,14 @@ static void what_one_rank_gets_wrong_fails_on_all(void) {
         CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, NULL) ==
               CSZ_ERROR_REGION);
     }
+    if (nranks > 1) {
+        csz_info none;
+        const char *path = rank == last ? "other.csz" : "bad.csz";
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, NULL) ==
+              CSZ_ERROR_ARGUMENT);
+        CHECK(csz_mpi_inspect(MPI_COMM_WORLD, &none, path) == CSZ_ERROR_ARGUMENT);
+        CHECK(is_absent("other.csz"));
+    }
     CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "no/such/folder/bad.csz", data, &box, &field, &o, NULL) ==
           CSZ_ERROR_IO);
     o.bound = 0;

@@ -120,6 +120,21 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     return CSZ_OK;
 }
 
+csz_status csz_limit_keep(uint64_t *room, csz_options *o, uint64_t values_nbytes, uint64_t buffers_nbytes,
+                          int on_cpu) {
+    *room = UINT64_MAX;
+    if (!o->memory_limit) return CSZ_OK;
+    if (buffers_nbytes > o->memory_limit || values_nbytes > o->memory_limit - buffers_nbytes)
+        return CSZ_ERROR_LIMIT;
+    *room = o->memory_limit - buffers_nbytes - values_nbytes;
+    if (!on_cpu) return CSZ_OK;                                     /* no scratch on the host */
+    if (csz_cpu_scratch_nbytes(o->threads) > *room) o->threads = 1; /* fewer threads need less scratch */
+    const uint64_t scratch = csz_cpu_scratch_nbytes(o->threads);
+    if (scratch > *room) return CSZ_ERROR_LIMIT;
+    *room -= scratch;
+    return CSZ_OK;
+}
+
 double csz_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -146,7 +161,7 @@ const char *csz_status_string(csz_status status) {
     case CSZ_ERROR_TRAILING: return "bytes follow the end of the archive";
     case CSZ_ERROR_BACKEND: return "the backend is not available in this build or on this machine";
     case CSZ_ERROR_ZSTD: return "zstd is not available in this build, or it failed";
-    case CSZ_ERROR_IO: return "reading failed";
+    case CSZ_ERROR_IO: return "reading or writing failed";
     }
     return "unknown status";
 }

@@ -38,6 +38,13 @@ csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capac
                               const void *data, const csz_header *header, const csz_tile_plan *plan,
                               uint64_t frame, uint64_t number, const csz_options *options);
 
+/*
+ * Holds a decoding call to its memory limit: values, buffers, and on the CPU the scratch of its threads, of which one remains where they do not fit.  *room
+ * receives what is left.
+ */
+csz_status csz_limit_keep(uint64_t *room, csz_options *options, uint64_t values_nbytes,
+                          uint64_t buffers_nbytes, int on_cpu);
+
 /* A finite bound above 0. */
 csz_status csz_bound_check(const csz_options *options);
 

@@ -60,15 +60,16 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
     return status;
 }
 
-/* The largest frame before zstd, as the frames' headers say; 0 without zstd. */
-static uint64_t unpacked_nbytes(const csz_header *h, const uint8_t *archive) {
+/* Memory for undoing zstd: the largest frame, as the frames' headers say, and zstd's own; 0 without zstd. */
+static uint64_t unpacking_nbytes(const csz_header *h, const uint8_t *archive) {
     uint64_t largest = 0, at = h->nbytes;
-    for (uint64_t f = 0; h->has_zstd && f < h->geometry.nframes; f++) {
+    if (!h->has_zstd) return 0;
+    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
         uint64_t n = csz_load_u64(archive + at + 8);
         largest = n > largest ? n : largest;
         at += csz_load_u64(archive + at);
     }
-    return largest;
+    return largest > UINT64_MAX / 2 ? largest : largest + csz_unpack_memory();
 }
 
 /* A box of an archive in memory, for csz_parts_read. */
@@ -95,9 +96,10 @@ static csz_status read_header(csz_header *h, const void *archive, size_t nbytes)
     return status ? status : csz_header_read(h, start, n);
 }
 
-/* Backend, skeleton, options and limits of a decoding call whose header was read. */
-static csz_status begin(csz_context *context, csz_header *h, csz_options *o, const void *archive,
-                        size_t nbytes, const void *data, uint64_t nbytes_out, const csz_options *options) {
+/* Backend, skeleton, options and limits of a decoding call whose header was read; *room is what the memory limit leaves. */
+static csz_status begin(csz_context *context, csz_header *h, csz_options *o, uint64_t *room,
+                        const void *archive, size_t nbytes, const void *data, uint64_t nbytes_out,
+                        const csz_options *options) {
     if (!context) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_check(o, options);
     if (status) return status;
@@ -110,13 +112,9 @@ static csz_status begin(csz_context *context, csz_header *h, csz_options *o, con
     const uint8_t *footer;
     const int on_device = context->used == CSZ_BACKEND_CUDA && csz_gpu_is_device_pointer(archive);
     if (!on_device) status = csz_archive_open(h, &footer, archive, nbytes);
-    if (status || !o->memory_limit) return status;
-    uint64_t unpacked = unpacked_nbytes(h, archive), room = o->memory_limit;
-    if (unpacked > room || nbytes_out > room - unpacked) return CSZ_ERROR_LIMIT;
-    room -= unpacked + nbytes_out;
-    if (context->used == CSZ_BACKEND_CUDA) return CSZ_OK;          /* no scratch on the host */
-    if (csz_cpu_scratch_nbytes(o->threads) > room) o->threads = 1; /* fewer threads need less scratch */
-    return csz_cpu_scratch_nbytes(o->threads) > room ? CSZ_ERROR_LIMIT : CSZ_OK;
+    if (status) return status;
+    return csz_limit_keep(room, o, nbytes_out, unpacking_nbytes(h, archive),
+                          context->used == CSZ_BACKEND_CPU);
 }
 
 static uint64_t nbytes_of(const csz_header *h) {
@@ -127,10 +125,11 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
                           size_t archive_nbytes, const csz_options *options) {
     csz_header h;
     csz_options o;
+    uint64_t room;
     double start = csz_clock();
     csz_status status = read_header(&h, archive, archive_nbytes);
     if (status) return status;
-    status = begin(context, &h, &o, archive, archive_nbytes, data, nbytes_of(&h), options);
+    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, nbytes_of(&h), options);
     if (status) return status;
     if (data_capacity < nbytes_of(&h)) return CSZ_ERROR_CAPACITY;
     if (h.geometry.nelements == 0) return CSZ_OK;
@@ -180,15 +179,10 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     if (status) return status;
     const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
     if (data_capacity / size < r.nelements) return CSZ_ERROR_CAPACITY;
-    status = begin(context, &h, &o, archive, archive_nbytes, data, r.nelements * size, options);
+    uint64_t room;
+    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, r.nelements * size, options);
     if (status) return status;
-    uint64_t room = UINT64_MAX;
-    if (context->used == CSZ_BACKEND_CUDA) {
-        room = 0; /* parts are picked out on the host */
-    } else if (o.memory_limit) {
-        room = o.memory_limit - r.nelements * size - unpacked_nbytes(&h, archive) -
-               csz_cpu_scratch_nbytes(o.threads);
-    }
+    if (context->used == CSZ_BACKEND_CUDA) room = 0; /* parts are picked out on the host */
     box_source source = {context, archive, archive_nbytes, &h, &o};
     return csz_parts_read(data, size, r.lo, r.hi, r.nparts, r.stride, h.has_zstd, room, read_box, &source);
 }
@@ -197,12 +191,13 @@ csz_status csz_test(csz_context *context, const void *archive, size_t archive_nb
                     const csz_options *options) {
     csz_header h;
     csz_options o, on_cpu;
+    uint64_t room;
     csz_status status = csz_options_check(&on_cpu, options);
     if (status) return status;
     on_cpu.backend = CSZ_BACKEND_CPU;
     if (!archive) return archive_nbytes ? CSZ_ERROR_ARGUMENT : CSZ_ERROR_NOT_ARCHIVE;
     status = csz_header_read(&h, archive, archive_nbytes);
-    if (!status) status = begin(context, &h, &o, archive, archive_nbytes, NULL, 0, &on_cpu);
+    if (!status) status = begin(context, &h, &o, &room, archive, archive_nbytes, NULL, 0, &on_cpu);
     if (status || h.geometry.nelements == 0) return status;
     const uint64_t lo[3] = {0, 0, 0};
     return decompress_box(context, NULL, archive, archive_nbytes, &h, lo, h.geometry.n, &o);

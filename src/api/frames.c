@@ -111,6 +111,16 @@ csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i) {
     return CSZ_OK;
 }
 
+/* What a frame takes with zstd: before it, for compressing also after it in full, and zstd's own memory. */
+static size_t zstd_nbytes(const csz_plan *plan, const csz_frame *frame) {
+    const csz_geometry *g = &plan->header.geometry;
+    csz_frame_box box = csz_frame_box_at(g, 0);
+    const uint64_t most =
+        csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, plan->header.field.type, 0) + 8;
+    if (plan->options.threads == 0) return frame->capacity + (size_t)csz_unpack_memory();
+    return (size_t)(most + csz_pack_bound(most) + csz_pack_memory(most, plan->options.zstd_level));
+}
+
 csz_status csz_plan_shape(csz_layout *shape, const csz_plan *plan) {
     if (!shape || !plan) return CSZ_ERROR_ARGUMENT;
     const csz_header *h = &plan->header;
@@ -123,6 +133,7 @@ csz_status csz_plan_shape(csz_layout *shape, const csz_plan *plan) {
     if (shape->nframes) (void)csz_plan_frame(&first, plan, 0); /* the others are no larger */
     shape->values_nbytes = first.values_nbytes;
     shape->capacity = first.capacity;
+    shape->zstd_nbytes = h->has_zstd && shape->nframes ? zstd_nbytes(plan, &first) : 0;
     csz_info_fill(&shape->info, h, 0);
     return CSZ_OK;
 }
@@ -277,6 +288,18 @@ static csz_status decompress_on_gpu(csz_context *context, void *values, const ui
     return csz_gpu_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to, threads);
 }
 
+/* Holds the decoding of a frame to the memory limit: n bytes of values, the frame before zstd or, for a GPU, the archive that is made of it. */
+static csz_status limit_frame(csz_options *o, const uint8_t *stored, uint64_t nbytes, const csz_plan *plan,
+                              uint64_t i, uint64_t n, csz_backend used) {
+    csz_frame_view view;
+    uint64_t room, buffers = used == CSZ_BACKEND_CUDA ? CSZ_HEADER_MAX_NBYTES + nbytes : 0;
+    if (!o->memory_limit) return CSZ_OK;
+    csz_status status = csz_frame_header_read(&view, stored, nbytes, &plan->header, i);
+    if (status) return status;
+    if (plan->header.has_zstd) buffers = view.nbytes_raw + csz_unpack_memory();
+    return csz_limit_keep(&room, o, n, buffers, used == CSZ_BACKEND_CPU);
+}
+
 csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity, const void *stored,
                                 size_t stored_nbytes, const csz_plan *plan, uint64_t i, const csz_frame *box,
                                 const csz_options *options) {
@@ -304,6 +327,7 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (h->has_zstd) o.backend = CSZ_BACKEND_CPU;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
+    if (!status) status = limit_frame(&o, stored, stored_nbytes, plan, i, values ? n : 0, context->used);
     if (status) return status;
     if (context->used == CSZ_BACKEND_CUDA) {
         status =

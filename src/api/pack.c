@@ -1,19 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pack.c: one zstd frame for each of ours, single-threaded, so that a level gives the same bytes with one version of zstd. */
+/*
+ * pack.c: one zstd frame for each of ours, single-threaded, so that a level gives the same bytes with one version of zstd.  zstd works in memory that is allocated
+ * here, so that its size is known beforehand and want of it is told as such.
+ */
 #include "api/pack.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(CSZ_HAVE_ZSTD)
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts in memory of the caller's */
 #include <zstd.h>
 
 int csz_zstd_available(void) { return 1; }
 
 uint64_t csz_pack_bound(uint64_t nbytes) { return ZSTD_compressBound((size_t)nbytes) + 8; }
 
+static size_t pack_memory(uint64_t nbytes, int level) {
+    return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, nbytes, 0));
+}
+
+uint64_t csz_pack_memory(uint64_t nbytes, int level) {
+    uint64_t most = pack_memory(nbytes, level);
+    /* zstd has other settings for inputs of at most so many bytes, which may take more */
+    for (uint64_t tier = 1 << 18; tier >= 1 << 14; tier /= 2) {
+        uint64_t n = tier < nbytes ? pack_memory(tier, level) : 0;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+uint64_t csz_unpack_memory(void) { return ZSTD_estimateDCtxSize(); }
+
 csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes,
                     int level) {
-    size_t n = ZSTD_compress(out, (size_t)capacity, in, (size_t)nbytes, level);
+    size_t memory = pack_memory(nbytes, level), n;
+    void *workspace = malloc(memory);
+    if (!workspace) return CSZ_ERROR_MEMORY;
+    n = ZSTD_compressCCtx(ZSTD_initStaticCCtx(workspace, memory), out, (size_t)capacity, in, (size_t)nbytes,
+                          level);
+    free(workspace);
     if (ZSTD_isError(n)) return CSZ_ERROR_ZSTD;
     uint64_t padded = (n + 7) / 8 * 8;
     memset(out + n, 0, (size_t)(padded - n));
@@ -27,7 +53,12 @@ csz_status csz_unpack(uint8_t *out, uint64_t out_nbytes, const uint8_t *in, uint
     for (uint64_t i = stored; i < nbytes; i++) {
         if (in[i]) return CSZ_ERROR_CORRUPT;
     }
-    size_t n = ZSTD_decompress(out, (size_t)out_nbytes, in, stored);
+    const size_t memory = ZSTD_estimateDCtxSize();
+    void *workspace = malloc(memory);
+    if (!workspace) return CSZ_ERROR_MEMORY;
+    size_t n =
+        ZSTD_decompressDCtx(ZSTD_initStaticDCtx(workspace, memory), out, (size_t)out_nbytes, in, stored);
+    free(workspace);
     if (ZSTD_isError(n) || n != out_nbytes) return CSZ_ERROR_CORRUPT;
     return CSZ_OK;
 }
@@ -36,6 +67,13 @@ csz_status csz_unpack(uint8_t *out, uint64_t out_nbytes, const uint8_t *in, uint
 int csz_zstd_available(void) { return 0; }
 
 uint64_t csz_pack_bound(uint64_t nbytes) { return nbytes; }
+
+uint64_t csz_pack_memory(uint64_t nbytes, int level) {
+    (void)nbytes, (void)level;
+    return 0;
+}
+
+uint64_t csz_unpack_memory(void) { return 0; }
 
 csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes,
                     int level) {

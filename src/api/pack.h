@@ -18,6 +18,10 @@ csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const
 /* What nbytes could at most unpack to: a zstd block has three bytes of header, at least one more, and at most 128 KiB of content. */
 static inline uint64_t csz_unpack_bound(uint64_t nbytes) { return (nbytes / 4 + 1) << 17; }
 
+/* Memory that zstd takes while it packs at most nbytes, or unpacks; both allocate it themselves and give it back. */
+uint64_t csz_pack_memory(uint64_t nbytes, int level);
+uint64_t csz_unpack_memory(void);
+
 /* Unpacks exactly out_nbytes; anything else is an error. */
 csz_status csz_unpack(uint8_t *out, uint64_t out_nbytes, const uint8_t *in, uint64_t nbytes);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/context.h"
+#include "api/pack.h"
 #include "api/parts.h"
 #include "api/plan.h"
 #include "core/words.h"
@@ -144,7 +145,7 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
                              const csz_frame *box) {
     const csz_header *h = &r->plan->header;
     const uint64_t at = r->offsets[i], head = CSZ_FRAME_HEADER_NBYTES;
-    csz_frame_view view;
+    csz_frame_view view = {.nbytes_stored = 0};
     csz_status status = read_bytes(r, at, stored, head);
     if (!status) status = csz_frame_header_read(&view, stored, size, h, i);
     if (!status && view.nbytes_stored != size) status = CSZ_ERROR_CORRUPT;
@@ -222,6 +223,31 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
     return status;
 }
 
+/*
+ * What a region's frames take in memory: the largest as it is read, with zstd the largest before it, and zstd's own.  Sizes before zstd stand in the frames'
+ * headers, which are read for them.
+ */
+static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const csz_region *region) {
+    const csz_header *h = &r->plan->header;
+    const uint64_t end[3] = {region->hi[0] + (region->nparts - 1) * region->stride, region->hi[1],
+                             region->hi[2]};
+    uint64_t stored = 0, raw = 0;
+    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
+        if (!csz_frame_touches(&h->geometry, f, region->lo, end)) continue;
+        const uint64_t size = r->offsets[f + 1] - r->offsets[f];
+        stored = size > stored ? size : stored;
+        if (!h->has_zstd) continue;
+        uint8_t start[CSZ_FRAME_HEADER_NBYTES];
+        csz_frame_view view;
+        csz_status status = read_bytes(r, r->offsets[f], start, sizeof start);
+        if (!status) status = csz_frame_header_read(&view, start, size, h, f);
+        if (status) return status;
+        raw = view.nbytes_raw > raw ? view.nbytes_raw : raw;
+    }
+    *nbytes = stored + raw + (h->has_zstd ? csz_unpack_memory() : 0);
+    return CSZ_OK;
+}
+
 csz_status csz_reader_region(csz_context *context, void *data, size_t data_capacity, const csz_reader *reader,
                              const uint64_t *begin, const uint64_t *end, const csz_options *options) {
     csz_options o;
@@ -234,7 +260,10 @@ csz_status csz_reader_region(csz_context *context, void *data, size_t data_capac
     if (data_capacity / size < region.nelements) return CSZ_ERROR_CAPACITY;
     csz_context_begin(context, reader->plan->header.geometry.ntiles);
     context->used = CSZ_BACKEND_CPU;
-    uint64_t room = o.memory_limit ? o.memory_limit : UINT64_MAX;
+    uint64_t buffers = 0, room;
+    if (o.memory_limit) status = buffers_of(&buffers, reader, &region);
+    if (!status) status = csz_limit_keep(&room, &o, region.nelements * size, buffers, 1);
+    if (status) return status;
     box_source source = {context, reader, o.threads};
     return csz_parts_read(data, size, region.lo, region.hi, region.nparts, region.stride,
                           reader->plan->header.has_zstd, room, read_box, &source);

@@ -41,6 +41,26 @@ static inline __attribute__((unused)) uint8_t *fuzz_copy(const uint8_t *data, si
     return copy;
 }
 
+/*
+ * Between the two the library holds at most limit_nbytes, what its context keeps from earlier calls included; what it allocates there it frees there, or keeps.
+ */
+void fuzz_memory_watch(void);
+void fuzz_memory_check(size_t limit_nbytes);
+
+/* Bytes in memory, for csz_reader_open. */
+typedef struct fuzz_bytes {
+    const uint8_t *bytes;
+    size_t nbytes;
+} fuzz_bytes;
+
+static inline __attribute__((unused)) int fuzz_read_at(void *user, uint64_t offset, void *buffer,
+                                                       size_t nbytes) {
+    const fuzz_bytes *b = user;
+    FUZZ_CHECK(offset <= b->nbytes && nbytes <= b->nbytes - offset); /* nothing outside is asked for */
+    memcpy(buffer, b->bytes + offset, nbytes);
+    return 0;
+}
+
 /* A resealed copy: where one frame lies between header and footer, it is told the size it has. */
 uint8_t *fuzz_archive(const uint8_t *data, size_t nbytes);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_region.c: boxes of any archive: sixteen bytes that place the box, then the archive.  Where the whole can be decoded too, the box is a part of it. */
+/*
+ * fuzz_region.c: boxes of any archive: sixteen bytes that place the box, then the archive.  Where the whole can be decoded too, the box is a part of it; a reader
+ * behind a callback restores the same box.
+ */
 #include "fuzz.h"
 
 static uint64_t index_of(const csz_field *f, const uint64_t *at) {
@@ -20,6 +23,25 @@ static void check_part(const uint8_t *part, const uint8_t *whole, const csz_fiel
         while (k >= 0 && ++at[k] == end[k]) at[k] = begin[k], k--;
         if (k < 0) break;
     }
+}
+
+/* The box once more, through a reader, which looks at what it needs alone. */
+static void check_reader(const uint8_t *part, csz_status status, const uint8_t *archive, size_t nbytes,
+                         size_t part_nbytes, const uint64_t *begin, const uint64_t *end,
+                         const csz_options *o) {
+    fuzz_bytes source = {archive, nbytes};
+    csz_reader *reader;
+    csz_status opened = csz_reader_open(&reader, fuzz_read_at, &source, nbytes);
+    if (status == CSZ_OK) FUZZ_CHECK(opened == CSZ_OK);
+    if (opened) return;
+    uint8_t *again = malloc(part_nbytes);
+    FUZZ_CHECK(again);
+    fuzz_memory_watch();
+    csz_status got = csz_reader_region(fuzz_context(), again, part_nbytes, reader, begin, end, o);
+    fuzz_memory_check(FUZZ_MEMORY_LIMIT);
+    if (status == CSZ_OK) FUZZ_CHECK(got == CSZ_OK && memcmp(part, again, part_nbytes) == 0);
+    free(again);
+    csz_reader_close(reader);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
@@ -44,14 +66,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     size_t capacity = count <= FUZZ_FIELD_MAX_NBYTES / size ? (size_t)count * size : 8;
     uint8_t *part = malloc(capacity);
     FUZZ_CHECK(part);
+    fuzz_memory_watch();
     csz_status status =
         csz_decompress_region(fuzz_context(), part, capacity, copy, nbytes - 16, begin, end, &o);
+    fuzz_memory_check(FUZZ_MEMORY_LIMIT);
     if (inspected) FUZZ_CHECK(status != CSZ_OK);
+    check_reader(part, status, copy, nbytes - 16, capacity, begin, end, &o);
     if (!inspected && info.nelements && info.nbytes_field <= FUZZ_FIELD_MAX_NBYTES) {
         uint8_t *whole = malloc((size_t)info.nbytes_field);
         FUZZ_CHECK(whole);
+        fuzz_memory_watch();
         csz_status decoded =
             csz_decompress(fuzz_context(), whole, (size_t)info.nbytes_field, copy, nbytes - 16, &o);
+        fuzz_memory_check(FUZZ_MEMORY_LIMIT);
         if (decoded == CSZ_OK) {
             FUZZ_CHECK(status == CSZ_OK);
             check_part(part, whole, &info.field, begin, end);
