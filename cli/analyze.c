@@ -135,6 +135,7 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
     report.backend = cli_backend_name(backend);
     report.field = &field->field;
     report.nbytes_in = field->nbytes;
+    report.has_output = 0;
     report.seconds = seconds;
     cli_report_json(&json, stdout, &report);
     cli_json_string(&json, "analysis_mode", cli_name_of(mode, cli_mode_names));

@@ -45,7 +45,7 @@ typedef struct csz_analysis_job {
     int is_copy;
     uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
     uint32_t npairs_each;
-    int encode; /* the second pass */
+    int keep_sample, encode; /* the first pass, for the second; the second */
     atomic_ullong next;
 } csz_analysis_job;
 
@@ -53,12 +53,12 @@ typedef struct csz_analysis_job {
 uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
 
 /*
- * Counts the chosen tiles; the sums of all workers are then the first one's.  keep_sample: its sample is theirs too, for books; only where tiles are few enough for counts
- * of 32 bits.
+ * Counts the chosen tiles; the sums of all workers are then the first one's.  keep_sample: its sample is theirs too, for books, and deltas stay in scratch->kept, which has
+ * room for them; only for as many tiles as counts of 32 bits can take.
  */
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
-/* Codes them with the tables; adds words and squares to the same sums. */
+/* Codes a sample that was kept with the tables; adds words and squares to the same sums. */
 void csz_analysis_encode(csz_analysis_job *job);
 
 /* Sum of the counts of an alphabet. */

@@ -21,7 +21,8 @@ enum {
      * and the most that a large field needs, an analysis stays below a tenth of the time of compressing.  So do one row in ROW_STRIDE tiles and the pairs.
      */
     SAMPLE_STRIDE = 96,
-    SAMPLE_LEAST = 4,
+    SAMPLE_ALL = 4,
+    SAMPLE_LEAST = 2,
     SAMPLE_MOST = 512,
     ROW_STRIDE = 2,
     ROWS_LEAST = 32,
@@ -36,6 +37,7 @@ enum {
 /* The sample's counts as the compressor would have them, which counts `factor` times as many tiles of a frame. */
 static void scale_counts(uint32_t *counts, size_t n, double factor) {
     for (size_t i = 0; i < n; i++) {
+        if (counts[i] == 0) continue;
         double scaled = (double)counts[i] * factor + 0.5;
         counts[i] = scaled < 4e9 ? (uint32_t)scaled : 4000000000u;
     }
@@ -73,8 +75,7 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
         least = cost;
         best = policy;
     }
-    memset(&h, 0, sizeof h);
-    csz_books_choose(books[CSZ_WORKFLOW_RLE], cache, &h, frame_tiles, stride);
+    for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
     if (best != CSZ_POLICY_VECTOR) {
         memcpy(books[0], books[workflow_of[best]], sizeof books[0]);
     } else if (csz_count_of(
@@ -238,14 +239,13 @@ static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
     return x < least ? least : x > most ? most : x;
 }
 
-/* Tiles that are sampled. */
+/* Tiles that are sampled: all of the smallest fields, whose analysis is mostly books. */
 static uint64_t sample_size(uint64_t ntiles) {
-    uint64_t n = clamp(ntiles / SAMPLE_STRIDE, SAMPLE_LEAST, SAMPLE_MOST);
-    return n < ntiles ? n : ntiles;
+    return ntiles <= SAMPLE_ALL ? ntiles : clamp(ntiles / SAMPLE_STRIDE, SAMPLE_LEAST, SAMPLE_MOST);
 }
 
 static uint64_t pairs_wanted(uint64_t nelements, int exact) {
-    return exact ? PAIRS_EXACT : clamp(nelements / 512, PAIRS_LEAST, PAIRS_MOST);
+    return exact ? PAIRS_EXACT : clamp(nelements / 1024, PAIRS_LEAST, PAIRS_MOST);
 }
 
 /* One bound.  header has everything but the bound. */
@@ -293,7 +293,8 @@ static void free_job(csz_analysis_job *job) {
 
 static csz_analysis_job *make_job(csz_context *context, const csz_geometry *g, int nthreads) {
     csz_analysis_job *job = calloc(1, sizeof *job);
-    if (!job || csz_scratch_workers(&context->cpu, nthreads, g->rank) != CSZ_OK) {
+    if (!job || csz_scratch_workers(&context->cpu, nthreads, g->rank) != CSZ_OK ||
+        csz_scratch_kept(&context->cpu, (uint32_t)sample_size(g->ntiles)) != CSZ_OK) {
         free(job);
         return NULL;
     }

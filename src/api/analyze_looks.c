@@ -23,7 +23,7 @@ static uint64_t pair_first(const csz_looks *looks, uint64_t i) {
 }
 
 static uint32_t pair_distance(uint64_t i) {
-    return 1 + (uint32_t)(csz_scatter(4, i) % CSZ_ANALYSIS_NDISTANCES);
+    return 1 + csz_scatter_below((uint32_t)csz_scatter(4, i), CSZ_ANALYSIS_NDISTANCES);
 }
 
 /* Line c of a row lies one element along y before it where c is odd, and one along z where c is above 1. */

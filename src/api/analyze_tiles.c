@@ -72,16 +72,42 @@ static void count_codes(csz_analysis_worker *k, const csz_tile_work *w, const cs
     }
 }
 
+/* Deltas for the second pass: of tiles without exceptions, whose deltas have 16 bits; others are few and are quantized again. */
+static void quantize_tile(const csz_analysis_job *job, csz_tile_work *w, const csz_tile_box *box,
+                          csz_kept_tile *kept) {
+    w->code16 = kept ? kept->code16 : w->own_code16;
+    csz_tile_quantize(w, &job->plan[0], job->data, box);
+    if (!w->is_fill) csz_tile_measure(w);
+    if (!kept) return;
+    kept->is_kept = !w->is_fill && w->klass == 0 && w->n_special == 0;
+    kept->statistics = w->statistics;
+    kept->base = w->base;
+    kept->order = w->order;
+}
+
+static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz_tile_box *box,
+                        csz_kept_tile *kept) {
+    if (!kept->is_kept) {
+        quantize_tile(job, w, box, NULL);
+        return;
+    }
+    w->code16 = kept->code16;
+    w->statistics = kept->statistics;
+    w->base = kept->base;
+    w->order = kept->order;
+    w->klass = w->n_special = 0;
+    w->is_fill = 0;
+}
+
 static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
-                       const csz_tile_box *box, uint64_t tile) {
+                       const csz_tile_box *box, uint64_t tile, csz_kept_tile *kept) {
     csz_tile_work *w = &worker->tile;
     uint32_t n = csz_tile_box_count(box);
-    csz_tile_quantize(w, &job->plan[0], job->data, box);
+    quantize_tile(job, w, box, kept);
     k->sums.n += n;
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
     uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
-    csz_tile_measure(w);
     csz_tile_count(w, &job->plan[0], &worker->tally, 1,
                    csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
     if (w->klass)
@@ -90,7 +116,8 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     count_codes(k, w, &job->layout, box);
     for (uint32_t i = 0; i < job->npairs_each; i++) {
         uint64_t r = csz_scatter(2, tile * job->npairs_each + i);
-        uint32_t d = 1 + (uint32_t)(r % CSZ_ANALYSIS_NDISTANCES), a = (uint32_t)(r >> 32) % (CSZ_TILE_N - d);
+        uint32_t d = 1 + csz_scatter_below((uint32_t)r, CSZ_ANALYSIS_NDISTANCES),
+                 a = csz_scatter_below((uint32_t)(r >> 32), CSZ_TILE_N - d);
         csz_madogram_add(&k->sums.codes, d, code_at(w, a), code_at(w, a + d));
     }
 }
@@ -140,11 +167,10 @@ static int measure_runs(const csz_analysis_job *job, const csz_tile_work *w, uin
 }
 
 static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_work *w,
-                        const csz_tile_box *box) {
+                        const csz_tile_box *box, csz_kept_tile *kept) {
     uint32_t words[CSZ_NWORKFLOWS],
         raw = 1 + csz_tile_box_count(box) * (job->plan[0].type == CSZ_F32 ? 1 : 2);
-    csz_tile_quantize(w, &job->plan[0], job->data, box);
-    if (!w->is_fill) csz_tile_measure(w);
+    recall_tile(job, w, box, kept);
     int measured = measure_runs(job, w, &words[CSZ_WORKFLOW_RLE], &words[CSZ_WORKFLOW_RLE_VLE]);
     for (int i = 1; i < CSZ_NWORKFLOWS; i++) {
         if (i == CSZ_WORKFLOW_HUFFMAN || !measured)
@@ -180,16 +206,15 @@ static void pass_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
     csz_analysis_worker *k = job->workers[rank];
     csz_worker *worker = job->scratch->workers[rank];
-    worker->tile.code16 = worker->tile.own_code16;
     for (uint32_t done = 1;; done++) {
         uint64_t s = atomic_fetch_add(&job->next, 1);
         if (s >= job->nchosen) break;
         uint64_t tile = csz_analysis_tile(job, s);
         csz_tile_box box = tile_box(job, tile, s);
         if (job->encode) {
-            encode_tile(job, k, &worker->tile, &box);
+            encode_tile(job, k, &worker->tile, &box, &job->scratch->kept[s]);
         } else {
-            count_tile(job, k, worker, &box, tile);
+            count_tile(job, k, worker, &box, tile, job->keep_sample ? &job->scratch->kept[s] : NULL);
             if (done % FLUSH_TILES == 0) flush_counts(k, &worker->tally, 1);
         }
     }
@@ -204,6 +229,7 @@ static void run_pass(csz_analysis_job *job, int encode) {
 }
 
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
+    job->keep_sample = keep_sample;
     for (int i = 0; i < job->nthreads; i++) {
         memset(job->workers[i], 0, sizeof *job->workers[i]);
         memset(&job->scratch->workers[i]->tally, 0, sizeof job->scratch->workers[i]->tally);
