@@ -116,7 +116,7 @@ template <typename V> static void measure(csz_context *context, const csz_field 
     const double quality = median_ms([&] { OK(csz_quality_measure(&device, d_a, d_b, &field, 1e-3, &o)); });
     const double analysis =
         median_ms([&] { OK(csz_analyze(context, on_device, bounds, 3, d_a, &field, &o, 0)); });
-    printf("%s %llux%llux%llu: quality %.3f ms on the device (%.0f GB/s a pass), %.1f ms on the host; "
+    printf("%s %llux%llux%llu: quality %.3f ms on the device (%.0f GB/s read), %.1f ms on the host; "
            "analysis of three "
            "bounds %.3f ms, %.1f ms on the host (once)\n",
            sizeof(V) == 4 ? "f32" : "f64", (unsigned long long)field.dims[0],

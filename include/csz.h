@@ -442,7 +442,7 @@ enum { CSZ_REASON_NBYTES = 320 };
 typedef struct csz_analysis {
     double bound, bound_abs; /* as asked for, and as resolved */
     double min,
-        max; /* of finite values that are not missing; 0 for an absolute bound, which needs no range */
+        max; /* of finite values that are not missing; NaN where there are none, and for an absolute bound, which needs no range */
     uint64_t nelements, nelements_counted;
     uint64_t ntiles, ntiles_counted;
     uint64_t nbytes_field;
