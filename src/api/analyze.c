@@ -17,8 +17,9 @@
 enum {
     NWORKFLOWS = CSZ_NWORKFLOWS,
     /*
-     * A sampled tile costs some four times what a compressed one does (quantized twice, counted, coded four times); with one tile in SAMPLE_STRIDE,
-     * and the most that a large field needs, an analysis stays below a tenth of the time of compressing.  So do one row in ROW_STRIDE tiles and the pairs.
+     * A sampled tile costs some three times what a compressed one does (counted as every policy would code it, coded with every workflow), and books as
+     * much as another; with one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis stays below a tenth of the time of compressing.
+     * One row for ROW_STRIDE tiles costs about as much as the tiles do.
      */
     SAMPLE_STRIDE = 96,
     SAMPLE_ALL = 4,
@@ -428,6 +429,10 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const doubl
     if (g.nelements && !data) return CSZ_ERROR_ARGUMENT;
     source from = {data, g.nelements && csz_gpu_is_device_pointer(data), NULL};
     if (from.is_on_device && o.backend == CSZ_BACKEND_CPU) return CSZ_ERROR_ARGUMENT;
+    if (from.is_on_device && context->device) {
+        status = csz_gpu_set_device(context->device - 1);
+        if (status) return status;
+    }
     if (!from.is_on_device || !exact)
         return analyze_source(context, analyses, bounds, nbounds, &from, field, &o, exact);
     /* all tiles are wanted */

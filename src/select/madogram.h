@@ -37,7 +37,6 @@ static inline void csz_madogram_add(csz_madogram_sums *sums, uint32_t d, int64_t
     sums->differ[d - 1] += difference != 0;
 }
 
-void csz_madogram_merge(csz_madogram_sums *sums, const csz_madogram_sums *more);
 void csz_madogram_finish(csz_madogram *madogram, const csz_madogram_sums *sums);
 
 /*
