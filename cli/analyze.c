@@ -105,7 +105,7 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
     printf("  smoothness     codes %.4f (roughness %.4f), prequantized data %.4f\n", a->codes.smoothness,
            a->codes.roughness, a->quanta.smoothness);
-    printf("  ratio          predicted%s (predictions are good to about %.0f%%)\n",
+    printf("  ratio          predicted%s (standard error of predictions %.0f%%)\n",
            a->is_exact ? "       true" : "", 100 * a->prediction_error);
     for (int i = 0; i < 4; i++) {
         printf("    %-12s %9.2f", cli_workflow_names[i], ratio_of(a, a->workflow[i].nbytes_predicted));
@@ -135,6 +135,7 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
     report.backend = cli_backend_name(backend);
     report.field = &field->field;
     report.nbytes_in = field->nbytes;
+    report.has_output = 0;
     report.seconds = seconds;
     cli_report_json(&json, stdout, &report);
     cli_json_string(&json, "analysis_mode", cli_name_of(mode, cli_mode_names));

@@ -88,7 +88,8 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         printf("%s and %s, %s of %s\n", fields[0].input.name, fields[1].input.name,
                cli_dims_text(dims, &fields[0].field), cli_type_names[fields[0].field.type]);
         cli_report_metrics(stdout, metrics, &fields[0].field, bound, "  ");
-        printf("  range          %.9g to %.9g\n", metrics->min, metrics->max);
+        if (metrics->n > metrics->n_special)
+            printf("  range          %.9g to %.9g\n", metrics->min, metrics->max);
         print_quality(&quality);
     }
     if (arguments->has_bound && metrics->violations)

@@ -54,17 +54,17 @@ static csz_status verify_frame(compression *c, int worker, uint64_t i, const voi
     const csz_options *options = &c->workers.options;
     csz_frame frame;
     csz_metrics part;
-    int has_special;
+    cli_worst worst;
     void *restored = c->workers.scratch[worker];
     csz_plan_frame(&frame, c->plan, i);
     csz_status status = csz_decompress_frame(c->workers.contexts[worker], restored, frame.values_nbytes,
                                              stored, stored_nbytes, c->plan, i, NULL, options);
     if (status == CSZ_OK)
-        status = cli_metrics_compare(&part, &has_special, values, restored, &frame, &c->shape,
+        status = cli_metrics_compare(&part, &worst, values, restored, &frame, &c->shape,
                                      c->shape.info.bound_abs, options);
     if (status != CSZ_OK) return status;
     pthread_mutex_lock(&c->mutex);
-    cli_metrics_join(&c->metrics, &part, has_special);
+    cli_metrics_join(&c->metrics, &part, worst);
     pthread_mutex_unlock(&c->mutex);
     return CSZ_OK;
 }

@@ -16,26 +16,29 @@ static uint64_t field_index(uint64_t i, const csz_frame *f, const csz_layout *sh
 /* 1 if the element is one that must agree bit for bit and does not. */
 static int differs_special(const void *a, const void *b, csz_type type, uint64_t i,
                            const csz_options *options) {
-    double x = type == CSZ_F32 ? (double)((const float *)a)[i] : ((const double *)a)[i];
-    size_t size = type == CSZ_F32 ? 4 : 8;
-    int is_fill = options->has_fill &&
-                  (type == CSZ_F32 ? ((const float *)a)[i] == (float)options->fill : x == options->fill);
-    if (isfinite(x) && !is_fill) return 0;
-    return memcmp((const char *)a + i * size, (const char *)b + i * size, size) != 0;
+    const float narrow = (float)options->fill;
+    const size_t size = type == CSZ_F32 ? 4 : 8;
+    const char *x = (const char *)a + i * size, *y = (const char *)b + i * size;
+    const void *fill = type == CSZ_F32 ? (const void *)&narrow : (const void *)&options->fill;
+    int is_finite = type == CSZ_F32 ? isfinite(((const float *)a)[i]) : isfinite(((const double *)a)[i]);
+    if (is_finite && !(options->has_fill && memcmp(x, fill, size) == 0)) return 0;
+    return memcmp(x, y, size) != 0;
 }
 
-csz_status cli_metrics_compare(csz_metrics *part, int *has_special, const void *a, const void *b,
+csz_status cli_metrics_compare(csz_metrics *part, cli_worst *worst, const void *a, const void *b,
                                const csz_frame *frame, const csz_layout *shape, double bound,
                                const csz_options *options) {
     csz_field row = {shape->info.field.type, 1, {frame->nelements}};
     csz_status status = csz_compare(part, a, b, &row, bound, options);
     if (status != CSZ_OK) return status;
-    *has_special = differs_special(a, b, row.type, part->worst_index, options);
+    *worst = bound >= 0 && part->max_abs_error > bound                                ? CLI_WORST_BREAKS
+             : part->n && differs_special(a, b, row.type, part->worst_index, options) ? CLI_WORST_SPECIAL
+                                                                                      : CLI_WORST_KEEPS;
     part->worst_index = field_index(part->worst_index, frame, shape);
     return CSZ_OK;
 }
 
-void cli_metrics_join(cli_metrics *m, const csz_metrics *part, int has_special) {
+void cli_metrics_join(cli_metrics *m, const csz_metrics *part, cli_worst worst) {
     csz_metrics *sum = &m->sum;
     uint64_t n = part->n - part->n_special;
     if (!m->is_valid) {
@@ -48,14 +51,16 @@ void cli_metrics_join(cli_metrics *m, const csz_metrics *part, int has_special) 
     sum->n += part->n;
     sum->n_special += part->n_special;
     sum->violations += part->violations;
-    int is_worse =
-        has_special
-            ? !m->has_special || part->worst_index < sum->worst_index
-            : !m->has_special && n &&
-                  (part->max_abs_error > sum->max_abs_error ||
-                   (part->max_abs_error == sum->max_abs_error && part->worst_index < sum->worst_index));
-    if (is_worse) sum->worst_index = part->worst_index;
-    m->has_special |= has_special;
+    int is_first = part->worst_index<sum->worst_index, is_worse = worst> m->worst;
+    if (worst == m->worst)
+        is_worse = worst == CLI_WORST_SPECIAL
+                       ? is_first
+                       : n && (part->max_abs_error > sum->max_abs_error ||
+                               (part->max_abs_error == sum->max_abs_error && is_first));
+    if (is_worse) {
+        sum->worst_index = part->worst_index;
+        m->worst = worst;
+    }
     if (n == 0) return;
     if (part->min < sum->min) sum->min = part->min;
     if (part->max > sum->max) sum->max = part->max;

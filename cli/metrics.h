@@ -5,20 +5,23 @@
 
 #include "csz.h"
 
+/* What worst_index is of, the worse the later: an error within the bound, a special value that differs, an error above the bound. */
+typedef enum cli_worst { CLI_WORST_KEEPS, CLI_WORST_SPECIAL, CLI_WORST_BREAKS } cli_worst;
+
 typedef struct cli_metrics {
     csz_metrics sum;
     double
         mean_square_scale; /* squares are kept relative to this, so that they neither vanish nor overflow */
     double squares;        /* sum of n * (rmse / scale)^2 */
-    int has_special;       /* worst_index is of a special value that differs */
-    int is_valid;          /* something was added */
+    cli_worst worst;
+    int is_valid; /* something was added */
 } cli_metrics;
 
 /* Compares the values b of a frame with the original a; worst_index is of the whole field. */
-csz_status cli_metrics_compare(csz_metrics *part, int *has_special, const void *a, const void *b,
+csz_status cli_metrics_compare(csz_metrics *part, cli_worst *worst, const void *a, const void *b,
                                const csz_frame *frame, const csz_layout *shape, double bound,
                                const csz_options *options);
-void cli_metrics_join(cli_metrics *metrics, const csz_metrics *part, int has_special);
+void cli_metrics_join(cli_metrics *metrics, const csz_metrics *part, cli_worst worst);
 
 /* The whole comparison; of nothing, one without elements. */
 csz_metrics cli_metrics_finish(const cli_metrics *metrics);

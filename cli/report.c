@@ -11,6 +11,7 @@
 void cli_report_init(cli_report *report, const char *command) {
     memset(report, 0, sizeof *report);
     report->command = command;
+    report->has_output = 1;
     report->seconds = NAN;
     report->compare_bound = NAN;
 }
@@ -69,8 +70,9 @@ static void write_metrics(cli_json *json, const csz_metrics *metrics) {
     cli_json_string(json, "psnr_formula", "20*log10(range/rmse)");
     cli_json_double(json, "nrmse", metrics ? metrics->nrmse : nothing);
     cli_json_double(json, "rmse", metrics ? metrics->rmse : nothing);
-    cli_json_double(json, "min", metrics ? metrics->min : nothing);
-    cli_json_double(json, "max", metrics ? metrics->max : nothing);
+    int has_range = metrics && metrics->n > metrics->n_special;
+    cli_json_double(json, "min", has_range ? metrics->min : nothing);
+    cli_json_double(json, "max", has_range ? metrics->max : nothing);
     if (metrics) {
         cli_json_u64(json, "violations", metrics->violations);
         cli_json_u64(json, "n_special", metrics->n_special);
@@ -94,7 +96,10 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     cli_json_string(json, "type", cli_type_names[report->field->type]);
     cli_json_u64_array(json, "dims", report->field->dims, report->field->ndim);
     cli_json_u64(json, "nbytes_in", report->nbytes_in);
-    cli_json_u64(json, "nbytes_out", report->nbytes_out);
+    if (report->has_output)
+        cli_json_u64(json, "nbytes_out", report->nbytes_out);
+    else
+        cli_json_null(json, "nbytes_out");
     cli_json_double(json, "ratio", info ? cli_ratio(info) : NAN);
     cli_json_double(json, "bits_per_value", info ? cli_bits_per_value(info) : NAN);
     cli_json_string(json, "bound_mode",
@@ -128,17 +133,23 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
                         const char *indent) {
     fprintf(stream, "%slargest error  %.9g", indent, metrics->max_abs_error);
     if (bound >= 0) fprintf(stream, " of %.9g allowed", bound);
-    if (metrics->max_abs_error > 0 || metrics->violations > 0) {
+    if (metrics->max_abs_error > 0 && metrics->violations == 0) {
         fputs(", at ", stream);
         print_index(stream, metrics->worst_index, field);
     }
     fprintf(stream, "\n%sPSNR           %.2f dB (20 log10(range/rmse)), NRMSE %.4g\n", indent, metrics->psnr,
             metrics->nrmse);
-    if (bound >= 0 || metrics->violations > 0) /* without a bound: special values that differ */
-        fprintf(stream, "%sviolations     %llu of %llu elements\n", indent,
+    if (bound >= 0 || metrics->violations > 0) { /* without a bound: special values that differ */
+        fprintf(stream, "%sviolations     %llu of %llu elements", indent,
                 (unsigned long long)metrics->violations, (unsigned long long)metrics->n);
-    else
+        if (metrics->violations > 0) {
+            fputs(", the worst at ", stream);
+            print_index(stream, metrics->worst_index, field);
+        }
+        fputc('\n', stream);
+    } else {
         fprintf(stream, "%selements       %llu\n", indent, (unsigned long long)metrics->n);
+    }
     if (metrics->n_special)
         fprintf(stream, "%sspecial        %llu missing, NaN or infinite, compared bit for bit\n", indent,
                 (unsigned long long)metrics->n_special);

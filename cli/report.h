@@ -17,6 +17,7 @@ typedef struct cli_report {
     const csz_info *info;                 /* NULL: no archive was involved */
     const csz_field *field;               /* of what was read or written */
     uint64_t nbytes_in, nbytes_out;
+    int has_output;             /* 0: nothing that has a size was made or read besides the input */
     double seconds;             /* NAN: not measured */
     const csz_metrics *metrics; /* NULL: nothing was compared */
     double compare_bound;       /* without an archive: the bound asked for, NAN for none */

@@ -39,7 +39,7 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     verification *v = user;
     csz_frame frame;
     csz_metrics part;
-    int has_special;
+    cli_worst worst;
     csz_context *context = v->workers.contexts[worker];
     csz_options options = v->workers.options;
     options.has_fill = v->archive.info.has_fill;
@@ -51,13 +51,13 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
         csz_decompress_frame(context, out, frame.values_nbytes, (char *)in + v->archive.shape.values_nbytes,
                              in_nbytes, v->archive.plan, i, NULL, &v->workers.options);
     if (status != CSZ_OK) return cli_archive_source_fail(&v->archive, status);
-    status = cli_metrics_compare(&part, &has_special, in, out, &frame, &v->archive.shape,
-                                 v->archive.info.bound_abs, &options);
+    status = cli_metrics_compare(&part, &worst, in, out, &frame, &v->archive.shape, v->archive.info.bound_abs,
+                                 &options);
     v->workers.seconds[worker] += cli_seconds_now() - begin;
     v->workers.backend = csz_context_backend(context);
     if (status != CSZ_OK) return cli_fail_status(status, "compare", v->original.stream.name);
     pthread_mutex_lock(&v->mutex);
-    cli_metrics_join(&v->metrics, &part, has_special);
+    cli_metrics_join(&v->metrics, &part, worst);
     pthread_mutex_unlock(&v->mutex);
     return CLI_DONE;
 }

@@ -6,3 +6,13 @@ if(NOT CSZ_SANITIZE)
     csz_register(fields unit 120 COMMAND csz-fields check "${CMAKE_CURRENT_SOURCE_DIR}/bench/fields/checksums.txt" --scale tiny)
     csz_register(evaluation unit 300 COMMAND "${tests_dir}/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
 endif()
+
+# tests/gpu_quality.c on the emulated kernels, built as emulated_api is.
+if(TARGET emulated_api)
+    csz_add_emulated(emulated_quality tests/gpu_quality.c ${device_source} ${helper_sources} tests/emu/emu_runtime.c
+                     ${api_sources} ${compress_wrappers} "${decompress_wrapper}")
+    foreach(property IN ITEMS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES)
+        get_target_property(value emulated_api ${property})
+        set_target_properties(emulated_quality PROPERTIES ${property} "${value}")
+    endforeach()
+endif()

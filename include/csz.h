@@ -149,7 +149,8 @@ typedef struct csz_metrics {
     uint64_t n;           /* elements compared */
     uint64_t n_special;   /* of these not finite in a or missing: compared bit for bit, left out below */
     uint64_t violations;  /* |a - b| > bound, or special values that differ in bits */
-    uint64_t worst_index; /* of max_abs_error, or of the first special value that differs */
+    uint64_t worst_index; /* of max_abs_error; of the first special value that differs, where one does and no
+                             error is above the bound */
     double min, max;      /* of a, finite and not missing */
     double max_abs_error;
     double rmse;
@@ -394,7 +395,8 @@ typedef struct csz_quality {
 
 /*
  * Compares b with a in two passes, in double, on options->threads threads; same results for every number of them.  bound and options as for csz_compare.
- * Data in device memory is copied to the host first.
+ * Where both lie in device memory the GPU makes the two passes, on the default stream: extremes, indices, counts and entropies are the CPU's, and what is summed agrees with
+ * it to 12 digits (csz_quality's correlations, SSIM, autocorrelation, mean and RMSE).  Where one does, it is copied to the host first.
  */
 CSZ_API csz_status csz_quality_measure(csz_quality *quality, const void *a, const void *b,
                                        const csz_field *field, double bound, const csz_options *options);
@@ -442,7 +444,7 @@ enum { CSZ_REASON_NBYTES = 320 };
 typedef struct csz_analysis {
     double bound, bound_abs; /* as asked for, and as resolved */
     double min,
-        max; /* of finite values that are not missing; 0 for an absolute bound, which needs no range */
+        max; /* of finite values that are not missing; NaN where there are none, and for an absolute bound, which needs no range */
     uint64_t nelements, nelements_counted;
     uint64_t ntiles, ntiles_counted;
     uint64_t nbytes_field;
@@ -459,7 +461,7 @@ typedef struct csz_analysis {
     csz_madogram codes;            /* in code order, inside tiles */
     csz_workflow_size workflow[4]; /* by csz_workflow; without zstd */
     double
-        prediction_error; /* relative standard error of the payload that is predicted for auto: how unlike tiles are */
+        prediction_error; /* relative standard error of the size predicted for auto: how unlike tiles and rows are */
     csz_workflow best_forced; /* smallest of the three forced ones: true where known, else predicted */
     double regret;            /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
     int is_exact;
@@ -469,10 +471,10 @@ typedef struct csz_analysis {
 
 /*
  * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
- * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles, beside one pass for the range where the bounds are relative;
- * that takes under a tenth of the time of compressing, more for fields below 4 MB, where it takes about half a millisecond a bound.
- * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.  Data in device memory
- * is copied to the host first.
+ * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles and rows, beside one pass for the range where the bounds are relative;
+ * that takes about a tenth of the time of compressing or less, more for fields below 3 MB (docs/evaluation.md has the figures).
+ * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.  Of data in device memory the range is found there and what is
+ * sampled is copied to the host; with exact 1 everything is.
  */
 CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const double *bounds,
                                size_t nbounds, const void *data, const csz_field *field,

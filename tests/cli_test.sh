@@ -366,8 +366,10 @@ json info nelements=9600 seconds=null -- "$csz" info d3.f32.csz --json
 json compare violations=1 worst_index=4321 ratio=null bound=0.01 -- \
     "$csz" compare d3.f32 altered.f32 -t f32 -d 12x20x40 --bound 0.01 --json
 json "compare without a bound" bound=null bound_mode=null -- "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 --json
+: >empty.f32
+json "compare of empty fields" min=null max=null worst_index=null violations=0 -- "$csz" compare empty.f32 empty.f32 -t f32 -d 0x5 --json
 json "compare of equal fields" ssim=1 pearson=1 max_pwr_error=0 ssim_window=8 -- "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 --json
-json analyze exact=false 'analysis_mode="rel"' 'dims=[12, 20, 40]' -- "$csz" analyze d3.f32 -t f32 -d 12x20x40 --json
+json analyze exact=false nbytes_out=null 'analysis_mode="rel"' 'dims=[12, 20, 40]' -- "$csz" analyze d3.f32 -t f32 -d 12x20x40 --json
 json "analyze --exact" exact=true 'analysis_mode="abs"' -- \
     "$csz" analyze d3.f32 -t f32 -d 12x20x40 -e 1e-3 -e 1e-2 --exact --json -j3
 holds "analyze's exact sizes are those of compress" python3 -c '

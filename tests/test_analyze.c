@@ -85,6 +85,35 @@ static void predictions_come_close(void **state) {
         }
 }
 
+/* Fields with tiles of two kinds, of which a sample sees a few: the truth lies within three standard errors, and mostly within two. */
+static void predictions_say_how_far_to_trust_them(void **state) {
+    (void)state;
+    int n = 0, outside = 0;
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        test_field s = sample_make(field_2d(CSZ_F32, 640, 1024), ROUGH, seed);
+        rng r = rng_make(seed);
+        /* bands without noise, of random height */
+        for (uint64_t y = 0; y < 640;) {
+            uint64_t end = y + 20 + rng_below(&r, 200);
+            int is_flat = rng_below(&r, 2) == 0;
+            for (; y < end && y < 640; y++)
+                for (uint64_t x = 0; is_flat && x < 1024; x++) store_at(s.data, CSZ_F32, y * 1024 + x, 0.25);
+        }
+        csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+        csz_analysis a = analysis_of(&s, &o, 1e-3, 0);
+        archive made = archive_make(&s, &o);
+        assert_true(a.ntiles_counted < a.ntiles && a.prediction_error > 0);
+        double wrong = fabs((double)a.workflow[0].nbytes_predicted - (double)made.nbytes),
+               stated = a.prediction_error * (double)a.workflow[0].nbytes_predicted;
+        if (wrong > 3 * stated) fail_msg("seed %d: %g wrong, %g stated", (int)seed, wrong, stated);
+        n++;
+        outside += wrong > 2 * stated;
+        archive_free(&made);
+        sample_free(&s);
+    }
+    assert_true(outside * 10 <= n);
+}
+
 static void threads_change_nothing(void **state) {
     (void)state;
     test_field s = sample_make(field_3d(CSZ_F32, 64, 128, 160), ROUGH, 8);
@@ -156,6 +185,7 @@ static void bad_arguments_are_refused(void **state) {
     csz_field empty = field_3d(CSZ_F64, 3, 0, 2);
     ASSERT_OK(csz_analyze(the_context(), &a, &bound, 1, NULL, &empty, &o, 1));
     assert_true(a.nelements == 0 && a.workflow[0].nbytes == a.workflow[0].nbytes_predicted);
+    assert_true(isnan(a.min) && isnan(a.max)); /* the bound is absolute: no range was looked for */
     sample_free(&s);
 }
 
@@ -163,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_sizes_are_those_of_the_archives),
         cmocka_unit_test(predictions_come_close),
+        cmocka_unit_test(predictions_say_how_far_to_trust_them),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(madograms_measure_what_they_say),
         cmocka_unit_test(huffman_averages_are_optimal),

@@ -92,7 +92,7 @@ static void check_against_the_definition(const test_field *a, const test_field *
     }
     for (int i = 0; i < CSZ_QUALITY_NBINS; i++) counted += q.error_histogram[i];
     assert_int_equal(counted, q.metrics.n - q.metrics.n_special);
-    assert_near("ssim", q.ssim, plain_ssim(a, b, o, m.min, m.max - m.min), 1e-6);
+    assert_near("ssim", q.ssim, plain_ssim(a, b, o, m.min, m.max - m.min), 1e-12);
     assert_true(q.entropy_error >= 0 && q.entropy_error <= 7 && q.entropy_a <= 12 && q.entropy_b <= 12);
     free(e);
 }
@@ -186,7 +186,16 @@ static void constant_and_lost_values_have_figures(void **state) {
     assert_true(isinf(q.metrics.max_abs_error) && q.metrics.worst_index == 20 && isinf(q.metrics.rmse));
     store_at(a.data, CSZ_F64, 30, INFINITY);
     ASSERT_OK(csz_quality_measure(&q, a.data, b.data, &a.field, 0.5, NULL));
-    assert_true(q.metrics.n_special == 1 && q.metrics.worst_index == 30 && q.metrics.violations == 3);
+    assert_true(q.metrics.n_special == 1 && q.metrics.worst_index == 20 && q.metrics.violations == 3);
+    /* a special value that differs is the worst where all errors keep the bound */
+    store_at(b.data, CSZ_F64, 20, sample_at(&a, 20));
+    ASSERT_OK(csz_quality_measure(&q, a.data, b.data, &a.field, 2, NULL));
+    assert_true(q.metrics.violations == 1 && q.metrics.worst_index == 30 && q.max_abs_index == 7);
+    csz_metrics m;
+    ASSERT_OK(csz_compare(&m, a.data, b.data, &a.field, 2, NULL));
+    assert_true(m.violations == 1 && m.worst_index == 30);
+    ASSERT_OK(csz_compare(&m, a.data, b.data, &a.field, 0.5, NULL));
+    assert_true(m.violations == 2 && m.worst_index == 7);
     /* the largest numbers do not overflow */
     for (uint64_t i = 0; i < 1000; i++) {
         store_at(a.data, CSZ_F64, i, i & 1 ? 1.7e308 : -1.7e308);

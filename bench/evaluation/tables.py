@@ -5,6 +5,7 @@ import json
 import math
 import os
 import platform
+import subprocess
 import sys
 
 import paper
@@ -177,7 +178,10 @@ def section_reconstruction(records, gpu):
     text += table(("rank", "chunk", "neighbours", "partial sums", "gain", "paper"), rows)
     if not gpu:
         return text + "\nThe sweep over items a thread needs a GPU: `tools/gpu_reconstruct` (nvcc) writes it, and `make evaluation` adds it here where there is one.\n"
-    text += f"\nOn {gpu[0].get('device', 'the GPU')}: chunk and items a thread (sequentiality) of the tuned kernel, GB/s of f32; naive is one item a thread through shared memory.\n\n"
+    run = next((r for r in gpu if r.get("kind") == "run"), {})
+    gpu = [r for r in gpu if "rank" in r]
+    text += (f"\nOn {gpu[0].get('device', 'the GPU')}{', recorded at commit ' + run['commit'] if run else ''}: chunk and items a thread (sequentiality) of the tuned kernel, GB/s of f32 written; "
+             "naive is one item a thread through shared memory.  Codes are read as 16 bits, so a kernel may be faster than a copy of f32, which reads as much as it writes.\n\n")
     return text + table(("rank", "chunk", "kernel", "items a thread", "GB/s", "of a device copy"),
                         [(f"{r['rank']}-D", r["chunk"], r["how"], r["items"], f"{r['gbps']:.0f}", f"{100 * r['gbps'] / r['copy']:.0f}%") for r in gpu])
 
@@ -203,18 +207,36 @@ def section_series(records):
     return text + table(("bound", "snapshot", "payload, own books", "first's books", "books of the one before", "time saved"), rows)
 
 
+def error_of(r):
+    """Of the size predicted for auto, relative to the true one."""
+    return r["predicted"][0] / r["sizes"][0] - 1
+
+
+def calibration(name, use):
+    wrong = sorted(abs(error_of(r)) for r in use)
+    stated = sorted(r["prediction_error"] for r in use)
+    within = [sum(abs(error_of(r)) <= k * r["prediction_error"] for r in use) for k in (1, 2)]
+    return (name, len(use), f"{100 * wrong[len(wrong) // 2]:.1f}%", f"{100 * wrong[-1]:.0f}%", f"{100 * stated[len(stated) // 2]:.1f}%", within[0], within[1])
+
+
 def section_analysis(fields):
     text = "## The analysis itself\n\n"
-    share = [r["analyze_share"] for r in fields if r["bound"] == 1e-2]
-    larger = [r["analyze_share"] for r in fields if r["bound"] == 1e-2 and r["nbytes"] >= 4e6] or [0]
-    wrong = sorted(abs(r["predicted"][0] / r["sizes"][0] - 1) for r in fields)
-    large = sorted(abs(r["predicted"][0] / r["sizes"][0] - 1) for r in fields if r["nbytes"] >= 16e6)
-    within = sum(abs(r["predicted"][0] / r["sizes"][0] - 1) <= 2 * r["prediction_error"] + 0.02 for r in fields)
-    text += (f"`csz analyze` from its sample takes {100 * mean(share):.1f}% of the time of compressing (geometric mean; {100 * max(share):.1f}% at the most, {100 * max(larger):.1f}% on fields of 4 MB and more; CPU time of one thread, three bounds against three archives).  "
-             f"Its prediction of `auto`'s size is off by {100 * wrong[len(wrong) // 2]:.1f}% in the median and {100 * wrong[-1]:.0f}% at the worst"
-             + (f" ({100 * large[len(large) // 2]:.1f}% and {100 * large[-1]:.0f}% on fields of 16 MB and more)" if large else "")
-             + f"; it says itself how far to trust it, and {within} of {len(wrong)} truths lie within twice that.  A field of a few MB is a few hundred tiles, of which a tenth of the time buys four: `--exact` is for those.\n")
-    return text
+    text += "Time of `csz analyze` from its sample over that of compressing: CPU time of one thread, best of three, three bounds against three archives.\n\n"
+    once = [r for r in fields if r["bound"] == 1e-2]
+    rows = []
+    for low, high, name in ((0, 2.5e6, "below 2.5 MB"), (2.5e6, 4e6, "2.5 to 4 MB"), (4e6, 16e6, "4 to 16 MB"), (16e6, 1e30, "16 MB and more")):
+        share = sorted(r["analyze_share"] for r in once if low <= r["nbytes"] < high)
+        if share:
+            rows.append((name, len(share), f"{100 * mean(share):.1f}%", f"{100 * share[-1]:.1f}%", f"{sum(x < 0.1 for x in share)} of {len(share)}"))
+    text += table(("fields", "number", "geometric mean", "most", "under a tenth"), rows)
+    text += ("\nThe size it predicts for `auto` against the true one, and the standard error it states: the errors' median and largest, the median stated, and how many truths lie within once and twice what is stated.  "
+             "Tiles differ within a field, and those of a field of a few MB are few; a standard error is itself uncertain then, so it is set on the safe side: see `src/api/analyze.c`.  `--exact` gives true sizes.\n\n")
+    rows = [calibration(d, [r for r in fields if r["dataset"] == d]) for d in DATASETS if any(r["dataset"] == d for r in fields)]
+    rows += [calibration(f"all at {b:g}", [r for r in fields if r["bound"] == b]) for b in BOUNDS]
+    rows.append(calibration("all", fields))
+    text += table(("dataset", "pairs", "median error", "largest", "median stated", "within 1", "within 2"), rows)
+    wrong = sum(min(range(1, 4), key=lambda i: r["sizes"][i]) != min(range(1, 4), key=lambda i: r["predicted"][i]) for r in fields)
+    return text + f"\nThe best forced workflow is predicted right on {len(fields) - wrong} of {len(fields)} pairs.\n"
 
 
 def draw_ratios(fields):
@@ -249,6 +271,23 @@ def draw_ratios(fields):
     return "\n".join(out) + "\n</svg>\n"
 
 
+def this_machine(machine):
+    """Commit and processor, as far as they can be told."""
+    try:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = "unknown"
+    name = platform.machine()
+    try:
+        listed = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
+        model = next((line.split(":", 1)[1].strip() for line in listed.splitlines() if line.startswith("Model name")), "-")
+        if model != "-":
+            name += ", " + model
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    return f"commit {commit}; {name}, {machine['threads']} threads{', with a GPU' if machine.get('cuda') else ''}"
+
+
 def main():
     records = [json.loads(line) for line in open(sys.argv[1])]
     gpu = []
@@ -261,7 +300,7 @@ def main():
     fields, machine = of("field"), of("machine")[0]
     parts = ["# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  Bounds are relative to the value range.  Generated fields are stand-ins for "
              "the paper's datasets (`bench/fields`), at reduced sizes unless `FULL=1`; real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  "
-             f"This run: scale {machine['scale']}, {len(fields)} pairs of field and bound.\n\n![ratios](figures/ratios.svg)\n",
+             f"This run: {this_machine(machine)}; scale {machine['scale']}, {len(fields)} pairs of field and bound.\n\n![ratios](figures/ratios.svg)\n",
              section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine),
              section_reconstruction(of("reconstruction"), gpu), section_quality(fields), section_series(of("series")), section_analysis(fields), section_fields(fields)]
     with open(sys.argv[2], "w", encoding="utf-8") as out:

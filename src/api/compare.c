@@ -2,13 +2,14 @@
 /*
  * compare.c: how far one field is from another, in double and in one pass.  Errors are squared relative to a power of two above all
  * of them, so that neither the largest nor the smallest leave the range of a double, and summed with compensation, so that the
- * result of a long field does not depend on its length.
+ * result of a long field does not depend on its length.  Data in device memory goes the way of csz_quality_measure.
  */
 #include "csz.h"
 
 #include <float.h>
 #include <math.h>
 
+#include "api/gpu.h"
 #include "core/bound.h"
 #include "format/archive.h"
 
@@ -57,9 +58,16 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
     csz_status status = csz_geometry_of(&g, field);
     if (status) return status;
     if (g.nelements && (!a || !b)) return CSZ_ERROR_ARGUMENT;
+    if (g.nelements && (csz_gpu_is_device_pointer(a) || csz_gpu_is_device_pointer(b))) {
+        csz_quality q;
+        status = csz_quality_measure(&q, a, b, field, bound, options);
+        if (!status) *m = q.metrics;
+        return status;
+    }
     memset(m, 0, sizeof *m);
     m->n = g.nelements;
     int has_fill = options && options->has_fill, special_differs = 0;
+    uint64_t special_index = 0;
     uint64_t fill = has_fill ? csz_fill_bits(field->type, options->fill) : 0;
     square_sum squares = {0, 0, 0, 0};
     double max_error = -1;
@@ -70,7 +78,7 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
         if (!isfinite(p.a) || (has_fill && p.a_bits == fill)) {
             m->n_special++;
             if (p.a_bits != p.b_bits) {
-                if (!special_differs) m->worst_index = i;
+                if (!special_differs) special_index = i;
                 special_differs = 1;
                 m->violations++;
             }
@@ -83,10 +91,11 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
         if (bound >= 0 && error > bound) m->violations++;
         if (error > max_error) {
             max_error = error;
-            if (!special_differs) m->worst_index = i;
+            m->worst_index = i;
         }
         if (error <= DBL_MAX) square_sum_add(&squares, error);
     }
+    if (special_differs && !(bound >= 0 && max_error > bound)) m->worst_index = special_index;
     uint64_t n = m->n - m->n_special;
     if (n == 0) m->min = m->max = 0;
     m->max_abs_error = max_error < 0 ? 0 : max_error;

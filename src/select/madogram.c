@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void csz_madogram_merge(csz_madogram_sums *sums, const csz_madogram_sums *more) {
-    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
-        sums->npairs[i] += more->npairs[i];
-        sums->absolute[i] += more->absolute[i];
-        sums->differ[i] += more->differ[i];
-    }
-}
-
 /* Least squares of v over d = 1, 2, ...; a flat line through the mean where all pairs have one distance. */
 static void fit_line(double *slope, double *intercept, const double *v, const uint64_t *npairs) {
     double n = 0, sum_d = 0, sum_v = 0, dd = 0, dv = 0;

@@ -23,6 +23,11 @@ static inline uint64_t csz_scatter(uint64_t stream, uint64_t i) {
     return x ^ (x >> 31);
 }
 
+/* Of 32 random bits a number below n, without a division. */
+static inline uint32_t csz_scatter_below(uint32_t bits, uint32_t n) {
+    return (uint32_t)((uint64_t)bits * n >> 32);
+}
+
 /* One pair at distance d: its difference, and whether it is one. */
 static inline void csz_madogram_add(csz_madogram_sums *sums, uint32_t d, int64_t a, int64_t b) {
     uint64_t difference = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
@@ -32,7 +37,6 @@ static inline void csz_madogram_add(csz_madogram_sums *sums, uint32_t d, int64_t
     sums->differ[d - 1] += difference != 0;
 }
 
-void csz_madogram_merge(csz_madogram_sums *sums, const csz_madogram_sums *more);
 void csz_madogram_finish(csz_madogram *madogram, const csz_madogram_sums *sums);
 
 /*

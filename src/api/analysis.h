@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_tiles.c counts and codes sampled tiles;
+ * analyze_looks.c takes looks of a few elements all over the field.
+ */
+#ifndef CSZ_API_ANALYSIS_H
+#define CSZ_API_ANALYSIS_H
+
+#include "api/context.h"
+#include "select/madogram.h"
+
+enum { CSZ_NWORKFLOWS = 4 };
+
+/* What a worker counts. */
+typedef struct csz_analysis_sums {
+    uint64_t histogram[CSZ_ANALYSIS_NCODES];
+    uint64_t n, noutliers, nexceptions, extra_run_bits;
+    uint64_t run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
+    uint64_t words[CSZ_NWORKFLOWS], squares; /* squares: of auto's words */
+    csz_madogram_sums codes;
+} csz_analysis_sums;
+
+typedef struct csz_analysis_worker {
+    csz_sample sample;
+    uint32_t part
+        [4]
+        [CSZ_ANALYSIS_NCODES]; /* the histogram in four, as equal neighbours would wait for each other's store */
+    csz_analysis_sums sums;
+} csz_analysis_worker;
+
+/*
+ * Where the tiles lie: in the field, or one behind the other in a copy of those that were chosen.  A copy's tile s is at places[s] of its own grid and has the extents that
+ * the field's tile has.
+ */
+typedef struct csz_analysis_job {
+    const void *data;
+    csz_geometry geometry;              /* the field's */
+    csz_geometry layout;                /* of data: the field's, or a copy's */
+    csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
+    csz_code_tables tables;             /* of auto */
+    csz_code_tables forced;             /* of the forced workflows, which have no book in common */
+    csz_cpu_scratch *scratch;
+    csz_analysis_worker **workers;
+    int nthreads;
+    int is_copy;
+    uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
+    uint32_t npairs_each;
+    int keep_sample, encode; /* the first pass, for the second; the second */
+    atomic_ullong next;
+} csz_analysis_job;
+
+/* The tile that is number s of those chosen. */
+uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
+
+/*
+ * Counts the chosen tiles; the sums of all workers are then the first one's.  keep_sample: its sample is theirs too, for books, and deltas stay in scratch->kept, which has
+ * room for them; only for as many tiles as counts of 32 bits can take.
+ */
+csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
+
+/* Codes a sample that was kept with the tables; adds words and squares to the same sums. */
+void csz_analysis_encode(csz_analysis_job *job);
+
+/* Sum of the counts of an alphabet. */
+static inline uint64_t csz_count_of(const uint32_t *counts) {
+    uint64_t sum = 0;
+    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) sum += counts[s];
+    return sum;
+}
+
+/* ---- looks: pairs of quanta for the madogram, and rows of neighbours for the rate ---- */
+
+/* Elements of the field that are looked at, by index and, once they are fetched, by value. */
+typedef struct csz_looks {
+    uint64_t nelements, npairs, nrows;
+    uint32_t row_n, nlines; /* differences of a row, and lines of elements they are taken from */
+    size_t n;
+    uint64_t *index;
+    void *values;
+    int64_t *quantum;
+    uint8_t *accepted; /* has a quantum */
+} csz_looks;
+
+/* The rate of auto that rows suggest, bits a value, and how unlike they are. */
+typedef struct csz_rows_rate {
+    uint64_t n;
+    double mean, variance;
+} csz_rows_rate;
+
+csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
+void csz_looks_free(csz_looks *looks);
+
+/* Values from host memory. */
+void csz_looks_fetch(csz_looks *looks, const void *data, csz_type type);
+
+/* Everything that follows is for the plan's bound. */
+void csz_looks_quantize(csz_looks *looks, const csz_tile_plan *plan);
+void csz_looks_pairs(csz_madogram_sums *sums, const csz_looks *looks);
+csz_rows_rate csz_looks_rows(const csz_looks *looks);
+
+#endif

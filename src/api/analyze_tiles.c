@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * analyze_tiles.c: sampled tiles, quantized and counted as every policy would code them, then coded with the books that follow from the counts.  Threads add integers alone,
+ * so their number changes nothing.
+ */
+#include "api/analysis.h"
+
+#include "cpu/scratch.h"
+
+enum {
+    FLUSH_TILES = 4096 /* 32-bit counts are moved to 64-bit ones after this many tiles */
+};
+
+static csz_tile_box box_at(const csz_geometry *g, uint64_t tile) {
+    csz_tile_box box;
+    uint64_t at[3] = {tile / g->grid[2] / g->grid[1], tile / g->grid[2] % g->grid[1], tile % g->grid[2]};
+    for (int i = 0; i < 3; i++) {
+        uint64_t extent = (uint64_t)1 << g->log2_t[i];
+        box.origin[i] = at[i] << g->log2_t[i];
+        uint64_t left = g->n[i] - box.origin[i];
+        box.extent[i] = (uint32_t)(left < extent ? left : extent);
+    }
+    return box;
+}
+
+/* Where the tile lies in data that is the field, or the s-th of a copy. */
+static csz_tile_box tile_box(const csz_analysis_job *job, uint64_t tile, uint64_t s) {
+    csz_tile_box box = box_at(&job->geometry, tile);
+    if (!job->is_copy) return box;
+    csz_tile_box place = box_at(&job->layout, s);
+    memcpy(box.origin, place.origin, sizeof box.origin);
+    return box;
+}
+
+/* One tile of each equal part of the field, picked by a hash: a fixed stride could alias with the field. */
+uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s) {
+    uint64_t begin = (uint64_t)((double)s * (double)job->ntiles / (double)job->nchosen),
+             end = (uint64_t)((double)(s + 1) * (double)job->ntiles / (double)job->nchosen);
+    if (job->nchosen == job->ntiles) return s;
+    return begin + (end > begin ? csz_scatter(1, s) % (end - begin) : 0);
+}
+
+static int64_t code_at(const csz_tile_work *w, uint32_t i) {
+    return w->klass == 0 ? w->code16[i] : w->code64[i];
+}
+
+static void count_codes(csz_analysis_worker *k, const csz_tile_work *w, const csz_geometry *g,
+                        const csz_tile_box *box) {
+    uint64_t outliers = 0;
+    if (w->klass == 0 && csz_tile_box_count(box) == CSZ_TILE_N) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 4) {
+            for (uint32_t j = 0; j < 4; j++) {
+                uint32_t bin = (uint32_t)(w->code16[i + j] + CSZ_ANALYSIS_NCODES / 2);
+                if (bin < CSZ_ANALYSIS_NCODES) {
+                    k->part[j][bin]++;
+                } else {
+                    outliers++;
+                }
+            }
+        }
+        k->sums.noutliers += outliers;
+        return;
+    }
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+        if (!csz_element_in_box(g, box, csz_code_element(g->rank, i >> 5, i & 31))) continue;
+        int64_t d = code_at(w, i);
+        if (d >= -CSZ_ANALYSIS_NCODES / 2 && d < CSZ_ANALYSIS_NCODES / 2) {
+            k->part[0][d + CSZ_ANALYSIS_NCODES / 2]++;
+        } else {
+            k->sums.noutliers++;
+        }
+    }
+}
+
+/* Deltas for the second pass: of tiles without exceptions, whose deltas have 16 bits; others are few and are quantized again. */
+static void quantize_tile(const csz_analysis_job *job, csz_tile_work *w, const csz_tile_box *box,
+                          csz_kept_tile *kept) {
+    w->code16 = kept ? kept->code16 : w->own_code16;
+    csz_tile_quantize(w, &job->plan[0], job->data, box);
+    if (!w->is_fill) csz_tile_measure(w);
+    if (!kept) return;
+    kept->is_kept = !w->is_fill && w->klass == 0 && w->n_special == 0;
+    kept->statistics = w->statistics;
+    kept->base = w->base;
+    kept->order = w->order;
+}
+
+static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz_tile_box *box,
+                        csz_kept_tile *kept) {
+    if (!kept->is_kept) {
+        quantize_tile(job, w, box, NULL);
+        return;
+    }
+    w->code16 = kept->code16;
+    w->statistics = kept->statistics;
+    w->base = kept->base;
+    w->order = kept->order;
+    w->klass = w->n_special = 0;
+    w->is_fill = 0;
+}
+
+static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
+                       const csz_tile_box *box, uint64_t tile, csz_kept_tile *kept) {
+    csz_tile_work *w = &worker->tile;
+    uint32_t n = csz_tile_box_count(box);
+    quantize_tile(job, w, box, kept);
+    k->sums.n += n;
+    k->sums.nexceptions += w->n_special;
+    if (w->is_fill) return;
+    uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
+    csz_tile_count(w, &job->plan[0], &worker->tally, 1,
+                   csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
+    if (w->klass)
+        k->sums.extra_run_bits +=
+            (csz_count_of(worker->tally.run_length) - before) * ((16u << w->klass) - 16);
+    count_codes(k, w, &job->layout, box);
+    for (uint32_t i = 0; i < job->npairs_each; i++) {
+        uint64_t r = csz_scatter(2, tile * job->npairs_each + i);
+        uint32_t d = 1 + csz_scatter_below((uint32_t)r, CSZ_ANALYSIS_NDISTANCES),
+                 a = csz_scatter_below((uint32_t)(r >> 32), CSZ_TILE_N - d);
+        csz_madogram_add(&k->sums.codes, d, code_at(w, a), code_at(w, a + d));
+    }
+}
+
+/* Words of a record of runs: head, bitmap, then base, lengths and lanes as one stream (docs/format.md, section 6). */
+static uint32_t runs_record_words(const csz_analysis_job *job, const csz_tile_work *w, const uint32_t *length,
+                                  uint32_t n) {
+    uint32_t shortest = UINT32_MAX, longest = 0, nbits = 0, width = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        shortest = length[i] < shortest ? length[i] : shortest;
+        longest = length[i] > longest ? length[i] : longest;
+        nbits += length[i];
+    }
+    if (longest > shortest) width = (uint32_t)csz_log2_u32(longest - shortest) + 1;
+    nbits += width * n + csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX,
+                                        job->plan[0].type == CSZ_F32 ? 32 : 64);
+    return 1 + (n < 32) + (nbits + 31) / 32;
+}
+
+/*
+ * What csz_tile_encode would return for the two workflows of runs, without writing the bits: run by run that costs more than all the rest.  Only for tiles
+ * of 16-bit deltas without exceptions; returns 0 for others and for those without a nonzero delta.
+ */
+static int measure_runs(const csz_analysis_job *job, const csz_tile_work *w, uint32_t *rle,
+                        uint32_t *rle_vle) {
+    const uint32_t *value = job->forced.code[CSZ_BOOK_RV], *run = job->forced.code[CSZ_BOOK_RL];
+    uint32_t plain[32], coded[32], n = 0;
+    if (w->klass || w->n_special) return 0;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        const int16_t *c = w->code16 + lane * 128;
+        uint32_t nruns = 0, nbits = 0, begin = 0;
+        for (uint32_t i = 1; i <= 128; i++) {
+            if (i < 128 && c[i] == c[begin]) continue;
+            uint32_t symbol = csz_narrow_symbol(c[begin]);
+            nbits += (value[symbol] & 255) + csz_symbol_nraw(symbol) + (run[i - begin - 1] & 255);
+            nruns++;
+            begin = i;
+        }
+        if (nruns == 1 && c[0] == 0) continue;
+        plain[n] = nruns * (16 + 7);
+        coded[n++] = nbits;
+    }
+    if (n == 0) return 0;
+    *rle = runs_record_words(job, w, plain, n);
+    *rle_vle = runs_record_words(job, w, coded, n);
+    return 1;
+}
+
+static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_work *w,
+                        const csz_tile_box *box, csz_kept_tile *kept) {
+    uint32_t words[CSZ_NWORKFLOWS],
+        raw = 1 + csz_tile_box_count(box) * (job->plan[0].type == CSZ_F32 ? 1 : 2);
+    recall_tile(job, w, box, kept);
+    int measured = measure_runs(job, w, &words[CSZ_WORKFLOW_RLE], &words[CSZ_WORKFLOW_RLE_VLE]);
+    for (int i = 1; i < CSZ_NWORKFLOWS; i++) {
+        if (i == CSZ_WORKFLOW_HUFFMAN || !measured)
+            words[i] = csz_tile_encode(w, &job->plan[i], &job->forced, job->data, box);
+        words[i] = words[i] < raw ? words[i] : raw;
+    }
+    switch (job->tables.policy) {
+    case CSZ_POLICY_SINGLE: words[0] = words[CSZ_WORKFLOW_HUFFMAN]; break;
+    case CSZ_POLICY_RUNS: words[0] = words[CSZ_WORKFLOW_RLE_VLE]; break;
+    default: words[0] = csz_tile_encode(w, &job->plan[0], &job->tables, job->data, box); break;
+    }
+    for (int i = 0; i < CSZ_NWORKFLOWS; i++) k->sums.words[i] += words[i];
+    k->sums.squares += (uint64_t)words[0] * words[0];
+}
+
+/* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty. */
+static void flush_counts(csz_analysis_worker *k, csz_tally *tally, int with_sample) {
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) {
+        k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
+        for (int j = 0; j < 4; j++) k->part[j][i] = 0;
+    }
+    csz_tally_add(&k->sample, tally);
+    memset(tally, 0, sizeof *tally);
+    if (!with_sample) return;
+    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
+        k->sums.run_value[s] += k->sample.run_value[s];
+        k->sums.run_length[s] += k->sample.run_length[s];
+    }
+    memset(&k->sample, 0, sizeof k->sample);
+}
+
+static void pass_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_analysis_worker *k = job->workers[rank];
+    csz_worker *worker = job->scratch->workers[rank];
+    for (uint32_t done = 1;; done++) {
+        uint64_t s = atomic_fetch_add(&job->next, 1);
+        if (s >= job->nchosen) break;
+        uint64_t tile = csz_analysis_tile(job, s);
+        csz_tile_box box = tile_box(job, tile, s);
+        if (job->encode) {
+            encode_tile(job, k, &worker->tile, &box, &job->scratch->kept[s]);
+        } else {
+            count_tile(job, k, worker, &box, tile, job->keep_sample ? &job->scratch->kept[s] : NULL);
+            if (done % FLUSH_TILES == 0) flush_counts(k, &worker->tally, 1);
+        }
+    }
+}
+
+static void run_pass(csz_analysis_job *job, int encode) {
+    uint64_t useful = (job->nchosen + THREAD_TILES - 1) / THREAD_TILES;
+    int n = (uint64_t)job->nthreads > useful ? (int)useful : job->nthreads;
+    job->encode = encode;
+    atomic_store(&job->next, 0);
+    csz_team_run(&job->scratch->team, n, pass_body, job);
+}
+
+csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
+    job->keep_sample = keep_sample;
+    for (int i = 0; i < job->nthreads; i++) {
+        memset(job->workers[i], 0, sizeof *job->workers[i]);
+        memset(&job->scratch->workers[i]->tally, 0, sizeof job->scratch->workers[i]->tally);
+    }
+    run_pass(job, 0);
+    csz_analysis_worker *to = job->workers[0];
+    for (int i = 0; i < job->nthreads; i++) {
+        csz_analysis_worker *from = job->workers[i];
+        flush_counts(from, &job->scratch->workers[i]->tally, !keep_sample);
+        if (i == 0) continue;
+        const uint32_t *counts = (const uint32_t *)&from->sample;
+        for (size_t c = 0; c < sizeof to->sample / sizeof *counts; c++)
+            ((uint32_t *)&to->sample)[c] += counts[c];
+        const uint64_t *sums = (const uint64_t *)&from->sums;
+        for (size_t c = 0; c < sizeof to->sums / sizeof *sums; c++) ((uint64_t *)&to->sums)[c] += sums[c];
+    }
+    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) { /* 0 where they were flushed */
+        to->sums.run_value[s] += to->sample.run_value[s];
+        to->sums.run_length[s] += to->sample.run_length[s];
+    }
+    return &to->sums;
+}
+
+void csz_analysis_encode(csz_analysis_job *job) {
+    csz_analysis_sums *to = &job->workers[0]->sums;
+    for (int i = 1; i < job->nthreads; i++) memset(&job->workers[i]->sums, 0, sizeof *to);
+    run_pass(job, 1);
+    for (int i = 1; i < job->nthreads; i++) {
+        const csz_analysis_sums *from = &job->workers[i]->sums;
+        for (int w = 0; w < CSZ_NWORKFLOWS; w++) to->words[w] += from->words[w];
+        to->squares += from->squares;
+    }
+}
