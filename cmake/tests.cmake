@@ -68,7 +68,7 @@ if(CMAKE_CXX_COMPILER AND cuda_sources AND NOT CSZ_SANITIZE)
         endif()
     endforeach()
     function(csz_add_emulated name)
-        add_executable(${name} ${ARGN})
+        add_executable(${name} ${ARGN} tests/emu/machine.cpp tests/emu/fiber.cpp)
         target_include_directories(${name} PRIVATE include src tests/emu)
         target_compile_definitions(${name} PRIVATE CSZ_EMU)
         target_compile_options(${name} PRIVATE -O1 -g -ffp-contract=off -fno-strict-aliasing -U_FORTIFY_SOURCE
