@@ -51,42 +51,55 @@ if(Cmocka_FOUND)
 endif()
 
 # The kernels of src/cuda, compiled as C++ against an emulator of the CUDA features they use, so that they run on every
-# machine: every CUDA thread is a fiber, resumed in random order between barriers.  emulated_api is tests/gpu_api.c on top of them: interface and backend are built
-# once more for it, with tests/emu/emu_runtime.c in place of runtime.cu.
+# machine, under the sanitizers too: every CUDA thread is a fiber, and whose turn it is between barriers is drawn by lot.  emulated_api is tests/gpu_api.c on top of them: interface
+# and backend are built once more for it, with tests/emu/emu_runtime.c in place of runtime.cu.
 include(CheckLanguage)
 check_language(CXX)
-# Not in a sanitized build: AddressSanitizer follows every switch of stacks, which makes these tests ten times as long.
-if(CMAKE_CXX_COMPILER AND cuda_sources AND NOT CSZ_SANITIZE)
+if(CMAKE_CXX_COMPILER AND cuda_sources)
     enable_language(CXX)
-    set(compress_wrappers) # a .cu file would be compiled as CUDA where nvcc is
-    foreach(source IN LISTS cuda_sources)
-        get_filename_component(name "${source}" NAME_WE)
-        if(NOT name MATCHES "^(runtime|decompress|tables)$")
-            set(wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp")
-            file(GENERATE OUTPUT "${wrapper}" CONTENT "#include \"cuda/${name}.cu\"\n")
-            list(APPEND compress_wrappers "${wrapper}")
-        endif()
-    endforeach()
-    function(csz_add_emulated name)
-        add_executable(${name} ${ARGN} tests/emu/machine.cpp tests/emu/fiber.cpp)
+    function(csz_emulated_flags name)
         target_include_directories(${name} PRIVATE include src tests/emu)
         target_compile_definitions(${name} PRIVATE CSZ_EMU)
         target_compile_options(${name} PRIVATE -O1 -g -ffp-contract=off -fno-strict-aliasing -U_FORTIFY_SOURCE
                                                -Wno-unknown-pragmas)
+        if(CSZ_SANITIZE)
+            target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizers}>
+                                                   $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
+                                                   $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+        endif()
         set_target_properties(${name} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
-        target_link_libraries(${name} PRIVATE csz_static Threads::Threads m)
-        csz_register(${name} unit 600 COMMAND ${name})
     endfunction()
-    csz_add_emulated(emulated_compress tests/emu/test_cuda_compress.cpp ${compress_wrappers})
+    set(kernel_wrappers) # a .cu file would be compiled as CUDA where nvcc is
+    foreach(source IN LISTS cuda_sources)
+        get_filename_component(name "${source}" NAME_WE)
+        if(NOT name STREQUAL "runtime")
+            set(wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp")
+            file(GENERATE OUTPUT "${wrapper}" CONTENT "#include \"cuda/${name}.cu\"\n")
+            list(APPEND kernel_wrappers "${wrapper}")
+        endif()
+    endforeach()
+    add_library(emulated_kernels OBJECT ${kernel_wrappers} tests/emu/machine.cpp tests/emu/fiber.cpp)
+    csz_emulated_flags(emulated_kernels)
+    function(csz_add_emulated name)
+        add_executable(${name} ${ARGN} $<TARGET_OBJECTS:emulated_kernels>)
+        csz_emulated_flags(${name})
+        target_link_libraries(${name} PRIVATE csz_static Threads::Threads m)
+    endfunction()
+    csz_add_emulated(emulated_compress tests/emu/test_cuda_compress.cpp)
     csz_add_emulated(emulated_decompress tests/emu/test_cuda_decompress.cpp)
+    if(CSZ_SANITIZE) # a part of the cases, enough for every path: sanitizers make them five times as long
+        csz_register(emulated_compress unit 600 COMMAND emulated_compress few)
+        csz_register(emulated_decompress unit 600 COMMAND emulated_decompress 0)
+    else()
+        csz_register(emulated_compress unit 600 COMMAND emulated_compress)
+        csz_register(emulated_decompress unit 600 COMMAND emulated_decompress)
+    endif()
     if(Cmocka_FOUND)
-        set(decompress_wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/decoder.cpp")
-        file(GENERATE OUTPUT "${decompress_wrapper}"
-             CONTENT "#include \"cuda/tables.cu\"\n#include \"cuda/decompress.cu\"\n")
         file(GLOB api_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/api/*.c"
              "${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/*.c")
         csz_add_emulated(emulated_api tests/gpu_api.c ${device_source} ${helper_sources} tests/emu/emu_runtime.c
-                         ${api_sources} ${compress_wrappers} "${decompress_wrapper}")
+                         ${api_sources})
+        csz_register(emulated_api unit 600 COMMAND emulated_api)
         target_include_directories(emulated_api PRIVATE tests)
         target_compile_definitions(emulated_api PRIVATE CSZ_HAVE_CUDA=1 DAMAGE_ROUNDS=8 LOST_STEP=5)
         target_link_libraries(emulated_api PRIVATE Cmocka::Cmocka)
