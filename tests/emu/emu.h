@@ -64,7 +64,7 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, int, int) { return 
 
 /* ---- launches, barriers, warps ---- */
 
-#define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...)                       \
+#define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...)                                    \
     ((void)(stream), emu::launch((unsigned)(grid), (unsigned)(block), (nbytes), CSZ_EMU_BLOCKS, \
                                  [&] { kernel(__VA_ARGS__); }))
 #define CSZ_SPIN() emu::spin()
@@ -107,12 +107,16 @@ template <class T> static inline T __shfl_down_sync(unsigned, T v, unsigned d) {
 template <class T> static inline T __shfl_xor_sync(unsigned, T v, int m) {
     return emu::warp_exchange(v, emu::lane() ^ (unsigned)m);
 }
-static inline uint32_t __reduce_add_sync(unsigned, uint32_t v) { return (uint32_t)emu::warp_fold(v, emu_add); }
+static inline uint32_t __reduce_add_sync(unsigned, uint32_t v) {
+    return (uint32_t)emu::warp_fold(v, emu_add);
+}
 static inline uint32_t __reduce_or_sync(unsigned, uint32_t v) { return (uint32_t)emu::warp_fold(v, emu_or); }
 static inline uint32_t __reduce_min_sync(unsigned, uint32_t v) {
     return (uint32_t)emu::warp_fold(v, emu_least);
 }
-static inline uint32_t __reduce_max_sync(unsigned, uint32_t v) { return (uint32_t)emu::warp_fold(v, emu_most); }
+static inline uint32_t __reduce_max_sync(unsigned, uint32_t v) {
+    return (uint32_t)emu::warp_fold(v, emu_most);
+}
 static inline uint32_t warp_sum_u32(uint32_t v) { return __reduce_add_sync(~0u, v); }
 static inline uint32_t __ballot_sync(unsigned, int p) {
     return (uint32_t)emu::warp_fold((uint64_t)(p != 0) << emu::lane(), emu_or);
