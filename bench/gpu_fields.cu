@@ -158,7 +158,7 @@ struct fields {
     size_t n, nbytes, capacity, work_nbytes;
     std::vector<void *> data, out, back;
     std::vector<const void *> const_data, const_out;
-    std::vector<size_t> capacities;
+    std::vector<size_t> capacities, sizes; /* sizes: of the archives, once they are known */
     csz_cuda_result *results, *restored;
     void *work;
 
@@ -195,10 +195,9 @@ struct fields {
         OK(csz_cuda_compress_batch(context, n, out.data(), capacities.data(), results, const_data.data(),
                                    &shape, &o, work, work_nbytes, stream));
     }
-    /* Sizes are read on the device, from what compress wrote. */
     void decompress() {
         OK(csz_cuda_decompress_batch(context, n, back.data(), nbytes, restored, const_out.data(),
-                                     capacities.data(), results, &shape, work, work_nbytes, stream));
+                                     sizes.data(), NULL, &shape, work, work_nbytes, stream));
     }
     double archive_nbytes() const {
         double sum = 0;
@@ -233,6 +232,9 @@ struct fields {
         unsigned long long *d_wrong = (unsigned long long *)device_make(8), wrong = 0, refused = 0;
         CHECK(cudaMemset(d_wrong, 0, 8));
         compress(o);
+        CHECK(cudaStreamSynchronize(stream));
+        sizes.clear();
+        for (size_t i = 0; i < n; i++) sizes.push_back((size_t)results[i].nbytes);
         decompress();
         CHECK(cudaStreamSynchronize(stream));
         for (size_t i = 0; i < n; i++) {
