@@ -24,7 +24,7 @@
 
 /* emu_switch(&save, load): pushes what a callee must keep, stores the stack pointer, takes the other one and pops. */
 #if defined(__aarch64__)
-enum { FRAME_WORDS = 20, FRAME_ENTRY = 11 }; /* x30 is where it returns to */
+enum { FRAME_WORDS = 20, FRAME_ENTRY = 0, FRAME_RETURN = 11 }; /* x19, x30 */
 asm(".text\n.align 4\n.type emu_switch, %function\nemu_switch:\n"
     "sub sp, sp, #160\n"
     "stp x19, x20, [sp]\nstp x21, x22, [sp, #16]\nstp x23, x24, [sp, #32]\nstp x25, x26, [sp, #48]\n"
@@ -34,7 +34,10 @@ asm(".text\n.align 4\n.type emu_switch, %function\nemu_switch:\n"
     "ldp x19, x20, [sp]\nldp x21, x22, [sp, #16]\nldp x23, x24, [sp, #32]\nldp x25, x26, [sp, #48]\n"
     "ldp x27, x28, [sp, #64]\nldp x29, x30, [sp, #80]\n"
     "ldp d8, d9, [sp, #96]\nldp d10, d11, [sp, #112]\nldp d12, d13, [sp, #128]\nldp d14, d15, [sp, #144]\n"
-    "add sp, sp, #160\nret\n.size emu_switch, .-emu_switch\n");
+    "add sp, sp, #160\nret\n.size emu_switch, .-emu_switch\n"
+    /* A fiber begins here, so that its entry has no return address and who walks the stack stops there. */
+    ".type emu_start, %function\nemu_start:\nmov x30, xzr\nbr x19\n.size emu_start, .-emu_start\n");
+extern "C" void emu_start(void) __attribute__((visibility("hidden")));
 extern "C" void emu_switch(void **save, void *load) __attribute__((visibility("hidden")));
 #elif defined(__x86_64__)
 enum { FRAME_WORDS = 8, FRAME_ENTRY = 6 }; /* six registers, the return address, and a word that aligns the entry's stack */
@@ -73,6 +76,9 @@ void fiber_prepare(fiber *f, void (*entry)()) {
     void **frame = (void **)((char *)f->stack + f->stack_nbytes) - FRAME_WORDS;
     memset(frame, 0, FRAME_WORDS * sizeof *frame);
     frame[FRAME_ENTRY] = (void *)entry;
+#if defined(__aarch64__)
+    frame[FRAME_RETURN] = (void *)emu_start;
+#endif
     f->sp = frame;
 #else
     getcontext(&f->context);
