@@ -207,8 +207,9 @@ static void free_particles(particles *p) {
 /* Where lattice point i is displaced to, as shares of the box in 0 .. 1, and by how much. */
 static void place_particle(const particles *p, uint64_t i, double place[3], double moved[3]) {
     const double edge = (double)p->lattice;
-    const double start[3] = {(double)(i / p->lattice / p->lattice) + 0.5,
-                             (double)(i / p->lattice % p->lattice) + 0.5, (double)(i % p->lattice) + 0.5};
+    const uint64_t row = i / p->lattice, plane = row / p->lattice;
+    const double start[3] = {(double)plane + 0.5, (double)(row % p->lattice) + 0.5,
+                             (double)(i % p->lattice) + 0.5};
     double cell[3];
     for (int axis = 0; axis < 3; axis++) cell[axis] = start[axis] / edge * (double)p->n;
     complex_number zy = sample_at(p->zy, p->n, cell), x = sample_at(p->x, p->n, cell);
@@ -340,19 +341,21 @@ typedef struct grid {
     float *out;
     const float *in;
     const particles *p;
-    size_t n, stride;
-    int which;
+    size_t n;
+    int which, axis;
 } grid;
 
 /* Gas pressure: 1 2 1 along each axis, periodic. */
 static void smooth_plane(void *arg, size_t z) {
     const grid *g = arg;
-    const size_t n = g->n, stride = g->stride;
-    for (size_t i = z * n * n; i < (z + 1) * n * n; i++) {
-        size_t k = i / stride % n, back = k ? i - stride : i + (n - 1) * stride,
-               on = k + 1 < n ? i + stride : i - (n - 1) * stride;
-        g->out[i] = 0.25f * g->in[back] + 0.5f * g->in[i] + 0.25f * g->in[on];
-    }
+    const size_t n = g->n, stride = g->axis == 2 ? 1 : g->axis == 1 ? n : n * n;
+    for (size_t y = 0; y < n; y++)
+        for (size_t x = 0; x < n; x++) {
+            size_t i = (z * n + y) * n + x, k = g->axis == 2 ? x : g->axis == 1 ? y : z;
+            size_t back = k ? i - stride : i + (n - 1) * stride,
+                   on = k + 1 < n ? i + stride : i - (n - 1) * stride;
+            g->out[i] = 0.25f * g->in[back] + 0.5f * g->in[i] + 0.25f * g->in[on];
+        }
 }
 
 enum { BARYONS, DARK_MATTER, TEMPERATURE, VELOCITY_X };
@@ -392,10 +395,10 @@ int fields_nyx(float *out, const uint64_t *dims, int which, int nthreads) {
     if (bad || which == DARK_MATTER) return bad;
     float *other = malloc(count * sizeof *other);
     if (!other) return -1;
-    for (int step = 0; step < 6; step++) { /* twice along x, y and z */
+    for (int step = 0; step < 6; step++) { /* along x, y and z, twice */
         g.out = step % 2 ? out : other;
         g.in = step % 2 ? other : out;
-        g.stride = step % 3 == 0 ? 1 : step % 3 == 1 ? extent : extent * extent;
+        g.axis = 2 - step % 3;
         fields_parallel(nthreads, extent, smooth_plane, &g);
     }
     free(other);
