@@ -27,7 +27,7 @@ help:
 	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
 	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
-	@echo 'make gpu-bench  device to device, both ways, verified, then timed'
+	@echo 'make gpu-bench  device to device, both ways, verified, then timed: kernels, batches, the fields of the paper'
 	@echo 'make format     lay out every C and CUDA file by .clang-format'
 	@echo 'make lint       check layout, cppcheck, clang-tidy'
 	@echo 'make install    install headers, libraries, command and HDF5 plugin (PREFIX=/usr/local)'
@@ -90,7 +90,8 @@ gpu-bench:
 	tools/gpu_bench_decompress
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=ON -DCSZ_CUDA_ARCHS=90-real >/dev/null
 	cmake --build $(BUILD) -j $(JOBS) --target csz_static
-	BUILD=$(BUILD) tools/gpu_bench_api --sweep
+	BUILD=$(BUILD) tools/gpu_bench_api
+	BUILD=$(BUILD) JOBS=$(JOBS) SDRBENCH=$(SDRBENCH) tools/gpu_bench_fields --sweep
 
 format:
 	@tools/setup lint

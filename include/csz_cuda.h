@@ -80,6 +80,18 @@ CSZ_API csz_status csz_cuda_decompress_async(csz_context *context, void *d_data,
                                              csz_cuda_stream stream);
 
 /*
+ * Enqueues the restoration of the box begin[i] <= index[i] < end[i] of such a field, contiguous in d_data, as csz_decompress_region does it: only the tiles it touches
+ * are decoded, frames and records checked, the restored values' checksum not.  result->nbytes is the box's.  Workspace as for the whole field.  In four dims without an extent
+ * of 1 the box must be one index of the slowest or all of the second: otherwise CSZ_ERROR_REGION, and one call an index does it.
+ */
+CSZ_API csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, size_t data_capacity,
+                                                    csz_cuda_result *result, const void *d_archive,
+                                                    size_t archive_nbytes, const csz_cuda_result *compressed,
+                                                    const csz_field *field, const uint64_t *begin,
+                                                    const uint64_t *end, void *workspace,
+                                                    size_t workspace_nbytes, csz_cuda_stream stream);
+
+/*
  * n fields of one shape with the same options, as one set of launches: many small fields at nearly the rate of a large one.  d_data, d_out and
  * out_capacity are arrays of n on the host; results one of n on the device (or pinned, or managed).  Each field becomes the archive it would become alone, and one
  * that does not fit does not touch the others.  Relative bounds are resolved field by field.

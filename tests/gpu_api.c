@@ -106,6 +106,84 @@ static void device_pointers_on_a_stream_give_the_cpus_bytes(void **state) {
     }
 }
 
+/* ---- regions ---- */
+
+/* The box begin .. end of an archive on the device against the CPU's; nothing is written behind it. */
+static void check_region(const test_field *s, const archive *a, const uint64_t *begin, const uint64_t *end) {
+    csz_options cpu = on_cpu(options_make(CSZ_BOUND_ABS, 1));
+    size_t nbytes = s->field.type == CSZ_F32 ? 4 : 8, work_nbytes;
+    for (int i = 0; i < s->field.ndim; i++) nbytes *= end[i] - begin[i];
+    uint8_t *expected = malloc(nbytes), *got = malloc(nbytes + 8);
+    ASSERT_OK(csz_decompress_region(the_context(), expected, nbytes, a->bytes, a->nbytes, begin, end, &cpu));
+    ASSERT_OK(csz_cuda_decompress_workspace_query(&work_nbytes, 1, &s->field));
+    void *d_archive = device_make(a->bytes, a->nbytes), *d_box = device_make(NULL, nbytes + 8),
+         *d_work = device_make(NULL, work_nbytes);
+    csz_cuda_result *r = results_make(1);
+    assert_int_equal(csz_cuda_decompress_region_async(the_context(), d_box, nbytes - 1, r, d_archive,
+                                                      a->nbytes, NULL, &s->field, begin, end, d_work,
+                                                      work_nbytes, the_stream()),
+                     CSZ_ERROR_CAPACITY);
+    ASSERT_OK(csz_cuda_decompress_region_async(the_context(), d_box, nbytes, r, d_archive, a->nbytes, NULL,
+                                               &s->field, begin, end, d_work, work_nbytes, the_stream()));
+    wait();
+    assert_int_equal(r->status, CSZ_OK);
+    assert_int_equal(r->nbytes, nbytes);
+    device_read(got, d_box, nbytes + 8);
+    assert_memory_equal(got, expected, nbytes);
+    assert_int_equal(got[nbytes], 0xA5);
+    device_free(d_archive);
+    device_free(d_box);
+    device_free(d_work);
+    results_free(r);
+    free(expected);
+    free(got);
+}
+
+static void regions_on_a_stream_are_the_cpus(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_3d(CSZ_F32, 19, 37, 70), field_2d(CSZ_F64, 70, 300),
+                                field_1d(CSZ_F32, 20000), field_4d(CSZ_F32, 3, 5, 20, 40)};
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        const uint64_t *n = shapes[f].dims;
+        test_field s = sample_make(shapes[f], SPECIALS, 5);
+        csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+        archive a = cpu_archive(&s, &o);
+        for (uint64_t k = 0; k < 4; k++) {
+            uint64_t begin[4], end[4];
+            for (int i = 0; i < s.field.ndim; i++) {
+                begin[i] = n[i] * k / 5;
+                end[i] = k == 0 ? 1 : n[i] - k / 2;
+            }
+            if (s.field.ndim == 4) { /* one index of the slowest, or all of the second */
+                if (k % 2)
+                    end[0] = begin[0] + 1;
+                else
+                    begin[1] = 0, end[1] = n[1];
+            }
+            check_region(&s, &a, begin, end);
+        }
+        const uint64_t zero[4] = {0, 0, 0, 0}, none[4] = {1, 1, 1, 1};
+        uint64_t beyond[4] = {n[0] + 1, n[1], n[2], n[3]}, split[4] = {2, 2, 2, 2};
+        csz_cuda_result *r = results_make(1);
+        void *d = device_make(NULL, s.nbytes);
+        csz_context *c = the_context();
+        assert_int_equal(csz_cuda_decompress_region_async(c, d, s.nbytes, r, d, s.nbytes, NULL, &s.field,
+                                                          zero, beyond, NULL, 0, the_stream()),
+                         CSZ_ERROR_REGION);
+        assert_int_equal(csz_cuda_decompress_region_async(c, d, s.nbytes, r, d, s.nbytes, NULL, &s.field,
+                                                          none, none, NULL, 0, the_stream()),
+                         CSZ_ERROR_REGION);
+        if (s.field.ndim == 4)
+            assert_int_equal(csz_cuda_decompress_region_async(c, d, s.nbytes, r, d, s.nbytes, NULL, &s.field,
+                                                              zero, split, NULL, 0, the_stream()),
+                             CSZ_ERROR_REGION);
+        device_free(d);
+        results_free(r);
+        archive_free(&a);
+        sample_free(&s);
+    }
+}
+
 /* ---- batches ---- */
 
 typedef struct batch {
@@ -532,6 +610,7 @@ int main(int argc, char **argv) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_pointers_on_a_stream_give_the_cpus_bytes),
+        cmocka_unit_test(regions_on_a_stream_are_the_cpus),
         cmocka_unit_test(batches_give_the_archives_of_single_calls),
         cmocka_unit_test(one_of_a_batch_that_fails_leaves_the_others_alone),
         cmocka_unit_test(wrong_arguments_are_told_at_once),

@@ -26,6 +26,10 @@ static void without_a_device_every_call_says_so(void **state) {
                      CSZ_ERROR_BACKEND);
     assert_int_equal(csz_cuda_decompress_async(c, out, sizeof out, &r, data, 80, NULL, &f, NULL, 0, NULL),
                      CSZ_ERROR_BACKEND);
+    const uint64_t begin[] = {0}, end[] = {10};
+    assert_int_equal(csz_cuda_decompress_region_async(c, out, sizeof out, &r, data, 80, NULL, &f, begin, end,
+                                                      NULL, 0, NULL),
+                     CSZ_ERROR_BACKEND);
     assert_int_equal(csz_cuda_compress_batch(c, 1, outs, sizes, &r, ins, &f, &o, NULL, 0, NULL),
                      CSZ_ERROR_BACKEND);
     assert_int_equal(

@@ -207,8 +207,9 @@ static void free_particles(particles *p) {
 /* Where lattice point i is displaced to, as shares of the box in 0 .. 1, and by how much. */
 static void place_particle(const particles *p, uint64_t i, double place[3], double moved[3]) {
     const double edge = (double)p->lattice;
-    const double start[3] = {(double)(i / p->lattice / p->lattice) + 0.5,
-                             (double)(i / p->lattice % p->lattice) + 0.5, (double)(i % p->lattice) + 0.5};
+    const uint64_t row = i / p->lattice, plane = row / p->lattice;
+    const double start[3] = {(double)plane + 0.5, (double)(row % p->lattice) + 0.5,
+                             (double)(i % p->lattice) + 0.5};
     double cell[3];
     for (int axis = 0; axis < 3; axis++) cell[axis] = start[axis] / edge * (double)p->n;
     complex_number zy = sample_at(p->zy, p->n, cell), x = sample_at(p->x, p->n, cell);
@@ -231,6 +232,40 @@ static uint64_t cell_of(const double place[3], uint64_t cells) {
 }
 
 /*
+ * Particles are placed by threads, a batch at a time, and gathered one after another, so that their order and every sum stay the same.
+ */
+enum { BATCH = 1 << 22, STRIDE = 1 << 12 };
+
+typedef struct placed {
+    double place[3], moved, noise;
+} placed;
+
+typedef struct batch {
+    const particles *p;
+    uint64_t first;
+    size_t n;
+    int axis;      /* whose displacement is kept */
+    uint64_t seed; /* of the noise; 0: none */
+    placed *at;    /* BATCH of them */
+} batch;
+
+static void place_stride(void *arg, size_t k) {
+    const batch *b = arg;
+    for (size_t i = k * STRIDE; i < b->n && i < (k + 1) * STRIDE; i++) {
+        double moved[3];
+        place_particle(b->p, b->first + i, b->at[i].place, moved);
+        b->at[i].moved = moved[b->axis];
+        b->at[i].noise = b->seed ? fields_gaussian(b->seed, b->first + i) : 0;
+    }
+}
+
+static void place_batch(batch *b, uint64_t first, uint64_t end, int nthreads) {
+    b->first = first;
+    b->n = end - first < BATCH ? (size_t)(end - first) : BATCH;
+    fields_parallel(nthreads, (b->n + STRIDE - 1) / STRIDE, place_stride, b);
+}
+
+/*
  * which: 0 to 2 positions x, y, z in Mpc of a 256 Mpc box, 3 to 5 velocities in km/s, with the motions inside knots.  Particles stand in the order of the
  * cell where they end up, eight or so a cell; the lattice's last ones are left out where the count asked for is no cube.
  */
@@ -239,26 +274,31 @@ int fields_hacc(float *out, const uint64_t *dims, int which, int nthreads) {
     while (lattice * lattice * lattice < wanted) lattice++;
     uint64_t cells = lattice / 2 + 1;
     particles p;
+    const int axis = which % 3 == 0 ? 2 : which % 3 == 1 ? 1 : 0;
+    batch b = {.p = &p, .axis = axis, .at = malloc(BATCH * sizeof *b.at)};
     uint64_t *begin = calloc((size_t)(cells * cells * cells + 1), sizeof *begin);
-    if (!begin || make_particles(&p, lattice > 256 ? 256 : grid_for(lattice / 2), lattice, 0.018, nthreads)) {
+    if (!begin || !b.at ||
+        make_particles(&p, lattice > 256 ? 256 : grid_for(lattice / 2), lattice, 0.018, nthreads)) {
+        free(b.at);
         free(begin);
         return -1;
     }
-    const int axis = which % 3 == 0 ? 2 : which % 3 == 1 ? 1 : 0;
-    double place[3], moved[3];
-    for (uint64_t i = 0; i < wanted; i++) {
-        place_particle(&p, i, place, moved);
-        begin[cell_of(place, cells) + 1]++;
+    for (uint64_t first = 0; first < wanted; first += BATCH) {
+        place_batch(&b, first, wanted, nthreads);
+        for (size_t i = 0; i < b.n; i++) begin[cell_of(b.at[i].place, cells) + 1]++;
     }
     for (uint64_t c = 0; c < cells * cells * cells; c++) begin[c + 1] += begin[c];
-    for (uint64_t i = 0; i < wanted; i++) {
-        place_particle(&p, i, place, moved);
-        uint64_t cell = cell_of(place, cells), to = begin[cell]++;
-        double knot = (double)(begin[cell + 1] - begin[cell]) + 1;
-        out[to] = (float)(which < 3 ? 256 * place[axis]
-                                    : 16000 * moved[axis] +
-                                          60 * sqrt(knot) * fields_gaussian(503 + (uint64_t)which, i));
+    b.seed = which < 3 ? 0 : 503 + (uint64_t)which;
+    for (uint64_t first = 0; first < wanted; first += BATCH) {
+        place_batch(&b, first, wanted, nthreads);
+        for (size_t i = 0; i < b.n; i++) {
+            uint64_t cell = cell_of(b.at[i].place, cells), to = begin[cell]++;
+            double knot = (double)(begin[cell + 1] - begin[cell]) + 1;
+            out[to] = (float)(which < 3 ? 256 * b.at[i].place[axis]
+                                        : 16000 * b.at[i].moved + 60 * sqrt(knot) * b.at[i].noise);
+        }
     }
+    free(b.at);
     free(begin);
     free_particles(&p);
     return 0;
@@ -267,70 +307,103 @@ int fields_hacc(float *out, const uint64_t *dims, int which, int nthreads) {
 /* ---- grids ---- */
 
 /* Each particle's mass to the eight cells around it. */
-static void deposit(float *density, size_t n, const particles *p) {
-    double place[3], moved[3];
+static int deposit(float *density, size_t n, const particles *p, int nthreads) {
+    const uint64_t count = (uint64_t)p->lattice * p->lattice * p->lattice;
+    batch b = {.p = p, .at = malloc(BATCH * sizeof *b.at)};
+    if (!b.at) return -1;
     memset(density, 0, n * n * n * sizeof *density);
-    for (uint64_t i = 0; i < (uint64_t)p->lattice * p->lattice * p->lattice; i++) {
-        size_t low[3], high[3];
-        double w[3];
-        place_particle(p, i, place, moved);
-        for (int axis = 0; axis < 3; axis++) {
-            double at = place[axis] * (double)n, whole = floor(at);
-            w[axis] = at - whole;
-            low[axis] = (size_t)whole % n;
-            high[axis] = (low[axis] + 1) % n;
-        }
-        for (int corner = 0; corner < 8; corner++) {
-            size_t z = corner & 4 ? high[0] : low[0], y = corner & 2 ? high[1] : low[1],
-                   x = corner & 1 ? high[2] : low[2];
-            density[(z * n + y) * n + x] +=
-                (float)((corner & 4 ? w[0] : 1 - w[0]) * (corner & 2 ? w[1] : 1 - w[1]) *
-                        (corner & 1 ? w[2] : 1 - w[2]));
+    for (uint64_t first = 0; first < count; first += BATCH) {
+        place_batch(&b, first, count, nthreads);
+        for (size_t i = 0; i < b.n; i++) {
+            size_t low[3], high[3];
+            double w[3];
+            for (int axis = 0; axis < 3; axis++) {
+                double at = b.at[i].place[axis] * (double)n, whole = floor(at);
+                w[axis] = at - whole;
+                low[axis] = (size_t)whole % n;
+                high[axis] = (low[axis] + 1) % n;
+            }
+            for (int corner = 0; corner < 8; corner++) {
+                size_t z = corner & 4 ? high[0] : low[0], y = corner & 2 ? high[1] : low[1],
+                       x = corner & 1 ? high[2] : low[2];
+                density[(z * n + y) * n + x] +=
+                    (float)((corner & 4 ? w[0] : 1 - w[0]) * (corner & 2 ? w[1] : 1 - w[1]) *
+                            (corner & 1 ? w[2] : 1 - w[2]));
+            }
         }
     }
+    free(b.at);
+    return 0;
 }
 
-/* Gas pressure: 1 2 1 along each axis, periodic; out and in are swapped by the caller. */
-static void smooth(float *out, const float *in, size_t n, size_t stride) {
-    for (size_t i = 0; i < n * n * n; i++) {
-        size_t k = i / stride % n, back = k ? i - stride : i + (n - 1) * stride,
-               on = k + 1 < n ? i + stride : i - (n - 1) * stride;
-        out[i] = 0.25f * in[back] + 0.5f * in[i] + 0.25f * in[on];
-    }
+/* A plane of a grid, from one array to another. */
+typedef struct grid {
+    float *out;
+    const float *in;
+    const particles *p;
+    size_t n;
+    int which, axis;
+} grid;
+
+/* Gas pressure: 1 2 1 along each axis, periodic. */
+static void smooth_plane(void *arg, size_t z) {
+    const grid *g = arg;
+    const size_t n = g->n, stride = g->axis == 2 ? 1 : g->axis == 1 ? n : n * n;
+    for (size_t y = 0; y < n; y++)
+        for (size_t x = 0; x < n; x++) {
+            size_t i = (z * n + y) * n + x, k = g->axis == 2 ? x : g->axis == 1 ? y : z;
+            size_t back = k ? i - stride : i + (n - 1) * stride,
+                   on = k + 1 < n ? i + stride : i - (n - 1) * stride;
+            g->out[i] = 0.25f * g->in[back] + 0.5f * g->in[i] + 0.25f * g->in[on];
+        }
 }
 
 enum { BARYONS, DARK_MATTER, TEMPERATURE, VELOCITY_X };
+
+static void velocity_plane(void *arg, size_t z) {
+    const grid *g = arg;
+    for (uint64_t i = z * g->n * g->n; i < (z + 1) * g->n * g->n; i++) {
+        double place[3], moved[3];
+        place_particle(g->p, i, place, moved);
+        g->out[i] = (float)(1.6e9 * moved[2]); /* cm/s */
+    }
+}
+
+/* Collapsed gas is denser than its dark matter, and hot. */
+static void gas_plane(void *arg, size_t z) {
+    const grid *g = arg;
+    for (size_t i = z * g->n * g->n; i < (z + 1) * g->n * g->n; i++) {
+        double rho = portable_pow(g->in[i] + 0.02, 1.6);
+        g->out[i] = (float)(g->which == BARYONS ? rho
+                                                : 1.1e4 * portable_pow(rho + 0.01, 0.6) *
+                                                      (rho > 3 ? 1 + 0.8 * (rho - 3) / (1 + 0.02 * rho) : 1));
+    }
+}
 
 int fields_nyx(float *out, const uint64_t *dims, int which, int nthreads) {
     const size_t extent = (size_t)dims[0], n = grid_for(extent), count = extent * extent * extent;
     particles p;
     if (make_particles(&p, n, extent, 0.018, nthreads)) return -1;
+    grid g = {.out = out, .p = &p, .n = extent, .which = which};
     if (which == VELOCITY_X) {
-        for (uint64_t i = 0; i < count; i++) {
-            double place[3], moved[3];
-            place_particle(&p, i, place, moved);
-            out[i] = (float)(1.6e9 * moved[2]); /* cm/s */
-        }
+        fields_parallel(nthreads, extent, velocity_plane, &g);
         free_particles(&p);
         return 0;
     }
-    deposit(out, extent, &p);
+    const int bad = deposit(out, extent, &p, nthreads);
     free_particles(&p);
-    if (which == DARK_MATTER) return 0;
+    if (bad || which == DARK_MATTER) return bad;
     float *other = malloc(count * sizeof *other);
     if (!other) return -1;
-    for (int pass = 0; pass < 2; pass++) {
-        smooth(other, out, extent, 1);
-        smooth(out, other, extent, extent);
-        smooth(other, out, extent, extent * extent);
-        memcpy(out, other, count * sizeof *out);
+    for (int step = 0; step < 6; step++) { /* along x, y and z, twice */
+        g.out = step % 2 ? out : other;
+        g.in = step % 2 ? other : out;
+        g.axis = 2 - step % 3;
+        fields_parallel(nthreads, extent, smooth_plane, &g);
     }
     free(other);
-    for (size_t i = 0; i < count; i++) {
-        double rho = portable_pow(out[i] + 0.02, 1.6); /* collapsed gas is denser than its dark matter */
-        out[i] = (float)(which == BARYONS ? rho
-                                          : 1.1e4 * portable_pow(rho + 0.01, 0.6) *
-                                                (rho > 3 ? 1 + 0.8 * (rho - 3) / (1 + 0.02 * rho) : 1));
-    }
+    g.out = out;
+    g.in = out;
+    fields_parallel(nthreads, extent, gas_plane, &g);
     return 0;
 }

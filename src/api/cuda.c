@@ -87,6 +87,24 @@ csz_status csz_cuda_compress_async(csz_context *context, void *d_out, size_t out
                                    workspace, workspace_nbytes, stream);
 }
 
+/* The box lo .. hi of nelements values, in effective dims, of each field. */
+static csz_status decompress_boxes(csz_context *context, size_t n, void *const *d_data, size_t data_capacity,
+                                   csz_cuda_result *results, const void *const *d_archives,
+                                   const size_t *archive_nbytes, const csz_cuda_result *compressed,
+                                   const csz_field *field, const csz_geometry *g, const uint64_t *lo,
+                                   const uint64_t *hi, uint64_t nelements, void *workspace,
+                                   size_t workspace_nbytes, csz_cuda_stream stream) {
+    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+    if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
+    if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
+        !are_aligned(n, (const void *const *)d_data, size, nelements == 0))
+        return CSZ_ERROR_ARGUMENT;
+    context->used = CSZ_BACKEND_CUDA;
+    return csz_cuda_backend_decompress_many(&context->cuda, n, d_data, results, d_archives, archive_nbytes,
+                                            compressed, field, g, lo, hi, workspace, workspace_nbytes,
+                                            stream);
+}
+
 csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const *d_data,
                                      size_t data_capacity, csz_cuda_result *results,
                                      const void *const *d_archives, const size_t *archive_nbytes,
@@ -97,14 +115,30 @@ csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const
     csz_geometry g;
     csz_status status = check_shape(&g, n, field);
     if (status) return status;
-    const size_t size = field->type == CSZ_F32 ? 4 : 8;
-    if (data_capacity / size < g.nelements) return CSZ_ERROR_CAPACITY;
-    if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
-        !are_aligned(n, (const void *const *)d_data, size, g.nelements == 0))
-        return CSZ_ERROR_ARGUMENT;
-    context->used = CSZ_BACKEND_CUDA;
-    return csz_cuda_backend_decompress_many(&context->cuda, n, d_data, results, d_archives, archive_nbytes,
-                                            compressed, field, &g, workspace, workspace_nbytes, stream);
+    const uint64_t lo[3] = {0, 0, 0};
+    return decompress_boxes(context, n, d_data, data_capacity, results, d_archives, archive_nbytes,
+                            compressed, field, &g, lo, g.n, g.nelements, workspace, workspace_nbytes, stream);
+}
+
+csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, size_t data_capacity,
+                                            csz_cuda_result *result, const void *d_archive,
+                                            size_t archive_nbytes, const csz_cuda_result *compressed,
+                                            const csz_field *field, const uint64_t *begin_index,
+                                            const uint64_t *end_index, void *workspace,
+                                            size_t workspace_nbytes, csz_cuda_stream stream) {
+    if (!context || !result || !field || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
+    csz_geometry g;
+    csz_region r;
+    csz_status status = check_shape(&g, 1, field);
+    if (!status) status = csz_region_of(&r, field, begin_index, end_index);
+    if (status) return status;
+    if (r.nparts > 1) { /* boxes one behind the other make one where they touch */
+        if (r.hi[0] - r.lo[0] != r.stride) return CSZ_ERROR_REGION;
+        r.hi[0] = r.lo[0] + r.nparts * r.stride;
+    }
+    return decompress_boxes(context, 1, &d_data, data_capacity, result, &d_archive, &archive_nbytes,
+                            compressed, field, &g, r.lo, r.hi, r.nelements, workspace, workspace_nbytes,
+                            stream);
 }
 
 csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t data_capacity,
@@ -153,6 +187,18 @@ csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t 
                                      void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
     (void)context, (void)d_data, (void)data_capacity, (void)result, (void)d_archive, (void)archive_nbytes;
     (void)compressed, (void)field, (void)workspace, (void)workspace_nbytes, (void)stream;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, size_t data_capacity,
+                                            csz_cuda_result *result, const void *d_archive,
+                                            size_t archive_nbytes, const csz_cuda_result *compressed,
+                                            const csz_field *field, const uint64_t *begin_index,
+                                            const uint64_t *end_index, void *workspace,
+                                            size_t workspace_nbytes, csz_cuda_stream stream) {
+    (void)context, (void)d_data, (void)data_capacity, (void)result, (void)d_archive, (void)archive_nbytes;
+    (void)compressed, (void)field, (void)begin_index, (void)end_index, (void)workspace;
+    (void)workspace_nbytes, (void)stream;
     return CSZ_ERROR_BACKEND;
 }
 

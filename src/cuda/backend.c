@@ -341,11 +341,13 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n
                                             csz_cuda_result *results, const void *const *d_archives,
                                             const size_t *archive_nbytes, const csz_cuda_result *compressed,
                                             const csz_field *field, const csz_geometry *geometry,
-                                            void *workspace, size_t workspace_nbytes,
-                                            csz_cuda_stream stream) {
+                                            const uint64_t *lo, const uint64_t *hi, void *workspace,
+                                            size_t workspace_nbytes, csz_cuda_stream stream) {
     csz_status status = csz_cuda_backend_ensure(backend);
     if (status) return status;
-    const csz_cuda_decompress_plan plan = whole_plan(field, geometry);
+    csz_cuda_decompress_plan plan = whole_plan(field, geometry);
+    memcpy(plan.begin, lo, sizeof plan.begin);
+    memcpy(plan.end, hi, sizeof plan.end);
     csz_cuda_decompress_many many;
     memset(&many, 0, sizeof many);
     many.n = (uint32_t)n;

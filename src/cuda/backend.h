@@ -45,7 +45,7 @@ csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, c
                                        size_t archive_nbytes, const csz_header *header, const uint64_t *lo,
                                        const uint64_t *hi, int threads);
 
-/* The calls of csz_cuda.h: arrays of n on the host, everything else on the device; only enqueues. */
+/* The calls of csz_cuda.h: arrays of n on the host, everything else on the device; only enqueues.  lo .. hi: a box of each field, in effective dims. */
 csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, void *const *d_out,
                                           const size_t *out_capacity, csz_cuda_result *results,
                                           const void *const *d_data, csz_header *header, void *workspace,
@@ -54,7 +54,8 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n
                                             csz_cuda_result *results, const void *const *d_archives,
                                             const size_t *archive_nbytes, const csz_cuda_result *compressed,
                                             const csz_field *field, const csz_geometry *geometry,
-                                            void *workspace, size_t workspace_nbytes, csz_cuda_stream stream);
+                                            const uint64_t *lo, const uint64_t *hi, void *workspace,
+                                            size_t workspace_nbytes, csz_cuda_stream stream);
 size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry);
 size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry);
 

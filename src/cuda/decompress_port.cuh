@@ -16,7 +16,9 @@
 
 #if defined(CSZ_EMU)
 
-#include "emu_decompress.h"
+#define CSZ_EMU_BLOCKS 1 /* at once: the kernels have static shared memory, of which there is one copy */
+#include "emu.h"
+#define CSZ_DEVICE static __device__ __forceinline__
 
 #else
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emu.h: a stand-in for the CUDA features that src/cuda uses, so that its kernels run where no GPU is.  Every CUDA thread is a
- * fiber.  Between barriers fibers are resumed in random order, several blocks at once, so that a missing barrier, a race
- * between blocks or a wait that depends on luck shows as a wrong result.  Shared memory is dynamic only: it is filled with
- * noise before a block starts, and read past its end under ASan.  Warp intrinsics need the whole warp.
+ * emu.h: a stand-in for the CUDA features that src/cuda uses, so that its kernels run where no GPU is, under AddressSanitizer too: CUDA's names over the
+ * machine of machine.h, and by their own names the few things that port.cuh and decompress_port.cuh spell in PTX.  Warp intrinsics need the whole warp.
+ *
+ * CSZ_EMU_BLOCKS blocks of a kernel are there at once: 3, or 1 where a kernel has static shared memory, of which there is one copy.
  */
 #ifndef CSZ_TESTS_EMU_H
 #define CSZ_TESTS_EMU_H
-
-#include <setjmp.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,10 +14,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <memory>
-#include <random>
 #include <vector>
+
+#include "machine.h"
+
+#if !defined(CSZ_EMU_BLOCKS)
+#define CSZ_EMU_BLOCKS 3
+#endif
 
 #define __global__
 #define __device__
@@ -31,6 +31,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __restrict__ __restrict
+#define __shared__ static
 
 struct alignas(16) float4 {
     float x, y, z, w;
@@ -50,6 +51,8 @@ struct alignas(8) uint2 {
 static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) { return {x, y, z, w}; }
 static inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 static inline uint2 make_uint2(uint32_t x, uint32_t y) { return {x, y}; }
+static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+static inline double2 make_double2(double x, double y) { return {x, y}; }
 
 typedef int cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
@@ -59,223 +62,99 @@ static inline cudaError_t cudaGetDevice(int *device) { return *device = 0; }
 /* Few multiprocessors, so that blocks take several tiles each. */
 static inline cudaError_t cudaDeviceGetAttribute(int *value, int, int) { return *value = 1, cudaSuccess; }
 
-namespace emu {
+/* ---- launches, barriers, warps ---- */
 
-struct barrier {
-    int n = 0, waiting = 0;
-    unsigned generation = 0;
-    int votes = 0, result = 0;
-};
+#define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...)                                    \
+    ((void)(stream), emu::launch((unsigned)(grid), (unsigned)(block), (nbytes), CSZ_EMU_BLOCKS, \
+                                 [&] { kernel(__VA_ARGS__); }))
+#define CSZ_SPIN() emu::spin()
+#define CSZ_DYNAMIC_SHARED(type, name) type &name = *static_cast<type *>(emu::current->home->shared)
+#define CSZ_SHARED_DYNAMIC(name) uint4 *name = static_cast<uint4 *>(emu::current->home->shared)
 
-struct index3 {
-    unsigned x, y, z;
-};
-
-struct block;
-struct fiber {
-    ucontext_t start;
-    jmp_buf at;
-    std::unique_ptr<char[]> stack;
-    block *home = nullptr;
-    unsigned thread = 0;
-    bool started = false, done = false;
-    barrier *waits = nullptr; /* not to be resumed before its generation moves on */
-    unsigned generation = 0;
-};
-
-struct block {
-    unsigned index = 0, running = 0;
-    barrier all;
-    std::vector<barrier> warps;
-    std::vector<uint64_t> slots;
-    std::vector<unsigned char> shared;
-    std::vector<std::unique_ptr<fiber>> fibers;
-};
-
-static fiber *current;
-static jmp_buf scheduler;
-static ucontext_t scheduler_context;
-static const std::function<void()> *body;
-static std::mt19937 dice(1);
-static index3 block_dim, grid_dim;
-enum { STACK_NBYTES = 256 * 1024, BLOCKS_AT_ONCE = 3 };
-
-/* The first switch into a fiber goes by ucontext, all others by jumps, which save no signal mask and so make no system call. */
-static inline void leave() {
-    if (_setjmp(current->at) == 0) _longjmp(scheduler, 1);
-}
-
-static void entry() {
-    (*body)();
-    current->done = true;
-    current->home->running--;
-    _longjmp(scheduler, 1);
-}
-
-static inline void resume(fiber *f) {
-    current = f;
-    if (_setjmp(scheduler) == 0) {
-        if (f->started) _longjmp(f->at, 1);
-        f->started = true;
-        setcontext(&f->start);
-    }
-}
-
-static inline int wait(barrier *b, int vote) {
-    unsigned generation = b->generation;
-    b->votes += vote;
-    if (++b->waiting == b->n) {
-        b->result = b->votes;
-        b->votes = b->waiting = 0;
-        b->generation++;
-    } else {
-        current->waits = b;
-        current->generation = generation;
-        while (b->generation == generation) leave();
-    }
-    return b->result;
-}
-
-static inline unsigned lane() { return current->thread & 31; }
-static inline barrier *warp_barrier() { return &current->home->warps[current->thread >> 5]; }
-
-/* Everybody's word is laid out, all look, and nobody goes on before all have looked. */
-template <class T, class F> static inline T exchange(T value, F look) {
-    uint64_t *slot = &current->home->slots[current->thread & ~31u], word = 0;
-    memcpy(&word, &value, sizeof value);
-    slot[lane()] = word;
-    wait(warp_barrier(), 0);
-    T result = look(slot);
-    wait(warp_barrier(), 0);
-    return result;
-}
-
-static inline void start_block(std::vector<std::unique_ptr<block>> &live, unsigned index, unsigned nthreads,
-                               size_t nbytes) {
-    std::unique_ptr<block> b(new block);
-    b->index = index;
-    b->running = nthreads;
-    b->all.n = (int)nthreads;
-    b->warps.resize((nthreads + 31) / 32);
-    for (unsigned w = 0; w < b->warps.size(); w++) b->warps[w].n = (int)std::min(32u, nthreads - 32 * w);
-    b->slots.resize(b->warps.size() * 32);
-    b->shared.resize(nbytes + 16);
-    for (auto &byte : b->shared) byte = (unsigned char)dice();
-    for (unsigned t = 0; t < nthreads; t++) {
-        std::unique_ptr<fiber> f(new fiber);
-        f->stack.reset(new char[STACK_NBYTES]);
-        f->home = b.get();
-        f->thread = t;
-        getcontext(&f->start);
-        f->start.uc_stack.ss_sp = f->stack.get();
-        f->start.uc_stack.ss_size = STACK_NBYTES;
-        f->start.uc_link = nullptr;
-        makecontext(&f->start, entry, 0);
-        b->fibers.push_back(std::move(f));
-    }
-    live.push_back(std::move(b));
-}
-
-static void launch(unsigned grid, unsigned nthreads, size_t nbytes, const std::function<void()> &kernel) {
-    std::vector<std::unique_ptr<block>> live;
-    std::vector<fiber *> ready;
-    unsigned next = 0;
-    long idle = 0;
-    body = &kernel;
-    block_dim = {nthreads, 1, 1};
-    grid_dim = {grid, 1, 1};
-    for (;;) {
-        while (live.size() < BLOCKS_AT_ONCE && next < grid) start_block(live, next++, nthreads, nbytes);
-        if (live.empty()) break;
-        ready.clear();
-        for (auto &b : live) {
-            for (auto &f : b->fibers) {
-                if (f->done || (f->waits && f->waits->generation == f->generation)) continue;
-                f->waits = nullptr;
-                ready.push_back(f.get());
-            }
-        }
-        if (ready.empty() || ++idle > 1000000) {
-            fprintf(stderr, "emu: the kernel does not go on (%s)\n",
-                    ready.empty() ? "deadlock" : "endless wait");
-            abort();
-        }
-        std::shuffle(ready.begin(), ready.end(), dice);
-        for (fiber *f : ready) resume(f);
-        for (size_t i = live.size(); i-- > 0;) {
-            if (live[i]->running == 0) {
-                live.erase(live.begin() + (long)i);
-                idle = 0;
-            }
-        }
-    }
-}
-
-static inline void *shared_memory() {
-    return (void *)(((uintptr_t)current->home->shared.data() + 15) & ~(uintptr_t)15);
-}
-
-} // namespace emu
-
-#define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...) \
-    ((void)(stream), emu::launch((unsigned)(grid), (unsigned)(block), (nbytes), [&] { kernel(__VA_ARGS__); }))
-#define CSZ_SPIN() emu::leave()
-#define CSZ_DYNAMIC_SHARED(type, name) type &name = *static_cast<type *>(emu::shared_memory())
-
-#define threadIdx (emu::index3{emu::current->thread, 0, 0})
+#define threadIdx (emu::index3{emu::current->index, 0, 0})
 #define blockIdx (emu::index3{emu::current->home->index, 0, 0})
 #define blockDim (emu::block_dim)
 #define gridDim (emu::grid_dim)
 
-static inline void __syncthreads() { emu::wait(&emu::current->home->all, 0); }
-static inline int __syncthreads_or(int vote) { return emu::wait(&emu::current->home->all, vote != 0) != 0; }
-static inline int __syncthreads_count(int vote) { return emu::wait(&emu::current->home->all, vote != 0); }
-static inline void __syncwarp() { emu::wait(emu::warp_barrier(), 0); }
+static inline uint64_t emu_add(uint64_t a, uint64_t b) { return a + b; }
+static inline uint64_t emu_or(uint64_t a, uint64_t b) { return a | b; }
+static inline uint64_t emu_least(uint64_t a, uint64_t b) { return std::min(a, b); }
+static inline uint64_t emu_most(uint64_t a, uint64_t b) { return std::max(a, b); }
+
+/* A barrier of nthreads threads (whole warps) of the block; id 0 belongs to __syncthreads. */
+static inline void group_sync(uint32_t id, uint32_t nthreads) {
+    emu::meet(&emu::current->home->numbered[id], nthreads);
+}
+static inline int __syncthreads_count(int vote) {
+    return (int)emu::meet(&emu::current->home->numbered[0], emu::block_dim.x, vote != 0, emu_add);
+}
+static inline int __syncthreads_or(int vote) { return __syncthreads_count(vote) != 0; }
+static inline void __syncthreads() { group_sync(0, emu::block_dim.x); }
+static inline void __syncwarp() { emu::warp_fold(0, emu_or); }
 static inline void __threadfence() {}
 
-template <class T> static inline T emu_slot(const uint64_t *slot, unsigned i) {
-    T value;
-    memcpy(&value, slot + (i & 31), sizeof value);
-    return value;
-}
 template <class T> static inline T __shfl_sync(unsigned, T v, int from) {
-    return emu::exchange(v, [=](const uint64_t *s) { return emu_slot<T>(s, (unsigned)from); });
+    return emu::warp_exchange(v, (unsigned)from);
 }
-template <class T> static inline T __shfl_up_sync(unsigned, T v, int d) {
-    unsigned l = emu::lane();
-    return emu::exchange(
-        v, [=](const uint64_t *s) { return emu_slot<T>(s, l >= (unsigned)d ? l - (unsigned)d : l); });
+template <class T> static inline T __shfl_up_sync(unsigned, T v, unsigned d) {
+    const unsigned l = emu::lane();
+    return emu::warp_exchange(v, l >= d ? l - d : l);
 }
-template <class T> static inline T __shfl_down_sync(unsigned, T v, int d) {
-    unsigned l = emu::lane();
-    return emu::exchange(
-        v, [=](const uint64_t *s) { return emu_slot<T>(s, l + (unsigned)d < 32 ? l + (unsigned)d : l); });
+template <class T> static inline T __shfl_down_sync(unsigned, T v, unsigned d) {
+    const unsigned l = emu::lane();
+    return emu::warp_exchange(v, l + d < 32 ? l + d : l);
 }
 template <class T> static inline T __shfl_xor_sync(unsigned, T v, int m) {
-    unsigned l = emu::lane();
-    return emu::exchange(v, [=](const uint64_t *s) { return emu_slot<T>(s, l ^ (unsigned)m); });
+    return emu::warp_exchange(v, emu::lane() ^ (unsigned)m);
 }
 static inline uint32_t __reduce_add_sync(unsigned, uint32_t v) {
-    return emu::exchange(v, [](const uint64_t *s) {
-        uint32_t a = 0;
-        for (int i = 0; i < 32; i++) a += (uint32_t)s[i];
-        return a;
-    });
+    return (uint32_t)emu::warp_fold(v, emu_add);
 }
+static inline uint32_t __reduce_or_sync(unsigned, uint32_t v) { return (uint32_t)emu::warp_fold(v, emu_or); }
 static inline uint32_t __reduce_min_sync(unsigned, uint32_t v) {
-    return emu::exchange(v, [](const uint64_t *s) { return (uint32_t)*std::min_element(s, s + 32); });
+    return (uint32_t)emu::warp_fold(v, emu_least);
 }
 static inline uint32_t __reduce_max_sync(unsigned, uint32_t v) {
-    return emu::exchange(v, [](const uint64_t *s) { return (uint32_t)*std::max_element(s, s + 32); });
+    return (uint32_t)emu::warp_fold(v, emu_most);
 }
+static inline uint32_t warp_sum_u32(uint32_t v) { return __reduce_add_sync(~0u, v); }
 static inline uint32_t __ballot_sync(unsigned, int p) {
-    return emu::exchange((uint32_t)(p != 0), [](const uint64_t *s) {
-        uint32_t a = 0;
-        for (int i = 0; i < 32; i++) a |= (uint32_t)s[i] << i;
-        return a;
-    });
+    return (uint32_t)emu::warp_fold((uint64_t)(p != 0) << emu::lane(), emu_or);
 }
 static inline int __any_sync(unsigned mask, int p) { return __ballot_sync(mask, p) != 0; }
+
+/* Launches follow each other: the next never starts early. */
+template <typename... P, typename... A>
+static inline int launch_early(void (*kernel)(P...), uint32_t grid, uint32_t block, size_t shared_nbytes,
+                               void *stream, int, const A &...arguments) {
+    CSZ_LAUNCH(kernel, grid, block, shared_nbytes, stream, arguments...);
+    return 1;
+}
+static inline void next_may_start() {}
+static inline void previous_wait() {}
+
+/* ---- memory ---- */
+
+/* A copy to shared memory arrives when its thread waits for it, not before. */
+static inline void copy16_start(uint4 *shared, const uint4 *global) {
+    emu::current->copies.push_back({shared, global, sizeof *shared});
+}
+static inline void copy4_start(uint32_t *shared, const uint32_t *global) {
+    emu::current->copies.push_back({shared, global, sizeof *shared});
+}
+static inline void copy16_wait() {
+    for (const emu::copy &c : emu::current->copies) memcpy(c.to, c.from, c.nbytes);
+    emu::current->copies.clear();
+}
+static inline uint32_t unknown(uint32_t x) { return x; }
+static inline void line_prefetch(const void *) {}
+
+template <class T> static inline T __ldg(const T *p) { return *p; }
+template <class T> static inline T __ldcs(const T *p) { return *p; }
+template <class T> static inline T __ldcg(const T *p) { return *p; }
+template <class T> static inline void __stcs(T *p, T v) { *p = v; }
+template <class T> static inline void __stcg(T *p, T v) { *p = v; }
+template <class T> static inline void __stcg(T *p, T v) { *p = v; }
 
 template <class T, class U> static inline T atomicAdd(T *p, U v) {
     T old = *p;
@@ -302,6 +181,8 @@ template <class T, class U> static inline T atomicMax(T *p, U v) {
     *p = std::max(old, (T)v);
     return old;
 }
+
+/* ---- arithmetic ---- */
 
 static inline int __ffs(uint32_t x) { return __builtin_ffs((int)x); }
 static inline int __popc(uint32_t x) { return __builtin_popcount(x); }
@@ -347,10 +228,32 @@ static inline uint32_t __vminu2(uint32_t a, uint32_t b) {
 static inline uint32_t __vsub2(uint32_t a, uint32_t b) {
     return emu_pair((uint16_t)(a - b), (uint16_t)((a >> 16) - (b >> 16)));
 }
-template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class T> static inline T __ldcs(const T *p) { return *p; }
-template <class T> static inline T __ldcg(const T *p) { return *p; }
-template <class T> static inline void __stcg(T *p, T v) { *p = v; }
+static inline uint32_t __vadd2(uint32_t a, uint32_t b) {
+    return emu_pair((uint16_t)(a + b), (uint16_t)((a >> 16) + (b >> 16)));
+}
+static inline uint32_t __vmaxs2(uint32_t a, uint32_t b) {
+    return emu_pair((uint16_t)std::max((int16_t)a, (int16_t)b),
+                    (uint16_t)std::max((int16_t)(a >> 16), (int16_t)(b >> 16)));
+}
+/* Second bytes of two words, sign-extended, as the halves of one. */
+static inline uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
+    return emu_pair((uint16_t)(int8_t)(low >> 8), (uint16_t)(int8_t)(high >> 8));
+}
+
+template <class T, class F> static inline T emu_bits(F from) {
+    static_assert(sizeof(T) == sizeof(F), "the same bits");
+    T to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+static inline uint32_t __float_as_uint(float x) { return emu_bits<uint32_t>(x); }
+static inline float __uint_as_float(uint32_t x) { return emu_bits<float>(x); }
+static inline long long __double_as_longlong(double x) { return emu_bits<long long>(x); }
+static inline double __longlong_as_double(long long x) { return emu_bits<double>(x); }
+static inline double __hiloint2double(int high, int low) {
+    return emu_bits<double>((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
+}
+
 using std::max;
 using std::min;
 

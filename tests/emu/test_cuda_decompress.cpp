@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_cuda_decompress.cpp: the CUDA decoder's kernels, run by the emulator, restore bit for bit what the CPU backend restores: all types, ranks, modes and
- * classes, regions, missing and special values; and no damaged archive makes them leave their buffers or restore what the CPU backend would refuse.  Build with g++ -DCSZ_EMU and a sanitizer.
+ * classes, regions, missing and special values; and no damaged archive makes them leave their buffers or restore what the CPU backend would refuse.  A first argument is the level: 0 a
+ * fifth of the cases, 1 as without, 2 all workflows of all fields and more damage; a second the seed.
  */
-#include "cuda/tables.cu"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
 
-#include "cuda/decompress.cu"
-
+#include "cuda/decompress.h"
 extern "C" {
+#include "core/hash.h"
 #include "format/archive.h"
 }
 
@@ -248,6 +254,7 @@ int main(int argc, char **argv) {
     csz_context *context;
     csz_context_create(&context);
     const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {13, 35, 70}, {64, 256}, {70, 300}, {9000}, {8192}, {3, 5, 9, 40}, {1000, 3}, {4, 300, 5}, {1}, {37}};
+    int asked = 0;
     csz_tile_counts seen;
     memset(&seen, 0, sizeof seen);
     for (size_t s = 0; s < shapes.size(); s++) {
@@ -255,6 +262,7 @@ int main(int argc, char **argv) {
             for (int type = 0; type < 2; type++) {
                 for (int workflow = 0; workflow < 4; workflow++) {
                     if (workflow && (kind + s + workflow) % 5 && level < 2) continue;
+                    if (level < 1 && asked++ % 5) continue;
                     char label[160];
                     const double bound = kind == HUGE_JUMPS && type == 1 ? 1e-9 : kind == NOISE10 && s % 2 ? 1e-5 : 1e-3;
                     snprintf(label, sizeof label, "shape %zu %s f%d workflow %d", s, kind_name[kind], type ? 64 : 32, workflow);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* machine.cpp: blocks come and go, threads take turns. */
+#include "machine.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+namespace emu {
+
+thread *current;
+index3 block_dim, grid_dim;
+
+static fiber scheduler; /* the caller of launch: starts blocks and takes them away */
+static const std::function<void()> *body;
+static std::vector<thread *> ready;             /* all that may go on, the current one apart */
+static std::vector<std::unique_ptr<thread>> owned; /* every thread ever made; stacks are used again */
+static std::vector<thread *> unused;
+static block *ended; /* one whose last thread has just left */
+static unsigned long spins;
+enum { SPINS_MAX = 20000000 }; /* in a row, with nobody getting anywhere */
+
+static uint64_t dice() {
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state >> 20;
+}
+
+/* Whose turn it is: drawn by lot. */
+static fiber *next() {
+    if (ready.empty()) {
+        fprintf(stderr, "emu: the kernel does not go on (deadlock)\n");
+        abort();
+    }
+    const size_t i = (size_t)(dice() % ready.size());
+    current = ready[i];
+    ready[i] = ready.back();
+    ready.pop_back();
+    return &current->self;
+}
+
+void wait_at(barrier *b) {
+    thread *self = current;
+    b->waiting.push_back(self);
+    fiber_switch(&self->self, next());
+}
+
+void open_barrier(barrier *b) {
+    ready.insert(ready.end(), b->waiting.begin(), b->waiting.end());
+    b->waiting.clear();
+    spins = 0;
+}
+
+void spin() {
+    if (++spins > SPINS_MAX) {
+        fprintf(stderr, "emu: the kernel does not go on (endless wait)\n");
+        abort();
+    }
+    thread *self = current;
+    ready.push_back(self);
+    fiber *to = next();
+    if (to != &self->self) fiber_switch(&self->self, to);
+}
+
+static void entry() {
+    fiber_entered(&current->self);
+    (*body)();
+    thread *self = current;
+    spins = 0;
+    unused.push_back(self);
+    const bool last = --self->home->running == 0;
+    if (last) ended = self->home;
+    fiber_leave(&self->self, last ? &scheduler : next());
+}
+
+static thread *thread_get() {
+    if (unused.empty()) {
+        owned.emplace_back(new thread);
+        fiber_give_stack(&owned.back()->self);
+        return owned.back().get();
+    }
+    thread *t = unused.back();
+    unused.pop_back();
+    return t;
+}
+
+static void start_block(unsigned index, unsigned nthreads, size_t shared_nbytes) {
+    block *b = new block;
+    b->index = index;
+    b->running = nthreads;
+    for (unsigned w = 0; w < (nthreads + WARP - 1) / WARP; w++)
+        b->warps[w].n = nthreads - WARP * w < WARP ? nthreads - WARP * w : WARP;
+    if (posix_memalign(&b->shared, 16, shared_nbytes)) abort();
+    for (size_t i = 0; i < shared_nbytes; i += 4) {
+        const uint32_t noise = (uint32_t)dice();
+        memcpy((char *)b->shared + i, &noise, shared_nbytes - i < 4 ? shared_nbytes - i : 4);
+    }
+    for (unsigned t = 0; t < nthreads; t++) {
+        thread *th = thread_get();
+        th->home = b;
+        th->index = t;
+        fiber_prepare(&th->self, entry);
+        ready.push_back(th);
+    }
+}
+
+void launch(unsigned grid, unsigned nthreads, size_t shared_nbytes, unsigned together,
+            const std::function<void()> &kernel) {
+    unsigned started = 0, live = 0;
+    body = &kernel;
+    block_dim = {nthreads, 1, 1};
+    grid_dim = {grid, 1, 1};
+    spins = 0;
+    for (;;) {
+        for (; live < together && started < grid; live++) start_block(started++, nthreads, shared_nbytes);
+        if (live == 0) break;
+        fiber_switch(&scheduler, next());
+        free(ended->shared);
+        delete ended;
+        live--;
+    }
+}
+
+} // namespace emu

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * machine.h: a GPU of fibers.  Every CUDA thread is one; whoever must wait at a barrier hands over to another that need not, drawn by lot among the threads of
+ * all blocks that are there at once.  So a missing barrier, a race between blocks or a wait that depends on luck shows as a wrong result.  Dynamic
+ * shared memory is filled with noise before a block starts and allocated to the byte, so that AddressSanitizer sees what goes beyond it.
+ */
+#ifndef CSZ_TESTS_EMU_MACHINE_H
+#define CSZ_TESTS_EMU_MACHINE_H
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "fiber.h"
+
+namespace emu {
+
+struct thread;
+struct block;
+
+struct barrier {
+    unsigned n = 0, arrived = 0;
+    uint32_t generation = 0;
+    uint64_t gathered = 0, result = 0; /* of what those who meet bring along */
+    std::vector<thread *> waiting;
+};
+
+struct copy {
+    void *to;
+    const void *from;
+    size_t nbytes;
+};
+
+struct thread {
+    fiber self;
+    block *home = nullptr;
+    unsigned index = 0;
+    std::vector<copy> copies; /* started and not waited for */
+};
+
+enum { WARP = 32, BLOCK_WARPS = 32, BLOCK_BARRIERS = 16 };
+
+struct block {
+    unsigned index = 0, running = 0;
+    barrier numbered[BLOCK_BARRIERS]; /* 0 is __syncthreads' */
+    barrier warps[BLOCK_WARPS];
+    uint64_t slots[BLOCK_WARPS][2][WARP]; /* what the lanes of a warp show each other, in turns */
+    void *shared = nullptr;
+};
+
+struct index3 {
+    unsigned x, y, z;
+};
+
+extern thread *current;
+extern index3 block_dim, grid_dim;
+
+/* Runs the kernel in `grid` blocks, up to `together` of them at once. */
+void launch(unsigned grid, unsigned nthreads, size_t shared_nbytes, unsigned together,
+            const std::function<void()> &kernel);
+
+/* Waits until the barrier, of which this thread is not the last, has its number. */
+void wait_at(barrier *b);
+
+/* Lets all who wait at the barrier go on, sooner or later. */
+void open_barrier(barrier *b);
+
+/* For a thread that polls memory: lets others run. */
+void spin();
+
+/* n threads meet; all get the fold of the values they bring, in any order. */
+template <class F> static inline uint64_t meet(barrier *b, unsigned n, uint64_t value, F fold) {
+    b->gathered = b->arrived ? fold(b->gathered, value) : value;
+    if (++b->arrived == n) {
+        b->result = b->gathered;
+        b->arrived = 0;
+        b->generation++;
+        open_barrier(b);
+    } else {
+        wait_at(b);
+    }
+    return b->result; /* nobody can have opened it again before this thread came back to it */
+}
+
+static inline void meet(barrier *b, unsigned n) {
+    meet(b, n, 0, [](uint64_t, uint64_t) { return (uint64_t)0; });
+}
+
+static inline unsigned lane() { return current->index % WARP; }
+static inline barrier *warp_barrier() { return &current->home->warps[current->index / WARP]; }
+
+/* A fold over the lanes of a warp; every lane takes part. */
+template <class F> static inline uint64_t warp_fold(uint64_t value, F fold) {
+    barrier *b = warp_barrier();
+    return meet(b, b->n, value, fold);
+}
+
+/*
+ * Every lane of a warp shows a word and looks at one.  Two rows of words in turns: who writes a row again has met the others since, who had looked by then.
+ */
+template <class T> static inline T warp_exchange(T value, unsigned from) {
+    barrier *b = warp_barrier();
+    uint64_t *row = current->home->slots[current->index / WARP][b->generation & 1];
+    memcpy(&row[lane()], &value, sizeof value);
+    meet(b, b->n);
+    T result;
+    memcpy(&result, &row[from % WARP], sizeof result);
+    return result;
+}
+
+} // namespace emu
+
+#endif
