@@ -31,10 +31,10 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
         (is_vector ? codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
-    if (codes.nexceptions || maybe_runs) {
+    if (codes.nspecial || maybe_runs) {
         if (!is_vector) record_flush(sh, job, number, true);
         const rare_result rare =
-            tile_rare<V, RANK>(sh, job, c, mode, codes.order, codes.nonzero, codes.nexceptions);
+            tile_rare<V, RANK>(sh, job, c, mode, codes.order, codes.nonzero, codes.nspecial);
         if (rare.done) {
             general_result done = {rare.runs_words, rare.instead, 1};
             return done;
@@ -47,9 +47,12 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                           (uint32_t)__popc(groups & ((1u << head) - 1));
     const bool empty = !(groups >> head & 1);
     if (t == 0) {
-        /* read again behind the next barrier: registers are scarce in between */
-        const tile_facts facts = {(uint32_t)mode, codes.order, units == 2 ? codes.npairs : codes.nfours,
-                                  codes.nexceptions, runs_words};
+        /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
+        const record_layout r =
+            record_begin<V>(mode, 0, codes.order, sh.base, codes.nspecial ? &sh.special_sizes : NULL,
+                            CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at,
+                                  codes.nspecial ? sh.special_sizes.words : 0, runs_words};
         sh.facts = facts;
     }
     CSZ_FORGET(); /* the words come back from the exchange even where no call came between: sixteen registers spilled cost more */
@@ -61,17 +64,18 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                 empty); /* a constant tile's lanes are empty */
     const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_SPARSE_MAX);
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
-    mode = (int)sh.facts.mode;
-    const csz_special_sizes *special = sh.facts.nexceptions ? &sh.special_sizes : NULL;
-    const record_layout r =
-        record_plan<V>(mode, 0, sh.facts.order, sh.base, special, csz_mode_lanes(mode), sh.facts.nfull, l);
-    general_result result = {r.words, 0, r.words > stage_size<V>::half};
-    if (sh.facts.runs_words < r.words) {
+    const tile_facts facts = sh.facts;
+    const csz_special_sizes *special = facts.special_words ? &sh.special_sizes : NULL;
+    record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
+    record_end(&r, l, facts.special_words);
+    mode = (int)(r.first & 15u);
+    general_result result = {r.words, 0, r.words >= stage_size<V>::half};
+    if (facts.runs_words < r.words) {
         if (t == 0)
             atomicExch(job.work.tile_state + c.index,
-                       STATE_OWN | min(sh.facts.runs_words, raw_words_of<V>(c)));
+                       STATE_OWN | min(facts.runs_words, raw_words_of<V>(c)));
         record_flush(sh, job, number, false);
-        return runs_encode<V, RANK>(sh, job, c, sh.facts.order, CSZ_MODE_RLE_VLE);
+        return runs_encode<V, RANK>(sh, job, c, r.first >> 30, CSZ_MODE_RLE_VLE);
     }
     if (r.words >= raw_words_of<V>(c)) result.instead = 1;
     if (result.instead || r.words == 0) return result;
@@ -80,13 +84,12 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                    STATE_OWN | r.words); /* before the bits are written: others wait for it */
     const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
                    raw_at = r.bits_at + l.raw_at;
-    uint32_t *stage = r.words > stage_size<V>::half ? sh.front.region : stage_half(sh, number);
-    if (r.words > stage_size<V>::words || (r.words > stage_size<V>::half && record_waits(sh))) {
+    uint32_t *stage = result.whole ? sh.front.region : stage_half(sh, number);
+    if (r.words >= stage_size<V>::words || (result.whole && record_waits(sh))) {
         record_flush(sh, job, number, false);
         narrow_put_large<V>(sh, r, special, rank, l.length, symbols_at, escapes_at, raw_at, empty);
     } else {
-        record_put_head<V>(stage, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank,
-                           l.length);
+        record_put_head<V>(stage, r, sh.base, special, units, empty, rank, l.length);
         if (!empty) {
             narrow_put(mode, stage, symbols_at, escapes_at, p);
             if (many_raw)
@@ -95,10 +98,37 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                 csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
         }
     }
-    if (special)
+    if (special) {
+        __syncthreads(); /* a putter may touch the word past its last */
         csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c,
                                  sh.exceptions[t]);
+    }
     return result;
+}
+
+/* The books of 16-bit deltas, which all have a multiple of four words; half the block takes the first, half the others. */
+template <typename V>
+CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYMBOLS_MAX]) {
+    const uint32_t i = threadIdx.x & 63, second = threadIdx.x >> 6;
+    static_assert(CSZ_TILE_THREADS == 128 && CSZ_SYMBOLS_MAX == 256 && CSZ_NARROW_N % 4 == 0,
+                  "64 threads hold a book");
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    uint4 x[4] = {none, none, none, none};
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
+        const bool mine = second ? high <= CSZ_BOOK_ME && i < csz_narrow_book_size(high) / 4
+                                 : i < csz_narrow_book_size(low) / 4;
+        if (mine) x[k] = ((const uint4 *)table[second ? high : low])[i];
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
+        const bool mine = second ? high <= CSZ_BOOK_ME && i < csz_narrow_book_size(high) / 4
+                                 : i < csz_narrow_book_size(low) / 4;
+        if (mine)
+            ((uint4 *)(sh.books + (second ? csz_narrow_book_at(high) : csz_narrow_book_at(low))))[i] = x[k];
+    }
 }
 
 template <typename V, int RANK>
@@ -129,7 +159,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     __syncthreads();
     uint32_t number = 0; /* of the block's tiles */
     for (;; number++) {
-        const csz_claim &c = sh.claim[number % 3];
+        const csz_claim &c = sh.claim[number & 3];
         if (c.index >= job.work.nfields * job.work.ntiles) break;
         if (c.frame != frame) {
             if (frame != ~0u) {
@@ -138,12 +168,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             }
             frame = c.frame;
             if (t == 0) sh.policy = job.work.policy[frame];
-            uint32_t at = 0;
-            for (int b = CSZ_BOOK_S; b <= CSZ_BOOK_ME; b++) {
-                for (uint32_t i = t; i < csz_book_size(b); i += CSZ_TILE_THREADS)
-                    sh.books[at + i] = job.work.table[frame][b][i];
-                at += csz_book_size(b);
-            }
+            books_load(sh, job.work.table[frame]);
             /* the front has a barrier before the books are used */
         }
         general_result r = {0, 0, 0};
@@ -187,7 +212,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             __syncthreads();
             sh.hash[t] = raw_load<V, RANK>(sh.front.region, job.tile, c);
         }
-        sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * csz_tile_weight(c.tile);
+        sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * c.weight;
         record_store<V>(sh, job, number, r.words, r.whole != 0, r.instead != 0);
     }
     record_flush(sh, job, number, false);

@@ -21,23 +21,22 @@ enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 64 };
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
-    uint32_t mode, order;
-    uint32_t nfull; /* lanes that are not empty */
-    uint32_t nexceptions;
-    uint32_t runs_words; /* what a record of runs would take */
+    uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
+    uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
+    uint32_t runs_words;               /* what a record of runs would take */
 };
 
 template <typename V> struct encode_shared {
     csz_front_shared<V> front;
+    alignas(16) uint32_t books[CSZ_NARROW_BOOKS_WORDS];
     csz_special_shared special;
     csz_special_sizes special_sizes;
     typename csz_value<V>::quantum base; /* of a tile of class 0 */
     tile_facts facts;
     uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
-    uint32_t books[CSZ_NARROW_BOOKS_WORDS];
-    uint4 nbits, shortest, longest; /* of lanes, a word for each warp */
+    uint4 nbits, longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
     uint32_t policy;                /* of the frame */
-    csz_claim claim[3];             /* of the tile before, this one and the next, in turn */
+    csz_claim claim[4];             /* of the tile before, this one and the next, in turn */
     uint32_t waiting_words;         /* of the record before this tile's, while it is not stored */
     uint32_t hasty;                 /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash */
@@ -46,7 +45,11 @@ template <typename V> struct encode_shared {
     uint32_t frame_start_of; /* the frame whose start is known */
     uint64_t frame_start;    /* address / 4 */
     uint64_t out_end;        /* of its archive's room */
-    uint32_t payload_at;     /* word of the frame's payload */
+    /* of the record that is being stored */
+    uint64_t record_to;               /* address / 4 */
+    unsigned long long *record_group; /* checksum it belongs to */
+    uint32_t record_at;               /* word of the frame's payload */
+    uint32_t record_room;             /* it fits */
     uint32_t last;
     uint32_t hash[CSZ_TILE_THREADS];        /* of the tile's units */
     uint32_t hash_weight[CSZ_TILE_THREADS]; /* of units */
@@ -73,6 +76,7 @@ CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const enc
         next->section_nwords = job.work.section_nwords[next->frame];
     }
     next->tile = next->index - next->first;
+    next->weight = csz_tile_weight(next->tile);
     csz_claim_place(next, g);
     if (next->field) next->origin += job.work.place[next->field].shift;
 }
@@ -249,10 +253,14 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const
         sh.out_end = job.work.place[c.field].end;
         sh.frame_start_of = c.frame;
     }
-    sh.payload_at = before;
     const uint64_t start = sh.frame_start;
     const uint32_t ntiles = c.box.ntiles, section = c.section_nwords,
                    sizes_at = frame_sizes_at(section, ntiles);
+    const uint64_t to = start + frame_payload_at(section, ntiles) + before;
+    sh.record_at = before;
+    sh.record_to = to;
+    sh.record_room = to + words <= sh.out_end;
+    sh.record_group = job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
     uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
     if (start + sizes_at + c.tile / 2 < sh.out_end)
         ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
@@ -290,16 +298,14 @@ template <typename V> struct stage_size {
     enum { words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, half = words / 2 };
 };
 
-/* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves the stage zeroed. */
+/* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves its words zeroed. */
 template <typename V>
 CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                             uint32_t *from, uint32_t words, bool is_raw) {
     const uint32_t t = threadIdx.x;
-    uint32_t at = sh.payload_at;
-    const uint64_t to = sh.frame_start + frame_payload_at(c.section_nwords, c.box.ntiles) + at;
-    const bool room = to + words <= sh.out_end;
-    const uint32_t stage_words = stage_size<V>::words;
-    uint32_t *out = word_at(to);
+    const bool room = sh.record_room != 0;
+    uint32_t at = sh.record_at;
+    uint32_t *out = word_at(sh.record_to);
     uint64_t sum = 0;
     if (is_raw) {
         if (t == 0) {
@@ -310,17 +316,17 @@ CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job, cons
         at++;
         words--;
     }
+    uint32_t weight = (at + t) * CSZ_HASH_STEP + 1; /* csz_hash_term's */
 #pragma unroll 2
     for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
         const uint32_t word = from[i];
-        if (i < stage_words) from[i] = 0;
+        from[i] = 0;
         if (room) out[i] = word;
-        sum += csz_hash_term(word, at + i);
+        sum += (uint64_t)word * weight;
+        weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
     }
     sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0 && sum)
-        atomicAdd(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP,
-                  (unsigned long long)sum);
+    if ((t & 31) == 0) atomicAdd(sh.record_group, (unsigned long long)sum);
     if (c.tile == 0) section_store(sh, job, c);
 }
 
@@ -341,7 +347,7 @@ template <typename V>
 CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, bool early) {
     __syncthreads();
     if (!record_waits(sh)) return;
-    const csz_claim &c = sh.claim[(n - 1) % 3];
+    const csz_claim &c = sh.claim[(n - 1) & 3];
     const uint32_t words = sh.waiting_words;
     if (threadIdx.x < 32) tile_place(sh, job, c, words);
     __syncthreads();
@@ -363,11 +369,11 @@ CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, uin
                              bool whole, bool is_raw) {
     const uint32_t t = threadIdx.x, waiting = sh.waiting_words, hasty = sh.hasty;
     const bool before = waiting != NOTHING_WAITS, now = whole || (hasty != 0 && !before);
-    const csz_claim &c = sh.claim[(before ? n - 1 : n) % 3];
+    const csz_claim &c = sh.claim[(before ? n - 1 : n) & 3];
     const uint32_t stored = before ? waiting : words;
     if ((before || now) && t < 32) tile_place(sh, job, c, stored);
     __syncthreads();
-    if (t == 32) claim_next(&sh.claim[(n + 1) % 3], &sh.claim[n % 3], job);
+    if (t == 32) claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     if (before || now)
         record_copy(sh, job, c,
                     before  ? stage_half(sh, n - 1)

@@ -101,11 +101,17 @@ CSZ_DEVICE uint32_t csz_warp_max(uint32_t x) { return __reduce_max_sync(CSZ_ALL,
 
 /* Inclusive sum over the lanes of a warp up to this one. */
 CSZ_DEVICE uint32_t csz_warp_scan(uint32_t x) {
-    const uint32_t lane = threadIdx.x & 31;
 #pragma unroll
     for (int o = 1; o < 32; o <<= 1) {
+#if defined(__CUDA_ARCH__)
+        /* the shuffle itself tells who has somebody to add */
+        asm volatile("{.reg .u32 y; .reg .pred q; shfl.sync.up.b32 y|q, %0, %1, 0, -1; @q add.u32 %0, %0, y;}"
+                     : "+r"(x)
+                     : "r"(o));
+#else
         uint32_t y = __shfl_up_sync(CSZ_ALL, x, o);
-        if (lane >= (uint32_t)o) x += y;
+        if ((threadIdx.x & 31) >= (uint32_t)o) x += y;
+#endif
     }
     return x;
 }

@@ -59,10 +59,10 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero);
     const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
     if (lane == 0)
-        ((uint32_t *)&sh.front.even)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 16;
+        ((uint32_t *)&sh.front.lanes)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 16;
     const bool special = __syncthreads_or(exceptions != 0);
     const csz_special_sizes *sizes = special ? &sh.special_sizes : NULL;
-    const uint4 lanes = sh.front.even;
+    const uint4 lanes = sh.front.lanes;
     const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
     csz_runs runs = {0, 0};
     if (try_runs || mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
@@ -81,8 +81,9 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         }
         __syncthreads();
         const lane_layout l = lanes_place<V, false>(sh, n, units, empty);
-        const record_layout r = record_plan<V>(m, klass, order, base, sizes, csz_mode_lanes(m),
-                                               units == 2 ? totals & 0xFFFFu : totals >> 16, l);
+        record_layout r = record_begin<V>(m, klass, order, base, sizes, csz_mode_lanes(m),
+                                          units == 2 ? totals & 0xFFFFu : totals >> 16);
+        record_end(&r, l, special ? sh.special_sizes.words : 0);
         if (pass && r.words >= best.words) continue;
         best = r;
         best_lanes = l;
@@ -105,6 +106,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         else
             csz_runs_put(a, deltas, runs, mode, klass, tables);
     }
+    if (special) __syncthreads(); /* a putter may touch the word past its last */
     if (special)
         csz_special_put<V, RANK>(sh.front.region + best.special_at, sh.special, sh.front.scratch, job.tile, c,
                                  exceptions);
@@ -114,8 +116,8 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
 /* Masks and exceptions of a tile that has some. */
 template <typename V, int RANK>
 CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                              uint32_t exceptions, uint32_t nexceptions) {
-    csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions, nexceptions);
+                              uint32_t exceptions) {
+    csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions);
     if (threadIdx.x == 0) sh.special_sizes = csz_special_size<V>(sh.special);
     __syncthreads();
 }
@@ -137,8 +139,7 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
     const bool runs = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS && is_vector;
-    /* how many there are only decides whether to look for masks: any number from CSZ_MASK_MIN on will do */
-    if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions, CSZ_MASK_MIN);
+    if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
@@ -173,14 +174,14 @@ template <typename V>
 CSZ_COLD void narrow_put_large(encode_shared<V> &sh, record_layout r, const csz_special_sizes *special,
                                uint32_t rank, uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
                                uint32_t raw_at, bool empty) {
-    const int mode = (int)sh.facts.mode;
+    const int mode = (int)(r.first & 15u);
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
-    record_put_head<V>(sh.front.region, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty,
-                       rank, length);
+    record_put_head<V>(sh.front.region, r, sh.base, special, csz_mode_lanes(mode) == 64 ? 2 : 4, empty, rank,
+                       length);
     if (empty) return;
     narrow_packets p;
     csz_unit_bits n = {0, 0, 0, 0};
@@ -208,7 +209,7 @@ struct rare_result {
 
 template <typename V, int RANK>
 CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, int mode,
-                               uint32_t order, uint32_t nonzero, uint32_t nexceptions) {
+                               uint32_t order, uint32_t nonzero, uint32_t nspecial) {
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
     rare_result r = {0, ~0u, 0};
@@ -218,7 +219,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, c
         csz_words_fetch(w, exchange_of(sh));
         candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
     }
-    if (nexceptions) special_measure<V, RANK>(sh, job, c, sh.exceptions[threadIdx.x], nexceptions);
+    if (nspecial) special_measure<V, RANK>(sh, job, c, sh.exceptions[threadIdx.x]);
     if (mode == CSZ_MODE_CONSTANT) return r;
     if (!is_auto || all_runs) {
         if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {

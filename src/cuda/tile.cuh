@@ -132,6 +132,7 @@ struct csz_claim {
     uint32_t frame;  /* among all frames of all fields */
     uint32_t field;
     uint32_t tile;      /* in its frame */
+    uint32_t weight;    /* in its frame's hash */
     uint32_t extent[3]; /* elements in the field */
     uint32_t full;
     uint32_t first;          /* index of the frame's tile 0 */
@@ -154,10 +155,10 @@ template <typename V> struct csz_front_shared {
     uint32_t klass, is_fill, order;
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
-    uint4 stats
-        [3]; /* of each order, a word for each warp: nonzeros | pairs that have any << 13 | fours << 20 */
-    uint4 exceptions; /* a word for each warp */
-    uint4 even;       /* units of no or of only nonzeros, a byte for each order */
+    /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; w: units of no or of only nonzeros, a
+       byte for each order, and those that have exceptions */
+    uint4 stats[CSZ_TILE_WARPS];
+    uint4 lanes; /* pairs and fours of each warp, where the modes are general */
 };
 
 template <typename V> struct csz_front {
