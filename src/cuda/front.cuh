@@ -19,17 +19,19 @@
 
 /* The words, out of and back into registers: a thread's own part of the exchange holds them while it is free. */
 CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
+    const uint32_t t = csz_thread();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x] =
+        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + t] =
             make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
     }
 }
 
 CSZ_DEVICE void csz_words_fetch(uint32_t (&w)[16], const uint32_t *exchange) {
+    const uint32_t t = csz_thread();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x];
+        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + t];
         w[4 * i] = a.x;
         w[4 * i + 1] = a.y;
         w[4 * i + 2] = a.z;
@@ -235,7 +237,7 @@ CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i) {
 template <int RANK>
 CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, uint32_t *row_end,
                            int vote, int bias, uint32_t biased) {
-    const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
+    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
     uint32_t left[4];
     uint4 *ex = (uint4 *)exchange;
 #pragma unroll
@@ -329,7 +331,7 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
 /* Second half: the deltas of one order, biased.  Of the exchange a thread reads only what it wrote itself. */
 template <int RANK>
 CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange, int bias) {
-    const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
+    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
     const uint4 *ex = (const uint4 *)exchange;
     if (RANK == 1) return;
     if (RANK == 3 && order == CSZ_ORDER_X) {
@@ -378,10 +380,9 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
-    const uint32_t t = threadIdx.x;
+    const uint32_t t = csz_thread();
     csz_front<V> f;
-    f.dirty = 0;
-    f.exceptions = f.klass = f.is_fill = 0;
+    f.klass = f.is_fill = 0;
     if (!job.default_shape) {
         f.careful = 1;
         f.nonzero[1] = f.nonzero[2] = 0;
@@ -441,28 +442,29 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             h1 = h1 * CSZ_VALUE_K + value::fold(value::to_bits(r1));
             w[i] = __byte_perm(low0, low1, 0x5410);
         }
-        f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
+        const uint32_t hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
         if (z.has_fill) doubtful |= csz_restores_fill<V>(w, z, base, bias);
         doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
         if (!lost && (__any_sync(CSZ_ALL, doubtful) || !c.full)) { /* the corner is everybody's: so is lost */
             csz_words_park(exchange, w);
-            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, f.hash);
-            f.hash = r.hash;
-            f.exceptions = r.exceptions;
+            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, hash);
+            sh.hash[t] = r.hash;
+            sh.exceptions[t] = r.exceptions;
             lost = r.lost;
             csz_words_fetch(w, exchange);
+        } else {
+            sh.hash[t] = hash;
+            sh.exceptions[t] = 0;
         }
-        f.base = base;
+        if (t == 0) sh.base = base;
         f.careful =
             (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias, csz_held(&sh.biased));
     }
     if (f.careful) {
         clear();
-        f.dirty = 1;
         const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
-        f.hash = r.hash;
-        f.exceptions = r.exceptions;
-        f.base = sh.base;
+        sh.hash[t] = r.hash;
+        sh.exceptions[t] = r.exceptions;
         f.klass = sh.klass;
         f.is_fill = sh.is_fill;
         const quantum *d = (const quantum *)sh.region;
@@ -501,11 +503,11 @@ CSZ_DEVICE uint32_t csz_of_order(uint32_t order, uint32_t full, uint32_t xy, uin
 /* Chooses the order and completes the deltas: each half of w becomes delta + 2^15.  Has a barrier. */
 template <typename V, int RANK>
 CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_front<V> &f) {
-    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t pair = lane & 1 ? 0u : 3u, four = lane & 3 ? 0u : 15u; /* first threads of groups, all of them */
     const int norders = RANK == 1 ? 1 : 3;
     csz_codes c;
-    uint32_t ballot[3] = {0, 0, 0}, stats[3] = {0, 0, 0}, rest = f.exceptions ? 1u << 24 : 0;
+    uint32_t ballot[3] = {0, 0, 0}, stats[3] = {0, 0, 0}, rest = sh.exceptions[t] ? 1u << 24 : 0;
 #pragma unroll
     for (int o = 0; o < norders; o++) {
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;

@@ -26,17 +26,34 @@ struct tile_facts {
     uint32_t runs_words;               /* what a record of runs would take */
 };
 
+/* How a record is staged: from the region's start, to be stored before the next; raw: all but its first word. */
+enum { STAGED_WHOLE = 1, STAGED_RAW = 2 };
+
+/* A record's way from the stage to the archive, told by the thread that placed it. */
+struct record_way {
+    uint64_t to;               /* address / 4 */
+    unsigned long long *group; /* checksum it belongs to */
+    uint32_t at;               /* word of the frame's payload */
+    uint32_t from;             /* word of the region */
+    uint32_t words;
+    uint32_t room;  /* it fits */
+    uint32_t raw;
+    uint32_t first; /* of its frame: brings the books */
+    uint32_t claim; /* number of the tile */
+};
+
 template <typename V> struct encode_shared {
     csz_front_shared<V> front;
     alignas(16) uint32_t books[CSZ_NARROW_BOOKS_WORDS];
     csz_special_shared special;
     csz_special_sizes special_sizes;
-    typename csz_value<V>::quantum base; /* of a tile of class 0 */
     tile_facts facts;
-    uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
     uint4 nbits, longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
-    uint32_t policy;                /* of the frame */
+    uint32_t frame, policy;         /* of the tile before this one or of this; the frame's policy */
+    uint32_t number;                /* of this tile among the block's */
     csz_claim claim[4];             /* of the tile before, this one and the next, in turn */
+    uint32_t staged_words;          /* of this tile's record */
+    uint32_t staged_how;            /* STAGED_... */
     uint32_t waiting_words;         /* of the record before this tile's, while it is not stored */
     uint32_t hasty;                 /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash */
@@ -45,13 +62,10 @@ template <typename V> struct encode_shared {
     uint32_t frame_start_of; /* the frame whose start is known */
     uint64_t frame_start;    /* address / 4 */
     uint64_t out_end;        /* of its archive's room */
-    /* of the record that is being stored */
-    uint64_t record_to;               /* address / 4 */
-    unsigned long long *record_group; /* checksum it belongs to */
-    uint32_t record_at;               /* word of the frame's payload */
-    uint32_t record_room;             /* it fits */
+    record_way way; /* of the record that is being stored */
+    uint32_t seen_of; /* index of the tile whose look-back has begun */
+    uint4 seen[32];   /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;
-    uint32_t hash[CSZ_TILE_THREADS];        /* of the tile's units */
     uint32_t hash_weight[CSZ_TILE_THREADS]; /* of units */
     uint32_t hash_sum[CSZ_TILE_THREADS];    /* over the block's tiles of the frame */
 };
@@ -105,20 +119,51 @@ enum { STATE_SHIFT = 62 };
 #define STATE_PREFIX (2ull << STATE_SHIFT) /* the frame's up to and with it */
 #define STATE_VALUE (STATE_OWN - 1)
 
-/* Payload words of the frame before this tile.  One warp.  Four tiles a lane were no faster: what takes time is a tile that is not yet known. */
-CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t tile) {
-    const uint32_t lane = threadIdx.x & 31;
+/* The states a look-back begins with, two a lane, while there is other work; the loads are as old as the work is long, which asks for more of them.  One warp. */
+template <typename V>
+CSZ_DEVICE void look_back_start(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    const uint32_t lane = csz_thread() & 31, end = (c.index + 1) & ~1u, at = end - 2 - 2 * lane;
+    if ((int32_t)(at + 1 - c.first) >= 0)
+        csz_copy_start(&sh.seen[lane], (const uint4 *)(job.work.tile_state + at));
+    if (lane == 0) sh.seen_of = c.index;
+}
+
+/* A state that counts: none from this tile on, a prefix of nothing before the frame. */
+CSZ_DEVICE unsigned long long look_back_state(const unsigned long long *state, unsigned long long s,
+                                              uint32_t at, uint32_t first, uint32_t index) {
+    if ((int32_t)(at - first) < 0) return STATE_PREFIX;
+    if ((int32_t)(index - at) <= 0) return STATE_OWN;
+    while (s >> STATE_SHIFT == 0) {
+        CSZ_SPIN();
+        s = csz_load_shared_state(state + at);
+    }
+    return s;
+}
+
+/* Payload words of the frame before this tile.  One warp, 64 tiles at a time. */
+template <typename V>
+CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    const uint32_t lane = csz_thread() & 31, first = c.first, index = c.index;
+    const unsigned long long *state = job.work.tile_state;
+    bool seen = sh.seen_of == index;
+    if (seen) csz_copies_wait();
     uint32_t sum = 0;
-    for (int64_t at = (int64_t)tile - 1; at >= 0; at -= 32) {
-        const int64_t i = at - lane;
-        unsigned long long s = STATE_PREFIX;
-        if (i >= 0) {
-            while ((s = csz_load_shared_state(state + i)) >> STATE_SHIFT == 0) CSZ_SPIN();
+#pragma unroll 1
+    for (uint32_t at = ((index + 1) & ~1u) - 2 - 2 * lane;; at -= 64) {
+        unsigned long long near = 0, far = 0;
+        if (seen) {
+            const uint4 x = sh.seen[lane];
+            far = x.x | (unsigned long long)x.y << 32;
+            near = x.z | (unsigned long long)x.w << 32;
+            seen = false;
         }
+        near = look_back_state(state, near, at + 1, first, index);
+        far = look_back_state(state, far, at, first, index);
         __syncwarp();
-        const uint32_t prefixes = __ballot_sync(CSZ_ALL, s >> STATE_SHIFT == 2);
+        const bool near_ends = near >> STATE_SHIFT == 2, ends = near_ends || far >> STATE_SHIFT == 2;
+        const uint32_t prefixes = __ballot_sync(CSZ_ALL, ends);
         const uint32_t stop = prefixes ? (uint32_t)__ffs(prefixes) - 1 : 31;
-        sum += csz_warp_add(lane <= stop ? (uint32_t)s : 0);
+        sum += csz_warp_add(lane > stop ? 0 : (uint32_t)near + (near_ends ? 0 : (uint32_t)far));
         if (prefixes) break;
     }
     return sum;
@@ -238,12 +283,20 @@ CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32
 
 /* ---- a record's way out ---- */
 
-/* Payload words before the tile, and everything of the frame that is not its payload.  One warp. */
+/* Words of the stage, and of each of its halves: two records can wait in it. */
+template <typename V> struct stage_size {
+    enum { words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, half = words / 2 };
+};
+
+/*
+ * Where the record of the block's n-th tile goes, into sh.way, and everything of the frame that is not its payload.  One warp.
+ */
 template <typename V>
-CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                           uint32_t words) {
-    const uint32_t before = look_back(job.work.tile_state + c.first, c.tile);
-    if (threadIdx.x != 0) return;
+CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
+                           uint32_t how) {
+    const csz_claim &c = sh.claim[n & 3];
+    const uint32_t before = look_back(sh, job, c);
+    if (csz_thread() != 0) return;
     atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) {
         if (c.frame != c.field * job.work.nframes) {
@@ -256,11 +309,17 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const
     const uint64_t start = sh.frame_start;
     const uint32_t ntiles = c.box.ntiles, section = c.section_nwords,
                    sizes_at = frame_sizes_at(section, ntiles);
-    const uint64_t to = start + frame_payload_at(section, ntiles) + before;
-    sh.record_at = before;
-    sh.record_to = to;
-    sh.record_room = to + words <= sh.out_end;
-    sh.record_group = job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
+    record_way way;
+    way.to = start + frame_payload_at(section, ntiles) + before;
+    way.group = job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
+    way.at = before;
+    way.from = how & STAGED_WHOLE ? 0 : (n & 1) * stage_size<V>::half;
+    way.words = words;
+    way.room = way.to + words <= sh.out_end;
+    way.raw = how & STAGED_RAW;
+    way.first = c.tile == 0;
+    way.claim = n & 3;
+    sh.way = way;
     uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
     if (start + sizes_at + c.tile / 2 < sh.out_end)
         ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
@@ -293,21 +352,14 @@ CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, cons
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
 }
 
-/* Words of the stage, and of each of its halves: two records can wait in it. */
-template <typename V> struct stage_size {
-    enum { words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, half = words / 2 };
-};
-
 /* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves its words zeroed. */
-template <typename V>
-CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                            uint32_t *from, uint32_t words, bool is_raw) {
-    const uint32_t t = threadIdx.x;
-    const bool room = sh.record_room != 0;
-    uint32_t at = sh.record_at;
-    uint32_t *out = word_at(sh.record_to);
+template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = csz_thread();
+    const bool room = sh.way.room != 0;
+    uint32_t *out = word_at(sh.way.to), *from = sh.front.region + sh.way.from, words = sh.way.words,
+             at = sh.way.at;
     uint64_t sum = 0;
-    if (is_raw) {
+    if (sh.way.raw) {
         if (t == 0) {
             if (room) out[0] = CSZ_MODE_RAW;
             sum = csz_hash_term(CSZ_MODE_RAW, at);
@@ -326,17 +378,25 @@ CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job, cons
         weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
     }
     sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0) atomicAdd(sh.record_group, (unsigned long long)sum);
-    if (c.tile == 0) section_store(sh, job, c);
+    if ((t & 31) == 0) atomicAdd(sh.way.group, (unsigned long long)sum);
+    if (sh.way.first) section_store(sh, job, sh.claim[sh.way.claim]);
 }
 
 template <typename V> CSZ_DEVICE bool record_waits(const encode_shared<V> &sh) {
     return sh.waiting_words != NOTHING_WAITS;
 }
 
-/* Half of the stage for a tile that is the n-th of its block. */
-template <typename V> CSZ_DEVICE uint32_t *stage_half(encode_shared<V> &sh, uint32_t n) {
-    return sh.front.region + (n & 1) * stage_size<V>::half;
+/* The tile that is being worked on. */
+template <typename V> CSZ_DEVICE const csz_claim &claim_of(const encode_shared<V> &sh) {
+    return sh.claim[csz_held(&sh.number) & 3];
+}
+
+/* The tile's record will have so many words: told before its bits are written, since others wait for it.  One thread. */
+template <typename V>
+CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint32_t words, uint32_t how) {
+    sh.staged_words = words;
+    sh.staged_how = how;
+    atomicExch(job.work.tile_state + claim_of(sh).index, STATE_OWN | words);
 }
 
 /*
@@ -344,14 +404,12 @@ template <typename V> CSZ_DEVICE uint32_t *stage_half(encode_shared<V> &sh, uint
  * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
  */
 template <typename V>
-CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, bool early) {
+CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
     __syncthreads();
     if (!record_waits(sh)) return;
-    const csz_claim &c = sh.claim[(n - 1) & 3];
-    const uint32_t words = sh.waiting_words;
-    if (threadIdx.x < 32) tile_place(sh, job, c, words);
+    if (threadIdx.x < 32) tile_place(sh, job, sh.number - 1, sh.waiting_words, 0);
     __syncthreads();
-    record_copy(sh, job, c, stage_half(sh, n - 1), words, false);
+    record_copy(sh, job);
     if (threadIdx.x == 0) {
         sh.waiting_words = NOTHING_WAITS;
         if (early) sh.hasty = HASTY_TILES;
@@ -360,30 +418,30 @@ CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint3
 }
 
 /*
- * The record of the block's n-th tile is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
+ * The record of the block's tile is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
  * their sizes, so that nobody stands still for them.  Now the record of the tile before is stored; or this one itself, where it takes more
  * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
  */
-template <typename V>
-CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
-                             bool whole, bool is_raw) {
-    const uint32_t t = threadIdx.x, waiting = sh.waiting_words, hasty = sh.hasty;
-    const bool before = waiting != NOTHING_WAITS, now = whole || (hasty != 0 && !before);
-    const csz_claim &c = sh.claim[(before ? n - 1 : n) & 3];
-    const uint32_t stored = before ? waiting : words;
-    if ((before || now) && t < 32) tile_place(sh, job, c, stored);
+template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = csz_thread(), n = csz_held(&sh.number);
+    if (t < 32) {
+        __syncwarp();
+        const uint32_t waiting = sh.waiting_words, how = sh.staged_how;
+        if (waiting != NOTHING_WAITS) {
+            tile_place(sh, job, n - 1, waiting, 0);
+            if (t == 0) sh.waiting_words = sh.staged_words;
+        } else if (how & STAGED_WHOLE || sh.hasty) {
+            tile_place(sh, job, n, sh.staged_words, how);
+        } else if (t == 0) {
+            sh.waiting_words = sh.staged_words;
+            sh.way.words = sh.way.first = 0;
+        }
+        if (t == 0 && sh.hasty) sh.hasty--;
+    }
     __syncthreads();
     if (t == 32) claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
-    if (before || now)
-        record_copy(sh, job, c,
-                    before  ? stage_half(sh, n - 1)
-                    : whole ? sh.front.region
-                            : stage_half(sh, n),
-                    stored, is_raw);
-    if (t == 0) {
-        sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
-        if (hasty) sh.hasty = hasty - 1;
-    }
+    if (sh.way.words | sh.way.first) record_copy(sh, job);
+    if (t == 0) sh.number = n + 1;
     __syncthreads();
 }
 

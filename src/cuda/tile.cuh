@@ -151,8 +151,10 @@ template <typename V> struct csz_front_shared {
     /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
     uint32_t scratch[4 * CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; later the units' masks */
+    uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
+    uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
     typename csz_value<V>::quantum base;
-    uint32_t klass, is_fill, order;
+    uint32_t klass, is_fill, order; /* set by the careful path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
     /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; w: units of no or of only nonzeros, a
@@ -162,13 +164,9 @@ template <typename V> struct csz_front_shared {
 };
 
 template <typename V> struct csz_front {
-    typename csz_value<V>::quantum base;
-    uint32_t hash;       /* of the unit's restored values, before the unit's weight */
-    uint32_t exceptions; /* in the field, by code */
     uint32_t nonzero[3]; /* by code, for each order */
     uint32_t klass, is_fill;
-    uint32_t careful; /* the deltas are complete */
-    uint32_t dirty;   /* the stage holds remains */
+    uint32_t careful; /* the deltas are complete, and the stage holds remains */
 };
 
 /* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
