@@ -426,17 +426,16 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
     const uint32_t t = csz_thread(), n = csz_held(&sh.number);
     if (t < 32) {
         __syncwarp();
-        const uint32_t waiting = sh.waiting_words, how = sh.staged_how;
-        if (waiting != NOTHING_WAITS) {
-            tile_place(sh, job, n - 1, waiting, 0);
-            if (t == 0) sh.waiting_words = sh.staged_words;
-        } else if (how & STAGED_WHOLE || sh.hasty) {
-            tile_place(sh, job, n, sh.staged_words, how);
-        } else if (t == 0) {
-            sh.waiting_words = sh.staged_words;
-            sh.way.words = sh.way.first = 0;
+        const uint32_t waiting = sh.waiting_words, words = sh.staged_words, how = sh.staged_how,
+                       hasty = sh.hasty;
+        const bool before = waiting != NOTHING_WAITS, now = how & STAGED_WHOLE || (hasty && !before);
+        __syncwarp();
+        if (before || now) tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? 0 : how);
+        if (t == 0) {
+            if (!before && !now) sh.way.words = sh.way.first = 0;
+            sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
+            if (hasty) sh.hasty = hasty - 1;
         }
-        if (t == 0 && sh.hasty) sh.hasty--;
     }
     __syncthreads();
     if (t == 32) claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
