@@ -68,12 +68,12 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
     const bool whole = r.words >= stage_size<V>::half;
     if (t < 32) {
         if (lane == 0) record_tell(sh, job, r.words, whole ? STAGED_WHOLE : 0);
-        if (record_waits(sh)) look_back_start(sh, job, sh.claim[(csz_held(&sh.number) - 1) & 3]);
+        if (record_waits(sh)) look_back_start(sh, job, sh.claim[(number_of(sh) - 1) & 3]);
     }
     if (r.words == 0) return false;
     const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
                    raw_at = r.bits_at + l.raw_at;
-    uint32_t *stage = sh.front.region + (whole ? 0 : (csz_held(&sh.number) & 1) * stage_size<V>::half);
+    uint32_t *stage = sh.front.region + (whole ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
     if (r.words >= stage_size<V>::words || (whole && record_waits(sh))) {
         narrow_put_large<V>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);
     } else {
@@ -105,6 +105,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             uint32_t w[16] = {0};
             const csz_front<V> f =
                 csz_front_run<V, RANK>(w, sh.front, job.tile, claim_of(sh), [&] { record_flush(sh, job, true); });
+            const uint32_t t = csz_thread();
+            sh.hash_sum[t] += sh.front.hash[t] * sh.hash_weight[t] * claim_of(sh).weight;
             if (f.careful && stage_regain<V>(sh)) {
                 raw = other_encode<V, RANK>(sh, job);
             } else {
@@ -114,8 +116,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             }
         }
         if (raw) raw_encode<V, RANK>(sh, job);
-        const uint32_t t = csz_thread();
-        sh.hash_sum[t] += sh.front.hash[t] * sh.hash_weight[t] * claim_of(sh).weight;
         record_store<V>(sh, job);
     }
     block_end<V>(sh, job);

@@ -210,7 +210,7 @@ struct rare_result {
 template <typename V, int RANK>
 CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, int mode, uint32_t order,
                                uint32_t nonzero, uint32_t nspecial) {
-    const csz_claim &c = sh.claim[sh.number & 3];
+    const csz_claim &c = claim_of(sh);
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
     rare_result r = {0, ~0u, 0};
@@ -241,7 +241,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
 /* Runs, which take less than the mode's own record would.  Returns true where a raw record takes less still. */
 template <typename V, int RANK>
 CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order) {
-    const csz_claim &c = sh.claim[sh.number & 3];
+    const csz_claim &c = claim_of(sh);
     if (threadIdx.x == 0)
         record_tell(sh, job, min(sh.facts.runs_words, raw_words_of<V>(c)), STAGED_WHOLE);
     record_flush(sh, job, false);
@@ -252,7 +252,7 @@ CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
 template <typename V, int RANK>
 CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job, uint32_t *to) {
     __syncthreads(); /* a putter may touch the word past its last */
-    csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, sh.claim[sh.number & 3],
+    csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
                              sh.front.exceptions[threadIdx.x]);
 }
 
@@ -267,7 +267,7 @@ template <typename V> CSZ_COLD bool stage_regain(encode_shared<V> &sh) {
 /* A tile of one value that has no quantum, or of a class above 0.  Returns true and stages nothing where a raw record is better. */
 template <typename V, int RANK>
 CSZ_COLD bool other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
-    const csz_claim &c = sh.claim[sh.number & 3];
+    const csz_claim &c = claim_of(sh);
     general_result r = {1 + csz_value<V>::words, 0};
     if (!sh.front.is_fill) {
         r = wide_encode<V, RANK>(sh, job, c);
@@ -281,13 +281,14 @@ CSZ_COLD bool other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
 
 /* A raw record. */
 template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
-    const csz_claim &c = sh.claim[sh.number & 3];
+    const csz_claim &c = claim_of(sh);
     if (threadIdx.x == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW);
     record_flush(sh, job, false);
     __syncthreads();
     stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
     __syncthreads();
-    sh.front.hash[threadIdx.x] = raw_load<V, RANK>(sh.front.region, job.tile, c);
+    const uint32_t t = threadIdx.x;
+    sh.hash_sum[t] += (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * sh.hash_weight[t] * c.weight;
 }
 
 /* ---- a block's life ---- */
@@ -317,26 +318,22 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
     }
 }
 
-enum : uint32_t { NO_FRAME = ~0u };
-
 template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = threadIdx.x;
     sh.hash_weight[t] = csz_unit_weight(t);
     sh.hash_sum[t] = 0;
+    if ((t & 31) == 0) sh.number[t >> 5] = 0;
     stage_zero(sh, 0, stage_size<V>::words);
     if (t == 32) {
         csz_claim none;
-        none.frame = none.field = none.first = 0;
-        none.box = csz_frame_box_at(&job.tile.geometry, 0);
-        none.section_nwords = job.work.section_nwords[0];
+        claim_frame(&none, job, 0, 0);
         claim_next(&sh.claim[0], &none, job);
     }
     if (t == 0) {
         sh.front.biased = CSZ_BIASED;
         sh.waiting_words = NOTHING_WAITS;
         sh.hasty = 0;
-        sh.number = 0;
-        sh.frame = NO_FRAME;
+        sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;
         sh.frame_start_of = ~0u;
         sh.part_checksum = 0;
@@ -347,19 +344,23 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
 
 template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode_job<V> &job) {
     record_flush(sh, job, false);
-    if (sh.frame != NO_FRAME) frame_leave(sh, job, sh.frame);
+    if (sh.frame == NO_FRAME) return;
+    frame_hash(sh, job, sh.frame);
+    frame_leave(sh, job, sh.frame);
 }
 
-/* This tile's frame is another one than the last tile's. */
+/* This tile's frame is another one than the last tile's, of which a record may still wait. */
 template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
-    const uint32_t frame = sh.claim[sh.number & 3].frame;
-    block_end(sh, job);
+    const uint32_t frame = claim_of(sh).frame, last = sh.frame;
     __syncthreads();
+    if (last != NO_FRAME) frame_hash(sh, job, last);
     if (threadIdx.x == 0) {
         sh.frame = frame;
         sh.policy = job.work.policy[frame];
+        if (record_waits(sh)) sh.leaving = last;
     }
     books_load(sh, job.work.table[frame]);
+    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job, last);
 }
 
 #endif
