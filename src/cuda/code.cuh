@@ -23,6 +23,14 @@ enum {
     CSZ_NARROW_BOOKS_WORDS = CSZ_AT_ME + CSZ_NARROW_N
 };
 
+CSZ_DEVICE constexpr uint32_t csz_narrow_book_size(int book) {
+    return book == CSZ_BOOK_PV || book == CSZ_BOOK_QV || book == CSZ_BOOK_MV ? 256 : CSZ_NARROW_N;
+}
+
+CSZ_DEVICE constexpr uint32_t csz_narrow_book_at(int book) {
+    return book == 0 ? 0 : csz_narrow_book_at(book - 1) + csz_narrow_book_size(book - 1);
+}
+
 CSZ_DEVICE constexpr int csz_at_vectors(int mode) {
     return mode == CSZ_MODE_P ? CSZ_AT_PV : mode == CSZ_MODE_Q ? CSZ_AT_QV : CSZ_AT_MV;
 }
@@ -45,7 +53,10 @@ CSZ_DEVICE uint32_t csz_packet_merge(uint32_t a, uint32_t b) {
     return a + __funnelshift_r(b & ~31u, 0u, a) + (b & 31u);
 }
 
-/* Writes packets into zeroed words of shared memory, from any bit on.  Words at either end may belong to other threads too. */
+/*
+ * Writes packets into zeroed words of shared memory, from any bit on.  Words at either end may belong to other threads too.  Every put ORs the word it is at, finished or not: an
+ * OR may come twice, and a reduction that only some lanes do would be a branch.  So a word past the last bit may be ORed with 0.
+ */
 struct csz_putter {
 #if defined(__CUDA_ARCH__)
     uint32_t at, acc, pos; /* at: address in shared memory */
@@ -67,8 +78,7 @@ struct csz_putter {
         const uint32_t code = packet & ~31u, next = pos + (packet & 31u);
         const uint32_t high = acc | __funnelshift_r(code, 0u, pos), low = __funnelshift_r(0u, code, pos);
 #if defined(__CUDA_ARCH__)
-        /* one predicated reduction for a finished word, no branch */
-        asm volatile("{.reg .pred q; setp.ne.u32 q, %4, 0; @q red.shared.or.b32 [%0], %2; @q add.u32 %0, %0, "
+        asm volatile("{.reg .pred q; setp.ne.u32 q, %4, 0; red.shared.or.b32 [%0], %2; @q add.u32 %0, %0, "
                      "4; selp.b32 %1, %3, %2, q;}"
                      : "+r"(at), "=r"(acc)
                      : "r"(high), "r"(low), "r"((next ^ pos) & 32u)
@@ -238,26 +248,38 @@ CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
     return halves[((b & 12) << 8) + 8 * threadIdx.x + ((b & 3) << 1) + (b >> 4)];
 }
 
-/* Escapes few and far between: packets[i] is the i-th; most: the largest number in the warp.  Short loops, that look up again when they put, were 5 to 18% slower. */
-CSZ_DEVICE void csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
+/*
+ * Escapes few and far between, two to a packet; most: the largest number in the warp.  DIRECT: assumes that all are direct deltas; returns whether the warp was
+ * wrong about that.  Short loops, that look up again when they put, were 5 to 18% slower.
+ */
+template <bool DIRECT>
+CSZ_DEVICE bool csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
                                 uint32_t most, uint32_t (&packets)[16], csz_unit_bits *n) {
-    uint32_t sum = 0, highest = 0, rest = escapes;
+    uint32_t sum = 0, highest = 0, rest = __brev(escapes); /* code 0 in the highest bit */
 #pragma unroll
-    for (int i = 0; i < CSZ_SPARSE_MAX; i++) {
-        packets[i] = 0;
-        if ((uint32_t)i < most) {
+    for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) packets[i] = 0;
+#pragma unroll
+    for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) {
+        if (2 * (uint32_t)i >= most) break;
+        uint32_t packet[2];
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
             const bool any = rest != 0;
-            const uint32_t b = (uint32_t)__clz((int)__brev(rest)) & 31u;
-            rest &= rest - 1;
-            const uint32_t symbol = csz_narrow_symbol((int32_t)csz_parked_half(exchange, b) - 32768);
-            const uint32_t packet = book[symbol];
-            packets[i] = any ? packet : 0;
-            highest = max(highest, any ? symbol : 0);
-            sum += packets[i];
+            const uint32_t b = (uint32_t)__clz((int)rest) & 31u;
+            rest &= ~(0x80000000u >> b);
+            const int32_t delta = (int32_t)csz_parked_half(exchange, b) - 32768;
+            uint32_t symbol = DIRECT ? (uint32_t)(delta + CSZ_DIRECT_HALF) : csz_narrow_symbol(delta);
+            if (!any) symbol = 0;
+            highest = max(highest, symbol);
+            packet[k] = book[DIRECT ? min(symbol, (uint32_t)CSZ_DIRECT_N) : symbol];
+            if (!any) packet[k] = 0;
+            sum += packet[k];
         }
+        packets[i] = csz_packet_merge(packet[0], packet[1]);
     }
     n->escapes = sum & 0xFFFu;
-    if (highest < CSZ_DIRECT_N) return;
+    if (DIRECT) return __any_sync(CSZ_ALL, highest >= CSZ_DIRECT_N);
+    if (highest < CSZ_DIRECT_N) return false;
 #pragma unroll 1
     for (rest = escapes; rest; rest &= rest - 1) {
         const uint32_t b = (uint32_t)__ffs((int)rest) - 1;
@@ -266,6 +288,7 @@ CSZ_DEVICE void csz_look_sparse(const uint32_t *exchange, const uint32_t *book, 
         n->buckets |= 1u << b;
         n->raw += ((symbol - CSZ_DIRECT_N) >> 2) + 3;
     }
+    return false;
 }
 
 CSZ_DEVICE uint32_t csz_raw_packet(int32_t delta) {

@@ -17,12 +17,12 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 /* ---- the kernel ---- */
 
 /*
- * The record of a tile of class 0, from its deltas, which are in w and parked in the exchange.  Stages nothing where a raw record is better.
+ * The record of a tile of class 0, from its deltas, which are in w and parked in the exchange.  Returns true and stages nothing where a raw record is better.
  */
 template <typename V, int RANK>
-CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                                      uint32_t (&w)[16], const csz_codes &codes, uint32_t number) {
-    const uint32_t t = threadIdx.x, lane = t & 31;
+CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint32_t (&w)[16],
+                            const csz_codes &codes) {
+    const uint32_t t = csz_thread(), lane = t & 31;
     const bool is_vector = sh.policy == CSZ_POLICY_VECTOR && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
@@ -31,14 +31,9 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
         (is_vector ? codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
-    if (codes.nexceptions || maybe_runs) {
-        if (!is_vector) record_flush(sh, job, number, true);
-        const rare_result rare =
-            tile_rare<V, RANK>(sh, job, c, mode, codes.order, codes.nonzero, codes.nexceptions);
-        if (rare.done) {
-            general_result done = {rare.runs_words, rare.instead, 1};
-            return done;
-        }
+    if (codes.nspecial || maybe_runs) {
+        const rare_result rare = tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial);
+        if (rare.done) return rare.instead != 0;
         runs_words = rare.runs_words;
     }
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
@@ -47,9 +42,12 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                           (uint32_t)__popc(groups & ((1u << head) - 1));
     const bool empty = !(groups >> head & 1);
     if (t == 0) {
-        /* read again behind the next barrier: registers are scarce in between */
-        const tile_facts facts = {(uint32_t)mode, codes.order, units == 2 ? codes.npairs : codes.nfours,
-                                  codes.nexceptions, runs_words};
+        /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
+        const record_layout r = record_begin<V>(mode, 0, codes.order, sh.front.base,
+                                                codes.nspecial ? &sh.special_sizes : NULL,
+                                                CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at,
+                                  codes.nspecial ? sh.special_sizes.words : 0, runs_words};
         sh.facts = facts;
     }
     CSZ_FORGET(); /* the words come back from the exchange even where no call came between: sixteen registers spilled cost more */
@@ -61,32 +59,26 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                 empty); /* a constant tile's lanes are empty */
     const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_SPARSE_MAX);
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
-    mode = (int)sh.facts.mode;
-    const csz_special_sizes *special = sh.facts.nexceptions ? &sh.special_sizes : NULL;
-    const record_layout r =
-        record_plan<V>(mode, 0, sh.facts.order, sh.base, special, csz_mode_lanes(mode), sh.facts.nfull, l);
-    general_result result = {r.words, 0, r.words > stage_size<V>::half};
-    if (sh.facts.runs_words < r.words) {
-        if (t == 0)
-            atomicExch(job.work.tile_state + c.index,
-                       STATE_OWN | min(sh.facts.runs_words, raw_words_of<V>(c)));
-        record_flush(sh, job, number, false);
-        return runs_encode<V, RANK>(sh, job, c, sh.facts.order, CSZ_MODE_RLE_VLE);
+    const tile_facts facts = sh.facts;
+    record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
+    record_end(&r, l, facts.special_words);
+    mode = (int)(r.first & 15u);
+    if (facts.runs_words < r.words) return runs_instead<V, RANK>(sh, job, r.first >> 30);
+    if (r.words >= raw_words_of<V>(claim_of(sh))) return true;
+    const bool whole = r.words >= stage_size<V>::half;
+    if (t < 32) {
+        if (lane == 0) record_tell(sh, job, r.words, whole ? STAGED_WHOLE : 0);
+        if (record_waits(sh)) look_back_start(sh, job, sh.claim[(number_of(sh) - 1) & 3]);
     }
-    if (r.words >= raw_words_of<V>(c)) result.instead = 1;
-    if (result.instead || r.words == 0) return result;
-    if (t == 0)
-        atomicExch(job.work.tile_state + c.index,
-                   STATE_OWN | r.words); /* before the bits are written: others wait for it */
+    if (r.words == 0) return false;
     const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
                    raw_at = r.bits_at + l.raw_at;
-    uint32_t *stage = r.words > stage_size<V>::half ? sh.front.region : stage_half(sh, number);
-    if (r.words > stage_size<V>::words || (r.words > stage_size<V>::half && record_waits(sh))) {
-        record_flush(sh, job, number, false);
-        narrow_put_large<V>(sh, r, special, rank, l.length, symbols_at, escapes_at, raw_at, empty);
+    uint32_t *stage = sh.front.region + (whole ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
+    if (r.words >= stage_size<V>::words || (whole && record_waits(sh))) {
+        narrow_put_large<V>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);
     } else {
-        record_put_head<V>(stage, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty, rank,
-                           l.length);
+        record_put_head<V>(stage, r, sh.front.base, facts.special_words ? &sh.special_sizes : NULL, units, empty,
+                           rank, l.length);
         if (!empty) {
             narrow_put(mode, stage, symbols_at, escapes_at, p);
             if (many_raw)
@@ -95,10 +87,8 @@ CSZ_DEVICE general_result tile_encode(encode_shared<V> &sh, const encode_job<V> 
                 csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
         }
     }
-    if (special)
-        csz_special_put<V, RANK>(stage + r.special_at, sh.special, sh.front.scratch, job.tile, c,
-                                 sh.exceptions[t]);
-    return result;
+    if (facts.special_words) special_stage<V, RANK>(sh, job, stage + r.special_at);
+    return false;
 }
 
 template <typename V, int RANK>
@@ -106,93 +96,29 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                          sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
     encode_kernel(const __grid_constant__ encode_job<V> job) {
     CSZ_DYNAMIC_SHARED(encode_shared<V>, sh);
-    const uint32_t t = threadIdx.x, stage_words = stage_size<V>::words;
-    uint32_t frame = ~0u;
-    sh.hash_weight[t] = csz_unit_weight(t);
-    sh.hash_sum[t] = 0;
-    stage_zero(sh, 0, stage_words);
-    csz_previous_wait(); /* for the books; what prepare wrote was there when this kernel started */
-    if (t == 32) {
-        csz_claim none;
-        none.frame = none.field = none.first = 0;
-        none.box = csz_frame_box_at(&job.tile.geometry, 0);
-        none.section_nwords = job.work.section_nwords[0];
-        claim_next(&sh.claim[0], &none, job);
-    }
-    if (t == 0) {
-        sh.front.biased = CSZ_BIASED;
-        sh.waiting_words = NOTHING_WAITS;
-        sh.hasty = 0;
-        sh.frame_start_of = ~0u;
-        sh.part_checksum = 0;
-        sh.part_done = 0;
-    }
-    __syncthreads();
-    uint32_t number = 0; /* of the block's tiles */
-    for (;; number++) {
-        const csz_claim &c = sh.claim[number % 3];
-        if (c.index >= job.work.nfields * job.work.ntiles) break;
-        if (c.frame != frame) {
-            if (frame != ~0u) {
-                record_flush(sh, job, number, false);
-                frame_leave(sh, job, frame);
-            }
-            frame = c.frame;
-            if (t == 0) sh.policy = job.work.policy[frame];
-            uint32_t at = 0;
-            for (int b = CSZ_BOOK_S; b <= CSZ_BOOK_ME; b++) {
-                for (uint32_t i = t; i < csz_book_size(b); i += CSZ_TILE_THREADS)
-                    sh.books[at + i] = job.work.table[frame][b][i];
-                at += csz_book_size(b);
-            }
-            /* the front has a barrier before the books are used */
-        }
-        general_result r = {0, 0, 0};
+    block_begin<V>(sh, job);
+    for (;;) {
+        if (claim_of(sh).index >= job.work.nfields * job.work.ntiles) break;
+        if (claim_of(sh).frame != sh.frame) frame_enter<V>(sh, job); /* the front has a barrier before the books are used */
+        bool raw;
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, c,
-                                                          [&] { record_flush(sh, job, number, true); });
-            sh.hash[t] = f.hash;
-            sh.exceptions[t] = f.exceptions;
-            if (f.dirty) {
-                __syncthreads();
-                if (f.klass == 0) stage_zero(sh, 0, stage_words);
-            }
-            if (f.is_fill) {
-                __syncthreads();
-                if (t == 0) {
-                    sh.front.region[0] = CSZ_MODE_FILL;
-                    csz_special_put_value<V>(sh.front.region + 1,
-                                             csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
-                }
-                r.words = 1 + csz_value<V>::words;
-                r.whole = 1;
-            } else if (f.klass) {
-                r = wide_encode<V, RANK>(sh, job, c, f.exceptions);
+            const csz_front<V> f =
+                csz_front_run<V, RANK>(w, sh.front, job.tile, claim_of(sh), [&] { record_flush(sh, job, true); });
+            const uint32_t t = csz_thread();
+            sh.hash_sum[t] += sh.front.hash[t] * sh.hash_weight[t] * claim_of(sh).weight;
+            if (f.careful && stage_regain<V>(sh)) {
+                raw = other_encode<V, RANK>(sh, job);
             } else {
-                if (t == 0) sh.base = f.base;
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);
-                r = tile_encode<V, RANK>(sh, job, c, w, codes, number);
+                raw = tile_encode<V, RANK>(sh, job, w, codes);
             }
         }
-        if (r.instead) {
-            r.words = raw_words_of<V>(c);
-            r.whole = 1;
-        }
-        if (t == 0) atomicExch(job.work.tile_state + c.index, STATE_OWN | r.words);
-        if (r.instead) {
-            record_flush(sh, job, number, false);
-            __syncthreads();
-            stage_zero(sh, 0, stage_words); /* what lies behind a short raw record must be clear */
-            __syncthreads();
-            sh.hash[t] = raw_load<V, RANK>(sh.front.region, job.tile, c);
-        }
-        sh.hash_sum[t] += sh.hash[t] * sh.hash_weight[t] * csz_tile_weight(c.tile);
-        record_store<V>(sh, job, number, r.words, r.whole != 0, r.instead != 0);
+        if (raw) raw_encode<V, RANK>(sh, job);
+        record_store<V>(sh, job);
     }
-    record_flush(sh, job, number, false);
-    if (frame != ~0u) frame_leave(sh, job, frame);
+    block_end<V>(sh, job);
 }
 
 /* ---- launch ---- */

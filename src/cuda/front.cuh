@@ -19,17 +19,19 @@
 
 /* The words, out of and back into registers: a thread's own part of the exchange holds them while it is free. */
 CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
+    const uint32_t t = csz_thread();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x] =
+        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + t] =
             make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
     }
 }
 
 CSZ_DEVICE void csz_words_fetch(uint32_t (&w)[16], const uint32_t *exchange) {
+    const uint32_t t = csz_thread();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + threadIdx.x];
+        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + t];
         w[4 * i] = a.x;
         w[4 * i + 1] = a.y;
         w[4 * i + 2] = a.z;
@@ -235,7 +237,7 @@ CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i) {
 template <int RANK>
 CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, uint32_t *row_end,
                            int vote, int bias, uint32_t biased) {
-    const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
+    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
     uint32_t left[4];
     uint4 *ex = (uint4 *)exchange;
 #pragma unroll
@@ -329,7 +331,7 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
 /* Second half: the deltas of one order, biased.  Of the exchange a thread reads only what it wrote itself. */
 template <int RANK>
 CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange, int bias) {
-    const uint32_t t = threadIdx.x, lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
+    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
     const uint4 *ex = (const uint4 *)exchange;
     if (RANK == 1) return;
     if (RANK == 3 && order == CSZ_ORDER_X) {
@@ -397,15 +399,13 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
-    const uint32_t t = threadIdx.x;
+    const uint32_t t = csz_thread();
     csz_front<V> f;
-    f.careful = 1;
-    f.dirty = 0;
-    f.exceptions = f.klass = f.is_fill = 0;
-    f.nonzero[0] = f.nonzero[1] = f.nonzero[2] = 0;
-    f.hash = 0;
-    f.base = 0;
-    if (job.default_shape) {
+    f.klass = f.is_fill = 0;
+    if (!job.default_shape) {
+        f.careful = 1;
+        f.nonzero[1] = f.nonzero[2] = 0;
+    } else {
         const typename value::quantizer &z = job.quantizer[c.field];
         const V step = z.step, bound = z.bound, inverse = z.inverse;
         const V *tile = job.data + c.origin;
@@ -463,29 +463,30 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             h1 = h1 * CSZ_VALUE_K + value::fold(value::to_bits(r1));
             w[i] = __byte_perm(low0, low1, 0x5410);
         }
-        if (HASH) f.hash = h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1;
+        const uint32_t hash = HASH ? h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1 : 0;
         if (z.has_fill) doubtful |= csz_restores_fill<V>(w, z, base, bias);
         doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
         if (!lost && (__any_sync(CSZ_ALL, doubtful) ||
                       (HASH && !c.full))) { /* the corner is everybody's: so is lost */
             csz_words_park(exchange, w);
-            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, f.hash);
-            f.hash = r.hash;
-            f.exceptions = r.exceptions;
+            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, hash);
+            sh.hash[t] = r.hash;
+            sh.exceptions[t] = r.exceptions;
             lost = r.lost;
             csz_words_fetch(w, exchange);
+        } else {
+            sh.hash[t] = hash;
+            sh.exceptions[t] = 0;
         }
-        f.base = base;
+        if (t == 0) sh.base = base;
         f.careful =
             (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias, csz_held(&sh.biased));
     }
     if (f.careful) {
         clear();
-        f.dirty = 1;
         const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
-        f.hash = r.hash;
-        f.exceptions = r.exceptions;
-        f.base = sh.base;
+        sh.hash[t] = r.hash;
+        sh.exceptions[t] = r.exceptions;
         f.klass = sh.klass;
         f.is_fill = sh.is_fill;
         const quantum *d = (const quantum *)sh.region;
@@ -508,7 +509,7 @@ struct csz_codes {
     uint32_t nnonzero;     /* of the tile */
     uint32_t npairs, nfours;
     uint32_t pairs_before, fours_before; /* in the warps before */
-    uint32_t nexceptions;
+    uint32_t nspecial;    /* units that have exceptions */
     uint32_t nmaybe_even; /* units whose deltas might all be equal; the others cannot */
 };
 
@@ -517,49 +518,45 @@ CSZ_DEVICE uint32_t csz_sum_before(const uint4 &v, uint32_t i) {
     return (i > 0 ? v.x : 0) + (i > 1 ? v.y : 0) + (i > 2 ? v.z : 0);
 }
 
+CSZ_DEVICE uint32_t csz_of_order(uint32_t order, uint32_t full, uint32_t xy, uint32_t x) {
+    return order == CSZ_ORDER_FULL ? full : order == CSZ_ORDER_XY ? xy : x;
+}
+
 /* Chooses the order and completes the deltas: each half of w becomes delta + 2^15.  Has a barrier. */
 template <typename V, int RANK>
 CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_front<V> &f) {
-    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
+    const uint32_t pair = lane & 1 ? 0u : 3u, four = lane & 3 ? 0u : 15u; /* first threads of groups, all of them */
     const int norders = RANK == 1 ? 1 : 3;
     csz_codes c;
-    uint32_t ballot[3] = {0, 0, 0}, even = 0;
+    uint32_t ballot[3] = {0, 0, 0}, stats[3] = {0, 0, 0}, rest = sh.exceptions[t] ? 1u << 24 : 0;
 #pragma unroll
     for (int o = 0; o < norders; o++) {
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;
         ballot[o] = __ballot_sync(CSZ_ALL, f.nonzero[o] != 0);
-        even |= (uint32_t)__popc(__ballot_sync(CSZ_ALL, f.nonzero[o] == ~0u) | ~ballot[o]) << (8 * o);
-        const uint32_t n = csz_warp_add((uint32_t)__popc(f.nonzero[o]));
-        const uint32_t pairs = (ballot[o] | ballot[o] >> 1) & 0x55555555u,
-                       fours = (pairs | pairs >> 2) & 0x11111111u;
-        if (lane == 0)
-            ((uint32_t *)&sh.stats[o])[warp] =
-                n | (uint32_t)__popc(pairs) << 13 | (uint32_t)__popc(fours) << 20;
+        uint32_t n = (uint32_t)__popc(f.nonzero[o]);
+        if (ballot[o] >> lane & pair) n += 1u << 13;
+        if (ballot[o] >> lane & four) n += 1u << 20;
+        if (f.nonzero[o] + 1 < 2) rest += 1u << (8 * o);
+        stats[o] = csz_warp_add(n);
     }
-    const uint32_t nexceptions = csz_warp_add((uint32_t)__popc(f.exceptions));
-    if (lane == 0) {
-        ((uint32_t *)&sh.exceptions)[warp] = nexceptions;
-        ((uint32_t *)&sh.even)[warp] = even;
-    }
+    rest = csz_warp_add(rest);
+    if (lane == 0) sh.stats[warp] = make_uint4(stats[0], stats[1], stats[2], rest);
     __syncthreads();
+    const uint4 s0 = sh.stats[0], s1 = sh.stats[1], s2 = sh.stats[2], s3 = sh.stats[3];
+    const uint32_t full = s0.x + s1.x + s2.x + s3.x, xy = s0.y + s1.y + s2.y + s3.y,
+                   x = s0.z + s1.z + s2.z + s3.z;
+    rest = s0.w + s1.w + s2.w + s3.w;
     c.order = CSZ_ORDER_FULL;
-    if (RANK > 1 && !f.careful) {
-        const uint32_t n_xy = RANK == 3 ? csz_sum_of(sh.stats[CSZ_ORDER_XY]) & 0x1FFFu : 0;
-        c.order = (uint32_t)csz_order_choose(RANK, csz_sum_of(sh.stats[CSZ_ORDER_FULL]) & 0x1FFFu, n_xy,
-                                             csz_sum_of(sh.stats[CSZ_ORDER_X]) & 0x1FFFu);
-    }
-    const uint4 stats = sh.stats[c.order];
-    const uint32_t all = csz_sum_of(stats), before = csz_sum_before(stats, warp);
-    uint32_t own = ballot[0];
-    c.nonzero = f.nonzero[0];
-    if (RANK == 3 && c.order == CSZ_ORDER_XY) {
-        own = ballot[1];
-        c.nonzero = f.nonzero[1];
-    }
-    if (RANK > 1 && c.order == CSZ_ORDER_X) {
-        own = ballot[2];
-        c.nonzero = f.nonzero[2];
-    }
+    if (RANK > 1 && !f.careful)
+        c.order = (uint32_t)csz_order_choose(RANK, full & 0x1FFFu, xy & 0x1FFFu, x & 0x1FFFu);
+    const uint32_t all = csz_of_order(c.order, full, xy, x),
+                   own = csz_of_order(c.order, ballot[0], ballot[1], ballot[2]);
+    uint32_t before = 0;
+    if (warp > 0) before += csz_of_order(c.order, s0.x, s0.y, s0.z);
+    if (warp > 1) before += csz_of_order(c.order, s1.x, s1.y, s1.z);
+    if (warp > 2) before += csz_of_order(c.order, s2.x, s2.y, s2.z);
+    c.nonzero = csz_of_order(c.order, f.nonzero[0], f.nonzero[1], f.nonzero[2]);
     c.pairs = (own | own >> 1) & 0x55555555u;
     c.fours = (c.pairs | c.pairs >> 2) & 0x11111111u;
     c.nnonzero = all & 0x1FFFu;
@@ -567,8 +564,8 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     c.nfours = all >> 20;
     c.pairs_before = (before >> 13) & 0x7Fu;
     c.fours_before = before >> 20;
-    c.nexceptions = csz_sum_of(sh.exceptions);
-    c.nmaybe_even = csz_sum_of(sh.even) >> (8 * c.order) & 0xFFu;
+    c.nspecial = rest >> 24;
+    c.nmaybe_even = rest >> (8 * c.order) & 0xFFu;
     if (!f.careful) {
         csz_lorenzo_finish<RANK>(w, c.order,
                                  sh.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS,

@@ -43,62 +43,69 @@ CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n,
     l.escapes_at = l.symbols_at + symbols + (PACKED ? mine >> 16 : 0);
     l.raw_at = l.symbols_at + symbols + escapes + (raw_upto - n.raw - raw_first);
     l.symbols_at += PACKED ? mine & 0xFFFFu : mine;
-    const uint32_t shortest = csz_warp_min(empty ? ~0u : l.length), longest = csz_warp_max(l.length);
+    /* a lane has less than 2^14 bits; less from 2^16 - 1, the shortest is a largest, too */
+    const uint32_t shortest = csz_warp_max(empty ? 0 : 0xFFFFu - l.length), longest = csz_warp_max(l.length);
     if (lane == 31) {
         ((uint32_t *)&sh.nbits)[warp] = (PACKED ? (upto & 0xFFFFu) + (upto >> 16) : upto) + raw_upto;
-        ((uint32_t *)&sh.shortest)[warp] = shortest;
-        ((uint32_t *)&sh.longest)[warp] = longest;
+        ((uint32_t *)&sh.longest)[warp] = longest | shortest << 16;
     }
     __syncthreads();
-    const uint4 nbits = sh.nbits, s = sh.shortest, m = sh.longest;
-    const uint32_t before = csz_sum_before(nbits, warp);
+    const uint4 nbits = sh.nbits, m = sh.longest;
+    const uint32_t before = csz_sum_before(nbits, warp), most = __vmaxu2(__vmaxu2(m.x, m.y), __vmaxu2(m.z, m.w));
     l.symbols_at += before;
     l.escapes_at += before;
     l.raw_at += before;
     l.total = csz_sum_of(nbits);
-    l.shortest = min(min(s.x, s.y), min(s.z, s.w));
-    l.longest = max(max(m.x, m.y), max(m.z, m.w));
+    l.shortest = 0xFFFFu - (most >> 16);
+    l.longest = most & 0xFFFFu;
     return l;
 }
 
 /* ---- the record ---- */
 
 struct record_layout {
-    csz_record_head head;
-    uint32_t base_nbits;
-    uint32_t stream_at, special_at; /* words */
-    uint32_t bits_at;               /* of lanes, a bit of the record */
-    uint32_t words;
+    uint32_t first;                 /* its first word */
+    uint32_t nfull;                 /* lanes that are not empty */
+    uint32_t lengths_at, bits_at;   /* of lanes, bits of the record */
+    uint32_t special_at, words;     /* words */
 };
 
+/* What is known of a record before its lanes are measured. */
 template <typename V>
-CSZ_DEVICE record_layout record_plan(int mode, uint32_t klass, uint32_t order,
-                                     typename csz_value<V>::quantum base, const csz_special_sizes *special,
-                                     uint32_t nlanes, uint32_t nfull, const lane_layout &l) {
-    record_layout r;
-    memset(&r.head, 0, sizeof r.head);
-    r.head.mode = (uint32_t)mode;
-    r.head.has_base = base != 0;
-    r.head.short_base = base != 0 && base == (int16_t)base;
-    r.base_nbits = csz_base_nbits(r.head.has_base, r.head.short_base, 8 * sizeof(V));
-    r.head.has_tail = special != NULL;
-    r.head.nmasks = special ? special->nmasks : 0;
-    uint32_t at = 1 + r.head.has_tail, nbits = r.base_nbits;
+CSZ_DEVICE record_layout record_begin(int mode, uint32_t klass, uint32_t order,
+                                      typename csz_value<V>::quantum base, const csz_special_sizes *special,
+                                      uint32_t nlanes, uint32_t nfull) {
+    record_layout r = {0, 0, 0, 0, 0, 0};
+    csz_record_head head;
+    memset(&head, 0, sizeof head);
+    head.mode = (uint32_t)mode;
+    head.has_base = base != 0;
+    head.short_base = base != 0 && base == (int16_t)base;
+    head.has_tail = special != NULL;
+    head.nmasks = special ? special->nmasks : 0;
+    uint32_t at = 1 + head.has_tail;
     if (mode != CSZ_MODE_CONSTANT) {
-        r.head.klass = klass;
-        r.head.order = order;
-        r.head.has_bitmap = nfull < nlanes;
-        r.head.width = 32 - (uint32_t)__clz((int)(l.longest - l.shortest));
-        r.head.min_length = l.shortest;
-        if (r.head.has_bitmap) at += nlanes / 32;
-        nbits += nfull * r.head.width + l.total;
+        head.klass = klass;
+        head.order = order;
+        head.has_bitmap = nfull < nlanes;
+        if (head.has_bitmap) at += nlanes / 32;
+        r.nfull = nfull;
     }
-    r.stream_at = at;
-    r.bits_at = 32 * at + nbits - l.total;
-    r.special_at = at + (nbits + 31) / 32;
-    r.words = r.special_at + (special ? special->words : 0);
-    if (mode == CSZ_MODE_CONSTANT && r.words == 1) r.words = 0;
+    r.first = csz_record_pack(&head);
+    r.lengths_at = 32 * at + csz_base_nbits(head.has_base, head.short_base, 8 * sizeof(V));
     return r;
+}
+
+/* Completes it.  A constant tile of quantum 0 has no record. */
+CSZ_DEVICE void record_end(record_layout *r, const lane_layout &l, uint32_t special_words) {
+    uint32_t width = 0;
+    if (r->nfull) {
+        width = 32 - (uint32_t)__clz((int)(l.longest - l.shortest));
+        r->first |= width << 12 | l.shortest << 16;
+    }
+    r->bits_at = r->lengths_at + r->nfull * width;
+    r->special_at = (r->bits_at + l.total + 31) / 32;
+    r->words = r->first ? r->special_at + special_words : 0;
 }
 
 /* Everything but lane bits and specials.  rank: this thread's lane among those that are not empty. */
@@ -108,19 +115,23 @@ CSZ_DEVICE void record_put_head(uint32_t *stage, const record_layout &r, typenam
                                 uint32_t length) {
     const uint32_t t = threadIdx.x;
     if (t == 0) {
-        stage[0] = csz_record_pack(&r.head);
+        uint32_t *stream = stage + (r.lengths_at >> 5); /* behind a long base */
+        stage[0] = r.first;
         if (special) stage[1] = special->nsingle | special->mask_words << 16;
-        csz_putter out(stage, 32 * r.stream_at);
-        out.put_long((uint64_t)(int64_t)base & (r.base_nbits == 64 ? ~0ull : (1ull << r.base_nbits) - 1),
-                     r.base_nbits);
-        out.flush();
+        if (r.lengths_at & 31) {
+            csz_shared_or(stream, (uint32_t)base << 16);
+        } else if (base != 0) {
+            stream[-1] = (uint32_t)base;
+            if (sizeof(V) == 8) stream[-2] = (uint32_t)((uint64_t)(int64_t)base >> 32);
+        }
     }
-    if (r.head.mode == CSZ_MODE_CONSTANT || empty || (t & (units - 1))) return;
-    const uint32_t lane = t / units;
-    if (r.head.has_bitmap) csz_shared_or(stage + 1 + r.head.has_tail + (lane >> 5), 1u << (lane & 31));
-    if (r.head.width) {
-        csz_putter out(stage, 32 * r.stream_at + r.base_nbits + rank * r.head.width);
-        out.put(csz_packet(length - r.head.min_length, r.head.width));
+    if (empty || (t & (units - 1))) return;
+    const csz_record_head head = csz_record_unpack(r.first);
+    const uint32_t lane = units == 2 ? t >> 1 : t >> 2;
+    if (head.has_bitmap) csz_shared_or(stage + 1 + head.has_tail + (lane >> 5), 1u << (lane & 31));
+    if (head.width) {
+        csz_putter out(stage, r.lengths_at + rank * head.width);
+        out.put(csz_packet(length - head.min_length, head.width));
         out.flush();
     }
 }

@@ -12,7 +12,7 @@
 struct narrow_packets {
     uint32_t single[16], vector[8];
     uint32_t
-        sparse; /* up to CSZ_SPARSE_MAX: single holds so many escapes; above: it holds all codes, in pairs */
+        sparse; /* up to CSZ_SPARSE_MAX: single holds so many escapes, two each; above: it holds all codes, two each */
 };
 
 enum { NOT_SPARSE = 0x100 };
@@ -50,13 +50,13 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, const
         most = csz_warp_max((uint32_t)__popc(escapes));
     }
     p.sparse = most;
-    if (most <= CSZ_SPARSE_MAX)
-        csz_look_sparse(exchange,
-                        books + (mode == CSZ_MODE_P   ? CSZ_AT_PE
-                                 : mode == CSZ_MODE_Q ? CSZ_AT_QE
-                                                      : CSZ_AT_ME),
-                        escapes, most, p.single, n);
-    else if (!empty)
+    if (most <= CSZ_SPARSE_MAX) {
+        const uint32_t *book = books + (mode == CSZ_MODE_P   ? CSZ_AT_PE
+                                        : mode == CSZ_MODE_Q ? CSZ_AT_QE
+                                                             : CSZ_AT_ME);
+        if (csz_look_sparse<true>(exchange, book, escapes, most, p.single, n))
+            csz_look_sparse<false>(exchange, book, escapes, most, p.single, n);
+    } else if (!empty)
         narrow_look_singles(mode, p, n, w, books, biased);
 }
 
@@ -78,8 +78,9 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
     csz_putter escapes(stage, escapes_at);
     if (p.sparse <= CSZ_SPARSE_MAX) {
 #pragma unroll
-        for (int i = 0; i < CSZ_SPARSE_MAX; i++) {
-            if ((uint32_t)i < p.sparse) escapes.put(p.single[i]);
+        for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) {
+            if (2 * (uint32_t)i >= p.sparse) break;
+            escapes.put(p.single[i]);
         }
     } else {
 #pragma unroll

@@ -17,27 +17,45 @@ template <typename V> struct encode_job {
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u, HASTY_TILES = 64 };
+enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64 };
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
-    uint32_t mode, order;
-    uint32_t nfull; /* lanes that are not empty */
-    uint32_t nexceptions;
-    uint32_t runs_words; /* what a record of runs would take */
+    uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
+    uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
+    uint32_t runs_words;               /* what a record of runs would take */
 };
+
+/* How a record is staged: from the region's start, to be stored before the next; raw: all but its first word. */
+enum { STAGED_WHOLE = 1, STAGED_RAW = 2 };
+
+/* A record's way from the stage to the archive, told by the thread that placed it. */
+struct alignas(16) record_way {
+    uint64_t to;    /* address / 4 */
+    uint32_t at;    /* word of the frame's payload */
+    uint32_t words; /* of the record */
+    uint32_t from;  /* word of the region */
+    uint32_t flags; /* WAY_... */
+    uint32_t slot;  /* of its tile's claim */
+    uint32_t padding;
+};
+
+/* There is a record to store; it fits; it is raw; it brings its frame's books; nobody may go on before all have stored. */
+enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8, WAY_SYNC = 16 };
 
 template <typename V> struct encode_shared {
     csz_front_shared<V> front;
+    alignas(16) uint32_t books[CSZ_NARROW_BOOKS_WORDS];
     csz_special_shared special;
     csz_special_sizes special_sizes;
-    typename csz_value<V>::quantum base; /* of a tile of class 0 */
     tile_facts facts;
-    uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
-    uint32_t books[CSZ_NARROW_BOOKS_WORDS];
-    uint4 nbits, shortest, longest; /* of lanes, a word for each warp */
-    uint32_t policy;                /* of the frame */
-    csz_claim claim[3];             /* of the tile before, this one and the next, in turn */
+    uint4 nbits, longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
+    uint32_t frame, policy;         /* of the tile before this one or of this; the frame's policy */
+    uint32_t leaving;               /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
+    uint32_t number[CSZ_TILE_WARPS]; /* of this tile among the block's, for each warp: they begin it one by one */
+    csz_claim claim[4];             /* of the tile before, this one and the next, in turn */
+    uint32_t staged_words;          /* of this tile's record */
+    uint32_t staged_how;            /* STAGED_... */
     uint32_t waiting_words;         /* of the record before this tile's, while it is not stored */
     uint32_t hasty;                 /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash */
@@ -46,9 +64,10 @@ template <typename V> struct encode_shared {
     uint32_t frame_start_of; /* the frame whose start is known */
     uint64_t frame_start;    /* address / 4 */
     uint64_t out_end;        /* of its archive's room */
-    uint32_t payload_at;     /* word of the frame's payload */
+    record_way way; /* of the record that is being stored */
+    uint32_t seen_of; /* index of the tile whose look-back has begun */
+    uint4 seen[32];   /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;
-    uint32_t hash[CSZ_TILE_THREADS];        /* of the tile's units */
     uint32_t hash_weight[CSZ_TILE_THREADS]; /* of units */
     uint32_t hash_sum[CSZ_TILE_THREADS];    /* over the block's tiles of the frame */
 };
@@ -58,24 +77,6 @@ template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
 }
 
 /* ---- claiming a tile ---- */
-
-template <typename V>
-CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const encode_job<V> &job) {
-    const csz_geometry *g = &job.tile.geometry;
-    *next = *previous;
-    next->index = atomicAdd(&job.work.counters[0], 1u);
-    if (next->index >= job.work.nfields * job.work.ntiles) return;
-    while (next->index - next->first >= next->box.ntiles) {
-        next->first += next->box.ntiles;
-        next->frame++;
-        next->field = next->frame / job.work.nframes;
-        next->box = csz_frame_box_at(g, next->frame - next->field * job.work.nframes);
-        next->section_nwords = job.work.section_nwords[next->frame];
-    }
-    next->tile = next->index - next->first;
-    csz_claim_place(next, g);
-    if (next->field) next->origin += job.work.place[next->field].shift;
-}
 
 /* Index of a frame's tile 0: all frames before it in the grid of frames, which only the upper faces cut short. */
 CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, const csz_work &work, uint32_t frame) {
@@ -94,6 +95,30 @@ CSZ_DEVICE uint32_t frame_payload_at(uint32_t section_nwords, uint32_t ntiles) {
     return frame_sizes_at(section_nwords, ntiles) + (ntiles + 1) / 2;
 }
 
+/* What a claim has of its frame alone. */
+template <typename V>
+CSZ_DEVICE void claim_frame(csz_claim *c, const encode_job<V> &job, uint32_t frame, uint32_t first) {
+    c->frame = frame;
+    c->field = frame / job.work.nframes;
+    c->first = first;
+    c->box = csz_frame_box_at(&job.tile.geometry, frame - c->field * job.work.nframes);
+    c->section_nwords = job.work.section_nwords[frame];
+    c->payload_at = frame_payload_at(c->section_nwords, c->box.ntiles);
+}
+
+template <typename V>
+CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const encode_job<V> &job) {
+    *next = *previous;
+    next->index = atomicAdd(&job.work.counters[0], 1u);
+    if (next->index >= job.work.nfields * job.work.ntiles) return;
+    while (next->index - next->first >= next->box.ntiles)
+        claim_frame(next, job, next->frame + 1, next->first + next->box.ntiles);
+    next->tile = next->index - next->first;
+    next->weight = csz_tile_weight(next->tile);
+    csz_claim_place(next, &job.tile.geometry);
+    if (next->field) next->origin += job.work.place[next->field].shift;
+}
+
 /* ---- look-back ---- */
 
 enum { STATE_SHIFT = 62 };
@@ -101,21 +126,56 @@ enum { STATE_SHIFT = 62 };
 #define STATE_PREFIX (2ull << STATE_SHIFT) /* the frame's up to and with it */
 #define STATE_VALUE (STATE_OWN - 1)
 
-/* Payload words of the frame before this tile.  One warp.  Four tiles a lane were no faster: what takes time is a tile that is not yet known. */
-CSZ_DEVICE uint32_t look_back(const unsigned long long *state, uint32_t tile) {
-    const uint32_t lane = threadIdx.x & 31;
+/* The states a look-back begins with, two a lane, while there is other work; the loads are as old as the work is long, which asks for more of them.  One warp. */
+template <typename V>
+CSZ_DEVICE void look_back_start(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    const uint32_t lane = csz_thread() & 31, end = (c.index + 1) & ~1u, at = end - 2 - 2 * lane;
+    if ((int32_t)(at + 1 - c.first) >= 0)
+        csz_copy_start(&sh.seen[lane], (const uint4 *)(job.work.tile_state + at));
+    if (lane == 0) sh.seen_of = c.index;
+}
+
+/*
+ * Payload words of the frame before this tile.  One warp, 64 tiles at a time, two a lane; tiles from this one on count for nothing, those before the frame for a
+ * prefix of nothing.
+ */
+template <typename V>
+CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    const uint32_t lane = csz_thread() & 31;
+    const int32_t tile = (int32_t)c.tile;
+    const unsigned long long *state = job.work.tile_state + c.first;
+    uint4 s = make_uint4(0, 0, 0, 0); /* the farther state, then the nearer, low words first */
+    if (sh.seen_of == c.index) {
+        csz_copies_wait();
+        s = sh.seen[lane];
+    }
     uint32_t sum = 0;
-    for (int64_t at = (int64_t)tile - 1; at >= 0; at -= 32) {
-        const int64_t i = at - lane;
-        unsigned long long s = STATE_PREFIX;
-        if (i >= 0) {
-            while ((s = csz_load_shared_state(state + i)) >> STATE_SHIFT == 0) CSZ_SPIN();
+#pragma unroll 1
+    for (int32_t at = (int32_t)(((c.index + 1) & ~1u) - c.first) - 2 - 2 * (int32_t)lane;; at -= 64) {
+        if (at < 0) s.x = 0, s.y = (uint32_t)(STATE_PREFIX >> 32);
+        if (at + 1 < 0) s.z = 0, s.w = (uint32_t)(STATE_PREFIX >> 32);
+        if (at >= tile) s.x = 0, s.y = (uint32_t)(STATE_OWN >> 32);
+        if (at + 1 >= tile) s.z = 0, s.w = (uint32_t)(STATE_OWN >> 32);
+        while (s.y >> (STATE_SHIFT - 32) == 0) {
+            CSZ_SPIN();
+            const unsigned long long x = csz_load_shared_state(state + at);
+            s.x = (uint32_t)x;
+            s.y = (uint32_t)(x >> 32);
+        }
+        while (s.w >> (STATE_SHIFT - 32) == 0) {
+            CSZ_SPIN();
+            const unsigned long long x = csz_load_shared_state(state + at + 1);
+            s.z = (uint32_t)x;
+            s.w = (uint32_t)(x >> 32);
         }
         __syncwarp();
-        const uint32_t prefixes = __ballot_sync(CSZ_ALL, s >> STATE_SHIFT == 2);
+        const bool near_ends = s.w >> (STATE_SHIFT - 32) == 2,
+                   ends = near_ends || s.y >> (STATE_SHIFT - 32) == 2;
+        const uint32_t prefixes = __ballot_sync(CSZ_ALL, ends);
         const uint32_t stop = prefixes ? (uint32_t)__ffs(prefixes) - 1 : 31;
-        sum += csz_warp_add(lane <= stop ? (uint32_t)s : 0);
+        sum += csz_warp_add(lane > stop ? 0 : s.z + (near_ends ? 0 : s.x));
         if (prefixes) break;
+        s = make_uint4(0, 0, 0, 0);
     }
     return sum;
 }
@@ -210,20 +270,28 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
     __syncthreads();
 }
 
-/* Adds this block's part of a frame to its sums; whoever adds the last part finishes the frame. */
+/* Adds the block's part of the frame's hash to it. */
 template <typename V>
-CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
+CSZ_DEVICE void frame_hash(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
     const uint32_t t = threadIdx.x, hash = csz_warp_add(sh.hash_sum[t]);
     sh.hash_sum[t] = 0;
     if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
-    if (t == 0) atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
+}
+
+/* The block's part of a frame is stored, hash and all; whoever says so last finishes the frame. */
+template <typename V>
+CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
+    const uint32_t t = threadIdx.x;
     __threadfence();
     __syncthreads();
     const uint32_t ntiles = csz_frame_box_at(&job.tile.geometry, frame % job.work.nframes).ntiles;
     if (t == 0) {
+        atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
+        __threadfence();
         sh.last = atomicAdd(&job.work.frame_sums[frame].done, sh.part_done) + sh.part_done == ntiles;
         sh.part_done = 0;
         sh.part_checksum = 0;
+        sh.leaving = NO_FRAME;
     }
     __syncthreads();
     if (sh.last) {
@@ -234,12 +302,18 @@ CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32
 
 /* ---- a record's way out ---- */
 
-/* Payload words before the tile, and everything of the frame that is not its payload.  One warp. */
+/* Words of the stage, and of each of its halves: two records can wait in it. */
+template <typename V> struct stage_size {
+    enum { words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, half = words / 2 };
+};
+
+/* Where the record of the block's n-th tile goes, into sh.way.  One warp. */
 template <typename V>
-CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                           uint32_t words) {
-    const uint32_t before = look_back(job.work.tile_state + c.first, c.tile);
-    if (threadIdx.x != 0) return;
+CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
+                           uint32_t how, bool sync) {
+    const csz_claim &c = sh.claim[n & 3];
+    const uint32_t before = look_back(sh, job, c);
+    if (csz_thread() != 0) return;
     atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) {
         if (c.frame != c.field * job.work.nframes) {
@@ -249,20 +323,35 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, const
         sh.out_end = job.work.place[c.field].end;
         sh.frame_start_of = c.frame;
     }
-    sh.payload_at = before;
+    record_way way;
+    way.to = sh.frame_start + c.payload_at + before;
+    way.at = before;
+    way.words = words;
+    way.from = how & STAGED_WHOLE ? 0 : (n & 1) * stage_size<V>::half;
+    way.flags = WAY_SOME | (way.to + words <= sh.out_end ? WAY_ROOM : 0) | (how & STAGED_RAW ? WAY_RAW : 0) |
+                (c.tile == 0 ? WAY_FIRST : 0) | (sync || words > stage_size<V>::words ? WAY_SYNC : 0);
+    way.slot = n & 3;
+    way.padding = 0;
+    sh.way = way;
+}
+
+/* Everything of the frame that tells of a record but is not its payload.  One thread, always the same. */
+template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const encode_job<V> &job) {
+    const csz_claim &c = sh.claim[sh.way.slot];
     const uint64_t start = sh.frame_start;
-    const uint32_t ntiles = c.box.ntiles, section = c.section_nwords,
-                   sizes_at = frame_sizes_at(section, ntiles);
+    const uint32_t words = sh.way.words, before = sh.way.at, ntiles = c.box.ntiles,
+                   sizes_at = c.payload_at - (ntiles + 1) / 2;
     uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
     if (start + sizes_at + c.tile / 2 < sh.out_end)
         ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
     if (c.tile % CSZ_INDEX_GROUP == 0) {
-        const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * (c.tile / CSZ_INDEX_GROUP);
+        const uint32_t at =
+            CSZ_FRAME_HEADER_NBYTES / 4 + c.section_nwords + 3 * (c.tile / CSZ_INDEX_GROUP);
         put_word(sh.out_end, start + at, before);
         checksum += csz_hash_term(before, at);
     }
     if (c.tile == ntiles - 1) {
-        const uint64_t end = start + frame_payload_at(section, ntiles) + before + words;
+        const uint64_t end = sh.way.to + words;
         atomicExch(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - start) & 1)));
         if ((end - start) & 1) put_word(sh.out_end, end, 0);
         if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < sh.out_end)
@@ -285,52 +374,58 @@ CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, cons
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
 }
 
-/* Words of the stage, and of each of its halves: two records can wait in it. */
-template <typename V> struct stage_size {
-    enum { words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, half = words / 2 };
-};
-
-/* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves the stage zeroed. */
-template <typename V>
-CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                            uint32_t *from, uint32_t words, bool is_raw) {
-    const uint32_t t = threadIdx.x;
-    uint32_t at = sh.payload_at;
-    const uint64_t to = sh.frame_start + frame_payload_at(c.section_nwords, c.box.ntiles) + at;
-    const bool room = to + words <= sh.out_end;
-    const uint32_t stage_words = stage_size<V>::words;
-    uint32_t *out = word_at(to);
+/* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves its words zeroed. */
+template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = csz_thread(), flags = sh.way.flags;
+    uint32_t *out = word_at(sh.way.to), *from = sh.front.region + sh.way.from, words = sh.way.words,
+             at = sh.way.at;
     uint64_t sum = 0;
-    if (is_raw) {
+    if (flags & WAY_RAW) {
         if (t == 0) {
-            if (room) out[0] = CSZ_MODE_RAW;
+            if (flags & WAY_ROOM) out[0] = CSZ_MODE_RAW;
             sum = csz_hash_term(CSZ_MODE_RAW, at);
         }
         out++;
         at++;
         words--;
     }
+    uint32_t weight = (at + t) * CSZ_HASH_STEP + 1; /* csz_hash_term's */
 #pragma unroll 2
     for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
         const uint32_t word = from[i];
-        if (i < stage_words) from[i] = 0;
-        if (room) out[i] = word;
-        sum += csz_hash_term(word, at + i);
+        from[i] = 0;
+        if (flags & WAY_ROOM) out[i] = word;
+        sum += (uint64_t)word * weight;
+        weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
     }
     sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0 && sum)
+    if ((t & 31) == 0) {
+        const csz_claim &c = sh.claim[sh.way.slot];
         atomicAdd(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP,
                   (unsigned long long)sum);
-    if (c.tile == 0) section_store(sh, job, c);
+    }
+    if (t == CSZ_TILE_THREADS - 32) tile_index(sh, job);
+    if (flags & WAY_FIRST) section_store(sh, job, sh.claim[sh.way.slot]);
 }
 
 template <typename V> CSZ_DEVICE bool record_waits(const encode_shared<V> &sh) {
     return sh.waiting_words != NOTHING_WAITS;
 }
 
-/* Half of the stage for a tile that is the n-th of its block. */
-template <typename V> CSZ_DEVICE uint32_t *stage_half(encode_shared<V> &sh, uint32_t n) {
-    return sh.front.region + (n & 1) * stage_size<V>::half;
+/* Number of the tile that is being worked on, among the block's, and its claim. */
+template <typename V> CSZ_DEVICE uint32_t number_of(const encode_shared<V> &sh) {
+    return csz_held(&sh.number[csz_thread() >> 5]);
+}
+template <typename V> CSZ_DEVICE const csz_claim &claim_of(const encode_shared<V> &sh) {
+    return sh.claim[number_of(sh) & 3];
+}
+
+/* The tile's record will have so many words: told before its bits are written, since others wait for it.  One thread. */
+template <typename V>
+CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint32_t words, uint32_t how) {
+    sh.staged_words = words;
+    sh.staged_how = how;
+    atomicExch(job.work.tile_state + claim_of(sh).index, STATE_OWN | words);
 }
 
 /*
@@ -338,47 +433,58 @@ template <typename V> CSZ_DEVICE uint32_t *stage_half(encode_shared<V> &sh, uint
  * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
  */
 template <typename V>
-CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, bool early) {
+CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
     __syncthreads();
     if (!record_waits(sh)) return;
-    const csz_claim &c = sh.claim[(n - 1) % 3];
-    const uint32_t words = sh.waiting_words;
-    if (threadIdx.x < 32) tile_place(sh, job, c, words);
+    if (threadIdx.x < 32) tile_place(sh, job, number_of(sh) - 1, sh.waiting_words, 0, false);
     __syncthreads();
-    record_copy(sh, job, c, stage_half(sh, n - 1), words, false);
+    record_copy(sh, job);
     if (threadIdx.x == 0) {
         sh.waiting_words = NOTHING_WAITS;
         if (early) sh.hasty = HASTY_TILES;
     }
     __syncthreads();
+    if (sh.leaving != NO_FRAME) frame_leave(sh, job, sh.leaving);
 }
 
 /*
- * The record of the block's n-th tile is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
+ * The record of the block's tile is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
  * their sizes, so that nobody stands still for them.  Now the record of the tile before is stored; or this one itself, where it takes more
- * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
+ * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed meanwhile; by a hasty block, which may have to wait for others, only then:
+ * a tile claimed by a block that waits keeps all others waiting.
+ *
+ * Warps go on to the next tile one by one: what they touch before its first barrier nobody needs any more, but where the record reached into the exchange.
  */
-template <typename V>
-CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
-                             bool whole, bool is_raw) {
-    const uint32_t t = threadIdx.x, waiting = sh.waiting_words, hasty = sh.hasty;
-    const bool before = waiting != NOTHING_WAITS, now = whole || (hasty != 0 && !before);
-    const csz_claim &c = sh.claim[(before ? n - 1 : n) % 3];
-    const uint32_t stored = before ? waiting : words;
-    if ((before || now) && t < 32) tile_place(sh, job, c, stored);
-    __syncthreads();
-    if (t == 32) claim_next(&sh.claim[(n + 1) % 3], &sh.claim[n % 3], job);
-    if (before || now)
-        record_copy(sh, job, c,
-                    before  ? stage_half(sh, n - 1)
-                    : whole ? sh.front.region
-                            : stage_half(sh, n),
-                    stored, is_raw);
-    if (t == 0) {
-        sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
-        if (hasty) sh.hasty = hasty - 1;
+template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = csz_thread(), n = number_of(sh);
+    uint32_t hasty = 0; /* the second warp's: it counts them down */
+    if (t < 32) {
+        __syncwarp();
+        const uint32_t waiting = sh.waiting_words, words = sh.staged_words, how = sh.staged_how;
+        const bool wait_no_more = sh.hasty != 0, before = waiting != NOTHING_WAITS,
+                   now = how & STAGED_WHOLE || (wait_no_more && !before);
+        __syncwarp();
+        if (before || now)
+            tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? 0 : how, wait_no_more);
+        if (t == 0) {
+            if (!before && !now) sh.way.flags = wait_no_more ? WAY_SYNC : 0;
+            sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
+        }
+    }
+    if (t == 32) {
+        hasty = sh.hasty;
+        if (!hasty) claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     }
     __syncthreads();
+    if (hasty) {
+        sh.hasty = hasty - 1;
+        claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
+    }
+    if (sh.way.flags & WAY_SOME) record_copy(sh, job);
+    if ((t & 31) == 0) sh.number[t >> 5] = n + 1;
+    if (sh.way.flags & WAY_SYNC) __syncthreads();
+    if (sh.leaving != NO_FRAME) frame_leave(sh, job, sh.leaving);
+    __syncwarp();
 }
 
 #endif

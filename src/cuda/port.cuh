@@ -118,6 +118,38 @@ CSZ_DEVICE void csz_prefetch(const void *p) {
 #endif
 }
 
+/*
+ * The thread's number, asked for anew: what is computed from a number known once is kept for long, that is, on the stack, which lies in L2 where shared memory takes all of L1.
+ */
+CSZ_DEVICE uint32_t csz_thread(void) {
+#if defined(__CUDA_ARCH__)
+    uint32_t t;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+    return t;
+#else
+    return threadIdx.x;
+#endif
+}
+
+/* Copies 16 bytes from L2 to shared memory without waiting, where the chip can; the thread sees them after csz_copies_wait. */
+CSZ_DEVICE void csz_copy_start(uint4 *shared, const uint4 *global) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
+                 "l"(global)
+                 : "memory");
+#elif defined(__CUDA_ARCH__)
+    *shared = __ldcg(global);
+#else
+    *shared = *global;
+#endif
+}
+
+CSZ_DEVICE void csz_copies_wait(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 /* ORs a word of shared memory.  No result is wanted: one reduction, no round trip. */
 CSZ_DEVICE void csz_shared_or(uint32_t *p, uint32_t value) {
 #if defined(__CUDA_ARCH__)
@@ -153,11 +185,17 @@ CSZ_DEVICE uint32_t csz_warp_max(uint32_t x) { return __reduce_max_sync(CSZ_ALL,
 
 /* Inclusive sum over the lanes of a warp up to this one. */
 CSZ_DEVICE uint32_t csz_warp_scan(uint32_t x) {
-    const uint32_t lane = threadIdx.x & 31;
 #pragma unroll
     for (int o = 1; o < 32; o <<= 1) {
+#if defined(__CUDA_ARCH__)
+        /* the shuffle itself tells who has somebody to add */
+        asm volatile("{.reg .u32 y; .reg .pred q; shfl.sync.up.b32 y|q, %0, %1, 0, -1; @q add.u32 %0, %0, y;}"
+                     : "+r"(x)
+                     : "r"(o));
+#else
         uint32_t y = __shfl_up_sync(CSZ_ALL, x, o);
-        if (lane >= (uint32_t)o) x += y;
+        if ((threadIdx.x & 31) >= (uint32_t)o) x += y;
+#endif
     }
     return x;
 }

@@ -39,7 +39,6 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
 struct general_result {
     uint32_t words;
     uint32_t instead; /* nothing is staged: a raw record is no larger */
-    uint32_t whole;   /* it is staged from the region's start, and must be stored before the next */
 };
 
 /*
@@ -59,10 +58,10 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero);
     const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
     if (lane == 0)
-        ((uint32_t *)&sh.front.even)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 16;
+        ((uint32_t *)&sh.front.lanes)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 16;
     const bool special = __syncthreads_or(exceptions != 0);
     const csz_special_sizes *sizes = special ? &sh.special_sizes : NULL;
-    const uint4 lanes = sh.front.even;
+    const uint4 lanes = sh.front.lanes;
     const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
     csz_runs runs = {0, 0};
     if (try_runs || mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
@@ -81,14 +80,15 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         }
         __syncthreads();
         const lane_layout l = lanes_place<V, false>(sh, n, units, empty);
-        const record_layout r = record_plan<V>(m, klass, order, base, sizes, csz_mode_lanes(m),
-                                               units == 2 ? totals & 0xFFFFu : totals >> 16, l);
+        record_layout r = record_begin<V>(m, klass, order, base, sizes, csz_mode_lanes(m),
+                                          units == 2 ? totals & 0xFFFFu : totals >> 16);
+        record_end(&r, l, special ? sh.special_sizes.words : 0);
         if (pass && r.words >= best.words) continue;
         best = r;
         best_lanes = l;
         mode = m;
     }
-    general_result result = {best.words, best.words >= raw_words_of<V>(c), 1};
+    general_result result = {best.words, best.words >= raw_words_of<V>(c)};
     if (measure || result.instead) return result;
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
@@ -105,6 +105,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         else
             csz_runs_put(a, deltas, runs, mode, klass, tables);
     }
+    if (special) __syncthreads(); /* a putter may touch the word past its last */
     if (special)
         csz_special_put<V, RANK>(sh.front.region + best.special_at, sh.special, sh.front.scratch, job.tile, c,
                                  exceptions);
@@ -114,16 +115,16 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
 /* Masks and exceptions of a tile that has some. */
 template <typename V, int RANK>
 CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                              uint32_t exceptions, uint32_t nexceptions) {
-    csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions, nexceptions);
+                              uint32_t exceptions) {
+    csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions);
     if (threadIdx.x == 0) sh.special_sizes = csz_special_size<V>(sh.special);
     __syncthreads();
 }
 
 /* Tiles of class above 0: the deltas are in the region until they are in registers. */
 template <typename V, int RANK>
-CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                                    uint32_t exceptions) {
+CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    const uint32_t exceptions = sh.front.exceptions[threadIdx.x];
     typedef typename csz_value<V>::quantum quantum;
     const int workflow = job.tile.workflow;
     quantum d[32];
@@ -137,8 +138,7 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
     const bool runs = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS && is_vector;
-    /* how many there are only decides whether to look for masks: any number from CSZ_MASK_MIN on will do */
-    if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions, CSZ_MASK_MIN);
+    if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
@@ -152,7 +152,7 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.base, sh.exceptions[threadIdx.x], mode,
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[threadIdx.x], mode,
                                    false, false);
 }
 
@@ -163,24 +163,25 @@ CSZ_COLD uint32_t runs_measure(encode_shared<V> &sh, const encode_job<V> &job, c
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_parked_deltas deltas = {w, exchange_of(sh)};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.base, sh.exceptions[threadIdx.x],
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[threadIdx.x],
                                    CSZ_MODE_RLE_VLE, false, true)
         .words;
 }
 
 /* A record that reaches into the exchange, which the words must leave first, or had to wait for the one before it: code words are looked up again. */
 template <typename V>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, record_layout r, const csz_special_sizes *special,
-                               uint32_t rank, uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
+                                uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
                                uint32_t raw_at, bool empty) {
-    const int mode = (int)sh.facts.mode;
+    const int mode = (int)(r.first & 15u);
     uint32_t w[16];
+    record_flush(sh, job, false);
     csz_words_fetch(w, exchange_of(sh));
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
-    record_put_head<V>(sh.front.region, r, sh.base, special, CSZ_TILE_UNITS / csz_mode_lanes(mode), empty,
-                       rank, length);
+    record_put_head<V>(sh.front.region, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL, csz_mode_lanes(mode) == 64 ? 2 : 4, empty, rank,
+                       length);
     if (empty) return;
     narrow_packets p;
     csz_unit_bits n = {0, 0, 0, 0};
@@ -207,32 +208,160 @@ struct rare_result {
 };
 
 template <typename V, int RANK>
-CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c, int mode,
-                               uint32_t order, uint32_t nonzero, uint32_t nexceptions) {
+CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, int mode, uint32_t order,
+                               uint32_t nonzero, uint32_t nspecial) {
+    const csz_claim &c = claim_of(sh);
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
     rare_result r = {0, ~0u, 0};
     bool candidate;
+    if (!is_auto || sh.policy != CSZ_POLICY_VECTOR) record_flush(sh, job, true);
     {
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
         candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
     }
-    if (nexceptions) special_measure<V, RANK>(sh, job, c, sh.exceptions[threadIdx.x], nexceptions);
+    if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[threadIdx.x]);
     if (mode == CSZ_MODE_CONSTANT) return r;
     if (!is_auto || all_runs) {
         if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
             mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
             const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
             r.done = 1;
-            r.runs_words = g.words;
             r.instead = g.instead;
+            if (threadIdx.x == 0 && !g.instead) record_tell(sh, job, g.words, STAGED_WHOLE);
         }
     } else if (candidate && sh.policy == CSZ_POLICY_VECTOR) {
         r.runs_words = runs_measure<V, RANK>(sh, job, c, order);
         __syncthreads();
     }
     return r;
+}
+
+/* Runs, which take less than the mode's own record would.  Returns true where a raw record takes less still. */
+template <typename V, int RANK>
+CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order) {
+    const csz_claim &c = claim_of(sh);
+    if (threadIdx.x == 0)
+        record_tell(sh, job, min(sh.facts.runs_words, raw_words_of<V>(c)), STAGED_WHOLE);
+    record_flush(sh, job, false);
+    return runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE).instead != 0;
+}
+
+/* Masks and exceptions, behind the lanes. */
+template <typename V, int RANK>
+CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job, uint32_t *to) {
+    __syncthreads(); /* a putter may touch the word past its last */
+    csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
+                             sh.front.exceptions[threadIdx.x]);
+}
+
+/* After the careful path, which used the region: clears the stage, and returns false, if the tile is of class 0 like most. */
+template <typename V> CSZ_COLD bool stage_regain(encode_shared<V> &sh) {
+    __syncthreads();
+    if (sh.front.is_fill || sh.front.klass) return true;
+    stage_zero(sh, 0, stage_size<V>::words);
+    return false;
+}
+
+/* A tile of one value that has no quantum, or of a class above 0.  Returns true and stages nothing where a raw record is better. */
+template <typename V, int RANK>
+CSZ_COLD bool other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+    const csz_claim &c = claim_of(sh);
+    general_result r = {1 + csz_value<V>::words, 0};
+    if (!sh.front.is_fill) {
+        r = wide_encode<V, RANK>(sh, job, c);
+    } else if (threadIdx.x == 0) {
+        sh.front.region[0] = CSZ_MODE_FILL;
+        csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
+    }
+    if (threadIdx.x == 0 && !r.instead) record_tell(sh, job, r.words, STAGED_WHOLE);
+    return r.instead != 0;
+}
+
+/* A raw record. */
+template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+    const csz_claim &c = claim_of(sh);
+    if (threadIdx.x == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW);
+    record_flush(sh, job, false);
+    __syncthreads();
+    stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
+    __syncthreads();
+    const uint32_t t = threadIdx.x;
+    sh.hash_sum[t] += (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * sh.hash_weight[t] * c.weight;
+}
+
+/* ---- a block's life ---- */
+
+/* The books of 16-bit deltas, which all have a multiple of four words; half the block takes the first, half the others. */
+template <typename V>
+CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYMBOLS_MAX]) {
+    const uint32_t i = threadIdx.x & 63, second = threadIdx.x >> 6;
+    static_assert(CSZ_TILE_THREADS == 128 && CSZ_SYMBOLS_MAX == 256 && CSZ_NARROW_N % 4 == 0,
+                  "64 threads hold a book");
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    uint4 x[4] = {none, none, none, none};
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
+        const bool mine = second ? high <= CSZ_BOOK_ME && i < csz_narrow_book_size(high) / 4
+                                 : i < csz_narrow_book_size(low) / 4;
+        if (mine) x[k] = ((const uint4 *)table[second ? high : low])[i];
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
+        const bool mine = second ? high <= CSZ_BOOK_ME && i < csz_narrow_book_size(high) / 4
+                                 : i < csz_narrow_book_size(low) / 4;
+        if (mine)
+            ((uint4 *)(sh.books + (second ? csz_narrow_book_at(high) : csz_narrow_book_at(low))))[i] = x[k];
+    }
+}
+
+template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = threadIdx.x;
+    sh.hash_weight[t] = csz_unit_weight(t);
+    sh.hash_sum[t] = 0;
+    if ((t & 31) == 0) sh.number[t >> 5] = 0;
+    stage_zero(sh, 0, stage_size<V>::words);
+    csz_previous_wait(); /* for the books; what prepare wrote was there when this kernel started */
+    if (t == 32) {
+        csz_claim none;
+        claim_frame(&none, job, 0, 0);
+        claim_next(&sh.claim[0], &none, job);
+    }
+    if (t == 0) {
+        sh.front.biased = CSZ_BIASED;
+        sh.waiting_words = NOTHING_WAITS;
+        sh.hasty = 0;
+        sh.frame = sh.leaving = NO_FRAME;
+        sh.seen_of = ~0u;
+        sh.frame_start_of = ~0u;
+        sh.part_checksum = 0;
+        sh.part_done = 0;
+    }
+    __syncthreads();
+}
+
+template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode_job<V> &job) {
+    record_flush(sh, job, false);
+    if (sh.frame == NO_FRAME) return;
+    frame_hash(sh, job, sh.frame);
+    frame_leave(sh, job, sh.frame);
+}
+
+/* This tile's frame is another one than the last tile's, of which a record may still wait. */
+template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t frame = claim_of(sh).frame, last = sh.frame;
+    __syncthreads();
+    if (last != NO_FRAME) frame_hash(sh, job, last);
+    if (threadIdx.x == 0) {
+        sh.frame = frame;
+        sh.policy = job.work.policy[frame];
+        if (record_waits(sh)) sh.leaving = last;
+    }
+    books_load(sh, job.work.table[frame]);
+    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job, last);
 }
 
 #endif

@@ -101,15 +101,17 @@ CSZ_DEVICE typename csz_value<V>::bits csz_special_bits(const csz_job<V> &job, c
 /* Chooses the masks.  masks: [CSZ_MASK_CANDIDATES][units], what each candidate covers. */
 template <typename V, int RANK>
 CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const csz_job<V> &job,
-                                 const csz_claim &c, uint32_t exceptions, uint32_t total) {
+                                 const csz_claim &c, uint32_t exceptions) {
     typedef csz_value<V> value;
     typedef typename value::bits bits;
     const uint32_t t = threadIdx.x;
     uint32_t single = exceptions;
     if (t < CSZ_MASK_CANDIDATES) s.count[t] = 0;
     if (t < 2) s.first[t] = ~0u;
+    const uint32_t in_warp = csz_warp_add((uint32_t)__popc(exceptions));
+    if ((t & 31) == 0) s.parts[0][t >> 5] = in_warp;
     __syncthreads();
-    if (total >= CSZ_MASK_MIN) {
+    if (s.parts[0][0] + s.parts[0][1] + s.parts[0][2] + s.parts[0][3] >= CSZ_MASK_MIN) {
         const bits fill = job.quantizer[c.field].fill;
         const bool has_fill = job.quantizer[c.field].has_fill;
         for (uint32_t m = exceptions; m; m &= m - 1) {

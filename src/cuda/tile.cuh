@@ -132,10 +132,12 @@ struct csz_claim {
     uint32_t frame;  /* among all frames of all fields */
     uint32_t field;
     uint32_t tile;      /* in its frame */
+    uint32_t weight;    /* in its frame's hash */
     uint32_t extent[3]; /* elements in the field */
     uint32_t full;
     uint32_t first;          /* index of the frame's tile 0 */
     uint32_t section_nwords; /* of the frame's books */
+    uint32_t payload_at;     /* words of the frame before its payload */
     csz_frame_box box;
 };
 
@@ -150,24 +152,22 @@ template <typename V> struct csz_front_shared {
     /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
     uint32_t scratch[4 * CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; later the units' masks */
+    uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
+    uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
     typename csz_value<V>::quantum base;
-    uint32_t klass, is_fill, order;
+    uint32_t klass, is_fill, order; /* set by the careful path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
-    uint4 stats
-        [3]; /* of each order, a word for each warp: nonzeros | pairs that have any << 13 | fours << 20 */
-    uint4 exceptions; /* a word for each warp */
-    uint4 even;       /* units of no or of only nonzeros, a byte for each order */
+    /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; w: units of no or of only nonzeros, a
+       byte for each order, and those that have exceptions */
+    uint4 stats[CSZ_TILE_WARPS];
+    uint4 lanes; /* pairs and fours of each warp, where the modes are general */
 };
 
 template <typename V> struct csz_front {
-    typename csz_value<V>::quantum base;
-    uint32_t hash;       /* of the unit's restored values, before the unit's weight */
-    uint32_t exceptions; /* in the field, by code */
     uint32_t nonzero[3]; /* by code, for each order */
     uint32_t klass, is_fill;
-    uint32_t careful; /* the deltas are complete */
-    uint32_t dirty;   /* the stage holds remains */
+    uint32_t careful; /* the deltas are complete, and the stage holds remains */
 };
 
 /* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
