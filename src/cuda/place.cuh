@@ -361,7 +361,7 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
         if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < sh.out_end)
             ((uint16_t *)word_at(start + sizes_at))[ntiles] = 0;
     }
-    sh.part_checksum += checksum;
+    atomicAdd(&sh.part_checksum, (unsigned long long)checksum); /* section_store adds to it too */
     sh.part_done++;
 }
 
