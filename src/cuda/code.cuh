@@ -134,6 +134,20 @@ CSZ_DEVICE int32_t csz_half_delta(const uint32_t (&w)[16], int b) {
     return (int32_t)(b < 16 ? w[b] & 0xFFFFu : w[b - 16] >> 16) - 32768;
 }
 
+/*
+ * Both halves of a word at once: how far each delta lies beyond the direct ones.  With m = d or, below 0, -d - 1, the zigzag less 64 is 2 (m - 32) and the sign: m - 32, at least 16
+ * for a bucket, has its octave, less one, its quarter, and its raw bits but the last, which is the sign.  *signs: ~0 in halves below 0.
+ */
+CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, uint32_t *signs) {
+    const uint32_t d = word ^ 0x80008000u;
+#if defined(__CUDA_ARCH__)
+    asm("prmt.b32 %0, %1, 0, 0xBB99;" : "=r"(*signs) : "r"(d)); /* the high bytes' signs */
+#else
+    *signs = (d & 0x8000u ? 0xFFFFu : 0) | (d & 0x80000000u ? 0xFFFF0000u : 0);
+#endif
+    return __viaddmax_s16x2(d ^ *signs, 0xFFE0FFE0u, 0u);
+}
+
 /* S: packets[i] holds codes i and i + 16.  Others: escapes only, packets[i] codes 2 i and 2 i + 1; the rest has no code in the book. */
 template <int MODE>
 CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books, uint32_t biased,
@@ -155,11 +169,14 @@ CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books,
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 const int word = 4 * g + (i & 3), high = i >> 2;
-                id[i] = csz_narrow_symbol(csz_half_delta(w, word + 16 * high));
-                const bool is_bucket = id[i] >= CSZ_DIRECT_N;
-                n->buckets |= (uint32_t)is_bucket
-                              << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
-                n->raw += is_bucket ? ((id[i] - CSZ_DIRECT_N) >> 2) + 3 : 0;
+                uint32_t signs;
+                const uint32_t beyond = csz_beyond_direct(w[word], &signs);
+                const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
+                const uint32_t octave = csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
+                if (k < 16) continue;
+                id[i] = octave - (4 * (127 + 4) - CSZ_DIRECT_N);
+                n->buckets |= 1u << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
+                n->raw += (octave >> 2) - 128;
             }
         }
 #pragma unroll
@@ -308,11 +325,10 @@ CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, 
     out.flush();
 }
 
-/* Raw bits of a delta, none for a direct one: w less its leading bit and two, which the shift drops. */
-CSZ_DEVICE uint32_t csz_raw_packet_or_none(int32_t delta) {
-    const uint32_t u = ((uint32_t)delta << 1) ^ (uint32_t)(delta >> 31), w = u - 64,
-                   e = 31 - (uint32_t)__clz((int)w);
-    return u < CSZ_DIRECT_N ? 0 : w << ((34 - e) & 31) | (e - 2);
+/* Raw bits of a delta, none for a direct one, from csz_beyond_direct's: the shift drops the leading bit and two. */
+CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t beyond, uint32_t sign) {
+    const uint32_t zeros = (uint32_t)__clz((int)beyond);
+    return beyond < 16 ? 0 : (2 * beyond + sign) << ((zeros + 2) & 31) | (30 - zeros);
 }
 
 /* The same for a unit of mode S in which buckets are many: word by word, the two halves' bits, at most 26, in one go. */
@@ -320,8 +336,10 @@ CSZ_DEVICE void csz_put_raw_all(csz_putter out, const uint32_t *exchange) {
 #pragma unroll 4
     for (uint32_t word = 0; word < 16; word++) {
         const uint32_t x = exchange[(word >> 2) * (4 * CSZ_TILE_UNITS) + 4 * threadIdx.x + (word & 3)];
-        out.put(csz_packet_merge(csz_raw_packet_or_none((int32_t)(x & 0xFFFFu) - 32768),
-                                 csz_raw_packet_or_none((int32_t)(x >> 16) - 32768)));
+        uint32_t signs;
+        const uint32_t beyond = csz_beyond_direct(x, &signs);
+        out.put(csz_packet_merge(csz_raw_packet_or_none(beyond & 0xFFFFu, signs & 1),
+                                 csz_raw_packet_or_none(beyond >> 16, signs >> 31)));
     }
     out.flush();
 }

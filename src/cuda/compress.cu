@@ -68,7 +68,8 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
     const bool whole = r.words >= stage_size<V>::half;
     if (t < 32) {
         if (lane == 0) record_tell(sh, job, r.words, whole ? STAGED_WHOLE : 0);
-        if (record_waits(sh)) look_back_start(sh, job, sh.claim[(number_of(sh) - 1) & 3]);
+        const bool waits = record_waits(sh);
+        if (waits || whole || sh.hasty) look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
     }
     if (r.words == 0) return false;
     const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
@@ -112,7 +113,12 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             } else {
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);
-                raw = tile_encode<V, RANK>(sh, job, w, codes);
+                if (CSZ_CUT >= CSZ_CUT_ENCODE) {
+                    if (t == 0) record_tell(sh, job, codes.nnonzero & 1, 0);
+                    raw = false;
+                } else {
+                    raw = tile_encode<V, RANK>(sh, job, w, codes);
+                }
             }
         }
         if (raw) raw_encode<V, RANK>(sh, job);

@@ -222,15 +222,16 @@ CSZ_DEVICE uint32_t csz_nonzero_mask(const uint32_t (&w)[16], uint32_t biased) {
 
 #define CSZ_FIRST_OF_4 0x11111111u /* codes at x = 0 of the unit */
 
-/* Word i less the same code one slice before: slices of the low halves go on in the high ones. */
-CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i) {
-    return w[i] - (i >= 4 ? w[i - 4] : w[i + 12] << 16);
+/* Word i less the same code one slice before: slices of the low halves go on in the high ones.  Both biased, and so is the result. */
+CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i, uint32_t biased) {
+    return i >= 4 ? w[i] - w[i - 4] + biased : w[i] - (w[i + 12] << 16) + 0x80000000u;
 }
 
 /*
  * First half: differences along x; then, for rank 3, along y.  What crosses warps goes through `exchange`, whose barrier also gathers the
  * block's vote, which is returned.  The rest of each order's differences lies inside a thread: it is computed once here, for
- * the nonzero deltas each order would leave, and again by csz_lorenzo_finish once the order is known.
+ * the nonzero deltas each order would leave, and again by csz_lorenzo_finish once the order is known.  All differences are biased, which costs
+ * nothing: three numbers are added in one instruction.
  *
  * Orders that leave a dim out still tie the first elements along it.  Those are the codes with k = 0 of the threads that own x = 0.
  */
@@ -258,16 +259,15 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
     }
 #pragma unroll
     for (int z = 0; z < 4; z++) {
-        w[4 * z + 3] -= w[4 * z + 2];
-        w[4 * z + 2] -= w[4 * z + 1];
-        w[4 * z + 1] -= w[4 * z];
-        w[4 * z] -= left[z];
+        w[4 * z + 3] = w[4 * z + 3] - w[4 * z + 2] + biased;
+        w[4 * z + 2] = w[4 * z + 2] - w[4 * z + 1] + biased;
+        w[4 * z + 1] = w[4 * z + 1] - w[4 * z] + biased;
+        w[4 * z] = w[4 * z] - left[z] + biased;
     }
     if (RANK == 2) {
-        /* rows are slices; the warp's last one, sign-extended out of the high halves */
-        ex[t] = make_uint4(
-            (uint32_t)((int32_t)(w[12] + 0x8000u) >> 16), (uint32_t)((int32_t)(w[13] + 0x8000u) >> 16),
-            (uint32_t)((int32_t)(w[14] + 0x8000u) >> 16), (uint32_t)((int32_t)(w[15] + 0x8000u) >> 16));
+        /* rows are slices; the warp's last one, out of the high halves */
+        ex[t] = make_uint4((w[12] >> 16) - 0x8000u, (w[13] >> 16) - 0x8000u, (w[14] >> 16) - 0x8000u,
+                           (w[15] >> 16) - 0x8000u);
     }
     if (RANK == 3) {
 #pragma unroll
@@ -278,9 +278,7 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
     nonzero[0] = nonzero[1] = nonzero[2] = 0;
     if (RANK == 1) {
         if (lane == 0 && t > 0) w[0] -= row_end[(t >> 5) - 1];
-        w[0] -= corner; /* the bias cancelled in every other difference */
-#pragma unroll
-        for (int i = 0; i < 16; i++) w[i] += biased;
+        w[0] -= corner; /* the quanta's own bias cancelled in every other difference */
         nonzero[CSZ_ORDER_FULL] = csz_nonzero_mask(w, biased);
         return any;
     }
@@ -288,22 +286,26 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
     if (RANK == 3) {
 #pragma unroll
         for (int i = 3; i >= 0; i--) {
-            uint4 a = make_uint4(0, 0, 0, 0);
-            if (t >= 8) a = ex[i * CSZ_TILE_THREADS + t - 8];
-            x = csz_nonzero_step(x, w[4 * i + 3] + biased, biased);
-            x = csz_nonzero_step(x, w[4 * i + 2] + biased, biased);
-            x = csz_nonzero_step(x, w[4 * i + 1] + biased, biased);
-            x = csz_nonzero_step(x, w[4 * i] + biased, biased);
-            w[4 * i] -= a.x;
-            w[4 * i + 1] -= a.y;
-            w[4 * i + 2] -= a.z;
-            w[4 * i + 3] -= a.w;
+            x = csz_nonzero_step(x, w[4 * i + 3], biased);
+            x = csz_nonzero_step(x, w[4 * i + 2], biased);
+            x = csz_nonzero_step(x, w[4 * i + 1], biased);
+            x = csz_nonzero_step(x, w[4 * i], biased);
+        }
+        if (t >= 8) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const uint4 a = ex[i * CSZ_TILE_THREADS + t - 8];
+                w[4 * i] = w[4 * i] - a.x + biased;
+                w[4 * i + 1] = w[4 * i + 1] - a.y + biased;
+                w[4 * i + 2] = w[4 * i + 2] - a.z + biased;
+                w[4 * i + 3] = w[4 * i + 3] - a.w + biased;
+            }
         }
 #pragma unroll
         for (int i = 15; i >= 0; i--) {
-            xy = csz_nonzero_step(xy, w[i] + biased, biased);
+            xy = csz_nonzero_step(xy, w[i], biased);
             full =
-                csz_nonzero_step(full, csz_slice_difference(w, i) + biased - (i == 0 ? corner : 0), biased);
+                csz_nonzero_step(full, csz_slice_difference(w, i, biased) - (i == 0 ? corner : 0), biased);
         }
         if ((t & 7) == 0) x = (x & ~CSZ_FIRST_OF_4) | (xy & CSZ_FIRST_OF_4);
         if (t == 0) {
@@ -316,9 +318,9 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
         ex[CSZ_TILE_THREADS + t] = a;
 #pragma unroll
         for (int i = 15; i >= 0; i--) {
-            x = csz_nonzero_step(x, w[i] + biased, biased);
+            x = csz_nonzero_step(x, w[i], biased);
             const uint32_t before = i == 0 ? a.x + corner : i == 1 ? a.y : i == 2 ? a.z : i == 3 ? a.w : 0;
-            full = csz_nonzero_step(full, csz_slice_difference(w, i) + biased - before, biased);
+            full = csz_nonzero_step(full, csz_slice_difference(w, i, biased) - before, biased);
         }
         if (lane == 0) x = (x & ~CSZ_FIRST_OF_4) | (full & CSZ_FIRST_OF_4);
     }
@@ -349,23 +351,21 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
     if (order == CSZ_ORDER_FULL) {
         uint32_t first[4];
 #pragma unroll
-        for (int k = 0; k < 4; k++) first[k] = csz_slice_difference(w, k);
+        for (int k = 0; k < 4; k++) first[k] = csz_slice_difference(w, k, CSZ_BIASED);
 #pragma unroll
-        for (int i = 15; i >= 4; i--) w[i] = csz_slice_difference(w, i) + CSZ_BIASED;
-        w[0] = first[0] + CSZ_BIASED - a.x - corner;
-        w[1] = first[1] + CSZ_BIASED - a.y;
-        w[2] = first[2] + CSZ_BIASED - a.z;
-        w[3] = first[3] + CSZ_BIASED - a.w;
+        for (int i = 15; i >= 4; i--) w[i] = csz_slice_difference(w, i, CSZ_BIASED);
+        w[0] = first[0] - a.x - corner;
+        w[1] = first[1] - a.y;
+        w[2] = first[2] - a.z;
+        w[3] = first[3] - a.w;
         return;
     }
     if (RANK == 3 ? t == 0 : lane == 0) {
-        const uint32_t first = csz_slice_difference(w, 0);
+        const uint32_t first = csz_slice_difference(w, 0, CSZ_BIASED);
 #pragma unroll
-        for (int i = 12; i >= 4; i -= 4) w[i] = csz_slice_difference(w, i);
+        for (int i = 12; i >= 4; i -= 4) w[i] = csz_slice_difference(w, i, CSZ_BIASED);
         w[0] = first - a.x - corner;
     }
-#pragma unroll
-    for (int i = 0; i < 16; i++) w[i] += CSZ_BIASED;
 }
 
 /* ---- the whole front ---- */
@@ -387,6 +387,33 @@ CSZ_DEVICE void csz_edge_load_all(V (&v)[32], const V *tile, const csz_geometry 
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) v[4 * s + k] = __ldg(row + min(x + k, c.extent[2] - 1));
     }
+}
+
+struct csz_corner {
+    int32_t quantum;
+    int ok;
+};
+
+/* The corner's quantum by the format's rule, of which the first half nearly always does: every thread computes it. */
+CSZ_COLD csz_corner csz_corner_slow(float v, const csz_quantizer_f32 &z) {
+    csz_corner r;
+    r.ok = csz_quantum_f32(v, &z, &r.quantum);
+    return r;
+}
+
+CSZ_DEVICE bool csz_corner_quantum(float v, const csz_quantizer_f32 &z, int32_t *q) {
+    const float rounded = csz_round_product_f32(v, z.inverse), restored = (rounded - CSZ_MAGIC_F32) * z.step;
+    *q = (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
+    if (csz_rounded_in_range_f32(rounded) && fabsf(v - restored) <= z.bound && !z.has_fill &&
+        csz_bits_f32(v) != 0x80000000u)
+        return true;
+    const csz_corner r = csz_corner_slow(v, z);
+    *q = r.quantum;
+    return r.ok != 0;
+}
+
+CSZ_DEVICE bool csz_corner_quantum(double v, const csz_quantizer_f64 &z, int64_t *q) {
+    return csz_quantum_f64(v, &z, q) != 0;
 }
 
 /*
@@ -439,7 +466,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             }
         }
         quantum corner;
-        bool lost = !value::quantize(corner_value, z, &corner);
+        bool lost = !csz_corner_quantum(corner_value, z, &corner);
         const quantum base = corner & ~(quantum)1;
         lost |= !csz_base_is_safe(base);
         const V magic = csz_magic(step, base, bias);
@@ -466,6 +493,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         const uint32_t hash = HASH ? h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1 : 0;
         if (z.has_fill) doubtful |= csz_restores_fill<V>(w, z, base, bias);
         doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
+        if (CSZ_CUT >= CSZ_CUT_CHECK) doubtful = lost = false;
         if (!lost && (__any_sync(CSZ_ALL, doubtful) ||
                       (HASH && !c.full))) { /* the corner is everybody's: so is lost */
             csz_words_park(exchange, w);

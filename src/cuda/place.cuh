@@ -40,8 +40,8 @@ struct alignas(16) record_way {
     uint32_t padding;
 };
 
-/* There is a record to store; it fits; it is raw; it brings its frame's books; nobody may go on before all have stored. */
-enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8, WAY_SYNC = 16 };
+/* There is a record to store; it fits; it is raw; it brings its frame's books. */
+enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8 };
 
 template <typename V> struct encode_shared {
     csz_front_shared<V> front;
@@ -52,7 +52,7 @@ template <typename V> struct encode_shared {
     uint4 nbits, longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
     uint32_t frame, policy;         /* of the tile before this one or of this; the frame's policy */
     uint32_t leaving;               /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
-    uint32_t number[CSZ_TILE_WARPS]; /* of this tile among the block's, for each warp: they begin it one by one */
+    uint32_t number;                /* of this tile among the block's */
     csz_claim claim[4];             /* of the tile before, this one and the next, in turn */
     uint32_t staged_words;          /* of this tile's record */
     uint32_t staged_how;            /* STAGED_... */
@@ -198,7 +198,7 @@ template <typename V> CSZ_DEVICE uint64_t frame_start_of(const encode_job<V> &jo
 
 template <typename V>
 CSZ_COLD void archive_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t field) {
-    const uint32_t t = threadIdx.x, first = field * job.work.nframes;
+    const uint32_t t = csz_thread(), first = field * job.work.nframes;
     const uint64_t nframes = job.work.nframes;
     const csz_place place = job.work.place[field];
     const uint64_t end = csz_load_shared_state(job.work.frame_state + first + nframes - 1) & STATE_VALUE;
@@ -229,7 +229,7 @@ CSZ_COLD void archive_finish(encode_shared<V> &sh, const encode_job<V> &job, uin
 
 template <typename V>
 CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t ntiles) {
-    const uint32_t t = threadIdx.x, field = frame / job.work.nframes,
+    const uint32_t t = csz_thread(), field = frame / job.work.nframes,
                    first = frame_first_tile(&job.tile.geometry, job.work, frame),
                    ngroups = frame_groups(ntiles), section = job.work.section_nwords[frame];
     const uint64_t start = frame_start_of(job, frame), out_end = job.work.place[field].end;
@@ -273,7 +273,7 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
 /* Adds the block's part of the frame's hash to it. */
 template <typename V>
 CSZ_DEVICE void frame_hash(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
-    const uint32_t t = threadIdx.x, hash = csz_warp_add(sh.hash_sum[t]);
+    const uint32_t t = csz_thread(), hash = csz_warp_add(sh.hash_sum[t]);
     sh.hash_sum[t] = 0;
     if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
 }
@@ -281,7 +281,7 @@ CSZ_DEVICE void frame_hash(encode_shared<V> &sh, const encode_job<V> &job, uint3
 /* The block's part of a frame is stored, hash and all; whoever says so last finishes the frame. */
 template <typename V>
 CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
-    const uint32_t t = threadIdx.x;
+    const uint32_t t = csz_thread();
     __threadfence();
     __syncthreads();
     const uint32_t ntiles = csz_frame_box_at(&job.tile.geometry, frame % job.work.nframes).ntiles;
@@ -310,9 +310,9 @@ template <typename V> struct stage_size {
 /* Where the record of the block's n-th tile goes, into sh.way.  One warp. */
 template <typename V>
 CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
-                           uint32_t how, bool sync) {
+                           uint32_t how) {
     const csz_claim &c = sh.claim[n & 3];
-    const uint32_t before = look_back(sh, job, c);
+    const uint32_t before = CSZ_CUT >= CSZ_CUT_PLACE ? 0 : look_back(sh, job, c);
     if (csz_thread() != 0) return;
     atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) {
@@ -329,10 +329,15 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     way.words = words;
     way.from = how & STAGED_WHOLE ? 0 : (n & 1) * stage_size<V>::half;
     way.flags = WAY_SOME | (way.to + words <= sh.out_end ? WAY_ROOM : 0) | (how & STAGED_RAW ? WAY_RAW : 0) |
-                (c.tile == 0 ? WAY_FIRST : 0) | (sync || words > stage_size<V>::words ? WAY_SYNC : 0);
+                (c.tile == 0 ? WAY_FIRST : 0);
+    if (CSZ_CUT >= CSZ_CUT_PLACE) way.flags = 0;
     way.slot = n & 3;
     way.padding = 0;
     sh.way = way;
+    if (c.tile == c.box.ntiles - 1) { /* told at once: others wait for it */
+        const uint64_t end = way.to + words;
+        atomicExch(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - sh.frame_start) & 1)));
+    }
 }
 
 /* Everything of the frame that tells of a record but is not its payload.  One thread, always the same. */
@@ -352,12 +357,11 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
     }
     if (c.tile == ntiles - 1) {
         const uint64_t end = sh.way.to + words;
-        atomicExch(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - start) & 1)));
         if ((end - start) & 1) put_word(sh.out_end, end, 0);
         if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < sh.out_end)
             ((uint16_t *)word_at(start + sizes_at))[ntiles] = 0;
     }
-    sh.part_checksum += checksum;
+    atomicAdd(&sh.part_checksum, (unsigned long long)checksum); /* section_store adds to it too */
     sh.part_done++;
 }
 
@@ -365,13 +369,13 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
 template <typename V>
 CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     uint64_t sum = 0;
-    for (uint32_t i = threadIdx.x; i < c.section_nwords; i += CSZ_TILE_THREADS) {
+    for (uint32_t i = csz_thread(); i < c.section_nwords; i += CSZ_TILE_THREADS) {
         const uint32_t word = job.work.section[c.frame][i], index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
         put_word(sh.out_end, sh.frame_start + index, word);
         sum += csz_hash_term(word, index);
     }
     sum = csz_warp_sum_u64(sum);
-    if ((threadIdx.x & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
+    if ((csz_thread() & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
 }
 
 /* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves its words zeroed. */
@@ -414,7 +418,7 @@ template <typename V> CSZ_DEVICE bool record_waits(const encode_shared<V> &sh) {
 
 /* Number of the tile that is being worked on, among the block's, and its claim. */
 template <typename V> CSZ_DEVICE uint32_t number_of(const encode_shared<V> &sh) {
-    return csz_held(&sh.number[csz_thread() >> 5]);
+    return csz_held(&sh.number);
 }
 template <typename V> CSZ_DEVICE const csz_claim &claim_of(const encode_shared<V> &sh) {
     return sh.claim[number_of(sh) & 3];
@@ -436,10 +440,10 @@ template <typename V>
 CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
     __syncthreads();
     if (!record_waits(sh)) return;
-    if (threadIdx.x < 32) tile_place(sh, job, number_of(sh) - 1, sh.waiting_words, 0, false);
+    if (csz_thread() < 32) tile_place(sh, job, number_of(sh) - 1, sh.waiting_words, 0);
     __syncthreads();
     record_copy(sh, job);
-    if (threadIdx.x == 0) {
+    if (csz_thread() == 0) {
         sh.waiting_words = NOTHING_WAITS;
         if (early) sh.hasty = HASTY_TILES;
     }
@@ -448,43 +452,31 @@ CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool 
 }
 
 /*
- * The record of the block's tile is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
+ * The tile's record is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
  * their sizes, so that nobody stands still for them.  Now the record of the tile before is stored; or this one itself, where it takes more
- * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed meanwhile; by a hasty block, which may have to wait for others, only then:
- * a tile claimed by a block that waits keeps all others waiting.
- *
- * Warps go on to the next tile one by one: what they touch before its first barrier nobody needs any more, but where the record reached into the exchange.
+ * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
  */
 template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
-    uint32_t hasty = 0; /* the second warp's: it counts them down */
     if (t < 32) {
         __syncwarp();
-        const uint32_t waiting = sh.waiting_words, words = sh.staged_words, how = sh.staged_how;
-        const bool wait_no_more = sh.hasty != 0, before = waiting != NOTHING_WAITS,
-                   now = how & STAGED_WHOLE || (wait_no_more && !before);
+        const uint32_t waiting = sh.waiting_words, words = sh.staged_words, how = sh.staged_how,
+                       hasty = sh.hasty;
+        const bool before = waiting != NOTHING_WAITS, now = how & STAGED_WHOLE || (hasty && !before);
         __syncwarp();
-        if (before || now)
-            tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? 0 : how, wait_no_more);
+        if (before || now) tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? 0 : how);
         if (t == 0) {
-            if (!before && !now) sh.way.flags = wait_no_more ? WAY_SYNC : 0;
+            if (!before && !now) sh.way.flags = 0;
             sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
+            if (hasty) sh.hasty = hasty - 1;
         }
     }
-    if (t == 32) {
-        hasty = sh.hasty;
-        if (!hasty) claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
-    }
     __syncthreads();
-    if (hasty) {
-        sh.hasty = hasty - 1;
-        claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
-    }
+    if (t == 32) claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     if (sh.way.flags & WAY_SOME) record_copy(sh, job);
-    if ((t & 31) == 0) sh.number[t >> 5] = n + 1;
-    if (sh.way.flags & WAY_SYNC) __syncthreads();
+    if (t == 0) sh.number = n + 1;
     if (sh.leaving != NO_FRAME) frame_leave(sh, job, sh.leaving);
-    __syncwarp();
+    __syncthreads();
 }
 
 #endif

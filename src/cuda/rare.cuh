@@ -10,7 +10,7 @@
 #include "cuda/runs.cuh"
 
 template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t from, uint32_t to) {
-    for (uint32_t i = from + threadIdx.x; i < to; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
+    for (uint32_t i = from + csz_thread(); i < to; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
 }
 
 template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
@@ -24,7 +24,7 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
     uint32_t hash = 0;
 #pragma unroll 4
     for (uint32_t b = 0; b < 32; b++) {
-        const uint32_t e = csz_code_element(RANK, threadIdx.x, b);
+        const uint32_t e = csz_code_element(RANK, csz_thread(), b);
         bool in;
         const typename csz_value<V>::bits bits =
             csz_value<V>::to_bits(__ldg(csz_element(job, c, e, lx, ly, &in)));
@@ -50,7 +50,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
                                          const Deltas &deltas, uint32_t klass, uint32_t order,
                                          typename csz_value<V>::quantum base, uint32_t exceptions, int mode,
                                          bool try_runs, bool measure) {
-    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t *tables = &job.work.table[c.frame][0][0];
     bool nonzero = false;
 #pragma unroll
@@ -117,21 +117,21 @@ template <typename V, int RANK>
 CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                               uint32_t exceptions) {
     csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions);
-    if (threadIdx.x == 0) sh.special_sizes = csz_special_size<V>(sh.special);
+    if (csz_thread() == 0) sh.special_sizes = csz_special_size<V>(sh.special);
     __syncthreads();
 }
 
 /* Tiles of class above 0: the deltas are in the region until they are in registers. */
 template <typename V, int RANK>
 CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
-    const uint32_t exceptions = sh.front.exceptions[threadIdx.x];
+    const uint32_t exceptions = sh.front.exceptions[csz_thread()];
     typedef typename csz_value<V>::quantum quantum;
     const int workflow = job.tile.workflow;
     quantum d[32];
     bool even = true;
 #pragma unroll
     for (int b = 0; b < 32; b++) {
-        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + threadIdx.x];
+        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + csz_thread()];
         even &= d[b] == d[0];
     }
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_VECTOR;
@@ -152,7 +152,7 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[threadIdx.x], mode,
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[csz_thread()], mode,
                                    false, false);
 }
 
@@ -163,7 +163,7 @@ CSZ_COLD uint32_t runs_measure(encode_shared<V> &sh, const encode_job<V> &job, c
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_parked_deltas deltas = {w, exchange_of(sh)};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[threadIdx.x],
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[csz_thread()],
                                    CSZ_MODE_RLE_VLE, false, true)
         .words;
 }
@@ -221,7 +221,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
         csz_words_fetch(w, exchange_of(sh));
         candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
     }
-    if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[threadIdx.x]);
+    if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
     if (mode == CSZ_MODE_CONSTANT) return r;
     if (!is_auto || all_runs) {
         if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
@@ -229,7 +229,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
             r.done = 1;
             r.instead = g.instead;
-            if (threadIdx.x == 0 && !g.instead) record_tell(sh, job, g.words, STAGED_WHOLE);
+            if (csz_thread() == 0 && !g.instead) record_tell(sh, job, g.words, STAGED_WHOLE);
         }
     } else if (candidate && sh.policy == CSZ_POLICY_VECTOR) {
         r.runs_words = runs_measure<V, RANK>(sh, job, c, order);
@@ -242,7 +242,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
 template <typename V, int RANK>
 CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order) {
     const csz_claim &c = claim_of(sh);
-    if (threadIdx.x == 0)
+    if (csz_thread() == 0)
         record_tell(sh, job, min(sh.facts.runs_words, raw_words_of<V>(c)), STAGED_WHOLE);
     record_flush(sh, job, false);
     return runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE).instead != 0;
@@ -253,7 +253,7 @@ template <typename V, int RANK>
 CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job, uint32_t *to) {
     __syncthreads(); /* a putter may touch the word past its last */
     csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
-                             sh.front.exceptions[threadIdx.x]);
+                             sh.front.exceptions[csz_thread()]);
 }
 
 /* After the careful path, which used the region: clears the stage, and returns false, if the tile is of class 0 like most. */
@@ -271,23 +271,23 @@ CSZ_COLD bool other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     general_result r = {1 + csz_value<V>::words, 0};
     if (!sh.front.is_fill) {
         r = wide_encode<V, RANK>(sh, job, c);
-    } else if (threadIdx.x == 0) {
+    } else if (csz_thread() == 0) {
         sh.front.region[0] = CSZ_MODE_FILL;
         csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
     }
-    if (threadIdx.x == 0 && !r.instead) record_tell(sh, job, r.words, STAGED_WHOLE);
+    if (csz_thread() == 0 && !r.instead) record_tell(sh, job, r.words, STAGED_WHOLE);
     return r.instead != 0;
 }
 
 /* A raw record. */
 template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
-    if (threadIdx.x == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW);
+    if (csz_thread() == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW);
     record_flush(sh, job, false);
     __syncthreads();
     stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
     __syncthreads();
-    const uint32_t t = threadIdx.x;
+    const uint32_t t = csz_thread();
     sh.hash_sum[t] += (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * sh.hash_weight[t] * c.weight;
 }
 
@@ -296,7 +296,7 @@ template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, c
 /* The books of 16-bit deltas, which all have a multiple of four words; half the block takes the first, half the others. */
 template <typename V>
 CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYMBOLS_MAX]) {
-    const uint32_t i = threadIdx.x & 63, second = threadIdx.x >> 6;
+    const uint32_t i = csz_thread() & 63, second = csz_thread() >> 6;
     static_assert(CSZ_TILE_THREADS == 128 && CSZ_SYMBOLS_MAX == 256 && CSZ_NARROW_N % 4 == 0,
                   "64 threads hold a book");
     const uint4 none = make_uint4(0, 0, 0, 0);
@@ -319,10 +319,9 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
 }
 
 template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
-    const uint32_t t = threadIdx.x;
+    const uint32_t t = csz_thread();
     sh.hash_weight[t] = csz_unit_weight(t);
     sh.hash_sum[t] = 0;
-    if ((t & 31) == 0) sh.number[t >> 5] = 0;
     stage_zero(sh, 0, stage_size<V>::words);
     csz_previous_wait(); /* for the books; what prepare wrote was there when this kernel started */
     if (t == 32) {
@@ -334,6 +333,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.front.biased = CSZ_BIASED;
         sh.waiting_words = NOTHING_WAITS;
         sh.hasty = 0;
+        sh.number = 0;
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;
         sh.frame_start_of = ~0u;
@@ -355,7 +355,7 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
     __syncthreads();
     if (last != NO_FRAME) frame_hash(sh, job, last);
-    if (threadIdx.x == 0) {
+    if (csz_thread() == 0) {
         sh.frame = frame;
         sh.policy = job.work.policy[frame];
         if (record_waits(sh)) sh.leaving = last;
