@@ -154,7 +154,6 @@ template <class T> static inline T __ldcs(const T *p) { return *p; }
 template <class T> static inline T __ldcg(const T *p) { return *p; }
 template <class T> static inline void __stcs(T *p, T v) { *p = v; }
 template <class T> static inline void __stcg(T *p, T v) { *p = v; }
-template <class T> static inline void __stcg(T *p, T v) { *p = v; }
 
 template <class T, class U> static inline T atomicAdd(T *p, U v) {
     T old = *p;
