@@ -17,7 +17,7 @@ enum {
     CSZ_EXCHANGE_WORDS = 16 * CSZ_TILE_THREADS
 };
 
-/* What bench/gpu_ablation.sh leaves out to see its price, each with those before it; a library leaves out nothing. */
+/* What tools/gpu_ablation leaves out to see its price, each with those before it; a library leaves out nothing. */
 enum { CSZ_CUT_NONE, CSZ_CUT_PLACE, CSZ_CUT_ENCODE, CSZ_CUT_CHECK };
 #ifndef CSZ_CUT
 #define CSZ_CUT CSZ_CUT_NONE
