@@ -172,7 +172,8 @@ CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books,
                 uint32_t signs;
                 const uint32_t beyond = csz_beyond_direct(w[word], &signs);
                 const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
-                const uint32_t octave = csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
+                const uint32_t octave =
+                    csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
                 if (k < 16) continue;
                 id[i] = octave - (4 * (127 + 4) - CSZ_DIRECT_N);
                 n->buckets |= 1u << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);

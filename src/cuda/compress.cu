@@ -32,7 +32,8 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {
-        const rare_result rare = tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial);
+        const rare_result rare =
+            tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial);
         if (rare.done) return rare.instead != 0;
         runs_words = rare.runs_words;
     }
@@ -43,11 +44,11 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
     const bool empty = !(groups >> head & 1);
     if (t == 0) {
         /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
-        const record_layout r = record_begin<V>(mode, 0, codes.order, sh.front.base,
-                                                codes.nspecial ? &sh.special_sizes : NULL,
-                                                CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
-        const tile_facts facts = {r.first, r.nfull, r.lengths_at,
-                                  codes.nspecial ? sh.special_sizes.words : 0, runs_words};
+        const record_layout r =
+            record_begin<V>(mode, 0, codes.order, sh.front.base, codes.nspecial ? &sh.special_sizes : NULL,
+                            CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, codes.nspecial ? sh.special_sizes.words : 0,
+                                  runs_words};
         sh.facts = facts;
     }
     CSZ_FORGET(); /* the words come back from the exchange even where no call came between: sixteen registers spilled cost more */
@@ -78,8 +79,8 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
     if (r.words >= stage_size<V>::words || (whole && record_waits(sh))) {
         narrow_put_large<V>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);
     } else {
-        record_put_head<V>(stage, r, sh.front.base, facts.special_words ? &sh.special_sizes : NULL, units, empty,
-                           rank, l.length);
+        record_put_head<V>(stage, r, sh.front.base, facts.special_words ? &sh.special_sizes : NULL, units,
+                           empty, rank, l.length);
         if (!empty) {
             narrow_put(mode, stage, symbols_at, escapes_at, p);
             if (many_raw)
@@ -100,12 +101,13 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     block_begin<V>(sh, job);
     for (;;) {
         if (claim_of(sh).index >= job.work.nfields * job.work.ntiles) break;
-        if (claim_of(sh).frame != sh.frame) frame_enter<V>(sh, job); /* the front has a barrier before the books are used */
+        if (claim_of(sh).frame != sh.frame)
+            frame_enter<V>(sh, job); /* the front has a barrier before the books are used */
         bool raw;
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f =
-                csz_front_run<V, RANK>(w, sh.front, job.tile, claim_of(sh), [&] { record_flush(sh, job, true); });
+            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, claim_of(sh),
+                                                          [&] { record_flush(sh, job, true); });
             const uint32_t t = csz_thread();
             sh.hash_sum[t] += sh.front.hash[t] * sh.hash_weight[t] * claim_of(sh).weight;
             if (f.careful && stage_regain<V>(sh)) {

@@ -304,8 +304,7 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
 #pragma unroll
         for (int i = 15; i >= 0; i--) {
             xy = csz_nonzero_step(xy, w[i], biased);
-            full =
-                csz_nonzero_step(full, csz_slice_difference(w, i, biased) - (i == 0 ? corner : 0), biased);
+            full = csz_nonzero_step(full, csz_slice_difference(w, i, biased) - (i == 0 ? corner : 0), biased);
         }
         if ((t & 7) == 0) x = (x & ~CSZ_FIRST_OF_4) | (xy & CSZ_FIRST_OF_4);
         if (t == 0) {
@@ -537,8 +536,8 @@ struct csz_codes {
     uint32_t nnonzero;     /* of the tile */
     uint32_t npairs, nfours;
     uint32_t pairs_before, fours_before; /* in the warps before */
-    uint32_t nspecial;    /* units that have exceptions */
-    uint32_t nmaybe_even; /* units whose deltas might all be equal; the others cannot */
+    uint32_t nspecial;                   /* units that have exceptions */
+    uint32_t nmaybe_even;                /* units whose deltas might all be equal; the others cannot */
 };
 
 CSZ_DEVICE uint32_t csz_sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
@@ -554,7 +553,8 @@ CSZ_DEVICE uint32_t csz_of_order(uint32_t order, uint32_t full, uint32_t xy, uin
 template <typename V, int RANK>
 CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_front<V> &f) {
     const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
-    const uint32_t pair = lane & 1 ? 0u : 3u, four = lane & 3 ? 0u : 15u; /* first threads of groups, all of them */
+    const uint32_t pair = lane & 1 ? 0u : 3u,
+                   four = lane & 3 ? 0u : 15u; /* first threads of groups, all of them */
     const int norders = RANK == 1 ? 1 : 3;
     csz_codes c;
     uint32_t ballot[3] = {0, 0, 0}, stats[3] = {0, 0, 0}, rest = sh.exceptions[t] ? 1u << 24 : 0;

@@ -51,7 +51,8 @@ CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n,
     }
     __syncthreads();
     const uint4 nbits = sh.nbits, m = sh.longest;
-    const uint32_t before = csz_sum_before(nbits, warp), most = __vmaxu2(__vmaxu2(m.x, m.y), __vmaxu2(m.z, m.w));
+    const uint32_t before = csz_sum_before(nbits, warp),
+                   most = __vmaxu2(__vmaxu2(m.x, m.y), __vmaxu2(m.z, m.w));
     l.symbols_at += before;
     l.escapes_at += before;
     l.raw_at += before;
@@ -64,10 +65,10 @@ CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n,
 /* ---- the record ---- */
 
 struct record_layout {
-    uint32_t first;                 /* its first word */
-    uint32_t nfull;                 /* lanes that are not empty */
-    uint32_t lengths_at, bits_at;   /* of lanes, bits of the record */
-    uint32_t special_at, words;     /* words */
+    uint32_t first;               /* its first word */
+    uint32_t nfull;               /* lanes that are not empty */
+    uint32_t lengths_at, bits_at; /* of lanes, bits of the record */
+    uint32_t special_at, words;   /* words */
 };
 
 /* What is known of a record before its lanes are measured. */

@@ -49,24 +49,25 @@ template <typename V> struct encode_shared {
     csz_special_shared special;
     csz_special_sizes special_sizes;
     tile_facts facts;
-    uint4 nbits, longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
-    uint32_t frame, policy;         /* of the tile before this one or of this; the frame's policy */
-    uint32_t leaving;               /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
-    uint32_t number;                /* of this tile among the block's */
-    csz_claim claim[4];             /* of the tile before, this one and the next, in turn */
-    uint32_t staged_words;          /* of this tile's record */
-    uint32_t staged_how;            /* STAGED_... */
-    uint32_t waiting_words;         /* of the record before this tile's, while it is not stored */
-    uint32_t hasty;                 /* tiles whose records do not wait */
+    uint4 nbits,
+        longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
+    uint32_t frame, policy; /* of the tile before this one or of this; the frame's policy */
+    uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
+    uint32_t number;        /* of this tile among the block's */
+    csz_claim claim[4];     /* of the tile before, this one and the next, in turn */
+    uint32_t staged_words;  /* of this tile's record */
+    uint32_t staged_how;    /* STAGED_... */
+    uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
+    uint32_t hasty;         /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash */
     unsigned long long part_checksum;
     uint32_t part_done;
     uint32_t frame_start_of; /* the frame whose start is known */
     uint64_t frame_start;    /* address / 4 */
     uint64_t out_end;        /* of its archive's room */
-    record_way way; /* of the record that is being stored */
-    uint32_t seen_of; /* index of the tile whose look-back has begun */
-    uint4 seen[32];   /* states of the 64 tiles before it, from the nearest on */
+    record_way way;          /* of the record that is being stored */
+    uint32_t seen_of;        /* index of the tile whose look-back has begun */
+    uint4 seen[32];          /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;
     uint32_t hash_weight[CSZ_TILE_THREADS]; /* of units */
     uint32_t hash_sum[CSZ_TILE_THREADS];    /* over the block's tiles of the frame */
@@ -350,8 +351,7 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
     if (start + sizes_at + c.tile / 2 < sh.out_end)
         ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
     if (c.tile % CSZ_INDEX_GROUP == 0) {
-        const uint32_t at =
-            CSZ_FRAME_HEADER_NBYTES / 4 + c.section_nwords + 3 * (c.tile / CSZ_INDEX_GROUP);
+        const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + c.section_nwords + 3 * (c.tile / CSZ_INDEX_GROUP);
         put_word(sh.out_end, start + at, before);
         checksum += csz_hash_term(before, at);
     }
@@ -436,8 +436,7 @@ CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint
  * Stores the record that waits, if one does, before its turn.  early: this tile needs the stage whole.  Then the block waits with a tile in hand whose size it has not told, and may hold
  * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
  */
-template <typename V>
-CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
+template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
     __syncthreads();
     if (!record_waits(sh)) return;
     if (csz_thread() < 32) tile_place(sh, job, number_of(sh) - 1, sh.waiting_words, 0);
@@ -464,7 +463,8 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
                        hasty = sh.hasty;
         const bool before = waiting != NOTHING_WAITS, now = how & STAGED_WHOLE || (hasty && !before);
         __syncwarp();
-        if (before || now) tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? 0 : how);
+        if (before || now)
+            tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? 0 : how);
         if (t == 0) {
             if (!before && !now) sh.way.flags = 0;
             sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;

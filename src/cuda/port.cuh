@@ -134,9 +134,10 @@ CSZ_DEVICE uint32_t csz_thread(void) {
 /* Copies 16 bytes from L2 to shared memory without waiting, where the chip can; the thread sees them after csz_copies_wait. */
 CSZ_DEVICE void csz_copy_start(uint4 *shared, const uint4 *global) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
-                 "l"(global)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
+        "l"(global)
+        : "memory");
 #elif defined(__CUDA_ARCH__)
     *shared = __ldcg(global);
 #else

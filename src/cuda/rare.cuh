@@ -152,8 +152,8 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[csz_thread()], mode,
-                                   false, false);
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base,
+                                   sh.front.exceptions[csz_thread()], mode, false, false);
 }
 
 /* What they would take. */
@@ -163,16 +163,16 @@ CSZ_COLD uint32_t runs_measure(encode_shared<V> &sh, const encode_job<V> &job, c
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_parked_deltas deltas = {w, exchange_of(sh)};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base, sh.front.exceptions[csz_thread()],
-                                   CSZ_MODE_RLE_VLE, false, true)
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base,
+                                   sh.front.exceptions[csz_thread()], CSZ_MODE_RLE_VLE, false, true)
         .words;
 }
 
 /* A record that reaches into the exchange, which the words must leave first, or had to wait for the one before it: code words are looked up again. */
 template <typename V>
 CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
-                                uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
-                               uint32_t raw_at, bool empty) {
+                               uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
+                               bool empty) {
     const int mode = (int)(r.first & 15u);
     uint32_t w[16];
     record_flush(sh, job, false);
@@ -180,8 +180,8 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
-    record_put_head<V>(sh.front.region, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL, csz_mode_lanes(mode) == 64 ? 2 : 4, empty, rank,
-                       length);
+    record_put_head<V>(sh.front.region, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL,
+                       csz_mode_lanes(mode) == 64 ? 2 : 4, empty, rank, length);
     if (empty) return;
     narrow_packets p;
     csz_unit_bits n = {0, 0, 0, 0};
@@ -242,8 +242,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
 template <typename V, int RANK>
 CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order) {
     const csz_claim &c = claim_of(sh);
-    if (csz_thread() == 0)
-        record_tell(sh, job, min(sh.facts.runs_words, raw_words_of<V>(c)), STAGED_WHOLE);
+    if (csz_thread() == 0) record_tell(sh, job, min(sh.facts.runs_words, raw_words_of<V>(c)), STAGED_WHOLE);
     record_flush(sh, job, false);
     return runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE).instead != 0;
 }
@@ -265,8 +264,7 @@ template <typename V> CSZ_COLD bool stage_regain(encode_shared<V> &sh) {
 }
 
 /* A tile of one value that has no quantum, or of a class above 0.  Returns true and stages nothing where a raw record is better. */
-template <typename V, int RANK>
-CSZ_COLD bool other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+template <typename V, int RANK> CSZ_COLD bool other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
     general_result r = {1 + csz_value<V>::words, 0};
     if (!sh.front.is_fill) {
@@ -288,7 +286,8 @@ template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, c
     stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
     __syncthreads();
     const uint32_t t = csz_thread();
-    sh.hash_sum[t] += (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * sh.hash_weight[t] * c.weight;
+    sh.hash_sum[t] +=
+        (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * sh.hash_weight[t] * c.weight;
 }
 
 /* ---- a block's life ---- */

@@ -17,7 +17,7 @@ enum {
     CSZ_EXCHANGE_WORDS = 16 * CSZ_TILE_THREADS
 };
 
-/* What bench/gpu_ablation.sh leaves out to see its price, each with those before it; a library leaves out nothing. */
+/* What tools/gpu_ablation leaves out to see its price, each with those before it; a library leaves out nothing. */
 enum { CSZ_CUT_NONE, CSZ_CUT_PLACE, CSZ_CUT_ENCODE, CSZ_CUT_CHECK };
 #ifndef CSZ_CUT
 #define CSZ_CUT CSZ_CUT_NONE
@@ -157,11 +157,11 @@ CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g) {
 template <typename V> struct csz_front_shared {
     /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
-    uint32_t scratch[4 * CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; later the units' masks */
+    uint32_t scratch[4 * CSZ_TILE_UNITS];  /* careful path: bitmaps of quanta; later the units' masks */
     uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
     uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
     typename csz_value<V>::quantum base;
-    uint32_t klass, is_fill, order; /* set by the careful path alone */
+    uint32_t klass, is_fill, order;   /* set by the careful path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
     /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; w: units of no or of only nonzeros, a
