@@ -100,13 +100,14 @@ static void sample_body(void *arg, int rank) {
         if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
+        const uint32_t stride = csz_sample_stride(job->box.ntiles);
         if (job->recount) {
             recall_tile(job, &worker->tile, t, &box);
+            csz_tile_count_probe(&worker->tile, job->plan, &worker->tally, stride);
         } else {
             quantize_tile(job, &worker->tile, t, &box);
+            csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe, stride);
         }
-        csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe || job->recount,
-                       csz_sample_stride(job->box.ntiles));
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -204,16 +205,19 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
     uint32_t stride = csz_sample_stride(job.box.ntiles);
-    int policy = csz_policy_choose(&histograms, &stride, s->builtins, &sum, job.box.ntiles,
-                                   plan->workflow == CSZ_WORKFLOW_AUTO);
+    const int is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
+    int policy = csz_policy_choose(&histograms, &stride, s->builtins, &sum, job.box.ntiles, is_auto, 0);
     if (csz_policy_recounts(job.box.ntiles, policy)) {
         job.recount = 1;
         atomic_store(&job.next, 0);
         csz_team_run(&s->team, nthreads, sample_body, &job);
         memset(&sum, 0, sizeof sum);
         for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
-        csz_policy_histograms(&histograms, &sum, policy);
-        stride = csz_sample_stride(job.box.ntiles);
+        for (uint32_t b = 0; b < CSZ_NBOOKS; b++) {
+            for (uint32_t k = 0; k < CSZ_SYMBOLS_MAX; k++) sum.probe.count[b][k] += sum.rest.count[b][k];
+        }
+        memset(&sum.rest, 0, sizeof sum.rest);
+        policy = csz_policy_choose(&histograms, &stride, s->builtins, &sum, job.box.ntiles, is_auto, 1);
     }
     csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);
     s->code_tables->policy = policy;

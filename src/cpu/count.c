@@ -125,7 +125,8 @@ static void count_lengths(uint32_t *count, const uint64_t *start) {
  * The tile as the policies single and runs would code it.  One histogram serves both: of the symbols that start a run, and of the others.  Empty
  * lanes, which neither policy codes, are taken out after: zeros, in one run for each lane of four units.
  */
-static void count_probe(csz_tile_work *w, csz_tally *t, uint32_t stride) {
+void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *t, uint32_t stride) {
+    if (w->is_fill || csz_tile_mode(w, plan, CSZ_POLICY_VECTOR) == CSZ_MODE_CONSTANT) return;
     if (w->klass) {
         count_runs(w, t->run_value, t->run_length);
         return;
@@ -180,5 +181,5 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
     csz_histograms *parts = is_probe ? tally->probe : tally->rest;
     count_mode(w, parts, mode);
     if (is_auto && w->statistics.rle_candidate) count_mode(w, parts, CSZ_MODE_RLE_VLE);
-    if (is_auto && is_probe) count_probe(w, tally, stride);
+    if (is_auto && is_probe) csz_tile_count_probe(w, plan, tally, stride);
 }

@@ -159,6 +159,9 @@ uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const 
 void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe,
                     uint32_t stride);
 
+/* What csz_tile_count adds for a probe alone. */
+void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
+
 /* Adds a tally to the sample of its frame. */
 void csz_tally_add(csz_sample *sum, const csz_tally *tally);
 

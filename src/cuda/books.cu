@@ -69,7 +69,7 @@ struct books_job {
     csz_work work;
     const csz_cuda_builtins *builtins;
     int is_auto;
-    int second; /* frames that were counted again, with the policy they have */
+    int second; /* frames that were counted again */
 };
 
 /*
@@ -296,6 +296,7 @@ CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job,
     const uint32_t stride =
         csz_sample_stride(ntiles) *
         (set == SET_FINAL || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+    if (job.second && set == SET_FINAL) set = SET_VECTOR; /* all sampled tiles are probes now */
     const uint32_t n = csz_book_size(book), first = csz_book_first(book);
     book_shared &b = sh.book;
     uint8_t *lengths = (uint8_t *)sh.all.length[0];
@@ -336,29 +337,29 @@ CSZ_DEVICE book_candidate candidate_make(books_shared &sh, const books_job &job,
     }
     __syncthreads();
     const uint32_t nbits = csz_warp_add(lengths_nbits(b, lengths, book));
-    uint64_t with_builtin = 0, own = 0, raw = 0;
+    uint64_t with_builtin = 0, own = 0, beside = 0;
     if (is_symbol) {
         with_builtin = (uint64_t)count * job.builtins->length[book][c.builtin][t];
         own = (uint64_t)count * length;
-        if (csz_book_of_deltas(book)) raw = (uint64_t)count * csz_symbol_nraw(t);
+        beside = (uint64_t)count * csz_symbol_beside(book, t);
     }
     with_builtin = csz_warp_sum_u64(with_builtin);
     own = csz_warp_sum_u64(own);
-    raw = csz_warp_sum_u64(raw);
+    beside = csz_warp_sum_u64(beside);
     if (lane == 0 && warp < SYMBOL_WARPS) {
         b.nbits[warp] = nbits;
         b.sum[0][warp] = with_builtin;
         b.sum[1][warp] = own;
-        b.sum[2][warp] = raw;
+        b.sum[2][warp] = beside;
     }
     __syncthreads();
     for (int i = 0; i < SYMBOL_WARPS; i++) c.explicit_nbits += b.nbits[i];
     with_builtin = sum_of(b.sum[0]);
     own = sum_of(b.sum[1]);
-    raw = sum_of(b.sum[2]);
+    beside = sum_of(b.sum[2]) >> 7;
     c.worth = with_builtin > own && (with_builtin - own) * stride > c.explicit_nbits;
-    c.cost_builtin = (with_builtin + raw) * stride;
-    c.cost_explicit = (own + raw) * stride + c.explicit_nbits;
+    c.cost_builtin = (with_builtin + beside) * stride;
+    c.cost_explicit = (own + beside) * stride + c.explicit_nbits;
     return c;
 }
 
@@ -392,8 +393,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid
     const uint32_t frame = blockIdx.x / ncandidates;
     const int number = (int)(blockIdx.x % ncandidates);
     const uint32_t ntiles = csz_frame_box_at(&job.geometry, frame % job.work.nframes).ntiles;
-    const int given = job.second ? (int)job.work.policy[frame] : -1;
-    if (job.second && !csz_policy_recounts(ntiles, given)) return;
+    if (job.second && !csz_policy_recounts(ntiles, (int)job.work.policy[frame])) return;
     const book_candidate made = candidate_make(sh, job, frame, ntiles, number);
     if (!candidates_meet(sh, job, frame, number, ncandidates, made)) return;
     for (uint32_t i = threadIdx.x; i < CSZ_SECTION_WORDS; i += BOOK_THREADS) sh.section[i] = 0;
@@ -402,7 +402,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid
     const int book = (int)(threadIdx.x >> 5);
     uint32_t total = 0, mine = 0, kind = CSZ_KIND_UNUSED, policy = CSZ_POLICY_VECTOR;
     int from = book; /* the candidate this warp's book is made of */
-    uint64_t least = ~(uint64_t)0;
+    uint64_t least = ~(uint64_t)0, costs[NSETS];
     for (int set = 0; set < nsets; set++) {
         uint64_t cost = 0;
         uint32_t set_total = 0, set_mine = 0, set_kind = CSZ_KIND_UNUSED;
@@ -418,10 +418,9 @@ static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid
             if (own) set_total += c.explicit_nbits;
             cost += own ? c.cost_explicit : c.cost_builtin;
         }
+        costs[set] = cost;
         /* the final books of policy vector stand for the probes' */
-        if (job.second) {
-            if (set != (given == CSZ_POLICY_SINGLE ? SET_SINGLE : SET_RUNS)) continue;
-        } else if (set != SET_FINAL) {
+        if (set != SET_FINAL) {
             if (cost >= least) continue;
             least = cost;
             if (set == SET_VECTOR) continue;
@@ -434,6 +433,8 @@ static __global__ void __launch_bounds__(BOOK_THREADS) books_kernel(const __grid
         kind = set_kind;
         from = set_from;
     }
+    if (nsets == NSETS && !job.second && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
+        policy |= csz_policy_doubt(costs[SET_VECTOR], costs[SET_SINGLE], costs[SET_RUNS], ntiles);
     if (threadIdx.x == 0) job.work.policy[frame] = policy;
     book_finish(sh, job, frame, book, (const uint8_t *)sh.all.length[from], kind, mine);
     __syncthreads();

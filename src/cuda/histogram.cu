@@ -160,7 +160,7 @@ template <typename V> CSZ_COLD void count_wide(histogram_shared<V> &sh, int work
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
     if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
     __syncthreads();
-    const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS,
+    const bool candidate = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(1),
                four_empty = !(ballot >> (lane & ~3u) & 15u);
     uint32_t *count = is_probe ? probe_bins(sh) : sh.count;
     if (is_probe) probe_zero(sh);
@@ -232,7 +232,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
             if (mode != CSZ_MODE_CONSTANT) {
                 const bool candidate =
-                    workflow == CSZ_WORKFLOW_AUTO && csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
+                    workflow == CSZ_WORKFLOW_AUTO && csz_sum_of(sh.lanes) >= csz_runs_candidate_units(0);
                 uint32_t *count = is_probe ? probe_bins(sh) : sh.count;
                 if (is_probe) probe_zero(sh);
                 if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;

@@ -138,10 +138,9 @@ uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms,
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         const uint32_t *count = histograms->count[b];
         uint32_t n = csz_book_size(b);
-        uint64_t nbits = coded_nbits(count, books[b].lengths, n);
-        for (uint32_t s = 0; csz_book_of_deltas(b) && s < n; s++)
-            nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
-        cost += nbits * stride;
+        uint64_t beside = 0;
+        for (uint32_t s = 0; s < n; s++) beside += (uint64_t)count[s] * csz_symbol_beside(b, s);
+        cost += (coded_nbits(count, books[b].lengths, n) + (beside >> 7)) * stride;
         if (books[b].kind == CSZ_KIND_EXPLICIT) cost += csz_explicit_nbits(b, books[b].lengths);
     }
     return cost;

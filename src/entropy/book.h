@@ -47,6 +47,22 @@ CSZ_FN int csz_book_of_deltas(int book) {
     return book != CSZ_BOOK_PV && book != CSZ_BOOK_QV && book != CSZ_BOOK_MV && book != CSZ_BOOK_RL;
 }
 
+/*
+ * What a symbol takes beside its code, in 128ths of a bit, on average: raw bits, and its share of the length of its lane, which is one for 64 codes with S, W and PV and for 128 with
+ * the others.
+ */
+CSZ_FN uint32_t csz_symbol_beside(int book, uint32_t symbol) {
+    switch (book) {
+    case CSZ_BOOK_S:
+    case CSZ_BOOK_W: return 128 * csz_symbol_nraw(symbol) + 2 * CSZ_LANE_NBITS;
+    case CSZ_BOOK_PV:
+    case CSZ_BOOK_QV: return 4 * CSZ_LANE_NBITS;
+    case CSZ_BOOK_MV: return 8 * CSZ_LANE_NBITS;
+    case CSZ_BOOK_RL: return (symbol + 1) * CSZ_LANE_NBITS;
+    default: return 128 * csz_symbol_nraw(symbol);
+    }
+}
+
 /* Places in the order of lengths that the book cannot use: the deltas its vector symbols cover. */
 CSZ_FN uint32_t csz_book_first(int book) {
     return book == CSZ_BOOK_PE ? 15 : book == CSZ_BOOK_QE ? 3 : book == CSZ_BOOK_ME ? 1 : 0;
@@ -211,7 +227,7 @@ void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uin
 void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
                       uint32_t ntiles, uint32_t stride);
 
-/* Bits that the counted symbols take with these books, `stride` times over: codes, raw bits, and explicit lengths. */
+/* Bits that the counted symbols take with these books, `stride` times over: codes, raw bits, lengths of lanes, and explicit lengths. */
 uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride);
 
 /* The section of books; returns its size in bytes.  out has room for CSZ_BOOKS_MAX_NBYTES. */

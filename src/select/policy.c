@@ -21,18 +21,22 @@ void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample,
 }
 
 int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_cache *cache,
-                      const csz_sample *sample, uint32_t ntiles, int is_auto) {
-    const uint32_t probe_stride = *stride * csz_policy_stride(csz_sample_count(ntiles));
+                      const csz_sample *sample, uint32_t ntiles, int is_auto, int all_are_probes) {
+    const uint32_t probe_stride =
+        *stride * (all_are_probes ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
     csz_book books[CSZ_NBOOKS];
-    uint64_t least = ~(uint64_t)0;
+    uint64_t cost[CSZ_POLICY_N];
     int best = CSZ_POLICY_VECTOR;
-    for (int policy = CSZ_POLICY_VECTOR; is_auto && policy <= CSZ_POLICY_RUNS; policy++) {
+    for (int policy = CSZ_POLICY_VECTOR; is_auto && policy < CSZ_POLICY_N; policy++) {
         csz_policy_histograms(histograms, sample, policy);
         csz_books_choose(books, cache, histograms, ntiles, probe_stride);
-        uint64_t cost = csz_books_cost(books, histograms, probe_stride);
-        if (cost >= least) continue;
-        least = cost;
-        best = policy;
+        cost[policy] = csz_books_cost(books, histograms, probe_stride);
+        if (cost[policy] < cost[best]) best = policy;
+    }
+    if (is_auto && !all_are_probes && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE)) {
+        best |= (int)csz_policy_doubt(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_SINGLE], cost[CSZ_POLICY_RUNS],
+                                      ntiles);
+        if (csz_policy_recounts(ntiles, best)) return best;
     }
     csz_policy_histograms(histograms, sample, best);
     if (best != CSZ_POLICY_VECTOR) {
