@@ -43,8 +43,8 @@ enum {
     CSZ_SYMBOLS_MAX = 256,
     CSZ_MASK_MIN = 8, /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 3,
-    CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
-    CSZ_LANE_NBITS = 7,     /* of a lane's length in its record, about: for estimates */
+    CSZ_MASK_FLAGS_MAX = 5,  /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
+    CSZ_LANE_NBITS = 7,      /* of a lane's length in its record, about: for estimates */
     CSZ_RUNS_HOPELESS = 3840 /* changes of delta in a probe from which its runs are not counted one by one */
 };
 

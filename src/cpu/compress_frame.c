@@ -245,6 +245,9 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     pthread_cond_destroy(&job.buffer_freed);
     pthread_mutex_destroy(&job.mutex);
     csz_scratch_gather_stages(s, nthreads);
+    for (int i = 0; i < nthreads; i++) {
+        if (s->workers[i]->tile.lacks_code) return CSZ_ERROR_INTERNAL;
+    }
     if (job.too_small) return CSZ_ERROR_CAPACITY;
 
     uint64_t end = job.layout.payload + 4 * job.words;

@@ -121,7 +121,8 @@ typedef struct csz_tile_work {
     int64_t base;
     uint32_t n_special; /* exceptions, masked or not */
     uint64_t fill_bits;
-    int is_fill;     /* all are exceptions of one bit pattern, fill_bits */
+    int is_fill; /* all are exceptions of one bit pattern, fill_bits */
+    int lacks_code; /* encode: a symbol of some tile has no code in the books, whose counts must have missed it */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
     uint32_t value_hash;
