@@ -30,9 +30,10 @@ static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
 
 /* Four entries (bits << 8 | their number, 14 at most) joined two by two, so that only one step in four waits for the writer. */
 static inline void put_four(csz_bit_writer *out, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-    out->seen |= a | b | c | d;
+    const uint32_t sum = a + b + c + d;
+    out->seen |= sum;
     uint64_t ab = (uint64_t)(a >> 8) << (b & 63) | b >> 8, cd = (uint64_t)(c >> 8) << (d & 63) | d >> 8;
-    csz_bits_put(out, ab << ((c + d) & 63) | cd, (a + b + c + d) & 63);
+    csz_bits_put(out, ab << ((c + d) & 63) | cd, sum & 63);
     csz_bits_flush(out);
 }
 

@@ -43,13 +43,13 @@ CSZ_FN int csz_policy_recounts(uint32_t ntiles, int policy) {
 }
 
 /*
- * CSZ_POLICY_UNSURE if the probes' costs leave it open whether runs are best, else 0: they differ from the better of the other two by less than 1/16 and 4 bytes a tile.  In
+ * CSZ_POLICY_UNSURE if the probes' costs leave it open whether runs are best, else 0: they differ from the better of the other two by less than 1/16 and 12 bits a tile.  In
  * fields of structure a few tiles hold most runs; 1/4 of the tiles misjudged them by up to a fifth.
  */
 CSZ_FN uint32_t csz_policy_doubt(uint64_t vector, uint64_t single, uint64_t runs, uint32_t ntiles) {
     const uint64_t other = vector < single ? vector : single, less = other < runs ? other : runs,
                    more = other < runs ? runs : other;
-    return more - less < less / 16 + 32 * (uint64_t)ntiles ? (uint32_t)CSZ_POLICY_UNSURE : 0;
+    return more - less < less / 16 + 12 * (uint64_t)ntiles ? (uint32_t)CSZ_POLICY_UNSURE : 0;
 }
 
 /* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */
