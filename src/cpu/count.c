@@ -6,20 +6,22 @@
 #include "cpu/bits.h"
 #include "cpu/symbols.h"
 
-void csz_tally_add(csz_sample *sum, const csz_tally *t) {
+void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
     for (uint32_t part = 0; part < 4; part++) {
-        for (uint32_t b = 0; b < CSZ_NBOOKS; b++) {
-            for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
-                sum->rest.count[b][s] += t->rest[part].count[b][s];
-                sum->probe.count[b][s] += t->probe[part].count[b][s];
-            }
+        for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
+            sum->rest.count[book][s] += t->rest[part].count[book][s];
+            sum->probe.count[book][s] += t->probe[part].count[book][s];
         }
     }
     for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
-        sum->single[s] += t->single[s];
-        sum->run_value[s] += t->run_value[s];
-        sum->run_length[s] += t->run_length[s];
+        if (book == CSZ_BOOK_S) sum->single[s] += t->single[s];
+        if (book == CSZ_BOOK_RV) sum->run_value[s] += t->run_value[s];
+        if (book == CSZ_BOOK_RL) sum->run_length[s] += t->run_length[s];
     }
+}
+
+void csz_tally_add(csz_sample *sum, const csz_tally *t) {
+    for (int b = 0; b < CSZ_NBOOKS; b++) csz_tally_add_book(sum, t, b);
 }
 
 static void count_bytes(csz_histograms *parts, int book, const uint8_t *bytes, uint32_t n) {

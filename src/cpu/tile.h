@@ -163,8 +163,9 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
 /* What csz_tile_count adds for a probe alone. */
 void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
 
-/* Adds a tally to the sample of its frame. */
+/* Adds a tally to the sample of its frame; of one book alone, whatever policy would use it. */
 void csz_tally_add(csz_sample *sum, const csz_tally *tally);
+void csz_tally_add_book(csz_sample *sum, const csz_tally *tally, int book);
 
 /* Counts the deltas: statistics, which counting and encoding need. */
 void csz_tile_measure(csz_tile_work *w);

@@ -223,7 +223,21 @@ typedef struct csz_builtin_cache {
 /* Lengths from weights of any order. */
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
 
-/* Kinds and lengths of all books of a frame. */
+/* What a book could be, and what the counted symbols would then take: bits as csz_books_cost counts them. */
+typedef struct csz_book_offer {
+    csz_book builtin, own;
+    uint32_t own_nbits; /* of its lengths in the section */
+    int is_worth_them;
+    uint64_t builtin_cost, own_cost;
+} csz_book_offer;
+
+void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
+                         uint32_t stride);
+
+/* All books of a frame from what each could be, explicit lengths in order while there is room for them; returns their cost. */
+uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles);
+
+/* Kinds and lengths of all books of a frame: an offer for each, settled. */
 void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
                       uint32_t ntiles, uint32_t stride);
 

@@ -55,12 +55,20 @@ CSZ_FN uint32_t csz_policy_doubt(uint64_t vector, uint64_t single, uint64_t runs
 /* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */
 void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy);
 
+/* What each book could be: for policy vector from all sampled tiles, and for every policy from the probes. */
+typedef struct csz_policy_offers {
+    csz_book_offer vector[CSZ_NBOOKS], probe[CSZ_POLICY_N][CSZ_NBOOKS];
+} csz_policy_offers;
+
+/* The offers of one book, which depend on no other book: threads may share the ten.  all_are_probes: the sample was counted again, and none is left in `rest`. */
+void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
+                      uint32_t ntiles, int is_auto, int all_are_probes, int book);
+
 /*
- * Policy of a frame: the one whose books, built from the probes under the same limits as the frame's, code the probes in the fewest bits, the first of equals;
- * vector where the workflow is forced.  histograms and stride are what the frame's books are then built from.  all_are_probes: the sample was counted again.  Otherwise what is
- * returned may be such that it has to be (csz_policy_recounts).
+ * Policy of a frame, and its books: the one whose books, built from the probes under the same limits as the frame's, code the probes in the fewest bits, the first of equals;
+ * vector where the workflow is forced.  Unless all are probes, what is returned may be such that the sample has to be counted again (csz_policy_recounts).
  */
-int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_cache *cache,
-                      const csz_sample *sample, uint32_t ntiles, int is_auto, int all_are_probes);
+int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, uint32_t ntiles, int is_auto,
+                      int all_are_probes);
 
 #endif
