@@ -51,7 +51,8 @@ typedef enum csz_status {
     CSZ_ERROR_TRAILING = 13,   /* bytes follow the archive's end */
     CSZ_ERROR_BACKEND = 14,    /* the backend asked for is not available */
     CSZ_ERROR_ZSTD = 15,       /* zstd is needed and this build lacks it, or zstd failed */
-    CSZ_ERROR_IO = 16          /* a callback that reads has failed; in csz_mpi.h also a file */
+    CSZ_ERROR_IO = 16,         /* a callback that reads has failed; in csz_mpi.h also a file */
+    CSZ_ERROR_INTERNAL = 17    /* compressing found itself at fault and gives no archive */
 } csz_status;
 
 typedef enum csz_type { CSZ_F32 = 0, CSZ_F64 = 1 } csz_type;

@@ -5,6 +5,8 @@
  */
 #include "support.h"
 
+#include "api/context.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -514,6 +516,38 @@ static void used_contexts_write_what_fresh_ones_do(void **state) {
     }
 }
 
+/* Books that lack a symbol: an error, not an archive that nobody can read. */
+static void a_symbol_without_a_code_is_an_error(void **state) {
+    (void)state;
+    static const character kinds[] = {SMOOTH, NOISE, STEPS, SPARSE, RAMP};
+    for (int k = 0; k < 5; k++) {
+        for (int workflow = 0; workflow < 4; workflow++) {
+            if (workflow == CSZ_WORKFLOW_RLE) continue; /* has no books */
+            test_field s = sample_make(field_1d(CSZ_F32, 3000), kinds[k], 1);
+            csz_options o = options_make(CSZ_BOUND_ABS, 1e-2);
+            o.workflow = (csz_workflow)workflow;
+            csz_context *c;
+            size_t n, capacity;
+            ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+            uint8_t *out = malloc(capacity);
+            assert_non_null(out);
+            ASSERT_OK(csz_context_create(&c));
+            ASSERT_OK(csz_compress(c, out, capacity, &n, s.data, &s.field, &o));
+            /* the built-in books, which a field as small as this takes, forget every symbol but one that is rare */
+            csz_builtin_cache *cache = c->cpu.builtins;
+            memset(cache->has_lengths, 1, sizeof cache->has_lengths);
+            memset(cache->lengths, 0, sizeof cache->lengths);
+            for (int b = 0; b < CSZ_NBOOKS; b++) {
+                for (int i = 0; i < CSZ_BUILTIN_N; i++) cache->lengths[b][i][csz_book_size(b) - 1] = 1;
+            }
+            assert_int_equal(csz_compress(c, out, capacity, &n, s.data, &s.field, &o), CSZ_ERROR_INTERNAL);
+            csz_context_destroy(c);
+            free(out);
+            sample_free(&s);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_fields_of_every_kind_come_back),
@@ -535,6 +569,7 @@ int main(void) {
         cmocka_unit_test(recompressing_restored_data_gives_the_same_archive),
         cmocka_unit_test(runs_beside_noise_come_back),
         cmocka_unit_test(used_contexts_write_what_fresh_ones_do),
+        cmocka_unit_test(a_symbol_without_a_code_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,10 +43,16 @@ enum {
     CSZ_SYMBOLS_MAX = 256,
     CSZ_MASK_MIN = 8, /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 3,
-    CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
-    CSZ_RLE_CANDIDATE_UNITS = 120,
+    CSZ_MASK_FLAGS_MAX = 5,  /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
+    CSZ_LANE_NBITS = 7,      /* of a lane's length in its record, about: for estimates */
     CSZ_RUNS_HOPELESS = 3840 /* changes of delta in a probe from which its runs are not counted one by one */
 };
+
+/*
+ * Units of equal deltas from which on a tile's runs are weighed against its mode by exact size.  Wide deltas have raw bits, 13 and more each, which a run takes once, so that a few such units
+ * are worth a look; elsewhere vector symbols do well, and the books of runs cost more than a few tiles gain.
+ */
+CSZ_FN uint32_t csz_runs_candidate_units(uint32_t klass) { return klass ? 8 : 120; }
 
 /*
  * 1 if a probe with so many changes of delta counts each delta as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was

@@ -25,7 +25,11 @@ typedef struct csz_bit_writer {
     uint64_t acc;
     uint32_t n;
     uint8_t *at;
+    uint32_t seen; /* sums of up to four entries that were put, or-ed: tells whether one was CSZ_NO_CODE */
 } csz_bit_writer;
+
+/* Entry of a symbol that its book gives no code.  Real ones are below 2^21, so that four of any kind add up to less than 2^31. */
+#define CSZ_NO_CODE 0x10000000u
 
 CSZ_FN void csz_bits_put(csz_bit_writer *w, uint64_t value, uint32_t nbits) {
     w->acc = w->acc << nbits | value;
@@ -33,7 +37,10 @@ CSZ_FN void csz_bits_put(csz_bit_writer *w, uint64_t value, uint32_t nbits) {
 }
 
 /* An entry is code << 8 | length. */
-CSZ_FN void csz_bits_put_code(csz_bit_writer *w, uint32_t entry) { csz_bits_put(w, entry >> 8, entry & 63); }
+CSZ_FN void csz_bits_put_code(csz_bit_writer *w, uint32_t entry) {
+    w->seen |= entry;
+    csz_bits_put(w, entry >> 8, entry & 63);
+}
 
 /* Stores eight bytes whatever is due, so that no branch is needed. */
 CSZ_FN void csz_bits_flush(csz_bit_writer *w) {

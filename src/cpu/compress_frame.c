@@ -23,7 +23,10 @@ typedef struct compress_job {
     csz_frame_box box;
     csz_kept_tile *kept; /* NULL where the frame is sampled */
     int recount;         /* second pass of the sample */
-    atomic_uint next;    /* sample */
+    atomic_uint next;    /* sample, or book */
+    int nthreads;        /* books: whose counts there are */
+    csz_sample *sum;
+    csz_policy_offers *offers;
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
@@ -100,15 +103,48 @@ static void sample_body(void *arg, int rank) {
         if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
+        const uint32_t stride = csz_sample_stride(job->box.ntiles);
         if (job->recount) {
             recall_tile(job, &worker->tile, t, &box);
+            csz_tile_count_probe(&worker->tile, job->plan, &worker->tally, stride);
         } else {
             quantize_tile(job, &worker->tile, t, &box);
+            csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe, stride);
         }
-        csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe || job->recount,
-                       csz_sample_stride(job->box.ntiles));
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
+}
+
+/* What a book could be, one after another: the counts of all threads, then the books of every policy. */
+static void books_body(void *arg, int rank) {
+    compress_job *job = arg;
+    (void)rank;
+    for (;;) {
+        uint32_t b = atomic_fetch_add(&job->next, 1);
+        if (b >= CSZ_NBOOKS) break;
+        csz_sample *sum = job->sum;
+        for (int i = 0; i < job->nthreads; i++)
+            csz_tally_add_book(sum, &job->scratch->workers[i]->tally, (int)b);
+        for (uint32_t s = 0; job->recount && s < CSZ_SYMBOLS_MAX; s++) {
+            sum->probe.count[b][s] += sum->rest.count[b][s];
+            sum->rest.count[b][s] = 0;
+        }
+        csz_policy_weigh(job->offers, job->scratch->builtins, sum, job->box.ntiles,
+                         job->plan->workflow == CSZ_WORKFLOW_AUTO, job->recount, (int)b);
+    }
+}
+
+/* Policy and books of the frame from what its threads have counted. */
+static int choose_books(compress_job *job, csz_book *books, int nthreads) {
+    csz_sample sum = {0};
+    csz_policy_offers offers;
+    job->sum = &sum;
+    job->offers = &offers;
+    job->nthreads = nthreads;
+    atomic_store(&job->next, 0);
+    csz_team_run(&job->scratch->team, nthreads, books_body, job);
+    return csz_policy_choose(books, &offers, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
+                             job->recount);
 }
 
 /* Codes the tiles of a chunk into its buffer. */
@@ -198,24 +234,15 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     atomic_init(&job.next, 0);
     csz_team_run(&s->team, nthreads, sample_body, &job);
     double mark = csz_now();
-    csz_sample sum = {0};
-    for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
-    csz_histograms histograms;
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
-    uint32_t stride = csz_sample_stride(job.box.ntiles);
-    int policy = csz_policy_choose(&histograms, &stride, s->builtins, &sum, job.box.ntiles,
-                                   plan->workflow == CSZ_WORKFLOW_AUTO);
+    int policy = choose_books(&job, books, nthreads);
     if (csz_policy_recounts(job.box.ntiles, policy)) {
         job.recount = 1;
         atomic_store(&job.next, 0);
         csz_team_run(&s->team, nthreads, sample_body, &job);
-        memset(&sum, 0, sizeof sum);
-        for (int i = 0; i < nthreads; i++) csz_tally_add(&sum, &s->workers[i]->tally);
-        csz_policy_histograms(&histograms, &sum, policy);
-        stride = csz_sample_stride(job.box.ntiles);
+        policy = choose_books(&job, books, nthreads);
     }
-    csz_books_choose(books, s->builtins, &histograms, job.box.ntiles, stride);
     s->code_tables->policy = policy;
     csz_code_tables_make(s->code_tables, books);
     uint32_t books_nbytes = csz_books_write(section, books);
@@ -241,6 +268,9 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     pthread_cond_destroy(&job.buffer_freed);
     pthread_mutex_destroy(&job.mutex);
     csz_scratch_gather_stages(s, nthreads);
+    for (int i = 0; i < nthreads; i++) {
+        if (s->workers[i]->tile.lacks_code) return CSZ_ERROR_INTERNAL;
+    }
     if (job.too_small) return CSZ_ERROR_CAPACITY;
 
     uint64_t end = job.layout.payload + 4 * job.words;

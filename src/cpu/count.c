@@ -6,20 +6,22 @@
 #include "cpu/bits.h"
 #include "cpu/symbols.h"
 
-void csz_tally_add(csz_sample *sum, const csz_tally *t) {
+void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
     for (uint32_t part = 0; part < 4; part++) {
-        for (uint32_t b = 0; b < CSZ_NBOOKS; b++) {
-            for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
-                sum->rest.count[b][s] += t->rest[part].count[b][s];
-                sum->probe.count[b][s] += t->probe[part].count[b][s];
-            }
+        for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
+            sum->rest.count[book][s] += t->rest[part].count[book][s];
+            sum->probe.count[book][s] += t->probe[part].count[book][s];
         }
     }
     for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
-        sum->single[s] += t->single[s];
-        sum->run_value[s] += t->run_value[s];
-        sum->run_length[s] += t->run_length[s];
+        if (book == CSZ_BOOK_S) sum->single[s] += t->single[s];
+        if (book == CSZ_BOOK_RV) sum->run_value[s] += t->run_value[s];
+        if (book == CSZ_BOOK_RL) sum->run_length[s] += t->run_length[s];
     }
+}
+
+void csz_tally_add(csz_sample *sum, const csz_tally *t) {
+    for (int b = 0; b < CSZ_NBOOKS; b++) csz_tally_add_book(sum, t, b);
 }
 
 static void count_bytes(csz_histograms *parts, int book, const uint8_t *bytes, uint32_t n) {
@@ -125,7 +127,8 @@ static void count_lengths(uint32_t *count, const uint64_t *start) {
  * The tile as the policies single and runs would code it.  One histogram serves both: of the symbols that start a run, and of the others.  Empty
  * lanes, which neither policy codes, are taken out after: zeros, in one run for each lane of four units.
  */
-static void count_probe(csz_tile_work *w, csz_tally *t, uint32_t stride) {
+void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *t, uint32_t stride) {
+    if (w->is_fill || csz_tile_mode(w, plan, CSZ_POLICY_VECTOR) == CSZ_MODE_CONSTANT) return;
     if (w->klass) {
         count_runs(w, t->run_value, t->run_length);
         return;
@@ -180,5 +183,5 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
     csz_histograms *parts = is_probe ? tally->probe : tally->rest;
     count_mode(w, parts, mode);
     if (is_auto && w->statistics.rle_candidate) count_mode(w, parts, CSZ_MODE_RLE_VLE);
-    if (is_auto && is_probe) count_probe(w, tally, stride);
+    if (is_auto && is_probe) csz_tile_count_probe(w, plan, tally, stride);
 }

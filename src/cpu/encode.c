@@ -12,7 +12,9 @@ void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
         uint16_t codes[CSZ_SYMBOLS_MAX];
         uint32_t n = csz_book_size(b);
         csz_codes_from_lengths(codes, books[b].lengths, n);
-        for (uint32_t s = 0; s < n; s++) tables->code[b][s] = (uint32_t)codes[s] << 8 | books[b].lengths[s];
+        for (uint32_t s = 0; s < n; s++)
+            tables->code[b][s] =
+                books[b].lengths[s] ? (uint32_t)codes[s] << 8 | books[b].lengths[s] : CSZ_NO_CODE;
     }
 }
 
@@ -28,8 +30,10 @@ static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
 
 /* Four entries (bits << 8 | their number, 14 at most) joined two by two, so that only one step in four waits for the writer. */
 static inline void put_four(csz_bit_writer *out, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    const uint32_t sum = a + b + c + d;
+    out->seen |= sum;
     uint64_t ab = (uint64_t)(a >> 8) << (b & 63) | b >> 8, cd = (uint64_t)(c >> 8) << (d & 63) | d >> 8;
-    csz_bits_put(out, ab << ((c + d) & 63) | cd, (a + b + c + d) & 63);
+    csz_bits_put(out, ab << ((c + d) & 63) | cd, sum & 63);
     csz_bits_flush(out);
 }
 
@@ -186,7 +190,7 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     uint32_t nlanes = csz_mode_lanes((int)head->mode), units = CSZ_TILE_UNITS / nlanes;
     uint32_t length[64] = {0}, shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0,
              bitmap[2] = {0, 0};
-    csz_bit_writer out = {0, 0, w->bits};
+    csz_bit_writer out = {0, 0, w->bits, 0};
     uint32_t escape = 0;
     const int escape_book = head->mode == CSZ_MODE_M   ? CSZ_BOOK_ME
                             : head->mode == CSZ_MODE_Q ? CSZ_BOOK_QE
@@ -222,6 +226,7 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
         shortest = n < shortest ? n : shortest;
         longest = n > longest ? n : longest;
     }
+    w->lacks_code |= out.seen >= CSZ_NO_CODE;
     csz_bits_flush(&out); /* the last bits and at least 7 bytes of 0 behind them, which pad the last word */
 
     uint32_t begin = at;
@@ -232,7 +237,7 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
         for (uint32_t i = 0; i < nlanes / 32; i++) w->record[at++] = bitmap[i];
     }
     uint8_t prefix[8 + 64 * 2 + 16];
-    csz_bit_writer pre = {0, 0, prefix};
+    csz_bit_writer pre = {0, 0, prefix, 0};
     put_base(&pre, w, head, type);
     for (uint32_t i = 0; head->width && i < n_full; i++) {
         csz_bits_put(&pre, length[i] - shortest, head->width);
@@ -253,7 +258,7 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
     uint32_t at = 1 + head.has_tail;
     if (mode == CSZ_MODE_CONSTANT) {
         uint8_t base[24];
-        csz_bit_writer out = {0, 0, base};
+        csz_bit_writer out = {0, 0, base, 0};
         put_base(&out, w, &head, plan->type);
         uint32_t nbits = csz_bits_position(&out, base);
         csz_bits_flush(&out);

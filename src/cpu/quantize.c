@@ -20,6 +20,7 @@ void csz_tile_work_reset(csz_tile_work *w) {
     w->code16 = w->own_code16;
     w->part.extent[0] = 0;
     w->n_special = 0;
+    w->lacks_code = 0;
 }
 
 void csz_tile_part_make(csz_tile_part *part, const uint32_t *weight, const csz_geometry *g,

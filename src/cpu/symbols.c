@@ -18,7 +18,7 @@ static void measure_narrow(csz_tile_work *w, csz_tile_statistics *s) {
         s->unit_nonzero[unit] = (uint8_t)(32 - n_zero);
         n_equal += differs == 0;
     }
-    s->rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
+    s->rle_candidate = n_equal >= csz_runs_candidate_units(0);
 }
 
 static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
@@ -33,7 +33,7 @@ static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
         s->unit_nonzero[unit] = (uint8_t)n;
         n_equal += equal;
     }
-    s->rle_candidate = n_equal >= CSZ_RLE_CANDIDATE_UNITS;
+    s->rle_candidate = n_equal >= csz_runs_candidate_units(w->klass);
 }
 
 void csz_tile_measure(csz_tile_work *w) {

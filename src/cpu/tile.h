@@ -121,7 +121,8 @@ typedef struct csz_tile_work {
     int64_t base;
     uint32_t n_special; /* exceptions, masked or not */
     uint64_t fill_bits;
-    int is_fill;     /* all are exceptions of one bit pattern, fill_bits */
+    int is_fill; /* all are exceptions of one bit pattern, fill_bits */
+    int lacks_code; /* encode: a symbol of some tile has no code in the books, whose counts must have missed it */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
     uint32_t value_hash;
@@ -159,8 +160,12 @@ uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const 
 void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe,
                     uint32_t stride);
 
-/* Adds a tally to the sample of its frame. */
+/* What csz_tile_count adds for a probe alone. */
+void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
+
+/* Adds a tally to the sample of its frame; of one book alone, whatever policy would use it. */
 void csz_tally_add(csz_sample *sum, const csz_tally *tally);
+void csz_tally_add_book(csz_sample *sum, const csz_tally *tally, int book);
 
 /* Counts the deltas: statistics, which counting and encoding need. */
 void csz_tile_measure(csz_tile_work *w);

@@ -94,8 +94,8 @@ struct book_shared {
     uint32_t placed[CSZ_SYMBOLS_MAX]; /* lengths in the order they are written */
     uint32_t used[SYMBOL_WARPS];      /* which of those are not 0 */
     /* a word for each warp */
-    uint32_t nused[SYMBOL_WARPS], any[SYMBOL_WARPS], raw[SYMBOL_WARPS], own[SYMBOL_WARPS],
-        nbits[SYMBOL_WARPS];
+    uint32_t nused[SYMBOL_WARPS], any[SYMBOL_WARPS], own[SYMBOL_WARPS], nbits[SYMBOL_WARPS];
+    uint64_t beside[SYMBOL_WARPS];
     unsigned long long cost[CSZ_BUILTIN_N];
     uint32_t coded[CSZ_BUILTIN_N]; /* bits of all symbols under each built-in book */
     book_made made;
@@ -121,7 +121,7 @@ struct books_job {
     csz_work work;
     const csz_cuda_builtins *builtins;
     int is_auto;
-    int second; /* frames that were counted again, with the policy they have */
+    int second; /* frames that were counted again */
 };
 
 CSZ_DEVICE uint32_t sum_of_warps(const uint32_t (&part)[SYMBOL_WARPS]) {
@@ -256,8 +256,8 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     if (warp == TREE_WARP) lengths_make(b, nused, limit);
     if (is_symbol) {
         builtins_weigh(b, part);
-        const uint32_t raw = csz_warp_add(csz_book_of_deltas(book) ? count * csz_symbol_nraw(t) : 0);
-        if (lane == 0) b.raw[warp] = raw;
+        const uint64_t beside = csz_warp_sum_u64((uint64_t)count * csz_symbol_beside(book, t));
+        if (lane == 0) b.beside[warp] = beside;
     }
     __syncthreads();
     const uint32_t length = weight ? length_of(b, rank) : 0;
@@ -320,10 +320,14 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
         best = b.cost[kind];
         c.builtin = kind;
     }
-    const uint32_t with_builtin = b.coded[c.builtin], own = sum_of_warps(b.own), raw = sum_of_warps(b.raw);
+    const uint32_t with_builtin = b.coded[c.builtin], own = sum_of_warps(b.own);
+    uint64_t beside = 0;
+#pragma unroll
+    for (int i = 0; i < SYMBOL_WARPS; i++) beside += b.beside[i];
+    beside >>= 7;
     c.worth = with_builtin > own && (uint64_t)(with_builtin - own) * stride > c.explicit_nbits;
-    c.cost_builtin = ((uint64_t)with_builtin + raw) * stride;
-    c.cost_explicit = ((uint64_t)own + raw) * stride + c.explicit_nbits;
+    c.cost_builtin = ((uint64_t)with_builtin + beside) * stride;
+    c.cost_explicit = ((uint64_t)own + beside) * stride + c.explicit_nbits;
     return c;
 }
 
@@ -360,8 +364,7 @@ CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles) {
 }
 
 /* The last block of a frame: its policy, tables and section. */
-CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t frame, uint32_t ntiles,
-                             int given) {
+CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t frame, uint32_t ntiles) {
     const uint32_t t = threadIdx.x, lane = t & 31;
     const int book = (int)(t >> 5);
     const books_left *left = (const books_left *)&job.work.table[frame];
@@ -372,12 +375,14 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
-    if (given >= 0) {
-        policy = given;
-    } else if (job.is_auto) {
+    uint32_t doubt = 0;
+    if (job.is_auto) {
         if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
         if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
             policy = CSZ_POLICY_RUNS;
+        if (!job.second && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
+            doubt = csz_policy_doubt(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost,
+                                     sh.choice[SET_RUNS].cost, ntiles);
     }
     /* the final books of policy vector stand for the probes' */
     const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE
@@ -421,7 +426,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
-        job.work.policy[frame] = (uint32_t)policy;
+        job.work.policy[frame] = (uint32_t)policy | doubt;
         job.work.section_nwords[frame] = nwords;
     }
 }
@@ -430,7 +435,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_kernel(const __grid_constant__ books_job job) {
     CSZ_DYNAMIC_SHARED(books_shared, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
+    const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
     const uint32_t frame = blockIdx.x / ncandidates;
     const int number = (int)(blockIdx.x % ncandidates), book = candidate_book(number);
     const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
@@ -447,24 +452,18 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
         }
     }
     const csz_sample *sample = &job.work.sample[frame];
-    const uint32_t *counts = number < OF_VECTOR       ? sample->rest.count[number]
-                             : number <= OF_W         ? sample->probe.count[book]
-                             : number == OF_SINGLE    ? sample->single
-                             : number == OF_RUN_VALUE ? sample->run_value
-                                                      : sample->run_length;
+    /* counted again, all sampled tiles are probes */
+    const uint32_t *counts = number < OF_VECTOR && !job.second ? sample->rest.count[number]
+                             : number <= OF_W                  ? sample->probe.count[book]
+                             : number == OF_SINGLE             ? sample->single
+                             : number == OF_RUN_VALUE          ? sample->run_value
+                                                               : sample->run_length;
     csz_previous_wait();
-    int given = -1;
-    if (job.second) {
-        given = (int)__ldcg(&job.work.policy[frame]);
-        if (!csz_policy_recounts(ntiles, given)) return;
-        if (given == CSZ_POLICY_SINGLE ? number != OF_W && number != OF_SINGLE : number < OF_RUN_VALUE)
-            return;
-        ncandidates = 2;
-    }
+    if (job.second && !csz_policy_recounts(ntiles, (int)__ldcg(&job.work.policy[frame]))) return;
     uint32_t count = 0;
     if (t < CSZ_SYMBOLS_MAX) {
         count = __ldcg(counts + t);
-        if (number < OF_VECTOR) count += __ldcg(&sample->probe.count[book][t]);
+        if (number < OF_VECTOR && !job.second) count += __ldcg(&sample->probe.count[book][t]);
     }
     const book_candidate c = candidate_make(sh.book, book, count, stride, part);
     __syncthreads();
@@ -486,7 +485,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     csz_next_may_start();
     __threadfence();
     if (t == 0) job.work.frame_sums[frame].done = 0; /* the encoder counts tiles there */
-    books_finish(sh, job, frame, ntiles, given);
+    books_finish(sh, job, frame, ntiles);
 }
 
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,

@@ -28,7 +28,7 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
     if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
     const bool maybe_runs =
         mode != CSZ_MODE_CONSTANT &&
-        (is_vector ? codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS
+        (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {

@@ -211,7 +211,7 @@ CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, c
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
     if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
     __syncthreads();
-    const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS,
+    const bool candidate = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(1),
                four_empty = !(ballot >> (lane & ~3u) & 15u);
     const bool as_single = workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
@@ -239,11 +239,11 @@ CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], c
                four_empty = !(codes.fours >> (lane & ~3u) & 1);
     const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
     bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
-    if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= CSZ_RLE_CANDIDATE_UNITS) {
+    if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= csz_runs_candidate_units(0)) {
         const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
         if (lane == 0) ((uint32_t *)&sh.lanes)[threadIdx.x >> 5] = (uint32_t)__popc(evens);
         __syncthreads();
-        runs = csz_sum_of(sh.lanes) >= CSZ_RLE_CANDIDATE_UNITS;
+        runs = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(0);
     }
     if (!empty && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN)) {
         const uint32_t biased = csz_held(&sh.front.biased);

@@ -137,7 +137,7 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_VECTOR;
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool runs = __syncthreads_count(even) >= CSZ_RLE_CANDIDATE_UNITS && is_vector;
+    const bool runs = __syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass) && is_vector;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
@@ -219,7 +219,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
     {
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
-        candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= CSZ_RLE_CANDIDATE_UNITS;
+        candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= csz_runs_candidate_units(0);
     }
     if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
     if (mode == CSZ_MODE_CONSTANT) return r;

@@ -107,41 +107,56 @@ static void explicit_lengths(uint8_t *lengths, int book, const uint32_t *count, 
     csz_book_lengths(lengths, weights, n, csz_book_limit(book));
 }
 
+/* Raw bits and the lengths of lanes. */
+static uint64_t beside_nbits(int book, const uint32_t *count) {
+    uint64_t sum = 0;
+    for (uint32_t s = 0; s < csz_book_size(book); s++) sum += (uint64_t)count[s] * csz_symbol_beside(book, s);
+    return sum >> 7;
+}
+
+void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
+                         uint32_t stride) {
+    uint32_t n = csz_book_size(book);
+    *offer = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED, .own.kind = CSZ_KIND_EXPLICIT};
+    const int is_used = total_count(count, n) != 0;
+    if (is_used) offer->builtin.kind = (uint8_t)builtin_choose(cache, book, count);
+    builtin_lengths(offer->builtin.lengths, cache, book, offer->builtin.kind);
+    if (!is_used) return;
+    explicit_lengths(offer->own.lengths, book, count, stride);
+    offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
+    uint64_t builtin = coded_nbits(count, offer->builtin.lengths, n),
+             own = coded_nbits(count, offer->own.lengths, n), beside = beside_nbits(book, count);
+    offer->is_worth_them = builtin > own && (builtin - own) * stride > offer->own_nbits;
+    offer->builtin_cost = (builtin + beside) * stride;
+    offer->own_cost = (own + beside) * stride + offer->own_nbits;
+}
+
+uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles) {
+    uint32_t explicit_nbits = 0;
+    uint64_t cost = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        const csz_book_offer *o = &offers[b];
+        int is_own = o->is_worth_them && explicit_nbits + o->own_nbits <= csz_explicit_limit_nbits(ntiles);
+        if (is_own) explicit_nbits += o->own_nbits;
+        books[b] = is_own ? o->own : o->builtin;
+        cost += is_own ? o->own_cost : o->builtin_cost;
+    }
+    return cost;
+}
+
 void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
                       uint32_t ntiles, uint32_t stride) {
-    uint32_t explicit_nbits = 0;
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        const uint32_t *count = histograms->count[b];
-        uint32_t n = csz_book_size(b);
-        if (total_count(count, n) == 0) {
-            books[b].kind = CSZ_KIND_UNUSED;
-            builtin_lengths(books[b].lengths, cache, b, CSZ_KIND_UNUSED);
-            continue;
-        }
-        books[b].kind = (uint8_t)builtin_choose(cache, b, count);
-        builtin_lengths(books[b].lengths, cache, b, books[b].kind);
-
-        uint8_t lengths[CSZ_SYMBOLS_MAX];
-        explicit_lengths(lengths, b, count, stride);
-        uint32_t nbits = csz_explicit_nbits(b, lengths);
-        uint64_t builtin = coded_nbits(count, books[b].lengths, n), own = coded_nbits(count, lengths, n);
-        if (builtin <= own || (builtin - own) * stride <= nbits) continue;
-        if (explicit_nbits + nbits > csz_explicit_limit_nbits(ntiles)) continue;
-        explicit_nbits += nbits;
-        books[b].kind = CSZ_KIND_EXPLICIT;
-        memcpy(books[b].lengths, lengths, sizeof lengths);
-    }
+    csz_book_offer offers[CSZ_NBOOKS];
+    for (int b = 0; b < CSZ_NBOOKS; b++)
+        csz_book_offer_make(&offers[b], cache, b, histograms->count[b], stride);
+    csz_books_settle(books, offers, ntiles);
 }
 
 uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride) {
     uint64_t cost = 0;
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         const uint32_t *count = histograms->count[b];
-        uint32_t n = csz_book_size(b);
-        uint64_t nbits = coded_nbits(count, books[b].lengths, n);
-        for (uint32_t s = 0; csz_book_of_deltas(b) && s < n; s++)
-            nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
-        cost += nbits * stride;
+        cost += (coded_nbits(count, books[b].lengths, csz_book_size(b)) + beside_nbits(b, count)) * stride;
         if (books[b].kind == CSZ_KIND_EXPLICIT) cost += csz_explicit_nbits(b, books[b].lengths);
     }
     return cost;

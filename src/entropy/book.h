@@ -47,6 +47,22 @@ CSZ_FN int csz_book_of_deltas(int book) {
     return book != CSZ_BOOK_PV && book != CSZ_BOOK_QV && book != CSZ_BOOK_MV && book != CSZ_BOOK_RL;
 }
 
+/*
+ * What a symbol takes beside its code, in 128ths of a bit, on average: raw bits, and its share of the length of its lane, which is one for 64 codes with S, W and PV and for 128 with
+ * the others.
+ */
+CSZ_FN uint32_t csz_symbol_beside(int book, uint32_t symbol) {
+    switch (book) {
+    case CSZ_BOOK_S:
+    case CSZ_BOOK_W: return 128 * csz_symbol_nraw(symbol) + 2 * CSZ_LANE_NBITS;
+    case CSZ_BOOK_PV:
+    case CSZ_BOOK_QV: return 4 * CSZ_LANE_NBITS;
+    case CSZ_BOOK_MV: return 8 * CSZ_LANE_NBITS;
+    case CSZ_BOOK_RL: return (symbol + 1) * CSZ_LANE_NBITS;
+    default: return 128 * csz_symbol_nraw(symbol);
+    }
+}
+
 /* Places in the order of lengths that the book cannot use: the deltas its vector symbols cover. */
 CSZ_FN uint32_t csz_book_first(int book) {
     return book == CSZ_BOOK_PE ? 15 : book == CSZ_BOOK_QE ? 3 : book == CSZ_BOOK_ME ? 1 : 0;
@@ -207,11 +223,25 @@ typedef struct csz_builtin_cache {
 /* Lengths from weights of any order. */
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
 
-/* Kinds and lengths of all books of a frame. */
+/* What a book could be, and what the counted symbols would then take: bits as csz_books_cost counts them. */
+typedef struct csz_book_offer {
+    csz_book builtin, own;
+    uint32_t own_nbits; /* of its lengths in the section */
+    int is_worth_them;
+    uint64_t builtin_cost, own_cost;
+} csz_book_offer;
+
+void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
+                         uint32_t stride);
+
+/* All books of a frame from what each could be, explicit lengths in order while there is room for them; returns their cost. */
+uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles);
+
+/* Kinds and lengths of all books of a frame: an offer for each, settled. */
 void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
                       uint32_t ntiles, uint32_t stride);
 
-/* Bits that the counted symbols take with these books, `stride` times over: codes, raw bits, and explicit lengths. */
+/* Bits that the counted symbols take with these books, `stride` times over: codes, raw bits, lengths of lanes, and explicit lengths. */
 uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride);
 
 /* The section of books; returns its size in bytes.  out has room for CSZ_BOOKS_MAX_NBYTES. */

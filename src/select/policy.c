@@ -20,28 +20,42 @@ void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample,
     }
 }
 
-int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_cache *cache,
-                      const csz_sample *sample, uint32_t ntiles, int is_auto) {
-    const uint32_t probe_stride = *stride * csz_policy_stride(csz_sample_count(ntiles));
-    csz_book books[CSZ_NBOOKS];
-    uint64_t least = ~(uint64_t)0;
+/* What counts for a book of a set; NULL where the set has none of it. */
+static const uint32_t *counts_of(const csz_sample *sample, int policy, int book) {
+    switch (policy) {
+    case CSZ_POLICY_VECTOR: return book < CSZ_BOOK_RV ? sample->probe.count[book] : NULL;
+    case CSZ_POLICY_SINGLE:
+        return book == CSZ_BOOK_S ? sample->single : book == CSZ_BOOK_W ? sample->probe.count[book] : NULL;
+    default: return book == CSZ_BOOK_RV ? sample->run_value : book == CSZ_BOOK_RL ? sample->run_length : NULL;
+    }
+}
+
+void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
+                      uint32_t ntiles, int is_auto, int all_are_probes, int book) {
+    static const uint32_t none[CSZ_SYMBOLS_MAX];
+    const uint32_t stride = csz_sample_stride(ntiles),
+                   probe_stride = stride * (all_are_probes ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+    uint32_t all[CSZ_SYMBOLS_MAX];
+    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++)
+        all[s] = sample->rest.count[book][s] + sample->probe.count[book][s];
+    csz_book_offer_make(&offers->vector[book], cache, book, all, stride);
+    for (int policy = CSZ_POLICY_VECTOR; is_auto && policy < CSZ_POLICY_N; policy++) {
+        const uint32_t *count = counts_of(sample, policy, book);
+        csz_book_offer_make(&offers->probe[policy][book], cache, book, count ? count : none, probe_stride);
+    }
+}
+
+int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, uint32_t ntiles, int is_auto,
+                      int all_are_probes) {
+    uint64_t cost[CSZ_POLICY_N];
     int best = CSZ_POLICY_VECTOR;
-    for (int policy = CSZ_POLICY_VECTOR; is_auto && policy <= CSZ_POLICY_RUNS; policy++) {
-        csz_policy_histograms(histograms, sample, policy);
-        csz_books_choose(books, cache, histograms, ntiles, probe_stride);
-        uint64_t cost = csz_books_cost(books, histograms, probe_stride);
-        if (cost >= least) continue;
-        least = cost;
-        best = policy;
+    for (int policy = CSZ_POLICY_VECTOR; is_auto && policy < CSZ_POLICY_N; policy++) {
+        cost[policy] = csz_books_settle(books, offers->probe[policy], ntiles);
+        if (cost[policy] < cost[best]) best = policy;
     }
-    csz_policy_histograms(histograms, sample, best);
-    if (best != CSZ_POLICY_VECTOR) {
-        *stride = probe_stride;
-        return best;
-    }
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++)
-            histograms->count[b][s] = sample->rest.count[b][s] + sample->probe.count[b][s];
-    }
+    csz_books_settle(books, best == CSZ_POLICY_VECTOR ? offers->vector : offers->probe[best], ntiles);
+    if (is_auto && !all_are_probes && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
+        best |= (int)csz_policy_doubt(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_SINGLE], cost[CSZ_POLICY_RUNS],
+                                      ntiles);
     return best;
 }

@@ -10,7 +10,13 @@
 #include "core/geometry.h"
 #include "entropy/book.h"
 
-enum csz_policy { CSZ_POLICY_VECTOR = 0, CSZ_POLICY_SINGLE = 1, CSZ_POLICY_RUNS = 2 };
+enum csz_policy {
+    CSZ_POLICY_VECTOR = 0,
+    CSZ_POLICY_SINGLE = 1,
+    CSZ_POLICY_RUNS = 2,
+    CSZ_POLICY_N,
+    CSZ_POLICY_UNSURE = 4 /* beside one of them: the probes do not tell; never of a frame that is coded */
+};
 
 enum { CSZ_POLICY_ALL_SAMPLES = 64, CSZ_POLICY_STRIDE = 4 };
 
@@ -28,22 +34,41 @@ CSZ_FN uint32_t csz_policy_stride(uint32_t nsamples) {
 }
 
 /*
- * 1 if the sampled tiles that were no probes are counted for the policy too before its books are built: in a frame that is sampled whole, so
- * that, as with a forced workflow, symbols that do not occur get no code.
+ * 1 if the sampled tiles that were no probes are counted as probes too, and the policy chosen once more, from all: in a frame that is sampled whole, where the policy is not vector, so
+ * that, as with a forced workflow, symbols that do not occur get no code; and where the probes left it open.
  */
 CSZ_FN int csz_policy_recounts(uint32_t ntiles, int policy) {
     return policy != CSZ_POLICY_VECTOR && csz_sample_stride(ntiles) == 1 &&
            csz_policy_stride(csz_sample_count(ntiles)) > 1;
 }
 
+/*
+ * CSZ_POLICY_UNSURE if the probes' costs leave it open whether runs are best, else 0: they differ from the better of the other two by less than 1/16 and 12 bits a tile.  In
+ * fields of structure a few tiles hold most runs; 1/4 of the tiles misjudged them by up to a fifth.
+ */
+CSZ_FN uint32_t csz_policy_doubt(uint64_t vector, uint64_t single, uint64_t runs, uint32_t ntiles) {
+    const uint64_t other = vector < single ? vector : single, less = other < runs ? other : runs,
+                   more = other < runs ? runs : other;
+    return more - less < less / 16 + 12 * (uint64_t)ntiles ? (uint32_t)CSZ_POLICY_UNSURE : 0;
+}
+
 /* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */
 void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy);
 
+/* What each book could be: for policy vector from all sampled tiles, and for every policy from the probes. */
+typedef struct csz_policy_offers {
+    csz_book_offer vector[CSZ_NBOOKS], probe[CSZ_POLICY_N][CSZ_NBOOKS];
+} csz_policy_offers;
+
+/* The offers of one book, which depend on no other book: threads may share the ten.  all_are_probes: the sample was counted again, and none is left in `rest`. */
+void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
+                      uint32_t ntiles, int is_auto, int all_are_probes, int book);
+
 /*
- * Policy of a frame: the one whose books, built from the probes under the same limits as the frame's, code the probes in the fewest bits, the first of equals;
- * vector where the workflow is forced.  histograms and stride are what the frame's books are then built from.
+ * Policy of a frame, and its books: the one whose books, built from the probes under the same limits as the frame's, code the probes in the fewest bits, the first of equals;
+ * vector where the workflow is forced.  Unless all are probes, what is returned may be such that the sample has to be counted again (csz_policy_recounts).
  */
-int csz_policy_choose(csz_histograms *histograms, uint32_t *stride, csz_builtin_cache *cache,
-                      const csz_sample *sample, uint32_t ntiles, int is_auto);
+int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, uint32_t ntiles, int is_auto,
+                      int all_are_probes);
 
 #endif
