@@ -226,7 +226,6 @@ static inline void previous_wait() {}
 static inline void copy16_start(uint4 *shared, const uint4 *global) { memcpy(shared, global, 16); }
 static inline void copy4_start(uint32_t *shared, const uint32_t *global) { *shared = *global; }
 static inline void copy16_wait() {}
-static inline void line_prefetch(const void *) {}
 static inline uint32_t unknown(uint32_t x) { return x; }
 template <typename T> static inline T __ldg(const T *p) { return *p; }
 template <typename T> static inline void __stcs(T *p, T v) { *p = v; }
