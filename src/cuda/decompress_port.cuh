@@ -104,9 +104,6 @@ CSZ_DEVICE void copy4_start(uint32_t *shared, const uint32_t *global) {
 #endif
 }
 
-/* Asks for the line of global memory at p, so that a load finds it in the cache. */
-CSZ_DEVICE void line_prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
-
 /* Waits for the copies this thread has started; others see them after a barrier. */
 CSZ_DEVICE void copy16_wait(void) {
 #if __CUDA_ARCH__ >= 800

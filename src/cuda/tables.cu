@@ -113,12 +113,6 @@ struct frame_parts {
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
 };
 
-/* Header, books and index of a frame that begins at `word` are about to be read, one after another: asks for them all at once. */
-CSZ_DEVICE void frame_prefetch(const uint32_t *words, uint64_t word, uint64_t nwords) {
-    const uint64_t at = word + 32 * threadIdx.x;
-    if (threadIdx.x < 160 && at < nwords) line_prefetch(words + at);
-}
-
 /* The frame's place by the footer, and its header.  Every thread returns the same. */
 static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame, uint32_t ntiles,
                                            unsigned long long *shared) {
@@ -139,7 +133,6 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
     if (nbytes % 8 || before > v->footer_word || nbytes / 4 > v->footer_word - before || nbytes / 4 < 8)
         return f;
     const uint32_t *header = v->words + before;
-    if (frame) frame_prefetch(v->words, before, v->footer_word);
     const uint64_t stored = read_u64(header), unpacked = read_u64(header + 2);
     const uint32_t books_nbytes = header[4];
     if (stored != nbytes || unpacked != nbytes || nbytes / 4 > 0xFFFFFFFFu) return f;
@@ -277,10 +270,6 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
                    field = number / call.nframes_box, first = field * call.nframes_box;
     next_may_start();
     const job_frame frame = job_frame_of(&call, number - first);
-    if (frame.number == 0) {
-        const decode_item item = call_item(&call, field);
-        frame_prefetch(item.archive, 0, item.nbytes / 4);
-    }
     const archive_view view = archive_open(&call, field, sums, header);
     frame_parts f = {};
     uint32_t faults = view.faults;
