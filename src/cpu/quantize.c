@@ -18,7 +18,7 @@ void csz_tile_work_init(csz_tile_work *w, int rank) {
 
 void csz_tile_work_reset(csz_tile_work *w) {
     w->code16 = w->own_code16;
-    w->part.extent[0] = 0;
+    memset(w->part.extent, 0, sizeof w->part.extent);
     w->n_special = 0;
     w->lacks_code = 0;
 }
