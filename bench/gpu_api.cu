@@ -13,23 +13,7 @@
 #include <cuda_runtime.h>
 
 #include "csz_cuda.h"
-
-#define CHECK(x)                                                                \
-    do {                                                                        \
-        cudaError_t e_ = (x);                                                   \
-        if (e_ != cudaSuccess) {                                                \
-            printf("%s: %s (line %d)\n", #x, cudaGetErrorString(e_), __LINE__); \
-            exit(1);                                                            \
-        }                                                                       \
-    } while (0)
-#define OK(x)                                                                  \
-    do {                                                                       \
-        csz_status s_ = (x);                                                   \
-        if (s_) {                                                              \
-            printf("%s: %s (line %d)\n", #x, csz_status_string(s_), __LINE__); \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
+#include "gpu_bench.h"
 
 __device__ float draw(unsigned long long i, unsigned k) {
     unsigned long long z = (i + 0x9E3779B97F4A7C15ull * k) * 0xBF58476D1CE4E5B9ull;

@@ -18,19 +18,11 @@
 #include <vector>
 
 #include "cuda/compress.h"
+#include "gpu_bench.h"
 #include "cuda/work.cuh"
 extern "C" {
 #include "format/archive.h"
 }
-
-#define CHECK(call)                                                              \
-    do {                                                                         \
-        cudaError_t e_ = (call);                                                 \
-        if (e_ != cudaSuccess) {                                                 \
-            printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__); \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
 
 /* Amplitudes are for a bound of 1e-3. */
 struct kind {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cuda/decompress.h"
+#include "gpu_bench.h"
 extern "C" {
 #include "core/hash.h"
 #include "format/archive.h"
@@ -29,15 +30,6 @@ extern "C" {
 #ifndef CSZ_CUT
 #define CSZ_CUT 0
 #endif
-
-#define CHECK(x)                                                               \
-    do {                                                                       \
-        cudaError_t e_ = (x);                                                  \
-        if (e_ != cudaSuccess) {                                               \
-            printf("CUDA: %s at line %d\n", cudaGetErrorString(e_), __LINE__); \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
 
 struct kind {
     const char *name;

@@ -20,26 +20,10 @@
 #include <vector>
 
 #include "csz_cuda.h"
+#include "gpu_bench.h"
 extern "C" {
 #include "catalogue.h"
 }
-
-#define CHECK(x)                                                                \
-    do {                                                                        \
-        cudaError_t e_ = (x);                                                   \
-        if (e_ != cudaSuccess) {                                                \
-            printf("%s: %s (line %d)\n", #x, cudaGetErrorString(e_), __LINE__); \
-            exit(1);                                                            \
-        }                                                                       \
-    } while (0)
-#define OK(x)                                                                  \
-    do {                                                                       \
-        csz_status s_ = (x);                                                   \
-        if (s_) {                                                              \
-            printf("%s: %s (line %d)\n", #x, csz_status_string(s_), __LINE__); \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
 
 enum { ROUNDS = 11, MAPS = 77, BASE = 512 };
 static const double BOUNDS[] = {1e-2, 1e-3, 1e-4};

@@ -14,23 +14,7 @@
 #include <cuda_runtime.h>
 
 #include "csz_cuda.h"
-
-#define CHECK(x)                                                                \
-    do {                                                                        \
-        cudaError_t e_ = (x);                                                   \
-        if (e_ != cudaSuccess) {                                                \
-            printf("%s: %s (line %d)\n", #x, cudaGetErrorString(e_), __LINE__); \
-            exit(1);                                                            \
-        }                                                                       \
-    } while (0)
-#define OK(x)                                                                  \
-    do {                                                                       \
-        csz_status s_ = (x);                                                   \
-        if (s_) {                                                              \
-            printf("%s: %s (line %d)\n", #x, csz_status_string(s_), __LINE__); \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
+#include "gpu_bench.h"
 
 /* Waves, and b with an even error of at most 1e-3. */
 template <typename V> __global__ void fill_kernel(V *a, V *b, unsigned long long n, unsigned nx) {
