@@ -81,15 +81,11 @@ static inline uint64_t emu_or(uint64_t a, uint64_t b) { return a | b; }
 static inline uint64_t emu_least(uint64_t a, uint64_t b) { return std::min(a, b); }
 static inline uint64_t emu_most(uint64_t a, uint64_t b) { return std::max(a, b); }
 
-/* A barrier of nthreads threads (whole warps) of the block; id 0 belongs to __syncthreads. */
-static inline void group_sync(uint32_t id, uint32_t nthreads) {
-    emu::meet(&emu::current->home->numbered[id], nthreads);
-}
 static inline int __syncthreads_count(int vote) {
-    return (int)emu::meet(&emu::current->home->numbered[0], emu::block_dim.x, vote != 0, emu_add);
+    return (int)emu::meet(&emu::current->home->all, emu::block_dim.x, vote != 0, emu_add);
 }
 static inline int __syncthreads_or(int vote) { return __syncthreads_count(vote) != 0; }
-static inline void __syncthreads() { group_sync(0, emu::block_dim.x); }
+static inline void __syncthreads() { emu::meet(&emu::current->home->all, emu::block_dim.x); }
 static inline void __syncwarp() { emu::warp_fold(0, emu_or); }
 static inline void __threadfence() {}
 

@@ -39,11 +39,11 @@ struct thread {
     std::vector<copy> copies; /* started and not waited for */
 };
 
-enum { WARP = 32, BLOCK_WARPS = 32, BLOCK_BARRIERS = 16 };
+enum { WARP = 32, BLOCK_WARPS = 32 };
 
 struct block {
     unsigned index = 0, running = 0;
-    barrier numbered[BLOCK_BARRIERS]; /* 0 is __syncthreads' */
+    barrier all;
     barrier warps[BLOCK_WARPS];
     uint64_t slots[BLOCK_WARPS][2][WARP]; /* what the lanes of a warp show each other, in turns */
     void *shared = nullptr;
