@@ -164,7 +164,7 @@ def analyze(
 
     Bounds are those of :func:`csz.compress`, one or a sequence of them.  By default sizes are predicted from sampled tiles in a fraction of the time that
     compressing takes; ``exact`` codes everything with every workflow.  Returns an :class:`Analysis`, or a list of them for a sequence.
-    Arrays on the GPU are copied to the host.
+    Of an array on the GPU no more than the sampled tiles leave it; all of it with ``exact``.
     """
     given = {mode: value for mode, value in zip(_library.BOUND_MODES, (abs, rel, psnr)) if value is not None}
     several = any(np.ndim(value) > 0 for value in given.values())
@@ -175,14 +175,14 @@ def analyze(
     bounds = [_api.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
     if not bounds:
         return []
-    options = _api._options("cpu", threads, fill)
+    source = _arrays.view_field(array, fill)
+    options = _api._options("cpu" if source.device is None else "auto", threads, fill)
     options.bound_mode = _library.BOUND_MODES.index(mode)
-    source = _api._host_copy(_arrays.view_field(array, fill))
     _api.check_fill(fill, source)
     field = _api._field(source)
     raw = (_library.Analysis * len(bounds))()
     status = _cuda.call(
-        _library.lib.csz_analyze, None, (),
+        _library.lib.csz_analyze, source.device, (source.stream,),
         raw, (c.c_double * len(bounds))(*bounds), len(bounds), source.pointer, c.byref(field), c.byref(options), int(bool(exact)),
     )  # fmt: skip
     _library.check(status, "analysing")

@@ -551,9 +551,12 @@ def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = 
     """Compares ``b`` with ``a``, in double and in one pass.
 
     ``bound`` is what ``|a - b|`` may be, exactly; without one nothing but special values can violate it.  Values of ``a`` that are not finite,
-    or equal to ``fill``, must agree bit for bit.  The result is true where nothing is violated.  Arrays on the GPU are copied to the host.
+    or equal to ``fill``, must agree bit for bit.  The result is true where nothing is violated.  Two arrays on one GPU are compared there; of others on GPUs
+    copies on the host.
     """
-    left, right = _host_copy(_arrays.view_field(a, fill)), _host_copy(_arrays.view_field(b, fill))
+    left, right = _arrays.view_field(a, fill), _arrays.view_field(b, fill)
+    if left.device != right.device:
+        left, right = _host_copy(left), _host_copy(right)
     check_fill(fill, left)
     if left.shape != right.shape:
         raise _errors.DimsError(f"the shapes differ: {left.shape} and {right.shape}")
@@ -564,8 +567,10 @@ def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = 
         limit = _number("bound", bound, _errors.BoundError)
         if not 0 <= limit < math.inf:
             raise _errors.BoundError(f"bound is 0 or a positive finite number, not {bound!r}")
-    options, field, m = _options("cpu", 1, fill), _field(left), _library.Metrics()
-    _check(lib.csz_compare(c.byref(m), left.pointer, right.pointer, c.byref(field), limit, c.byref(options)), "comparing")
+    options, field, m = _options("cpu" if left.device is None else "auto", 1, fill), _field(left), _library.Metrics()
+    with _cuda.ready(left.device, (left.stream, right.stream)):
+        status = lib.csz_compare(c.byref(m), left.pointer, right.pointer, c.byref(field), limit, c.byref(options))
+    _check(status, "comparing")
     worst = tuple(int(i) for i in np.unravel_index(m.worst_index, left.shape)) if m.n else None
     return Comparison(
         m.n, m.n_special, m.violations, worst, m.min, m.max, m.max_abs_error, m.rmse, m.nrmse, m.psnr

@@ -2,14 +2,15 @@
 """What the package asks of CUDA itself, through the driver: the device a call runs on, foreign streams, small copies.
 
 The library works on the legacy default stream of the current device and returns when it is done.  Before a call, every stream that
-may still write or read one of its buffers is waited for: :func:`call` is the one place where that happens.
+may still write or read one of its buffers is waited for: :func:`ready` is the one place where that happens.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
 import os
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 from . import _errors, _library
 
@@ -127,13 +128,21 @@ def wait(device: int, stream: int | None) -> None:
         _check(_driver().cuStreamSynchronize(stream), "waiting for the array's stream")
 
 
-def call(function: Any, device: int | None, streams: Iterable[int | None], *arguments: Any) -> int:
-    """Calls ``function(context, *arguments)`` on the device, once the streams given have finished; None: the CPU, no stream."""
+@contextlib.contextmanager
+def ready(device: int | None, streams: Iterable[int | None]) -> Iterator[None]:
+    """The device is current and the streams given have finished; None: the CPU, no stream."""
     if device is None:
-        return int(function(_library.context().handle, *arguments))
+        yield
+        return
     with _Current(device):
         for stream in {s for s in streams if s}:  # 0, the default stream, is the library's own
             _check(_driver().cuStreamSynchronize(stream), "waiting for the array's stream")
+        yield
+
+
+def call(function: Any, device: int | None, streams: Iterable[int | None], *arguments: Any) -> int:
+    """Calls ``function(context, *arguments)`` on the device, once the streams given have finished; None: the CPU, no stream."""
+    with ready(device, streams):
         return int(function(_library.context(device).handle, *arguments))
 
 

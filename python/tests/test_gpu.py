@@ -113,6 +113,19 @@ class CuPy(unittest.TestCase):
         csz.check(on_device)
         self.assertTrue(csz.compare(self.field, csz.decompress(on_device), bound=1e-3))
 
+    def test_compares_and_analyzes_there_as_on_the_host(self):
+        back = csz.decompress(self.archive)
+        there = csz.compare(self.field, self.cupy.asarray(back), bound=1e-3)
+        here = csz.compare(self.host, back, bound=1e-3)
+        for name in ("size", "violations", "worst", "min", "max", "max_abs_error"):
+            self.assertEqual(getattr(there, name), getattr(here, name), name)
+        self.assertAlmostEqual(there.psnr, here.psnr, 9)
+        self.assertEqual(csz.compare(self.field, back).max_abs_error, here.max_abs_error)  # one on each side
+        for bound in ({"abs": 1e-3}, {"rel": 1e-3}):
+            (one, seen), other = pointers(lambda: csz.analyze(self.field, **bound)), csz.analyze(self.host, **bound)
+            self.assertIn(self.field.data.ptr, seen)
+            self.assertEqual((one.predicted, one.bound_abs, one.min), (other.predicted, other.bound_abs, other.min))
+
     def test_waits_for_the_stream_of_the_array(self):
         wait = self.cupy.RawKernel(
             r'extern "C" __global__ void wait(float *x, long long n, long long cycles) {'
