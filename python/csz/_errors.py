@@ -110,11 +110,17 @@ class ReadError(Error, OSError):
     status = 16
 
 
+class InternalError(Error, RuntimeError):
+    """Compressing found itself at fault and gives no archive: please report it."""
+
+    status = 17
+
+
 BY_STATUS: dict[int, type[Error]] = {
     kind.status: kind
     for kind in (
         ArgumentError, DtypeError, DimsError, BoundError, CapacityError, OutOfMemoryError, LimitError, RegionError,
         NotArchiveError, VersionError, TruncatedError, CorruptError, TrailingError, BackendError, ZstdError,
-        ReadError,
+        ReadError, InternalError,
     )
 }  # fmt: skip
