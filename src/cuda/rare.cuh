@@ -183,10 +183,11 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
     record_put_head<V>(sh.front.region, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL,
                        csz_mode_lanes(mode) == 64 ? 2 : 4, empty, rank, length);
     if (empty) return;
-    narrow_packets p;
+    const csz_words_held words = {w};
+    narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look_vectors(mode, p, &n, w, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
-    narrow_look_singles(mode, p, &n, w, sh.books, CSZ_BIASED);
+    narrow_look_vectors(mode, p, &n, words, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
+    narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
     narrow_put(mode, sh.front.region, symbols_at, escapes_at, p);
     csz_putter raw(sh.front.region, raw_at);
     for (int i = 0; i < 32; i++) {
