@@ -60,18 +60,32 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint3
         narrow_look_singles(mode, p, n, words, books, biased);
 }
 
+/* In turns that the instruction cache holds: the packets of the next turn move to where those of this one were, so p is spent. */
 CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at,
-                           const narrow_packets &p) {
+                           narrow_packets &p) {
     csz_putter out(stage, symbols_at);
     if (mode == CSZ_MODE_S) {
+#pragma unroll 1
+        for (int turn = 0; turn < 2; turn++) {
 #pragma unroll
-        for (int i = 0; i < 16; i++) out.put(p.single[i]);
+            for (int i = 0; i < 8; i++) {
+                out.put(p.single[i]);
+                p.single[i] = p.single[8 + i];
+            }
+        }
         out.flush();
         return;
     }
+#pragma unroll 1
+    for (int turn = 0; turn < 2; turn++) {
+        out.put(p.vector[0]);
+        out.put(p.vector[1]);
+        if (mode == CSZ_MODE_M) break;
+        out.put(p.vector[2]);
+        out.put(p.vector[3]);
+        if (mode == CSZ_MODE_Q) break;
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-        if (i < 2 || (i < 4 && mode != CSZ_MODE_M) || mode == CSZ_MODE_P) out.put(p.vector[i]);
+        for (int i = 0; i < 4; i++) p.vector[i] = p.vector[4 + i];
     }
     out.flush();
     if (p.sparse == 0) return;
@@ -83,8 +97,13 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
             escapes.put(p.single[i]);
         }
     } else {
+#pragma unroll 1
+        for (int turn = 0; turn < 4; turn++) {
+            escapes.put_pair(p.single[0], p.single[1]);
+            escapes.put_pair(p.single[2], p.single[3]);
 #pragma unroll
-        for (int i = 0; i < 16; i += 2) escapes.put_pair(p.single[i], p.single[i + 1]);
+            for (int i = 0; i < 12; i++) p.single[i] = p.single[4 + i];
+        }
     }
     escapes.flush();
 }
