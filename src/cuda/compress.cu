@@ -43,11 +43,11 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     const bool empty = !(groups >> head & 1);
     if (t == 0) {
         /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
+        const bool special = csz_nspecial(sh.front) != 0;
         const record_layout r =
-            record_begin<V>(mode, 0, codes.order, sh.front.base, codes.nspecial ? &sh.special_sizes : NULL,
+            record_begin<V>(mode, 0, codes.order, sh.front.base, special ? &sh.special_sizes : NULL,
                             CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
-        const tile_facts facts = {r.first, r.nfull, r.lengths_at, codes.nspecial ? sh.special_sizes.words : 0,
-                                  runs_words};
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0, runs_words};
         sh.facts = facts;
     }
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
@@ -86,7 +86,7 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
                 csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
         }
     }
-    if (facts.special_words) special_stage<V, RANK>(sh, job, stage + r.special_at);
+    if (csz_held(&sh.facts.special_words)) special_stage<V, RANK>(sh, job);
     return false;
 }
 

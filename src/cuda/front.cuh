@@ -551,6 +551,13 @@ struct csz_codes {
     uint32_t nmaybe_even;                /* units whose deltas might all be equal; the others cannot */
 };
 
+/* csz_codes's nspecial once more, for one thread: a condition that lives long is kept on the stack. */
+template <typename V> CSZ_DEVICE uint32_t csz_nspecial(const csz_front_shared<V> &sh) {
+    return (csz_held(&sh.stats[0].w) + csz_held(&sh.stats[1].w) + csz_held(&sh.stats[2].w) +
+            csz_held(&sh.stats[3].w)) >>
+           24;
+}
+
 CSZ_DEVICE uint32_t csz_sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
 CSZ_DEVICE uint32_t csz_sum_before(const uint4 &v, uint32_t i) {
     return (i > 0 ? v.x : 0) + (i > 1 ? v.y : 0) + (i > 2 ? v.z : 0);

@@ -248,10 +248,13 @@ CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     return runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE).instead != 0;
 }
 
-/* Masks and exceptions, behind the lanes. */
+/* Masks and exceptions, which end the record. */
 template <typename V, int RANK>
-CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job, uint32_t *to) {
+CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads(); /* a putter may touch the word past its last */
+    uint32_t *to = sh.front.region +
+                   (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half) +
+                   sh.staged_words - sh.facts.special_words;
     csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
                              sh.front.exceptions[csz_thread()]);
 }
