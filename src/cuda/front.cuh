@@ -489,14 +489,14 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             *parked = make_uint4(word[0], word[1], word[2], word[3]);
             parked += CSZ_TILE_THREADS;
         };
-        /* a loop whose turns the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+        /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+        p += 2 * stride;
 #pragma unroll (HASH ? 1 : 2)
-        for (uint32_t s = 2; s <= 4; s += 2) {
-            p += 2 * stride;
+        for (int turn = 0; turn < 2; turn++) {
             round(even);
-            if (s < 4) csz_load_slices<V, RANK>(even, p, stride, quads, job, c, s);
+            if (turn == 0) csz_load_slices<V, RANK>(even, p, stride, quads, job, c, 2);
             round(odd);
-            if (s < 4) csz_load_slices<V, RANK>(odd, p + stride, stride, quads, job, c, s + 1);
+            if (turn == 0) csz_load_slices<V, RANK>(odd, p + stride, stride, quads, job, c, 3);
         }
         const uint32_t hash = HASH ? h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1 : 0;
         if (has_fill) {
