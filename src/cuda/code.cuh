@@ -135,6 +135,28 @@ CSZ_DEVICE int32_t csz_half_delta(const uint32_t (&w)[16], int b) {
 }
 
 /*
+ * A unit's words, eight a turn: parked in the exchange, or held in registers.  Loops over them take two turns and are not unrolled: the
+ * instruction cache holds them, and moving the first turn's packets along costs less than fetching the same code twice.
+ */
+struct csz_words_parked {
+    const uint32_t *exchange;
+    __device__ __forceinline__ void get(uint32_t (&x)[8], uint32_t turn) const {
+        const uint4 *from = (const uint4 *)exchange + 2 * turn * CSZ_TILE_UNITS + threadIdx.x;
+        const uint4 a = from[0], b = from[CSZ_TILE_UNITS];
+        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
+        x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+    }
+};
+
+struct csz_words_held {
+    const uint32_t (&w)[16];
+    __device__ __forceinline__ void get(uint32_t (&x)[8], uint32_t turn) const {
+#pragma unroll
+        for (int i = 0; i < 8; i++) x[i] = turn ? w[8 + i] : w[i];
+    }
+};
+
+/*
  * Both halves of a word at once: how far each delta lies beyond the direct ones.  With m = d or, below 0, -d - 1, the zigzag less 64 is 2 (m - 32) and the sign: m - 32, at least 16
  * for a bucket, has its octave, less one, its quarter, and its raw bits but the last, which is the sign.  *signs: ~0 in halves below 0.
  */
@@ -149,69 +171,78 @@ CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, uint32_t *signs) {
 }
 
 /* S: packets[i] holds codes i and i + 16.  Others: escapes only, packets[i] codes 2 i and 2 i + 1; the rest has no code in the book. */
-template <int MODE>
-CSZ_DEVICE void csz_look_singles(const uint32_t (&w)[16], const uint32_t *books, uint32_t biased,
+template <bool IS_S, typename Words>
+CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *book, uint32_t biased,
                                  uint32_t (&packets)[16], csz_unit_bits *n) {
-    const uint32_t *book = books + csz_at_escapes(MODE), to_direct = biased + 0x00300030u;
+    const uint32_t to_direct = biased + 0x00300030u;
     uint32_t sum = 0;
-#pragma unroll
-    for (int g = 0; g < 4; g++) {
-        uint32_t id[8], x[4]; /* four low halves, then four high ones */
+#pragma unroll 1
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        uint32_t w[8], buckets = 0;
+        words.get(w, turn);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            x[i] = __viaddmin_u16x2(w[4 * g + i], to_direct, 0x00600060u);
-            id[i] = x[i] & 0xFFFFu;
-            id[4 + i] = x[i] >> 16;
+            packets[i] = packets[IS_S ? 8 + i : 4 + i];
+            packets[IS_S ? 4 + i : 8 + i] = packets[12 + i];
         }
-        const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
-        if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
-            /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                const int word = 4 * g + (i & 3), high = i >> 2;
-                uint32_t signs;
-                const uint32_t beyond = csz_beyond_direct(w[word], &signs);
-                const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
-                const uint32_t octave =
-                    csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
-                if (k < 16) continue;
-                id[i] = octave - (4 * (127 + 4) - CSZ_DIRECT_N);
-                n->buckets |= 1u << (MODE == CSZ_MODE_S ? 2 * word + high : word + 16 * high);
-                n->raw += (octave >> 2) - 128;
+        for (int g = 0; g < 2; g++) {
+            uint32_t id[8], x[4]; /* four low halves, then four high ones */
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                x[i] = __viaddmin_u16x2(w[4 * g + i], to_direct, 0x00600060u);
+                id[i] = x[i] & 0xFFFFu;
+                id[4 + i] = x[i] >> 16;
+            }
+            const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
+            if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
+                /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    const int word = 4 * g + (i & 3), high = i >> 2;
+                    uint32_t signs;
+                    const uint32_t beyond = csz_beyond_direct(w[word], &signs);
+                    const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
+                    const uint32_t octave =
+                        csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
+                    if (k < 16) continue;
+                    id[i] = octave - (4 * (127 + 4) - CSZ_DIRECT_N);
+                    buckets |= 1u << (IS_S ? 2 * word + high : word + 16 * high);
+                    n->raw += (octave >> 2) - 128;
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int a = IS_S ? i : 2 * i, b = IS_S ? i + 4 : 2 * i + 1;
+                const uint32_t c0 = book[id[a]], c1 = book[id[b]];
+                sum += c0 + c1;
+                packets[IS_S    ? 8 + 4 * g + i
+                        : i < 2 ? 4 + 2 * g + i
+                                : 12 + 2 * g + i - 2] = csz_packet_merge(c0, c1);
             }
         }
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int a = MODE == CSZ_MODE_S ? i : 2 * i, b = MODE == CSZ_MODE_S ? i + 4 : 2 * i + 1;
-            const uint32_t c0 = book[id[a]], c1 = book[id[b]];
-            sum += c0 + c1;
-            packets[MODE == CSZ_MODE_S ? 4 * g + i
-                    : i < 2            ? 2 * g + i
-                                       : 8 + 2 * g + i - 2] = csz_packet_merge(c0, c1);
-        }
+        n->buckets |= buckets << ((IS_S ? 16 : 8) * turn);
     }
     sum &= 0xFFFu; /* 32 lengths of at most 12; above them the codes' own bits */
-    if (MODE == CSZ_MODE_S)
+    if (IS_S)
         n->symbols = sum;
     else
         n->escapes = sum;
 }
 
+CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
+    return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
+}
+
 /*
- * Vector symbols of a unit as bytes, word i holding those of chunk i: at b = s, s+2, s+16, s+18 for P and so on.  Returns the codes that need an
- * escape: those with the largest digit (M: all that are not 0).  biased: CSZ_BIASED, see csz_held.
+ * P and Q: vector symbols of half a unit, eight words, as bytes, four for each chunk of it: at b = s, s+2, s+16, s+18 for P and so on.  Shifts the codes that
+ * need an escape, those with the largest digit, into *escapes: the second half's come first.  biased: CSZ_BIASED, see csz_held.
  */
 template <int MODE>
-CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, uint32_t biased,
-                                       uint32_t (&symbol)[16]) {
-    if (MODE == CSZ_MODE_M) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) symbol[i] = (nonzero >> (8 * i)) & 255u;
-        return nonzero;
-    }
-    const int per_symbol = MODE == CSZ_MODE_P ? 2 : 4, nchunks = MODE == CSZ_MODE_P ? 4 : 2;
+CSZ_DEVICE void csz_vector_half(const uint32_t (&w)[8], uint32_t biased, uint32_t (&symbol)[8],
+                                uint32_t *escapes) {
+    const int per_symbol = MODE == CSZ_MODE_P ? 2 : 4, nchunks = MODE == CSZ_MODE_P ? 2 : 1;
     const uint32_t to_digit = biased + (MODE == CSZ_MODE_P ? 0x00070007u : 0x00010001u);
-    uint32_t escapes = 0;
 #pragma unroll
     for (int c = nchunks - 1; c >= 0; c--) {
         uint32_t y[2];
@@ -220,12 +251,12 @@ CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero
             y[m] = 0;
 #pragma unroll
             for (int j = per_symbol - 1; j >= 0; j--) {
-                const uint32_t x = w[(16 / nchunks) * c + per_symbol * m + j];
+                const uint32_t x = w[(8 / nchunks) * c + per_symbol * m + j];
                 const uint32_t digit =
                     __viaddmin_u16x2(x, to_digit, MODE == CSZ_MODE_P ? 0x000F000Fu : 0x00030003u);
                 y[m] = y[m] * (MODE == CSZ_MODE_P ? 16 : 4) + digit;
-                escapes =
-                    escapes * 2 + __viaddmax_s16x2(digit, MODE == CSZ_MODE_P ? 0xFFF2FFF2u : 0xFFFEFFFEu, 0u);
+                *escapes = *escapes * 2 +
+                           __viaddmax_s16x2(digit, MODE == CSZ_MODE_P ? 0xFFF2FFF2u : 0xFFFEFFFEu, 0u);
             }
         }
         symbol[4 * c] = y[0] & 0xFFFFu;
@@ -233,24 +264,57 @@ CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero
         symbol[4 * c + 2] = y[0] >> 16;
         symbol[4 * c + 3] = y[1] >> 16;
     }
+}
+
+/* All vector symbols of a unit; returns the codes that need an escape (M: all that are not 0). */
+template <int MODE>
+CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero, uint32_t biased,
+                                       uint32_t (&symbol)[16]) {
+    if (MODE == CSZ_MODE_M) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) symbol[i] = (nonzero >> (8 * i)) & 255u;
+        return nonzero;
+    }
+    uint32_t escapes = 0;
+#pragma unroll
+    for (int turn = 1; turn >= 0; turn--) {
+        uint32_t x[8], half[8];
+        csz_words_held{w}.get(x, (uint32_t)turn);
+        csz_vector_half<MODE>(x, biased, half, &escapes);
+#pragma unroll
+        for (int i = 0; i < csz_vectors_per_unit(MODE) / 2; i++)
+            symbol[csz_vectors_per_unit(MODE) / 2 * turn + i] = half[i];
+    }
     return escapes;
 }
 
-CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
-    return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
-}
-
-template <int MODE>
-CSZ_DEVICE uint32_t csz_look_vectors(const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books,
+/* Packets of a unit's vector symbols.  Returns the codes that need an escape. */
+template <int MODE, typename Words>
+CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const uint32_t *books,
                                      uint32_t biased, uint32_t (&packets)[8], csz_unit_bits *n) {
     const uint32_t *book = books + csz_at_vectors(MODE);
-    uint32_t symbol[16], sum = 0;
-    const uint32_t escapes = csz_vector_symbols<MODE>(w, nonzero, biased, symbol);
+    const int half = csz_vectors_per_unit(MODE) / 4; /* packets */
+    uint32_t sum = 0, escapes = 0;
+    if (MODE == CSZ_MODE_M) {
+        const uint32_t c0 = book[nonzero & 255u], c1 = book[nonzero >> 8 & 255u],
+                       c2 = book[nonzero >> 16 & 255u], c3 = book[nonzero >> 24];
+        packets[0] = csz_packet_merge(c0, c1);
+        packets[1] = csz_packet_merge(c2, c3);
+        n->symbols = (c0 + c1 + c2 + c3) & 0xFFFu;
+        return nonzero;
+    }
+#pragma unroll 1
+    for (int turn = 1; turn >= 0; turn--) {
+        uint32_t w[8], symbol[8];
+        words.get(w, (uint32_t)turn);
+        csz_vector_half<MODE>(w, biased, symbol, &escapes);
 #pragma unroll
-    for (int i = 0; i < csz_vectors_per_unit(MODE); i += 2) {
-        const uint32_t c0 = book[symbol[i]], c1 = book[symbol[i + 1]];
-        sum += c0 + c1;
-        packets[i / 2] = csz_packet_merge(c0, c1);
+        for (int i = 0; i < half; i++) {
+            const uint32_t c0 = book[symbol[2 * i]], c1 = book[symbol[2 * i + 1]];
+            sum += c0 + c1;
+            packets[half + i] = packets[i];
+            packets[i] = csz_packet_merge(c0, c1);
+        }
     }
     n->symbols = sum & 0xFFFu;
     return escapes;

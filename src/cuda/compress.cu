@@ -17,11 +17,10 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 /* ---- the kernel ---- */
 
 /*
- * The record of a tile of class 0, from its deltas, which are in w and parked in the exchange.  Returns true and stages nothing where a raw record is better.
+ * The record of a tile of class 0, from its deltas, which are parked in the exchange.  Returns true and stages nothing where a raw record is better.
  */
 template <typename V, int RANK>
-CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint32_t (&w)[16],
-                            const csz_codes &codes) {
+CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
     const uint32_t t = csz_thread(), lane = t & 31;
     const bool is_vector = sh.policy == CSZ_POLICY_VECTOR && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
@@ -44,19 +43,17 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
     const bool empty = !(groups >> head & 1);
     if (t == 0) {
         /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
+        const bool special = csz_nspecial(sh.front) != 0;
         const record_layout r =
-            record_begin<V>(mode, 0, codes.order, sh.front.base, codes.nspecial ? &sh.special_sizes : NULL,
+            record_begin<V>(mode, 0, codes.order, sh.front.base, special ? &sh.special_sizes : NULL,
                             CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
-        const tile_facts facts = {r.first, r.nfull, r.lengths_at, codes.nspecial ? sh.special_sizes.words : 0,
-                                  runs_words};
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0, runs_words};
         sh.facts = facts;
     }
-    CSZ_FORGET(); /* the words come back from the exchange even where no call came between: sixteen registers spilled cost more */
-    csz_words_fetch(w, exchange_of(sh));
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look(mode, p, &n, w, codes.nonzero, exchange_of(sh), sh.books, csz_held(&sh.front.biased),
+    narrow_look(mode, p, &n, codes.nonzero, exchange_of(sh), sh.books, csz_held(&sh.front.biased),
                 empty); /* a constant tile's lanes are empty */
     const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_SPARSE_MAX);
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
@@ -89,7 +86,7 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, uint
                 csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
         }
     }
-    if (facts.special_words) special_stage<V, RANK>(sh, job, stage + r.special_at);
+    if (csz_held(&sh.facts.special_words)) special_stage<V, RANK>(sh, job);
     return false;
 }
 
@@ -119,7 +116,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                     if (t == 0) record_tell(sh, job, codes.nnonzero & 1, 0);
                     raw = false;
                 } else {
-                    raw = tile_encode<V, RANK>(sh, job, w, codes);
+                    raw = tile_encode<V, RANK>(sh, job, codes);
                 }
             }
         }

@@ -369,12 +369,21 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
 
 /* ---- the whole front ---- */
 
-/* The values of a unit that reaches past the field, padding repeating the last ones, all on their way at once. */
+/*
+ * Slices s, where p is, and s + 4 of a unit, four values each; in a tile that reaches past the field padding repeats the last ones.
+ */
 template <typename V, int RANK>
-CSZ_DEVICE void csz_edge_load_all(V (&v)[32], const V *tile, const csz_geometry &g, const csz_claim &c) {
+CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool quads,
+                                const csz_job<V> &job, const csz_claim &c, uint32_t s) {
+    if (quads) {
+        csz_load_quad(v, p);
+        csz_load_quad(v + 4, p + 4 * stride);
+        return;
+    }
     const uint32_t t = threadIdx.x;
+    const V *tile = job.data + c.origin;
 #pragma unroll
-    for (uint32_t s = 0; s < 8; s++) {
+    for (uint32_t half = 0; half < 2; half++, s += 4) {
         const uint32_t z = RANK == 3 ? s : 0,
                        y = RANK == 3   ? t >> 3
                            : RANK == 2 ? 8 * (t >> 5) + s
@@ -382,9 +391,10 @@ CSZ_DEVICE void csz_edge_load_all(V (&v)[32], const V *tile, const csz_geometry 
                        x = RANK == 3   ? 4 * (t & 7)
                            : RANK == 2 ? 4 * (t & 31)
                                        : 1024 * (t >> 5) + 128 * s + 4 * (t & 31);
-        const V *row = tile + (min(z, c.extent[0] - 1) * g.n[1] + min(y, c.extent[1] - 1)) * g.n[2];
+        const V *row = tile + (min(z, c.extent[0] - 1) * job.geometry.n[1] + min(y, c.extent[1] - 1)) *
+                                  job.geometry.n[2];
 #pragma unroll
-        for (uint32_t k = 0; k < 4; k++) v[4 * s + k] = __ldg(row + min(x + k, c.extent[2] - 1));
+        for (uint32_t k = 0; k < 4; k++) v[4 * half + k] = __ldg(row + min(x + k, c.extent[2] - 1));
     }
 }
 
@@ -418,7 +428,7 @@ CSZ_DEVICE bool csz_corner_quantum(double v, const csz_quantizer_f64 &z, int64_t
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
  */
-/* clear() is called before the front uses more of the region than the exchange.  HASH: whether the hash is wanted; where it is not, registers are left for what spares latency. */
+/* clear() is called before the front uses more of the region than the exchange.  HASH: whether the hash is wanted; where it is not, registers are left to have more values on their way at once. */
 template <typename V, int RANK, bool HASH = true, typename Clear>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
                                       const csz_claim &c, const Clear &clear) {
@@ -435,7 +445,6 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         const typename value::quantizer &z = job.quantizer[c.field];
         const V step = z.step, bound = z.bound, inverse = z.inverse;
         const V *tile = job.data + c.origin;
-        V v[32];
         uint32_t *exchange = sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS;
         const V corner_value = __ldg(tile);
         /* where the unit's first four values are, and how far apart its slices */
@@ -445,66 +454,68 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
                              : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
                                          : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
-        if (c.full && job.aligned) {
-#pragma unroll
-            for (int s = 0; s < 8; s++) csz_load_quad(v + 4 * s, p + s * stride);
-        } else if (c.full) {
-#pragma unroll
-            for (int s = 0; s < 8; s++) {
-#pragma unroll
-                for (int k = 0; k < 4; k++) v[4 * s + k] = __ldg(p + s * stride + k);
-            }
-        } else if (!HASH) {
-            csz_edge_load_all<V, RANK>(v, tile, job.geometry, c);
-        } else {
-#pragma unroll
-            for (int b = 0; b < 32; b += csz_edge<V>::n) {
-                csz_edge_load<V, RANK>(exchange, job, c, (uint32_t)b);
-#pragma unroll
-                for (int i = 0; i < csz_edge<V>::n; i++) v[b + i] = *csz_edge_at<V>(exchange, i);
-            }
-        }
+        const bool quads = c.full && job.aligned, has_fill = z.has_fill;
+        const typename value::bits fill = z.fill;
+        V even[8], odd[8];
+        csz_load_slices<V, RANK>(even, p, stride, quads, job, c, 0);
+        csz_load_slices<V, RANK>(odd, p + stride, stride, quads, job, c, 1);
         quantum corner;
         bool lost = !csz_corner_quantum(corner_value, z, &corner);
         const quantum base = corner & ~(quantum)1;
         lost |= !csz_base_is_safe(base);
         const V magic = csz_magic(step, base, bias);
         bool doubtful = false;
-        if (z.has_fill) {
-            const typename value::bits fill = z.fill;
-#pragma unroll
-            for (int b = 0; b < 32; b++) doubtful |= value::to_bits(v[b]) == fill;
-        }
         V worst = 0;
         uint32_t outside = 0, outside_high = 0, h0 = 0, h1 = 0;
         int32_t sign = 0;
+        uint4 *parked = (uint4 *)exchange + t;
+        const auto round = [&](const V(&v)[8]) {
+            uint32_t word[4];
+            if (has_fill) {
 #pragma unroll
-        for (int i = 0; i < 16; i++) {
-            uint32_t low0, low1;
-            const V q0 = csz_quick_round(v[i], inverse, magic, &low0, &outside, &outside_high, &sign);
-            const V q1 = csz_quick_round(v[i + 16], inverse, magic, &low1, &outside, &outside_high, &sign);
-            const V r0 = q0 * step, r1 = q1 * step;
-            worst = max(worst, max(fabs(v[i] - r0), fabs(v[i + 16] - r1)));
-            h0 = h0 * CSZ_VALUE_K + value::fold(value::to_bits(r0));
-            h1 = h1 * CSZ_VALUE_K + value::fold(value::to_bits(r1));
-            w[i] = __byte_perm(low0, low1, 0x5410);
+                for (int k = 0; k < 8; k++) doubtful |= value::to_bits(v[k]) == fill;
+            }
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                uint32_t low0, low1;
+                const V q0 = csz_quick_round(v[k], inverse, magic, &low0, &outside, &outside_high, &sign);
+                const V q1 = csz_quick_round(v[k + 4], inverse, magic, &low1, &outside, &outside_high, &sign);
+                const V r0 = q0 * step, r1 = q1 * step;
+                worst = max(worst, max(fabs(v[k] - r0), fabs(v[k + 4] - r1)));
+                h0 = h0 * CSZ_VALUE_K + value::fold(value::to_bits(r0));
+                h1 = h1 * CSZ_VALUE_K + value::fold(value::to_bits(r1));
+                word[k] = __byte_perm(low0, low1, 0x5410);
+            }
+            *parked = make_uint4(word[0], word[1], word[2], word[3]);
+            parked += CSZ_TILE_THREADS;
+        };
+        /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+        p += 2 * stride;
+#pragma unroll (HASH ? 1 : 2)
+        for (int turn = 0; turn < 2; turn++) {
+            round(even);
+            if (turn == 0) csz_load_slices<V, RANK>(even, p, stride, quads, job, c, 2);
+            round(odd);
+            if (turn == 0) csz_load_slices<V, RANK>(odd, p + stride, stride, quads, job, c, 3);
         }
         const uint32_t hash = HASH ? h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1 : 0;
-        if (z.has_fill) doubtful |= csz_restores_fill<V>(w, z, base, bias);
+        if (has_fill) {
+            csz_words_fetch(w, exchange);
+            doubtful |= csz_restores_fill<V>(w, z, base, bias);
+        }
         doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
         if (CSZ_CUT >= CSZ_CUT_CHECK) doubtful = lost = false;
         if (!lost && (__any_sync(CSZ_ALL, doubtful) ||
                       (HASH && !c.full))) { /* the corner is everybody's: so is lost */
-            csz_words_park(exchange, w);
             const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, hash);
             sh.hash[t] = r.hash;
             sh.exceptions[t] = r.exceptions;
             lost = r.lost;
-            csz_words_fetch(w, exchange);
         } else {
             sh.hash[t] = hash;
             sh.exceptions[t] = 0;
         }
+        csz_words_fetch(w, exchange);
         if (t == 0) sh.base = base;
         f.careful =
             (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias, csz_held(&sh.biased));
@@ -539,6 +550,13 @@ struct csz_codes {
     uint32_t nspecial;                   /* units that have exceptions */
     uint32_t nmaybe_even;                /* units whose deltas might all be equal; the others cannot */
 };
+
+/* csz_codes's nspecial once more, for one thread: a condition that lives long is kept on the stack. */
+template <typename V> CSZ_DEVICE uint32_t csz_nspecial(const csz_front_shared<V> &sh) {
+    return (csz_held(&sh.stats[0].w) + csz_held(&sh.stats[1].w) + csz_held(&sh.stats[2].w) +
+            csz_held(&sh.stats[3].w)) >>
+           24;
+}
 
 CSZ_DEVICE uint32_t csz_sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
 CSZ_DEVICE uint32_t csz_sum_before(const uint4 &v, uint32_t i) {

@@ -18,60 +18,74 @@ struct narrow_packets {
 enum { NOT_SPARSE = 0x100 };
 
 /* Vector symbols; returns the codes that need an escape. */
-CSZ_DEVICE uint32_t narrow_look_vectors(int mode, narrow_packets &p, csz_unit_bits *n,
-                                        const uint32_t (&w)[16], uint32_t nonzero, const uint32_t *books,
-                                        uint32_t biased) {
-    if (mode == CSZ_MODE_P) return csz_look_vectors<CSZ_MODE_P>(w, nonzero, books, biased, p.vector, n);
-    if (mode == CSZ_MODE_Q) return csz_look_vectors<CSZ_MODE_Q>(w, nonzero, books, biased, p.vector, n);
-    if (mode == CSZ_MODE_M) return csz_look_vectors<CSZ_MODE_M>(w, nonzero, books, biased, p.vector, n);
+template <typename Words>
+CSZ_DEVICE uint32_t narrow_look_vectors(int mode, narrow_packets &p, csz_unit_bits *n, const Words &words,
+                                        uint32_t nonzero, const uint32_t *books, uint32_t biased) {
+    if (mode == CSZ_MODE_P) return csz_look_vectors<CSZ_MODE_P>(words, nonzero, books, biased, p.vector, n);
+    if (mode == CSZ_MODE_Q) return csz_look_vectors<CSZ_MODE_Q>(words, nonzero, books, biased, p.vector, n);
+    if (mode == CSZ_MODE_M) return csz_look_vectors<CSZ_MODE_M>(words, nonzero, books, biased, p.vector, n);
     return 0;
 }
 
-CSZ_DEVICE void narrow_look_singles(int mode, narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16],
+/* The book of mode P, Q or M for escapes. */
+CSZ_DEVICE const uint32_t *narrow_escapes_book(int mode, const uint32_t *books) {
+    return books + (mode == CSZ_MODE_P ? CSZ_AT_PE : mode == CSZ_MODE_Q ? CSZ_AT_QE : CSZ_AT_ME);
+}
+
+template <typename Words>
+CSZ_DEVICE void narrow_look_singles(int mode, narrow_packets &p, csz_unit_bits *n, const Words &words,
                                     const uint32_t *books, uint32_t biased) {
     p.sparse = NOT_SPARSE;
     if (mode == CSZ_MODE_S)
-        csz_look_singles<CSZ_MODE_S>(w, books, biased, p.single, n);
-    else if (mode == CSZ_MODE_P)
-        csz_look_singles<CSZ_MODE_P>(w, books, biased, p.single, n);
-    else if (mode == CSZ_MODE_Q)
-        csz_look_singles<CSZ_MODE_Q>(w, books, biased, p.single, n);
-    else if (mode == CSZ_MODE_M)
-        csz_look_singles<CSZ_MODE_M>(w, books, biased, p.single, n);
+        csz_look_singles<true>(words, books + CSZ_AT_S, biased, p.single, n);
+    else
+        csz_look_singles<false>(words, narrow_escapes_book(mode, books), biased, p.single, n);
 }
 
-/* All threads of a warp.  The words are in w and parked. */
-CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, const uint32_t (&w)[16],
-                            uint32_t nonzero, const uint32_t *exchange, const uint32_t *books,
-                            uint32_t biased, bool empty) {
+/* All threads of a warp.  The words are parked in the exchange. */
+CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint32_t nonzero,
+                            const uint32_t *exchange, const uint32_t *books, uint32_t biased, bool empty) {
+    const csz_words_parked words = {exchange};
     uint32_t escapes = 0, most = NOT_SPARSE;
     if (mode != CSZ_MODE_S) {
-        if (!empty) escapes = narrow_look_vectors(mode, p, n, w, nonzero, books, biased);
+        if (!empty) escapes = narrow_look_vectors(mode, p, n, words, nonzero, books, biased);
         most = csz_warp_max((uint32_t)__popc(escapes));
     }
     p.sparse = most;
     if (most <= CSZ_SPARSE_MAX) {
-        const uint32_t *book = books + (mode == CSZ_MODE_P   ? CSZ_AT_PE
-                                        : mode == CSZ_MODE_Q ? CSZ_AT_QE
-                                                             : CSZ_AT_ME);
+        const uint32_t *book = narrow_escapes_book(mode, books);
         if (csz_look_sparse<true>(exchange, book, escapes, most, p.single, n))
             csz_look_sparse<false>(exchange, book, escapes, most, p.single, n);
     } else if (!empty)
-        narrow_look_singles(mode, p, n, w, books, biased);
+        narrow_look_singles(mode, p, n, words, books, biased);
 }
 
+/* In turns that the instruction cache holds: the packets of the next turn move to where those of this one were, so p is spent. */
 CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at,
-                           const narrow_packets &p) {
+                           narrow_packets &p) {
     csz_putter out(stage, symbols_at);
     if (mode == CSZ_MODE_S) {
+#pragma unroll 1
+        for (int turn = 0; turn < 2; turn++) {
 #pragma unroll
-        for (int i = 0; i < 16; i++) out.put(p.single[i]);
+            for (int i = 0; i < 8; i++) {
+                out.put(p.single[i]);
+                p.single[i] = p.single[8 + i];
+            }
+        }
         out.flush();
         return;
     }
+#pragma unroll 1
+    for (int turn = 0; turn < 2; turn++) {
+        out.put(p.vector[0]);
+        out.put(p.vector[1]);
+        if (mode == CSZ_MODE_M) break;
+        out.put(p.vector[2]);
+        out.put(p.vector[3]);
+        if (mode == CSZ_MODE_Q) break;
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-        if (i < 2 || (i < 4 && mode != CSZ_MODE_M) || mode == CSZ_MODE_P) out.put(p.vector[i]);
+        for (int i = 0; i < 4; i++) p.vector[i] = p.vector[4 + i];
     }
     out.flush();
     if (p.sparse == 0) return;
@@ -83,8 +97,13 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
             escapes.put(p.single[i]);
         }
     } else {
+#pragma unroll 1
+        for (int turn = 0; turn < 4; turn++) {
+            escapes.put_pair(p.single[0], p.single[1]);
+            escapes.put_pair(p.single[2], p.single[3]);
 #pragma unroll
-        for (int i = 0; i < 16; i += 2) escapes.put_pair(p.single[i], p.single[i + 1]);
+            for (int i = 0; i < 12; i++) p.single[i] = p.single[4 + i];
+        }
     }
     escapes.flush();
 }

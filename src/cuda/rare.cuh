@@ -183,10 +183,11 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
     record_put_head<V>(sh.front.region, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL,
                        csz_mode_lanes(mode) == 64 ? 2 : 4, empty, rank, length);
     if (empty) return;
-    narrow_packets p;
+    const csz_words_held words = {w};
+    narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look_vectors(mode, p, &n, w, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
-    narrow_look_singles(mode, p, &n, w, sh.books, CSZ_BIASED);
+    narrow_look_vectors(mode, p, &n, words, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
+    narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
     narrow_put(mode, sh.front.region, symbols_at, escapes_at, p);
     csz_putter raw(sh.front.region, raw_at);
     for (int i = 0; i < 32; i++) {
@@ -247,10 +248,13 @@ CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     return runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE).instead != 0;
 }
 
-/* Masks and exceptions, behind the lanes. */
+/* Masks and exceptions, which end the record. */
 template <typename V, int RANK>
-CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job, uint32_t *to) {
+CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads(); /* a putter may touch the word past its last */
+    uint32_t *to = sh.front.region +
+                   (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half) +
+                   sh.staged_words - sh.facts.special_words;
     csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
                              sh.front.exceptions[csz_thread()]);
 }

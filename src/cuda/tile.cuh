@@ -224,27 +224,4 @@ CSZ_DEVICE uint32_t csz_unit_in_field(const csz_job<V> &job, const csz_claim &c)
     return mask;
 }
 
-/* Words of the exchange that belong to a thread hold as many of its values. */
-template <typename V> struct csz_edge {
-    enum { n = 16 / csz_value<V>::words, word = sizeof(V) / 4 };
-};
-
-/* Where the thread's i-th value is among them: in groups of 16 bytes, as csz_words_park has them. */
-template <typename V> CSZ_DEVICE V *csz_edge_at(uint32_t *exchange, int i) {
-    const int word = i * csz_edge<V>::word;
-    return (V *)(exchange + (word >> 2) * (4 * CSZ_TILE_THREADS) + 4 * threadIdx.x + (word & 3));
-}
-
-/* Some of a thread's values, from code `first` on, padding repeating the field's last ones. */
-template <typename V, int RANK>
-CSZ_COLD void csz_edge_load(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c, uint32_t first) {
-#pragma unroll 4
-    for (int i = 0; i < csz_edge<V>::n; i++) {
-        bool in;
-        const uint32_t e = csz_code_element(RANK, threadIdx.x, first + (uint32_t)i);
-        *csz_edge_at<V>(exchange, i) =
-            __ldg(csz_element(job, c, e, csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in));
-    }
-}
-
 #endif
