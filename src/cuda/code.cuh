@@ -200,7 +200,8 @@ template <bool IS_S, typename Words>
 CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, uint32_t biased,
                                  uint32_t (&packets)[16], csz_unit_bits *n) {
     const csz_book_pair book(of_mode);
-    const uint32_t to_direct = biased + 0x00300030u;
+    const uint32_t to_direct = biased + 0x00300030u,
+                   bucket_at = (book.at & 0xFFFFu) - 4 * (4 * (127 + 4) - CSZ_DIRECT_N);
     uint32_t sum = 0;
 #pragma unroll 1
     for (uint32_t turn = 0; turn < 2; turn++) {
@@ -232,10 +233,10 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
                     const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
                     const uint32_t octave =
                         csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
-                    if (k < 16) continue;
-                    at[i] = 4 * (octave - (4 * (127 + 4) - CSZ_DIRECT_N)) + (book.at & 0xFFFFu);
-                    buckets |= 1u << (IS_S ? 2 * word + high : word + 16 * high);
-                    n->raw += (octave >> 2) - 128;
+                    const bool is_bucket = k >= 16;
+                    at[i] = is_bucket ? 4 * octave + bucket_at : at[i];
+                    buckets |= is_bucket ? 1u << (IS_S ? 2 * word + high : word + 16 * high) : 0;
+                    n->raw += is_bucket ? (octave >> 2) - 128 : 0;
                 }
             }
 #pragma unroll
