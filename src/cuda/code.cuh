@@ -170,11 +170,38 @@ CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, uint32_t *signs) {
     return __viaddmax_s16x2(d ^ *signs, 0xFFE0FFE0u, 0u);
 }
 
+/*
+ * A book as two halves of a word index it: shared memory's addresses fit 16 bits, so that one multiplication makes two addresses of two
+ * symbols.  Where kernels are emulated the addresses count from the book.
+ */
+struct csz_book_pair {
+    const uint32_t *book;
+    uint32_t at; /* of the book, in both halves */
+
+    __device__ __forceinline__ csz_book_pair(const uint32_t *words) : book(words), at(0) {
+#if defined(__CUDA_ARCH__)
+        at = (uint32_t)__cvta_generic_to_shared(words) * 0x10001u;
+#endif
+    }
+
+    __device__ __forceinline__ uint32_t word(uint32_t address) const {
+#if defined(__CUDA_ARCH__)
+        uint32_t x;
+        asm("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(address));
+        return x;
+#else
+        return book[address / 4];
+#endif
+    }
+};
+
 /* S: packets[i] holds codes i and i + 16.  Others: escapes only, packets[i] codes 2 i and 2 i + 1; the rest has no code in the book. */
 template <bool IS_S, typename Words>
-CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *book, uint32_t biased,
+CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, uint32_t biased,
                                  uint32_t (&packets)[16], csz_unit_bits *n) {
-    const uint32_t to_direct = biased + 0x00300030u;
+    const csz_book_pair book(of_mode);
+    const uint32_t to_direct = biased + 0x00300030u,
+                   bucket_at = (book.at & 0xFFFFu) - 4 * (4 * (127 + 4) - CSZ_DIRECT_N);
     uint32_t sum = 0;
 #pragma unroll 1
     for (uint32_t turn = 0; turn < 2; turn++) {
@@ -187,12 +214,13 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *book, uint3
         }
 #pragma unroll
         for (int g = 0; g < 2; g++) {
-            uint32_t id[8], x[4]; /* four low halves, then four high ones */
+            uint32_t at[8], x[4]; /* in the book: of four low halves, then of four high ones */
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 x[i] = __viaddmin_u16x2(w[4 * g + i], to_direct, 0x00600060u);
-                id[i] = x[i] & 0xFFFFu;
-                id[4 + i] = x[i] >> 16;
+                const uint32_t pair = 4 * x[i] + book.at;
+                at[i] = pair & 0xFFFFu;
+                at[4 + i] = pair >> 16;
             }
             const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
             if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
@@ -205,16 +233,16 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *book, uint3
                     const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
                     const uint32_t octave =
                         csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
-                    if (k < 16) continue;
-                    id[i] = octave - (4 * (127 + 4) - CSZ_DIRECT_N);
-                    buckets |= 1u << (IS_S ? 2 * word + high : word + 16 * high);
-                    n->raw += (octave >> 2) - 128;
+                    const bool is_bucket = k >= 16;
+                    at[i] = is_bucket ? 4 * octave + bucket_at : at[i];
+                    buckets |= is_bucket ? 1u << (IS_S ? 2 * word + high : word + 16 * high) : 0;
+                    n->raw += is_bucket ? (octave >> 2) - 128 : 0;
                 }
             }
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const int a = IS_S ? i : 2 * i, b = IS_S ? i + 4 : 2 * i + 1;
-                const uint32_t c0 = book[id[a]], c1 = book[id[b]];
+                const uint32_t c0 = book.word(at[a]), c1 = book.word(at[b]);
                 sum += c0 + c1;
                 packets[IS_S    ? 8 + 4 * g + i
                         : i < 2 ? 4 + 2 * g + i
@@ -235,12 +263,12 @@ CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
 }
 
 /*
- * P and Q: vector symbols of half a unit, eight words, as bytes, four for each chunk of it: at b = s, s+2, s+16, s+18 for P and so on.  Shifts the codes that
- * need an escape, those with the largest digit, into *escapes: the second half's come first.  biased: CSZ_BIASED, see csz_held.
+ * P and Q: vector symbols of half a unit, eight words, times SCALE and on top of origin's halves; four for each chunk of it: at b = s, s+2, s+16, s+18 for P and so on.
+ * Shifts the codes that need an escape, those with the largest digit, into *escapes: the second half's come first.  biased: CSZ_BIASED, see csz_held.
  */
-template <int MODE>
-CSZ_DEVICE void csz_vector_half(const uint32_t (&w)[8], uint32_t biased, uint32_t (&symbol)[8],
-                                uint32_t *escapes) {
+template <int MODE, int SCALE>
+CSZ_DEVICE void csz_vector_half(const uint32_t (&w)[8], uint32_t biased, uint32_t origin,
+                                uint32_t (&symbol)[8], uint32_t *escapes) {
     const int per_symbol = MODE == CSZ_MODE_P ? 2 : 4, nchunks = MODE == CSZ_MODE_P ? 2 : 1;
     const uint32_t to_digit = biased + (MODE == CSZ_MODE_P ? 0x00070007u : 0x00010001u);
 #pragma unroll
@@ -248,13 +276,13 @@ CSZ_DEVICE void csz_vector_half(const uint32_t (&w)[8], uint32_t biased, uint32_
         uint32_t y[2];
 #pragma unroll
         for (int m = 1; m >= 0; m--) {
-            y[m] = 0;
+            y[m] = origin;
 #pragma unroll
             for (int j = per_symbol - 1; j >= 0; j--) {
                 const uint32_t x = w[(8 / nchunks) * c + per_symbol * m + j];
                 const uint32_t digit =
                     __viaddmin_u16x2(x, to_digit, MODE == CSZ_MODE_P ? 0x000F000Fu : 0x00030003u);
-                y[m] = y[m] * (MODE == CSZ_MODE_P ? 16 : 4) + digit;
+                y[m] += digit * ((uint32_t)SCALE << ((MODE == CSZ_MODE_P ? 4 : 2) * j));
                 *escapes = *escapes * 2 +
                            __viaddmax_s16x2(digit, MODE == CSZ_MODE_P ? 0xFFF2FFF2u : 0xFFFEFFFEu, 0u);
             }
@@ -280,7 +308,7 @@ CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero
     for (int turn = 1; turn >= 0; turn--) {
         uint32_t x[8], half[8];
         csz_words_held{w}.get(x, (uint32_t)turn);
-        csz_vector_half<MODE>(x, biased, half, &escapes);
+        csz_vector_half<MODE, 1>(x, biased, 0, half, &escapes);
 #pragma unroll
         for (int i = 0; i < csz_vectors_per_unit(MODE) / 2; i++)
             symbol[csz_vectors_per_unit(MODE) / 2 * turn + i] = half[i];
@@ -303,14 +331,15 @@ CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const
         n->symbols = (c0 + c1 + c2 + c3) & 0xFFFu;
         return nonzero;
     }
+    const csz_book_pair pairs(book);
 #pragma unroll 1
     for (int turn = 1; turn >= 0; turn--) {
-        uint32_t w[8], symbol[8];
+        uint32_t w[8], at[8];
         words.get(w, (uint32_t)turn);
-        csz_vector_half<MODE>(w, biased, symbol, &escapes);
+        csz_vector_half<MODE, 4>(w, biased, pairs.at, at, &escapes);
 #pragma unroll
         for (int i = 0; i < half; i++) {
-            const uint32_t c0 = book[symbol[2 * i]], c1 = book[symbol[2 * i + 1]];
+            const uint32_t c0 = pairs.word(at[2 * i]), c1 = pairs.word(at[2 * i + 1]);
             sum += c0 + c1;
             packets[half + i] = packets[i];
             packets[i] = csz_packet_merge(c0, c1);

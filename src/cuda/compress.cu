@@ -47,7 +47,8 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         const record_layout r =
             record_begin<V>(mode, 0, codes.order, sh.front.base, special ? &sh.special_sizes : NULL,
                             CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
-        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0, runs_words};
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0,
+                                  runs_words};
         sh.facts = facts;
     }
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */

@@ -373,8 +373,8 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
  * Slices s, where p is, and s + 4 of a unit, four values each; in a tile that reaches past the field padding repeats the last ones.
  */
 template <typename V, int RANK>
-CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool quads,
-                                const csz_job<V> &job, const csz_claim &c, uint32_t s) {
+CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool quads, const csz_job<V> &job,
+                                const csz_claim &c, uint32_t s) {
     if (quads) {
         csz_load_quad(v, p);
         csz_load_quad(v + 4, p + 4 * stride);
@@ -491,7 +491,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         };
         /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
         p += 2 * stride;
-#pragma unroll (HASH ? 1 : 2)
+#pragma unroll(HASH ? 1 : 2)
         for (int turn = 0; turn < 2; turn++) {
             round(even);
             if (turn == 0) csz_load_slices<V, RANK>(even, p, stride, quads, job, c, 2);

@@ -249,8 +249,7 @@ CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
 }
 
 /* Masks and exceptions, which end the record. */
-template <typename V, int RANK>
-CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
+template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads(); /* a putter may touch the word past its last */
     uint32_t *to = sh.front.region +
                    (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half) +
