@@ -50,7 +50,7 @@ static csz_status gather_boxes(compression *c, const csz_mpi_box *box) {
     c->requests = malloc(2 * (size_t)c->nranks * sizeof *c->requests);
     csz_status status =
         csz_mpi_agree(c->comm, boxes && c->parts && c->requests ? CSZ_OK : CSZ_ERROR_MEMORY, NULL);
-    if (!status) {
+    if (!status && boxes && c->parts) { /* agreed above; named for the static check */
         MPI_Allgather(box, (int)sizeof *box, MPI_BYTE, boxes, (int)sizeof *box, MPI_BYTE, c->comm);
         uint64_t n = 0, nelements = 1;
         for (int r = 0; r < c->nranks && !status; r++) {
@@ -205,7 +205,7 @@ static csz_status write_ends(compression *c, MPI_File file, uint64_t end) {
     int mine = (int)(first_frame(c, c->rank + 1) - first_frame(c, c->rank));
     csz_status status = counts && places && c->shape.nframes <= INT_MAX ? CSZ_OK : CSZ_ERROR_MEMORY;
     status = csz_mpi_agree(c->comm, status, NULL);
-    if (!status) {
+    if (!status && counts && places) { /* as above */
         for (int r = 0; r < c->nranks; r++) {
             counts[r] = (int)(first_frame(c, r + 1) - first_frame(c, r));
             places[r] = (int)first_frame(c, r);

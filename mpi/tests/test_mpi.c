@@ -271,6 +271,7 @@ static int be_killed(int milliseconds, const char *path) {
     }
     for (double begin = MPI_Wtime(); MPI_Wtime() - begin < 60;)
         if (csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, NULL) != CSZ_OK) break;
+    free(data);
     return 0;
 }
 
