@@ -50,7 +50,7 @@ static csz_status gather_boxes(compression *c, const csz_mpi_box *box) {
     c->requests = malloc(2 * (size_t)c->nranks * sizeof *c->requests);
     csz_status status =
         csz_mpi_agree(c->comm, boxes && c->parts && c->requests ? CSZ_OK : CSZ_ERROR_MEMORY, NULL);
-    if (!status) {
+    if (!status && boxes && c->parts) { /* agreed above; named for the static check */
         MPI_Allgather(box, (int)sizeof *box, MPI_BYTE, boxes, (int)sizeof *box, MPI_BYTE, c->comm);
         uint64_t n = 0, nelements = 1;
         for (int r = 0; r < c->nranks && !status; r++) {
@@ -205,7 +205,7 @@ static csz_status write_ends(compression *c, MPI_File file, uint64_t end) {
     int mine = (int)(first_frame(c, c->rank + 1) - first_frame(c, c->rank));
     csz_status status = counts && places && c->shape.nframes <= INT_MAX ? CSZ_OK : CSZ_ERROR_MEMORY;
     status = csz_mpi_agree(c->comm, status, NULL);
-    if (!status) {
+    if (!status && counts && places) { /* as above */
         for (int r = 0; r < c->nranks; r++) {
             counts[r] = (int)(first_frame(c, r + 1) - first_frame(c, r));
             places[r] = (int)first_frame(c, r);
@@ -265,14 +265,14 @@ static csz_status name_temporary(char temporary[PATH_MAX], const char *path, int
     return CSZ_OK;
 }
 
-static csz_status write_file(compression *c, const char *path) {
+static csz_status write_file(compression *c, const char *path, int may_replace) {
     char temporary[PATH_MAX] = "";
     double begin = MPI_Wtime();
     csz_status status = name_temporary(temporary, path, c->rank, c->comm);
     if (status) return status;
     status = write_archive(c, temporary);
     if (c->rank == 0) {
-        if (!status && rename(temporary, path) != 0) status = CSZ_ERROR_IO;
+        if (!status && csz_mpi_rename(temporary, path, may_replace) != 0) status = CSZ_ERROR_IO;
         if (status) unlink(temporary);
     }
     c->report.write += MPI_Wtime() - begin;
@@ -311,9 +311,9 @@ static csz_status compare_ranks(MPI_Comm comm, const csz_field *field, const csz
     return memcmp(least, most, sizeof least) == 0 ? CSZ_OK : CSZ_ERROR_ARGUMENT;
 }
 
-csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *path, const void *data,
-                            const csz_mpi_box *box, const csz_field *field, const csz_options *options,
-                            csz_mpi_report *report) {
+csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const char *path, int may_replace,
+                               const void *data, const csz_mpi_box *box, const csz_field *field,
+                               const csz_options *options, csz_mpi_report *report) {
     compression c = {
         .context = context, .comm = comm, .data = data, .field = field, .report = {.failed_rank = -1}};
     double begin = MPI_Wtime();
@@ -341,7 +341,7 @@ csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *pat
         status = csz_mpi_agree(comm, status, &c.report.failed_rank);
     }
     if (!status) status = code_frames(&c);
-    if (!status) status = write_file(&c, path);
+    if (!status) status = write_file(&c, path, may_replace);
     c.report.total = MPI_Wtime() - begin;
     csz_mpi_reduce_report(&c.report, comm);
     if (report) *report = c.report;
@@ -354,4 +354,10 @@ csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *pat
     free(c.archive);
     free(c.sizes);
     return status;
+}
+
+csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *path, const void *data,
+                            const csz_mpi_box *box, const csz_field *field, const csz_options *options,
+                            csz_mpi_report *report) {
+    return csz_mpi_compress_to(context, comm, path, 1, data, box, field, options, report);
 }

@@ -170,6 +170,12 @@ static int parse(arguments *a, int argc, char **argv) {
         }
     }
     if (!a->input || !a->output) return fail(2, "input and -o OUT must be given; see csz-mpi --help", NULL);
+    if (!*a->input || !*a->output)
+        return fail(2, "an empty name is no file; name the input and, with -o, the output", NULL);
+    const size_t n = strlen(a->output);
+    if (a->command[0] == 'd' && n >= 4 && strcmp(a->output + n - 4, ".npy") == 0)
+        return fail(2, "csz-mpi writes raw values, no .npy; give another name, or use csz decompress",
+                    a->output);
     if (a->command[0] == 'c' && (!a->has_type || !a->has_dims || !a->has_bound))
         return fail(2, "-t, -d and -e must be given; see csz-mpi --help", NULL);
     return 0;
@@ -249,6 +255,10 @@ static void turn_values(void *data, size_t nbytes, csz_type type) {
 #endif
 }
 
+static int fail_existing(const char *name) {
+    return fail(1, "exists and is kept; give -f to replace it", name);
+}
+
 /* is_output: the file is written; the status of reading and of writing is one. */
 static int fail_status(csz_status status, const csz_mpi_report *report, const char *verb, const char *name,
                        int is_output) {
@@ -311,16 +321,20 @@ static int run_compress(const arguments *a, csz_context *context) {
         return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
     }
     turn_values(data, box_nbytes(&box, &a->field), a->field.type);
-    csz_status compressed =
-        csz_mpi_compress(context, MPI_COMM_WORLD, a->output, data, &box, &a->field, &a->options, &report);
+    csz_status compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, a->output, a->force, data, &box,
+                                                &a->field, &a->options, &report);
     free(data);
+    /* it was not there at the start */
+    if (compressed == CSZ_ERROR_IO && all_if(!a->force && lstat(a->output, &status) == 0))
+        return fail_existing(a->output);
     if (compressed) return fail_status(compressed, &report, "compress to", a->output, 1);
     print_report(a, &report, wanted, seconds);
     return 0;
 }
 
 /* Rank 0 makes a temporary beside the output, all write their rows into it, rank 0 renames it. */
-static int write_raw(const char *path, void *data, const csz_mpi_box *box, const csz_field *field) {
+static int write_raw(const char *path, int may_replace, void *data, const csz_mpi_box *box,
+                     const csz_field *field) {
     char temporary[PATH_MAX] = "";
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int descriptor = -1, created = 1;
@@ -336,11 +350,14 @@ static int write_raw(const char *path, void *data, const csz_mpi_box *box, const
     if (my_rank != 0) descriptor = open(temporary, O_WRONLY | O_CLOEXEC);
     int written = descriptor >= 0 && transfer_box(descriptor, data, box, field, 1) && fsync(descriptor) == 0;
     if (descriptor >= 0 && close(descriptor) != 0) written = 0;
-    int failed = agree(!written);
-    if (my_rank == 0 && (failed || rename(temporary, path) != 0)) {
-        unlink(temporary);
-        failed = 1;
+    int failed = agree(!written), exists = 0;
+    if (my_rank == 0) {
+        const int error = failed ? 0 : csz_mpi_rename(temporary, path, may_replace);
+        exists = error == EEXIST;
+        failed |= error != 0;
+        if (failed) unlink(temporary);
     }
+    if (all_if(exists)) return fail_existing(path);
     return all_if(failed) ? fail(1, "cannot write the output; free some space, or choose another place", path)
                           : 0;
 }
@@ -366,7 +383,7 @@ static int run_decompress(const arguments *a, csz_context *context) {
     turn_values(data, nbytes, info.field.type);
     double begin = MPI_Wtime();
     result = status ? fail_status(status, &report, "decompress", a->input, 0)
-                    : write_raw(a->output, data, &box, &info.field);
+                    : write_raw(a->output, a->force, data, &box, &info.field);
     free(data);
     if (!result) print_report(a, &report, info.nbytes_field, MPI_Wtime() - begin);
     return result;
@@ -378,15 +395,41 @@ static int is_same_file(const char *a, const char *b) {
            one.st_ino == other.st_ino;
 }
 
-/* What all ranks must have been told alike; the library compares what decides bytes. */
-static int is_same_job(const arguments *a) {
-    char grid[64];
-    snprintf(grid, sizeof grid, "%d %d %d %d %d %d", a->has_grid, a->force, a->grid[0], a->grid[1],
-             a->grid[2], a->grid[3]);
-    const int compresses = a->command[0] == 'c'; /* each rank reads its input by itself */
-    int same = csz_mpi_is_same(MPI_COMM_WORLD, a->command) & csz_mpi_is_same(MPI_COMM_WORLD, a->output) &
-               csz_mpi_is_same(MPI_COMM_WORLD, grid);
-    return same && (compresses || csz_mpi_is_same(MPI_COMM_WORLD, a->input));
+/* What all ranks must have been told alike; the first thing that they were not is named. */
+static int compare_ranks(const arguments *a) {
+    enum { VALUE_NBYTES = 96 };
+    char dims[VALUE_NBYTES], grid[VALUE_NBYTES], bound[VALUE_NBYTES], fill[VALUE_NBYTES];
+    const uint64_t *d = a->field.dims;
+    snprintf(dims, sizeof dims, "%d %llx %llx %llx %llx", a->field.ndim, (unsigned long long)d[0],
+             (unsigned long long)d[1], (unsigned long long)d[2], (unsigned long long)d[3]);
+    snprintf(grid, sizeof grid, "%d %d %d %d %d", a->grid_ndim, a->grid[0], a->grid[1], a->grid[2],
+             a->grid[3]);
+    snprintf(bound, sizeof bound, "%a", a->options.bound);
+    snprintf(fill, sizeof fill, "%d %a", a->options.has_fill, a->options.fill);
+    const char type[] = {(char)('0' + a->field.type), '\0'},
+               mode[] = {(char)('0' + a->options.bound_mode), '\0'},
+               level[] = {(char)('0' + a->options.zstd_level), '\0'},
+               force[] = {(char)('0' + a->force), '\0'};
+    const struct {
+        const char *name, *value;
+    } told[] = {{"commands", a->command},
+                {"input files", a->input},
+                {"outputs (-o)", a->output},
+                {"types (-t)", type},
+                {"dims (-d)", dims},
+                {"bounds (-e)", bound},
+                {"modes (-m)", mode},
+                {"levels (-z)", level},
+                {"fill values (--fill)", fill},
+                {"grids (--grid)", grid},
+                {"-f", force}};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        if (!csz_mpi_is_same(MPI_COMM_WORLD, told[i].value)) {
+            char text[96];
+            snprintf(text, sizeof text, "the ranks' %s differ; give all ranks the same", told[i].name);
+            return fail(2, text, NULL);
+        }
+    return 0;
 }
 
 static int run(int argc, char **argv) {
@@ -400,10 +443,8 @@ static int run(int argc, char **argv) {
     int own = parse(&a, argc, argv), result = agree(own);
     if (result && !own) fail(result, "another rank's arguments are wrong; give all ranks the same", NULL);
     if (result) return result;
-    if (!is_same_job(&a))
-        return fail(2, "the ranks' commands, files or grids differ; give all ranks the same", NULL);
-    if (all_if(!a.force && lstat(a.output, &status) == 0))
-        return fail(1, "exists and is kept; give -f to replace it", a.output);
+    if ((result = compare_ranks(&a)) != 0) return result;
+    if (all_if(!a.force && lstat(a.output, &status) == 0)) return fail_existing(a.output);
     if (all_if(lstat(a.output, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)))
         return fail(1, "is no regular file, and only those are written; give another output with -o",
                     a.output);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shared.c: agreement, nodes, reports. */
+/* shared.c: agreement, names, nodes, reports. */
 #include "shared.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank) {
     struct {
@@ -23,6 +28,22 @@ int csz_mpi_is_same(MPI_Comm comm, const char *text) {
     MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, comm);
     MPI_Allreduce(&mine, &most, 1, MPI_UINT64_T, MPI_MAX, comm);
     return least == most;
+}
+
+/* Exact where the system can do it in one step; file systems without that and without hard links are left with a check first. */
+int csz_mpi_rename(const char *from, const char *to, int may_replace) {
+    struct stat status;
+    if (may_replace) return rename(from, to) == 0 ? 0 : errno;
+#ifdef RENAME_NOREPLACE
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
+#endif
+    if (link(from, to) == 0) {
+        unlink(from);
+        return 0;
+    }
+    if (errno == EEXIST || lstat(to, &status) == 0) return EEXIST;
+    return rename(from, to) == 0 ? 0 : errno;
 }
 
 void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm comm) {

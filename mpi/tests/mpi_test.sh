@@ -77,7 +77,15 @@ refuses "an existing output is kept" 'exists' mpi 2 "$build/csz-mpi" "${what[@]}
 refuses "a missing input" 'cannot open' mpi 2 "$build/csz-mpi" compress nowhere -t f32 -d 70x300x200 -e 1e-3 -o x
 refuses "a wrong size" 'size' mpi 2 "$build/csz-mpi" compress field -t f64 -d 70x300x200 -e 1e-3 -o x
 refuses "a grid that is not the number of ranks" 'grid' mpi 2 "$build/csz-mpi" "${what[@]}" -o x --grid 2x2x1
-refuses "ranks with different bounds" 'cannot compress' mpi 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -e 0.5 -o x
+cp field twin
+refuses "ranks with different inputs" 'input files differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" compress twin "${what[@]:2}" -o x
+for wrong in "bounds -e 0.5" "fill --fill 0"; do
+    # shellcheck disable=SC2086
+    refuses "ranks of which one has ${wrong#* }" "ranks' ${wrong%% *}.* differ" timeout 60 "$mpiexec" "${ranks[@]}" \
+        -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o x ${wrong#* }
+done
+refuses "an empty name" 'empty name' mpi 2 "$build/csz-mpi" "${what[@]}" -o ""
+refuses "raw values under .npy" 'no \.npy' mpi 2 "$build/csz-mpi" decompress one.csz -o x.npy
 refuses "a wrong argument of one rank" 'another rank' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -e -1 -o x
 refuses "the input as the output" 'input itself' mpi 2 "$build/csz-mpi" "${what[@]}" -o field -f
 refuses "a device as the output" 'no regular file' mpi 2 "$build/csz-mpi" "${what[@]}" -o /dev/null -f
@@ -96,6 +104,18 @@ refuses "boxes above the memory limit" 'memory-limit' mpi 2 "$build/csz-mpi" dec
 refuses "scratch above the memory limit" 'memory limit' mpi 2 "$build/csz-mpi" decompress one.csz -o x -j 1 --memory-limit 8500K
 holds "a memory limit that suffices" mpi 2 "$build/csz-mpi" decompress one.csz -o mpi.raw -f -j 1 --memory-limit 16M
 holds "within it the values of csz" cmp mpi.raw one.raw
+# Two runs at once without -f: the later one keeps the file of the earlier.
+for command in compress decompress; do
+    arguments=(decompress one.csz)
+    [[ $command = decompress ]] || arguments=("${what[@]}")
+    rm -f raced
+    mpi 2 "$build/csz-mpi" "${arguments[@]}" -o raced >out1.txt 2>err1.txt &
+    mpi 2 "$build/csz-mpi" "${arguments[@]}" -o raced >out2.txt 2>err2.txt
+    second=$?
+    wait $!
+    holds "of two that $command to one name one is refused" test $(($? + second)) = 1
+    holds "it says so" grep -q 'exists and is kept' err1.txt err2.txt
+done
 refuses "an archive that is none" 'not a cuSZ' mpi 2 "$build/csz-mpi" decompress field -o x
 head -c 3000 one.csz >cut.csz
 refuses "an archive cut short" 'cut short' mpi 2 "$build/csz-mpi" decompress cut.csz -o x
@@ -106,8 +126,8 @@ refuses "a damaged archive" 'damaged' mpi 2 "$build/csz-mpi" decompress hurt.csz
 refuses "an archive that finds no room" 'cannot be written' mpi 2 bash -c \
     "ulimit -f 8000; exec '$build/csz-mpi' compress field -t f32 -d 70x300x200 -e 1e-9 -o x"
 refuses "a raw file that finds no room" 'cannot write' mpi 2 bash -c "ulimit -f 8000; exec '$build/csz-mpi' decompress one.csz -o x"
-holds "nor a temporary" bash -c "! ls -A | grep '^\.x'"
-holds "no refusal has left an output" test ! -e x -a ! -e y
+holds "nor a temporary" bash -c "! ls -A | grep '^\.[xr]'"
+holds "no refusal has left an output" test ! -e x -a ! -e y -a ! -e x.npy
 
 # ---- The example: distributed, dumped while it runs ------------------------------------------------------
 

@@ -4,7 +4,7 @@
  * what is wrong on one rank is an error on all, and leaves nothing behind.  `test_mpi kill MS PATH`: rank 1 kills itself MS milliseconds into a
  * compression.
  */
-#include "csz_mpi.h"
+#include "shared.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -224,6 +224,31 @@ static void what_one_rank_gets_wrong_fails_on_all(void) {
     free(data);
 }
 
+/* The name may be taken while the ranks compress: the file there is then kept, and nothing of ours stays. */
+static void a_name_taken_meanwhile_is_kept(void) {
+    const csz_field field = {CSZ_F32, 2, {64, 100}};
+    csz_mpi_box box;
+    csz_options o;
+    struct stat before, after;
+    csz_options_init(&o);
+    o.bound = 1e-3;
+    CHECK(csz_mpi_box_of(&box, MPI_COMM_WORLD, &field, NULL) == CSZ_OK);
+    void *data = make_box(&field, &box);
+    if (rank == 0) unlink("taken.csz");
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, data, &box, &field, &o, NULL) ==
+          CSZ_OK);
+    CHECK(stat("taken.csz", &before) == 0);
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, data, &box, &field, &o, NULL) ==
+          CSZ_ERROR_IO);
+    CHECK(stat("taken.csz", &after) == 0 && after.st_ino == before.st_ino);
+    MPI_Barrier(MPI_COMM_WORLD); /* before it is replaced */
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 1, data, &box, &field, &o, NULL) ==
+          CSZ_OK);
+    CHECK(stat("taken.csz", &after) == 0 && after.st_ino != before.st_ino);
+    free(data);
+}
+
 static void die(int number) {
     (void)number;
     kill(getpid(), SIGKILL);
@@ -246,6 +271,7 @@ static int be_killed(int milliseconds, const char *path) {
     }
     for (double begin = MPI_Wtime(); MPI_Wtime() - begin < 60;)
         if (csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, NULL) != CSZ_OK) break;
+    free(data);
     return 0;
 }
 
@@ -258,6 +284,7 @@ int main(int argc, char **argv) {
     if (argc == 4 && strcmp(argv[1], "kill") == 0) return be_killed(atoi(argv[2]), argv[3]);
     any_boxes_give_the_same_bytes();
     what_one_rank_gets_wrong_fails_on_all();
+    a_name_taken_meanwhile_is_kept();
     if (argc == 2 && strcmp(argv[1], "large") == 0) several_frames();
     csz_context_destroy(context);
     MPI_Allreduce(&nfailed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -97,6 +97,14 @@ def _choice(name: str, value: str, names: Sequence[str]) -> int:
         raise _errors.ArgumentError(f"{name} is one of {', '.join(names)}, not {value!r}") from None
 
 
+def _shown(value: Any) -> str:
+    """How a message shows what it refuses: in a few words, however large."""
+    if getattr(value, "shape", ()):
+        return f"an array of {value.dtype}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 def _integer(name: str, value: Any, least: int, most: int) -> int:
     try:
         number = operator.index(value)
@@ -109,9 +117,11 @@ def _integer(name: str, value: Any, least: int, most: int) -> int:
 
 def _number(name: str, value: Any, kind: type[_errors.Error] = _errors.ArgumentError) -> float:
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise kind(f"{name} is a number, not {value!r}") from None
+        raise kind(f"{name} is a number, not {_shown(value)}") from None
 
 
 def bound_of(abs: float | None, rel: float | None, psnr: float | None) -> tuple[str, float]:
@@ -359,7 +369,7 @@ def _limit(memory_limit: int | None) -> int:
 def _check_limit(status: int, memory_limit: int | None, what: str) -> None:
     """As _check, with the limit's number where that was exceeded."""
     if status == _errors.LimitError.status:
-        raise _errors.LimitError(f"{what} takes more than the memory_limit of {memory_limit} bytes: raise it, or use fewer threads")
+        raise _errors.LimitError(f"{what} takes more than the memory_limit of {memory_limit} bytes, scratch included: raise it, or use fewer threads")
     _check(status, what)
 
 
@@ -374,10 +384,12 @@ def _axis(item: Any, extent: int, axis: int) -> tuple[int, int, bool]:
     else:
         begin, end, keep = item, None, False
     try:
+        if any(isinstance(number, (bool, np.bool_)) for number in (begin, end)):
+            raise TypeError
         begin = 0 if begin is None and keep else operator.index(begin)
         end = None if end is None else operator.index(end)
     except TypeError:
-        raise _errors.RegionError(f"axis {axis}: a region is made of slices, (begin, end) pairs and whole numbers, not {item!r}") from None
+        raise _errors.RegionError(f"axis {axis}: a region is made of slices, (begin, end) pairs and whole numbers, not {_shown(item)}") from None
     begin += extent if begin < 0 else 0
     if end is None:
         end = extent if keep else begin + 1
@@ -486,7 +498,7 @@ def decompress(
         any strides and byte order (other than contiguous native costs a copy); on the GPU it must be contiguous.
     region
         What to decode, in the archive's dims: ``numpy.s_[0:64, 128:256]``, whole numbers (which drop the axis), ``...``, or a sequence of (begin, end)
-        pairs.  Only the tiles it touches are decoded.  Negative indices count from the end; an empty region is an error, unless the axis itself is empty.
+        pairs.  None, the default, is all of it.  Only the tiles it touches are decoded.  Negative indices count from the end; an empty region is an error, unless the axis itself is empty.
     shape
         The shape to return, where the archive could not keep it: ``()`` for 0-d, or more than four dims.
     like
@@ -538,7 +550,7 @@ def decompress(
             lib.csz_decompress_region, device, streams,
             direct.pointer, direct.nbytes, source.pointer, source.nbytes, corners(*begin), corners(*end), c.byref(options),
         )  # fmt: skip
-    _check_limit(status, memory_limit, f"decompressing {nbytes} bytes, scratch memory included,")
+    _check_limit(status, memory_limit, f"decompressing {nbytes} bytes")
     if direct is not target:
         _store(target, direct)
     return result
@@ -583,7 +595,10 @@ def _range_of_block(block: Any, fill: float | None) -> tuple[float, float]:
         raise _errors.DtypeError(f"a range is of numbers, not of {values.dtype}")
     keep = np.isfinite(values)
     if fill is not None:
-        keep &= values != values.dtype.type(fill)
+        missing = values == values.dtype.type(fill)
+        if values.dtype.kind == "f":  # the library compares bits, to which 0.0 and -0.0 are two values
+            missing &= np.signbit(values) == np.signbit(values.dtype.type(fill))
+        keep &= ~missing
     values = values[keep]
     return (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
 

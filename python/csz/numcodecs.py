@@ -23,6 +23,9 @@ class Csz(Codec):  # type: ignore[misc]
     :func:`csz.absolute_bound` resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for missing
     data, or pads chunks and the bound is relative, give it as ``fill`` too.  ``dtype`` is needed for arrays in the other byte order alone, for
     example ``">f4"``.  ``threads`` is for one chunk and not stored: 1, or what CSZ_CODEC_THREADS says.
+
+    Zarr gives a decoded chunk its shape and order.  By itself ``decode`` returns the dims of the archive: those of a chunk in Fortran order
+    reversed, (4, 3, 2) for (2, 3, 4), and of more than four the slowest as one.
     """
 
     codec_id = "csz"

@@ -160,6 +160,14 @@ class Options(unittest.TestCase):
         self.assertAlmostEqual(info.bound_abs, 1e-3 * float(field.max() - field.min()), delta=1e-6)
         self.assertLessEqual(largest_error(field, csz.decompress(archive)), info.bound_abs)
 
+    def test_restored_values_come_back_as_they_are_at_the_same_absolute_bound(self):
+        for dtype in ("float32", "float64"):
+            for bound in (1e-1, 1e-3, 1e-6, 1e-9):
+                field = smooth((20, 30, 40), dtype)
+                field[3, 3, 3:6] = np.nan, 1e30, -0.0
+                archive = csz.compress(field, abs=bound)
+                self.assertEqual(csz.compress(csz.decompress(archive), abs=bound), archive)
+
     def test_psnr(self):
         field = smooth((40, 50))
         self.assertGreaterEqual(csz.compare(field, csz.decompress(csz.compress(field, psnr=60))).psnr, 60)
@@ -306,6 +314,13 @@ class Knowing(unittest.TestCase):
             self.assertEqual(csz.absolute_bound(field, fill=1e20, **given), expected)
         with self.assertRaises(csz.BoundError):
             csz.absolute_bound(np.full(5, np.nan), rel=1e-3)
+        for dtype in ("float32", "float64"):
+            for zeros in ([0.0], [-0.0], [0.0, -0.0]):  # to the library two values
+                for fill in (0.0, -0.0):
+                    field = np.array([5.0, *zeros, 10.0], dtype)
+                    expected = csz.info(csz.compress(field, fill=fill, rel=1e-2)).bound_abs
+                    self.assertEqual(csz.absolute_bound(field, fill=fill, rel=1e-2), expected)
+        self.assertEqual(csz.value_range(np.array([0, 3, 9]), fill=0), (3, 9))
 
     def test_value_range_in_pieces(self):
         class Chunked:  # what Zarr and HDF5 look like

@@ -21,7 +21,7 @@ class Errors(unittest.TestCase):
     def test_bounds(self):
         self.fails(csz.BoundError, "exactly one", csz.compress, field)
         self.fails(csz.BoundError, "exactly one", csz.compress, field, abs=1, rel=1)
-        for bad in (0, -1, np.nan, np.inf, "a lot", [1, 2], 10**400):
+        for bad in (0, -1, np.nan, np.inf, "a lot", [1, 2], 10**400, True, np.True_):
             with self.subTest(bad):
                 self.fails(csz.BoundError, "abs is a", csz.compress, field, abs=bad)
         self.fails(ValueError, "rel", csz.compress, field, rel=0)
@@ -43,7 +43,8 @@ class Errors(unittest.TestCase):
         self.fails(csz.ArgumentError, "threads", csz.compress, field, abs=1, threads=2**40)
         self.fails(csz.ArgumentError, "threads", csz.compress, field, abs=1, threads=1.5)
         self.fails(csz.ArgumentError, "zstd", csz.compress, field, abs=1, zstd=23)
-        self.fails(csz.ArgumentError, "fill", csz.compress, field, abs=1, fill="none")
+        for bad in ("none", True):
+            self.fails(csz.ArgumentError, "fill is a number", csz.compress, field, abs=1, fill=bad)
         self.fails(csz.ArgumentError, "like", csz.compress, field, abs=1, like=3)
         self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=0)
         self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=-1)
@@ -102,6 +103,11 @@ class Errors(unittest.TestCase):
             with self.subTest(region):
                 self.fails(csz.RegionError, "region|axis", csz.decompress, archive, region=region)
         self.fails(IndexError, "outside an extent of 20", csz.decompress, archive, region=np.s_[0:21])
+        self.fails(csz.RegionError, "whole numbers, not an array of bool$", csz.decompress, archive, region=field > 0)
+        for region in (True, np.s_[0:2, None], np.s_[False:2], (np.True_,)):
+            with self.subTest(region):
+                self.fails(csz.RegionError, "made of slices", csz.decompress, archive, region=region)
+        self.fails(csz.RegionError, r"not \[0, 0, .*\.\.\.$", csz.decompress, archive, region=[[0] * 10**5])
 
     def test_regions_of_an_empty_field(self):
         empty = csz.compress(np.empty((4, 0, 3), "float32"), abs=1)
@@ -130,7 +136,7 @@ class Errors(unittest.TestCase):
 
     def test_memory_limit(self):
         self.fails(csz.LimitError, "24000 bytes", csz.decompress, archive, memory_limit=23999)
-        self.fails(MemoryError, "decompressing 24000 bytes, scratch memory included, .* memory_limit of 24001", csz.decompress, archive, memory_limit=24001)
+        self.fails(MemoryError, "decompressing 24000 bytes takes .* memory_limit of 24001 bytes, scratch included", csz.decompress, archive, memory_limit=24001)
         self.fails(csz.LimitError, "checking an archive takes more than the memory_limit of 10 bytes", csz.check, archive, memory_limit=10)
         csz.decompress(archive, memory_limit=1 << 28)
         csz.decompress(archive, memory_limit=1 << 70)
