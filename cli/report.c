@@ -148,18 +148,16 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
         }
         fputc('\n', stream);
     } else {
-        fprintf(stream, "%selements       %llu", indent, (unsigned long long)metrics->n);
-        if (special_violations > 0) {
-            fprintf(stream, "; %llu special values differ, the first at ",
-                    (unsigned long long)special_violations);
-            print_index(stream, metrics->worst_index, field);
-        }
-        fputc('\n', stream);
+        fprintf(stream, "%selements       %llu\n", indent, (unsigned long long)metrics->n);
     }
     if (!metrics->n_special) return;
     fprintf(stream, "%sspecial        %llu missing, NaN or infinite, compared bit for bit", indent,
             (unsigned long long)metrics->n_special);
     if (special_violations) fprintf(stream, "; %llu of them differ", (unsigned long long)special_violations);
+    if (special_violations && bound < 0) {
+        fputs(", the first at ", stream);
+        print_index(stream, metrics->worst_index, field);
+    }
     fputc('\n', stream);
 }
 
