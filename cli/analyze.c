@@ -20,19 +20,15 @@ static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
 static double known(const csz_analysis *a, double figure) { return a->nelements ? figure : NAN; }
 
 /*
- * Above this standard error of the size a predicted ratio is shown as the range from one below to one above it.
+ * Above this standard error a predicted ratio is shown as a range, two standard errors of its logarithm either way: as a
+ * share of the size, two of them could be more than all of it.
  */
 static const double range_error = 0.3;
 
 static void print_predicted(const csz_analysis *a, uint64_t nbytes) {
-    const double ratio = ratio_of(a, nbytes), error = a->prediction_error;
-    char text[64];
-    if (error < 1)
-        snprintf(text, sizeof text, "%.2f to %.2f", ratio / (1 + error), ratio / (1 - error));
-    else
-        snprintf(text, sizeof text, "%.2f or more", ratio / (1 + error));
-    if (error > range_error)
-        printf("%20s", text);
+    const double ratio = ratio_of(a, nbytes), factor = exp(2 * a->prediction_error);
+    if (a->prediction_error > range_error)
+        printf("%9.3g to %-8.3g", ratio / factor, ratio * factor);
     else
         printf("%9.2f", ratio);
 }
@@ -119,6 +115,10 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     char bound[CLI_BOUND_TEXT_NBYTES];
     printf("\nbound %s: %llu of %llu tiles counted\n", cli_bound_text(bound, &info),
            (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
+    if (!a->nelements) {
+        printf("  %s.\n", a->reason);
+        return;
+    }
     printf(
         "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%\n",
         s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share);
@@ -128,16 +128,14 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     printf("  smoothness     codes %.4f (roughness %.4f), prequantized data %.4f\n", a->codes.smoothness,
            a->codes.roughness, a->quanta.smoothness);
     const int is_range = a->prediction_error > range_error;
-    if (a->nelements) {
-        printf("  ratio          %*s%s (standard error of predictions %.0f%%%s)\n", is_range ? 20 : 9,
-               "predicted", a->is_exact ? "       true" : "", 100 * a->prediction_error,
-               is_range ? ": from one below to one above" : "");
-        for (int i = 0; i < 4; i++) {
-            printf("    %-12s ", cli_workflow_names[i]);
-            print_predicted(a, a->workflow[i].nbytes_predicted);
-            if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));
-            putchar('\n');
-        }
+    printf("  ratio          predicted%s%s (standard error of predictions %.0f%%%s)\n",
+           is_range && a->is_exact ? "            " : "", a->is_exact ? "       true" : "",
+           100 * a->prediction_error, is_range ? ": a range, two of them either way" : "");
+    for (int i = 0; i < 4; i++) {
+        printf("    %-12s ", cli_workflow_names[i]);
+        print_predicted(a, a->workflow[i].nbytes_predicted);
+        if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));
+        putchar('\n');
     }
     if (a->regret == 0)
         printf("  regret         auto is as large as %s (%s)\n", cli_workflow_names[a->best_forced],
