@@ -28,7 +28,7 @@ static const double range_error = 0.3;
 static void print_predicted(const csz_analysis *a, uint64_t nbytes) {
     const double ratio = ratio_of(a, nbytes), factor = exp(2 * a->prediction_error);
     if (a->prediction_error > range_error)
-        printf("%9.3g to %-8.3g", ratio / factor, ratio * factor);
+        printf("%9.2f to %-9.2f", ratio / factor, ratio * factor);
     else
         printf("%9.2f", ratio);
 }
@@ -129,7 +129,7 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
            a->codes.roughness, a->quanta.smoothness);
     const int is_range = a->prediction_error > range_error;
     printf("  ratio          predicted%s%s (standard error of predictions %.0f%%%s)\n",
-           is_range && a->is_exact ? "            " : "", a->is_exact ? "       true" : "",
+           is_range && a->is_exact ? "             " : "", a->is_exact ? "       true" : "",
            100 * a->prediction_error, is_range ? ": a range, two of them either way" : "");
     for (int i = 0; i < 4; i++) {
         printf("    %-12s ", cli_workflow_names[i]);

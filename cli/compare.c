@@ -99,10 +99,12 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         print_quality(&quality);
     }
     if (arguments->has_bound && metrics->violations) {
-        char text[CLI_VIOLATIONS_TEXT_NBYTES], allowed[32];
-        snprintf(allowed, sizeof allowed, "%.9g", bound);
-        return cli_fail("%s; the largest error is %.9g", cli_violations_text(text, metrics, special, allowed),
-                        metrics->max_abs_error);
+        const unsigned long long other = metrics->violations - special;
+        char text[80] = "";
+        if (other) snprintf(text, sizeof text, "%llu elements differ by more than %.9g", other, bound);
+        if (!special) return cli_fail("%s; the largest error is %.9g", text, metrics->max_abs_error);
+        return cli_fail("%s%s%llu special values differ in bits; the largest error of the others is %.9g",
+                        text, other ? ", and " : "", (unsigned long long)special, metrics->max_abs_error);
     }
     return CLI_DONE;
 }

@@ -160,17 +160,3 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
     }
     fputc('\n', stream);
 }
-
-const char *cli_violations_text(char *text, const csz_metrics *metrics, uint64_t special_violations,
-                                const char *bound) {
-    const unsigned long long special = special_violations, other = metrics->violations - special_violations;
-    if (special == 0)
-        snprintf(text, CLI_VIOLATIONS_TEXT_NBYTES, "%llu elements differ by more than %s", other, bound);
-    else if (other == 0)
-        snprintf(text, CLI_VIOLATIONS_TEXT_NBYTES, "%llu special values differ in bits", special);
-    else
-        snprintf(text, CLI_VIOLATIONS_TEXT_NBYTES,
-                 "%llu elements differ by more than %s, and %llu special values in bits", other, bound,
-                 special);
-    return text;
-}

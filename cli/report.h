@@ -35,11 +35,6 @@ void cli_report_size(FILE *stream, const csz_info *info);
 void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
                         uint64_t special_violations, const char *indent);
 
-/* "9 special values differ in bits, 3 elements by more than the bound", or one of the two. */
-enum { CLI_VIOLATIONS_TEXT_NBYTES = 128 };
-const char *cli_violations_text(char *text, const csz_metrics *metrics, uint64_t special_violations,
-                                const char *bound);
-
 /* "1e-3 rel = 0.0123 absolute" */
 enum { CLI_BOUND_TEXT_NBYTES = 96 };
 const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info);

@@ -117,8 +117,8 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
                cli_bound_text(bound, &archive->info), metrics->violations ? "BROKEN" : "kept");
-        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs,
-                           v->special_violations, "  ");
+        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, v->special_violations,
+                           "  ");
         if (archive->info.bound_abs > 0)
             printf("  error / bound  %.9g\n", metrics->max_abs_error / archive->info.bound_abs);
         return;
@@ -153,12 +153,16 @@ int cli_run_verify(const cli_arguments *arguments) {
         csz_metrics metrics = cli_metrics_finish(&v.metrics);
         cli_run run = {cli_workers_seconds(&v.workers), v.workers.backend};
         print_report(arguments, &v, &metrics, &run);
-        char text[CLI_VIOLATIONS_TEXT_NBYTES];
+        char special[80] = "";
+        if (v.special_violations)
+            snprintf(special, sizeof special, " (%llu of them special values that differ in bits)",
+                     (unsigned long long)v.special_violations);
         if (metrics.violations)
-            status = cli_fail("of %llu elements of %s and %s, %s; use another archive, or check that the "
-                              "original is the right one",
-                              (unsigned long long)metrics.n, v.original.stream.name, v.archive.stream.name,
-                              cli_violations_text(text, &metrics, v.special_violations, "the bound"));
+            status = cli_fail(
+                "%llu of %llu elements of %s break the bound of %s%s; use another archive, or check that the "
+                "original is the right one",
+                (unsigned long long)metrics.violations, (unsigned long long)metrics.n, v.original.stream.name,
+                v.archive.stream.name, special);
     }
     cli_workers_destroy(&v.workers);
     cli_source_close(&v.original);
