@@ -11,8 +11,26 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* NaN, null in JSON, where there is none: of a field without elements, or a size that is not known. */
 static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
-    return nbytes ? (double)a->nbytes_field / (double)nbytes : NAN;
+    return nbytes && a->nelements ? (double)a->nbytes_field / (double)nbytes : NAN;
+}
+
+/* A figure that a field without elements does not have. */
+static double known(const csz_analysis *a, double figure) { return a->nelements ? figure : NAN; }
+
+/*
+ * Above this standard error a predicted ratio is shown as a range, two standard errors of its logarithm either way: as a
+ * share of the size, two of them could be more than all of it.
+ */
+static const double range_error = 0.3;
+
+static void print_predicted(const csz_analysis *a, uint64_t nbytes) {
+    const double ratio = ratio_of(a, nbytes), factor = exp(2 * a->prediction_error);
+    if (a->prediction_error > range_error)
+        printf("%9.2f to %-9.2f", ratio / factor, ratio * factor);
+    else
+        printf("%9.2f", ratio);
 }
 
 static void write_madogram(cli_json *json, const char *key, const csz_madogram *m) {
@@ -31,19 +49,19 @@ static void write_madogram(cli_json *json, const char *key, const csz_madogram *
 
 static void write_statistics(cli_json *json, const csz_analysis *a) {
     const csz_statistics *s = &a->statistics;
-    cli_json_double(json, "p1", s->p1);
-    cli_json_double(json, "entropy", s->entropy);
-    cli_json_double(json, "r_lower", s->r_lower);
-    cli_json_double(json, "r_upper", s->r_upper);
-    cli_json_double(json, "huffman_bits_lower", s->bits_lower);
-    cli_json_double(json, "huffman_bits_upper", s->bits_upper);
-    cli_json_double(json, "huffman_bits", a->huffman_bits);
-    cli_json_double(json, "rle_bits", a->rle_bits);
-    cli_json_double(json, "rle_vle_bits", a->rle_vle_bits);
+    cli_json_double(json, "p1", known(a, s->p1));
+    cli_json_double(json, "entropy", known(a, s->entropy));
+    cli_json_double(json, "r_lower", known(a, s->r_lower));
+    cli_json_double(json, "r_upper", known(a, s->r_upper));
+    cli_json_double(json, "huffman_bits_lower", known(a, s->bits_lower));
+    cli_json_double(json, "huffman_bits_upper", known(a, s->bits_upper));
+    cli_json_double(json, "huffman_bits", known(a, a->huffman_bits));
+    cli_json_double(json, "rle_bits", known(a, a->rle_bits));
+    cli_json_double(json, "rle_vle_bits", known(a, a->rle_vle_bits));
     cli_json_bool(json, "rle_advised", s->rle_advised);
-    cli_json_double(json, "outlier_share", a->outlier_share);
-    cli_json_double(json, "escape_share", a->escape_share);
-    cli_json_double(json, "exception_share", a->exception_share);
+    cli_json_double(json, "outlier_share", known(a, a->outlier_share));
+    cli_json_double(json, "escape_share", known(a, a->escape_share));
+    cli_json_double(json, "exception_share", known(a, a->exception_share));
 }
 
 /* First and last code that occurs, and the counts between: the ends of 1024 are mostly zeros. */
@@ -82,7 +100,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
         cli_json_end_object(json);
     }
     cli_json_end_object(json);
-    cli_json_double(json, "prediction_error", a->prediction_error);
+    cli_json_double(json, "prediction_error", known(a, a->prediction_error));
     cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
     cli_json_double(json, "regret", a->regret);
     cli_json_bool(json, "exact", a->is_exact);
@@ -97,6 +115,10 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     char bound[CLI_BOUND_TEXT_NBYTES];
     printf("\nbound %s: %llu of %llu tiles counted\n", cli_bound_text(bound, &info),
            (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
+    if (!a->nelements) {
+        printf("  %s.\n", a->reason);
+        return;
+    }
     printf(
         "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%\n",
         s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share);
@@ -105,16 +127,23 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
     printf("  smoothness     codes %.4f (roughness %.4f), prequantized data %.4f\n", a->codes.smoothness,
            a->codes.roughness, a->quanta.smoothness);
-    printf("  ratio          predicted%s (standard error of predictions %.0f%%)\n",
-           a->is_exact ? "       true" : "", 100 * a->prediction_error);
+    const int is_range = a->prediction_error > range_error;
+    printf("  ratio          predicted%s%s (standard error of predictions %.0f%%%s)\n",
+           is_range && a->is_exact ? "             " : "", a->is_exact ? "       true" : "",
+           100 * a->prediction_error, is_range ? ": a range, two of them either way" : "");
     for (int i = 0; i < 4; i++) {
-        printf("    %-12s %9.2f", cli_workflow_names[i], ratio_of(a, a->workflow[i].nbytes_predicted));
+        printf("    %-12s ", cli_workflow_names[i]);
+        print_predicted(a, a->workflow[i].nbytes_predicted);
         if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));
         putchar('\n');
     }
-    printf("  regret         auto is %.2f%% %s than %s (%s)\n", 100 * fabs(a->regret),
-           a->regret > 0 ? "larger" : "smaller", cli_workflow_names[a->best_forced],
-           a->is_exact ? "true" : "predicted");
+    if (a->regret == 0)
+        printf("  regret         auto is as large as %s (%s)\n", cli_workflow_names[a->best_forced],
+               a->is_exact ? "true" : "predicted");
+    else
+        printf("  regret         auto is %.3g%% %s than %s (%s)\n", 100 * fabs(a->regret),
+               a->regret > 0 ? "larger" : "smaller", cli_workflow_names[a->best_forced],
+               a->is_exact ? "true" : "predicted");
     printf("  %s.\n", a->reason);
 }
 
@@ -132,7 +161,7 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
     cli_json json;
     cli_report_init(&report, "analyze");
     report.input_path = arguments->paths[0];
-    report.backend = cli_backend_name(backend);
+    report.backend = field->nbytes ? cli_backend_name(backend) : NULL; /* of nothing, none was used */
     report.field = &field->field;
     report.nbytes_in = field->nbytes;
     report.has_output = 0;

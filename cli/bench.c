@@ -160,9 +160,11 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
            metrics->max_abs_error);
     print_direction("compress", compress, b->nbytes);
     print_direction("decompress", decompress, b->nbytes);
-    printf("\nmedian of %d; stages from profiled runs, their seconds summed over threads;\n"
-           "rates are bytes of the original field\n",
-           arguments->repeat);
+    printf(
+        "\nmedian of %d; stages from profiled runs, their seconds summed over threads;\n"
+        "rates are bytes of the original field; sampled histograms include quantizing the tiles they count,\n"
+        "which are all those of a frame of fewer than 512\n",
+        arguments->repeat);
 }
 
 /* Copies the field: a mapped file's small pages would be timed along with the work. */

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "h5file.h"
 #include "message.h"
+#include "metrics.h"
 #include "progress.h"
 #include "report.h"
 
@@ -66,6 +67,10 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
                                               bound, &arguments->options);
     double seconds = cli_seconds_now() - begin;
     cli_progress_stop();
+    uint64_t special = 0;
+    if (compared == CSZ_OK)
+        compared = cli_metrics_special(&special, metrics, fields[0].data, fields[1].data, &fields[0].field,
+                                       bound, &arguments->options);
     if (compared != CSZ_OK) return cli_fail_status(compared, "compare", fields[0].input.name);
     if (arguments->json) {
         cli_report report;
@@ -81,20 +86,26 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         report.metrics = metrics;
         report.compare_bound = arguments->has_bound ? bound : NAN;
         cli_report_json(&json, stdout, &report);
+        cli_json_u64(&json, "special_violations", special);
         write_quality(&json, &quality);
         cli_json_end(&json);
     } else {
         char dims[CLI_DIMS_TEXT_NBYTES];
         printf("%s and %s, %s of %s\n", fields[0].input.name, fields[1].input.name,
                cli_dims_text(dims, &fields[0].field), cli_type_names[fields[0].field.type]);
-        cli_report_metrics(stdout, metrics, &fields[0].field, bound, "  ");
+        cli_report_metrics(stdout, metrics, &fields[0].field, bound, special, "  ");
         if (metrics->n > metrics->n_special)
             printf("  range          %.9g to %.9g\n", metrics->min, metrics->max);
         print_quality(&quality);
     }
-    if (arguments->has_bound && metrics->violations)
-        return cli_fail("%llu elements differ by more than %.9g; the largest error is %.9g",
-                        (unsigned long long)metrics->violations, bound, metrics->max_abs_error);
+    if (arguments->has_bound && metrics->violations) {
+        const unsigned long long other = metrics->violations - special;
+        char text[80] = "";
+        if (other) snprintf(text, sizeof text, "%llu elements differ by more than %.9g", other, bound);
+        if (!special) return cli_fail("%s; the largest error is %.9g", text, metrics->max_abs_error);
+        return cli_fail("%s%s%llu special values differ in bits; the largest error of the others is %.9g",
+                        text, other ? ", and " : "", (unsigned long long)special, metrics->max_abs_error);
+    }
     return CLI_DONE;
 }
 

@@ -195,7 +195,7 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
     fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
             cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_in / elapsed : 0));
     if (report->metrics)
-        cli_report_metrics(stream, report->metrics, report->field, report->info->bound_abs, "  ");
+        cli_report_metrics(stream, report->metrics, report->field, report->info->bound_abs, 0, "  ");
 }
 
 static void print_report(const compression *c, const cli_output *output) {

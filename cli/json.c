@@ -84,7 +84,7 @@ void cli_json_double_array(cli_json *json, const char *key, const double *values
     for (int i = 0; i < n; i++) {
         if (i) fputs(", ", json->stream);
         if (isfinite(values[i]))
-            fprintf(json->stream, "%.9g", values[i]);
+            fprintf(json->stream, "%.17g", values[i]);
         else
             fputs("null", json->stream);
     }

@@ -38,6 +38,16 @@ csz_status cli_metrics_compare(csz_metrics *part, cli_worst *worst, const void *
     return CSZ_OK;
 }
 
+csz_status cli_metrics_special(uint64_t *n, const csz_metrics *metrics, const void *a, const void *b,
+                               const csz_field *field, double bound, const csz_options *options) {
+    csz_metrics special;
+    *n = metrics->n_special ? metrics->violations : 0;
+    if (*n == 0 || bound < 0) return CSZ_OK;
+    csz_status status = csz_compare(&special, a, b, field, -1, options);
+    *n = special.violations;
+    return status;
+}
+
 void cli_metrics_join(cli_metrics *m, const csz_metrics *part, cli_worst worst) {
     csz_metrics *sum = &m->sum;
     uint64_t n = part->n - part->n_special;

@@ -23,6 +23,13 @@ csz_status cli_metrics_compare(csz_metrics *part, cli_worst *worst, const void *
                                const csz_options *options);
 void cli_metrics_join(cli_metrics *metrics, const csz_metrics *part, cli_worst worst);
 
+/*
+ * How many of the violations are special values that differ in bits: a comparison without a bound counts these alone.
+ * Makes that pass only where there are both kinds to tell apart.
+ */
+csz_status cli_metrics_special(uint64_t *n, const csz_metrics *metrics, const void *a, const void *b,
+                               const csz_field *field, double bound, const csz_options *options);
+
 /* The whole comparison; of nothing, one without elements. */
 csz_metrics cli_metrics_finish(const cli_metrics *metrics);
 

@@ -130,7 +130,7 @@ static void print_index(FILE *stream, uint64_t index, const csz_field *field) {
 }
 
 void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
-                        const char *indent) {
+                        uint64_t special_violations, const char *indent) {
     fprintf(stream, "%slargest error  %.9g", indent, metrics->max_abs_error);
     if (bound >= 0) fprintf(stream, " of %.9g allowed", bound);
     if (metrics->max_abs_error > 0 && metrics->violations == 0) {
@@ -139,7 +139,7 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
     }
     fprintf(stream, "\n%sPSNR           %.2f dB (20 log10(range/rmse)), NRMSE %.4g\n", indent, metrics->psnr,
             metrics->nrmse);
-    if (bound >= 0 || metrics->violations > 0) { /* without a bound: special values that differ */
+    if (bound >= 0) {
         fprintf(stream, "%sviolations     %llu of %llu elements", indent,
                 (unsigned long long)metrics->violations, (unsigned long long)metrics->n);
         if (metrics->violations > 0) {
@@ -150,7 +150,13 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
     } else {
         fprintf(stream, "%selements       %llu\n", indent, (unsigned long long)metrics->n);
     }
-    if (metrics->n_special)
-        fprintf(stream, "%sspecial        %llu missing, NaN or infinite, compared bit for bit\n", indent,
-                (unsigned long long)metrics->n_special);
+    if (!metrics->n_special) return;
+    fprintf(stream, "%sspecial        %llu missing, NaN or infinite, compared bit for bit", indent,
+            (unsigned long long)metrics->n_special);
+    if (special_violations) fprintf(stream, "; %llu of them differ", (unsigned long long)special_violations);
+    if (special_violations && bound < 0) {
+        fputs(", the first at ", stream);
+        print_index(stream, metrics->worst_index, field);
+    }
+    fputc('\n', stream);
 }

@@ -20,6 +20,7 @@ typedef struct verification {
     cli_workers workers;
     pthread_mutex_t mutex;
     cli_metrics metrics;
+    uint64_t special_violations; /* of the violations, special values that differ in bits */
     uint64_t values_done;
 } verification;
 
@@ -53,11 +54,17 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     if (status != CSZ_OK) return cli_archive_source_fail(&v->archive, status);
     status = cli_metrics_compare(&part, &worst, in, out, &frame, &v->archive.shape, v->archive.info.bound_abs,
                                  &options);
+    uint64_t special = 0;
+    if (status == CSZ_OK) {
+        const csz_field row = {v->archive.info.field.type, 1, {frame.nelements}};
+        status = cli_metrics_special(&special, &part, in, out, &row, v->archive.info.bound_abs, &options);
+    }
     v->workers.seconds[worker] += cli_seconds_now() - begin;
     v->workers.backend = csz_context_backend(context);
     if (status != CSZ_OK) return cli_fail_status(status, "compare", v->original.stream.name);
     pthread_mutex_lock(&v->mutex);
     cli_metrics_join(&v->metrics, &part, worst);
+    v->special_violations += special;
     pthread_mutex_unlock(&v->mutex);
     return CLI_DONE;
 }
@@ -102,13 +109,16 @@ static int compare_all(verification *v, const cli_arguments *arguments) {
     return status;
 }
 
-static void print_report(const cli_arguments *arguments, const cli_source *original,
-                         const cli_archive_source *archive, const csz_metrics *metrics, const cli_run *run) {
+static void print_report(const cli_arguments *arguments, const verification *v, const csz_metrics *metrics,
+                         const cli_run *run) {
+    const cli_source *original = &v->original;
+    const cli_archive_source *archive = &v->archive;
     if (!arguments->json) {
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
                cli_bound_text(bound, &archive->info), metrics->violations ? "BROKEN" : "kept");
-        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, "  ");
+        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, v->special_violations,
+                           "  ");
         if (archive->info.bound_abs > 0)
             printf("  error / bound  %.9g\n", metrics->max_abs_error / archive->info.bound_abs);
         return;
@@ -126,6 +136,7 @@ static void print_report(const cli_arguments *arguments, const cli_source *origi
     report.seconds = run->seconds;
     report.metrics = metrics;
     cli_report_json(&json, stdout, &report);
+    cli_json_u64(&json, "special_violations", v->special_violations);
     cli_json_end(&json);
 }
 
@@ -141,13 +152,17 @@ int cli_run_verify(const cli_arguments *arguments) {
     if (status == CLI_DONE) {
         csz_metrics metrics = cli_metrics_finish(&v.metrics);
         cli_run run = {cli_workers_seconds(&v.workers), v.workers.backend};
-        print_report(arguments, &v.original, &v.archive, &metrics, &run);
+        print_report(arguments, &v, &metrics, &run);
+        char special[80] = "";
+        if (v.special_violations)
+            snprintf(special, sizeof special, " (%llu of them special values that differ in bits)",
+                     (unsigned long long)v.special_violations);
         if (metrics.violations)
             status = cli_fail(
-                "%llu of %llu elements of %s break the bound of %s; use another archive, or check that the "
+                "%llu of %llu elements of %s break the bound of %s%s; use another archive, or check that the "
                 "original is the right one",
                 (unsigned long long)metrics.violations, (unsigned long long)metrics.n, v.original.stream.name,
-                v.archive.stream.name);
+                v.archive.stream.name, special);
     }
     cli_workers_destroy(&v.workers);
     cli_source_close(&v.original);

@@ -378,6 +378,27 @@ bounds = json.load(open("json.txt"))["bounds"]
 assert [b["bound"] for b in bounds] == [1e-3, 1e-2] and len(bounds[0]["madogram_codes"]["binary"]) == 200
 assert bounds[0]["workflows"]["auto"]["nbytes"] == len(open("one.csz", "rb").read())
 assert all(b["huffman_bits_lower"] <= b["huffman_bits"] + 1e-9 for b in bounds) and bounds[0]["reason"]'
+json "analyze of an empty field" backend=null ratio=null -- "$csz" analyze empty.f32 -t f32 -d 0x5 -e 1 --exact --json
+holds "analyze of an empty field has null for what is not computed" python3 -c '
+import json
+bound = json.load(open("json.txt"))["bounds"][0]
+assert bound["p1"] is None and bound["prediction_error"] is None
+assert all(w["ratio"] is None and w["ratio_predicted"] is None for w in bound["workflows"].values())'
+holds "arrays have as many digits as numbers" bash -c "
+    '$csz' compare d3.f32 altered.f32 -t f32 -d 9600 --json | grep -Eq '\"autocorrelation\": .-?[0-9.]{15}'"
+head -c 400000 /dev/zero >zeros.f32
+"$csz" analyze zeros.f32 -t f32 -d 100000 -e 1 >said.txt
+holds "an uncertain ratio is a range" grep -E '^    auto +[0-9.]+ to [0-9.]+ *$' said.txt
+holds "no regret is none" grep 'auto is as large as' said.txt
+"$csz" analyze d3.f32 -t f32 -d 12x20x40 -e 1e-3 >said.txt
+holds "a certain ratio is a number" grep -E '^    auto +[0-9.]+$' said.txt
+report() { python3 -S "$here/../tools/csz-report" "$@"; } # without site-packages: no matplotlib
+holds "csz-report --help needs no library" report --help
+echo '{"command": "analyze"}' >lacking.json
+report lacking.json 2>said.txt
+same_text "csz-report exits 1 on incomplete JSON" 1 $?
+same_text "and says so in one line" "csz-report: lacking.json, line 1 lacks dims" "$(sed 's/;.*//' said.txt)"
+rm -f said.txt lacking.json zeros.f32
 json verify violations=0 bound=0.001 -- "$csz" verify d3.f32 d3.f32.csz --json
 json "verify of an altered original" violations=1 worst_index=4321 -- "$csz" verify altered.f32 d3.f32.csz --json
 json test 'command="test"' -- "$csz" test d3.f32.csz --json
@@ -402,6 +423,29 @@ refuses 1 '1 elements' "compare --bound exits 1 on a violation" \
     "$csz" compare d3.f32 altered.f32 -t f32 -d 9600 --bound 0.4
 holds "compare --bound exits 0 where it holds" "$csz" compare d3.f32 altered.f32 -t f32 -d 9600 --bound 0.6
 holds "compare without --bound exits 0" "$csz" compare d3.f32 altered.f32 -t f32 -d 9600
+python3 - <<'PY'
+import array
+a = array.array("f", range(100))
+b = a[:]
+for i in range(9):
+    a[7 * i] = float("nan")
+a.tofile(open("gaps.f32", "wb"))
+b.tofile(open("filled.f32", "wb"))
+b[50] += 5
+b.tofile(open("both.f32", "wb"))
+PY
+refuses 1 '^csz: 9 special values differ in bits; .* 0$' "compare counts special values apart" \
+    "$csz" compare gaps.f32 filled.f32 -t f32 -d 100 --bound 1
+refuses 1 '1 elements differ by more than 1, and 9 special values differ' "compare counts both kinds" \
+    "$csz" compare gaps.f32 both.f32 -t f32 -d 100 --bound 1
+holds "compare without --bound says that special values differ" bash -c \
+    "'$csz' compare gaps.f32 filled.f32 -t f32 -d 100 | grep -q '9 of them differ, the first at .0.'"
+json "compare of special values" violations=10 special_violations=9 -- \
+    "$csz" compare gaps.f32 both.f32 -t f32 -d 100 --bound 1 --json
+"$csz" compress both.f32 -t f32 -d 100 -e 1e-3 >out.txt
+refuses 1 '9 of 100 elements .*9 of them special' "verify counts special values apart" bash -c \
+    "'$csz' compress filled.f32 -t f32 -d 100 -e 1e-3 >out.txt && '$csz' verify gaps.f32 filled.f32.csz"
+json "verify of special values" violations=10 special_violations=9 -- "$csz" verify gaps.f32 both.f32.csz --json
 refuses 1 'bytes' "verify refuses an original of another size" "$csz" verify d1.f32 d3.f32.csz
 
 # ---- Bad input ---------------------------------------------------------------------------------------

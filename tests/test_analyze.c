@@ -59,6 +59,38 @@ static void exact_sizes_are_those_of_the_archives(void **state) {
         }
 }
 
+static void check_reason(const test_field *s, double bound, int exact, int sign, const char *says) {
+    csz_options o = options_make(CSZ_BOUND_ABS, bound);
+    csz_analysis a = analysis_of(s, &o, bound, exact);
+    check_sense(&a);
+    assert_int_equal((a.regret > 0) - (a.regret < 0), sign);
+    assert_int_equal(strstr(a.reason, "since that takes") != NULL, sign < 0);
+    assert_int_equal(strstr(a.reason, "takes less") != NULL, sign > 0);
+    assert_int_equal(strstr(a.reason, ", as does ") != NULL, sign == 0);
+    if (!strstr(a.reason, says)) fail_msg("\"%s\" does not say \"%s\"", a.reason, says);
+}
+
+/* "since" only where auto is smaller; how tiles were coded as csz_survey counts them. */
+static void reasons_follow_what_was_chosen(void **state) {
+    (void)state;
+    test_field steps = sample_make(field_2d(CSZ_F32, 200, 260), STEPS, 1);
+    check_reason(&steps, 1e-4, 1, 1, "auto codes tile by tile");
+    sample_free(&steps);
+    test_field smooth = sample_make(field_2d(CSZ_F32, 200, 260), SMOOTH, 1);
+    check_reason(&smooth, 1e-3, 1, -1, "auto codes tile by tile");
+    sample_free(&smooth);
+    test_field noise = sample_make(field_1d(CSZ_F32, 20000), NOISE, 1);
+    check_reason(&noise, 1e-2, 1, 0, "auto codes the tiles with plain Huffman codes");
+    sample_free(&noise);
+    static const character one_value[] = {ZEROS, CONSTANT, ALL_NAN, MINUS_ZERO};
+    for (int k = 0; k < 4; k++)
+        for (int exact = 0; exact < 2; exact++) {
+            test_field s = sample_make(field_1d(CSZ_F32, 4096), one_value[k], 1);
+            check_reason(&s, 1e-3, exact, 0, "auto codes no tile, each being one value");
+            sample_free(&s);
+        }
+}
+
 /* Fields whose tiles are alike: the sample says nearly all. */
 static void predictions_come_close(void **state) {
     (void)state;
@@ -192,6 +224,7 @@ static void bad_arguments_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_sizes_are_those_of_the_archives),
+        cmocka_unit_test(reasons_follow_what_was_chosen),
         cmocka_unit_test(predictions_come_close),
         cmocka_unit_test(predictions_say_how_far_to_trust_them),
         cmocka_unit_test(threads_change_nothing),

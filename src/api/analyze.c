@@ -191,9 +191,33 @@ static void describe_counts(csz_analysis *a, const csz_analysis_job *job, const 
 
 static const char *const workflow_names[NWORKFLOWS] = {"auto", "huffman", "rle", "rle+vle"};
 
-static void explain(csz_analysis *a, int policy) {
-    static const char *const how[] = {"tile by tile, 8, 4, 2 or 1 codes a symbol",
-                                      "every tile with plain Huffman codes", "every tile with run lengths"};
+/* How auto codes the field, each a clause after "auto codes". */
+typedef enum way { WAY_TILE_BY_TILE, WAY_HUFFMAN, WAY_RUNS, WAY_RAW, WAY_ONE_VALUE } way;
+
+/* From an archive's tiles.  Those of one value have a record of their own kind in every workflow. */
+static way way_of_tiles(const csz_tile_counts *t) {
+    const uint64_t runs = t->rle + t->rle_vle, other = t->mask8 + t->quad + t->pair;
+    if (other + t->single + runs + t->raw == 0) return WAY_ONE_VALUE;
+    if (other + runs + t->raw == 0) return WAY_HUFFMAN;
+    if (other + t->single + t->raw == 0) return WAY_RUNS;
+    if (other + t->single + runs == 0) return WAY_RAW;
+    return WAY_TILE_BY_TILE;
+}
+
+/* From auto's policy and the tiles that were counted; a tile of one bit pattern has no codes. */
+static way way_of_policy(int policy, const csz_analysis_sums *t) {
+    static const way of[] = {WAY_TILE_BY_TILE, WAY_HUFFMAN, WAY_RUNS};
+    uint64_t ncodes = 0;
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) ncodes += t->histogram[i];
+    const uint64_t zeros = t->histogram[CSZ_ANALYSIS_NCODES / 2];
+    if (t->noutliers == 0 && zeros == ncodes && (ncodes == 0 || t->nexceptions == 0)) return WAY_ONE_VALUE;
+    return of[policy];
+}
+
+static void explain(csz_analysis *a, way how) {
+    static const char *const clause[] = {"tile by tile, 8, 4, 2 or 1 codes a symbol or run lengths",
+                                         "the tiles with plain Huffman codes", "the tiles with run lengths",
+                                         "no tile, all being kept raw", "no tile, each being one value"};
     uint64_t size[NWORKFLOWS];
     for (int i = 0; i < NWORKFLOWS; i++)
         size[i] = a->is_exact ? a->workflow[i].nbytes : a->workflow[i].nbytes_predicted;
@@ -205,20 +229,26 @@ static void explain(csz_analysis *a, int policy) {
         snprintf(a->reason, sizeof a->reason, "auto has nothing to choose: the field has no elements");
         return;
     }
-    double n = (double)a->nelements / 8;
+    const double n = (double)a->nelements / 8;
+    const char *best = workflow_names[a->best_forced];
+    char sizes[128];
+    if (size[0] == size[a->best_forced])
+        snprintf(sizes, sizeof sizes, "which takes %.4g bits a value, as does %s, the best forced workflow",
+                 (double)size[0] / n, best);
+    else
+        snprintf(sizes, sizeof sizes,
+                 "%s takes %.4g bits a value where %s, the best forced workflow, takes %s%.4g",
+                 size[0] < size[a->best_forced] ? "since that" : "which", (double)size[0] / n, best,
+                 size[0] < size[a->best_forced] ? "" : "less, ", (double)size[a->best_forced] / n);
     snprintf(a->reason, sizeof a->reason,
-             "auto codes %s, since that takes %.3g bits a value where %s, the best forced workflow, takes "
-             "%.3g; the "
-             "paper's rule, H + R- = %.3f %s 1.09, %s run lengths",
-             how[policy], (double)size[0] / n, workflow_names[a->best_forced],
-             (double)size[a->best_forced] / n, a->statistics.bits_lower,
-             a->statistics.rle_advised ? "<=" : ">",
+             "auto codes %s, %s; the paper's rule, H + R- = %.3f %s 1.09, %s run lengths", clause[how], sizes,
+             a->statistics.bits_lower, a->statistics.rle_advised ? "<=" : ">",
              a->statistics.rle_advised ? "advises" : "does not advise");
 }
 
-/* The true size of every workflow. */
-static csz_status code_all(csz_context *context, csz_analysis *a, const void *data, const csz_field *field,
-                           const csz_options *options) {
+/* The true size of every workflow, and how auto's tiles were coded. */
+static csz_status code_all(csz_context *context, csz_analysis *a, csz_tile_counts *tiles, const void *data,
+                           const csz_field *field, const csz_options *options) {
     csz_options o = *options;
     size_t capacity, nbytes;
     o.zstd_level = 0;
@@ -231,6 +261,7 @@ static csz_status code_all(csz_context *context, csz_analysis *a, const void *da
         o.workflow = (csz_workflow)i;
         status = csz_compress(context, out, capacity, &nbytes, data, field, &o);
         a->workflow[i].nbytes = nbytes;
+        if (!status && i == CSZ_WORKFLOW_AUTO) status = csz_survey(context, tiles, out, nbytes);
     }
     free(out);
     return status;
@@ -249,9 +280,10 @@ static uint64_t pairs_wanted(uint64_t nelements, int exact) {
     return exact ? PAIRS_EXACT : clamp(nelements / 1024, PAIRS_LEAST, PAIRS_MOST);
 }
 
-/* One bound.  header has everything but the bound. */
+/* One bound.  header has everything but the bound; tiles are auto's, NULL where nothing was coded. */
 static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_looks *looks, csz_header *header,
-                          int exact) {
+                          const csz_tile_counts *tiles) {
+    const int exact = tiles != NULL;
     const uint64_t n = header->geometry.nelements;
     csz_madogram_sums quanta = {{0}, {0}, {0}};
     int policy = CSZ_POLICY_VECTOR;
@@ -283,7 +315,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_looks *loo
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
     describe_counts(a, job, &quanta);
-    explain(a, policy);
+    explain(a, exact ? way_of_tiles(tiles) : way_of_policy(policy, &job->workers[0]->sums));
 }
 
 static void free_job(csz_analysis_job *job) {
@@ -403,9 +435,10 @@ static csz_status analyze_source(csz_context *context, csz_analysis *analyses, c
         a->is_exact = exact != 0;
         a->bound_abs = header.bound_abs =
             csz_bound_resolve((int)o->bound_mode, bounds[b], has_range, min, max);
-        if (exact) status = code_all(context, a, from->data, field, o);
+        csz_tile_counts tiles;
+        if (exact) status = code_all(context, a, &tiles, from->data, field, o);
         if (!status && exact) status = csz_scratch_workers(&context->cpu, nthreads, header.geometry.rank);
-        if (!status) analyze_bound(a, job, &looks, &header, exact);
+        if (!status) analyze_bound(a, job, &looks, &header, exact ? &tiles : NULL);
         a->seconds = csz_clock() - start;
         start = csz_clock();
     }
