@@ -66,13 +66,14 @@ static void write_statistics(cli_json *json, const csz_analysis *a) {
 
 /* First and last code that occurs, and the counts between: the ends of 1024 are mostly zeros. */
 static void write_histogram(cli_json *json, const csz_analysis *a) {
-    int first = CSZ_ANALYSIS_NCODES / 2, last = first;
+    const int zero = CSZ_ANALYSIS_NCODES / 2; /* the bin of code 0 */
+    int first = zero, last = zero;
     for (int i = CSZ_ANALYSIS_NCODES - 1; i >= 0; i--) {
         if (a->histogram[i] == 0) continue;
         if (i < first) first = i;
         if (i > last) last = i;
     }
-    cli_json_double(json, "histogram_first_code", first - CSZ_ANALYSIS_NCODES / 2);
+    cli_json_double(json, "histogram_first_code", first - zero);
     cli_json_u64_array(json, "histogram", a->histogram + first, last - first + 1);
 }
 

@@ -18,7 +18,7 @@ enum {
     NWORKFLOWS = CSZ_NWORKFLOWS,
     /*
      * A sampled tile costs some three times what a compressed one does (counted as every policy would code it, coded with every workflow), and books as
-     * much as another; with one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis stays below a tenth of the time of compressing.
+     * much as another; with one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis of three bounds stays below a tenth of compressing.
      * One row for ROW_STRIDE tiles costs about as much as the tiles do.
      */
     SAMPLE_STRIDE = 96,
