@@ -236,6 +236,12 @@ same_text "the plugin exports what HDF5 looks for and no more" "H5PLget_plugin_i
 same_text "the plugin links no HDF5" "" "$(readelf -d "$plugins/libh5csz.so" | grep NEEDED | grep -i hdf5)"
 same_text "the plugin asks for no H5 symbol" "" "$(nm -D -u "$plugins/libh5csz.so" | grep ' H5')"
 
+if command -v h5cc >/dev/null; then
+    holds "the example's line compiles it" h5cc -shlib "$here/../examples/hdf5_writer.c" -I"$here/../plugins/hdf5" -I"$here/../include" -lm -o hdf5_writer
+    holds "and it writes through the plugin" ./hdf5_writer written.h5
+    says "within the bound" 'largest error .* of 0.001 allowed' out.txt
+fi
+
 holds "h5repack writes it" h5repack -l run/wave:CHUNK=16x32x32 -f "run/wave:$(ud -e 1e-3)" data.h5 packed.h5
 holds "h5diff finds the bound kept" h5diff -d 0.001 data.h5 packed.h5 /run/wave /run/wave
 fails "h5diff finds a smaller one broken" h5diff -d 0.00001 data.h5 packed.h5 /run/wave /run/wave
