@@ -242,7 +242,8 @@ static const option_row rows[] = {
     {CLI_ANALYZE, 0, "exact", NULL, NULL, apply_exact,
      "count every tile and code every workflow, instead of predicting from a sample"},
     {BOUNDED | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
-     "values equal to V (a number or nan) are missing; auto, none: as an HDF5 file says, or not"},
+     "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto, none: as an HDF5 file "
+     "says, or not"},
     {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
      "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
     {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* ---- The library -------------------------------------------------------------------------------------- */
@@ -39,6 +40,7 @@ enum { OPEN_READ = 0, OPEN_WRITE = 1, CREATE_TRUNCATED = 2 };
     X(H5Fcreate)                        \
     X(H5Fclose)                         \
     X(H5Oopen)                          \
+    X(H5Dopen2)                         \
     X(H5Gget_info)                      \
     X(H5Lexists)                        \
     X(H5Ldelete)                        \
@@ -63,10 +65,13 @@ enum { OPEN_READ = 0, OPEN_WRITE = 1, CREATE_TRUNCATED = 2 };
     X(H5Pfill_value_defined)            \
     X(H5Pget_fill_value)                \
     X(H5Pget_chunk)                     \
+    X(H5Pset_chunk_cache)               \
     X(H5Pget_nfilters)                  \
     X(H5Pget_filter2)                   \
     X(H5Aexists)                        \
     X(H5Aopen)                          \
+    X(H5Aopen_by_idx)                   \
+    X(H5Aget_name)                      \
     X(H5Aget_space)                     \
     X(H5Aget_type)                      \
     X(H5Aread)                          \
@@ -75,6 +80,7 @@ enum { OPEN_READ = 0, OPEN_WRITE = 1, CREATE_TRUNCATED = 2 };
 
 #define IDENTIFIERS(X)             \
     X(H5P_CLS_DATASET_CREATE_ID_g) \
+    X(H5P_CLS_DATASET_ACCESS_ID_g) \
     X(H5P_CLS_LINK_CREATE_ID_g)    \
     X(H5T_IEEE_F32LE_g)            \
     X(H5T_IEEE_F32BE_g)            \
@@ -358,6 +364,29 @@ static int check_expected(const csz_field *found, const cli_expected *expected, 
     return CLI_DONE;
 }
 
+/*
+ * A chunk larger than HDF5's cache (1 MiB until HDF5 2.0) is read from the file run by run: with chunks across the slow dims that is
+ * element by element.  The dataset is opened again with room for one chunk, as each is read once; of those beyond 256 MiB, whose
+ * copy would weigh, the runs are read as they are.
+ */
+static void widen_cache(hid_t *dataset, hid_t file, csz_type type, const location *at) {
+    enum { N_SLOTS = 521, USUAL_NBYTES = 1 << 20, MOST_NBYTES = 1 << 28 }; /* HDF5's own number of slots */
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t dcpl = h5.H5Dget_create_plist(*dataset);
+    int rank = dcpl >= 0 ? h5.H5Pget_chunk(dcpl, H5S_MAX_RANK, dims) : -1;
+    uint64_t nbytes = cli_type_nbytes(type);
+    release(dcpl);
+    for (int i = 0; i < rank && nbytes <= MOST_NBYTES; i++)
+        nbytes *= dims[i]; /* HDF5's dims of chunks have 32 bits */
+    if (rank < 1 || nbytes <= USUAL_NBYTES || nbytes > MOST_NBYTES) return;
+    hid_t dapl = h5.H5Pcreate(*h5.H5P_CLS_DATASET_ACCESS_ID_g);
+    if (dapl >= 0 && h5.H5Pset_chunk_cache(dapl, N_SLOTS, (size_t)nbytes, 1.0) >= 0) {
+        release(*dataset); /* a dataset that is open keeps its cache */
+        *dataset = h5.H5Dopen2(file, at->dataset, dapl);
+    }
+    release(dapl);
+}
+
 static int read_values(cli_field *field, hid_t dataset, const location *at) {
     if (!cli_field_count(&field->nelements, &field->field))
         return cli_fail("the dims of %s overflow: more than 2^56 elements; give a smaller dataset", at->path);
@@ -367,7 +396,8 @@ static int read_values(cli_field *field, hid_t dataset, const location *at) {
     field->data = field->copy;
     field->nbytes = (size_t)nbytes;
     hid_t type = field->field.type == CSZ_F32 ? *h5.H5T_NATIVE_FLOAT_g : *h5.H5T_NATIVE_DOUBLE_g;
-    if (h5.H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, field->copy) >= 0) return CLI_DONE;
+    if (dataset >= 0 && h5.H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, field->copy) >= 0)
+        return CLI_DONE;
     return cli_fail("%s cannot be read: the file is damaged; copy it again from its source", at->path);
 }
 
@@ -386,6 +416,7 @@ int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected
     if (status == CLI_DONE) status = take_dims(&field->field, dataset, expected->folds, &at);
     if (status == CLI_DONE) status = check_expected(&field->field, expected, &at);
     if (status == CLI_DONE) status = check_filters(dataset, field->field.type, &at);
+    if (status == CLI_DONE) widen_cache(&dataset, file, field->field.type, &at);
     if (status == CLI_DONE) status = read_values(field, dataset, &at);
     release(dataset);
     release(file);
@@ -396,10 +427,12 @@ int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected
 
 /* ---- The fill value ----------------------------------------------------------------------------------- */
 
-/* The attribute _FillValue, if it is one number. */
-static int read_fill_attribute(double *fill, hid_t dataset) {
-    if (h5.H5Aexists(dataset, "_FillValue") <= 0) return 0;
-    hid_t attribute = h5.H5Aopen(dataset, "_FillValue", H5P_DEFAULT);
+typedef enum fill_found { FILL_ABSENT, FILL_READ, FILL_UNUSABLE } fill_found;
+
+/* The attribute, if it is one number. */
+static fill_found read_fill_attribute(double *fill, hid_t dataset, const char *name) {
+    if (h5.H5Aexists(dataset, name) <= 0) return FILL_ABSENT;
+    hid_t attribute = h5.H5Aopen(dataset, name, H5P_DEFAULT);
     hid_t space = attribute >= 0 ? h5.H5Aget_space(attribute) : -1;
     hid_t type = attribute >= 0 ? h5.H5Aget_type(attribute) : -1;
     int is_read = space >= 0 && type >= 0 && h5.H5Sget_simple_extent_npoints(space) == 1 &&
@@ -408,7 +441,7 @@ static int read_fill_attribute(double *fill, hid_t dataset) {
     release(type);
     release(space);
     release(attribute);
-    return is_read;
+    return is_read ? FILL_READ : FILL_UNUSABLE;
 }
 
 /*
@@ -425,6 +458,23 @@ static int read_fill_property(double *fill, hid_t dataset) {
     return is_read;
 }
 
+/* In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is missing. */
+static int take_fill(csz_options *options, hid_t dataset, const location *at) {
+    static const char *const names[] = {"_FillValue", "missing_value"};
+    fill_found found = FILL_ABSENT;
+    double fill = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && found == FILL_ABSENT; i++) {
+        found = read_fill_attribute(&fill, dataset, names[i]);
+        if (found == FILL_UNUSABLE)
+            return cli_fail("the attribute %s of %s is not a single number; give the missing value with "
+                            "--fill V, or --fill none",
+                            names[i], at->path);
+    }
+    options->has_fill = found == FILL_READ || read_fill_property(&fill, dataset);
+    options->fill = options->has_fill ? fill : 0;
+    return CLI_DONE;
+}
+
 int cli_h5_read_fill(csz_options *options, const char *path) {
     location at;
     csz_type type;
@@ -434,11 +484,7 @@ int cli_h5_read_fill(csz_options *options, const char *path) {
     if (status == CLI_DONE) status = open_file(&file, &at);
     if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
     if (status == CLI_DONE) status = check_type(&type, dataset, &at);
-    if (status == CLI_DONE) {
-        double fill = 0;
-        options->has_fill = read_fill_attribute(&fill, dataset) || read_fill_property(&fill, dataset);
-        options->fill = options->has_fill ? fill : 0;
-    }
+    if (status == CLI_DONE) status = take_fill(options, dataset, &at);
     release(dataset);
     release(file);
     free(at.file);
@@ -483,29 +529,63 @@ static int check_dataset_name(const location *at) {
     return CLI_DONE;
 }
 
+/* A link is followed: the dataset goes into the file that it leads to. */
+static int locate_output(location *at, const char *path) {
+    struct stat status;
+    int result = locate(at, path);
+    if (result != CLI_DONE) return result;
+    if (lstat(at->file, &status) != 0 || !S_ISLNK(status.st_mode)) return CLI_DONE;
+    char *real = realpath(at->file, NULL);
+    if (!real) return cli_fail_errno("follow the link", at->file, errno);
+    free(at->file);
+    at->file = real;
+    return CLI_DONE;
+}
+
+static int check_located(const location *at, int force) {
+    hid_t file = -1;
+    cli_output whole = {at->file, 1};
+    int status = check_dataset_name(at);
+    if (status == CLI_DONE) status = load(at->path);
+    if (status == CLI_DONE) status = cli_output_check_file(&whole);
+    if (status != CLI_DONE || cli_h5_kind_of(at->file) == CLI_H5_KIND_NONE) return status;
+    status = open_file(&file, at);
+    int found = status == CLI_DONE ? is_free(file, at->dataset) : 1;
+    if (found == 0 && !force)
+        status = cli_fail("%s exists in %s and is kept; give -f to replace it, or another name with -o",
+                          at->dataset, at->file);
+    else if (found < 0)
+        status = cli_fail("%s cannot be created in %s: a group, or a dataset where a group would be, is "
+                          "in its place; give another "
+                          "name with -o",
+                          at->dataset, at->file);
+    release(file);
+    return status;
+}
+
 int cli_h5_check_output(const cli_output *output) {
     location at;
-    hid_t file = -1;
-    int status = locate(&at, output->path);
-    cli_output whole = {at.file, 1};
-    if (status == CLI_DONE) status = check_dataset_name(&at);
-    if (status == CLI_DONE) status = load(output->path);
-    if (status == CLI_DONE) status = cli_output_check_file(&whole);
-    if (status == CLI_DONE && at.dataset && cli_h5_kind_of(at.file) != CLI_H5_KIND_NONE) {
-        status = open_file(&file, &at);
-        int found = status == CLI_DONE ? is_free(file, at.dataset) : 1;
-        if (found == 0 && !output->force)
-            status = cli_fail("%s exists in %s and is kept; give -f to replace it, or another name with -o",
-                              at.dataset, at.file);
-        else if (found < 0)
-            status = cli_fail("%s cannot be created in %s: a group, or a dataset where a group would be, is "
-                              "in its place; give another "
-                              "name with -o",
-                              at.dataset, at.file);
-        release(file);
-    }
+    int status = locate_output(&at, output->path);
+    if (status == CLI_DONE) status = check_located(&at, output->force);
     free(at.file);
     return status;
+}
+
+/*
+ * Makes writers take turns, from looking at the file until the new one has its name: each copies the file and replaces it, so the last of two
+ * at once would undo the other.  The folder is locked and not the file: HDF5 locks files itself, and a program that only reads one
+ * must neither be kept from it nor keep us waiting; and the file may not be there yet.  -1 where the folder cannot be locked.
+ */
+static int lock_folder(const char *file) {
+    const char *slash = strrchr(file, '/');
+    char *folder = !slash ? strdup(".") : strndup(file, slash == file ? 1 : (size_t)(slash - file));
+    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    int failed = descriptor >= 0 ? 0 : 1;
+    while (!failed && flock(descriptor, LOCK_EX) != 0) failed = errno != EINTR;
+    if (!failed || descriptor < 0) return descriptor;
+    close(descriptor);
+    return -1;
 }
 
 typedef struct addition {
@@ -514,7 +594,19 @@ typedef struct addition {
     const void *data;
     const csz_info *info;
     int is_new;
+    struct stat before;   /* of the file that is copied */
+    int drops_attributes; /* of the dataset that is replaced */
 } addition;
+
+/* Whether another program, or another machine, has put something in the file's place or written to it since it was copied. */
+static int is_changed(const addition *added) {
+    struct stat now;
+    const struct stat *before = &added->before;
+    if (stat(added->at->file, &now) != 0) return !added->is_new;
+    return added->is_new || now.st_dev != before->st_dev || now.st_ino != before->st_ino ||
+           now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
 
 /* Copies the file into the temporary; returns 0 or an errno. */
 static int copy_file(const char *from, const char *to) {
@@ -553,7 +645,24 @@ static int write_fill(hid_t dataset, hid_t type, double fill) {
     return is_done;
 }
 
-static int write_dataset(hid_t file, const addition *added) {
+/* 1 if the dataset has attributes besides the _FillValue that is written anew. */
+static int has_attributes(hid_t file, const addition *added) {
+    hid_t dataset = h5.H5Oopen(file, added->at->dataset, H5P_DEFAULT);
+    int n = 0;
+    for (hsize_t i = 0; dataset >= 0 && i < 2; i++) {
+        char name[16] = "";
+        hid_t attribute =
+            h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        if (attribute < 0) break;
+        ssize_t nchars = h5.H5Aget_name(attribute, sizeof name, name);
+        n += !(nchars == 10 && strcmp(name, "_FillValue") == 0 && added->info->has_fill);
+        release(attribute);
+    }
+    release(dataset);
+    return n > 0;
+}
+
+static int write_dataset(hid_t file, addition *added) {
     hsize_t dims[CSZ_MAX_NDIM];
     const csz_field *field = added->field;
     for (int i = 0; i < field->ndim; i++) dims[i] = field->dims[i];
@@ -568,8 +677,10 @@ static int write_dataset(hid_t file, const addition *added) {
     is_done = is_done && h5.H5Pset_obj_track_times(dcpl, 0) >= 0; /* the same field gives the same bytes */
     if (is_done && added->info->has_fill)
         is_done = h5.H5Pset_fill_value(dcpl, *h5.H5T_NATIVE_DOUBLE_g, &added->info->fill) >= 0;
-    if (is_done && is_free(file, added->at->dataset) == 0)
+    if (is_done && is_free(file, added->at->dataset) == 0) {
+        added->drops_attributes = has_attributes(file, added);
         is_done = h5.H5Ldelete(file, added->at->dataset, H5P_DEFAULT) >= 0;
+    }
     if (is_done) dataset = h5.H5Dcreate2(file, added->at->dataset, type, space, links, dcpl, H5P_DEFAULT);
     is_done = is_done && dataset >= 0;
     is_done = is_done && h5.H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, added->data) >= 0;
@@ -582,13 +693,17 @@ static int write_dataset(hid_t file, const addition *added) {
 }
 
 static int write_temporary(const char *temporary, void *self) {
-    const addition *added = self;
+    addition *added = self;
     int error = added->is_new ? 0 : copy_file(added->at->file, temporary);
     if (error) return cli_fail_errno("write", added->at->file, error);
     hid_t file = added->is_new ? h5.H5Fcreate(temporary, CREATE_TRUNCATED, H5P_DEFAULT, H5P_DEFAULT)
                                : h5.H5Fopen(temporary, OPEN_WRITE, H5P_DEFAULT);
     int is_done = file >= 0 && write_dataset(file, added);
     if (file >= 0 && h5.H5Fclose(file) < 0) is_done = 0;
+    if (is_done && is_changed(added))
+        return cli_fail(
+            "another program has written %s meanwhile, and it is kept; let that end and start again",
+            added->at->file);
     if (is_done) return CLI_DONE;
     return cli_fail("%s cannot be written by HDF5; check that %s is sound and its disk has space",
                     added->at->path, added->at->file);
@@ -596,15 +711,22 @@ static int write_temporary(const char *temporary, void *self) {
 
 int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info) {
     location at;
-    int status = cli_h5_check_output(output); /* once more: time has passed */
-    if (status != CLI_DONE) return status;
-    status = locate(&at, output->path);
-    addition added = {&at, field, data, info, 0};
+    int status = locate_output(&at, output->path);
+    int lock = status == CLI_DONE ? lock_folder(at.file) : -1;
+    addition added = {.at = &at, .field = field, .data = data, .info = info};
     if (status == CLI_DONE) {
-        added.is_new = cli_h5_kind_of(at.file) == CLI_H5_KIND_NONE;
+        added.is_new = stat(at.file, &added.before) != 0;
+        status = check_located(&at, output->force); /* once more: time has passed */
+    }
+    if (status == CLI_DONE) {
         cli_output whole = {at.file, !added.is_new};
         status = cli_output_write_by(&whole, write_temporary, &added);
     }
+    if (lock >= 0) close(lock);
+    if (status == CLI_DONE && added.drops_attributes)
+        cli_note("note: the %s that was replaced in %s had attributes (netCDF's dimensions are among "
+                 "them), which the new one has not",
+                 at.dataset, at.file);
     free(at.file);
     return status;
 }

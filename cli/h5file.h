@@ -25,7 +25,7 @@ int cli_h5_check_output(const cli_output *output);
 
 /*
  * Adds the dataset to the file, which is created if it is not there; groups too.  An existing dataset is kept unless
- * output->force.  The file is replaced in one step, as every output is.
+ * output->force.  The file is replaced in one step, as every output is; a link is followed, and writers take turns.
  */
 int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info);
 

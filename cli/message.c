@@ -56,6 +56,13 @@ int cli_fail(const char *format, ...) {
     return CLI_FAILED;
 }
 
+void cli_note(const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    print_line(format, values);
+    va_end(values);
+}
+
 int cli_fail_usage(const char *format, ...) {
     va_list values;
     va_start(values, format);

@@ -20,6 +20,9 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 int cli_fail(const char *format, ...) CLI_PRINTF;       /* returns CLI_FAILED */
 int cli_fail_usage(const char *format, ...) CLI_PRINTF; /* returns CLI_USAGE */
 
+/* What a user should know of a run that succeeds; the format begins with "note: ". */
+void cli_note(const char *format, ...) CLI_PRINTF;
+
 /*
  * With on, a message is kept instead of printed, and only the first: threads that fail together, or because one did, say one thing.
  * With off, it is printed.

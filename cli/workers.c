@@ -31,7 +31,7 @@ static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit, int h
     uint64_t needed = least;
     if (holds) needed = least / 7 < most_held ? least + least / 7 + 1 : least + most_held;
     return cli_fail(
-        "%s needs %.0f MiB of memory, a frame at a time, and --memory-limit allows %.1f; raise the limit",
+        "%s needs %.0f MiB of memory, a frame at a time, and --memory-limit allows %.1f MiB; raise the limit",
         d->name, ceil((double)needed / 1048576), floor((double)limit / 104857.6) / 10);
 }
 

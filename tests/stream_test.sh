@@ -169,6 +169,21 @@ fi
 truncate -s 2G sparse
 holds "a sparse file of 2 GiB, relative, within 320 MiB" \
     within 320 "$csz" compress sparse -t f32 -d 512x1024x1024 -e 1e-3 -m rel --memory-limit 320M
+# The least that docs/streaming.md and the man page name, for full frames.
+least() { # MIB OPTIONS...
+    refuses "needs $1 MiB of memory, .* allows $(($1 - 1)).0 MiB; raise" "full frames need $1 MiB: ${*:2}" \
+        "$csz" compress sparse -f -b cpu -d 512x1024x1024 -e 1e-3 "${@:2}" --memory-limit "$(($1 - 1))M"
+}
+least 276 -t f32 -o least.csz
+least 315 -t f32 -o -
+least 404 -t f32 -o least.csz --verify
+least 462 -t f32 -o - --verify
+holds "which is enough" "$csz" compress sparse -b cpu -t f32 -d 512x1024x1024 -e 1e-3 -o least.csz --memory-limit 276M
+truncate -s 4G sparse
+least 532 -t f64 -o least.csz
+least 596 -t f64 -o -
+least 788 -t f64 -o least.csz --verify
+least 852 -t f64 -o - --verify
 holds "its archive is small" bash -c "[ \$(stat -c %s sparse.csz) -lt 400000 ]"
 
 ((n_failed == 0)) || printf '%d do not hold\n' "$n_failed"

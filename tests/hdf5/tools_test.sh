@@ -109,6 +109,34 @@ cp data.h5 before.h5
 if cmp -s data.h5 before.h5; then passed "a file that cannot grow is left as it was"; else failed "a file that cannot grow is left as it was" "$(cat err.txt)"; fi
 same_text "no temporary is left" "" "$(find . -name '.*' -type f)"
 
+# Writers at once into one file, which none of them finds there at first: all succeed, and every dataset is there.
+n_written=0
+for k in 1 2 3 4 5 6 7 8; do "$csz" decompress wave.csz -o many.h5:/d$k >/dev/null 2>>many.txt & done
+for job in $(jobs -p); do wait "$job" && n_written=$((n_written + 1)); done
+same_text "eight writers at once succeed" 8 "$n_written"
+n_kept=0
+for k in 1 2 3 4 5 6 7 8; do "$csz" compare wave.f32 many.h5:/d$k --bound 1e-6 >/dev/null 2>&1 && n_kept=$((n_kept + 1)); done
+same_text "and what each wrote is kept" 8 "$n_kept"
+
+# A file that appears while a writer waits for its turn is added to, not replaced.
+flock -o . -c 'sleep 0.6; cp data.h5 turn.h5' &
+turn=$!
+sleep 0.2
+holds "a writer waits for its turn" "$csz" decompress wave.csz -o turn.h5:/later
+wait "$turn"
+holds "and adds to what it then finds" "$csz" compare turn.h5:second turn.h5:/later --bound 0
+
+mkdir real linked
+holds "a file behind a link" "$csz" decompress wave.csz -o real/data.h5:/a
+chmod 640 real/data.h5
+ln -s ../real/data.h5 linked/data.h5
+holds "a dataset added through the link" "$csz" decompress wave.csz -o linked/data.h5:/b
+holds "is in the file itself" "$csz" compare real/data.h5:/a real/data.h5:/b --bound 0
+same_text "the link stays one" ../real/data.h5 "$(readlink linked/data.h5)"
+same_text "the file keeps its permissions" 640 "$(stat -c %a real/data.h5)"
+ln -s nowhere.h5 linked/lost.h5
+refuses 1 'cannot follow the link linked/lost.h5' "a link that leads nowhere" "$csz" decompress wave.csz -o linked/lost.h5:/a
+
 for tool in h5repack h5dump h5diff ncgen nccopy ncdump; do
     if ! command -v $tool >/dev/null; then
         finish "$tool is not installed, so the rest is left out" && exit 77
@@ -127,6 +155,11 @@ variables:
   double p(y, x);
   float be(y, x); be:_Endianness = "big";
   int k(x);
+  float m(x); m:missing_value = -999.f;
+  float wide(x); wide:missing_value = 1e20;
+  float both(x); both:_FillValue = 7.f; both:missing_value = 8.f;
+  float text(x); text:missing_value = "none";
+  float pair(x); pair:missing_value = 1.f, 2.f;
 }
 CDL
 {
@@ -151,6 +184,15 @@ holds "compress a variable without _FillValue" "$csz" compress run.nc:p -e 1e-3 
 says "netCDF's default is taken" '"fill": 9.96920996838686' out.txt
 holds "--fill none takes none" "$csz" compress run.nc:t -e 1e-3 --fill none -o none.csz --json
 says "and says so" '"fill": null' out.txt
+holds "compress a variable with missing_value alone" "$csz" compress run.nc:m -e 1e-3 -o m.csz --json
+says "which is taken" '"fill": -999[,}]' out.txt
+holds "compress one whose missing_value is a double" "$csz" compress run.nc:wide -e 1e-3 --fill auto -o wide.csz --json
+says "which is taken as the data have it" '"fill": 1.00000002004087734e\+20|"fill": 1.0000000200408773e\+20' out.txt
+holds "compress one that has both" "$csz" compress run.nc:both -e 1e-3 -o both.csz --json
+says "_FillValue comes first" '"fill": 7[,}]' out.txt
+refuses 1 'missing_value of run.nc:text is not a single number; give .*--fill' "a missing_value of text" "$csz" compress run.nc:text -e 1e-3 -o x.csz
+refuses 1 'missing_value of run.nc:pair is not a single number; give .*--fill' "two of them" "$csz" compress run.nc:pair -e 1e-3 -o x.csz
+holds "unless a fill value is given" "$csz" compress run.nc:pair -e 1e-3 --fill 2 -o pair.csz
 holds "verify a big-endian variable" "$csz" compress run.nc:be -e 1e-3 --verify -o be.csz
 refuses 1 'has 6 dimensions' "more dims than an archive has" "$csz" compress run.nc:deep -e 1
 refuses 1 'deep has no range' "cdvals reads them all the same" "$csz" hdf5 cdvals -m rel -e 1e-3 --of run.nc:deep
@@ -158,8 +200,34 @@ refuses 1 '32-bit integers' "integers" "$csz" compress run.nc:k -e 1
 holds "a restored variable goes into the netCDF file" "$csz" decompress t.csz -o run.nc:t_restored
 holds "which ncdump reads" ncdump -h run.nc
 says "with its fill value" 't_restored:_FillValue = 1.e\+20f' out.txt
+same_text "where nothing is replaced, nothing is noted" "" "$("$csz" decompress t.csz -o run.nc:t_other 2>&1 >/dev/null)"
+same_text "nor where _FillValue, written anew, was all" "" "$("$csz" decompress t.csz -o run.nc:t_other -f 2>&1 >/dev/null)"
+cp run.nc replaced.nc
+holds "a variable is replaced with -f" "$csz" decompress t.csz -o replaced.nc:t -f
+same_text "its lost attributes are told in one line" 1 "$(grep -c '^csz: note: the t that was replaced in replaced.nc had attributes' err.txt)"
 holds "nccopy writes a classic file" nccopy -k classic -V t,p,be,k run.nc classic.nc
 refuses 1 'nccopy -k nc4' "a classic file" "$csz" compress classic.nc:t -e 1
+
+# Chunks across the slow dims, larger than HDF5's cache: read whole, not element by element.
+python3 - <<'PY' || exit 2
+import array
+array.array("f", range(640 * 512 * 4)).tofile(open("slabs.f32", "wb"))
+PY
+holds "a dataset" "$csz" compress slabs.f32 -t f32 -d 640x512x4 -e 1e-3 -o slabs.csz
+holds "in one piece" "$csz" decompress slabs.csz -o slabs.h5:/a
+holds "is cut into slabs" h5repack -l a:CHUNK=640x512x1 slabs.h5 cut_slabs.h5
+cat >reads.py <<'PY'
+import os, sys
+pid = os.fork()
+if pid == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+n = int(next(line for line in open("/proc/%d/io" % pid) if line.startswith("syscr:")).split()[1])
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(n, "reads", file=sys.stderr)
+sys.exit(status if status else n > int(sys.argv[1]))
+PY
+holds "slabs are read in few steps" python3 reads.py 2000 "$csz" compare slabs.f32 cut_slabs.h5:/a --bound 1e-3
 
 # ---- The filter in the tools ---------------------------------------------------------------------------
 
@@ -175,6 +243,12 @@ same_text "the plugin exports what HDF5 looks for and no more" "H5PLget_plugin_i
     "$(nm -D --defined-only "$plugins/libh5csz.so" | awk '{print $3}' | sort | xargs)"
 same_text "the plugin links no HDF5" "" "$(readelf -d "$plugins/libh5csz.so" | grep NEEDED | grep -i hdf5)"
 same_text "the plugin asks for no H5 symbol" "" "$(nm -D -u "$plugins/libh5csz.so" | grep ' H5')"
+
+if command -v h5cc >/dev/null; then
+    holds "the example's line compiles it" h5cc -shlib "$here/../examples/hdf5_writer.c" -I"$here/../plugins/hdf5" -I"$here/../include" -lm -o hdf5_writer
+    holds "and it writes through the plugin" ./hdf5_writer written.h5
+    says "within the bound" 'largest error .* of 0.001 allowed' out.txt
+fi
 
 holds "h5repack writes it" h5repack -l run/wave:CHUNK=16x32x32 -f "run/wave:$(ud -e 1e-3)" data.h5 packed.h5
 holds "h5diff finds the bound kept" h5diff -d 0.001 data.h5 packed.h5 /run/wave /run/wave
