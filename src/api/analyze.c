@@ -382,7 +382,7 @@ static csz_status fetch_sample(csz_analysis_job *job, csz_looks *looks, source *
     if (!status) status = csz_gpu_gather(from->copy, &f, tiles, n, looks->index, looks->n);
     free(tiles);
     if (status) return status;
-    memcpy(looks->values, (const uint8_t *)from->copy + n * CSZ_TILE_N * size, looks->n * size);
+    if (looks->n) memcpy(looks->values, (const uint8_t *)from->copy + n * CSZ_TILE_N * size, looks->n * size);
     job->is_copy = 1;
     job->data = from->copy;
     /* tiles side by side along the slowest dim that the field has */
