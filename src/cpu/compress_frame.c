@@ -25,8 +25,8 @@ typedef struct compress_job {
     int recount;         /* second pass of the sample */
     atomic_uint next;    /* sample, or book */
     int nthreads;        /* books: whose counts there are */
-    csz_sample *sum;
-    csz_policy_offers *offers;
+    csz_sample sum;
+    csz_policy_offers offers;
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
@@ -122,28 +122,25 @@ static void books_body(void *arg, int rank) {
     for (;;) {
         uint32_t b = atomic_fetch_add(&job->next, 1);
         if (b >= CSZ_NBOOKS) break;
-        csz_sample *sum = job->sum;
+        csz_sample *sum = &job->sum;
         for (int i = 0; i < job->nthreads; i++)
             csz_tally_add_book(sum, &job->scratch->workers[i]->tally, (int)b);
         for (uint32_t s = 0; job->recount && s < CSZ_SYMBOLS_MAX; s++) {
             sum->probe.count[b][s] += sum->rest.count[b][s];
             sum->rest.count[b][s] = 0;
         }
-        csz_policy_weigh(job->offers, job->scratch->builtins, sum, job->box.ntiles,
+        csz_policy_weigh(&job->offers, job->scratch->builtins, sum, job->box.ntiles,
                          job->plan->workflow == CSZ_WORKFLOW_AUTO, job->recount, (int)b);
     }
 }
 
 /* Policy and books of the frame from what its threads have counted. */
 static int choose_books(compress_job *job, csz_book *books, int nthreads) {
-    csz_sample sum = {0};
-    csz_policy_offers offers;
-    job->sum = &sum;
-    job->offers = &offers;
+    memset(&job->sum, 0, sizeof job->sum);
     job->nthreads = nthreads;
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, books_body, job);
-    return csz_policy_choose(books, &offers, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
+    return csz_policy_choose(books, &job->offers, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
                              job->recount);
 }
 
