@@ -112,6 +112,36 @@ static size_t make_codes(uint16_t *codes, uint64_t *histogram, int64_t *quanta, 
     return noutliers;
 }
 
+/* All codes of a field, a slab of whole chunks at a time, so that quanta of 8 bytes never stand for the whole.  Returns 0, or -1 for lack of memory. */
+static int quantize_field(uint16_t *codes, uint64_t *histogram, size_t *noutliers, const void *data,
+                          csz_type type, double bound_abs, const grid *whole) {
+    enum { SLAB_N = 1 << 20 };
+    grid slab = *whole;
+    int axis = 0;
+    while (axis < 2 && whole->extent[axis] == 1) axis++;
+    size_t layer_n = 1, left = whole->extent[axis];
+    for (int k = axis + 1; k < 3; k++) layer_n *= whole->extent[k];
+    const size_t chunks = SLAB_N / (layer_n * whole->chunk[axis]);
+    const size_t most = (chunks ? chunks : 1) * whole->chunk[axis];
+    int64_t *quanta = malloc((left < most ? left : most) * layer_n * sizeof *quanta);
+    if (!quanta) return -1;
+    *noutliers = 0;
+    for (size_t begin = 0; left;) {
+        slab.extent[axis] = left < most ? left : most;
+        const size_t n = slab.extent[axis] * layer_n;
+        for (size_t i = 0; i < n; i++) {
+            double x = type == CSZ_F32 ? ((const float *)data)[begin + i] : ((const double *)data)[begin + i];
+            double q = x / (2 * bound_abs);
+            quanta[i] = fabs(q) < 0x1p58 ? llrint(q) : 0; /* eight of them still fit in 63 bits */
+        }
+        *noutliers += make_codes(codes + begin, histogram, quanta, &slab);
+        begin += n;
+        left -= slab.extent[axis];
+    }
+    free(quanta);
+    return 0;
+}
+
 /* ---- What follows the codes --------------------------------------------------------------------------- */
 
 /* The pieces' bits, each padded to words; where out is not NULL they are written there too.  Returns the bytes. */
@@ -197,18 +227,11 @@ int paper_measure(paper_sizes *sizes, const void *data, const csz_field *field, 
     const size_t outlier_nbytes = 4 + (field->type == CSZ_F32 ? 4 : 8);
     uint64_t histogram[NCODES] = {0};
     uint8_t lengths[NCODES], *bits = NULL;
-    int64_t *quanta = malloc(n * sizeof *quanta);
-    uint16_t *codes = calloc(n, sizeof *codes);
+    uint16_t *codes = malloc(n * sizeof *codes);
     int result = -1;
 
     memset(sizes, 0, sizeof *sizes);
-    if (quanta && codes) {
-        for (size_t i = 0; i < n; i++) {
-            double x = field->type == CSZ_F32 ? ((const float *)data)[i] : ((const double *)data)[i];
-            double q = x / (2 * bound_abs);
-            quanta[i] = fabs(q) < 0x1p58 ? llrint(q) : 0; /* eight of them still fit in 63 bits */
-        }
-        sizes->noutliers = make_codes(codes, histogram, quanta, &g);
+    if (codes && quantize_field(codes, histogram, &sizes->noutliers, data, field->type, bound_abs, &g) == 0) {
         sizes->fixed = HEADER_NBYTES + outlier_nbytes * sizes->noutliers;
         huffman_lengths(lengths, histogram);
         size_t payload = huffman_nbytes(NULL, codes, n, lengths);
@@ -222,7 +245,6 @@ int paper_measure(paper_sizes *sizes, const void *data, const csz_field *field, 
             count_runs(sizes, codes, n);
         }
     }
-    free(quanta);
     free(codes);
     free(bits);
     return result;

@@ -4,6 +4,7 @@
  * paper's three bounds: sizes of the paper's pipelines and of our workflows, the analysis from a sample and in full, quality, and times of both workflows.  One JSON object
  * a line; tables.py makes tables of them.
  */
+#define _GNU_SOURCE /* mkdtemp */
 #include "evaluate.h"
 
 #include <math.h>
@@ -12,19 +13,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fields.h"
 #include "paper_huffman.h"
 
 typedef struct settings {
-    const char *list_path, *data_folder, *sdrbench, *only;
+    const char *list_path, *data_folder, *sdrbench, *only, *csz;
     fields_scale scale;
-    int nthreads, quick;
+    int nthreads, quick, share;
     FILE *out;
 } settings;
 
 static const char usage[] = "usage: csz-evaluate --out FILE [--fields LIST --data FOLDER] [--sdrbench "
                             "FOLDER] [--scale tiny|small|paper]\n"
-                            "                    [--only NAME] [--quick] [-j N]\n";
+                            "                    [--only NAME] [--quick] [-j N]\n"
+                            "       csz-evaluate --share --out FILE --fields LIST --data FOLDER [--csz "
+                            "COMMAND] [--only NAME]\n";
 
 double evaluate_seconds(void) {
     struct timespec t;
@@ -182,16 +184,34 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
     return failed ? -1 : 0;
 }
 
-static int evaluate_real(const settings *s, csz_context *context) {
+static int evaluate_real(const settings *s, csz_context *context, const char *folder) {
     static bench_field fields[BENCH_MAX_FIELDS];
     int n = 0, failed = s->list_path && s->data_folder &&
                         bench_fields_read(fields, &n, s->list_path, s->data_folder) != 0;
     for (int i = 0; !failed && i < n; i++) {
-        if (s->only && !strstr(fields[i].name, s->only)) continue;
+        char name[80];
+        snprintf(name, sizeof name, "real/%s", fields[i].name);
+        if (s->only && !strstr(name, s->only)) continue;
         fprintf(stderr, "  %s\n", fields[i].name);
-        failed = evaluate_field(s, context, "real", "real", &fields[i]) != 0;
+        if (s->share)
+            failed = evaluate_share(s->out, &fields[i], s->csz, folder) != 0;
+        else
+            failed = evaluate_field(s, context, "real", "real", &fields[i]) != 0;
     }
     bench_fields_free(fields, n);
+    return failed;
+}
+
+/* Shares of the real fields, whose files for the command lie in a folder that is gone afterwards. */
+static int evaluate_shares(const settings *s) {
+    char folder[] = "/tmp/csz-evaluate-XXXXXX", path[64];
+    if (!mkdtemp(folder)) return 1;
+    int failed = evaluate_real(s, NULL, folder);
+    snprintf(path, sizeof path, "%s/field.raw", folder);
+    remove(path);
+    snprintf(path, sizeof path, "%s/field.csz", folder);
+    remove(path);
+    rmdir(folder);
     return failed;
 }
 
@@ -199,7 +219,9 @@ static int evaluate_real(const settings *s, csz_context *context) {
 static int is_wanted(const settings *s, const fields_entry *e) {
     if (strcmp(e->family, "synthetic") == 0) return 0;
     if (strcmp(e->family, "rtm") == 0 && e->which != 2800) return 0;
-    return !s->only || strstr(e->name, s->only) || strstr(e->family, s->only);
+    char name[64];
+    snprintf(name, sizeof name, "%s/%s", e->family, e->name);
+    return !s->only || strstr(name, s->only);
 }
 
 static int evaluate_catalogue(const settings *s, csz_context *context) {
@@ -230,6 +252,10 @@ static int parse(settings *s, int argc, char **argv) {
             s->quick = 1;
             continue;
         }
+        if (strcmp(argv[i], "--share") == 0) {
+            s->share = 1;
+            continue;
+        }
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!value) return -1;
         if (strcmp(argv[i], "--fields") == 0) {
@@ -240,6 +266,8 @@ static int parse(settings *s, int argc, char **argv) {
             s->sdrbench = value;
         } else if (strcmp(argv[i], "--only") == 0) {
             s->only = value;
+        } else if (strcmp(argv[i], "--csz") == 0) {
+            s->csz = value;
         } else if (strcmp(argv[i], "-j") == 0) {
             s->nthreads = atoi(value);
         } else if (strcmp(argv[i], "--out") == 0) {
@@ -266,10 +294,14 @@ int main(int argc, char **argv) {
         fputs(usage, stderr);
         return 2;
     }
+    if (s.share) {
+        int failed = evaluate_shares(&s);
+        return fclose(s.out) != 0 || failed;
+    }
     if (csz_context_create(&context) != CSZ_OK) return 1;
     fprintf(s.out, "{\"kind\": \"machine\", \"threads\": %d, \"scale\": \"%s\", \"cuda\": %s}\n", s.nthreads,
             fields_scale_names[s.scale], csz_backend_available(CSZ_BACKEND_CUDA) ? "true" : "false");
-    int failed = evaluate_real(&s, context) || evaluate_catalogue(&s, context);
+    int failed = evaluate_real(&s, context, NULL) || evaluate_catalogue(&s, context);
     if (!failed && !s.only)
         failed = evaluate_series(s.out, s.scale, s.nthreads) || evaluate_reconstruction(s.out, s.quick);
     csz_context_destroy(context);

@@ -4,6 +4,7 @@
 #define CSZ_EVALUATE_H
 
 #include "catalogue.h"
+#include "fields.h"
 
 #include <stdio.h>
 
@@ -15,5 +16,8 @@ int evaluate_series(FILE *out, fields_scale scale, int nthreads);
 
 /* Reconstruction from codes as partial sums against neighbour by neighbour, over sizes of chunks, on one core. */
 int evaluate_reconstruction(FILE *out, int quick);
+
+/* Time of an analysis over that of compressing; csz, where it is not NULL, is the command, whose files lie in folder meanwhile. */
+int evaluate_share(FILE *out, const bench_field *field, const char *csz, const char *folder);
 
 #endif

@@ -1,136 +1,161 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * range.c: smallest and largest value, for relative bounds.  Floats are compared as integers of the same order, so that the loop
- * vectorises and NaN needs no special case.
+ * range.c: smallest and largest value, for relative bounds: what a vector has of them is compared at the speed of memory, with NaN and the fill value passed over.  Where infinities
+ * are to be left out, which shows in the extremes, a block is read again.
  */
 #include "cpu/frame.h"
 
+#include <math.h>
 #include <stdatomic.h>
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "cpu/team.h"
 
 enum { BLOCK_N = 1 << 16, MEMBERS_MAX = 256 };
+
+typedef struct extremes {
+    double low, high;
+} extremes;
 
 typedef struct range_job {
     const void *data;
     uint64_t n;
     csz_type type;
     int has_fill;
-    uint64_t skip; /* bits of the fill value; a NaN's where there is none */
+    uint64_t fill_bits;
     atomic_ullong next;
-    int64_t low[MEMBERS_MAX], high[MEMBERS_MAX]; /* keys */
+    extremes found[MEMBERS_MAX];
 } range_job;
 
-/* A key orders like the value it stands for; it is its own inverse. */
-static int32_t key_f32(uint32_t bits) {
-    return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) & 0x7FFFFFFFu));
+static void widen(extremes *e, double low, double high) {
+    e->low = low < e->low ? low : e->low;
+    e->high = high > e->high ? high : e->high;
 }
-static int64_t key_f64(uint64_t bits) {
-    return (int64_t)(bits ^ ((uint64_t)((int64_t)bits >> 63) & 0x7FFFFFFFFFFFFFFFull));
+
+typedef float floats __attribute__((vector_size(16)));
+typedef double doubles __attribute__((vector_size(16)));
+typedef int32_t ints32 __attribute__((vector_size(16)));
+typedef int64_t ints64 __attribute__((vector_size(16)));
+
+/* The lesser and the greater of two; where x is NaN, what there was so far.  C has no word for the machine's instruction. */
+#if defined(__aarch64__)
+static inline floats least_f32(floats x, floats so_far) { return (floats)vminnmq_f32(x, so_far); }
+static inline floats most_f32(floats x, floats so_far) { return (floats)vmaxnmq_f32(x, so_far); }
+static inline doubles least_f64(doubles x, doubles so_far) { return (doubles)vminnmq_f64(x, so_far); }
+static inline doubles most_f64(doubles x, doubles so_far) { return (doubles)vmaxnmq_f64(x, so_far); }
+#elif defined(__SSE2__)
+static inline floats least_f32(floats x, floats so_far) { return (floats)_mm_min_ps(x, so_far); }
+static inline floats most_f32(floats x, floats so_far) { return (floats)_mm_max_ps(x, so_far); }
+static inline doubles least_f64(doubles x, doubles so_far) { return (doubles)_mm_min_pd(x, so_far); }
+static inline doubles most_f64(doubles x, doubles so_far) { return (doubles)_mm_max_pd(x, so_far); }
+#else
+/* a where the comparison holds, else b */
+static inline floats pick_f32(ints32 is_a, floats a, floats b) {
+    return (floats)(((ints32)a & is_a) | ((ints32)b & ~is_a));
 }
+static inline doubles pick_f64(ints64 is_a, doubles a, doubles b) {
+    return (doubles)(((ints64)a & is_a) | ((ints64)b & ~is_a));
+}
+static inline floats least_f32(floats x, floats so_far) { return pick_f32(x < so_far, x, so_far); }
+static inline floats most_f32(floats x, floats so_far) { return pick_f32(x > so_far, x, so_far); }
+static inline doubles least_f64(doubles x, doubles so_far) { return pick_f64(x < so_far, x, so_far); }
+static inline doubles most_f64(doubles x, doubles so_far) { return pick_f64(x > so_far, x, so_far); }
+#endif
 
 /*
- * Bits as they lie in memory order like the values from the least up where these are not negative, and from the greatest down where they are: four
- * extremes of them tell both ends of the range, unless something is to be left out, which shows in the extremes too.  Both functions are
- * kept out of line: only as functions of plain pointers does every compiler vectorise them.
+ * Extremes of a block; fill is NULL or a value whose bits are passed over, by making them a NaN's.  Four of each extreme take turns: a single one would wait for itself in every step.
+ * A block that ends in less than a step is padded with NaN.  Returns 0 where an extreme is infinite.
  */
-static __attribute__((noinline)) int finite_block_f32(const uint32_t *v, uint64_t n, int64_t *low,
-                                                      int64_t *high) {
-    uint32_t least = ~0u, most = 0;
-    int32_t least_signed = INT32_MAX, most_signed = INT32_MIN;
-    for (uint64_t i = 0; i < n; i++) {
-        uint32_t bits = v[i];
-        least = bits < least ? bits : least;
-        most = bits > most ? bits : most;
-        least_signed = (int32_t)bits < least_signed ? (int32_t)bits : least_signed;
-        most_signed = (int32_t)bits > most_signed ? (int32_t)bits : most_signed;
+#define CSZ_BLOCK_EXTREMES(NAME, SCALAR, VECTOR, INTS, LANES, LEAST, MOST)                             \
+    static inline int NAME(extremes *e, const SCALAR *v, uint64_t n, const SCALAR *fill) {             \
+        enum { STEP = 4 * (LANES) };                                                                   \
+        const VECTOR infinite = (VECTOR){0} + (SCALAR)INFINITY;                                        \
+        const INTS skip = (INTS)((VECTOR){0} + (fill ? *fill : 0));                                    \
+        VECTOR least[4] = {infinite, infinite, infinite, infinite};                                    \
+        VECTOR most[4] = {-infinite, -infinite, -infinite, -infinite};                                 \
+        for (uint64_t i = 0; i < n; i += STEP) {                                                       \
+            VECTOR x[4];                                                                               \
+            if (i + STEP <= n) {                                                                       \
+                memcpy(x, v + i, sizeof x);                                                            \
+            } else {                                                                                   \
+                memset(x, 255, sizeof x);                                                              \
+                memcpy(x, v + i, (n - i) * sizeof *v);                                                 \
+            }                                                                                          \
+            for (int k = 0; k < 4; k++) {                                                              \
+                if (fill) x[k] = (VECTOR)((INTS)x[k] | (INTS)((INTS)x[k] == skip));                    \
+                least[k] = LEAST(x[k], least[k]);                                                      \
+                most[k] = MOST(x[k], most[k]);                                                         \
+            }                                                                                          \
+        }                                                                                              \
+        for (int k = 1; k < 4; k++) {                                                                  \
+            least[0] = LEAST(least[k], least[0]);                                                      \
+            most[0] = MOST(most[k], most[0]);                                                          \
+        }                                                                                              \
+        extremes here = {INFINITY, -INFINITY};                                                         \
+        for (int k = 0; k < (LANES); k++) widen(&here, (double)least[0][k], (double)most[0][k]);       \
+        if (here.low > here.high) return 1; /* nothing but NaN and fill */                             \
+        if (here.low == -INFINITY || here.high == INFINITY) return 0;                                  \
+        widen(e, here.low, here.high);                                                                 \
+        return 1;                                                                                      \
     }
-    if (most >= 0xFF800000u || most_signed >= 0x7F800000) return 0;
-    int64_t lo = key_f32(most >> 31 ? most : (uint32_t)least_signed);
-    int64_t hi = key_f32(most_signed >= 0 ? (uint32_t)most_signed : least);
-    *low = lo < *low ? lo : *low;
-    *high = hi > *high ? hi : *high;
-    return 1;
+CSZ_BLOCK_EXTREMES(block_f32, float, floats, ints32, 4, least_f32, most_f32)
+CSZ_BLOCK_EXTREMES(block_f64, double, doubles, ints64, 2, least_f64, most_f64)
+
+/* A block with infinities, value by value. */
+static void careful_block(extremes *e, const range_job *job, uint64_t first, uint64_t n) {
+    for (uint64_t i = first; i < first + n; i++) {
+        double x;
+        uint64_t bits;
+        if (job->type == CSZ_F32) {
+            x = (double)((const float *)job->data)[i];
+            bits = ((const uint32_t *)job->data)[i];
+        } else {
+            x = ((const double *)job->data)[i];
+            bits = ((const uint64_t *)job->data)[i];
+        }
+        if (isfinite(x) && !(job->has_fill && bits == job->fill_bits)) widen(e, x, x);
+    }
 }
 
-static __attribute__((noinline)) void block_f32(const uint32_t *v, uint64_t n, uint32_t skip, int64_t *low,
-                                                int64_t *high) {
-    int32_t lo = INT32_MAX, hi = INT32_MIN;
-    for (uint64_t i = 0; i < n; i++) {
-        uint32_t bits = v[i];
-        int32_t key = key_f32(bits);
-        int32_t leave_out = -(int32_t)((bits & 0x7FFFFFFFu) >= 0x7F800000u) | -(int32_t)(bits == skip);
-        int32_t a = (key & ~leave_out) | (INT32_MAX & leave_out),
-                b = (key & ~leave_out) | (INT32_MIN & leave_out);
-        lo = a < lo ? a : lo;
-        hi = b > hi ? b : hi;
+static int plain_block(extremes *e, const range_job *job, uint64_t first, uint64_t n) {
+    if (job->type == CSZ_F32) {
+        const float *v = (const float *)job->data + first, fill = csz_f32_bits((uint32_t)job->fill_bits);
+        return job->has_fill ? block_f32(e, v, n, &fill) : block_f32(e, v, n, NULL);
     }
-    if (lo != INT32_MAX && lo < *low) *low = lo;
-    if (hi != INT32_MIN && hi > *high) *high = hi;
-}
-
-static __attribute__((noinline)) void block_f64(const uint64_t *v, uint64_t n, uint64_t skip, int64_t *low,
-                                                int64_t *high) {
-    int64_t lo = *low, hi = *high;
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t bits = v[i];
-        int64_t key = key_f64(bits);
-        int64_t leave_out =
-            -(int64_t)((bits & 0x7FFFFFFFFFFFFFFFull) >= 0x7FF0000000000000ull) | -(int64_t)(bits == skip);
-        int64_t a = (key & ~leave_out) | (INT64_MAX & leave_out),
-                b = (key & ~leave_out) | (INT64_MIN & leave_out);
-        lo = a < lo ? a : lo;
-        hi = b > hi ? b : hi;
-    }
-    *low = lo;
-    *high = hi;
+    const double *v = (const double *)job->data + first, fill = csz_f64_bits(job->fill_bits);
+    return job->has_fill ? block_f64(e, v, n, &fill) : block_f64(e, v, n, NULL);
 }
 
 static void range_body(void *arg, int rank) {
     range_job *job = arg;
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    int is_finite = !job->has_fill; /* so far */
+    extremes e = {INFINITY, -INFINITY};
     for (;;) {
         uint64_t first = atomic_fetch_add(&job->next, BLOCK_N);
         if (first >= job->n) break;
         uint64_t n = job->n - first < BLOCK_N ? job->n - first : BLOCK_N;
-        if (job->type == CSZ_F32) {
-            const uint32_t *v = (const uint32_t *)job->data + first;
-            is_finite = is_finite && finite_block_f32(v, n, &low, &high);
-            if (!is_finite) block_f32(v, n, (uint32_t)job->skip, &low, &high);
-        } else {
-            block_f64((const uint64_t *)job->data + first, n, job->skip, &low, &high);
-        }
+        if (!plain_block(&e, job, first, n)) careful_block(&e, job, first, n);
     }
-    job->low[rank] = low;
-    job->high[rank] = high;
+    job->found[rank] = e;
 }
 
 int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
                   uint64_t fill_bits, int nthreads, double *min, double *max) {
-    range_job job = {.data = data, .n = n, .type = type, .has_fill = has_fill};
-    job.skip = has_fill ? fill_bits : type == CSZ_F32 ? 0x7FC00000u : 0x7FF8000000000000ull;
+    range_job job = {
+        .data = data, .n = n, .type = type, .has_fill = has_fill, .fill_bits = has_fill ? fill_bits : 0};
     uint64_t useful = n / BLOCK_N + 1;
     if (nthreads > MEMBERS_MAX) nthreads = MEMBERS_MAX;
     if ((uint64_t)nthreads > useful) nthreads = (int)useful;
-    for (int i = 0; i < nthreads; i++) {
-        job.low[i] = INT64_MAX;
-        job.high[i] = INT64_MIN;
-    }
+    for (int i = 0; i < nthreads; i++) job.found[i] = (extremes){INFINITY, -INFINITY};
     atomic_init(&job.next, 0);
     csz_team_run(team, nthreads, range_body, &job);
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    for (int i = 0; i < nthreads; i++) {
-        low = job.low[i] < low ? job.low[i] : low;
-        high = job.high[i] > high ? job.high[i] : high;
-    }
-    if (low == INT64_MAX) return 0;
-    if (type == CSZ_F32) {
-        *min = (double)csz_f32_bits((uint32_t)key_f32((uint32_t)low));
-        *max = (double)csz_f32_bits((uint32_t)key_f32((uint32_t)high));
-    } else {
-        *min = csz_f64_bits((uint64_t)key_f64((uint64_t)low));
-        *max = csz_f64_bits((uint64_t)key_f64((uint64_t)high));
-    }
+    extremes all = {INFINITY, -INFINITY};
+    for (int i = 0; i < nthreads; i++) widen(&all, job.found[i].low, job.found[i].high);
+    if (all.low > all.high) return 0;
+    *min = all.low + 0.0; /* of zeros of both signs either may have been seen last */
+    *max = all.high + 0.0;
     return 1;
 }
