@@ -70,13 +70,13 @@ static inline uint64_t csz_count_of(const uint32_t *counts) {
 
 /* ---- looks: pairs of quanta for the madogram, and rows of neighbours for the rate ---- */
 
-/* Elements of the field that are looked at, by index and, once they are fetched, by value. */
+/* Elements of the field that are looked at. */
 typedef struct csz_looks {
     uint64_t nelements, npairs, nrows;
     uint32_t row_n, nlines; /* differences of a row, and lines of elements they are taken from */
     size_t n;
-    uint64_t *index;
-    void *values;
+    uint64_t *line; /* the first element of each */
+    void *values;   /* of the pairs, then of the lines */
     int64_t *quantum;
     uint8_t *accepted; /* has a quantum */
 } csz_looks;
@@ -89,6 +89,9 @@ typedef struct csz_rows_rate {
 
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
 void csz_looks_free(csz_looks *looks);
+
+/* Where the n elements lie. */
+void csz_looks_index(uint64_t *index, const csz_looks *looks);
 
 /* Values from host memory. */
 void csz_looks_fetch(csz_looks *looks, const void *data, csz_type type);

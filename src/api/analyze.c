@@ -57,6 +57,14 @@ static uint64_t fixed_nbytes(const csz_header *header, const csz_book *books) {
     return nbytes;
 }
 
+static int book_is_of(int policy, int book) {
+    switch (policy) {
+    case CSZ_POLICY_SINGLE: return book == CSZ_BOOK_S || book == CSZ_BOOK_W;
+    case CSZ_POLICY_RUNS: return book == CSZ_BOOK_RV || book == CSZ_BOOK_RL;
+    default: return book != CSZ_BOOK_RV && book != CSZ_BOOK_RL;
+    }
+}
+
 /*
  * Books of every workflow, as the compressor would build them for a frame of so many tiles: those of the policies single and runs are the forced
  * workflows', and auto takes the policy of least cost.  Returns that policy.
@@ -65,13 +73,21 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
                         const csz_sample *sample, uint32_t frame_tiles) {
     static const int workflow_of[] = {CSZ_WORKFLOW_AUTO, CSZ_WORKFLOW_HUFFMAN, CSZ_WORKFLOW_RLE_VLE};
     const uint32_t stride = csz_sample_stride(frame_tiles);
-    csz_histograms h;
+    csz_book_offer offers[CSZ_POLICY_N][CSZ_NBOOKS];
     uint64_t least = UINT64_MAX;
     int best = CSZ_POLICY_VECTOR;
     for (int policy = CSZ_POLICY_VECTOR; policy <= CSZ_POLICY_RUNS; policy++) {
-        csz_policy_histograms(&h, sample, policy);
-        csz_books_choose(books[workflow_of[policy]], cache, &h, frame_tiles, stride);
-        uint64_t cost = csz_books_cost(books[workflow_of[policy]], &h, stride);
+        for (int b = 0; b < CSZ_NBOOKS; b++) {
+            const uint32_t *count = policy == CSZ_POLICY_VECTOR || b == CSZ_BOOK_W ? sample->probe.count[b]
+                                    : b == CSZ_BOOK_S                              ? sample->single
+                                    : b == CSZ_BOOK_RV                             ? sample->run_value
+                                                                                   : sample->run_length;
+            if (book_is_of(policy, b))
+                csz_book_offer_make(&offers[policy][b], cache, b, count, stride);
+            else
+                offers[policy][b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
+        }
+        uint64_t cost = csz_books_settle(books[workflow_of[policy]], offers[policy], frame_tiles);
         if (cost >= least) continue;
         least = cost;
         best = policy;
@@ -81,7 +97,9 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
         memcpy(books[0], books[workflow_of[best]], sizeof books[0]);
     } else if (csz_count_of(
                    sample->probe.count[CSZ_BOOK_RV])) { /* the run-length candidates among the tiles */
-        csz_books_choose(books[0], cache, &sample->probe, frame_tiles, stride);
+        for (int b = CSZ_BOOK_RV; b <= CSZ_BOOK_RL; b++)
+            csz_book_offer_make(&offers[CSZ_POLICY_VECTOR][b], cache, b, sample->probe.count[b], stride);
+        csz_books_settle(books[0], offers[CSZ_POLICY_VECTOR], frame_tiles);
     }
     return best;
 }
@@ -89,9 +107,11 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
 /* Code tables of auto, and in one the forced workflows': huffman has the books S and W, rle+vle RV and RL, rle none. */
 static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], int policy) {
     csz_book forced[CSZ_NBOOKS];
-    memcpy(forced, books[CSZ_WORKFLOW_HUFFMAN], sizeof forced);
-    forced[CSZ_BOOK_RV] = books[CSZ_WORKFLOW_RLE_VLE][CSZ_BOOK_RV];
-    forced[CSZ_BOOK_RL] = books[CSZ_WORKFLOW_RLE_VLE][CSZ_BOOK_RL];
+    memset(forced, 0, sizeof forced);
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        if (book_is_of(CSZ_POLICY_SINGLE, b)) forced[b] = books[CSZ_WORKFLOW_HUFFMAN][b];
+        if (book_is_of(CSZ_POLICY_RUNS, b)) forced[b] = books[CSZ_WORKFLOW_RLE_VLE][b];
+    }
     csz_code_tables_make(&job->forced, forced);
     job->forced.policy = CSZ_POLICY_VECTOR;
     if (policy == CSZ_POLICY_VECTOR) csz_code_tables_make(&job->tables, books[0]);
@@ -374,13 +394,15 @@ static csz_status find_range(csz_context *context, const source *from, const csz
 static csz_status fetch_sample(csz_analysis_job *job, csz_looks *looks, source *from, const csz_header *h) {
     const csz_device_field f = device_field(from, h);
     const size_t size = h->field.type == CSZ_F32 ? 4 : 8, n = (size_t)sample_size(job->ntiles);
-    uint64_t *tiles = malloc(n * sizeof *tiles);
+    uint64_t *tiles = malloc(n * sizeof *tiles), *index = malloc((looks->n + 1) * sizeof *index);
     from->copy = malloc((n * CSZ_TILE_N + looks->n) * size);
-    csz_status status = tiles && from->copy ? CSZ_OK : CSZ_ERROR_MEMORY;
+    csz_status status = tiles && index && from->copy ? CSZ_OK : CSZ_ERROR_MEMORY;
+    if (!status) csz_looks_index(index, looks);
     job->nchosen = n;
     for (size_t s = 0; !status && s < n; s++) tiles[s] = csz_analysis_tile(job, s);
-    if (!status) status = csz_gpu_gather(from->copy, &f, tiles, n, looks->index, looks->n);
+    if (!status) status = csz_gpu_gather(from->copy, &f, tiles, n, index, looks->n);
     free(tiles);
+    free(index);
     if (status) return status;
     if (looks->n) memcpy(looks->values, (const uint8_t *)from->copy + n * CSZ_TILE_N * size, looks->n * size);
     job->is_copy = 1;

@@ -26,8 +26,8 @@ static uint32_t pair_distance(uint64_t i) {
     return 1 + csz_scatter_below((uint32_t)csz_scatter(4, i), CSZ_ANALYSIS_NDISTANCES);
 }
 
-/* Line c of a row lies one element along y before it where c is odd, and one along z where c is above 1. */
-static void place_row(uint64_t *index, const csz_looks *looks, const csz_geometry *g, uint64_t s) {
+/* First elements of a row's lines.  Line c lies one element along y before it where c is odd, and one along z where c is above 1. */
+static void place_row(uint64_t *first, const csz_looks *looks, const csz_geometry *g, uint64_t s) {
     const double u = (double)(csz_scatter(5, s) >> 11) * 0x1p-53;
     uint64_t i = (uint64_t)(((double)s + u) / (double)looks->nrows * (double)g->nelements);
     if (i >= g->nelements) i = g->nelements - 1;
@@ -36,10 +36,8 @@ static void place_row(uint64_t *index, const csz_looks *looks, const csz_geometr
     if (x == 0) x = 1;
     if (y == 0 && g->rank > 1) y = 1;
     if (z == 0 && g->rank > 2) z = 1;
-    for (uint32_t c = 0; c < looks->nlines; c++) {
-        uint64_t first = ((z - (c >> 1)) * g->n[1] + y - (c & 1)) * g->n[2] + x - 1;
-        for (uint32_t j = 0; j <= looks->row_n; j++) *index++ = first + j;
-    }
+    for (uint32_t c = 0; c < looks->nlines; c++)
+        first[c] = ((z - (c >> 1)) * g->n[1] + y - (c & 1)) * g->n[2] + x - 1;
 }
 
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npairs, uint64_t nrows) {
@@ -50,57 +48,109 @@ csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npai
     looks->nrows = nrows;
     looks->row_n = g->n[2] > ROW_N ? ROW_N : (uint32_t)(g->n[2] - 1);
     looks->nlines = 1u << (g->rank - 1);
-    looks->n = (size_t)(pairs_elements(looks) + looks->nrows * looks->nlines * (looks->row_n + 1));
-    looks->index = malloc(looks->n * sizeof *looks->index);
+    looks->n = (size_t)(pairs_elements(looks) + nrows * looks->nlines * (looks->row_n + 1));
+    looks->line = malloc((size_t)(nrows * looks->nlines) * sizeof *looks->line);
     looks->values = malloc(looks->n * sizeof(double));
     looks->quantum = malloc(looks->n * sizeof *looks->quantum);
     looks->accepted = malloc(looks->n);
-    if (!looks->index || !looks->values || !looks->quantum || !looks->accepted) {
+    if (!looks->line || !looks->values || !looks->quantum || !looks->accepted) {
         csz_looks_free(looks);
         return CSZ_ERROR_MEMORY;
     }
-    uint64_t *index = looks->index;
-    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH) {
-        const uint64_t first = pair_first(looks, i);
-        *index++ = first;
-        for (uint64_t j = 0; j < DISTANCES_EACH; j++) {
-            const uint64_t second = first + pair_distance(i + j);
-            *index++ = second < looks->nelements ? second : first;
-        }
-    }
-    for (uint64_t s = 0; s < nrows; s++, index += looks->nlines * (looks->row_n + 1))
-        place_row(index, looks, g, s);
+    for (uint64_t s = 0; s < nrows; s++) place_row(looks->line + s * looks->nlines, looks, g, s);
     return CSZ_OK;
 }
 
 void csz_looks_free(csz_looks *looks) {
-    free(looks->index);
+    free(looks->line);
     free(looks->values);
     free(looks->quantum);
     free(looks->accepted);
     memset(looks, 0, sizeof *looks);
 }
 
+/* A pair that would reach past the end is the first element twice, and is not counted. */
+static void pair_index(uint64_t index[DISTANCES_EACH + 1], const csz_looks *looks, uint64_t i) {
+    index[0] = pair_first(looks, i);
+    for (uint64_t j = 0; j < DISTANCES_EACH; j++) {
+        const uint64_t second = index[0] + pair_distance(i + j);
+        index[1 + j] = second < looks->nelements ? second : index[0];
+    }
+}
+
+void csz_looks_index(uint64_t *index, const csz_looks *looks) {
+    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH, index += DISTANCES_EACH + 1)
+        pair_index(index, looks, i);
+    for (uint64_t line = 0; line < looks->nrows * looks->nlines; line++)
+        for (uint32_t j = 0; j <= looks->row_n; j++) *index++ = looks->line[line] + j;
+}
+
 void csz_looks_fetch(csz_looks *looks, const void *data, csz_type type) {
-    if (type == CSZ_F32)
-        for (size_t i = 0; i < looks->n; i++)
-            ((float *)looks->values)[i] = ((const float *)data)[looks->index[i]];
-    else
-        for (size_t i = 0; i < looks->n; i++)
-            ((double *)looks->values)[i] = ((const double *)data)[looks->index[i]];
+    const size_t size = type == CSZ_F32 ? sizeof(float) : sizeof(double);
+    const uint8_t *from = data;
+    uint8_t *to = looks->values;
+    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH) {
+        uint64_t index[DISTANCES_EACH + 1];
+        pair_index(index, looks, i);
+        for (int j = 0; j <= DISTANCES_EACH; j++, to += size) memcpy(to, from + index[j] * size, size);
+    }
+    const size_t nbytes = (looks->row_n + 1) * size;
+    for (uint64_t line = 0; line < looks->nrows * looks->nlines; line++, to += nbytes)
+        memcpy(to, from + looks->line[line] * size, nbytes);
+}
+
+/*
+ * csz_quantum_f32 and its like as far as they are alike for all: the first candidate, in loops that vectorise.  What is not accepted is asked for again, one by one.  Kept out of line: only as functions
+ * of plain pointers does every compiler vectorise them.  A fill value that is not given is -0.0, which is never accepted.
+ */
+static __attribute__((noinline)) void first_candidates_f32(int64_t *restrict quantum,
+                                                           uint8_t *restrict accepted,
+                                                           const float *restrict value, size_t n,
+                                                           const csz_quantizer_f32 *z) {
+    const float inverse = z->inverse, step = z->step, bound = z->bound;
+    const uint32_t fill = z->has_fill ? z->fill : 0x80000000u;
+    for (size_t i = 0; i < n; i++) {
+        const float v = value[i], t = csz_round_product_f32(v, inverse),
+                    restored = (t - CSZ_MAGIC_F32) * step;
+        const uint32_t bits = csz_bits_f32(v);
+        accepted[i] = (bits != 0x80000000u) & (bits != fill) & (csz_bits_f32(restored) != fill) &
+                      csz_rounded_in_range_f32(t) & (fabsf(v - restored) <= bound);
+        quantum[i] = (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
+    }
+}
+
+static __attribute__((noinline)) void first_candidates_f64(int64_t *restrict quantum,
+                                                           uint8_t *restrict accepted,
+                                                           const double *restrict value, size_t n,
+                                                           const csz_quantizer_f64 *z) {
+    const double inverse = z->inverse, step = z->step, bound = z->bound;
+    const uint64_t fill = z->has_fill ? z->fill : 0x8000000000000000ull;
+    for (size_t i = 0; i < n; i++) {
+        const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64, restored = r * step;
+        const uint64_t bits = csz_bits_f64(v);
+        accepted[i] = (bits != 0x8000000000000000ull) & (bits != fill) & (csz_bits_f64(restored) != fill) &
+                      (fabs(r) < 0x1p50) & (fabs(v - restored) <= bound);
+        quantum[i] = (int64_t)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
+    }
 }
 
 void csz_looks_quantize(csz_looks *looks, const csz_tile_plan *plan) {
     if (plan->type == CSZ_F32) {
+        const float *value = looks->values;
+        first_candidates_f32(looks->quantum, looks->accepted, value, looks->n, &plan->f32);
         for (size_t i = 0; i < looks->n; i++) {
             int32_t q;
-            looks->accepted[i] = (uint8_t)csz_quantum_f32(((const float *)looks->values)[i], &plan->f32, &q);
+            if (looks->accepted[i]) continue;
+            looks->accepted[i] = (uint8_t)csz_quantum_f32(value[i], &plan->f32, &q);
             looks->quantum[i] = q;
         }
     } else {
-        for (size_t i = 0; i < looks->n; i++)
-            looks->accepted[i] =
-                (uint8_t)csz_quantum_f64(((const double *)looks->values)[i], &plan->f64, &looks->quantum[i]);
+        const double *value = looks->values;
+        first_candidates_f64(looks->quantum, looks->accepted, value, looks->n, &plan->f64);
+        for (size_t i = 0; i < looks->n; i++) {
+            if (!looks->accepted[i])
+                looks->accepted[i] = (uint8_t)csz_quantum_f64(value[i], &plan->f64, &looks->quantum[i]);
+        }
     }
 }
 
@@ -151,11 +201,15 @@ csz_rows_rate csz_looks_rows(const csz_looks *looks) {
                 for (uint32_t j = 0; j < n; j++)
                     delta[j] += sign * ((uint64_t)line[j + 1] - (uint64_t)line[j]);
             }
+            uint32_t size[ROW_N]; /* up to the largest there is, which 48 bits and more are beyond use */
             for (uint32_t j = 0; j < n; j++) {
-                const uint64_t size = delta[j] >> 63 ? 0 - delta[j] : delta[j];
-                nonzero += size != 0;
-                octaves += (uint32_t)csz_log2_u64(size | 1);
-                large += size > 1;
+                const uint64_t magnitude = delta[j] >> 63 ? 0 - delta[j] : delta[j];
+                size[j] = magnitude < UINT32_MAX ? (uint32_t)magnitude : UINT32_MAX;
+            }
+            for (uint32_t j = 0; j < n; j++) {
+                nonzero += size[j] != 0;
+                octaves += (uint32_t)csz_log2_u32(size[j] | 1);
+                large += size[j] > 1;
             }
             least = fmin(least, row_rate(entropy, n, nonzero, octaves, large));
         }

@@ -5,7 +5,9 @@
  */
 #include "api/analysis.h"
 
+#include "cpu/bits.h"
 #include "cpu/scratch.h"
+#include "cpu/symbols.h"
 
 enum {
     FLUSH_TILES = 4096 /* 32-bit counts are moved to 64-bit ones after this many tiles */
@@ -122,9 +124,9 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     }
 }
 
-/* Words of a record of runs: head, bitmap, then base, lengths and lanes as one stream (docs/format.md, section 6). */
-static uint32_t runs_record_words(const csz_analysis_job *job, const csz_tile_work *w, const uint32_t *length,
-                                  uint32_t n) {
+/* Words of a record of n lanes of which `of` could be: head, bitmap, then base, lengths and lanes as one stream (docs/format.md, section 6). */
+static uint32_t record_words(const csz_analysis_job *job, const csz_tile_work *w, const uint32_t *length,
+                             uint32_t n, uint32_t of) {
     uint32_t shortest = UINT32_MAX, longest = 0, nbits = 0, width = 0;
     for (uint32_t i = 0; i < n; i++) {
         shortest = length[i] < shortest ? length[i] : shortest;
@@ -134,35 +136,66 @@ static uint32_t runs_record_words(const csz_analysis_job *job, const csz_tile_wo
     if (longest > shortest) width = (uint32_t)csz_log2_u32(longest - shortest) + 1;
     nbits += width * n + csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX,
                                         job->plan[0].type == CSZ_F32 ? 32 : 64);
-    return 1 + (n < 32) + (nbits + 31) / 32;
+    return 1 + (n < of ? of / 32 : 0) + (nbits + 31) / 32;
+}
+
+/* Bits of a symbol and of what follows it raw, for a book of deltas. */
+static void symbol_costs(uint8_t *cost, const uint32_t *code) {
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) cost[s] = (uint8_t)((code[s] & 255) + csz_symbol_nraw(s));
+}
+
+/* Adds the codes of the run lengths of a lane, whose runs start where `start` has bits. */
+static uint32_t lengths_nbits(const uint64_t *start, const uint32_t *run) {
+    uint32_t nbits = 0, last = 128;
+    for (int k = 1; k >= 0; k--) {
+        for (uint64_t left = start[k]; left;) { /* from the end, as a run is as long as it is to the next */
+            uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
+            left ^= (uint64_t)1 << at;
+            at += 64 * (uint32_t)k;
+            nbits += run[last - at - 1] & 255;
+            last = at;
+        }
+    }
+    return nbits;
 }
 
 /*
- * What csz_tile_encode would return for the two workflows of runs, without writing the bits: run by run that costs more than all the rest.  Only for tiles
- * of 16-bit deltas without exceptions; returns 0 for others and for those without a nonzero delta.
+ * What csz_tile_encode would return for the forced workflows, without writing the bits.  Only for tiles of 16-bit deltas without exceptions; returns 0 for others and for those
+ * without a nonzero delta.
  */
-static int measure_runs(const csz_analysis_job *job, const csz_tile_work *w, uint32_t *rle,
-                        uint32_t *rle_vle) {
-    const uint32_t *value = job->forced.code[CSZ_BOOK_RV], *run = job->forced.code[CSZ_BOOK_RL];
-    uint32_t plain[32], coded[32], n = 0;
+static int measure_forced(const csz_analysis_job *job, csz_tile_work *w, uint32_t *words) {
+    uint32_t single[64], plain[32], coded[32], nsingle = 0, nruns_lanes = 0;
+    uint8_t single_cost[CSZ_NARROW_N], value_cost[CSZ_NARROW_N];
     if (w->klass || w->n_special) return 0;
+    symbol_costs(single_cost, job->forced.code[CSZ_BOOK_S]);
+    symbol_costs(value_cost, job->forced.code[CSZ_BOOK_RV]);
+    csz_tile_symbols_make(w, CSZ_MODE_S);
+    const int16_t *restrict code = w->code16;
+    uint8_t *restrict starts = w->digit;
+    starts[0] = 1;
+    for (uint32_t i = 1; i < CSZ_TILE_N; i++) starts[i] = code[i] != code[i - 1];
+    for (uint32_t i = 0; i < CSZ_TILE_N; i += 128) starts[i] = 1;
     for (uint32_t lane = 0; lane < 32; lane++) {
-        const int16_t *c = w->code16 + lane * 128;
-        uint32_t nruns = 0, nbits = 0, begin = 0;
-        for (uint32_t i = 1; i <= 128; i++) {
-            if (i < 128 && c[i] == c[begin]) continue;
-            uint32_t symbol = csz_narrow_symbol(c[begin]);
-            nbits += (value[symbol] & 255) + csz_symbol_nraw(symbol) + (run[i - begin - 1] & 255);
-            nruns++;
-            begin = i;
+        const uint8_t *symbol = w->symbol + lane * 128, *start = starts + lane * 128;
+        uint32_t half[2] = {0, 0}, values = 0, nruns = 0;
+        uint64_t mask[2];
+        if (csz_lane_is_empty(w, lane, 4)) continue;
+        for (uint32_t k = 0; k < 2; k++) {
+            for (uint32_t i = 64 * k; i < 64 * k + 64; i++) half[k] += single_cost[symbol[i]];
+            mask[k] = csz_mask_of_bytes(start + 64 * k) | (uint64_t)csz_mask_of_bytes(start + 64 * k + 32) << 32;
+            if (!csz_lane_is_empty(w, 2 * lane + k, 2)) single[nsingle++] = half[k];
         }
-        if (nruns == 1 && c[0] == 0) continue;
-        plain[n] = nruns * (16 + 7);
-        coded[n++] = nbits;
+        for (uint32_t i = 0; i < 128; i++) {
+            nruns += start[i];
+            values += value_cost[symbol[i]] & (0u - (uint32_t)start[i]);
+        }
+        plain[nruns_lanes] = nruns * (16 + 7);
+        coded[nruns_lanes++] = values + lengths_nbits(mask, job->forced.code[CSZ_BOOK_RL]);
     }
-    if (n == 0) return 0;
-    *rle = runs_record_words(job, w, plain, n);
-    *rle_vle = runs_record_words(job, w, coded, n);
+    if (nsingle == 0) return 0;
+    words[CSZ_WORKFLOW_HUFFMAN] = record_words(job, w, single, nsingle, 64);
+    words[CSZ_WORKFLOW_RLE] = record_words(job, w, plain, nruns_lanes, 32);
+    words[CSZ_WORKFLOW_RLE_VLE] = record_words(job, w, coded, nruns_lanes, 32);
     return 1;
 }
 
@@ -171,10 +204,9 @@ static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_
     uint32_t words[CSZ_NWORKFLOWS],
         raw = 1 + csz_tile_box_count(box) * (job->plan[0].type == CSZ_F32 ? 1 : 2);
     recall_tile(job, w, box, kept);
-    int measured = measure_runs(job, w, &words[CSZ_WORKFLOW_RLE], &words[CSZ_WORKFLOW_RLE_VLE]);
+    int measured = measure_forced(job, w, words);
     for (int i = 1; i < CSZ_NWORKFLOWS; i++) {
-        if (i == CSZ_WORKFLOW_HUFFMAN || !measured)
-            words[i] = csz_tile_encode(w, &job->plan[i], &job->forced, job->data, box);
+        if (!measured) words[i] = csz_tile_encode(w, &job->plan[i], &job->forced, job->data, box);
         words[i] = words[i] < raw ? words[i] : raw;
     }
     switch (job->tables.policy) {

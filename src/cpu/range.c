@@ -68,39 +68,36 @@ static inline doubles most_f64(doubles x, doubles so_far) { return pick_f64(x > 
 
 /*
  * Extremes of a block; fill is NULL or a value whose bits are passed over, by making them a NaN's.  Four of each extreme take turns: a single one would wait for itself in every step.
- * A block that ends in less than a step is padded with NaN.  Returns 0 where an extreme is infinite.
+ * What is left of less than a step is padded with NaN.  Returns 0 where an extreme is infinite.
  */
-#define CSZ_BLOCK_EXTREMES(NAME, SCALAR, VECTOR, INTS, LANES, LEAST, MOST)                             \
-    static inline int NAME(extremes *e, const SCALAR *v, uint64_t n, const SCALAR *fill) {             \
-        enum { STEP = 4 * (LANES) };                                                                   \
-        const VECTOR infinite = (VECTOR){0} + (SCALAR)INFINITY;                                        \
-        const INTS skip = (INTS)((VECTOR){0} + (fill ? *fill : 0));                                    \
-        VECTOR least[4] = {infinite, infinite, infinite, infinite};                                    \
-        VECTOR most[4] = {-infinite, -infinite, -infinite, -infinite};                                 \
-        for (uint64_t i = 0; i < n; i += STEP) {                                                       \
-            VECTOR x[4];                                                                               \
-            if (i + STEP <= n) {                                                                       \
-                memcpy(x, v + i, sizeof x);                                                            \
-            } else {                                                                                   \
-                memset(x, 255, sizeof x);                                                              \
-                memcpy(x, v + i, (n - i) * sizeof *v);                                                 \
-            }                                                                                          \
-            for (int k = 0; k < 4; k++) {                                                              \
-                if (fill) x[k] = (VECTOR)((INTS)x[k] | (INTS)((INTS)x[k] == skip));                    \
-                least[k] = LEAST(x[k], least[k]);                                                      \
-                most[k] = MOST(x[k], most[k]);                                                         \
-            }                                                                                          \
-        }                                                                                              \
-        for (int k = 1; k < 4; k++) {                                                                  \
-            least[0] = LEAST(least[k], least[0]);                                                      \
-            most[0] = MOST(most[k], most[0]);                                                          \
-        }                                                                                              \
-        extremes here = {INFINITY, -INFINITY};                                                         \
-        for (int k = 0; k < (LANES); k++) widen(&here, (double)least[0][k], (double)most[0][k]);       \
-        if (here.low > here.high) return 1; /* nothing but NaN and fill */                             \
-        if (here.low == -INFINITY || here.high == INFINITY) return 0;                                  \
-        widen(e, here.low, here.high);                                                                 \
-        return 1;                                                                                      \
+#define CSZ_BLOCK_EXTREMES(NAME, SCALAR, VECTOR, INTS, LANES, LEAST, MOST)                                 \
+    static inline void NAME##_step(VECTOR *least, VECTOR *most, const SCALAR *v, const SCALAR *fill) {     \
+        for (int k = 0; k < 4; k++) {                                                                      \
+            VECTOR x;                                                                                      \
+            memcpy(&x, v + k * (LANES), sizeof x);                                                         \
+            if (fill) x = (VECTOR)((INTS)x | (INTS)((INTS)x == (INTS)((VECTOR){0} + *fill)));              \
+            least[k] = LEAST(x, least[k]);                                                                 \
+            most[k] = MOST(x, most[k]);                                                                    \
+        }                                                                                                  \
+    }                                                                                                      \
+    static inline int NAME(extremes *e, const SCALAR *v, uint64_t n, const SCALAR *fill) {                 \
+        enum { STEP = 4 * (LANES) };                                                                       \
+        const VECTOR infinite = (VECTOR){0} + (SCALAR)INFINITY;                                            \
+        VECTOR least[4] = {infinite, infinite, infinite, infinite};                                        \
+        VECTOR most[4] = {-infinite, -infinite, -infinite, -infinite};                                     \
+        SCALAR rest[STEP];                                                                                 \
+        const SCALAR *end = v + n / STEP * STEP;                                                           \
+        memset(rest, 255, sizeof rest);                                                                    \
+        memcpy(rest, end, n % STEP * sizeof *rest);                                                        \
+        for (; v < end; v += STEP) NAME##_step(least, most, v, fill);                                      \
+        NAME##_step(least, most, rest, fill);                                                              \
+        extremes here = {INFINITY, -INFINITY};                                                             \
+        for (int k = 0; k < STEP; k++)                                                                     \
+            widen(&here, (double)least[k / (LANES)][k % (LANES)], (double)most[k / (LANES)][k % (LANES)]); \
+        if (here.low > here.high) return 1; /* nothing but NaN and fill */                                 \
+        if (here.low == -INFINITY || here.high == INFINITY) return 0;                                      \
+        widen(e, here.low, here.high);                                                                     \
+        return 1;                                                                                          \
     }
 CSZ_BLOCK_EXTREMES(block_f32, float, floats, ints32, 4, least_f32, most_f32)
 CSZ_BLOCK_EXTREMES(block_f64, double, doubles, ints64, 2, least_f64, most_f64)

@@ -2,7 +2,6 @@
 /* madogram.c: from sums over pairs to v(d), its regression line and the roughness; and the average Huffman length of a histogram. */
 #include "select/madogram.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Least squares of v over d = 1, 2, ...; a flat line through the mean where all pairs have one distance. */
@@ -43,9 +42,24 @@ void csz_madogram_finish(csz_madogram *m, const csz_madogram_sums *sums) {
     m->smoothness = 1 - m->roughness;
 }
 
-static int compare_u64(const void *pa, const void *pb) {
-    uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-    return (a > b) - (a < b);
+/* Upwards, digit by digit from the lowest; other has room for as many. */
+static void sort_u64(uint64_t *numbers, uint64_t *other, uint32_t n) {
+    uint64_t largest = 0, *from = numbers, *to = other;
+    for (uint32_t i = 0; i < n; i++) largest = numbers[i] > largest ? numbers[i] : largest;
+    for (int shift = 0; shift < 64 && largest >> shift; shift += 8) {
+        uint32_t at[256] = {0}, sum = 0;
+        for (uint32_t i = 0; i < n; i++) at[from[i] >> shift & 255]++;
+        for (uint32_t digit = 0; digit < 256; digit++) {
+            uint32_t count = at[digit];
+            at[digit] = sum;
+            sum += count;
+        }
+        for (uint32_t i = 0; i < n; i++) to[at[from[i] >> shift & 255]++] = from[i];
+        uint64_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != numbers) memcpy(numbers, from, n * sizeof *numbers);
 }
 
 /* The average length is the sum of all inner nodes' weights over the total: each adds a bit to every leaf below it. */
@@ -59,7 +73,7 @@ double csz_huffman_average(const uint64_t *counts, uint32_t n, uint64_t *scratch
         total += (double)counts[i];
     }
     if (nleaves < 2) return nleaves;
-    qsort(leaf, nleaves, sizeof *leaf, compare_u64);
+    sort_u64(leaf, inner, nleaves);
     while (ninner + 1 < nleaves) {
         uint64_t sum = 0;
         for (int k = 0; k < 2; k++) {

@@ -2,24 +2,6 @@
 /* policy.c: costs of the three policies on the probes, each with books made for it, and the choice. */
 #include "select/policy.h"
 
-void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy) {
-    memset(histograms, 0, sizeof *histograms);
-    switch (policy) {
-    case CSZ_POLICY_SINGLE:
-        memcpy(histograms->count[CSZ_BOOK_S], sample->single, sizeof sample->single);
-        memcpy(histograms->count[CSZ_BOOK_W], sample->probe.count[CSZ_BOOK_W], sizeof sample->single);
-        break;
-    case CSZ_POLICY_RUNS:
-        memcpy(histograms->count[CSZ_BOOK_RV], sample->run_value, sizeof sample->run_value);
-        memcpy(histograms->count[CSZ_BOOK_RL], sample->run_length, sizeof sample->run_length);
-        break;
-    default:
-        for (int b = 0; b < CSZ_BOOK_RV; b++) {
-            memcpy(histograms->count[b], sample->probe.count[b], sizeof histograms->count[b]);
-        }
-    }
-}
-
 /* What counts for a book of a set; NULL where the set has none of it. */
 static const uint32_t *counts_of(const csz_sample *sample, int policy, int book) {
     switch (policy) {

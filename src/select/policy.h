@@ -52,9 +52,6 @@ CSZ_FN uint32_t csz_policy_doubt(uint64_t vector, uint64_t single, uint64_t runs
     return more - less < less / 16 + 12 * (uint64_t)ntiles ? (uint32_t)CSZ_POLICY_UNSURE : 0;
 }
 
-/* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */
-void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy);
-
 /* What each book could be: for policy vector from all sampled tiles, and for every policy from the probes. */
 typedef struct csz_policy_offers {
     csz_book_offer vector[CSZ_NBOOKS], probe[CSZ_POLICY_N][CSZ_NBOOKS];
