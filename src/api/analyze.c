@@ -25,6 +25,7 @@ enum {
     SAMPLE_ALL = 4,
     SAMPLE_LEAST = 2,
     SAMPLE_MOST = 512,
+    BUILTIN_TILES = 16, /* the frames up to which built-in books are weighed */
     ROW_STRIDE = 2,
     ROWS_LEAST = 32,
     ROWS_MOST = 512,
@@ -66,13 +67,46 @@ static int book_is_of(int policy, int book) {
 }
 
 /*
+ * What a book could be.  Of small frames, where it matters, all that the compressor weighs.  Of others its own lengths alone: the built-in books take longer to make than the whole sample does, and
+ * where one of them would be taken it is for a few bytes.  Should there be no room for its lengths, they still tell about how the symbols would be coded.
+ */
+static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
+                       uint32_t frame_tiles) {
+    const uint32_t n = csz_book_size(book), stride = csz_sample_stride(frame_tiles);
+    if (frame_tiles <= BUILTIN_TILES) {
+        csz_book_offer_make(offer, cache, book, count, stride);
+        return;
+    }
+    memset(offer, 0, sizeof *offer);
+    offer->builtin.kind = CSZ_KIND_UNUSED;
+    offer->own.kind = CSZ_KIND_EXPLICIT;
+    uint32_t weights[CSZ_SYMBOLS_MAX];
+    uint64_t nbits = 0, nsymbols = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        nsymbols += count[s];
+        weights[s] = count[s] + (stride > 1);
+    }
+    if (nsymbols == 0) return;
+    for (uint32_t j = 0; j < csz_book_first(book); j++) weights[csz_book_symbol_at(book, j)] = 0;
+    csz_book_lengths(offer->own.lengths, weights, n, csz_book_limit(book));
+    for (uint32_t s = 0; s < n; s++) {
+        if (count[s])
+            nbits += (uint64_t)count[s] * (128 * offer->own.lengths[s] + csz_symbol_beside(book, s));
+    }
+    memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
+    offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
+    offer->is_worth_them = 1;
+    offer->own_cost = (nbits >> 7) * stride + offer->own_nbits;
+    offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
+}
+
+/*
  * Books of every workflow, as the compressor would build them for a frame of so many tiles: those of the policies single and runs are the forced
  * workflows', and auto takes the policy of least cost.  Returns that policy.
  */
 static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cache *cache,
                         const csz_sample *sample, uint32_t frame_tiles) {
     static const int workflow_of[] = {CSZ_WORKFLOW_AUTO, CSZ_WORKFLOW_HUFFMAN, CSZ_WORKFLOW_RLE_VLE};
-    const uint32_t stride = csz_sample_stride(frame_tiles);
     csz_book_offer offers[CSZ_POLICY_N][CSZ_NBOOKS];
     uint64_t least = UINT64_MAX;
     int best = CSZ_POLICY_VECTOR;
@@ -83,7 +117,7 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
                                     : b == CSZ_BOOK_RV                             ? sample->run_value
                                                                                    : sample->run_length;
             if (book_is_of(policy, b))
-                csz_book_offer_make(&offers[policy][b], cache, b, count, stride);
+                make_offer(&offers[policy][b], cache, b, count, frame_tiles);
             else
                 offers[policy][b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
         }
@@ -98,7 +132,7 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
     } else if (csz_count_of(
                    sample->probe.count[CSZ_BOOK_RV])) { /* the run-length candidates among the tiles */
         for (int b = CSZ_BOOK_RV; b <= CSZ_BOOK_RL; b++)
-            csz_book_offer_make(&offers[CSZ_POLICY_VECTOR][b], cache, b, sample->probe.count[b], stride);
+            make_offer(&offers[CSZ_POLICY_VECTOR][b], cache, b, sample->probe.count[b], frame_tiles);
         csz_books_settle(books[0], offers[CSZ_POLICY_VECTOR], frame_tiles);
     }
     return best;

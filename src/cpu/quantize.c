@@ -9,9 +9,13 @@
 #include "cpu/vector.h"
 
 void csz_tile_work_init(csz_tile_work *w, int rank) {
+    /* a weight is a product of what its unit says and what its place in the unit says */
+    uint32_t of_unit[CSZ_TILE_UNITS], of_place[CSZ_UNIT_N];
+    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) of_unit[u] = csz_value_weight(u, CSZ_UNIT_N - 1);
+    for (uint32_t b = 0; b < CSZ_UNIT_N; b++) of_place[b] = csz_pow_u32(CSZ_VALUE_K, CSZ_UNIT_N - 1 - b);
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
         uint32_t code = csz_element_code(rank, e);
-        w->weight[e] = csz_value_weight(code >> 5, code & 31);
+        w->weight[e] = of_unit[code >> 5] * of_place[code & 31];
     }
     csz_tile_work_reset(w);
 }
