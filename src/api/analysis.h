@@ -38,7 +38,8 @@ typedef struct csz_analysis_job {
     csz_geometry layout;                /* of data: the field's, or a copy's */
     csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
     csz_code_tables tables;             /* of auto */
-    csz_code_tables forced;             /* of the forced workflows, which have no book in common */
+    csz_book forced[CSZ_NBOOKS];        /* of the forced workflows, which have no book in common */
+    csz_code_tables forced_tables;      /* for tiles that have to be coded to be measured */
     csz_cpu_scratch *scratch;
     csz_analysis_worker **workers;
     int nthreads;

@@ -23,13 +23,13 @@ enum {
      */
     SAMPLE_STRIDE = 96,
     SAMPLE_ALL = 4,
-    SAMPLE_LEAST = 2,
+    SAMPLE_LEAST = 1,
     SAMPLE_MOST = 512,
     BUILTIN_TILES = 16, /* the frames up to which built-in books are weighed */
     ROW_STRIDE = 2,
     ROWS_LEAST = 32,
     ROWS_MOST = 512,
-    PAIRS_LEAST = 1000,
+    PAIRS_LEAST = 512,
     PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
 };
@@ -37,11 +37,10 @@ enum {
 /* ---- prediction ---- */
 
 /* The sample's counts as the compressor would have them, which counts `factor` times as many tiles of a frame. */
-static void scale_counts(uint32_t *counts, size_t n, double factor) {
+static void scale_counts(uint32_t *restrict counts, size_t n, double factor) {
     for (size_t i = 0; i < n; i++) {
-        if (counts[i] == 0) continue;
-        double scaled = (double)counts[i] * factor + 0.5;
-        counts[i] = scaled < 4e9 ? (uint32_t)scaled : 4000000000u;
+        const double scaled = (double)counts[i] * factor + 0.5; /* none stays none */
+        counts[i] = (uint32_t)(scaled < 4e9 ? scaled : 4e9);
     }
 }
 
@@ -138,17 +137,14 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
     return best;
 }
 
-/* Code tables of auto, and in one the forced workflows': huffman has the books S and W, rle+vle RV and RL, rle none. */
+/* Auto's code tables, of those books that have codes; and the forced workflows' books in one set: huffman has S and W, rle+vle RV and RL, rle none. */
 static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], int policy) {
-    csz_book forced[CSZ_NBOOKS];
-    memset(forced, 0, sizeof forced);
     for (int b = 0; b < CSZ_NBOOKS; b++) {
-        if (book_is_of(CSZ_POLICY_SINGLE, b)) forced[b] = books[CSZ_WORKFLOW_HUFFMAN][b];
-        if (book_is_of(CSZ_POLICY_RUNS, b)) forced[b] = books[CSZ_WORKFLOW_RLE_VLE][b];
+        uint8_t any = 0;
+        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
+        if (any && policy == CSZ_POLICY_VECTOR) csz_code_table_make(&job->tables, b, books[0][b].lengths);
+        job->forced[b] = books[book_is_of(CSZ_POLICY_RUNS, b) ? CSZ_WORKFLOW_RLE_VLE : CSZ_WORKFLOW_HUFFMAN][b];
     }
-    csz_code_tables_make(&job->forced, forced);
-    job->forced.policy = CSZ_POLICY_VECTOR;
-    if (policy == CSZ_POLICY_VECTOR) csz_code_tables_make(&job->tables, books[0]);
     job->tables.policy = policy;
 }
 
@@ -187,16 +183,16 @@ static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, d
 /* Predicts what each workflow takes from the sample that was just counted; returns auto's policy. */
 static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header, csz_rows_rate rows) {
     csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
-    csz_sample sample = job->workers[0]->sample;
+    csz_sample *sample = &job->workers[0]->sample;
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     double factor = (double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                     ((double)frame.ntiles * (double)job->nchosen);
     /* all tiles were probes: there is no rest */
-    scale_counts((uint32_t *)&sample.probe, sizeof sample.probe / sizeof(uint32_t), factor);
-    scale_counts(sample.single, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample.run_value, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample.run_length, CSZ_SYMBOLS_MAX, factor);
-    int policy = choose_books(books, job->scratch->builtins, &sample, frame.ntiles);
+    scale_counts((uint32_t *)&sample->probe, sizeof sample->probe / sizeof(uint32_t), factor);
+    scale_counts(sample->single, CSZ_SYMBOLS_MAX, factor);
+    scale_counts(sample->run_value, CSZ_SYMBOLS_MAX, factor);
+    scale_counts(sample->run_length, CSZ_SYMBOLS_MAX, factor);
+    int policy = choose_books(books, job->scratch->builtins, sample, frame.ntiles);
     make_tables(job, books, policy);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
@@ -349,7 +345,6 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_looks *loo
     a->nelements = n;
     a->ntiles = job->ntiles;
     a->nbytes_field = n * (header->field.type == CSZ_F32 ? 4u : 8u);
-    memset(job->workers[0], 0, sizeof *job->workers[0]);
     job->nchosen = 0;
     if (n) {
         const uint64_t npairs = pairs_wanted(n, exact);
@@ -365,6 +360,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_looks *loo
             csz_analysis_count(job, 0);
         }
     } else {
+        memset(job->workers[0], 0, sizeof *job->workers[0]);
         for (int i = 0; i < NWORKFLOWS; i++)
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }

@@ -140,19 +140,19 @@ static uint32_t record_words(const csz_analysis_job *job, const csz_tile_work *w
 }
 
 /* Bits of a symbol and of what follows it raw, for a book of deltas. */
-static void symbol_costs(uint8_t *cost, const uint32_t *code) {
-    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) cost[s] = (uint8_t)((code[s] & 255) + csz_symbol_nraw(s));
+static void symbol_costs(uint8_t *cost, const uint8_t *lengths) {
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) cost[s] = (uint8_t)(lengths[s] + csz_symbol_nraw(s));
 }
 
 /* Adds the codes of the run lengths of a lane, whose runs start where `start` has bits. */
-static uint32_t lengths_nbits(const uint64_t *start, const uint32_t *run) {
+static uint32_t lengths_nbits(const uint64_t *start, const uint8_t *run) {
     uint32_t nbits = 0, last = 128;
     for (int k = 1; k >= 0; k--) {
         for (uint64_t left = start[k]; left;) { /* from the end, as a run is as long as it is to the next */
             uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
             left ^= (uint64_t)1 << at;
             at += 64 * (uint32_t)k;
-            nbits += run[last - at - 1] & 255;
+            nbits += run[last - at - 1];
             last = at;
         }
     }
@@ -167,8 +167,8 @@ static int measure_forced(const csz_analysis_job *job, csz_tile_work *w, uint32_
     uint32_t single[64], plain[32], coded[32], nsingle = 0, nruns_lanes = 0;
     uint8_t single_cost[CSZ_NARROW_N], value_cost[CSZ_NARROW_N];
     if (w->klass || w->n_special) return 0;
-    symbol_costs(single_cost, job->forced.code[CSZ_BOOK_S]);
-    symbol_costs(value_cost, job->forced.code[CSZ_BOOK_RV]);
+    symbol_costs(single_cost, job->forced[CSZ_BOOK_S].lengths);
+    symbol_costs(value_cost, job->forced[CSZ_BOOK_RV].lengths);
     csz_tile_symbols_make(w, CSZ_MODE_S);
     const int16_t *restrict code = w->code16;
     uint8_t *restrict starts = w->digit;
@@ -190,7 +190,7 @@ static int measure_forced(const csz_analysis_job *job, csz_tile_work *w, uint32_
             values += value_cost[symbol[i]] & (0u - (uint32_t)start[i]);
         }
         plain[nruns_lanes] = nruns * (16 + 7);
-        coded[nruns_lanes++] = values + lengths_nbits(mask, job->forced.code[CSZ_BOOK_RL]);
+        coded[nruns_lanes++] = values + lengths_nbits(mask, job->forced[CSZ_BOOK_RL].lengths);
     }
     if (nsingle == 0) return 0;
     words[CSZ_WORKFLOW_HUFFMAN] = record_words(job, w, single, nsingle, 64);
@@ -206,7 +206,7 @@ static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_
     recall_tile(job, w, box, kept);
     int measured = measure_forced(job, w, words);
     for (int i = 1; i < CSZ_NWORKFLOWS; i++) {
-        if (!measured) words[i] = csz_tile_encode(w, &job->plan[i], &job->forced, job->data, box);
+        if (!measured) words[i] = csz_tile_encode(w, &job->plan[i], &job->forced_tables, job->data, box);
         words[i] = words[i] < raw ? words[i] : raw;
     }
     switch (job->tables.policy) {
@@ -287,7 +287,11 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
 
 void csz_analysis_encode(csz_analysis_job *job) {
     csz_analysis_sums *to = &job->workers[0]->sums;
+    int measurable = 1;
     for (int i = 1; i < job->nthreads; i++) memset(&job->workers[i]->sums, 0, sizeof *to);
+    for (uint64_t s = 0; s < job->nchosen; s++) measurable &= job->scratch->kept[s].is_kept != 0;
+    job->forced_tables.policy = CSZ_POLICY_VECTOR;
+    if (!measurable) csz_code_tables_make(&job->forced_tables, job->forced);
     run_pass(job, 1);
     for (int i = 1; i < job->nthreads; i++) {
         const csz_analysis_sums *from = &job->workers[i]->sums;

@@ -7,15 +7,16 @@
 #include "cpu/symbols.h"
 #include "cpu/tail.h"
 
+void csz_code_table_make(csz_code_tables *tables, int book, const uint8_t *lengths) {
+    uint16_t codes[CSZ_SYMBOLS_MAX];
+    uint32_t n = csz_book_size(book);
+    csz_codes_from_lengths(codes, lengths, n);
+    for (uint32_t s = 0; s < n; s++)
+        tables->code[book][s] = lengths[s] ? (uint32_t)codes[s] << 8 | lengths[s] : CSZ_NO_CODE;
+}
+
 void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        uint16_t codes[CSZ_SYMBOLS_MAX];
-        uint32_t n = csz_book_size(b);
-        csz_codes_from_lengths(codes, books[b].lengths, n);
-        for (uint32_t s = 0; s < n; s++)
-            tables->code[b][s] =
-                books[b].lengths[s] ? (uint32_t)codes[s] << 8 | books[b].lengths[s] : CSZ_NO_CODE;
-    }
+    for (int b = 0; b < CSZ_NBOOKS; b++) csz_code_table_make(tables, b, books[b].lengths);
 }
 
 /* Place of the i-th written symbol of a unit in symbol[]. */

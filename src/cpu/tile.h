@@ -182,6 +182,7 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
 void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
 void csz_code_tables_make(csz_code_tables *tables, const csz_book *books);
+void csz_code_table_make(csz_code_tables *tables, int book, const uint8_t *lengths);
 void csz_decode_tables_make(csz_decode_tables *tables, const csz_book *books);
 
 #endif
