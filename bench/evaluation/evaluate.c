@@ -189,8 +189,8 @@ static int evaluate_real(const settings *s, csz_context *context, const char *fo
     int n = 0, failed = s->list_path && s->data_folder &&
                         bench_fields_read(fields, &n, s->list_path, s->data_folder) != 0;
     for (int i = 0; !failed && i < n; i++) {
-        char name[80];
-        snprintf(name, sizeof name, "real/%s", fields[i].name);
+        char name[8 + sizeof fields[i].name] = "real/";
+        strcat(name, fields[i].name);
         if (s->only && !strstr(name, s->only)) continue;
         fprintf(stderr, "  %s\n", fields[i].name);
         if (s->share)
@@ -199,19 +199,6 @@ static int evaluate_real(const settings *s, csz_context *context, const char *fo
             failed = evaluate_field(s, context, "real", "real", &fields[i]) != 0;
     }
     bench_fields_free(fields, n);
-    return failed;
-}
-
-/* Shares of the real fields, whose files for the command lie in a folder that is gone afterwards. */
-static int evaluate_shares(const settings *s) {
-    char folder[] = "/tmp/csz-evaluate-XXXXXX", path[64];
-    if (!mkdtemp(folder)) return 1;
-    int failed = evaluate_real(s, NULL, folder);
-    snprintf(path, sizeof path, "%s/field.raw", folder);
-    remove(path);
-    snprintf(path, sizeof path, "%s/field.csz", folder);
-    remove(path);
-    rmdir(folder);
     return failed;
 }
 
@@ -224,12 +211,12 @@ static int is_wanted(const settings *s, const fields_entry *e) {
     return !s->only || strstr(name, s->only);
 }
 
-static int evaluate_catalogue(const settings *s, csz_context *context) {
+static int evaluate_catalogue(const settings *s, csz_context *context, const char *folder) {
     int failed = 0;
     for (int i = 0; !failed && i < fields_catalogue_n; i++) {
         const fields_entry *e = &fields_catalogue[i];
         float *values = NULL;
-        if (!is_wanted(s, e)) continue;
+        if (!is_wanted(s, e) || (s->share && e->which && e->which != 2800)) continue;
         fprintf(stderr, "  %s/%s\n", e->family, e->name);
         int found = s->sdrbench ? fields_read_published(&values, e, s->sdrbench) : 0;
         if (found < 0) return 1;
@@ -240,9 +227,25 @@ static int evaluate_catalogue(const settings *s, csz_context *context) {
         f.n = (size_t)fields_count(&f.shape);
         f.nbytes = f.n * sizeof *values;
         f.data = f.plain = values;
-        failed = evaluate_field(s, context, e->family, found ? "published" : "generated", &f) != 0;
+        if (s->share)
+            failed = evaluate_share(s->out, &f, s->csz, folder) != 0;
+        else
+            failed = evaluate_field(s, context, e->family, found ? "published" : "generated", &f) != 0;
         free(values);
     }
+    return failed;
+}
+
+/* Shares of the fields, whose files for the command lie in a folder that is gone afterwards. */
+static int evaluate_shares(const settings *s) {
+    char folder[] = "/tmp/csz-evaluate-XXXXXX", path[64];
+    if (!mkdtemp(folder)) return 1;
+    int failed = evaluate_real(s, NULL, folder) || evaluate_catalogue(s, NULL, folder);
+    snprintf(path, sizeof path, "%s/field.raw", folder);
+    remove(path);
+    snprintf(path, sizeof path, "%s/field.csz", folder);
+    remove(path);
+    rmdir(folder);
     return failed;
 }
 
@@ -301,7 +304,7 @@ int main(int argc, char **argv) {
     if (csz_context_create(&context) != CSZ_OK) return 1;
     fprintf(s.out, "{\"kind\": \"machine\", \"threads\": %d, \"scale\": \"%s\", \"cuda\": %s}\n", s.nthreads,
             fields_scale_names[s.scale], csz_backend_available(CSZ_BACKEND_CUDA) ? "true" : "false");
-    int failed = evaluate_real(&s, context, NULL) || evaluate_catalogue(&s, context);
+    int failed = evaluate_real(&s, context, NULL) || evaluate_catalogue(&s, context, NULL);
     if (!failed && !s.only)
         failed = evaluate_series(s.out, s.scale, s.nthreads) || evaluate_reconstruction(s.out, s.quick);
     csz_context_destroy(context);

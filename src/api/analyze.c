@@ -29,6 +29,7 @@ enum {
     ROW_STRIDE = 2,
     ROWS_LEAST = 32,
     ROWS_MOST = 512,
+    START_N = 1 << 22, /* values from which threads are started to find the range */
     PAIRS_LEAST = 512,
     PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
@@ -143,7 +144,8 @@ static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NB
         uint8_t any = 0;
         for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
         if (any && policy == CSZ_POLICY_VECTOR) csz_code_table_make(&job->tables, b, books[0][b].lengths);
-        job->forced[b] = books[book_is_of(CSZ_POLICY_RUNS, b) ? CSZ_WORKFLOW_RLE_VLE : CSZ_WORKFLOW_HUFFMAN][b];
+        job->forced[b] =
+            books[book_is_of(CSZ_POLICY_RUNS, b) ? CSZ_WORKFLOW_RLE_VLE : CSZ_WORKFLOW_HUFFMAN][b];
     }
     job->tables.policy = policy;
 }
@@ -409,14 +411,17 @@ static csz_device_field device_field(const source *from, const csz_header *h) {
     return f;
 }
 
+/* Threads that wait already help; to start one takes longer than a few MB do. */
 static csz_status find_range(csz_context *context, const source *from, const csz_header *h, int nthreads,
                              int *any, double *min, double *max) {
+    const uint64_t n = h->geometry.nelements;
     if (from->is_on_device) {
         const csz_device_field f = device_field(from, h);
         return csz_gpu_range(&f, any, min, max);
     }
-    *any = csz_cpu_range(&context->cpu.team, from->data, h->geometry.nelements, h->field.type, h->has_fill,
-                         h->fill_bits, nthreads, min, max);
+    if (n < START_N && nthreads > 1 + context->cpu.team.nmembers) nthreads = 1 + context->cpu.team.nmembers;
+    *any = csz_cpu_range(&context->cpu.team, from->data, n, h->field.type, h->has_fill, h->fill_bits,
+                         nthreads, min, max);
     return CSZ_OK;
 }
 

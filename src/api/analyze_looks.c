@@ -126,7 +126,8 @@ static __attribute__((noinline)) void first_candidates_f64(int64_t *restrict qua
     const double inverse = z->inverse, step = z->step, bound = z->bound;
     const uint64_t fill = z->has_fill ? z->fill : 0x8000000000000000ull;
     for (size_t i = 0; i < n; i++) {
-        const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64, restored = r * step;
+        const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64,
+                     restored = r * step;
         const uint64_t bits = csz_bits_f64(v);
         accepted[i] = (bits != 0x8000000000000000ull) & (bits != fill) & (csz_bits_f64(restored) != fill) &
                       (fabs(r) < 0x1p50) & (fabs(v - restored) <= bound);

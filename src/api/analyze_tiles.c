@@ -182,7 +182,8 @@ static int measure_forced(const csz_analysis_job *job, csz_tile_work *w, uint32_
         if (csz_lane_is_empty(w, lane, 4)) continue;
         for (uint32_t k = 0; k < 2; k++) {
             for (uint32_t i = 64 * k; i < 64 * k + 64; i++) half[k] += single_cost[symbol[i]];
-            mask[k] = csz_mask_of_bytes(start + 64 * k) | (uint64_t)csz_mask_of_bytes(start + 64 * k + 32) << 32;
+            mask[k] = csz_mask_of_bytes(start + 64 * k) | (uint64_t)csz_mask_of_bytes(start + 64 * k + 32)
+                                                              << 32;
             if (!csz_lane_is_empty(w, 2 * lane + k, 2)) single[nsingle++] = half[k];
         }
         for (uint32_t i = 0; i < 128; i++) {
