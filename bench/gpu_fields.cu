@@ -4,12 +4,15 @@
  * kernels of a call by CUDA events, median of 11 after a first, the L2 emptied before each.  Before it is timed every case is restored, and every
  * value compared with the bound; with --cpu its archive also with the CPU backend's, byte for byte.
  *
+ * --workflows FILE writes something else: JSON of both forced workflows and auto on a field of every family, for the evaluation's table of throughput.
+ *
  * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated.  The floor of a call is the time that the device's own
  * copy, measured on the same number of bytes, takes to move what the call must: the field and its archive, once each.
  */
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -301,6 +304,64 @@ static std::vector<float> load(const char *folder, const fields_entry *e) {
     return values;
 }
 
+/* Seconds of a call that ends when its result is there, the least of a few. */
+static double least_seconds(const std::function<void()> &call) {
+    double least = 1e9;
+    for (int i = 0; i < 3; i++) {
+        const auto start = std::chrono::steady_clock::now();
+        call();
+        least =
+            std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    return least;
+}
+
+/* The workflows of one field as JSON, an object a line: all kernels of a call device to device, and the same call host to host. */
+static void workflows_of(FILE *out, const char *device, const char *folder, const char *catalogue_name) {
+    static const struct {
+        csz_workflow workflow;
+        const char *name;
+    } WORKFLOWS[] = {
+        {CSZ_WORKFLOW_HUFFMAN, "huffman"}, {CSZ_WORKFLOW_RLE_VLE, "rle_vle"}, {CSZ_WORKFLOW_AUTO, "auto"}};
+    const fields_entry *e = fields_find(catalogue_name);
+    const csz_field shape = fields_shape(e, FIELDS_PAPER);
+    const std::vector<float> values = load(folder, e);
+    fields f(shape, 1);
+    std::vector<uint8_t> archive(f.capacity);
+    std::vector<float> back(values.size());
+    CHECK(cudaMemcpy(f.data[0], values.data(), f.nbytes, cudaMemcpyHostToDevice));
+    for (double bound : {1e-2, 1e-4}) {
+        const double absolute = f.resolve(bound);
+        for (const auto &w : WORKFLOWS) {
+            csz_options o;
+            csz_options_init(&o);
+            o.bound = absolute;
+            o.workflow = w.workflow;
+            f.verify(catalogue_name, o);
+            const double decompress = median_us([&] { f.decompress(); }),
+                         compress = median_us([&] { f.compress(o); });
+            o.backend = CSZ_BACKEND_CUDA;
+            size_t size = 0;
+            const double host_compress = least_seconds([&] {
+                OK(csz_compress(context, archive.data(), archive.size(), &size, values.data(), &shape, &o));
+            });
+            const double host_decompress = least_seconds(
+                [&] { OK(csz_decompress(context, back.data(), f.nbytes, archive.data(), size, &o)); });
+            const double nbytes = (double)f.nbytes;
+            fprintf(out,
+                    "{\"kind\": \"gpu_speed\", \"device\": \"%s\", \"dataset\": \"%s\", \"field\": \"%s\", "
+                    "\"nbytes\": %.0f, "
+                    "\"bound\": %g, \"workflow\": \"%s\", \"ratio\": %.4g, \"compress\": %.4g, "
+                    "\"decompress\": %.4g, "
+                    "\"host_compress\": %.4g, \"host_decompress\": %.4g}\n",
+                    device, e->family, e->name, nbytes, bound, w.name, nbytes / f.archive_nbytes(),
+                    nbytes * 1e-3 / compress, nbytes * 1e-3 / decompress, nbytes * 1e-9 / host_compress,
+                    nbytes * 1e-9 / host_decompress);
+            fflush(out);
+        }
+    }
+}
+
 static void one_field(const char *folder, const char *catalogue_name, float *d_cube) {
     const fields_entry *e = fields_find(catalogue_name);
     const csz_field shape = fields_shape(e, FIELDS_PAPER);
@@ -459,7 +520,7 @@ static void sweep(const float *d_cube) {
 }
 
 int main(int argc, char **argv) {
-    const char *folder = ".";
+    const char *folder = ".", *workflows = NULL;
     bool sizes = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--cpu")) {
@@ -468,8 +529,11 @@ int main(int argc, char **argv) {
             sizes = true;
         } else if (!strcmp(argv[i], "--data") && i + 1 < argc) {
             folder = argv[++i];
+        } else if (!strcmp(argv[i], "--workflows") && i + 1 < argc) {
+            workflows = argv[++i];
         } else {
-            fprintf(stderr, "usage: csz-gpu-fields [--data FOLDER] [--cpu] [--sweep]\n");
+            fprintf(stderr, "usage: csz-gpu-fields [--data FOLDER] [--cpu] [--sweep]\n"
+                            "       csz-gpu-fields [--data FOLDER] [--cpu] --workflows FILE\n");
             return 2;
         }
     }
@@ -480,6 +544,18 @@ int main(int argc, char **argv) {
     OK(csz_context_create(&context));
     OK(csz_cuda_prepare(context));
     CHECK(cudaStreamCreate(&stream));
+    if (workflows) {
+        FILE *out = fopen(workflows, "w");
+        if (!out) {
+            fprintf(stderr, "csz-gpu-fields: cannot write %s\n", workflows);
+            return 1;
+        }
+        for (const char *name : {"cesm/TREFHT", "cesm/FSDSC", "hurricane/U", "miranda/density",
+                                 "rtm/snapshot2800", "nyx/baryon_density", "qmcpack/einspline", "hacc/xx"})
+            workflows_of(out, device.name, folder, name);
+        csz_context_destroy(context);
+        return fclose(out) != 0 || failures;
+    }
     printf("# Fields of the paper's families on %s\n\n", device.name);
     printf("`make gpu-bench`, csz %s: %d SMs, driver for CUDA %d.%d; device to device through csz_cuda.h, "
            "CUDA events, all kernels of a call, median of %d, L2 emptied before each; every "

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "FAIL  $1" >&2; exit 1; }
 
 "$evaluate" --quick --scale tiny --out "$work/results.jsonl" 2>/dev/null || fail "csz-evaluate"
-python3 "$here/../bench/evaluation/tables.py" "$work/results.jsonl" "$work/evaluation.md" || fail "tables.py"
+python3 "$here/../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" || fail "tables.py"
 for heading in "The choice" "1.09" "ratio of 32" "gzip" "RLE+VLE" "Throughput" "Reconstruction" "Quality" "books" "analysis itself"; do
     grep -q "^## .*$heading" "$work/evaluation.md" || fail "no table: $heading"
 done

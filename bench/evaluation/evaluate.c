@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * evaluate.c: csz-evaluate, the measurements behind docs/evaluation.md.  Every field (real ones of a list, generated ones, published ones where they are at hand) at the
- * paper's three bounds: sizes of the paper's pipelines and of our workflows, the analysis from a sample and in full, quality, and times of both workflows.  One JSON object
- * a line; tables.py makes tables of them.
+ * paper's three bounds: sizes of the paper's pipelines and of our workflows, the analysis from a sample and in full, quality, and times of both workflows, all on the CPU (csz-gpu-fields
+ * --workflows times a GPU).  One JSON object a line; tables.py makes tables of them.
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include "evaluate.h"
@@ -116,6 +116,7 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
     csz_options_init(&o);
     o.bound_mode = CSZ_BOUND_REL;
     o.threads = s->nthreads;
+    o.backend = CSZ_BACKEND_CPU;
     o.has_fill = f->has_fill;
     o.fill = f->fill;
     if (csz_compress_bound(&capacity, &f->shape, &o) != CSZ_OK) return -1;
@@ -126,7 +127,6 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
     /* CPU seconds of one thread, all bounds together as the range is found once, against as many archives */
     double sampled_seconds = INFINITY, archived_seconds = INFINITY;
     o.threads = 1;
-    o.backend = CSZ_BACKEND_CPU;
     for (int i = 0; !failed && i < 3; i++) {
         size_t nbytes;
         double start = evaluate_cpu_seconds();
@@ -140,7 +140,6 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
         archived_seconds = fmin(archived_seconds, evaluate_cpu_seconds() - middle);
     }
     o.threads = s->nthreads;
-    o.backend = CSZ_BACKEND_AUTO;
     for (int b = 0; !failed && b < NBOUNDS; b++) {
         paper_sizes paper;
         csz_quality q;

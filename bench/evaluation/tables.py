@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tables.py RESULTS.jsonl OUT.md [GPU.jsonl]: Markdown tables (and figures/ratios.svg beside them) from what csz-evaluate measured, beside the paper's numbers.  Standard library alone."""
+"""Markdown tables from what csz-evaluate and csz-gpu-fields measured, beside the paper's numbers.  Standard library alone.
+
+    tables.py OUT.md JSONL...               docs/evaluation.md, and figures/ratios.svg beside it
+    tables.py --paper-size OUT.md JSONL...  the same of fields at the paper's sizes, without what has one size
+    tables.py --gpu JSONL...                the sections of a GPU, on standard output
+"""
 import json
 import math
 import os
@@ -144,11 +149,10 @@ def section_rle(fields):
     return text + table(("field", "qhg", "VLE", "RLE", "gain", "RLE+VLE", "gain", "csz auto", "huffman", "rle", "rle+vle", "paper: qhg / VLE / RLE / RLE+VLE"), rows)
 
 
-def section_speed(fields, machine):
+def section_speed(fields, machine, gpu):
     text = "## Throughput of both workflows\n\n"
-    where = "on the GPU" if machine.get("cuda") else f"on the CPU, {machine['threads']} threads"
-    text += (f"Here {where} ({platform.machine()}), GB/s of original data, best of three, host to host; stages are busy seconds summed over threads.  The machine was shared, so take these as lower bounds; "
-             "`make bench` and `make gpu-bench` measure speed.  The paper's are GPU kernels and device to device.\n\n")
+    text += (f"On the CPU, {machine['threads']} threads ({platform.machine()}): GB/s of original data, best of three; stages are busy seconds summed over threads.  The machine was shared, so take these as lower bounds; "
+             "`make bench` measures speed.\n\n")
     rows = []
     for d in DATASETS:
         for b in (1e-2, 1e-4):
@@ -159,28 +163,49 @@ def section_speed(fields, machine):
             for w in ("huffman", "rle_vle", "auto"):
                 t = [r[f"time_{w}"] for r in use]
                 row += [number(mean([r["nbytes"] / x[k] / 1e9 for r, x in zip(use, t)])) for k in ("compress", "decompress")]
-            row.append(number(mean([r["nbytes"] / max(1e-9, r["time_huffman"]["encode"]) / 1e9 for r in use])))
-            row.append(number(mean([r["nbytes"] / max(1e-9, r["time_rle_vle"]["encode"]) / 1e9 for r in use])))
-            theirs = paper.OVERALL.get(d) if b == 1e-4 else None
-            row.append(" / ".join(map(str, theirs)) if theirs else "–")
+            for w in ("huffman", "rle_vle"):
+                row.append(number(mean([r["nbytes"] / max(1e-9, r[f"time_{w}"]["encode"]) / 1e9 for r in use])))
             rows.append(row)
     text += table(("dataset", "bound", "huffman compress", "decompress", "rle+vle compress", "decompress", "auto compress", "decompress",
-                   "huffman encode stage", "rle+vle encode stage", "paper, Huffman: V100 / A100 compress, V100 / A100 decompress"), rows)
+                   "huffman encode stage", "rle+vle encode stage"), rows)
+    return text + "\n" + gpu_speed(gpu)
+
+
+def gpu_speed(records):
+    """Throughput on a GPU beside the paper's."""
+    speed = [r for r in records if r["kind"] == "gpu_speed"]
+    run = next((r for r in records if r["kind"] == "run"), None)
+    if speed:
+        text = (f"On {speed[0]['device']}{', recorded at commit ' + run['commit'] if run else ''}: GB/s of original data of one field at the paper's size, every value compared with the bound first; all kernels of a call device to device "
+                "(CUDA events, median of 11, L2 emptied before each), which is the paper's overall throughput, and the same call host to host (pageable memory, best of three).\n\n")
+        rows = []
+        for r in [r for r in speed if r["workflow"] == "auto"]:
+            row = [f"{r['dataset']}/{r['field']}", f"{r['nbytes'] / 1e6:.0f}", f"{r['bound']:g}"]
+            for w in ("huffman", "rle_vle", "auto"):
+                x = next(x for x in speed if (x["dataset"], x["field"], x["bound"], x["workflow"]) == (r["dataset"], r["field"], r["bound"], w))
+                row += [number(x["ratio"], 1), number(x["compress"], 0), number(x["decompress"], 0), f"{x['host_compress']:.1f} / {x['host_decompress']:.1f}"]
+            rows.append(row)
+        text += table(("field", "MB", "bound", *(h for w in ("huffman", "rle+vle", "auto") for h in (f"{w}: ratio", "compress", "decompress", "host to host"))), rows)
+    else:
+        text = "On a GPU: `tools/gpu_evaluation` measures it, and `make evaluation` shows it here where there is one; what `make gpu-bench` measured on an H200 is in `bench/results`.\n"
+    text += "\nThe paper's, overall at 1e-4 with Huffman codes:\n\n"
+    text += table(("dataset", "V100 compress", "A100 compress", "V100 decompress", "A100 decompress"), [(d, *v) for d, v in paper.OVERALL.items()])
     text += "\nThe paper's RLE workflow (V100 kernel, overall; A100 kernel, overall; ratio):\n\n"
     return text + table(("field", "coder", "V100 kernel", "overall", "A100 kernel", "overall", "ratio"), [(n, *v) for n, pair in paper.RLE_SPEED.items() for v in pair])
 
 
 def section_reconstruction(records, gpu):
     text = "## Reconstruction: naive against tuned\n\n"
-    text += ("On one CPU core: neighbour by neighbour, as in cuSZ, against partial sums along x, y, z, over sizes of chunk; GB/s of f32.  Paper: cuSZ / naive / tuned on V100, naive / tuned on A100.\n\n")
-    rows = [(f"{r['rank']}-D", r["chunk"], number(r["nbytes"] / r["naive"] / 1e9), number(r["nbytes"] / r["tuned"] / 1e9), f"{r['naive'] / r['tuned']:.1f}×",
-             "{} / {} / {}, {} / {}".format(*paper.RECONSTRUCTION[r["rank"]])) for r in records]
-    text += table(("rank", "chunk", "neighbours", "partial sums", "gain", "paper"), rows)
+    if records:
+        text += ("On one CPU core: neighbour by neighbour, as in cuSZ, against partial sums along x, y, z, over sizes of chunk; GB/s of f32.  Paper: cuSZ / naive / tuned on V100, naive / tuned on A100.\n\n")
+        rows = [(f"{r['rank']}-D", r["chunk"], number(r["nbytes"] / r["naive"] / 1e9), number(r["nbytes"] / r["tuned"] / 1e9), f"{r['naive'] / r['tuned']:.1f}×",
+                 "{} / {} / {}, {} / {}".format(*paper.RECONSTRUCTION[r["rank"]])) for r in records]
+        text += table(("rank", "chunk", "neighbours", "partial sums", "gain", "paper"), rows) + "\n"
+    run = next((r for r in gpu if r["kind"] == "run"), None)
+    gpu = [r for r in gpu if r["kind"] == "gpu_reconstruction"]
     if not gpu:
-        return text + "\nThe sweep over items a thread needs a GPU: `tools/gpu_reconstruct` (nvcc) writes it, and `make evaluation` adds it here where there is one.\n"
-    run = next((r for r in gpu if r.get("kind") == "run"), {})
-    gpu = [r for r in gpu if "rank" in r]
-    text += (f"\nOn {gpu[0].get('device', 'the GPU')}{', recorded at commit ' + run['commit'] if run else ''}: chunk and items a thread (sequentiality) of the tuned kernel, GB/s of f32 written; "
+        return text + "The sweep over items a thread needs a GPU: `tools/gpu_evaluation` (nvcc) writes it, and `make evaluation` adds it here where there is one.\n"
+    text += (f"On {gpu[0].get('device', 'the GPU')}{', recorded at commit ' + run['commit'] if run else ''}: chunk and items a thread (sequentiality) of the tuned kernel, GB/s of f32 written; "
              "naive is one item a thread through shared memory.  Codes are read as 16 bits, so a kernel may be faster than a copy of f32, which reads as much as it writes.\n\n")
     return text + table(("rank", "chunk", "kernel", "items a thread", "GB/s", "of a device copy"),
                         [(f"{r['rank']}-D", r["chunk"], r["how"], r["items"], f"{r['gbps']:.0f}", f"{100 * r['gbps'] / r['copy']:.0f}%") for r in gpu])
@@ -219,16 +244,63 @@ def calibration(name, use):
     return (name, len(use), f"{100 * wrong[len(wrong) // 2]:.1f}%", f"{100 * wrong[-1]:.0f}%", f"{100 * stated[len(stated) // 2]:.1f}%", within[0], within[1])
 
 
-def section_analysis(fields):
-    text = "## The analysis itself\n\n"
-    text += "Time of `csz analyze` from its sample over that of compressing: CPU time of one thread, best of three, three bounds against three archives.  "
-    text += ("The table is of contexts that have worked before, and bounds that share the pass for the range.  One relative bound alone takes 8 to 14% on fields of 2.9 to 8.4 MB, one absolute bound 5 to 8%; the first call of a context, which allocates what later ones use, so `csz analyze` at one relative bound, 16 to 34% (nine of the fields, 0.001, CPU time of one thread, best of seven; the first call once).\n\n")
+def share(record, clock):
+    return record[f"analyze{clock}"] / record[f"compress{clock}"]
+
+
+def holds_from(shares):
+    """The size from which on every field is under a tenth; None where the largest is not."""
+    least = None
+    for nbytes, x in sorted(shares, reverse=True):
+        if x >= 0.1:
+            break
+        least = nbytes
+    return least
+
+
+def section_share(records):
+    """Like with like: one bound, the largest of three bounds for each field."""
+    if not records:
+        return ""
+    kinds = [("call of a warm context, one thread, CPU time", "warm", 1, "_cpu"), ("first call of a context, one thread, CPU time", "cold", 1, "_cpu"), ("command, one thread, elapsed", "command", 1, ""),
+             ("command, one thread, CPU time", "command", 1, "_cpu"), ("call of a warm context, two threads, elapsed", "warm", 2, ""), ("first call, two threads, elapsed", "cold", 2, ""), ("command, two threads, elapsed", "command", 2, "")]
+    found = {}
+    for r in records:
+        for name, what, threads, clock in kinds:
+            if (r["what"], r["threads"]) == (what, threads):
+                key_ = (r["field"], r["nbytes"], name, r["mode"])
+                found[key_] = max(found.get(key_, 0), share(r, clock))
+    fields = sorted({(n, f) for f, n, _, _ in found})
+    text = ("Time of an analysis at one bound over that of compressing at the same bound, as `csz-evaluate --share` measures it: library call against library call, and `csz analyze` against `csz compress`, which start a process, read a file, and write one "
+            "and wait until it is on the disk.  Each the best of nine, the largest share of the bounds 0.01, 0.001 and 0.0001; in brackets the size of the field from which on all here are under a tenth.\n\n")
+    rows = []
+    for name, _, _, _ in kinds:
+        row = [name]
+        for mode in ("rel", "abs"):
+            shares = [(n, found[f, n, name, mode]) for n, f in fields if (f, n, name, mode) in found]
+            if not shares:
+                row += ["–", "–"]
+                continue
+            least = holds_from(shares)
+            row += [f"{100 * min(x for _, x in shares):.1f} to {100 * max(x for _, x in shares):.1f}%",
+                    f"{sum(x < 0.1 for _, x in shares)} of {len(shares)} ({f'{least / 1e6:.1f} MB' if least else 'none'})"]
+        rows.append(row)
+    text += table(("what is timed", "relative bound", "under a tenth", "absolute bound", "under a tenth"), rows)
+    head = ("field", "MB", "warm, rel", "abs", "first call, rel", "abs", "command, rel", "abs", "two threads: warm, rel", "abs")
+    columns = [(kinds[0][0], m) for m in ("rel", "abs")] + [(kinds[1][0], m) for m in ("rel", "abs")] + [(kinds[2][0], m) for m in ("rel", "abs")] + [(kinds[4][0], m) for m in ("rel", "abs")]
+    rows = [(f, f"{n / 1e6:.1f}", *(f"{100 * found[f, n, name, mode]:.1f}%" if (f, n, name, mode) in found else "–" for name, mode in columns)) for n, f in fields]
+    return text + "\n" + table(head, rows) + "\n"
+
+
+def section_analysis(fields, shares):
+    text = "## The analysis itself\n\n" + section_share(shares)
+    text += "Three bounds in one call, which share the pass for the range, against three archives: CPU time of one thread, a warm context, best of three.\n\n"
     once = [r for r in fields if r["bound"] == 1e-2]
     rows = []
     for low, high, name in ((0, 2.5e6, "below 2.5 MB"), (2.5e6, 4e6, "2.5 to 4 MB"), (4e6, 16e6, "4 to 16 MB"), (16e6, 1e30, "16 MB and more")):
-        share = sorted(r["analyze_share"] for r in once if low <= r["nbytes"] < high)
-        if share:
-            rows.append((name, len(share), f"{100 * mean(share):.1f}%", f"{100 * share[-1]:.1f}%", f"{sum(x < 0.1 for x in share)} of {len(share)}"))
+        part = sorted(r["analyze_share"] for r in once if low <= r["nbytes"] < high)
+        if part:
+            rows.append((name, len(part), f"{100 * mean(part):.1f}%", f"{100 * part[-1]:.1f}%", f"{sum(x < 0.1 for x in part)} of {len(part)}"))
     text += table(("fields", "number", "geometric mean", "most", "under a tenth"), rows)
     text += ("\nThe size it predicts for `auto` against the true one, and the standard error it states: the errors' median and largest, the median stated, and how many truths lie within once and twice what is stated.  "
              "Tiles differ within a field, and those of a field of a few MB are few; a standard error is itself uncertain then, so it is set on the safe side: see `src/api/analyze.c`.  `--exact` gives true sizes.\n\n")
@@ -289,24 +361,54 @@ def this_machine(machine):
     return f"commit {commit}; {name}, {machine['threads']} threads{', with a GPU' if machine.get('cuda') else ''}"
 
 
-def main():
-    records = [json.loads(line) for line in open(sys.argv[1])]
-    gpu = []
-    if len(sys.argv) > 3:
+def read(paths):
+    """All records; the GPU sweep's have no kind of their own, and a run's says what the rest of its file came from."""
+    records = []
+    for path in paths:
         try:
-            gpu = [json.loads(line) for line in open(sys.argv[3]) if line.startswith("{")]
-        except OSError:
-            pass
-    of = lambda kind: [r for r in records if r["kind"] == kind]
+            lines = [json.loads(line) for line in open(path, encoding="utf-8") if line.startswith("{")]
+        except OSError as error:
+            sys.exit(f"tables.py: cannot read {path}: {error}")
+        for r in lines:
+            r.setdefault("kind", "gpu_reconstruction" if "rank" in r else "")
+        records.append(lines)
+    return records
+
+
+def files_with(files, kind):
+    """The records of the files that have some of a kind."""
+    return [r for lines in files if any(r["kind"] == kind for r in lines) for r in lines]
+
+
+def main():
+    options = [a for a in sys.argv[1:] if a.startswith("--")]
+    paths = [a for a in sys.argv[1:] if not a.startswith("--")]
+    if options == ["--gpu"]:
+        files = read(paths)
+        print("# The evaluation's tables of a GPU\n\n## Throughput of both workflows\n\n" + gpu_speed(files_with(files, "gpu_speed")) + "\n" + section_reconstruction([], files_with(files, "gpu_reconstruction")))
+        return
+    is_paper = options == ["--paper-size"]
+    if len(paths) < 2 or (options and not is_paper):
+        sys.exit(__doc__)
+    files = read(paths[1:])
+    of = lambda kind: [r for lines in files for r in lines if r["kind"] == kind]
     fields, machine = of("field"), of("machine")[0]
-    parts = ["# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  Bounds are relative to the value range.  Generated fields are stand-ins for "
-             "the paper's datasets (`bench/fields`), at reduced sizes unless `FULL=1`; real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  "
-             f"This run: {this_machine(machine)}; scale {machine['scale']}, {len(fields)} pairs of field and bound.\n\n![ratios](figures/ratios.svg)\n",
-             section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine),
-             section_reconstruction(of("reconstruction"), gpu), section_quality(fields), section_series(of("series")), section_analysis(fields), section_fields(fields)]
-    with open(sys.argv[2], "w", encoding="utf-8") as out:
+    stand_ins = "Bounds are relative to the value range.  Generated fields are stand-ins for the paper's datasets (`bench/fields`)"
+    this = f"This run: {this_machine(machine)}; scale {machine['scale']}, {len(fields)} pairs of field and bound."
+    if is_paper:
+        parts = [f"# Evaluation at the paper's sizes\n\nMade by `make evaluation FULL=1` from what csz-evaluate measured: do not edit; what it means is in [design.md](../../docs/design.md), the same tables for more fields of a few MB in [evaluation.md](../../docs/evaluation.md).  {stand_ins}, "
+                 f"all of CESM and one or two fields of each other family (`FULL=all`: every one); published ones are used where `SDRBENCH=FOLDER` is given.  gzip runs over all codes.  {this}\n",
+                 section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")), section_quality(fields), section_analysis(fields, []), section_fields(fields)]
+    else:
+        parts = [f"# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  {stand_ins}, at reduced sizes: the tables at the paper's sizes, `FULL=1`, are in "
+                 f"[bench/results](../bench/results/paper-size.md); real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  {this}\n\n![ratios](figures/ratios.svg)\n",
+                 section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
+                 section_reconstruction(of("reconstruction"), files_with(files, "gpu_reconstruction")), section_quality(fields), section_series(of("series")), section_analysis(fields, of("share")), section_fields(fields)]
+    with open(paths[0], "w", encoding="utf-8") as out:
         out.write("\n".join(p for p in parts if p))
-    figures = os.path.join(os.path.dirname(sys.argv[2]), "figures")
+    if is_paper:
+        return
+    figures = os.path.join(os.path.dirname(paths[0]), "figures")
     os.makedirs(figures, exist_ok=True)
     with open(os.path.join(figures, "ratios.svg"), "w", encoding="utf-8") as out:
         out.write(draw_ratios(fields))

@@ -21,7 +21,7 @@ enum {
      * much as another; with one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis of three bounds stays below a tenth of compressing.
      * One row for ROW_STRIDE tiles costs about as much as the tiles do.
      */
-    SAMPLE_STRIDE = 96,
+    SAMPLE_STRIDE = 128,
     SAMPLE_ALL = 4,
     SAMPLE_LEAST = 1,
     SAMPLE_MOST = 512,
