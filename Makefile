@@ -25,7 +25,7 @@ help:
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
 	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
-	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation'
+	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation; FULL=1: at the paper'"'"'s sizes, bench/results/paper-size.md'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed: kernels, batches, the fields of the paper'
 	@echo 'make format     lay out every C and CUDA file by .clang-format'
@@ -75,7 +75,7 @@ bench-mpi:
 	cmake --build $(BUILD) -j $(JOBS) --target csz csz-mpi csz-generate >/dev/null
 	tools/scaling_measure $(ARGS) $(BUILD)
 
-# FULL=1: generated fields at the sizes of the paper.  SDRBENCH=FOLDER: published files instead, where it has them.
+# FULL=1: fields at the sizes of the paper, one or two of a family (FULL=all: every one).  SDRBENCH=FOLDER: published files instead, where it has them.
 evaluation:
 	@tools/setup evaluation
 	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) FULL=$(FULL) SDRBENCH=$(SDRBENCH) tools/evaluation
