@@ -17,6 +17,21 @@ for heading in "The choice" "1.09" "ratio of 32" "gzip" "RLE+VLE" "Throughput" "
 done
 grep -q 'more than 1% + 256 bytes on \*\*0\*\* of them' "$work/evaluation.md" || fail "auto is not within 1% + 256 bytes of the best"
 
+# An analysis against compressing: warm and cold, relative and absolute, three bounds, one thread and two, of a field of each family.
+"$evaluate" --share --scale tiny --out "$work/share.jsonl" 2>/dev/null || fail "csz-evaluate --share"
+[ "$(wc -l <"$work/share.jsonl")" = $((7 * 12 * 2)) ] || fail "csz-evaluate --share: not as many lines as there are cases"
+python3 "$here/../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" "$work/share.jsonl" || fail "tables.py with shares"
+grep -q '^| first call of a context, one thread, CPU time |.* of 7' "$work/evaluation.md" || fail "no table: shares"
+python3 "$here/../bench/evaluation/tables.py" --paper-size "$work/paper.md" "$work/results.jsonl" || fail "tables.py --paper-size"
+if grep -q '^## Reconstruction' "$work/paper.md"; then fail "what has one size stands among the paper's sizes"; fi
+
+# The tables of a GPU, from what csz-gpu-fields --workflows and gpu_reconstruct write.
+for workflow in huffman rle_vle auto; do
+    echo '{"kind": "gpu_speed", "device": "card", "dataset": "cesm", "field": "FSDSC", "nbytes": 25920000, "bound": 0.01, "workflow": "'$workflow'", "ratio": 20.5, "compress": 321, "decompress": 654, "host_compress": 9.5, "host_decompress": 8.5}'
+done >"$work/gpu.jsonl"
+python3 "$here/../bench/evaluation/tables.py" --gpu "$work/gpu.jsonl" >"$work/gpu.md" || fail "tables.py --gpu"
+[ "$(grep -c '| cesm/FSDSC | 26 | 0.01 | 20.5 | 321 | 654 | 9.5 / 8.5 | 20.5' "$work/gpu.md")" = 1 ] || fail "tables.py --gpu: the table"
+
 # A file of the published name and size is taken as it is, however deep it lies.
 mkdir -p "$work/sdrbench/a/b"
 head -c 25920000 /dev/zero >"$work/sdrbench/a/b/PHIS_1_1800_3600.f32"
