@@ -6,7 +6,7 @@
  *
  * --workflows FILE writes something else: JSON of both forced workflows and auto on a field of every family, for the evaluation's table of throughput.
  *
- * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated.  The floor of a call is the time that the device's own
+ * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated, or with --workflows left out.  The floor of a call is the time that the device's own
  * copy, measured on the same number of bytes, takes to move what the call must: the field and its archive, once each.
  */
 #include <cuda_runtime.h>
@@ -290,14 +290,20 @@ static void measure_all(fields *f, const char *family, const char *name) {
 
 /* ---- fields ---- */
 
+/* The file of a field, as many values as values has room for. */
+static bool read_file(std::vector<float> *values, const char *folder, const fields_entry *e) {
+    const std::string path = std::string(folder) + "/" + e->family + "-" + e->name + ".f32";
+    FILE *file = fopen(path.c_str(), "rb");
+    const bool read = file && fread(values->data(), 4, values->size(), file) == values->size();
+    if (file) fclose(file);
+    return read;
+}
+
 static std::vector<float> load(const char *folder, const fields_entry *e) {
     const csz_field shape = fields_shape(e, FIELDS_PAPER);
     std::vector<float> values((size_t)fields_count(&shape));
-    const std::string path = std::string(folder) + "/" + e->family + "-" + e->name + ".f32";
-    FILE *file = fopen(path.c_str(), "rb");
-    const bool read = file && fread(values.data(), 4, values.size(), file) == values.size();
-    if (file) fclose(file);
-    if (!read && e->generate(values.data(), shape.dims, e->which, (int)std::thread::hardware_concurrency())) {
+    if (!read_file(&values, folder, e) &&
+        e->generate(values.data(), shape.dims, e->which, (int)std::thread::hardware_concurrency())) {
         printf("no memory for %s/%s\n", e->family, e->name);
         exit(1);
     }
@@ -325,7 +331,11 @@ static void workflows_of(FILE *out, const char *device, const char *folder, cons
         {CSZ_WORKFLOW_HUFFMAN, "huffman"}, {CSZ_WORKFLOW_RLE_VLE, "rle_vle"}, {CSZ_WORKFLOW_AUTO, "auto"}};
     const fields_entry *e = fields_find(catalogue_name);
     const csz_field shape = fields_shape(e, FIELDS_PAPER);
-    const std::vector<float> values = load(folder, e);
+    std::vector<float> values((size_t)fields_count(&shape));
+    if (!read_file(&values, folder, e)) {
+        fprintf(stderr, "%s is left out: there is no file of it in %s\n", catalogue_name, folder);
+        return;
+    }
     fields f(shape, 1);
     std::vector<uint8_t> archive(f.capacity);
     std::vector<float> back(values.size());
