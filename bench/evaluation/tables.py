@@ -397,7 +397,7 @@ def main():
     this = f"This run: {this_machine(machine)}; scale {machine['scale']}, {len(fields)} pairs of field and bound."
     if is_paper:
         parts = [f"# Evaluation at the paper's sizes\n\nMade by `make evaluation FULL=1` from what csz-evaluate measured: do not edit; what it means is in [design.md](../../docs/design.md), the same tables for more fields of a few MB in [evaluation.md](../../docs/evaluation.md).  {stand_ins}, "
-                 f"all of CESM and one or two fields of each other family (`FULL=all`: every one); published ones are used where `SDRBENCH=FOLDER` is given.  gzip runs over all codes.  {this}\n",
+                 f"all of CESM and one or two fields of each other family (`FULL=all`: every field); published ones are used where `SDRBENCH=FOLDER` is given.  gzip runs over all codes.  {this}\n",
                  section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")), section_quality(fields), section_analysis(fields, []), section_fields(fields)]
     else:
         parts = [f"# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  {stand_ins}, at reduced sizes: the tables at the paper's sizes, `FULL=1`, are in "

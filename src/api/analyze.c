@@ -26,7 +26,7 @@ enum {
     SAMPLE_LEAST = 1,
     SAMPLE_MOST = 512,
     BUILTIN_TILES = 16, /* the frames up to which built-in books are weighed */
-    ROW_STRIDE = 2,
+    ROW_STRIDE = 4,
     ROWS_LEAST = 32,
     ROWS_MOST = 512,
     START_N = 1 << 22, /* values from which threads are started to find the range */
