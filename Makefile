@@ -75,10 +75,10 @@ bench-mpi:
 	cmake --build $(BUILD) -j $(JOBS) --target csz csz-mpi csz-generate >/dev/null
 	tools/scaling_measure $(ARGS) $(BUILD)
 
-# FULL=1: fields at the sizes of the paper, one or two of a family (FULL=all: every one).  SDRBENCH=FOLDER: published files instead, where it has them.
+# FULL=1: fields at the sizes of the paper, one or two of a family (FULL=all: every one).  TABLES=1: the tables anew from the last measurements.  SDRBENCH=FOLDER: published files instead, where it has them.
 evaluation:
 	@tools/setup evaluation
-	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) FULL=$(FULL) SDRBENCH=$(SDRBENCH) tools/evaluation
+	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) FULL=$(FULL) TABLES=$(TABLES) SDRBENCH=$(SDRBENCH) tools/evaluation
 
 gpu-test:
 	@tools/setup test
