@@ -392,7 +392,7 @@ def main():
         sys.exit(__doc__)
     files = read(paths[1:])
     of = lambda kind: [r for lines in files for r in lines if r["kind"] == kind]
-    fields, machine = of("field"), of("machine")[0]
+    fields, machine = sorted(of("field"), key=lambda r: (*DATASETS, r["dataset"]).index(r["dataset"]) if is_paper else 0), of("machine")[0]
     stand_ins = "Bounds are relative to the value range.  Generated fields are stand-ins for the paper's datasets (`bench/fields`)"
     this = f"This run: {this_machine(machine)}; scale {machine['scale']}, {len(fields)} pairs of field and bound."
     if is_paper:
