@@ -344,12 +344,9 @@ def draw_ratios(fields):
     return "\n".join(out) + "\n</svg>\n"
 
 
-def this_machine(machine):
-    """Commit and processor, as far as they can be told."""
-    try:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        commit = "unknown"
+def this_machine(machine, runs):
+    """Commits and processor, as far as they can be told."""
+    commit = ", ".join(dict.fromkeys(r["commit"] for r in runs if r["kind"] == "run")) or "unknown"
     name = platform.machine()
     try:
         listed = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
@@ -394,7 +391,7 @@ def main():
     of = lambda kind: [r for lines in files for r in lines if r["kind"] == kind]
     fields, machine = sorted(of("field"), key=lambda r: (*DATASETS, r["dataset"]).index(r["dataset"]) if is_paper else 0), of("machine")[0]
     stand_ins = "Bounds are relative to the value range.  Generated fields are stand-ins for the paper's datasets (`bench/fields`)"
-    this = f"This run: {this_machine(machine)}; scale {machine['scale']}, {len(fields)} pairs of field and bound."
+    this = f"This run: {this_machine(machine, files_with(files, 'machine'))}; scale {machine['scale']}, {len(fields)} pairs of field and bound."
     if is_paper:
         parts = [f"# Evaluation at the paper's sizes\n\nMade by `make evaluation FULL=1` from what csz-evaluate measured: do not edit; what it means is in [design.md](../../docs/design.md), the same tables for more fields of a few MB in [evaluation.md](../../docs/evaluation.md).  {stand_ins}, "
                  f"all of CESM and one or two fields of each other family (`FULL=all`: every field); published ones are used where `SDRBENCH=FOLDER` is given.  gzip runs over all codes.  {this}\n",
