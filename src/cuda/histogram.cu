@@ -51,7 +51,7 @@ template <typename V> struct histogram_shared {
 };
 
 template <typename V> CSZ_DEVICE uint32_t *parked_in(histogram_shared<V> &sh) {
-    return sh.front.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    return csz_exchange(sh.front);
 }
 
 template <typename V> CSZ_DEVICE uint32_t *probe_bins(histogram_shared<V> &sh) {
