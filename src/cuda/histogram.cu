@@ -9,7 +9,11 @@
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
 
-enum { HISTOGRAM_BLOCKS_F32 = 8, HISTOGRAM_BLOCKS_F64 = 4 }; /* of a multiprocessor */
+enum {
+    HISTOGRAM_BLOCKS_F32 = 8, /* of a multiprocessor */
+    HISTOGRAM_BLOCKS_F64 = 4,
+    CLAIMS = 4 /* tiles placed at once, a thread each */
+};
 
 template <typename V> struct histogram_job {
     csz_job<V> tile;
@@ -17,7 +21,12 @@ template <typename V> struct histogram_job {
     csz_sample *sample;
     const uint32_t
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
-    uint32_t nsamples, field_nsamples;
+    uint32_t field_nsamples;
+    /* of samples, each block takes nsamples / nblocks, and the first nmore one more; further blocks take a probe each, which the others then count as policy vector alone */
+    uint32_t nblocks, nsamples_a_block, nmore;
+    uint32_t step; /* a probe to so many samples, where blocks share them */
+    uint32_t is_known; /* the only field's quantizer, which then need not be waited for: */
+    typename csz_value<V>::quantizer quantizer;
 };
 
 /* In shared memory the bins of one book follow those of the one before, as many as the alphabet has symbols. */
@@ -43,11 +52,11 @@ enum {
 
 template <typename V> struct histogram_shared {
     csz_front_shared<V> front;
-    uint32_t count[FRAME_BINS];
+    uint4 count[FRAME_BINS / 4];
     uint4 lanes;   /* units of equal deltas, a word for each warp */
     uint4 last;    /* the last delta of each warp */
     uint4 changes; /* of delta, a word for each warp */
-    csz_claim claim;
+    csz_claim claim[CLAIMS];
 };
 
 template <typename V> CSZ_DEVICE uint32_t *parked_in(histogram_shared<V> &sh) {
@@ -143,21 +152,20 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
 
 /* Has a barrier before, none after. */
 template <typename V> CSZ_DEVICE void probe_end(histogram_shared<V> &sh, csz_sample *sample) {
+    csz_previous_wait();
     __syncthreads();
     bins_flush(probe_bins(sh) + PROBE_SINGLE, sample->single, CSZ_NARROW_N);
     bins_flush(probe_bins(sh) + PROBE_RUN_VALUE, sample->run_value, CSZ_WIDE_N);
     bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
 }
 
-/* Book by book, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long. */
-CSZ_DEVICE void frame_flush(uint32_t *bins, csz_histograms *to) {
-    __syncthreads();
-#pragma unroll 1
+/* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long.  Behind a barrier. */
+CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) {
+    csz_previous_wait();
+#pragma unroll
     for (int book = 0; book < CSZ_NBOOKS; book++) {
-        bins_flush(bins, to->count[book], bins_of(book));
-        bins += bins_of(book);
+        if (books >> book & 1) bins_flush(bins + bins_at(book), to->count[book], bins_of(book));
     }
-    __syncthreads();
 }
 
 /* A probe of class 0 as the policies single and runs would code it. */
@@ -195,8 +203,10 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
     probe_end(sh, sample);
 }
 
+/* A tile of a class above 0.  Returns the books that it uses. */
 template <typename V>
-CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, csz_sample *sample) {
+CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow, bool for_books, bool for_policies,
+                             csz_sample *sample) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
     quantum d[32];
@@ -213,64 +223,93 @@ CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, c
     __syncthreads();
     const bool candidate = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(1),
                four_empty = !(ballot >> (lane & ~3u) & 15u);
-    const bool as_single = workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN;
+    const bool as_single =
+                   for_books && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN),
+               as_runs = for_books && (workflow == CSZ_WORKFLOW_RLE_VLE ||
+                                       (workflow == CSZ_WORKFLOW_AUTO && candidate));
+    uint32_t *count = (uint32_t *)sh.count;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
 #pragma unroll 4
-        for (int b = 0; b < 32; b++) atomicAdd(sh.count + bins_at(CSZ_BOOK_W) + symbol_of(d[b]), 1u);
+        for (int b = 0; b < 32; b++) atomicAdd(count + bins_at(CSZ_BOOK_W) + symbol_of(d[b]), 1u);
     }
-    if (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate))
-        count_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
-    if (is_probe) {
+    if (as_runs) count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
+    if (for_policies) {
         probe_begin(sh);
         count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
         probe_end(sh, sample);
     }
+    return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
 
-/* A tile of class 0 from its deltas, which are in w and parked. */
+/* How a tile is counted: as policy vector or a forced workflow codes it, as the other policies do, or both. */
+struct tile_task {
+    bool for_books, for_policies;
+    int workflow;
+    uint32_t stride;
+    csz_sample *sample;
+};
+
+/* A tile of class 0 from its deltas, which are in w and parked.  Returns the books that it uses. */
 template <typename V>
-CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], const csz_codes &codes,
-                             int workflow, bool is_probe, uint32_t stride, csz_sample *sample) {
+CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], const csz_codes &codes,
+                                 const tile_task &task) {
     const uint32_t lane = threadIdx.x & 31, *parked = parked_in(sh);
+    const int workflow = task.workflow;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
-    if (mode == CSZ_MODE_CONSTANT) return;
+    if (mode == CSZ_MODE_CONSTANT) return 0;
     if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
     const bool pair_empty = !(codes.pairs >> (lane & ~1u) & 1),
                four_empty = !(codes.fours >> (lane & ~3u) & 1);
-    const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
-    bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
-    if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= csz_runs_candidate_units(0)) {
-        const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
-        if (lane == 0) ((uint32_t *)&sh.lanes)[threadIdx.x >> 5] = (uint32_t)__popc(evens);
-        __syncthreads();
-        runs = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(0);
+    uint32_t books = 0;
+    if (task.for_books) {
+        const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
+        uint32_t *count = (uint32_t *)sh.count;
+        bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
+        if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= csz_runs_candidate_units(0)) {
+            const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
+            if (lane == 0) ((uint32_t *)&sh.lanes)[threadIdx.x >> 5] = (uint32_t)__popc(evens);
+            __syncthreads();
+            runs = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(0);
+        }
+        if (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN) {
+            books = mode == CSZ_MODE_S   ? 1u << CSZ_BOOK_S
+                    : mode == CSZ_MODE_P ? 3u << CSZ_BOOK_PV
+                    : mode == CSZ_MODE_Q ? 3u << CSZ_BOOK_QV
+                                         : 3u << CSZ_BOOK_MV;
+            if (!empty) {
+                const uint32_t biased = csz_held(&sh.front.biased);
+                if (mode == CSZ_MODE_S)
+                    count_singles(count + bins_at(CSZ_BOOK_S), parked);
+                else if (mode == CSZ_MODE_P)
+                    count_vectors<CSZ_MODE_P>(count, parked, w, codes.nonzero, biased);
+                else if (mode == CSZ_MODE_Q)
+                    count_vectors<CSZ_MODE_Q>(count, parked, w, codes.nonzero, biased);
+                else
+                    count_vectors<CSZ_MODE_M>(count, parked, w, codes.nonzero, biased);
+            }
+        }
+        __syncwarp();
+        if (runs) {
+            books |= 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL;
+            count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
+        }
     }
-    if (!empty && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN)) {
-        const uint32_t biased = csz_held(&sh.front.biased);
-        if (mode == CSZ_MODE_S)
-            count_singles(sh.count + bins_at(CSZ_BOOK_S), parked);
-        else if (mode == CSZ_MODE_P)
-            count_vectors<CSZ_MODE_P>(sh.count, parked, w, codes.nonzero, biased);
-        else if (mode == CSZ_MODE_Q)
-            count_vectors<CSZ_MODE_Q>(sh.count, parked, w, codes.nonzero, biased);
-        else
-            count_vectors<CSZ_MODE_M>(sh.count, parked, w, codes.nonzero, biased);
-    }
-    __syncwarp();
-    if (runs)
-        count_parked_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), parked,
-                          four_empty);
-    if (is_probe) count_probe(sh, pair_empty, four_empty, stride, sample);
+    if (task.for_policies) count_probe(sh, pair_empty, four_empty, task.stride, task.sample);
+    return books;
 }
 
-/* Brings a tile closer. */
-template <typename V, int RANK> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const csz_claim &c) {
-#pragma unroll 1
-    for (uint32_t b = 0; b < 32; b += 4) {
+/* Brings a tile closer: each thread the lines of 32 elements. */
+template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const csz_claim &c) {
+#pragma unroll
+    for (uint32_t i = 0; i <= 32; i += 128 / sizeof(V)) {
         bool in;
-        csz_prefetch(csz_code_element_at<V, RANK>(job, c, threadIdx.x, b, &in));
+        csz_prefetch(csz_element(job, c, 32 * threadIdx.x + min(i, 31u), job.geometry.log2_t[2],
+                                 job.geometry.log2_t[1], &in));
     }
 }
+
+/* Sampled tiles of a frame before number n that are probes. */
+CSZ_DEVICE uint32_t probes_before(uint32_t n, uint32_t step) { return step ? (n + step - 1) / step : 0; }
 
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
@@ -279,15 +318,21 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
     const uint32_t t = threadIdx.x;
     const csz_geometry *g = &job.tile.geometry;
-    const uint32_t begin = (uint32_t)((uint64_t)job.nsamples * blockIdx.x / gridDim.x);
-    const uint32_t end = (uint32_t)((uint64_t)job.nsamples * (blockIdx.x + 1) / gridDim.x);
-    const int workflow = job.tile.workflow;
-    for (uint32_t i = t; i < FRAME_BINS; i += CSZ_TILE_THREADS) sh.count[i] = 0;
+    const bool shared = blockIdx.x >= job.nblocks; /* with the block that counts the probe for the books */
+    const uint32_t begin = shared ? (blockIdx.x - job.nblocks) * job.step
+                                  : blockIdx.x * job.nsamples_a_block + min(blockIdx.x, job.nmore),
+                   end = begin + (shared ? 1 : job.nsamples_a_block + (blockIdx.x < job.nmore));
+    for (uint32_t i = t; i < FRAME_BINS / 4; i += CSZ_TILE_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     if (t == 0) sh.front.biased = CSZ_BIASED;
+    /* every block and csz_cuda_prepare write the same words */
+    if (job.is_known && t < sizeof job.quantizer / 4)
+        ((uint32_t *)job.tile.quantizer)[t] = ((const uint32_t *)&job.quantizer)[t];
     if (job.policy) csz_previous_wait();
     uint32_t field = begin / job.field_nsamples, number = 0; /* of the frame in its field */
     uint32_t first = field * job.field_nsamples;             /* sample 0 of the frame */
     uint32_t ntiles = csz_frame_ntiles(g, 0);
+    tile_task task;
+    task.workflow = job.tile.workflow;
 #pragma unroll 1
     for (uint32_t s = begin; s < end;) {
 #pragma unroll 1
@@ -301,44 +346,68 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         }
         const uint32_t frame = field * job.work.nframes + number, count = csz_sample_count(ntiles),
                        stop = min(end, first + count);
-        /* those from `first` on that are no multiples of this are no probes */
-        const uint32_t step = workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : ~0u;
-        csz_sample *sample = &job.sample[frame];
+        /* samples that are multiples of this are probes */
+        const uint32_t step = task.workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : 0;
+        task.sample = &job.sample[frame];
+        task.stride = csz_sample_stride(ntiles);
         const bool again = job.policy && csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]));
 #pragma unroll 1
-        for (int probes = 0; probes < 2; probes++) {
-            bool counted = false;
+        for (uint32_t probes = 0; probes < 2; probes++) {
+            if (job.policy && (probes || !again)) continue;
+            const uint32_t probes_from = probes_before(s - first, step),
+                           probes_to = probes_before(stop - first, step),
+                           from = probes ? probes_from : s - first - probes_from,
+                           to = probes ? probes_to : stop - first - probes_to;
+            const bool as_probes = probes || job.policy;
+            uint32_t books = 0;
+            task.for_books = !shared;
+            task.for_policies = as_probes && (shared || job.step == 0);
 #pragma unroll 1
-            for (uint32_t i = s; i < stop; i++) {
-                const bool is_probe = step != ~0u && ((i - first) & (step - 1)) == 0;
-                if (job.policy ? !again || !probes || is_probe : is_probe != (probes != 0)) continue;
-                counted = true;
-                if (t == 0) {
-                    sh.claim.box = csz_frame_box_small(g, number);
-                    sh.claim.tile = csz_sample_tile(i - first, ntiles);
-                    csz_claim_place(&sh.claim, g);
-                    sh.claim.field = field;
-                    if (field) sh.claim.origin += job.work.place[field].shift;
+            for (uint32_t i = from; i < to; i++) {
+                const uint32_t slot = (i - from) % CLAIMS, nclaims = min(to - i, (uint32_t)CLAIMS);
+                if (slot == 0) {
+                    if (t < nclaims) {
+                        const uint32_t of_list = i + t,
+                                       sample = probes ? of_list * step
+                                                       : of_list + (step ? of_list / (step - 1) + 1 : 0);
+                        csz_claim *c = &sh.claim[t];
+                        c->box = csz_frame_box_small(g, number);
+                        c->tile = csz_sample_tile(sample, ntiles);
+                        csz_claim_place(c, g);
+                        c->field = field;
+                        if (field) c->origin += job.work.place[field].shift;
+                    }
+                    __syncthreads();
+#pragma unroll 1
+                    for (uint32_t k = 0; k < nclaims; k++) tile_prefetch<V>(job.tile, sh.claim[k]);
                 }
-                __syncthreads();
-                if (job.work.chained && i == begin) tile_prefetch<V, RANK>(job.tile, sh.claim);
-                csz_previous_wait();
+                if (!job.is_known) csz_previous_wait();
                 csz_next_may_start();
                 uint32_t w[16] = {0};
-                const csz_front<V> f = csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim, [] {});
+                const csz_front<V> f =
+                    csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim[slot], [] {});
                 if (f.klass && !f.is_fill) {
-                    count_wide(sh, workflow, probes != 0, sample);
+                    books |= count_wide(sh, task.workflow, task.for_books, task.for_policies, task.sample);
                 } else if (!f.is_fill) {
                     const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                     csz_words_park(parked_in(sh), w);
-                    count_narrow(sh, w, codes, workflow, probes != 0, csz_sample_stride(ntiles), sample);
+                    books |= count_narrow(sh, w, codes, task);
                 }
                 __syncthreads();
             }
-            if (counted) frame_flush(sh.count, probes ? &sample->probe : &sample->rest);
+            if (books)
+                frame_flush((uint32_t *)sh.count, books, as_probes ? &task.sample->probe : &task.sample->rest);
         }
         s = stop;
     }
+    csz_previous_wait();
+}
+
+static csz_quantizer_f32 quantizer_make(float, double bound, const csz_cuda_plan *plan) {
+    return csz_quantizer_make_f32(bound, plan->has_fill, plan->fill);
+}
+static csz_quantizer_f64 quantizer_make(double, double bound, const csz_cuda_plan *plan) {
+    return csz_quantizer_make_f64(bound, plan->has_fill, plan->fill);
 }
 
 template <typename V, int RANK>
@@ -352,9 +421,19 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     job.field_nsamples = 0;
     for (uint64_t f = 0; f < plan->geometry.nframes; f++)
         job.field_nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
-    job.nsamples = work.nfields * job.field_nsamples;
-    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64),
-                   grid = job.nsamples < resident ? job.nsamples : resident;
+    const uint32_t nsamples = work.nfields * job.field_nsamples,
+                   resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64),
+                   step = csz_policy_stride(nsamples), nprobes = (nsamples + step - 1) / step;
+    job.nblocks = nsamples < resident ? nsamples : resident;
+    job.nsamples_a_block = nsamples / job.nblocks;
+    job.nmore = nsamples % job.nblocks;
+    /* where there is room for all at once, what a probe takes longer is another block's */
+    const bool shared = plan->workflow == CSZ_WORKFLOW_AUTO && !second && work.nfields * work.nframes == 1 &&
+                        nsamples + nprobes <= resident;
+    job.step = shared ? step : 0;
+    const uint32_t grid = job.nblocks + (shared ? nprobes : 0);
+    job.is_known = work.nfields == 1 && (plan->is_resolved || plan->bound_mode == CSZ_BOUND_ABS);
+    job.quantizer = quantizer_make(V(), plan->is_resolved ? plan->bound_abs : plan->bound, plan);
     CSZ_SHARED_LARGE((histogram_kernel<V, RANK>));
     CSZ_LAUNCH_NEXT((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
                     work.chained, stream, job);
