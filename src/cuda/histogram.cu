@@ -12,8 +12,14 @@
 enum {
     HISTOGRAM_BLOCKS_F32 = 8, /* of a multiprocessor */
     HISTOGRAM_BLOCKS_F64 = 4,
-    CLAIMS = 4 /* tiles placed at once, a thread each */
+    CHUNK = 4 /* tiles that a block claims at once, at most */
 };
+
+/*
+ * Sampled tiles, the longest work first: probes as policies single and runs would code them, where there are blocks enough to do that beside the next list (else they do both);
+ * probes as policy vector codes them; other tiles.  Blocks of one multiprocessor get tiles of all lists.
+ */
+enum { LIST_POLICIES, LIST_PROBES, LIST_OTHERS, NLISTS };
 
 template <typename V> struct histogram_job {
     csz_job<V> tile;
@@ -21,10 +27,8 @@ template <typename V> struct histogram_job {
     csz_sample *sample;
     const uint32_t
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
-    uint32_t field_nsamples;
-    /* of samples, each block takes nsamples / nblocks, and the first nmore one more; further blocks take a probe each, which the others then count as policy vector alone */
-    uint32_t nblocks, nsamples_a_block, nmore;
-    uint32_t step; /* a probe to so many samples, where blocks share them */
+    /* the lists, one after the other, in chunks of up to so many tiles of a frame, which blocks take in turn */
+    uint32_t chunk_ntiles, chunk_at[NLISTS + 1], field_nchunks[NLISTS];
     uint32_t is_known; /* the only field's quantizer, which then need not be waited for: */
     typename csz_value<V>::quantizer quantizer;
 };
@@ -38,7 +42,9 @@ CSZ_DEVICE constexpr uint32_t bins_of(int book) {
 }
 
 CSZ_DEVICE constexpr uint32_t bins_at(int book) {
-    return book == 0 ? 0 : bins_at(book - 1) + bins_of(book - 1);
+    uint32_t at = 0;
+    for (int i = 0; i < book; i++) at += bins_of(i);
+    return at;
 }
 
 enum {
@@ -50,13 +56,30 @@ enum {
     PROBE_BINS = PROBE_RUN_LENGTH + 128
 };
 
+/* How tiles are counted: as policy vector or a forced workflow codes them, as the other policies do, or both. */
+struct tile_task {
+    uint32_t for_books, for_policies, as_probes;
+    uint32_t stride;
+    csz_sample *sample;
+};
+
+/* Where in a list the block's last chunk was. */
+struct list_place {
+    int list;
+    uint32_t field, number; /* of the frame in its field */
+    uint32_t first;         /* chunk of the frame */
+};
+
 template <typename V> struct histogram_shared {
     csz_front_shared<V> front;
     uint4 count[FRAME_BINS / 4];
     uint4 lanes;   /* units of equal deltas, a word for each warp */
     uint4 last;    /* the last delta of each warp */
     uint4 changes; /* of delta, a word for each warp */
-    csz_claim claim[CLAIMS];
+    csz_claim claim[CHUNK];
+    uint32_t nclaims;
+    tile_task task; /* of the claims */
+    list_place place;
 };
 
 template <typename V> CSZ_DEVICE uint32_t *parked_in(histogram_shared<V> &sh) {
@@ -205,8 +228,7 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
 
 /* A tile of a class above 0.  Returns the books that it uses. */
 template <typename V>
-CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow, bool for_books, bool for_policies,
-                             csz_sample *sample) {
+CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
     quantum d[32];
@@ -223,8 +245,8 @@ CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow, bool for_boo
     __syncthreads();
     const bool candidate = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(1),
                four_empty = !(ballot >> (lane & ~3u) & 15u);
-    const bool as_single =
-                   for_books && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN),
+    const bool for_books = sh.task.for_books != 0,
+               as_single = for_books && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN),
                as_runs = for_books && (workflow == CSZ_WORKFLOW_RLE_VLE ||
                                        (workflow == CSZ_WORKFLOW_AUTO && candidate));
     uint32_t *count = (uint32_t *)sh.count;
@@ -233,35 +255,26 @@ CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow, bool for_boo
         for (int b = 0; b < 32; b++) atomicAdd(count + bins_at(CSZ_BOOK_W) + symbol_of(d[b]), 1u);
     }
     if (as_runs) count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
-    if (for_policies) {
+    if (sh.task.for_policies) {
         probe_begin(sh);
         count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
-        probe_end(sh, sample);
+        probe_end(sh, sh.task.sample);
     }
     return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
 
-/* How a tile is counted: as policy vector or a forced workflow codes it, as the other policies do, or both. */
-struct tile_task {
-    bool for_books, for_policies;
-    int workflow;
-    uint32_t stride;
-    csz_sample *sample;
-};
-
 /* A tile of class 0 from its deltas, which are in w and parked.  Returns the books that it uses. */
 template <typename V>
 CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], const csz_codes &codes,
-                                 const tile_task &task) {
+                                 int workflow) {
     const uint32_t lane = threadIdx.x & 31, *parked = parked_in(sh);
-    const int workflow = task.workflow;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode == CSZ_MODE_CONSTANT) return 0;
     if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
     const bool pair_empty = !(codes.pairs >> (lane & ~1u) & 1),
                four_empty = !(codes.fours >> (lane & ~3u) & 1);
     uint32_t books = 0;
-    if (task.for_books) {
+    if (sh.task.for_books) {
         const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
         uint32_t *count = (uint32_t *)sh.count;
         bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
@@ -294,7 +307,7 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
             count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
         }
     }
-    if (task.for_policies) count_probe(sh, pair_empty, four_empty, task.stride, task.sample);
+    if (sh.task.for_policies) count_probe(sh, pair_empty, four_empty, sh.task.stride, sh.task.sample);
     return books;
 }
 
@@ -308,8 +321,88 @@ template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const
     }
 }
 
-/* Sampled tiles of a frame before number n that are probes. */
-CSZ_DEVICE uint32_t probes_before(uint32_t n, uint32_t step) { return step ? (n + step - 1) / step : 0; }
+/* A probe to so many samples of a frame; 0 where there are none. */
+CSZ_FN uint32_t probes_step(int workflow, uint32_t count) {
+    return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : 0;
+}
+
+/* How many of a frame's samples a list has, and which its tile i is. */
+CSZ_FN uint32_t list_count(int list, uint32_t step, uint32_t count) {
+    const uint32_t nprobes = step ? (count + step - 1) / step : 0;
+    return list == LIST_OTHERS ? count - nprobes : nprobes;
+}
+CSZ_FN uint32_t list_nchunks(uint32_t nlisted, uint32_t chunk_ntiles) {
+    return (nlisted + chunk_ntiles - 1) / chunk_ntiles;
+}
+CSZ_FN uint32_t list_sample(int list, uint32_t step, uint32_t i) {
+    return list != LIST_OTHERS ? i * step : step ? i + i / (step - 1) + 1 : i;
+}
+
+/* One thread. */
+CSZ_DEVICE void claim_make(csz_claim *c, const csz_work &work, const csz_geometry *g, uint32_t field,
+                           uint32_t frame, uint32_t ntiles, uint32_t sample) {
+    if (work.nframes > 1) {
+        c->box = csz_frame_box_small(g, frame);
+    } else {
+        for (int i = 0; i < 3; i++) {
+            c->box.first[i] = 0;
+            c->box.tiles[i] = g->grid[i];
+        }
+    }
+    c->tile = csz_sample_tile(sample, ntiles);
+    csz_claim_place(c, g);
+    c->field = field;
+    if (field) c->origin += work.place[field].shift;
+}
+
+/* The tiles of a chunk, a lane each; one warp. */
+template <typename V>
+CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job, uint32_t chunk) {
+    const uint32_t lane = threadIdx.x & 31;
+    const csz_geometry *g = &job.tile.geometry;
+    list_place at = sh.place;
+    const int list = chunk < job.chunk_at[LIST_PROBES]   ? LIST_POLICIES
+                     : chunk < job.chunk_at[LIST_OTHERS] ? LIST_PROBES
+                                                         : LIST_OTHERS;
+    chunk -= job.chunk_at[list];
+    if (list != at.list || chunk - at.first >= job.field_nchunks[list]) {
+        at.list = list;
+        at.number = 0;
+        at.field = job.work.nfields > 1 ? chunk / job.field_nchunks[list] : 0;
+        at.first = at.field * job.field_nchunks[list];
+    }
+    uint32_t ntiles, step, nlisted;
+#pragma unroll 1
+    for (;;) {
+        ntiles = csz_frame_ntiles(g, at.number);
+        const uint32_t count = csz_sample_count(ntiles);
+        step = probes_step(job.tile.workflow, count);
+        nlisted = list_count(list, step, count);
+        const uint32_t nchunks = list_nchunks(nlisted, job.chunk_ntiles);
+        if (chunk - at.first < nchunks) break;
+        at.first += nchunks;
+        if (++at.number == job.work.nframes) {
+            at.number = 0;
+            at.field++;
+        }
+    }
+    const uint32_t frame = at.field * job.work.nframes + at.number, from = (chunk - at.first) * job.chunk_ntiles;
+    uint32_t nclaims = min(nlisted - from, job.chunk_ntiles);
+    if (job.policy && !csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]))) nclaims = 0;
+    if (lane < nclaims)
+        claim_make(&sh.claim[lane], job.work, g, at.field, at.number, ntiles,
+                   list_sample(list, step, from + lane));
+    __syncwarp(); /* the place has been read */
+    if (lane != 0) return;
+    sh.place = at;
+    sh.nclaims = nclaims;
+    sh.task.for_books = list != LIST_POLICIES;
+    sh.task.as_probes = list != LIST_OTHERS || job.policy;
+    sh.task.for_policies =
+        sh.task.as_probes && (list == LIST_POLICIES || job.chunk_at[LIST_PROBES] == 0);
+    sh.task.stride = csz_sample_stride(ntiles);
+    sh.task.sample = &job.sample[frame];
+}
 
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
@@ -317,88 +410,44 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     histogram_kernel(const __grid_constant__ histogram_job<V> job) {
     CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
     const uint32_t t = threadIdx.x;
-    const csz_geometry *g = &job.tile.geometry;
-    const bool shared = blockIdx.x >= job.nblocks; /* with the block that counts the probe for the books */
-    const uint32_t begin = shared ? (blockIdx.x - job.nblocks) * job.step
-                                  : blockIdx.x * job.nsamples_a_block + min(blockIdx.x, job.nmore),
-                   end = begin + (shared ? 1 : job.nsamples_a_block + (blockIdx.x < job.nmore));
     for (uint32_t i = t; i < FRAME_BINS / 4; i += CSZ_TILE_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
-    if (t == 0) sh.front.biased = CSZ_BIASED;
+    if (t == 0) {
+        sh.front.biased = CSZ_BIASED;
+        sh.place.list = NLISTS;
+    }
     /* every block and csz_cuda_prepare write the same words */
     if (job.is_known && t < sizeof job.quantizer / 4)
         ((uint32_t *)job.tile.quantizer)[t] = ((const uint32_t *)&job.quantizer)[t];
     if (job.policy) csz_previous_wait();
-    uint32_t field = begin / job.field_nsamples, number = 0; /* of the frame in its field */
-    uint32_t first = field * job.field_nsamples;             /* sample 0 of the frame */
-    uint32_t ntiles = csz_frame_ntiles(g, 0);
-    tile_task task;
-    task.workflow = job.tile.workflow;
 #pragma unroll 1
-    for (uint32_t s = begin; s < end;) {
-#pragma unroll 1
-        while (s - first >= csz_sample_count(ntiles)) {
-            first += csz_sample_count(ntiles);
-            if (++number == job.work.nframes) {
-                number = 0;
-                field++;
-            }
-            ntiles = csz_frame_ntiles(g, number);
+    for (uint32_t chunk = blockIdx.x; chunk < job.chunk_at[NLISTS]; chunk += gridDim.x) {
+        if (t < 32) {
+            __syncwarp();
+            chunk_claim(sh, job, chunk);
         }
-        const uint32_t frame = field * job.work.nframes + number, count = csz_sample_count(ntiles),
-                       stop = min(end, first + count);
-        /* samples that are multiples of this are probes */
-        const uint32_t step = task.workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : 0;
-        task.sample = &job.sample[frame];
-        task.stride = csz_sample_stride(ntiles);
-        const bool again = job.policy && csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]));
+        __syncthreads();
 #pragma unroll 1
-        for (uint32_t probes = 0; probes < 2; probes++) {
-            if (job.policy && (probes || !again)) continue;
-            const uint32_t probes_from = probes_before(s - first, step),
-                           probes_to = probes_before(stop - first, step),
-                           from = probes ? probes_from : s - first - probes_from,
-                           to = probes ? probes_to : stop - first - probes_to;
-            const bool as_probes = probes || job.policy;
-            uint32_t books = 0;
-            task.for_books = !shared;
-            task.for_policies = as_probes && (shared || job.step == 0);
+        for (uint32_t i = 0; i < sh.nclaims; i++) tile_prefetch<V>(job.tile, sh.claim[i]);
+        uint32_t books = 0;
 #pragma unroll 1
-            for (uint32_t i = from; i < to; i++) {
-                const uint32_t slot = (i - from) % CLAIMS, nclaims = min(to - i, (uint32_t)CLAIMS);
-                if (slot == 0) {
-                    if (t < nclaims) {
-                        const uint32_t of_list = i + t,
-                                       sample = probes ? of_list * step
-                                                       : of_list + (step ? of_list / (step - 1) + 1 : 0);
-                        csz_claim *c = &sh.claim[t];
-                        c->box = csz_frame_box_small(g, number);
-                        c->tile = csz_sample_tile(sample, ntiles);
-                        csz_claim_place(c, g);
-                        c->field = field;
-                        if (field) c->origin += job.work.place[field].shift;
-                    }
-                    __syncthreads();
-#pragma unroll 1
-                    for (uint32_t k = 0; k < nclaims; k++) tile_prefetch<V>(job.tile, sh.claim[k]);
-                }
-                if (!job.is_known) csz_previous_wait();
-                csz_next_may_start();
-                uint32_t w[16] = {0};
-                const csz_front<V> f =
-                    csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim[slot], [] {});
-                if (f.klass && !f.is_fill) {
-                    books |= count_wide(sh, task.workflow, task.for_books, task.for_policies, task.sample);
-                } else if (!f.is_fill) {
-                    const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
-                    csz_words_park(parked_in(sh), w);
-                    books |= count_narrow(sh, w, codes, task);
-                }
-                __syncthreads();
+        for (uint32_t i = 0; i < sh.nclaims; i++) {
+            if (!job.is_known) csz_previous_wait();
+            csz_next_may_start();
+            uint32_t w[16] = {0};
+            const csz_front<V> f = csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim[i], [] {});
+            if (f.klass && !f.is_fill) {
+                books |= count_wide(sh, job.tile.workflow);
+            } else if (!f.is_fill) {
+                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+                csz_words_park(parked_in(sh), w);
+                books |= count_narrow(sh, w, codes, job.tile.workflow);
             }
-            if (books)
-                frame_flush((uint32_t *)sh.count, books, as_probes ? &task.sample->probe : &task.sample->rest);
+            __syncthreads();
         }
-        s = stop;
+        if (books)
+            frame_flush((uint32_t *)sh.count, books,
+                        sh.task.as_probes ? &sh.task.sample->probe : &sh.task.sample->rest);
+        __syncthreads();
     }
     csz_previous_wait();
 }
@@ -418,20 +467,31 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     job.work = work;
     job.sample = work.sample;
     job.policy = second ? work.policy : NULL;
-    job.field_nsamples = 0;
-    for (uint64_t f = 0; f < plan->geometry.nframes; f++)
-        job.field_nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
-    const uint32_t nsamples = work.nfields * job.field_nsamples,
-                   resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64),
-                   step = csz_policy_stride(nsamples), nprobes = (nsamples + step - 1) / step;
-    job.nblocks = nsamples < resident ? nsamples : resident;
-    job.nsamples_a_block = nsamples / job.nblocks;
-    job.nmore = nsamples % job.nblocks;
-    /* where there is room for all at once, what a probe takes longer is another block's */
-    const bool shared = plan->workflow == CSZ_WORKFLOW_AUTO && !second && work.nfields * work.nframes == 1 &&
-                        nsamples + nprobes <= resident;
-    job.step = shared ? step : 0;
-    const uint32_t grid = job.nblocks + (shared ? nprobes : 0);
+    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64);
+    uint32_t nsamples = 0, nprobes = 0;
+    for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
+        const uint32_t count = csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
+        nsamples += work.nfields * count;
+        nprobes += work.nfields * list_count(LIST_PROBES, probes_step((int)plan->workflow, count), count);
+    }
+    /* one chunk, or two, for each block that is there at once, and more only where chunks would be too large */
+    job.chunk_ntiles = min((nsamples - 1) / (2 * resident) + 1, (uint32_t)CHUNK);
+    memset(job.field_nchunks, 0, sizeof job.field_nchunks);
+    for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
+        const uint32_t count = csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles),
+                       step = probes_step((int)plan->workflow, count);
+        for (int list = 0; list < NLISTS; list++)
+            job.field_nchunks[list] += list_nchunks(list_count(list, step, count), job.chunk_ntiles);
+    }
+    const bool is_shared = !second && work.nfields * work.nframes == 1 && nsamples + nprobes <= resident;
+    uint32_t nchunks = 0;
+    for (int list = 0; list < NLISTS; list++) {
+        const bool is_left_out = list == LIST_POLICIES ? !is_shared : list == LIST_PROBES && second;
+        job.chunk_at[list] = nchunks;
+        if (!is_left_out) nchunks += work.nfields * job.field_nchunks[list];
+    }
+    job.chunk_at[NLISTS] = nchunks;
+    const uint32_t grid = nchunks < resident ? nchunks : resident;
     job.is_known = work.nfields == 1 && (plan->is_resolved || plan->bound_mode == CSZ_BOUND_ABS);
     job.quantizer = quantizer_make(V(), plan->is_resolved ? plan->bound_abs : plan->bound, plan);
     CSZ_SHARED_LARGE((histogram_kernel<V, RANK>));

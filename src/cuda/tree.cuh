@@ -26,23 +26,20 @@ struct tree_state {
     uint32_t leaf, node, made;
 };
 
-/* 32 numbers that rise and then fall, or fall and then rise, one a lane, put in order. */
-CSZ_DEVICE uint32_t bitonic_merge(uint32_t x) {
-#pragma unroll
-    for (uint32_t o = 16; o; o >>= 1) {
-        const uint32_t other = __shfl_xor_sync(CSZ_ALL, x, (int)o);
-        x = threadIdx.x & o ? max(x, other) : min(x, other);
-    }
-    return x;
+/* One of the steps, of 16 to 1, by which 32 numbers that fall and then rise, or rise and then fall, one a lane, are put in order. */
+CSZ_DEVICE uint32_t bitonic_step(uint32_t x, uint32_t o) {
+    const uint32_t other = __shfl_xor_sync(CSZ_ALL, x, (int)o);
+    return threadIdx.x & o ? max(x, other) : min(x, other);
 }
 
 /* Parents for nodes in order, one a lane as weight and whether it is an inner node (low bit), two by two: inner nodes from `made` on.  Returns which are inner nodes. */
-CSZ_DEVICE uint32_t pairs_make(tree_shared &b, uint32_t made, uint32_t npairs, uint32_t item, uint32_t taken) {
+CSZ_DEVICE uint32_t pairs_make(tree_shared &b, uint32_t made, uint32_t nitems, uint32_t item, uint32_t taken) {
     const uint32_t lane = threadIdx.x & 31, nodes = __ballot_sync(CSZ_ALL, item & 1),
-                   sum = (item >> 1) + (__shfl_down_sync(CSZ_ALL, item, 1) >> 1);
-    if (lane % 2 == 0 && lane / 2 < npairs) {
-        b.inner[made + lane / 2] = sum;
-        b.taken[made + lane / 2] = taken + (uint32_t)__popc(nodes & ((1u << lane) - 1));
+                   sum = (item >> 1) + (__shfl_down_sync(CSZ_ALL, item, 1) >> 1), at = made + lane / 2;
+    taken += (uint32_t)__popc(nodes & ((1u << lane) - 1));
+    if (lane % 2 == 0 && lane + 1 < nitems) {
+        b.inner[at] = sum;
+        b.taken[at] = taken;
     }
     return nodes;
 }
@@ -72,38 +69,39 @@ CSZ_DEVICE void pairs_search(tree_shared &b, const tree_state &at, uint32_t nlea
 /*
  * A round: let s be the sum of the two lightest nodes without parent.  Every inner node there is weighs at most s, as sums never fall, and every one
  * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Of an odd number the last
- * waits.  Up to 32 nodes of each kind are merged in registers.  Returns the number of pairs.
+ * waits.  Up to 32 nodes of each kind are merged in registers, before it is known how many there are: a round's time is the next one's wait.  Returns the number of pairs.
  */
 CSZ_DEVICE uint32_t tree_round(tree_shared &b, tree_state &at) {
     const uint32_t lane = threadIdx.x & 31, *a = b.sorted + at.leaf, *c = b.inner + at.node,
                    nnodes = at.made - at.node;
     const uint32_t mine = a[lane], leaf_item = 2 * mine, node_item = 2 * c[31 - lane] + 1;
     const uint32_t s = min(a[0], c[0]) + min(max(a[0], c[0]), min(a[1], c[1]));
-    uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s));
-    uint32_t total = nleaves + nnodes;
-    bool node_waits;
+    uint32_t low = min(leaf_item, node_item), high = max(leaf_item, node_item);
+#pragma unroll
+    for (uint32_t o = 16; o; o >>= 1) {
+        low = bitonic_step(low, o);
+        high = bitonic_step(high, o);
+    }
+    uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s)), total = nleaves + nnodes, waits;
     if (nleaves < 32 && nnodes <= 32) {
-        uint32_t nodes = pairs_make(b, at.made, total / 2, bitonic_merge(min(leaf_item, node_item)), at.node);
-        if (total > 32) {
-            const uint32_t low = (uint32_t)__popc(nodes);
-            nodes = pairs_make(b, at.made + 16, total / 2 - 16, bitonic_merge(max(leaf_item, node_item)),
-                               at.node + low);
-        }
-        node_waits = nodes >> ((total - 1) & 31) & 1;
+        const uint32_t nodes = pairs_make(b, at.made, total, low, at.node);
+        const uint32_t more = pairs_make(b, at.made + 16, total < 32 ? 0 : total - 32, high,
+                                         at.node + (uint32_t)__popc(nodes));
+        waits = (total > 32 ? more : nodes) >> ((total - 1) & 31);
     } else {
-        uint32_t upto = nleaves;
-#pragma unroll 1
-        while (upto == 32) {
-            upto = (uint32_t)__popc(__ballot_sync(CSZ_ALL, a[nleaves + lane] <= s));
-            nleaves += upto;
+        nleaves = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < CSZ_SYMBOLS_MAX; i += 32) {
+            const uint32_t place = min(at.leaf + i + lane, (uint32_t)CSZ_SYMBOLS_MAX + TREE_MARGIN - 1);
+            nleaves += (uint32_t)__popc(__ballot_sync(CSZ_ALL, b.sorted[place] <= s));
         }
         total = nleaves + nnodes;
-        node_waits = nnodes && (nleaves == 0 || a[nleaves - 1] <= c[nnodes - 1]);
-        __syncwarp();
+        waits = nnodes && (nleaves == 0 || a[nleaves - 1] <= c[nnodes - 1]);
         pairs_search(b, at, nleaves, nnodes);
     }
-    at.leaf += nleaves - (total % 2 && !node_waits);
-    at.node = at.made - (total % 2 && node_waits);
+    const uint32_t odd = total & 1, node_waits = odd & waits;
+    at.leaf += nleaves - odd + node_waits;
+    at.node = at.made - node_waits;
     at.made += total / 2;
     __syncwarp();
     return total / 2;
