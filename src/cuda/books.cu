@@ -394,7 +394,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     const uint32_t t = threadIdx.x, lane = t & 31;
     const int book = (int)(t >> 5);
     const books_left *left = (const books_left *)&job.work.table[frame];
-    /* what most frames take, the final book's own code, comes together with what decides it */
+    /* what most frames take, the final books' own codes, comes together with what decides it, the built-in ones' while it is decided */
     const book_made *made = made_at(job.work, frame, book);
     uint32_t code[PER_LANE / 2], bits[BITS_WORDS / 32]; /* codes of two symbols each */
 #pragma unroll
@@ -405,6 +405,11 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
     for (uint32_t i = t; i <= CSZ_SECTION_WORDS; i += BOOK_THREADS) sh.section[i] = 0;
     __syncthreads();
+    uint32_t builtin_code[PER_LANE / 2];
+#pragma unroll
+    for (int i = 0; i < PER_LANE / 2; i++)
+        builtin_code[i] =
+            __ldg((const uint32_t *)job.builtins->code[book][sh.candidate[book].builtin] + 32 * i + lane);
     if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
@@ -450,7 +455,14 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
             }
         }
     }
-    if (kind != CSZ_KIND_EXPLICIT) codes = (const uint32_t *)job.builtins->code[book][kind];
+    if (kind != CSZ_KIND_EXPLICIT) {
+        if (set == SET_FINAL) {
+#pragma unroll
+            for (int i = 0; i < PER_LANE / 2; i++) code[i] = builtin_code[i];
+        } else {
+            codes = (const uint32_t *)job.builtins->code[book][kind];
+        }
+    }
     if (codes) {
 #pragma unroll
         for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg(codes + 32 * i + lane);

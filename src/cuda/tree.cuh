@@ -83,6 +83,7 @@ CSZ_DEVICE uint32_t tree_round(tree_shared &b, tree_state &at) {
         high = bitonic_step(high, o);
     }
     uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s)), total = nleaves + nnodes, waits;
+    __syncwarp(); /* all have read what is written now */
     if (nleaves < 32 && nnodes <= 32) {
         const uint32_t nodes = pairs_make(b, at.made, total, low, at.node);
         const uint32_t more = pairs_make(b, at.made + 16, total < 32 ? 0 : total - 32, high,
@@ -176,7 +177,8 @@ CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
         const uint32_t l =
             31 - (uint32_t)__clz((int)__ballot_sync(CSZ_ALL, is_length && lane < limit && count > 0));
         const uint32_t there = __shfl_sync(CSZ_ALL, count, (int)l), gain = (1u << (limit - l)) - 1,
-                       whole = min(there, (kraft - full) / gain), moved = max(whole, 1u);
+                       /* at most 256 above: floats divide exactly enough, and sooner */
+            whole = min(there, (uint32_t)((float)(kraft - full) / (float)gain)), moved = max(whole, 1u);
         if (lane == l) count -= moved;
         if (lane == (whole ? limit : l + 1)) count += moved;
         kraft -= whole ? whole * gain : 1u << (limit - l - 1);
