@@ -29,6 +29,7 @@ template <typename V> struct histogram_job {
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
     /* the lists, one after the other, in chunks of up to so many tiles of a frame, which blocks take in turn */
     uint32_t chunk_ntiles, chunk_at[NLISTS + 1], field_nchunks[NLISTS];
+    uint32_t frame_ntiles; /* 0 where they differ */
     uint32_t is_known; /* the only field's quantizer, which then need not be waited for: */
     typename csz_value<V>::quantizer quantizer;
 };
@@ -326,16 +327,18 @@ CSZ_FN uint32_t probes_step(int workflow, uint32_t count) {
     return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : 0;
 }
 
-/* How many of a frame's samples a list has, and which its tile i is. */
+/* How many of a frame's samples a list has, how many chunks they are, and which its tile i is.  Divisors are known where they can be: others take a tenth of a microsecond each. */
 CSZ_FN uint32_t list_count(int list, uint32_t step, uint32_t count) {
-    const uint32_t nprobes = step ? (count + step - 1) / step : 0;
+    const uint32_t nprobes = step == CSZ_POLICY_STRIDE ? (count + CSZ_POLICY_STRIDE - 1) / CSZ_POLICY_STRIDE
+                             : step                    ? count
+                                                       : 0;
     return list == LIST_OTHERS ? count - nprobes : nprobes;
 }
 CSZ_FN uint32_t list_nchunks(uint32_t nlisted, uint32_t chunk_ntiles) {
-    return (nlisted + chunk_ntiles - 1) / chunk_ntiles;
+    return chunk_ntiles == 1 ? nlisted : (nlisted + chunk_ntiles - 1) / chunk_ntiles;
 }
 CSZ_FN uint32_t list_sample(int list, uint32_t step, uint32_t i) {
-    return list != LIST_OTHERS ? i * step : step ? i + i / (step - 1) + 1 : i;
+    return list != LIST_OTHERS ? i * step : step ? i + i / (CSZ_POLICY_STRIDE - 1) + 1 : i;
 }
 
 /* One thread. */
@@ -374,16 +377,18 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
     uint32_t ntiles, step, nlisted;
 #pragma unroll 1
     for (;;) {
-        ntiles = csz_frame_ntiles(g, at.number);
+        ntiles = job.frame_ntiles ? job.frame_ntiles : csz_frame_box_small(g, at.number).ntiles;
         const uint32_t count = csz_sample_count(ntiles);
         step = probes_step(job.tile.workflow, count);
         nlisted = list_count(list, step, count);
-        const uint32_t nchunks = list_nchunks(nlisted, job.chunk_ntiles);
-        if (chunk - at.first < nchunks) break;
-        at.first += nchunks;
-        if (++at.number == job.work.nframes) {
-            at.number = 0;
-            at.field++;
+        const uint32_t nchunks = list_nchunks(nlisted, job.chunk_ntiles), ahead = chunk - at.first;
+        if (ahead < nchunks) break;
+        const uint32_t nframes = job.frame_ntiles ? ahead / nchunks : 1;
+        at.first += nframes * nchunks;
+        at.number += nframes;
+        if (at.number >= job.work.nframes) {
+            at.field += at.number / job.work.nframes;
+            at.number %= job.work.nframes;
         }
     }
     const uint32_t frame = at.field * job.work.nframes + at.number, from = (chunk - at.first) * job.chunk_ntiles;
@@ -469,8 +474,10 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     job.policy = second ? work.policy : NULL;
     const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64);
     uint32_t nsamples = 0, nprobes = 0;
+    job.frame_ntiles = csz_frame_box_at(&plan->geometry, 0).ntiles;
     for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
-        const uint32_t count = csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
+        const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles, count = csz_sample_count(ntiles);
+        if (ntiles != job.frame_ntiles) job.frame_ntiles = 0;
         nsamples += work.nfields * count;
         nprobes += work.nfields * list_count(LIST_PROBES, probes_step((int)plan->workflow, count), count);
     }
@@ -483,7 +490,7 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
         for (int list = 0; list < NLISTS; list++)
             job.field_nchunks[list] += list_nchunks(list_count(list, step, count), job.chunk_ntiles);
     }
-    const bool is_shared = !second && work.nfields * work.nframes == 1 && nsamples + nprobes <= resident;
+    const bool is_shared = !second && nsamples + nprobes <= resident;
     uint32_t nchunks = 0;
     for (int list = 0; list < NLISTS; list++) {
         const bool is_left_out = list == LIST_POLICIES ? !is_shared : list == LIST_PROBES && second;
