@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes a run of samples through the same front as the
- * encoder, counts in its own bins in shared memory, and adds them to the frame's when the run, or the frame, ends: first those of its tiles that are no probes
- * (select/policy.h), then the probes, whose further bins lie in the region the front no longer needs and are added at once.
+ * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes chunks of a few samples of a frame, either probes (select/policy.h) or others, through the same
+ * front as the encoder, counts in its own bins in shared memory, and adds those to the frame's when a chunk ends.  Probes' further bins lie in the region the front no longer needs
+ * and are added at once.
  *
- * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.
+ * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.  A single field whose bound is known
+ * needs nothing of csz_cuda_prepare before bins are added, so that its tiles are loaded and counted meanwhile.
  */
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
@@ -30,7 +31,7 @@ template <typename V> struct histogram_job {
     /* the lists, one after the other, in chunks of up to so many tiles of a frame, which blocks take in turn */
     uint32_t chunk_ntiles, chunk_at[NLISTS + 1], field_nchunks[NLISTS];
     uint32_t frame_ntiles; /* 0 where they differ */
-    uint32_t is_known; /* the only field's quantizer, which then need not be waited for: */
+    uint32_t is_known;     /* that of the only field: */
     typename csz_value<V>::quantizer quantizer;
 };
 
@@ -228,8 +229,7 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
 }
 
 /* A tile of a class above 0.  Returns the books that it uses. */
-template <typename V>
-CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
+template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
     quantum d[32];
@@ -248,8 +248,8 @@ CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
                four_empty = !(ballot >> (lane & ~3u) & 15u);
     const bool for_books = sh.task.for_books != 0,
                as_single = for_books && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN),
-               as_runs = for_books && (workflow == CSZ_WORKFLOW_RLE_VLE ||
-                                       (workflow == CSZ_WORKFLOW_AUTO && candidate));
+               as_runs = for_books &&
+                         (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate));
     uint32_t *count = (uint32_t *)sh.count;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
 #pragma unroll 4
@@ -323,8 +323,8 @@ template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const
 }
 
 /* A probe to so many samples of a frame; 0 where there are none. */
-CSZ_FN uint32_t probes_step(int workflow, uint32_t count) {
-    return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : 0;
+CSZ_FN uint32_t probes_step(int workflow, uint32_t ntiles) {
+    return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(csz_sample_count(ntiles)) : 0;
 }
 
 /* How many of a frame's samples a list has, how many chunks they are, and which its tile i is.  Divisors are known where they can be: others take a tenth of a microsecond each. */
@@ -379,7 +379,7 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
     for (;;) {
         ntiles = job.frame_ntiles ? job.frame_ntiles : csz_frame_box_small(g, at.number).ntiles;
         const uint32_t count = csz_sample_count(ntiles);
-        step = probes_step(job.tile.workflow, count);
+        step = probes_step(job.tile.workflow, ntiles);
         nlisted = list_count(list, step, count);
         const uint32_t nchunks = list_nchunks(nlisted, job.chunk_ntiles), ahead = chunk - at.first;
         if (ahead < nchunks) break;
@@ -391,7 +391,8 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
             at.number %= job.work.nframes;
         }
     }
-    const uint32_t frame = at.field * job.work.nframes + at.number, from = (chunk - at.first) * job.chunk_ntiles;
+    const uint32_t frame = at.field * job.work.nframes + at.number,
+                   from = (chunk - at.first) * job.chunk_ntiles;
     uint32_t nclaims = min(nlisted - from, job.chunk_ntiles);
     if (job.policy && !csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]))) nclaims = 0;
     if (lane < nclaims)
@@ -403,8 +404,7 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
     sh.nclaims = nclaims;
     sh.task.for_books = list != LIST_POLICIES;
     sh.task.as_probes = list != LIST_OTHERS || job.policy;
-    sh.task.for_policies =
-        sh.task.as_probes && (list == LIST_POLICIES || job.chunk_at[LIST_PROBES] == 0);
+    sh.task.for_policies = sh.task.as_probes && (list == LIST_POLICIES || job.chunk_at[LIST_PROBES] == 0);
     sh.task.stride = csz_sample_stride(ntiles);
     sh.task.sample = &job.sample[frame];
 }
@@ -479,14 +479,14 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
         const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles, count = csz_sample_count(ntiles);
         if (ntiles != job.frame_ntiles) job.frame_ntiles = 0;
         nsamples += work.nfields * count;
-        nprobes += work.nfields * list_count(LIST_PROBES, probes_step((int)plan->workflow, count), count);
+        nprobes += work.nfields * list_count(LIST_PROBES, probes_step((int)plan->workflow, ntiles), count);
     }
     /* one chunk, or two, for each block that is there at once, and more only where chunks would be too large */
     job.chunk_ntiles = min((nsamples - 1) / (2 * resident) + 1, (uint32_t)CHUNK);
     memset(job.field_nchunks, 0, sizeof job.field_nchunks);
     for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
-        const uint32_t count = csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles),
-                       step = probes_step((int)plan->workflow, count);
+        const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles, count = csz_sample_count(ntiles),
+                       step = probes_step((int)plan->workflow, ntiles);
         for (int list = 0; list < NLISTS; list++)
             job.field_nchunks[list] += list_nchunks(list_count(list, step, count), job.chunk_ntiles);
     }

@@ -10,8 +10,8 @@
 #include "entropy/book.h"
 
 enum {
-    TREE_MARGIN = 36, /* words past a queue's end that are read */
-    TREE_FEW = 5,     /* pairs that a round takes as long for as they take one by one */
+    TREE_MARGIN = 36,      /* words past a queue's end that are read */
+    TREE_FEW = 5,          /* pairs that a round takes as long for as they take one by one */
     NO_WEIGHT = 0x7FFFFFFF /* heavier than anything */
 };
 
@@ -33,7 +33,8 @@ CSZ_DEVICE uint32_t bitonic_step(uint32_t x, uint32_t o) {
 }
 
 /* Parents for nodes in order, one a lane as weight and whether it is an inner node (low bit), two by two: inner nodes from `made` on.  Returns which are inner nodes. */
-CSZ_DEVICE uint32_t pairs_make(tree_shared &b, uint32_t made, uint32_t nitems, uint32_t item, uint32_t taken) {
+CSZ_DEVICE uint32_t pairs_make(tree_shared &b, uint32_t made, uint32_t nitems, uint32_t item,
+                               uint32_t taken) {
     const uint32_t lane = threadIdx.x & 31, nodes = __ballot_sync(CSZ_ALL, item & 1),
                    sum = (item >> 1) + (__shfl_down_sync(CSZ_ALL, item, 1) >> 1), at = made + lane / 2;
     taken += (uint32_t)__popc(nodes & ((1u << lane) - 1));
@@ -86,8 +87,8 @@ CSZ_DEVICE uint32_t tree_round(tree_shared &b, tree_state &at) {
     __syncwarp(); /* all have read what is written now */
     if (nleaves < 32 && nnodes <= 32) {
         const uint32_t nodes = pairs_make(b, at.made, total, low, at.node);
-        const uint32_t more = pairs_make(b, at.made + 16, total < 32 ? 0 : total - 32, high,
-                                         at.node + (uint32_t)__popc(nodes));
+        const uint32_t more =
+            pairs_make(b, at.made + 16, total < 32 ? 0 : total - 32, high, at.node + (uint32_t)__popc(nodes));
         waits = (total > 32 ? more : nodes) >> ((total - 1) & 31);
     } else {
         nleaves = 0;
