@@ -11,7 +11,7 @@
 #include "select/policy.h"
 
 enum {
-    CSZ_RANGE_BLOCKS = 2048, /* partial results of one field at most */
+    CSZ_RANGE_BLOCKS = 1024, /* partial results of one field at most; an H200 holds 1056 blocks at once */
     CSZ_SECTION_WORDS = CSZ_BOOKS_MAX_NBYTES / 4
 };
 
