@@ -107,6 +107,6 @@ csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const c
 csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
                              const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
                              void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream) {
-    const csz_cuda_compress_item item = {d_data, d_out, out_capacity, d_out_nbytes, NULL};
+    const csz_cuda_compress_item item = {d_data, d_out, out_capacity, d_out_nbytes, NULL, NULL};
     return csz_cuda_compress_fields(&item, plan, d_builtins, d_workspace, workspace_nbytes, stream);
 }

@@ -21,7 +21,7 @@ struct csz_place {
     uint64_t shift;    /* from the first field's data to this one's, in elements modulo 2^64 */
     uint64_t out, end; /* the archive's first word and the end of its room: addresses / 4 */
     uint64_t *nbytes;
-    uint32_t *status;
+    uint32_t *status, *faults;
 };
 
 /* Sums over a frame's tiles. */
