@@ -466,7 +466,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
     const uint32_t stride =
         csz_sample_stride(ntiles) *
-        (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+        (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(ntiles));
     builtin_part part;
     if (warp < SYMBOL_WARPS) {
 #pragma unroll
@@ -476,19 +476,22 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
             part.code[k] = __ldg((const uint4 *)job.builtins->code[book][kind] + lane);
         }
     }
-    const csz_sample *sample = &job.work.sample[frame];
+    const csz_device_sample *sample = &job.work.sample[frame];
     /* counted again, all sampled tiles are probes */
     const uint32_t *counts = number < OF_VECTOR && !job.second ? sample->rest.count[number]
                              : number <= OF_W                  ? sample->probe.count[book]
                              : number == OF_SINGLE             ? sample->single
                              : number == OF_RUN_VALUE          ? sample->run_value
                                                                : sample->run_length;
+    const uint32_t *more = number < OF_VECTOR ? (job.second ? NULL : sample->probe.count[book])
+                           : number == OF_SINGLE || number == OF_RUN_VALUE ? sample->rough
+                                                                           : NULL;
     csz_previous_wait();
     if (job.second && !csz_policy_recounts(ntiles, (int)__ldcg(&job.work.policy[frame]))) return;
     uint32_t count = 0;
     if (t < CSZ_SYMBOLS_MAX) {
         count = __ldcg(counts + t);
-        if (number < OF_VECTOR && !job.second) count += __ldcg(&sample->probe.count[book][t]);
+        if (more) count += __ldcg(more + t);
     }
     const book_candidate c = candidate_make(sh.book, book, count, stride, part);
     __syncthreads();

@@ -14,7 +14,7 @@ enum { HISTOGRAM_BLOCKS_F32 = 8, HISTOGRAM_BLOCKS_F64 = 4 }; /* of a multiproces
 template <typename V> struct histogram_job {
     csz_job<V> tile;
     csz_work work;
-    csz_sample *sample;
+    csz_device_sample *sample;
     const uint32_t
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
     uint32_t nsamples, field_nsamples;
@@ -142,9 +142,11 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
 }
 
 /* Has a barrier before, none after. */
-template <typename V> CSZ_DEVICE void probe_end(histogram_shared<V> &sh, csz_sample *sample) {
+template <typename V>
+CSZ_DEVICE void probe_end(histogram_shared<V> &sh, bool hopeless, csz_device_sample *sample) {
     __syncthreads();
-    bins_flush(probe_bins(sh) + PROBE_SINGLE, sample->single, CSZ_NARROW_N);
+    bins_flush(probe_bins(sh) + PROBE_SINGLE, hopeless ? sample->rough : sample->single, CSZ_NARROW_N);
+    if (hopeless) return;
     bins_flush(probe_bins(sh) + PROBE_RUN_VALUE, sample->run_value, CSZ_WIDE_N);
     bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
 }
@@ -162,8 +164,8 @@ CSZ_DEVICE void frame_flush(uint32_t *bins, csz_histograms *to) {
 
 /* A probe of class 0 as the policies single and runs would code it. */
 template <typename V>
-CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t stride,
-                          csz_sample *sample) {
+CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t npairs,
+                          uint32_t stride, csz_device_sample *sample) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t *parked = parked_in(sh);
     uint32_t *bins = probe_bins(sh);
@@ -186,17 +188,15 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
     __syncthreads();
     const bool hopeless = csz_runs_are_hopeless(csz_sum_of(sh.changes), stride);
     if (!pair_empty) count_singles(bins + PROBE_SINGLE, parked);
-    if (!hopeless) {
+    if (!hopeless)
         count_parked_runs(bins + PROBE_RUN_VALUE, bins + PROBE_RUN_LENGTH, parked, four_empty);
-    } else if (!four_empty) {
-        count_singles(bins + PROBE_RUN_VALUE, parked);
-        atomicAdd(&bins[PROBE_RUN_LENGTH], 32u);
-    }
-    probe_end(sh, sample);
+    else if (t == 0)
+        atomicAdd(&sample->run_length[0], 64 * npairs);
+    probe_end(sh, hopeless, sample);
 }
 
 template <typename V>
-CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, csz_sample *sample) {
+CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, csz_device_sample *sample) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
     quantum d[32];
@@ -223,14 +223,14 @@ CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, c
     if (is_probe) {
         probe_begin(sh);
         count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
-        probe_end(sh, sample);
+        probe_end(sh, false, sample);
     }
 }
 
 /* A tile of class 0 from its deltas, which are in w and parked. */
 template <typename V>
 CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], const csz_codes &codes,
-                             int workflow, bool is_probe, uint32_t stride, csz_sample *sample) {
+                             int workflow, bool is_probe, uint32_t stride, csz_device_sample *sample) {
     const uint32_t lane = threadIdx.x & 31, *parked = parked_in(sh);
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode == CSZ_MODE_CONSTANT) return;
@@ -260,7 +260,7 @@ CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], c
     if (runs)
         count_parked_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), parked,
                           four_empty);
-    if (is_probe) count_probe(sh, pair_empty, four_empty, stride, sample);
+    if (is_probe) count_probe(sh, pair_empty, four_empty, codes.npairs, stride, sample);
 }
 
 /* Brings a tile closer. */
@@ -302,8 +302,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         const uint32_t frame = field * job.work.nframes + number, count = csz_sample_count(ntiles),
                        stop = min(end, first + count);
         /* those from `first` on that are no multiples of this are no probes */
-        const uint32_t step = workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : ~0u;
-        csz_sample *sample = &job.sample[frame];
+        const uint32_t step = workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(ntiles) : ~0u;
+        csz_device_sample *sample = &job.sample[frame];
         const bool again = job.policy && csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]));
 #pragma unroll 1
         for (int probes = 0; probes < 2; probes++) {

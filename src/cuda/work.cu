@@ -40,7 +40,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         at += (nbytes + 15) / 16 * 16;
         return (char *)base + here;
     };
-    w->sample = (csz_sample *)take(nframes * sizeof *w->sample);
+    w->sample = (csz_device_sample *)take(nframes * sizeof *w->sample);
     w->zero = (uint32_t *)w->sample;
     w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
