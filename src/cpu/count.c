@@ -159,8 +159,8 @@ void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally
     }
     t->single[CSZ_DIRECT_HALF] -= empty2 * 64;
     if (hopeless) {
-        t->run_value[CSZ_DIRECT_HALF] -= empty4 * 128;
-        t->run_length[0] += (32 - empty4) * 128;
+        t->run_value[CSZ_DIRECT_HALF] -= empty2 * 64;
+        t->run_length[0] += (64 - empty2) * 64;
         return;
     }
     for (uint32_t lane = 0; lane < 32; lane++) {

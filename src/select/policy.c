@@ -34,7 +34,7 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
                       uint32_t ntiles, int is_auto, int all_are_probes, int book) {
     static const uint32_t none[CSZ_SYMBOLS_MAX];
     const uint32_t stride = csz_sample_stride(ntiles),
-                   probe_stride = stride * (all_are_probes ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+                   probe_stride = stride * (all_are_probes ? 1 : csz_policy_stride(ntiles));
     uint32_t all[CSZ_SYMBOLS_MAX];
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++)
         all[s] = sample->rest.count[book][s] + sample->probe.count[book][s];

@@ -29,17 +29,20 @@ typedef struct csz_sample {
     uint32_t run_length[CSZ_SYMBOLS_MAX]; /* probes: book RL */
 } csz_sample;
 
-CSZ_FN uint32_t csz_policy_stride(uint32_t nsamples) {
-    return nsamples < CSZ_POLICY_ALL_SAMPLES ? 1 : CSZ_POLICY_STRIDE;
+/*
+ * Sampled tiles for each probe.  In a frame that is sampled whole a few tiles mostly tell, and the others are counted where they do not.  Of a larger frame the sample is all that is known: every tile
+ * of it is a probe, so that policies single and runs get the forced workflows' own books, and a few tiles that hold most of the bits are not overlooked more often than need be.
+ */
+CSZ_FN uint32_t csz_policy_stride(uint32_t ntiles) {
+    return csz_sample_stride(ntiles) > 1 || ntiles < CSZ_POLICY_ALL_SAMPLES ? 1 : CSZ_POLICY_STRIDE;
 }
 
 /*
- * 1 if the sampled tiles that were no probes are counted as probes too, and the policy chosen once more, from all: in a frame that is sampled whole, where the policy is not vector, so
+ * 1 if the sampled tiles that were no probes are counted as probes too, and the policy chosen once more, from all: in a frame of which some are no probes, which is sampled whole, where the policy is not vector, so
  * that, as with a forced workflow, symbols that do not occur get no code; and where the probes left it open.
  */
 CSZ_FN int csz_policy_recounts(uint32_t ntiles, int policy) {
-    return policy != CSZ_POLICY_VECTOR && csz_sample_stride(ntiles) == 1 &&
-           csz_policy_stride(csz_sample_count(ntiles)) > 1;
+    return policy != CSZ_POLICY_VECTOR && csz_policy_stride(ntiles) > 1;
 }
 
 /*
