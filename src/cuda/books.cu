@@ -130,6 +130,17 @@ struct books_job {
     int second; /* frames that were counted again */
 };
 
+/* The same pointer into shared memory, whose address stays in a register: where the compiler knows how to make it, it does so again in each turn of a loop, which waits for it. */
+template <typename T> CSZ_DEVICE T *shared_kept(T *p) {
+#if defined(__CUDA_ARCH__)
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(p);
+    asm volatile("" : "+r"(address));
+    return (T *)__cvta_shared_to_generic(address);
+#else
+    return p;
+#endif
+}
+
 /* Cut off at 0 and 1. */
 CSZ_DEVICE float saturate(float x) {
 #if defined(__CUDA_ARCH__)
@@ -556,7 +567,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
         count = __ldcg(counts + t);
         if (more) count += __ldcg(more + t);
     }
-    const book_candidate c = candidate_make(sh.book, book, count, stride, part);
+    const book_candidate c = candidate_make(*shared_kept(&sh.book), book, count, stride, part);
     __syncthreads();
     if (number < OF_VECTOR || number >= OF_W) {
         uint32_t *to = (uint32_t *)made_at(job.work, frame, number);

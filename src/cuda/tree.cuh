@@ -86,10 +86,12 @@ CSZ_DEVICE uint32_t tree_round(tree_shared &b, tree_state &at) {
     uint32_t nleaves = (uint32_t)__popc(__ballot_sync(CSZ_ALL, mine <= s)), total = nleaves + nnodes, waits;
     __syncwarp(); /* all have read what is written now */
     if (nleaves < 32 && nnodes <= 32) {
-        const uint32_t nodes = pairs_make(b, at.made, total, low, at.node);
-        const uint32_t more =
-            pairs_make(b, at.made + 16, total < 32 ? 0 : total - 32, high, at.node + (uint32_t)__popc(nodes));
-        waits = (total > 32 ? more : nodes) >> ((total - 1) & 31);
+        uint32_t nodes = pairs_make(b, at.made, total, low, at.node);
+        if (total > 32) {
+            const uint32_t taken = at.node + (uint32_t)__popc(nodes);
+            nodes = pairs_make(b, at.made + 16, total - 32, high, taken);
+        }
+        waits = nodes >> ((total - 1) & 31);
     } else {
         nleaves = 0;
 #pragma unroll
