@@ -405,14 +405,20 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
         if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
             policy = CSZ_POLICY_RUNS;
+        if (sh.choice[SET_VECTOR].cost <= sh.choice[SET_SINGLE].cost &&
+            csz_policy_weighs(sh.choice[SET_VECTOR].cost, sh.choice[SET_RUNS].cost, ntiles,
+                              __ldcg(&job.work.sample[frame].nprobes)))
+            policy = CSZ_POLICY_WEIGHED;
         if (!job.second && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
             doubt = csz_policy_doubt(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost,
                                      sh.choice[SET_RUNS].cost, ntiles);
     }
-    /* the final books of policy vector stand for the probes' */
-    const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE
-                    : policy == CSZ_POLICY_RUNS ? SET_RUNS
-                                                : SET_FINAL;
+    /* the final books of policy vector stand for the probes'; where runs are weighed, theirs come from policy runs, and there is room for all */
+    const bool weighed = policy == CSZ_POLICY_WEIGHED;
+    const int set = policy == CSZ_POLICY_SINGLE                                                ? SET_SINGLE
+                    : policy == CSZ_POLICY_RUNS || (weighed && book >= (int)CSZ_BOOK_RV) ? SET_RUNS
+                                                                                               : SET_FINAL;
+    const uint32_t vector_nbits = weighed ? sh.choice[SET_FINAL].start[CSZ_BOOK_RV] : 0;
     const int place = set == SET_FINAL    ? book
                       : set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
                                              : book == CSZ_BOOK_W ? 1
@@ -426,7 +432,9 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         kind = sh.candidate[number].builtin;
         if (choice.own >> place & 1) {
             const book_made *made = made_at(job.work, frame, number);
-            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place], shift = start & 31;
+            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place] +
+                                   (weighed && set == SET_RUNS ? vector_nbits : 0),
+                           shift = start & 31;
             kind = CSZ_KIND_EXPLICIT;
             codes = made->code;
             for (uint32_t i = lane; 32 * i < sh.candidate[number].explicit_nbits; i += 32) {
@@ -448,7 +456,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         __stcg(table + 32 * i + lane, make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
                                                  csz_packet(code[i] >> 20, code[i] >> 16 & 15u)));
     }
-    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
+    const uint32_t nbits = weighed ? vector_nbits + sh.choice[SET_RUNS].total : choice.total,
+                   nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (nbits + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
         job.work.policy[frame] = (uint32_t)policy | doubt;

@@ -185,6 +185,7 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
         sum = csz_warp_add((sum & 0xFFFFu) + (sum >> 16));
         if (lane == 0) ((uint32_t *)&sh.changes)[warp] = sum;
     }
+    if (t == 0) atomicAdd(&sample->nprobes, 1u);
     __syncthreads();
     const bool hopeless = csz_runs_are_hopeless(csz_sum_of(sh.changes), stride);
     if (!pair_empty) count_singles(bins + PROBE_SINGLE, parked);
@@ -221,6 +222,7 @@ CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, c
     if (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate))
         count_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
     if (is_probe) {
+        if (t == 0) atomicAdd(&sample->nprobes, 1u);
         probe_begin(sh);
         count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
         probe_end(sh, false, sample);

@@ -66,6 +66,15 @@ CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t ntiles, ui
            (4 * runs >= 3 * vector && runs < vector + vector / 16 + 12 * (uint64_t)ntiles));
 }
 
+CSZ_FN int csz_policy_is_vector(uint32_t policy) {
+    return policy == CSZ_POLICY_VECTOR || policy == CSZ_POLICY_WEIGHED;
+}
+
+/* Units of equal deltas from which on a tile weighs runs. */
+CSZ_FN uint32_t csz_policy_runs_units(uint32_t policy, uint32_t klass) {
+    return policy == CSZ_POLICY_WEIGHED ? 0 : csz_runs_candidate_units(klass);
+}
+
 /* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */
 void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy);
 
