@@ -183,5 +183,6 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
     csz_histograms *parts = is_probe ? tally->probe : tally->rest;
     count_mode(w, parts, mode);
     if (is_auto && w->statistics.rle_candidate) count_mode(w, parts, CSZ_MODE_RLE_VLE);
+    tally->nprobes += (uint32_t)is_probe;
     if (is_auto && is_probe) csz_tile_count_probe(w, plan, tally, stride);
 }

@@ -39,9 +39,7 @@ enum {
 };
 
 /* A forced workflow has the final books alone. */
-CSZ_FN uint32_t ncandidates_of(int is_auto) {
-    return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
-}
+CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
 
 CSZ_DEVICE int set_size(int set) {
     return set == SET_FINAL ? (int)CSZ_NBOOKS : set == SET_VECTOR ? (int)CSZ_BOOK_RV : 2;
@@ -454,14 +452,20 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
         if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
             policy = CSZ_POLICY_RUNS;
+        if (sh.choice[SET_VECTOR].cost <= sh.choice[SET_SINGLE].cost &&
+            csz_policy_weighs(sh.choice[SET_VECTOR].cost, sh.choice[SET_RUNS].cost, ntiles,
+                              __ldcg(&job.work.sample[frame].nprobes)))
+            policy = CSZ_POLICY_WEIGHED;
         if (!job.second && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
             doubt = csz_policy_doubt(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost,
                                      sh.choice[SET_RUNS].cost, ntiles);
     }
-    /* the final books of policy vector stand for the probes' */
-    const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE
-                    : policy == CSZ_POLICY_RUNS ? SET_RUNS
-                                                : SET_FINAL;
+    /* the final books of policy vector stand for the probes'; where runs are weighed, theirs come from policy runs, and there is room for all */
+    const bool weighed = policy == CSZ_POLICY_WEIGHED;
+    const int set = policy == CSZ_POLICY_SINGLE                                          ? SET_SINGLE
+                    : policy == CSZ_POLICY_RUNS || (weighed && book >= (int)CSZ_BOOK_RV) ? SET_RUNS
+                                                                                         : SET_FINAL;
+    const uint32_t vector_nbits = weighed ? sh.choice[SET_FINAL].start[CSZ_BOOK_RV] : 0;
     const int place = set == SET_FINAL    ? book
                       : set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
                                              : book == CSZ_BOOK_W ? 1
@@ -481,7 +485,9 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
 #pragma unroll
                 for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
             }
-            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place], shift = start & 31;
+            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place] +
+                                   (weighed && set == SET_RUNS ? vector_nbits : 0),
+                           shift = start & 31;
 #pragma unroll
             for (uint32_t i = 0; i < BITS_WORDS / 32; i++) {
                 const uint32_t at = (start >> 5) + 32 * i + lane;
@@ -511,7 +517,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         __stcg(table + 32 * i + lane, make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
                                                  csz_packet(code[i] >> 20, code[i] >> 16 & 15u)));
     }
-    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
+    const uint32_t nbits = weighed ? vector_nbits + sh.choice[SET_RUNS].total : choice.total,
+                   nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (nbits + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
         job.work.policy[frame] = (uint32_t)policy | doubt;
@@ -539,8 +546,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     const int number = (int)(blockIdx.x % ncandidates), book = candidate_book(number);
     const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
     const uint32_t stride =
-        csz_sample_stride(ntiles) *
-        (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(ntiles));
+        csz_sample_stride(ntiles) * (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(ntiles));
     builtin_part part;
     if (warp < SYMBOL_WARPS) {
 #pragma unroll

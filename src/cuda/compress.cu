@@ -22,12 +22,12 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 template <typename V, int RANK>
 CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
     const uint32_t t = csz_thread(), lane = t & 31;
-    const bool is_vector = sh.policy == CSZ_POLICY_VECTOR && job.tile.workflow == CSZ_WORKFLOW_AUTO;
+    const bool is_vector = csz_policy_is_vector(sh.policy) && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
     const bool maybe_runs =
         mode != CSZ_MODE_CONSTANT &&
-        (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
+        (is_vector ? codes.nmaybe_even >= csz_policy_runs_units(sh.policy, 0)
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {

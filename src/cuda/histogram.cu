@@ -224,6 +224,7 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
     if (!hopeless) count_parked_runs(bins + PROBE_RUN_VALUE, bins + PROBE_RUN_LENGTH, parked, four_empty);
     csz_previous_wait();
     if (hopeless && t == 0) atomicAdd(&sample->run_length[0], 64 * npairs);
+    if (t == 0) atomicAdd(&sample->nprobes, 1u);
     probe_end(sh, hopeless, sample);
 }
 
@@ -258,6 +259,8 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     if (sh.task.for_policies) {
         probe_begin(sh);
         count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
+        csz_previous_wait();
+        if (t == 0) atomicAdd(&sh.task.sample->nprobes, 1u);
         probe_end(sh, false, sh.task.sample);
     }
     return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);

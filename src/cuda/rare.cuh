@@ -134,10 +134,11 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
         d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + csz_thread()];
         even &= d[b] == d[0];
     }
-    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_VECTOR;
+    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool runs = __syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass) && is_vector;
+    const bool runs =
+        (uint32_t)__syncthreads_count(even) >= csz_policy_runs_units(sh.policy, sh.front.klass) && is_vector;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
@@ -216,11 +217,12 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
     rare_result r = {0, ~0u, 0};
     bool candidate;
-    if (!is_auto || sh.policy != CSZ_POLICY_VECTOR) record_flush(sh, job, true);
+    if (!is_auto || !csz_policy_is_vector(sh.policy)) record_flush(sh, job, true);
     {
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
-        candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= csz_runs_candidate_units(0);
+        candidate = (uint32_t)__syncthreads_count(csz_unit_is_even(w, nonzero)) >=
+                    csz_policy_runs_units(sh.policy, 0);
     }
     if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
     if (mode == CSZ_MODE_CONSTANT) return r;
@@ -232,7 +234,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             r.instead = g.instead;
             if (csz_thread() == 0 && !g.instead) record_tell(sh, job, g.words, STAGED_WHOLE);
         }
-    } else if (candidate && sh.policy == CSZ_POLICY_VECTOR) {
+    } else if (candidate && csz_policy_is_vector(sh.policy)) {
         r.runs_words = runs_measure<V, RANK>(sh, job, c, order);
         __syncthreads();
     }

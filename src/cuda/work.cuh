@@ -36,10 +36,15 @@ struct csz_range {
     uint32_t any, padding;
 };
 
-/* A frame's sample; probes whose runs are hopeless have bins of their own, which stand for book S and for RV. */
+/*
+ * A frame's sample; probes whose runs are hopeless have bins of their own, which stand for book S and for RV.  Bins begin at a line's start: additions of a warp that reached over two lines
+ * took ten times as long.
+ */
 struct csz_device_sample : csz_sample {
+    uint32_t filling[32 - sizeof(csz_sample) / 4 % 32];
     uint32_t rough[CSZ_SYMBOLS_MAX];
 };
+static_assert(sizeof(csz_device_sample) % 128 == 0, "the next frame's bins begin at a line's start");
 
 struct csz_work {
     uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */

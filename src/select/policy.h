@@ -14,11 +14,12 @@ enum csz_policy {
     CSZ_POLICY_VECTOR = 0,
     CSZ_POLICY_SINGLE = 1,
     CSZ_POLICY_RUNS = 2,
-    CSZ_POLICY_N,
+    CSZ_POLICY_N,                        /* that have a cost of their own */
+    CSZ_POLICY_WEIGHED = CSZ_POLICY_N,   /* vector, but every tile weighs runs */
     CSZ_POLICY_UNSURE = 4 /* beside one of them: the probes do not tell; never of a frame that is coded */
 };
 
-enum { CSZ_POLICY_ALL_SAMPLES = 64, CSZ_POLICY_STRIDE = 4 };
+enum { CSZ_POLICY_ALL_SAMPLES = 64, CSZ_POLICY_STRIDE = 4, CSZ_POLICY_FEW_PROBES = 32 };
 
 /* Histograms of a frame's sample.  Some of the sampled tiles, the probes, are also counted as the other policies would code them. */
 typedef struct csz_sample {
@@ -27,6 +28,7 @@ typedef struct csz_sample {
     uint32_t single[CSZ_SYMBOLS_MAX];     /* probes: book S */
     uint32_t run_value[CSZ_SYMBOLS_MAX];  /* probes: book RV */
     uint32_t run_length[CSZ_SYMBOLS_MAX]; /* probes: book RL */
+    uint32_t nprobes;                     /* that have symbols */
 } csz_sample;
 
 /*
@@ -55,6 +57,24 @@ CSZ_FN uint32_t csz_policy_doubt(uint64_t vector, uint64_t single, uint64_t runs
     return more - less < less / 16 + 12 * (uint64_t)ntiles ? (uint32_t)CSZ_POLICY_UNSURE : 0;
 }
 
+/*
+ * 1 if tiles weigh runs one by one, by exact size, in a frame of which only some tiles are sampled: where few of those have any symbols, so that what the frame holds is hardly known, or where the
+ * costs leave it open whether runs are best.  Neither is common, as weighing takes its time.
+ */
+CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t ntiles, uint32_t nprobes) {
+    return csz_sample_stride(ntiles) > 1 && (nprobes < CSZ_POLICY_FEW_PROBES ||
+           (4 * runs >= 3 * vector && runs < vector + vector / 16 + 12 * (uint64_t)ntiles));
+}
+
+CSZ_FN int csz_policy_is_vector(uint32_t policy) {
+    return policy == CSZ_POLICY_VECTOR || policy == CSZ_POLICY_WEIGHED;
+}
+
+/* Units of equal deltas from which on a tile weighs runs. */
+CSZ_FN uint32_t csz_policy_runs_units(uint32_t policy, uint32_t klass) {
+    return policy == CSZ_POLICY_WEIGHED ? 0 : csz_runs_candidate_units(klass);
+}
+
 /* Counts of the probes as a policy would code them; those of the run-length candidates among vector tiles are left out, as each such tile uses one or the other. */
 void csz_policy_histograms(csz_histograms *histograms, const csz_sample *sample, int policy);
 
@@ -71,7 +91,7 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
  * Policy of a frame, and its books: the one whose books, built from the probes under the same limits as the frame's, code the probes in the fewest bits, the first of equals;
  * vector where the workflow is forced.  Unless all are probes, what is returned may be such that the sample has to be counted again (csz_policy_recounts).
  */
-int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, uint32_t ntiles, int is_auto,
-                      int all_are_probes);
+int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
+                      uint32_t ntiles, int is_auto, int all_are_probes);
 
 #endif
