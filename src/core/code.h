@@ -55,7 +55,7 @@ enum {
 CSZ_FN uint32_t csz_runs_candidate_units(uint32_t klass) { return klass ? 8 : 120; }
 
 /*
- * 1 if a probe with so many changes of delta counts each delta as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
+ * 1 if a probe with so many changes of delta counts each delta that mode S would code as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
  * counted, while in a frame that is counted whole a length that was not counted would have none.
  */
 CSZ_FN int csz_runs_are_hopeless(uint32_t nchanges, uint32_t stride) {

@@ -99,7 +99,7 @@ static void sample_body(void *arg, int rank) {
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
-        int is_probe = s % csz_policy_stride(nsamples) == 0;
+        int is_probe = s % csz_policy_stride(job->box.ntiles) == 0;
         if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
@@ -140,7 +140,8 @@ static int choose_books(compress_job *job, csz_book *books, int nthreads) {
     job->nthreads = nthreads;
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, books_body, job);
-    return csz_policy_choose(books, &job->offers, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
+    for (int i = 0; i < nthreads; i++) job->sum.nprobes += job->scratch->workers[i]->tally.nprobes;
+    return csz_policy_choose(books, &job->offers, &job->sum, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
                              job->recount);
 }
 

@@ -38,6 +38,9 @@ enum {
     NLEFT = NCANDIDATES - OF_W /* those of probes that a frame may get */
 };
 
+/* A forced workflow has the final books alone. */
+CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
+
 CSZ_DEVICE int set_size(int set) {
     return set == SET_FINAL ? (int)CSZ_NBOOKS : set == SET_VECTOR ? (int)CSZ_BOOK_RV : 2;
 }
@@ -374,21 +377,40 @@ CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) 
                               : &((books_left *)&work.table[frame])->made[number - OF_W];
 }
 
-/* The books of a set, in order: explicit lengths are taken while there is room for them.  One warp, a lane for each book. */
+/*
+ * The books of a set: explicit lengths are taken, those that save most first, where there is room for them, and stored in order.  One warp, a lane for each book.  All fit but in
+ * frames of few tiles.
+ */
 CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles) {
     const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
     const bool is_book = (int)lane < set_size(set);
-    const book_candidate &c = sh.candidate[set_candidate(set, is_book ? (int)lane : 0)];
-    const uint32_t wanted = is_book && c.worth ? c.explicit_nbits : 0; /* 1 bit a symbol at least */
-    uint32_t total = 0, start = 0, all_own = 0;
+    const int number = set_candidate(set, is_book ? (int)lane : 0), book = candidate_book(number);
+    const book_candidate &c = sh.candidate[number];
+    const bool worth = is_book && c.worth;
+    uint32_t all_own = __ballot_sync(CSZ_ALL, worth);
+    const uint32_t wanted = worth ? c.explicit_nbits : 0;
+    if (csz_warp_add(wanted) > room) {
+        const uint64_t saving = worth ? c.cost_builtin - c.cost_explicit : 0;
+        uint32_t before = 0, left = room;
 #pragma unroll 1
-    for (int i = 0; i < set_size(set); i++) {
-        const uint32_t nbits = __shfl_sync(CSZ_ALL, wanted, i);
-        if ((int)lane == i) start = total;
-        if (nbits == 0 || total + nbits > room) continue;
-        total += nbits;
-        all_own |= 1u << i;
+        for (uint32_t m = all_own; m; m &= m - 1) {
+            const int i = __ffs((int)m) - 1;
+            before += csz_book_comes_first(candidate_book(set_candidate(set, i)),
+                                           __shfl_sync(CSZ_ALL, saving, i), book, saving);
+        }
+        const uint32_t candidates = all_own;
+        all_own = 0;
+#pragma unroll 1
+        for (uint32_t k = 0; k < (uint32_t)__popc(candidates); k++) {
+            const uint32_t turn = __ballot_sync(CSZ_ALL, worth && before == k),
+                           nbits = __shfl_sync(CSZ_ALL, wanted, __ffs((int)turn) - 1);
+            if (nbits > left) continue;
+            left -= nbits;
+            all_own |= turn;
+        }
     }
+    const uint32_t nbits = all_own >> lane & 1 ? wanted : 0, upto = csz_warp_scan(nbits),
+                   start = upto - nbits, total = __shfl_sync(CSZ_ALL, upto, 31);
     const bool own = all_own >> lane & 1;
     const uint64_t cost = csz_warp_sum_u64(is_book ? own ? c.cost_explicit : c.cost_builtin : 0);
     set_choice *choice = &sh.choice[set];
@@ -412,7 +434,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg((const uint32_t *)made->code + 32 * i + lane);
 #pragma unroll
     for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
-    for (uint32_t i = t; i < sizeof sh.candidate / 4; i += BOOK_THREADS)
+    const uint32_t nwords_left = ncandidates_of(job.is_auto) * (uint32_t)(sizeof(book_candidate) / 4);
+    for (uint32_t i = t; i < nwords_left; i += BOOK_THREADS)
         ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
     for (uint32_t i = t; i <= CSZ_SECTION_WORDS; i += BOOK_THREADS) sh.section[i] = 0;
     __syncthreads();
@@ -429,14 +452,20 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
         if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
             policy = CSZ_POLICY_RUNS;
+        if (sh.choice[SET_VECTOR].cost <= sh.choice[SET_SINGLE].cost &&
+            csz_policy_weighs(sh.choice[SET_VECTOR].cost, sh.choice[SET_RUNS].cost, ntiles,
+                              __ldcg(&job.work.sample[frame].nprobes)))
+            policy = CSZ_POLICY_WEIGHED;
         if (!job.second && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
             doubt = csz_policy_doubt(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost,
                                      sh.choice[SET_RUNS].cost, ntiles);
     }
-    /* the final books of policy vector stand for the probes' */
-    const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE
-                    : policy == CSZ_POLICY_RUNS ? SET_RUNS
-                                                : SET_FINAL;
+    /* the final books of policy vector stand for the probes'; where runs are weighed, theirs come from policy runs, and there is room for all */
+    const bool weighed = policy == CSZ_POLICY_WEIGHED;
+    const int set = policy == CSZ_POLICY_SINGLE                                          ? SET_SINGLE
+                    : policy == CSZ_POLICY_RUNS || (weighed && book >= (int)CSZ_BOOK_RV) ? SET_RUNS
+                                                                                         : SET_FINAL;
+    const uint32_t vector_nbits = weighed ? sh.choice[SET_FINAL].start[CSZ_BOOK_RV] : 0;
     const int place = set == SET_FINAL    ? book
                       : set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
                                              : book == CSZ_BOOK_W ? 1
@@ -456,7 +485,9 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
 #pragma unroll
                 for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
             }
-            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place], shift = start & 31;
+            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place] +
+                                   (weighed && set == SET_RUNS ? vector_nbits : 0),
+                           shift = start & 31;
 #pragma unroll
             for (uint32_t i = 0; i < BITS_WORDS / 32; i++) {
                 const uint32_t at = (start >> 5) + 32 * i + lane;
@@ -486,7 +517,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         __stcg(table + 32 * i + lane, make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
                                                  csz_packet(code[i] >> 20, code[i] >> 16 & 15u)));
     }
-    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
+    const uint32_t nbits = weighed ? vector_nbits + sh.choice[SET_RUNS].total : choice.total,
+                   nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (nbits + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
         job.work.policy[frame] = (uint32_t)policy | doubt;
@@ -509,13 +541,12 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_kernel(const __grid_constant__ books_job job) {
     CSZ_DYNAMIC_SHARED(books_shared, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
+    const uint32_t ncandidates = ncandidates_of(job.is_auto);
     const uint32_t frame = blockIdx.x / ncandidates;
     const int number = (int)(blockIdx.x % ncandidates), book = candidate_book(number);
     const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
     const uint32_t stride =
-        csz_sample_stride(ntiles) *
-        (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+        csz_sample_stride(ntiles) * (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(ntiles));
     builtin_part part;
     if (warp < SYMBOL_WARPS) {
 #pragma unroll
@@ -525,19 +556,22 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
             part.code[k] = __ldg((const uint4 *)job.builtins->code[book][kind] + lane);
         }
     }
-    const csz_sample *sample = &job.work.sample[frame];
+    const csz_device_sample *sample = &job.work.sample[frame];
     /* counted again, all sampled tiles are probes */
     const uint32_t *counts = number < OF_VECTOR && !job.second ? sample->rest.count[number]
                              : number <= OF_W                  ? sample->probe.count[book]
                              : number == OF_SINGLE             ? sample->single
                              : number == OF_RUN_VALUE          ? sample->run_value
                                                                : sample->run_length;
+    const uint32_t *more = number < OF_VECTOR ? (job.second ? NULL : sample->probe.count[book])
+                           : number == OF_SINGLE || number == OF_RUN_VALUE ? sample->rough
+                                                                           : NULL;
     csz_previous_wait();
     if (job.second && !csz_policy_recounts(ntiles, (int)__ldcg(&job.work.policy[frame]))) return;
     uint32_t count = 0;
     if (t < CSZ_SYMBOLS_MAX) {
         count = __ldcg(counts + t);
-        if (number < OF_VECTOR && !job.second) count += __ldcg(&sample->probe.count[book][t]);
+        if (more) count += __ldcg(more + t);
     }
     const book_candidate c = candidate_make(*shared_kept(&sh.book), book, count, stride, part);
     __syncthreads();
@@ -568,7 +602,7 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.builtins = d_builtins;
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     job.second = second;
-    const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
+    const uint32_t ncandidates = ncandidates_of(job.is_auto);
     CSZ_SHARED_LARGE(books_kernel);
     CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS,
                     sizeof(books_shared), work.chained, stream, job);

@@ -42,7 +42,7 @@ template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const 
 template <typename V, int RANK>
 CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
     const uint32_t t = csz_thread(), lane = t & 31;
-    const bool is_vector = sh.policy == CSZ_POLICY_VECTOR && job.tile.workflow == CSZ_WORKFLOW_AUTO;
+    const bool is_vector = csz_policy_is_vector(sh.policy) && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
     if (mode == CSZ_MODE_CONSTANT && codes.nspecial == 0 && claim_of(sh).full) {
         constant_encode<V>(sh, job);
@@ -51,7 +51,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
     const bool maybe_runs =
         mode != CSZ_MODE_CONSTANT &&
-        (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
+        (is_vector ? codes.nmaybe_even >= csz_policy_runs_units(sh.policy, 0)
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {

@@ -25,7 +25,7 @@ enum { LIST_POLICIES, LIST_PROBES, LIST_OTHERS, NLISTS };
 template <typename V> struct histogram_job {
     csz_job<V> tile;
     csz_work work;
-    csz_sample *sample;
+    csz_device_sample *sample;
     const uint32_t
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
     /* the lists, one after the other, in chunks of up to so many tiles of a frame, which blocks take in turn */
@@ -62,7 +62,7 @@ enum {
 struct tile_task {
     uint32_t for_books, for_policies, as_probes;
     uint32_t stride;
-    csz_sample *sample;
+    csz_device_sample *sample;
 };
 
 /* Where in a list the block's last chunk was. */
@@ -176,10 +176,12 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
 }
 
 /* Has a barrier before, none after. */
-template <typename V> CSZ_DEVICE void probe_end(histogram_shared<V> &sh, csz_sample *sample) {
+template <typename V>
+CSZ_DEVICE void probe_end(histogram_shared<V> &sh, bool hopeless, csz_device_sample *sample) {
     csz_previous_wait();
     __syncthreads();
-    bins_flush(probe_bins(sh) + PROBE_SINGLE, sample->single, CSZ_NARROW_N);
+    bins_flush(probe_bins(sh) + PROBE_SINGLE, hopeless ? sample->rough : sample->single, CSZ_NARROW_N);
+    if (hopeless) return;
     bins_flush(probe_bins(sh) + PROBE_RUN_VALUE, sample->run_value, CSZ_WIDE_N);
     bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
 }
@@ -195,8 +197,8 @@ CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) 
 
 /* A probe of class 0 as the policies single and runs would code it. */
 template <typename V>
-CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t stride,
-                          csz_sample *sample) {
+CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t npairs,
+                          uint32_t stride, csz_device_sample *sample) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t *parked = parked_in(sh);
     uint32_t *bins = probe_bins(sh);
@@ -219,13 +221,11 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
     __syncthreads();
     const bool hopeless = csz_runs_are_hopeless(csz_sum_of(sh.changes), stride);
     if (!pair_empty) count_singles(bins + PROBE_SINGLE, parked);
-    if (!hopeless) {
-        count_parked_runs(bins + PROBE_RUN_VALUE, bins + PROBE_RUN_LENGTH, parked, four_empty);
-    } else if (!four_empty) {
-        count_singles(bins + PROBE_RUN_VALUE, parked);
-        atomicAdd(&bins[PROBE_RUN_LENGTH], 32u);
-    }
-    probe_end(sh, sample);
+    if (!hopeless) count_parked_runs(bins + PROBE_RUN_VALUE, bins + PROBE_RUN_LENGTH, parked, four_empty);
+    csz_previous_wait();
+    if (hopeless && t == 0) atomicAdd(&sample->run_length[0], 64 * npairs);
+    if (t == 0) atomicAdd(&sample->nprobes, 1u);
+    probe_end(sh, hopeless, sample);
 }
 
 /* A tile of a class above 0.  Returns the books that it uses. */
@@ -259,7 +259,9 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     if (sh.task.for_policies) {
         probe_begin(sh);
         count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
-        probe_end(sh, sh.task.sample);
+        csz_previous_wait();
+        if (t == 0) atomicAdd(&sh.task.sample->nprobes, 1u);
+        probe_end(sh, false, sh.task.sample);
     }
     return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
@@ -308,7 +310,8 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
             count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
         }
     }
-    if (sh.task.for_policies) count_probe(sh, pair_empty, four_empty, sh.task.stride, sh.task.sample);
+    if (sh.task.for_policies)
+        count_probe(sh, pair_empty, four_empty, codes.npairs, sh.task.stride, sh.task.sample);
     return books;
 }
 
@@ -324,7 +327,7 @@ template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const
 
 /* A probe to so many samples of a frame; 0 where there are none. */
 CSZ_FN uint32_t probes_step(int workflow, uint32_t ntiles) {
-    return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(csz_sample_count(ntiles)) : 0;
+    return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(ntiles) : 0;
 }
 
 /* How many of a frame's samples a list has, how many chunks they are, and which its tile i is.  Divisors are known where they can be: others take a tenth of a microsecond each. */

@@ -133,10 +133,11 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
         d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + csz_thread()];
         even &= d[b] == d[0];
     }
-    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_VECTOR;
+    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool runs = __syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass) && is_vector;
+    const bool runs =
+        (uint32_t)__syncthreads_count(even) >= csz_policy_runs_units(sh.policy, sh.front.klass) && is_vector;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
@@ -237,7 +238,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
     rare_result r = {0, ~0u};
-    if (!is_auto || sh.policy != CSZ_POLICY_VECTOR) record_flush(sh, job, true);
+    if (!is_auto || !csz_policy_is_vector(sh.policy)) record_flush(sh, job, true);
     if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
     if (mode == CSZ_MODE_CONSTANT) return r;
     if (!is_auto || all_runs) {
@@ -247,7 +248,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             r.done = 1;
             general_tell<V, RANK>(sh, job, g);
         }
-    } else if (sh.policy == CSZ_POLICY_VECTOR) {
+    } else if (csz_policy_is_vector(sh.policy)) {
         const uint32_t some = __ballot_sync(CSZ_ALL, nonzero != 0), pairs = some | some >> 1,
                        fours = (pairs | pairs >> 2) & 0x11111111u, t = csz_thread();
         uint32_t w[16];
@@ -255,7 +256,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
         const csz_runs runs = csz_runs_find_narrow(w);
         if ((t & 31) == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(fours);
         /* units of equal deltas: none but the first differs from the one before */
-        if (__syncthreads_count(runs.starts < 2) < csz_runs_candidate_units(0)) return r;
+        if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_policy_runs_units(sh.policy, 0)) return r;
         r.runs_words = runs_measure<V>(sh, runs, order, fours, csz_sum_of(sh.front.lanes), nspecial != 0);
         __syncthreads();
     }
