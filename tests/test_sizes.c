@@ -267,7 +267,7 @@ static void auto_keeps_up_where_books_want_more_room_than_there_is(void **state)
         static const double share[] = {0.04, 0.3, 0.8, 1};
         const uint32_t kind = (uint32_t)(i / 4096 % 8), level = rng_below(&r, 7);
         const double step = kind < 4 ? (rng_unit(&r) < share[kind] ? (double)level - 3 : 0)
-                                     : 2700 * ((double)rng_below(&r, 23) - 11);
+                                     : 30000.0 / 11 * ((double)rng_below(&r, 22) - 11);
         value += step;
         if (value > 1e6 || value < -1e6) value = 0;
         store_at(s.data, CSZ_F32, i, value);
