@@ -171,3 +171,25 @@ test_field patched_make(csz_field field, uint64_t seed) {
     }
     return s;
 }
+
+/* ---- fields of which only some tiles are sampled ---- */
+
+static csz_field sampled_field(rng *r) {
+    const csz_type type = (csz_type)rng_below(r, 2);
+    const uint32_t ntiles = 512 + rng_below(r, rng_below(r, 3) ? 600 : 3500);
+    const uint32_t wide = 2 + rng_below(r, 30), deep = 1 + rng_below(r, 10);
+    switch (rng_below(r, 3)) {
+    case 0: return field_1d(type, (uint64_t)ntiles * 4096);
+    case 1: return field_2d(type, 32 * (ntiles / wide + 1), 128 * wide);
+    default: return field_3d(type, 8 * (ntiles / (wide * deep) + 1), 16 * deep, 32 * wide);
+    }
+}
+
+test_field sampled_make(uint64_t seed, csz_options *options) {
+    static const double bounds[] = {0.5, 0.5, 0.05, 3};
+    rng r = rng_make(seed + 1000000);
+    const csz_field field = sampled_field(&r);
+    test_field s = rng_below(&r, 3) ? patched_make(field, seed) : structured_make(field, seed);
+    *options = options_make(CSZ_BOUND_ABS, bounds[rng_below(&r, 4)]);
+    return s;
+}

@@ -14,4 +14,7 @@ test_field structured_make(csz_field field, uint64_t seed);
 /* Tiles of up to four kinds, some of them rare, in zeros or in one of the kinds: what a sample of the tiles may miss.  1 to 3 dims. */
 test_field patched_make(csz_field field, uint64_t seed);
 
+/* One of either, of 512 to 4,000 tiles, and options with a bound for it. */
+test_field sampled_make(uint64_t seed, csz_options *options);
+
 #endif

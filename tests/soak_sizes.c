@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * soak_sizes.c: searches for fields on which `auto` is more than 1% + 256 bytes larger than the best forced workflow, among fields of which only some tiles
- * are sampled: 512 to 4,000 tiles of pieces, sparse and mixed.  Prints each and the worst.  soak_sizes [FIELDS [FIRST]] searches so many, from seed FIRST on.
+ * are sampled: 512 to 4,000 tiles of pieces, sparse and mixed (sampled_make).  Prints each and the worst.  soak_sizes [FIELDS [FIRST]] searches so many, from seed FIRST on.
  */
 #include "pieces.h"
 
@@ -9,17 +9,6 @@
 #include <stdlib.h>
 
 static int nfields = 1000, first;
-
-static csz_field field_of(rng *r) {
-    const csz_type type = (csz_type)rng_below(r, 2);
-    const uint32_t ntiles = 512 + rng_below(r, rng_below(r, 3) ? 600 : 3500);
-    const uint32_t wide = 2 + rng_below(r, 30), deep = 1 + rng_below(r, 10);
-    switch (rng_below(r, 3)) {
-    case 0: return field_1d(type, (uint64_t)ntiles * 4096);
-    case 1: return field_2d(type, 32 * (ntiles / wide + 1), 128 * wide);
-    default: return field_3d(type, 8 * (ntiles / (wide * deep) + 1), 16 * deep, 32 * wide);
-    }
-}
 
 static size_t compressed_nbytes(const test_field *s, const csz_options *o) {
     archive a = archive_make(s, o);
@@ -29,14 +18,11 @@ static size_t compressed_nbytes(const test_field *s, const csz_options *o) {
 
 static void auto_is_hardly_larger_than_the_best_forced_workflow(void **state) {
     (void)state;
-    static const double bounds[] = {0.5, 0.5, 0.05, 3};
     int beyond = 0;
     double worst = 0;
     for (int k = first; k < first + nfields; k++) {
-        rng r = rng_make((uint64_t)k + 1000000);
-        const csz_field field = field_of(&r);
-        test_field s = rng_below(&r, 3) ? patched_make(field, (uint64_t)k) : structured_make(field, (uint64_t)k);
-        csz_options o = options_make(CSZ_BOUND_ABS, bounds[rng_below(&r, 4)]);
+        csz_options o;
+        test_field s = sampled_make((uint64_t)k, &o);
         size_t automatic = compressed_nbytes(&s, &o), best = SIZE_MAX;
         int who = 0;
         for (int workflow = 1; workflow < 4; workflow++) {
@@ -51,7 +37,7 @@ static void auto_is_hardly_larger_than_the_best_forced_workflow(void **state) {
         if (excess > worst) worst = excess;
         beyond++;
         char story[200];
-        describe_field(story, sizeof story, &field, &o);
+        describe_field(story, sizeof story, &s.field, &o);
         printf("seed %d: auto %zu, workflow %d %zu (%.1f%% + 256 bytes): %s\n", k, automatic, who, best, 100 * excess,
                story);
         fflush(stdout);

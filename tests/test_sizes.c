@@ -257,6 +257,51 @@ static void auto_keeps_up_on_steep_slopes_beside_noise(void **state) {
     sample_free(&s);
 }
 
+/* Tiles of every mode, whose books would fill the section's room, and wide ones, whose book saves most. */
+static void auto_keeps_up_where_books_want_more_room_than_there_is(void **state) {
+    (void)state;
+    rng r = rng_make(6);
+    test_field s = sample_make(field_1d(CSZ_F32, 72 * 4096), ZEROS, 1);
+    double value = 0;
+    for (uint64_t i = 0; i < s.n; i++) {
+        static const double share[] = {0.04, 0.3, 0.8, 1};
+        const uint32_t kind = (uint32_t)(i / 4096 % 8), level = rng_below(&r, 7);
+        const double step = kind < 4 ? (rng_unit(&r) < share[kind] ? (double)level - 3 : 0)
+                                     : 30000.0 / 11 * ((double)rng_below(&r, 22) - 11);
+        value += step;
+        if (value > 1e6 || value < -1e6) value = 0;
+        store_at(s.data, CSZ_F32, i, value);
+    }
+    csz_options o = options_make(CSZ_BOUND_ABS, 0.5);
+    size_t automatic = compressed_nbytes(&s, &o);
+    o.workflow = CSZ_WORKFLOW_HUFFMAN;
+    size_t single = compressed_nbytes(&s, &o);
+    if (100 * automatic > 101 * single + 25600) fail_msg("auto %zu, huffman %zu", automatic, single);
+    sample_free(&s);
+}
+
+/* Frames of which only some tiles are sampled, sparse and mixed: those of the search in soak_sizes.c on which auto was too large once. */
+static void auto_keeps_up_where_a_sample_tells_little(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {2, 74, 1088, 1360};
+    int failures = 0;
+    for (size_t k = 0; k < sizeof seeds / sizeof seeds[0]; k++) {
+        csz_options o;
+        test_field s = sampled_make(seeds[k], &o);
+        size_t automatic = compressed_nbytes(&s, &o), best = SIZE_MAX;
+        for (int workflow = 1; workflow < 4; workflow++) {
+            o.workflow = (csz_workflow)workflow;
+            size_t n = compressed_nbytes(&s, &o);
+            best = n < best ? n : best;
+        }
+        sample_free(&s);
+        if (100 * automatic <= 101 * best + 25600) continue;
+        print_error("seed %llu: auto %zu, best %zu\n", (unsigned long long)seeds[k], automatic, best);
+        failures++;
+    }
+    assert_int_equal(failures, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_within_one_percent_and_a_kibibyte),
@@ -269,6 +314,8 @@ int main(void) {
         cmocka_unit_test(auto_keeps_up_on_fields_of_few_values),
         cmocka_unit_test(auto_keeps_up_on_structured_fields),
         cmocka_unit_test(auto_keeps_up_on_steep_slopes_beside_noise),
+        cmocka_unit_test(auto_keeps_up_where_books_want_more_room_than_there_is),
+        cmocka_unit_test(auto_keeps_up_where_a_sample_tells_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

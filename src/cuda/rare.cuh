@@ -133,6 +133,7 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
         d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + csz_thread()];
         even &= d[b] == d[0];
     }
+    even &= d[0] != 0;
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);

@@ -62,8 +62,9 @@ CSZ_FN uint32_t csz_policy_doubt(uint64_t vector, uint64_t single, uint64_t runs
  * costs leave it open whether runs are best.  Neither is common, as weighing takes its time.
  */
 CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t ntiles, uint32_t nprobes) {
-    return csz_sample_stride(ntiles) > 1 && (nprobes < CSZ_POLICY_FEW_PROBES ||
-           (4 * runs >= 3 * vector && runs < vector + vector / 16 + 12 * (uint64_t)ntiles));
+    if (csz_sample_stride(ntiles) == 1) return 0;
+    return nprobes < CSZ_POLICY_FEW_PROBES ||
+           (4 * runs >= 3 * vector && runs < vector + vector / 64 + 12 * (uint64_t)ntiles);
 }
 
 CSZ_FN int csz_policy_is_vector(uint32_t policy) {
