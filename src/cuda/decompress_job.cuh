@@ -53,6 +53,24 @@ CSZ_FN uint32_t table_of_book(int book) {
     }
 }
 
+/*
+ * Shared memory of a block of the decode kernel, in chunks of 16 bytes: its frame's tables, a stage for the record of each group (a warp with a tile), and from the
+ * end backwards each group's deltas, firsts and tasks.  How many groups there are and how long their stages is the frame's choice (stage_choose).
+ */
+enum {
+    GROUPS_MAX = 20, /* leaves a thread 96 registers */
+    CODE_CHUNKS = 512,
+    FIRSTS_CHUNKS = 16,
+    PLACES = 4, /* tiles a group knows of: at work, staged, found, being found */
+    TASK_CHUNKS = 3,
+    GROUP_CHUNKS = CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES, /* beside the stage */
+    STAGE_CHUNKS_MIN = 17
+};
+
+/* Words of the longest record that a stage holds, whose first chunk may begin with up to three words before the record's. */
+CSZ_FN uint32_t stage_words_of(uint32_t nchunks) { return 4 * nchunks - 4; }
+CSZ_FN uint32_t stage_chunks_of(uint32_t nwords) { return (nwords + 7) / 4; }
+
 /* Blocks of the tables kernel that share a job; each gives its verdict. */
 enum { TABLE_PARTS_BOOKS = 4, TABLE_PART_INDEX = TABLE_PARTS_BOOKS, TABLE_PART_CHECKSUM, TABLE_PARTS };
 
@@ -72,7 +90,9 @@ typedef struct decode_job {
     uint32_t nbox;       /* of the part */
     uint32_t tile_base;  /* where its tiles stand in offsets[] */
     uint32_t group_base; /* where its groups of 64 stand in group_sum[] */
-    uint32_t counter;    /* tiles claimed */
+    uint64_t tiles_before; /* of the jobs before it */
+    uint32_t ngroups, stage_chunks, stage_words; /* of a block of the decode kernel */
+    uint32_t counter;                            /* tiles claimed */
     uint32_t value_sum;
 } decode_job;
 
@@ -112,7 +132,9 @@ typedef struct decode_call {
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
     uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
-    uint32_t stage_words;              /* of a record, kept in shared memory */
+    uint32_t max_ngroups;              /* of a block of the decode kernel */
+    uint32_t shared_chunks;            /* of it for all groups */
+    uint64_t nbox;                     /* tiles of all jobs */
     const uint8_t *builtin;
     void *out; /* of the first field */
     decode_counters *counters;

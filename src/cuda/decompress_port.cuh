@@ -19,6 +19,8 @@
 #define CSZ_EMU_BLOCKS 1 /* at once: the kernels have static shared memory, of which there is one copy */
 #include "emu.h"
 #define CSZ_DEVICE static __device__ __forceinline__
+#define counter_add atomicAdd
+#define sum_add atomicAdd
 
 #else
 
@@ -69,6 +71,25 @@ CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
     for (int o = 16; o > 0; o >>= 1) x += __shfl_xor_sync(~0u, x, o);
     return x;
 #endif
+}
+
+/*
+ * Atomic additions by one thread of a warp.  The compiler's own would gather those of the warp first, and wait for the result where it is asked for
+ * instead of where it is used.
+ */
+CSZ_DEVICE uint32_t counter_add(uint32_t *p, uint32_t n) {
+    uint32_t before;
+    asm volatile("atom.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(__cvta_generic_to_global(p)), "r"(n)
+                 : "memory");
+    return before;
+}
+CSZ_DEVICE void sum_add(uint32_t *p, uint32_t n) {
+    asm volatile("red.global.add.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(n) : "memory");
+}
+CSZ_DEVICE void sum_add(unsigned long long *p, unsigned long long n) {
+    asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "l"(n) : "memory");
 }
 
 /* x, of which the compiler no longer knows that: what is computed from it is computed again. */

@@ -150,9 +150,53 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
     return f;
 }
 
-/* Offsets of all records from their sizes; 0 where the index or what follows the payload is wrong. */
-static __device__ uint32_t index_read(const archive_view *v, const frame_parts *f, uint32_t ntiles,
-                                      uint32_t *offsets, uint32_t *shared) {
+/*
+ * How a block of the decode kernel divides its shared memory: stages must hold most records, or these are decoded from memory at a third of the speed; more groups hide
+ * more latency, though 12 do two thirds of what 20 do.  One record of eight is asked how many groups leave it a stage that holds it; those of a word or two, and those so long that they are raw or
+ * wide, count for nothing.
+ */
+enum { COUNTED_MIN = 5 };
+struct stage_counts {
+    uint32_t fit[GROUPS_MAX + 1]; /* records that fit beside so many groups; [0]: counted */
+};
+
+/* Whole warps call it, each thread with the size of a record. */
+static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t nwords) {
+    const uint32_t lane = threadIdx.x & 31, most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
+                   counted = nwords >= COUNTED_MIN && nwords <= most,
+                   groups = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords));
+    uint32_t own = 0;
+#pragma unroll 1
+    for (uint32_t k = 0; k <= GROUPS_MAX; k++) {
+        const uint32_t votes = __ballot_sync(~0u, counted && groups >= k);
+        if (lane == k) own = (uint32_t)__popc(votes);
+    }
+    if (lane <= GROUPS_MAX && own) atomicAdd(&counts->fit[lane], own);
+}
+
+/* By the first warp, once all are counted. */
+static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const decode_call *call) {
+    const uint32_t k = threadIdx.x & 31;
+    uint32_t best = ~0u;
+    if (k >= 1 && k <= call->max_ngroups) {
+        const uint32_t all = counts->fit[0], cost = (3 * all - 2 * counts->fit[k]) * (2 * GROUPS_MAX - k);
+        best = cost << 5 | (31 - k); /* of equals the one with more groups */
+    }
+#pragma unroll 1
+    for (uint32_t o = 16; o > 0; o >>= 1) {
+        const uint32_t other = __shfl_xor_sync(~0u, best, o);
+        if (other < best) best = other;
+    }
+    if (k != 0) return;
+    job->ngroups = 31 - (best & 31);
+    job->stage_chunks = call->shared_chunks / job->ngroups - GROUP_CHUNKS;
+    job->stage_words = stage_words_of(job->stage_chunks);
+}
+
+/* Offsets of all records from their sizes, and their count for the stage; 0 where the index or what follows the payload is wrong. */
+static __device__ uint32_t index_read(const decode_call *call, const archive_view *v, const frame_parts *f,
+                                      uint32_t ntiles, uint32_t *offsets, stage_counts *counts,
+                                      uint32_t *shared) {
     const uint32_t *frame = v->words + f->first_word, *sizes = frame + f->sizes_word;
     uint32_t wrong = 0;
     uint64_t base = 0; /* of 2^20 tiles, beyond 32 bits where damaged */
@@ -163,6 +207,10 @@ static __device__ uint32_t index_read(const archive_view *v, const frame_parts *
             if (t0 + 2 * i + 1 == ntiles) wrong |= word[i] >> 16;
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
         }
+        uint32_t asked = 0; /* one of the eight, not always the same */
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) asked = (threadIdx.x & 3) == i ? word[i] : asked;
+        stage_count(counts, call, asked & 0xFFFF);
         uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
         if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0)
             wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
@@ -233,6 +281,7 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
     uint32_t whole = 1, nbox = 1;
+    uint64_t box[3], before[3];
     for (int i = 0; i < 3; i++) {
         uint64_t begin = call->begin[i] >> g->log2_t[i], end = csz_tiles_along(call->end[i], g->log2_t[i]);
         uint64_t lo = begin > frame->first[i] ? begin - frame->first[i] : 0;
@@ -242,12 +291,17 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
         job->box_first[i] = (uint32_t)lo;
         job->box_tiles[i] = (uint32_t)(hi - lo);
         nbox *= (uint32_t)(hi - lo);
+        box[i] = end - begin;
+        before[i] = frame->first[i] > begin ? frame->first[i] - begin : 0;
         uint64_t last = (frame->first[i] + frame->tiles[i]) << g->log2_t[i];
         if (last > g->n[i]) last = g->n[i];
         if (call->begin[i] > frame->first[i] << g->log2_t[i] || call->end[i] < last) whole = 0;
     }
     job->whole = whole;
     job->nbox = nbox;
+    job->tiles_before = job_number / call->nframes_box * (box[0] * box[1] * box[2]) +
+                        before[0] * box[1] * box[2] +
+                        job->box_tiles[0] * (before[1] * box[2] + job->box_tiles[1] * before[2]);
     job->ntiles = frame->ntiles;
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
@@ -260,12 +314,16 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0).step
                              : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0).step;
     job->payload_word = f->payload_word;
+    job->ngroups = 1;
+    job->stage_chunks = STAGE_CHUNKS_MIN;
+    job->stage_words = stage_words_of(STAGE_CHUNKS_MIN);
 }
 
 static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ books_shared books;
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
+    __shared__ stage_counts counts;
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
     next_may_start();
@@ -291,9 +349,13 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
-        if (!faults &&
-            !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
+        if (threadIdx.x <= GROUPS_MAX) counts.fit[threadIdx.x] = 0;
+        __syncthreads();
+        if (!faults && !index_read(&call, &view, &f, frame.ntiles,
+                                   call.offsets + number * (call.max_tiles + 1), &counts, scan))
             faults = CSZ_CUDA_FAULT_INDEX;
+        if (!faults && !call.all_odd && threadIdx.x < 32)
+            stage_choose(call.jobs + number, &counts, &call);
     } else if (!faults && !books_read(&books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
