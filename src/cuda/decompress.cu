@@ -12,19 +12,20 @@
 
 /* ---- the common path ---- */
 
-/* Fills in a task; its record's place arrives with the copies the thread has started. */
+/* The tile that is claimed by number i. */
+CSZ_DEVICE uint4 claim_read(const decode_call *call, const block_job *facts, uint32_t i) {
+    return i < facts->nbox ? call->claims[facts->number * (size_t)call->max_tiles + i]
+                           : make_uint4(NO_TILE, 0, 0, 0);
+}
+
+/* Fills in a task. */
 template <typename V>
-CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode_job *facts,
-                          uint32_t ticket) {
-    const tile_place place = tile_place_of(facts, ticket);
+CSZ_DEVICE void task_fill(tile_task *task, const decode_call *call, const decode_job *facts, uint4 claim) {
+    const tile_place place = tile_place_by_number(facts, claim.x);
     task->place = place;
-    if (place.tile == NO_TILE) {
-        task->begin = task->end = 0;
-        return;
-    }
-    const uint32_t *offsets = call->offsets + facts->tile_base + place.tile;
-    copy4_start(&task->begin, offsets);
-    copy4_start(&task->end, offsets + 1);
+    task->begin = claim.y;
+    task->end = claim.z;
+    if (place.tile == NO_TILE) return;
     const uint32_t *t = call->geometry.log2_t;
     uint32_t whole = 1;
 #pragma unroll
@@ -48,7 +49,7 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW
+    uint32_t kind = view.mode == CSZ_MODE_RAW    ? KIND_RAW
                     : flat                       ? (view.nmasks ? KIND_FLAT_MASKED : KIND_FLAT)
                     : view.nmasks                ? KIND_CODED
                     : task->held == HELD_ALIGNED ? KIND_FAST
@@ -110,7 +111,10 @@ record_decode_other(const decode_call *call, const decode_job *job, uint32_t job
     return record_decode<V, RANK, true>(call, job, job_number, words, nwords, task, tables, code, r);
 }
 
-/* A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
+/*
+ * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work, since what is claimed early cannot be left to groups that have
+ * nothing to do; `first` may be NO_TILE.
+ */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
                           const uint16_t *tables, const uint32_t *weights, uint32_t tile_weight,
@@ -119,14 +123,8 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     if (r == 0) {
-        uint32_t second = first + facts->n_first / 2;
-        if (first == NO_TILE) {
-            first = facts->n_first + counter_add(&facts->own->counter, 2u);
-            second = first + 1;
-        }
-        task_find<V>(group_task(shared, 0), call, facts, first);
-        task_find<V>(group_task(shared, 1), call, facts, second);
-        copy16_wait();
+        if (first == NO_TILE) first = facts->n_first + counter_add(&facts->own->counter, 1u);
+        task_fill<V>(group_task(shared, 0), call, facts, claim_read(call, facts, first));
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
@@ -145,7 +143,8 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             if (nwords <= facts->stage_words) {
                 sum = record_checksum(group_stage(facts, memory, threadIdx.x),
                                       record_skew(payload + task->begin), task->begin, nwords, r);
-            } else if (!raw_sums_itself<V>(call, facts, task) || __ldg(payload + task->begin) != CSZ_MODE_RAW) {
+            } else if (!raw_sums_itself<V>(call, facts, task) ||
+                       __ldg(payload + task->begin) != CSZ_MODE_RAW) {
                 sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
             sum = warp_sum_u64(sum);
@@ -156,8 +155,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
 
         if (r == 0) ticket = counter_add(&facts->own->counter, 1u);
         tile_after<V> after;
-        const uint32_t *stage =
-                           group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
+        const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
                        *words = nwords <= facts->stage_words ? stage : payload + task->begin;
         const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
         if (nwords <= facts->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
@@ -171,22 +169,24 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
 
         r = unknown(threadIdx.x) % GROUP_THREADS;
         shared = group_memory(call, memory, unknown(threadIdx.x));
-        task = group_task(shared, turn);
-        payload = facts->frame + facts->payload_word;
+        uint4 claim = make_uint4(0, 0, 0, 0);
+        if (r == 0) claim = claim_read(call, facts, facts->n_first + ticket);
+        const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
+        if (summed) {
+            if (RANK == 3)
+                sum_rows_3d(shared, group_firsts(shared), r);
+            else
+                sum_rows_2d<RANK>(shared, group_firsts(shared), r);
+        }
+        if (r == 0) task_fill<V>(group_task(shared, turn + 1), call, facts, claim);
+        __syncwarp();
         const tile_task *next = group_task(shared, turn + 1);
         const uint32_t next_nwords = next->end - next->begin;
         if (next_nwords <= facts->stage_words)
-            record_stage(group_stage(facts, memory, unknown(threadIdx.x)), payload + next->begin, next_nwords,
-                         r);
-        if (r == 0) task_find<V>(group_task(shared, turn + 2), call, facts, facts->n_first + ticket);
-        if (CSZ_CUT < 2 && after.kind() <= KIND_CODED) {
-            if (RANK == 3) {
-                sum_rows_3d(shared, group_firsts(shared), r);
-                __syncwarp();
-                sum_columns_3d(shared, group_firsts(shared), after.order(), r);
-            } else {
-                sum_rows_2d<RANK>(shared, group_firsts(shared), r);
-            }
+            record_stage(group_stage(facts, memory, unknown(threadIdx.x)),
+                         facts->frame + facts->payload_word + next->begin, next_nwords, r);
+        if (RANK == 3 && summed) {
+            sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             __syncwarp();
         }
         r = unknown(threadIdx.x) % GROUP_THREADS;
@@ -264,7 +264,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             facts.number = job_number;
             facts.first_block = blocks_before(&call, facts.tiles_before);
             facts.nblocks = blocks_before(&call, facts.tiles_before + facts.nbox) - facts.first_block;
-            facts.n_first = 2 * facts.nblocks * facts.ngroups;
+            facts.n_first = facts.nblocks * facts.ngroups;
             facts.own = call.jobs + job_number;
             sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
@@ -286,9 +286,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             const uint32_t nbox = other->nbox, ngroups = other->ngroups,
                            nblocks = blocks_before(&call, other->tiles_before + nbox) -
                                      blocks_before(&call, other->tiles_before),
-                           claimed = 2 * nblocks * ngroups + other->counter,
+                           claimed = nblocks * ngroups + other->counter,
                            left = claimed < nbox ? nbox - claimed : 0;
-            if (job_is_sound(&call, number) && (left > 2 * ngroups || (claimed == 0 && left))) {
+            if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);
                 break;
             }
@@ -303,7 +303,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, faults, items, jobs, verdict, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -345,6 +345,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.verdict = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
+    p.claims = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint4));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
     p.odd = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint2));
     p.nbytes = at;
@@ -395,13 +396,15 @@ static int limits_of(device_limits *d) {
 #endif
 }
 
-/* All shared memory that a block can have; how it is used is for the frames to say. */
+/* As many blocks as there are SMs, with all shared memory that they can have; how it is used is for the frames to say.  Few tiles: a warp each, on as many SMs as there are. */
 static void groups_limit(decode_call *call, const device_limits *d) {
     const uint32_t nbytes =
         (uint32_t)d->shared_nbytes - SHARED_STATIC_NBYTES - (uint32_t)(TABLE_NARROW_N * sizeof(uint16_t));
     call->shared_chunks = nbytes / 16;
     call->max_ngroups = call->shared_chunks / (GROUP_CHUNKS + STAGE_CHUNKS_MIN);
     if (call->max_ngroups > GROUPS_MAX) call->max_ngroups = GROUPS_MAX;
+    const uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
+    call->decode_blocks = grid > (uint64_t)d->nsms ? (uint32_t)d->nsms : (uint32_t)grid;
 }
 
 #if defined(CSZ_EMU)
@@ -418,11 +421,8 @@ static int decode_launch(const decode_call *call, const device_limits *d, void *
                                       (int)nbytes)))
         return 0;
 #endif
-    /* few tiles: a warp each, on as many SMs as there are */
-    uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
-    if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
-    return launch_early(decode_kernel<V, RANK>, (uint32_t)grid, call->max_ngroups * GROUP_THREADS, nbytes,
-                        stream, d->major >= 9, *call);
+    return launch_early(decode_kernel<V, RANK>, call->decode_blocks, call->max_ngroups * GROUP_THREADS,
+                        nbytes, stream, d->major >= 9, *call);
 }
 
 template <typename V>
@@ -512,6 +512,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.verdict = (uint32_t *)(workspace + parts.verdict);
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
+    call.claims = (uint4 *)(workspace + parts.claims);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
     call.odd = (uint2 *)(workspace + parts.odd);
     if (n == 1) {

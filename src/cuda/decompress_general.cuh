@@ -312,16 +312,6 @@ template <typename V> CSZ_DEVICE V *element_pointer(const tile_target<V> *t, ele
     return t->corner + (int64_t)p.z * t->pitch_z + (int64_t)p.y * t->pitch_y + p.x;
 }
 
-CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
-    tile_place p;
-    p.shift = job->shift;
-    p.tile = tile;
-    p.at[2] = job->first[2] + tile % job->tiles[2];
-    p.at[1] = job->first[1] + tile / job->tiles[2] % job->tiles[1];
-    p.at[0] = job->first[0] + tile / job->tiles[2] / job->tiles[1];
-    return p;
-}
-
 /* Codes of a unit that lie in the field. */
 template <typename V>
 static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile_target<V> *t,

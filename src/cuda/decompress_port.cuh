@@ -115,16 +115,6 @@ CSZ_DEVICE void copy16_start(uint4 *shared, const uint4 *global) {
 #endif
 }
 
-/* The same of 4 bytes. */
-CSZ_DEVICE void copy4_start(uint32_t *shared, const uint32_t *global) {
-#if __CUDA_ARCH__ >= 800
-    uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(global) : "memory");
-#else
-    *shared = *global;
-#endif
-}
-
 /* Waits for the copies this thread has started; others see them after a barrier. */
 CSZ_DEVICE void copy16_wait(void) {
 #if __CUDA_ARCH__ >= 800

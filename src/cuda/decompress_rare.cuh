@@ -8,7 +8,7 @@
 
 #include "cuda/decompress_group.cuh"
 
-/* A job as a block sees it.  n_first of its tiles are each the first or second of some group, so that few tiles spread over all groups and none waits for a counter; the rest are claimed. */
+/* A job as a block sees it.  n_first of its tiles are each the first of some group, so that few tiles spread over all groups and none waits for a counter; the rest are claimed. */
 struct block_job : decode_job {
     uint32_t number, n_first;
     uint32_t first_block, nblocks; /* those that begin with it */
@@ -65,11 +65,11 @@ CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *
         target.pitch_y = (int64_t)call->pitch_y;
         target.pitch_z = (int64_t)call->pitch_z;
         return tile_finish_columns<V, RANK, true, false>(shared, group_firsts(shared), r, &target, magic,
-                                                  (V)facts->step, order);
+                                                         (V)facts->step, order);
     }
     target = tile_target_of<V>(call, &task->place);
     return tile_finish_columns<V, RANK, false, false>(shared, group_firsts(shared), r, &target, magic,
-                                               (V)facts->step, order);
+                                                      (V)facts->step, order);
 }
 
 /* Tiles of one value that the output holds whole; tile_weight is the sum of all values' weights. */
@@ -85,7 +85,8 @@ CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts
     const int64_t stride = slice_stride<RANK>(&target);
     const uint32_t aligned = task->held == HELD_ALIGNED, lines = RANK == 3 ? 16 : 4;
     if (r == 0)
-        sum_add(&facts->own->value_sum, traits::fold(value) * tile_weight * csz_tile_weight(task->place.tile));
+        sum_add(&facts->own->value_sum,
+                traits::fold(value) * tile_weight * csz_tile_weight(task->place.tile));
     if (CSZ_CUT >= 1) return;
     if (aligned) {
 #pragma unroll 1
@@ -270,8 +271,7 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
 template <typename V, int RANK>
 static __device__ __noinline__ void tile_finish_other(const decode_call *call, const block_job *facts,
                                                       uint4 *shared, const tile_task *task,
-                                                      tile_after<V> after, uint32_t finished,
-                                                      uint32_t r) {
+                                                      tile_after<V> after, uint32_t finished, uint32_t r) {
     uint32_t hash = 0;
     if (finished) {
     } else if (after.kind() == KIND_PLAIN) {

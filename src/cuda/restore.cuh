@@ -365,8 +365,9 @@ CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *fi
 template <typename V, int RANK, bool ALL, bool FLAT>
 CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                         const tile_target<V> *target, V magic, V step, uint32_t order) {
-    return RANK == 3 ? tile_finish_columns_3d<V, ALL, FLAT>(code, firsts, r, target, magic, step, order)
-                     : tile_finish_columns_2d<V, RANK, ALL, FLAT>(code, firsts, r, target, magic, step, order);
+    return RANK == 3
+               ? tile_finish_columns_3d<V, ALL, FLAT>(code, firsts, r, target, magic, step, order)
+               : tile_finish_columns_2d<V, RANK, ALL, FLAT>(code, firsts, r, target, magic, step, order);
 }
 
 /* ---- tiles without lanes ---- */

@@ -2,7 +2,7 @@
 /*
  * tables.cu: what stands before a frame's payload is read and checked: the footer's entry, the frame's header, the section of books, the index and the
  * checksum over them.  Out come decode tables, the word at which each record begins, and the job's verdict; tiles of a frame that
- * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one adds up the checksum.
+ * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one puts the tiles into the order in which they are decoded, one adds up the checksum.
  *
  * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and sums over a block are calls.
  */
@@ -150,53 +150,9 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
     return f;
 }
 
-/*
- * How a block of the decode kernel divides its shared memory: stages must hold most records, or these are decoded from memory at a third of the speed; more groups hide
- * more latency, though 12 do two thirds of what 20 do.  One record of eight is asked how many groups leave it a stage that holds it; those of a word or two, and those so long that they are raw or
- * wide, count for nothing.
- */
-enum { COUNTED_MIN = 5 };
-struct stage_counts {
-    uint32_t fit[GROUPS_MAX + 1]; /* records that fit beside so many groups; [0]: counted */
-};
-
-/* Whole warps call it, each thread with the size of a record. */
-static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t nwords) {
-    const uint32_t lane = threadIdx.x & 31, most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
-                   counted = nwords >= COUNTED_MIN && nwords <= most,
-                   groups = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords));
-    uint32_t own = 0;
-#pragma unroll 1
-    for (uint32_t k = 0; k <= GROUPS_MAX; k++) {
-        const uint32_t votes = __ballot_sync(~0u, counted && groups >= k);
-        if (lane == k) own = (uint32_t)__popc(votes);
-    }
-    if (lane <= GROUPS_MAX && own) atomicAdd(&counts->fit[lane], own);
-}
-
-/* By the first warp, once all are counted. */
-static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const decode_call *call) {
-    const uint32_t k = threadIdx.x & 31;
-    uint32_t best = ~0u;
-    if (k >= 1 && k <= call->max_ngroups) {
-        const uint32_t all = counts->fit[0], cost = (3 * all - 2 * counts->fit[k]) * (2 * GROUPS_MAX - k);
-        best = cost << 5 | (31 - k); /* of equals the one with more groups */
-    }
-#pragma unroll 1
-    for (uint32_t o = 16; o > 0; o >>= 1) {
-        const uint32_t other = __shfl_xor_sync(~0u, best, o);
-        if (other < best) best = other;
-    }
-    if (k != 0) return;
-    job->ngroups = 31 - (best & 31);
-    job->stage_chunks = call->shared_chunks / job->ngroups - GROUP_CHUNKS;
-    job->stage_words = stage_words_of(job->stage_chunks);
-}
-
-/* Offsets of all records from their sizes, and their count for the stage; 0 where the index or what follows the payload is wrong. */
-static __device__ uint32_t index_read(const decode_call *call, const archive_view *v, const frame_parts *f,
-                                      uint32_t ntiles, uint32_t *offsets, stage_counts *counts,
-                                      uint32_t *shared) {
+/* Offsets of all records from their sizes; 0 where the index or what follows the payload is wrong. */
+static __device__ uint32_t index_read(const archive_view *v, const frame_parts *f, uint32_t ntiles,
+                                      uint32_t *offsets, uint32_t *shared) {
     const uint32_t *frame = v->words + f->first_word, *sizes = frame + f->sizes_word;
     uint32_t wrong = 0;
     uint64_t base = 0; /* of 2^20 tiles, beyond 32 bits where damaged */
@@ -207,10 +163,6 @@ static __device__ uint32_t index_read(const decode_call *call, const archive_vie
             if (t0 + 2 * i + 1 == ntiles) wrong |= word[i] >> 16;
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
         }
-        uint32_t asked = 0; /* one of the eight, not always the same */
-#pragma unroll
-        for (uint32_t i = 0; i < 4; i++) asked = (threadIdx.x & 3) == i ? word[i] : asked;
-        stage_count(counts, call, asked & 0xFFFF);
         uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
         if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0)
             wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
@@ -277,21 +229,47 @@ CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) 
     return f;
 }
 
+/* The part of a frame that the box touches, in tiles from its first. */
+struct job_box {
+    uint32_t first[3], tiles[3];
+};
+
+CSZ_DEVICE job_box job_box_of(const decode_call *call, const job_frame *frame) {
+    job_box b;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        const uint32_t t = call->geometry.log2_t[i];
+        const uint64_t begin = call->begin[i] >> t, end = csz_tiles_along(call->end[i], t),
+                       lo = begin > frame->first[i] ? begin - frame->first[i] : 0,
+                       hi = end < frame->first[i] + frame->tiles[i] ? end - frame->first[i] : frame->tiles[i];
+        b.first[i] = (uint32_t)lo;
+        b.tiles[i] = (uint32_t)(hi - lo);
+    }
+    return b;
+}
+
+CSZ_DEVICE uint32_t job_box_holds(const job_box *box, const job_frame *frame, uint32_t tile) {
+    if (box->tiles[0] * box->tiles[1] * box->tiles[2] == frame->ntiles) return 1;
+    const uint32_t row = tile / frame->tiles[2], plane = row / frame->tiles[1];
+    return plane - box->first[0] < box->tiles[0] &&
+           row - plane * frame->tiles[1] - box->first[1] < box->tiles[1] &&
+           tile - row * frame->tiles[2] - box->first[2] < box->tiles[2];
+}
+
 static __device__ void job_fill(decode_job *job, const decode_call *call, const archive_view *v,
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
+    const job_box own = job_box_of(call, frame);
     uint32_t whole = 1, nbox = 1;
     uint64_t box[3], before[3];
     for (int i = 0; i < 3; i++) {
-        uint64_t begin = call->begin[i] >> g->log2_t[i], end = csz_tiles_along(call->end[i], g->log2_t[i]);
-        uint64_t lo = begin > frame->first[i] ? begin - frame->first[i] : 0;
-        uint64_t hi = end < frame->first[i] + frame->tiles[i] ? end - frame->first[i] : frame->tiles[i];
+        const uint64_t begin = call->begin[i] >> g->log2_t[i];
         job->first[i] = (uint32_t)frame->first[i];
         job->tiles[i] = frame->tiles[i];
-        job->box_first[i] = (uint32_t)lo;
-        job->box_tiles[i] = (uint32_t)(hi - lo);
-        nbox *= (uint32_t)(hi - lo);
-        box[i] = end - begin;
+        job->box_first[i] = own.first[i];
+        job->box_tiles[i] = own.tiles[i];
+        nbox *= own.tiles[i];
+        box[i] = csz_tiles_along(call->end[i], g->log2_t[i]) - begin;
         before[i] = frame->first[i] > begin ? frame->first[i] - begin : 0;
         uint64_t last = (frame->first[i] + frame->tiles[i]) << g->log2_t[i];
         if (last > g->n[i]) last = g->n[i];
@@ -301,7 +279,7 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->nbox = nbox;
     job->tiles_before = job_number / call->nframes_box * (box[0] * box[1] * box[2]) +
                         before[0] * box[1] * box[2] +
-                        job->box_tiles[0] * (before[1] * box[2] + job->box_tiles[1] * before[2]);
+                        own.tiles[0] * (before[1] * box[2] + own.tiles[1] * before[2]);
     job->ntiles = frame->ntiles;
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
@@ -314,16 +292,180 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0).step
                              : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0).step;
     job->payload_word = f->payload_word;
-    job->ngroups = 1;
-    job->stage_chunks = STAGE_CHUNKS_MIN;
-    job->stage_words = stage_words_of(STAGE_CHUNKS_MIN);
+}
+
+/*
+ * How a block of the decode kernel divides its shared memory: stages must hold most records, or these are decoded from memory at a third of the speed; more groups hide
+ * more latency, though 12 do two thirds of what 20 do.  One record of eight is asked how many groups leave it a stage that holds it; those of a word or two, and those so long that they are raw or
+ * wide, count for nothing.
+ */
+enum { COUNTED_MIN = 5 };
+struct stage_counts {
+    uint32_t fit[GROUPS_MAX + 1]; /* records that fit beside so many groups; [0]: counted */
+};
+
+/* Whole warps call it, each thread with the size of a record. */
+static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t nwords) {
+    const uint32_t lane = threadIdx.x & 31, most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
+                   counted = nwords >= COUNTED_MIN && nwords <= most,
+                   groups = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords));
+    uint32_t own = 0;
+#pragma unroll 1
+    for (uint32_t k = 0; k <= GROUPS_MAX; k++) {
+        const uint32_t votes = __ballot_sync(~0u, counted && groups >= k);
+        if (lane == k) own = (uint32_t)__popc(votes);
+    }
+    if (lane <= GROUPS_MAX && own) atomicAdd(&counts->fit[lane], own);
+}
+
+/* By the first warp, once all are counted. */
+static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const decode_call *call) {
+    const uint32_t k = threadIdx.x & 31;
+    /* where groups have but a few tiles each, no more of them than share these evenly */
+    const uint64_t tiles = (call->nbox + call->decode_blocks - 1) / call->decode_blocks,
+                   rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups;
+    const uint32_t even = rounds <= 3 ? (uint32_t)((tiles + rounds - 1) / rounds) : call->max_ngroups;
+    uint32_t best = ~0u;
+    if (k >= 1 && k <= even) {
+        const uint32_t all = counts->fit[0], cost = (3 * all - 2 * counts->fit[k]) * (2 * GROUPS_MAX - k);
+        best = cost << 5 | (31 - k); /* of equals the one with more groups */
+    }
+#pragma unroll 1
+    for (uint32_t o = 16; o > 0; o >>= 1) {
+        const uint32_t other = __shfl_xor_sync(~0u, best, o);
+        if (other < best) best = other;
+    }
+    if (k != 0) return;
+    job->ngroups = 31 - (best & 31);
+    job->stage_chunks = call->shared_chunks / job->ngroups - GROUP_CHUNKS;
+    job->stage_words = stage_words_of(job->stage_chunks);
+}
+
+/*
+ * Tiles in the order in which groups claim them: those with long records first, so that what is left when groups run out of tiles is short.  Sizes have eight classes, and of each 8192
+ * tiles the classes are put one behind the other.
+ */
+#define FIELDS 0x0001000100010001ull /* times this, four counts become their sums */
+struct claim_counts {
+    uint64_t low, high; /* of classes 0 to 3 and 4 to 7, 16 bits each */
+};
+CSZ_DEVICE claim_counts claim_counts_add(claim_counts a, claim_counts b) {
+    a.low += b.low;
+    a.high += b.high;
+    return a;
+}
+CSZ_DEVICE claim_counts claim_counts_up(claim_counts a, uint32_t o) {
+    claim_counts up;
+    up.low = __shfl_up_sync(~0u, (uint32_t)a.low, o) |
+             (uint64_t)__shfl_up_sync(~0u, (uint32_t)(a.low >> 32), o) << 32;
+    up.high = __shfl_up_sync(~0u, (uint32_t)a.high, o) |
+              (uint64_t)__shfl_up_sync(~0u, (uint32_t)(a.high >> 32), o) << 32;
+    return up;
+}
+/* A warp's inclusive sums. */
+static __device__ __noinline__ claim_counts claim_counts_scan(claim_counts a) {
+#pragma unroll 1
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        const claim_counts up = claim_counts_up(a, o);
+        if ((threadIdx.x & 31) >= o) a = claim_counts_add(a, up);
+    }
+    return a;
+}
+CSZ_DEVICE uint32_t claim_class(uint32_t nwords) {
+    return (nwords < 512) + (nwords < 352) + (nwords < 256) + (nwords < 192) + (nwords < 128) +
+           (nwords < 64) + (nwords < COUNTED_MIN);
+}
+
+/* Eight sizes, two a word: the next comes to the front, the first to the end. */
+CSZ_DEVICE void sizes_turn(uint32_t *word) {
+    const uint32_t first = word[0];
+#pragma unroll
+    for (int i = 0; i < 3; i++) word[i] = word[i] >> 16 | word[i + 1] << 16;
+    word[3] = word[3] >> 16 | first << 16;
+}
+
+struct claims_shared {
+    stage_counts stage;
+    claim_counts warp[WARPS + 1];
+};
+
+/* Claims of the box's tiles; nothing is checked, since the block that reads the index does that. */
+static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
+                                   const job_frame *frame, const job_box *box, uint4 *claims,
+                                   claims_shared *shared) {
+    const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
+        const uint32_t t0 = chunk + 8 * threadIdx.x;
+        uint32_t word[4], sum = 0, classes = 0, asked = 0;
+        claim_counts own = {0, 0};
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) {
+            word[i] = t0 + 2 * i < frame->ntiles ? sizes[t0 / 2 + i] : 0;
+            sum += (word[i] & 0xFFFF) + (word[i] >> 16);
+            asked = (threadIdx.x & 3) == i ? word[i] & 0xFFFF : asked; /* not always the same of the eight */
+        }
+        stage_count(&shared->stage, call, asked);
+        /* eight threads share a group, whose first word the index tells */
+        uint32_t at = 0;
+        if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
+        uint32_t before = sum;
+#pragma unroll 1
+        for (uint32_t o = 1; o < 8; o <<= 1) {
+            const uint32_t up = __shfl_up_sync(~0u, before, o);
+            if ((lane & 7) >= o) before += up;
+        }
+        at += before - sum;
+#pragma unroll 1
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t nwords = word[0] & 0xFFFF, klass = claim_class(nwords);
+            const uint32_t in = t0 + i < frame->ntiles && job_box_holds(box, frame, t0 + i);
+            classes |= (in ? klass : 8) << (4 * i);
+            if (in && klass < 4) own.low += (uint64_t)1 << (16 * klass);
+            if (in && klass >= 4) own.high += (uint64_t)1 << (16 * klass - 64);
+            sizes_turn(word);
+        }
+        claim_counts sums = claim_counts_scan(own);
+        if (lane == 31) shared->warp[warp] = sums;
+        __syncthreads();
+        if (warp == 0) {
+            const claim_counts others = claim_counts_scan(shared->warp[lane]);
+            shared->warp[lane] = claim_counts_up(others, 1);
+            if (lane == 0) shared->warp[0].low = shared->warp[0].high = 0;
+            if (lane == 31) shared->warp[WARPS] = others;
+        }
+        __syncthreads();
+        /* where this thread's tiles of each class go: behind those of longer classes and of threads before */
+        const claim_counts all = shared->warp[WARPS];
+        sums = claim_counts_add(sums, shared->warp[warp]);
+        sums.low -= own.low;
+        sums.high -= own.high;
+        const uint64_t low = all.low * FIELDS, high = all.high * FIELDS + (low >> 48) * FIELDS;
+        sums.low += low - all.low;
+        sums.high += high - all.high;
+#pragma unroll 1
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t nwords = word[0] & 0xFFFF, klass = classes >> (4 * i) & 15;
+            if (klass < 8) {
+                const uint32_t to =
+                    (uint32_t)((klass < 4 ? sums.low : sums.high) >> (16 * (klass & 3))) & 0xFFFF;
+                claims[to] = make_uint4(t0 + i, at, at + nwords, 0);
+                if (klass < 4) sums.low += (uint64_t)1 << (16 * klass);
+                if (klass >= 4) sums.high += (uint64_t)1 << (16 * klass - 64);
+            }
+            at += nwords;
+            sizes_turn(word);
+        }
+        claims += high >> 48;
+        __syncthreads();
+    }
 }
 
 static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ books_shared books;
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
-    __shared__ stage_counts counts;
+    __shared__ claims_shared claims;
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
     next_may_start();
@@ -349,13 +491,17 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
-        if (threadIdx.x <= GROUPS_MAX) counts.fit[threadIdx.x] = 0;
-        __syncthreads();
-        if (!faults && !index_read(&call, &view, &f, frame.ntiles,
-                                   call.offsets + number * (call.max_tiles + 1), &counts, scan))
+        if (!faults &&
+            !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
             faults = CSZ_CUDA_FAULT_INDEX;
-        if (!faults && !call.all_odd && threadIdx.x < 32)
-            stage_choose(call.jobs + number, &counts, &call);
+    } else if (part == TABLE_PART_CLAIMS) {
+        const job_box box = job_box_of(&call, &frame);
+        if (threadIdx.x <= GROUPS_MAX) claims.stage.fit[threadIdx.x] = 0;
+        __syncthreads();
+        if (!faults && !call.all_odd)
+            claims_make(&call, &view, &f, &frame, &box, call.claims + (size_t)number * call.max_tiles,
+                        &claims);
+        if (threadIdx.x < 32) stage_choose(call.jobs + number, &claims.stage, &call);
     } else if (!faults && !books_read(&books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
