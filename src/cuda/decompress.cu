@@ -245,13 +245,13 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
     const uint32_t group = threadIdx.x / GROUP_THREADS;
-    next_may_start();
     if (threadIdx.x < GROUP_THREADS) {
         const uint32_t weight = thread_weight(threadIdx.x), all = warp_sum_u32(weight * units_weight());
         weights[threadIdx.x] = weight;
         if (threadIdx.x == 0) tile_weight = all;
     }
     previous_wait();
+    next_may_start();
     uint16_t *tables = (uint16_t *)memory;
     /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     if (threadIdx.x == 0) shared_home = block_home(&call, blockIdx.x);
@@ -270,7 +270,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             chosen = call.njobs;
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
-        for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x) memory[i] = from[i];
+        for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x)
+            copy16_start(memory + i, from + i);
+        copy16_wait();
         __syncthreads();
         if (sound && group < facts.ngroups) {
             /* neighbours go to different blocks */
