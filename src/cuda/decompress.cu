@@ -12,19 +12,37 @@
 
 /* ---- the common path ---- */
 
-/* The tile that is claimed by number i. */
-CSZ_DEVICE uint4 claim_read(const decode_call *call, const block_job *facts, uint32_t i) {
-    return i < facts->nbox ? call->claims[facts->number * (size_t)call->max_tiles + i]
-                           : make_uint4(NO_TILE, 0, 0, 0);
+/* Claim i of a job on its way into a task. */
+CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, const block_job *facts, uint32_t i) {
+    if (i < facts->nbox) {
+        copy16_start((uint4 *)&task->begin, call->claims + facts->number * (size_t)call->max_tiles + i);
+    } else {
+        task->begin = task->end = 0;
+        task->number = NO_TILE;
+    }
 }
 
-/* Fills in a task. */
+/* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
+enum { DEALT = 0xFFFFFFFFu };
+CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
+    const uint32_t i = atomicAdd(&facts->taken, 1u);
+    if (i >= facts->dealt) return counter_next(&facts->own->counter);
+    claim_copy(task, call, facts, i * facts->nblocks + blockIdx.x - facts->first_block);
+    return DEALT;
+}
+
+/* With what that returned: the ticket's claim on its way. */
+CSZ_DEVICE void claim_redeem(tile_task *task, const decode_call *call, const block_job *facts,
+                             uint32_t ticket) {
+    if (ticket != DEALT) claim_copy(task, call, facts, facts->dealt * facts->nblocks + ticket);
+}
+
+/* Waits for the claim and fills in the task. */
 template <typename V>
-CSZ_DEVICE void task_fill(tile_task *task, const decode_call *call, const decode_job *facts, uint4 claim) {
-    const tile_place place = tile_place_by_number(facts, claim.x);
+CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const block_job *facts) {
+    copy16_wait();
+    const tile_place place = tile_place_by_number(facts, task->number);
     task->place = place;
-    task->begin = claim.y;
-    task->end = claim.z;
     if (place.tile == NO_TILE) return;
     const uint32_t *t = call->geometry.log2_t;
     uint32_t whole = 1;
@@ -112,19 +130,18 @@ record_decode_other(const decode_call *call, const decode_job *job, uint32_t job
 }
 
 /*
- * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work, since what is claimed early cannot be left to groups that have
- * nothing to do; `first` may be NO_TILE.
+ * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work.
  */
 template <typename V, int RANK>
-CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
-                          const uint16_t *tables, const uint32_t *weights, uint32_t tile_weight,
-                          uint4 *memory) {
+CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
+                          const uint32_t *weights, uint32_t tile_weight, uint4 *memory) {
     typedef value_traits<V> traits;
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     if (r == 0) {
-        if (first == NO_TILE) first = facts->n_first + counter_add(&facts->own->counter, 1u);
-        task_fill<V>(group_task(shared, 0), call, facts, claim_read(call, facts, first));
+        ticket = claim_start(group_task(shared, 0), call, facts);
+        claim_redeem(group_task(shared, 0), call, facts, ticket);
+        claim_finish<V>(group_task(shared, 0), call, facts);
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
@@ -153,7 +170,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         }
         __syncwarp();
 
-        if (r == 0) ticket = counter_add(&facts->own->counter, 1u);
+        if (r == 0) ticket = claim_start(group_task(shared, turn + 1), call, facts);
         tile_after<V> after;
         const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
                        *words = nwords <= facts->stage_words ? stage : payload + task->begin;
@@ -169,8 +186,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
 
         r = unknown(threadIdx.x) % GROUP_THREADS;
         shared = group_memory(call, memory, unknown(threadIdx.x));
-        uint4 claim = make_uint4(0, 0, 0, 0);
-        if (r == 0) claim = claim_read(call, facts, facts->n_first + ticket);
+        if (r == 0) claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
         const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
         if (summed) {
             if (RANK == 3)
@@ -178,7 +194,7 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
             else
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
         }
-        if (r == 0) task_fill<V>(group_task(shared, turn + 1), call, facts, claim);
+        if (r == 0) claim_finish<V>(group_task(shared, turn + 1), call, facts);
         __syncwarp();
         const tile_task *next = group_task(shared, turn + 1);
         const uint32_t next_nwords = next->end - next->begin;
@@ -264,7 +280,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             facts.number = job_number;
             facts.first_block = blocks_before(&call, facts.tiles_before);
             facts.nblocks = blocks_before(&call, facts.tiles_before + facts.nbox) - facts.first_block;
-            facts.n_first = facts.nblocks * facts.ngroups;
+            facts.dealt = tiles_dealt(facts.nbox, facts.nblocks, facts.ngroups);
+            facts.taken = turn ? facts.dealt : 0;
             facts.own = call.jobs + job_number;
             sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
@@ -274,12 +291,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             copy16_start(memory + i, from + i);
         copy16_wait();
         __syncthreads();
-        if (sound && group < facts.ngroups) {
-            /* neighbours go to different blocks */
-            const uint32_t first =
-                turn ? (uint32_t)NO_TILE : group * facts.nblocks + blockIdx.x - facts.first_block;
-            group_run<V, RANK>(&call, &facts, first, tables, weights, tile_weight, memory);
-        }
+        if (sound && group < facts.ngroups)
+            group_run<V, RANK>(&call, &facts, tables, weights, tile_weight, memory);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
             const uint32_t number = home + i < call.njobs ? home + i : home + i - call.njobs;
@@ -288,7 +301,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             const uint32_t nbox = other->nbox, ngroups = other->ngroups,
                            nblocks = blocks_before(&call, other->tiles_before + nbox) -
                                      blocks_before(&call, other->tiles_before),
-                           claimed = nblocks * ngroups + other->counter,
+                           claimed = nblocks * tiles_dealt(nbox, nblocks, ngroups) + other->counter,
                            left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);

@@ -150,7 +150,7 @@ typedef struct decode_call {
     uint16_t *tables;  /* TABLE_N a job */
     uint32_t *offsets; /* max_tiles + 1 a job: where each record begins, in payload words */
     uint4 *
-        claims; /* max_tiles a job: its tiles as groups claim them, by number, first word of the record and end of it */
+        claims; /* max_tiles a job: its tiles as groups claim them: first word of the record, its end, 0, number */
     unsigned long long *group_sum; /* max_groups a job */
     uint2 *odd;                    /* (job, tile of the part) left to the general kernel */
 } decode_call;

@@ -19,7 +19,7 @@
 #define CSZ_EMU_BLOCKS 1 /* at once: the kernels have static shared memory, of which there is one copy */
 #include "emu.h"
 #define CSZ_DEVICE static __device__ __forceinline__
-#define counter_add atomicAdd
+#define counter_next(p) atomicAdd(p, 1u)
 #define sum_add atomicAdd
 
 #else
@@ -77,11 +77,11 @@ CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
  * Atomic additions by one thread of a warp.  The compiler's own would gather those of the warp first, and wait for the result where it is asked for
  * instead of where it is used.
  */
-CSZ_DEVICE uint32_t counter_add(uint32_t *p, uint32_t n) {
+CSZ_DEVICE uint32_t counter_next(uint32_t *p) { /* inc instead of add, which the assembler gathers too */
     uint32_t before;
-    asm volatile("atom.global.add.u32 %0, [%1], %2;"
+    asm volatile("atom.global.inc.u32 %0, [%1], %2;"
                  : "=r"(before)
-                 : "l"(__cvta_generic_to_global(p)), "r"(n)
+                 : "l"(__cvta_generic_to_global(p)), "r"(0xFFFFFFFFu)
                  : "memory");
     return before;
 }

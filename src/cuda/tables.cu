@@ -166,6 +166,7 @@ static __device__ uint32_t index_read(const archive_view *v, const frame_parts *
         uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
         if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0)
             wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
+#pragma unroll
         for (uint32_t i = 0; i < 8; i++) {
             if (t0 + i < ntiles) offsets[t0 + i] = at;
             at += i & 1 ? word[i >> 1] >> 16 : word[i >> 1] & 0xFFFF;
@@ -248,8 +249,11 @@ CSZ_DEVICE job_box job_box_of(const decode_call *call, const job_frame *frame) {
     return b;
 }
 
+CSZ_DEVICE uint32_t job_box_is_frame(const job_box *box, const job_frame *frame) {
+    return box->tiles[0] * box->tiles[1] * box->tiles[2] == frame->ntiles;
+}
+
 CSZ_DEVICE uint32_t job_box_holds(const job_box *box, const job_frame *frame, uint32_t tile) {
-    if (box->tiles[0] * box->tiles[1] * box->tiles[2] == frame->ntiles) return 1;
     const uint32_t row = tile / frame->tiles[2], plane = row / frame->tiles[1];
     return plane - box->first[0] < box->tiles[0] &&
            row - plane * frame->tiles[1] - box->first[1] < box->tiles[1] &&
@@ -341,41 +345,6 @@ static __device__ void stage_choose(decode_job *job, const stage_counts *counts,
     job->stage_words = stage_words_of(job->stage_chunks);
 }
 
-/*
- * Tiles in the order in which groups claim them: those with long records first, so that what is left when groups run out of tiles is short.  Sizes have eight classes, and of each 8192
- * tiles the classes are put one behind the other.
- */
-#define FIELDS 0x0001000100010001ull /* times this, four counts become their sums */
-struct claim_counts {
-    uint64_t low, high; /* of classes 0 to 3 and 4 to 7, 16 bits each */
-};
-CSZ_DEVICE claim_counts claim_counts_add(claim_counts a, claim_counts b) {
-    a.low += b.low;
-    a.high += b.high;
-    return a;
-}
-CSZ_DEVICE claim_counts claim_counts_up(claim_counts a, uint32_t o) {
-    claim_counts up;
-    up.low = __shfl_up_sync(~0u, (uint32_t)a.low, o) |
-             (uint64_t)__shfl_up_sync(~0u, (uint32_t)(a.low >> 32), o) << 32;
-    up.high = __shfl_up_sync(~0u, (uint32_t)a.high, o) |
-              (uint64_t)__shfl_up_sync(~0u, (uint32_t)(a.high >> 32), o) << 32;
-    return up;
-}
-/* A warp's inclusive sums. */
-static __device__ __noinline__ claim_counts claim_counts_scan(claim_counts a) {
-#pragma unroll 1
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        const claim_counts up = claim_counts_up(a, o);
-        if ((threadIdx.x & 31) >= o) a = claim_counts_add(a, up);
-    }
-    return a;
-}
-CSZ_DEVICE uint32_t claim_class(uint32_t nwords) {
-    return (nwords < 512) + (nwords < 352) + (nwords < 256) + (nwords < 192) + (nwords < 128) +
-           (nwords < 64) + (nwords < COUNTED_MIN);
-}
-
 /* Eight sizes, two a word: the next comes to the front, the first to the end. */
 CSZ_DEVICE void sizes_turn(uint32_t *word) {
     const uint32_t first = word[0];
@@ -384,80 +353,62 @@ CSZ_DEVICE void sizes_turn(uint32_t *word) {
     word[3] = word[3] >> 16 | first << 16;
 }
 
-struct claims_shared {
-    stage_counts stage;
-    claim_counts warp[WARPS + 1];
-};
-
-/* Claims of the box's tiles; nothing is checked, since the block that reads the index does that. */
+/*
+ * Tiles in the order in which groups claim them: the frame's own, but for a quarter that is kept for the end, of records no longer than the mean, so that what is at work when groups run out of
+ * tiles is soon done.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time.
+ */
 static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
                                    const job_frame *frame, const job_box *box, uint4 *claims,
-                                   claims_shared *shared) {
+                                   stage_counts *stage, uint32_t *shared) {
     const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
-    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const uint32_t mean = (uint32_t)((f->nwords - f->payload_word) / frame->ntiles);
     for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
         const uint32_t t0 = chunk + 8 * threadIdx.x;
-        uint32_t word[4], sum = 0, classes = 0, asked = 0;
-        claim_counts own = {0, 0};
+        uint32_t word[4], sum = 0, in = 0, light = 0, asked = 0;
 #pragma unroll
         for (uint32_t i = 0; i < 4; i++) {
             word[i] = t0 + 2 * i < frame->ntiles ? sizes[t0 / 2 + i] : 0;
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
             asked = (threadIdx.x & 3) == i ? word[i] & 0xFFFF : asked; /* not always the same of the eight */
+            light |= ((word[i] & 0xFFFF) <= mean) << (2 * i) | (word[i] >> 16 <= mean) << (2 * i + 1);
         }
-        stage_count(&shared->stage, call, asked);
         /* eight threads share a group, whose first word the index tells */
         uint32_t at = 0;
         if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
+        stage_count(stage, call, asked);
         uint32_t before = sum;
 #pragma unroll 1
         for (uint32_t o = 1; o < 8; o <<= 1) {
             const uint32_t up = __shfl_up_sync(~0u, before, o);
-            if ((lane & 7) >= o) before += up;
+            if ((threadIdx.x & 7) >= o) before += up;
         }
         at += before - sum;
+        if (t0 + 8 <= frame->ntiles && job_box_is_frame(box, frame)) {
+            in = 255;
+        } else {
+#pragma unroll 1
+            for (uint32_t i = 0; i < 8 && t0 + i < frame->ntiles; i++)
+                in |= job_box_holds(box, frame, t0 + i) << i;
+        }
+        light &= in;
+        /* both ranks in one sum */
+        uint32_t total, rank = (uint32_t)__popc(in) << 16 | (uint32_t)__popc(light);
+        rank = block_scan(rank, &total, shared);
+        const uint32_t n = total >> 16, last = n / 4 < (total & 0xFFFF) ? n / 4 : total & 0xFFFF,
+                       first_last = (total & 0xFFFF) - last;
 #pragma unroll 1
         for (uint32_t i = 0; i < 8; i++) {
-            const uint32_t nwords = word[0] & 0xFFFF, klass = claim_class(nwords);
-            const uint32_t in = t0 + i < frame->ntiles && job_box_holds(box, frame, t0 + i);
-            classes |= (in ? klass : 8) << (4 * i);
-            if (in && klass < 4) own.low += (uint64_t)1 << (16 * klass);
-            if (in && klass >= 4) own.high += (uint64_t)1 << (16 * klass - 64);
-            sizes_turn(word);
-        }
-        claim_counts sums = claim_counts_scan(own);
-        if (lane == 31) shared->warp[warp] = sums;
-        __syncthreads();
-        if (warp == 0) {
-            const claim_counts others = claim_counts_scan(shared->warp[lane]);
-            shared->warp[lane] = claim_counts_up(others, 1);
-            if (lane == 0) shared->warp[0].low = shared->warp[0].high = 0;
-            if (lane == 31) shared->warp[WARPS] = others;
-        }
-        __syncthreads();
-        /* where this thread's tiles of each class go: behind those of longer classes and of threads before */
-        const claim_counts all = shared->warp[WARPS];
-        sums = claim_counts_add(sums, shared->warp[warp]);
-        sums.low -= own.low;
-        sums.high -= own.high;
-        const uint64_t low = all.low * FIELDS, high = all.high * FIELDS + (low >> 48) * FIELDS;
-        sums.low += low - all.low;
-        sums.high += high - all.high;
-#pragma unroll 1
-        for (uint32_t i = 0; i < 8; i++) {
-            const uint32_t nwords = word[0] & 0xFFFF, klass = classes >> (4 * i) & 15;
-            if (klass < 8) {
-                const uint32_t to =
-                    (uint32_t)((klass < 4 ? sums.low : sums.high) >> (16 * (klass & 3))) & 0xFFFF;
-                claims[to] = make_uint4(t0 + i, at, at + nwords, 0);
-                if (klass < 4) sums.low += (uint64_t)1 << (16 * klass);
-                if (klass >= 4) sums.high += (uint64_t)1 << (16 * klass - 64);
-            }
+            const uint32_t nwords = word[0] & 0xFFFF, lights = rank & 0xFFFF,
+                           moved = lights > first_last ? lights - first_last : 0,
+                           is_last = light >> i & 1 && lights >= first_last;
+            if (in >> i & 1)
+                claims[is_last ? n - last + moved : (rank >> 16) - moved] =
+                    make_uint4(at, at + nwords, 0, t0 + i);
+            rank += (in >> i & 1) << 16 | (light >> i & 1);
             at += nwords;
             sizes_turn(word);
         }
-        claims += high >> 48;
-        __syncthreads();
+        claims += n;
     }
 }
 
@@ -465,7 +416,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     __shared__ books_shared books;
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
-    __shared__ claims_shared claims;
+    __shared__ stage_counts stage;
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
     next_may_start();
@@ -496,12 +447,13 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             faults = CSZ_CUDA_FAULT_INDEX;
     } else if (part == TABLE_PART_CLAIMS) {
         const job_box box = job_box_of(&call, &frame);
-        if (threadIdx.x <= GROUPS_MAX) claims.stage.fit[threadIdx.x] = 0;
+        if (threadIdx.x <= GROUPS_MAX) stage.fit[threadIdx.x] = 0;
         __syncthreads();
         if (!faults && !call.all_odd)
-            claims_make(&call, &view, &f, &frame, &box, call.claims + (size_t)number * call.max_tiles,
-                        &claims);
-        if (threadIdx.x < 32) stage_choose(call.jobs + number, &claims.stage, &call);
+            claims_make(&call, &view, &f, &frame, &box, call.claims + (size_t)number * call.max_tiles, &stage,
+                        scan);
+        __syncthreads();
+        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &call);
     } else if (!faults && !books_read(&books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;

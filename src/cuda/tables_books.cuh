@@ -77,13 +77,13 @@ CSZ_DEVICE entry_map map_compose(entry_map a, entry_map b) {
 }
 CSZ_DEVICE uint32_t map_entry(entry_map m, uint32_t i) { return __byte_perm(m.low, m.high, i) & 7; }
 
-/* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
-static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
+/*
+ * Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.  word and next: of the stream, that of the thread's half and the one behind it; past the
+ * end bits read as 1.
+ */
+static __device__ uint32_t tokens_read(books_shared *s, uint32_t word, uint32_t next, uint32_t nwords,
                                        uint32_t ntokens, uint32_t *shared) {
-    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, within = i < 2 * nwords;
-    /* this half of a word and what follows it; past the end bits read as 1 */
-    const uint32_t word = within ? stream[i >> 1] : ~0u,
-                   next = i + 2 < 2 * nwords ? stream[(i >> 1) + 1] : ~0u,
+    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, within = i < 2 * nwords,
                    window = i & 1 ? word << 16 | next >> 16 : word;
     entry_map map = {0x03020100u, 0x07060504u};
     if (within) {
@@ -130,8 +130,9 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
             s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
             at += n;
             if (number + 1 == ntokens) {
-                uint32_t end = 16 * i + at; /* the rest of its word must be zeros, and no word may follow */
-                wrong = (end + 31) / 32 != nwords || (end % 32 && (stream[nwords - 1] << (end % 32)) != 0);
+                /* the rest of its word, which is the thread's or the one behind it, must be zeros, and no word may follow */
+                const uint32_t end = 16 * i + at, last = (end - 1) / 32 == i / 2 ? word : next;
+                wrong = (end + 31) / 32 != nwords || (end % 32 && last << (end % 32) != 0);
             }
         }
     }
@@ -163,11 +164,16 @@ CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
     return a;
 }
 
+/* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
+struct book_facts {
+    uint32_t n, first, kind, token;
+};
+
 /* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
-static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind,
-                                    uint32_t first_token) {
+static __device__ void lengths_read(books_shared *s, const decode_call *call, const book_facts *own) {
     const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
+    const uint32_t lane = threadIdx.x & 31, n = own->n, first = own->first, kind = own->kind,
+                   first_token = own->token;
     if (kind != CSZ_KIND_EXPLICIT) {
         const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
 #pragma unroll 2
@@ -206,9 +212,9 @@ static __device__ void lengths_read(books_shared *s, const decode_call *call, ui
 }
 
 /* Warp b sorts book b's symbols by code and checks that the code is complete. */
-static __device__ void codes_make(books_shared *s) {
+static __device__ void codes_make(books_shared *s, uint32_t n) {
     const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), limit = csz_book_limit(book);
+    const uint32_t lane = threadIdx.x & 31, limit = csz_book_limit(book);
     uint32_t *next = s->next[book];
     if (lane < 16) next[lane] = 0;
     __syncwarp();
@@ -257,12 +263,16 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
     for (uint32_t i = part * n + threadIdx.x; i < (part + 1) * n; i += THREADS) {
         uint32_t at = 8 * i;
         int book = 0;
+        uint32_t first = 0;
 #pragma unroll
         for (int b = 1; b < CSZ_NBOOKS; b++) {
-            if (at >= table_of_book(b)) book = b;
+            if (at >= table_of_book(b)) {
+                book = b;
+                first = table_of_book(b);
+            }
         }
         const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
-        uint32_t index = at - table_of_book(book), place = 0, own = 1;
+        uint32_t index = at - first, place = 0, own = 1;
 #pragma unroll 4
         for (uint32_t l = 1; l <= 12; l++) own += l <= limit && index >= s->limit[book][l];
         if (own <= limit) place = s->offset[book][own] + (index >> (limit - own)) - s->first[book][own];
@@ -290,26 +300,29 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
 /* The section of books, of nbytes, into part `part` of the tables; 0 where it is malformed. */
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
                                       uint32_t nbytes, uint32_t part, uint16_t *tables, uint32_t *shared) {
-    const uint32_t head[3] = {section[0], section[1], section[2]};
-    uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
+    /* all loads at once: the section is not in the caches yet */
+    const uint32_t head[3] = {section[0], section[1], section[2]}, i = threadIdx.x,
+                   nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4,
+                   word = i < 2 * nwords ? section[3 + i / 2] : ~0u,
+                   next = i + 2 < 2 * nwords ? section[4 + i / 2] : ~0u;
+    book_facts own = {0, 0, 0, 0};
+    uint32_t ntokens = 0, wrong = head[2] >> 16;
+#pragma unroll
     for (int b = 0; b < CSZ_NBOOKS; b++) {
-        uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255;
+        const uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255, n = csz_book_size(b),
+                       first = csz_book_first(b);
         wrong |= kind > CSZ_KIND_EXPLICIT;
-        if ((uint32_t)b == threadIdx.x >> 5) {
-            own_kind = kind;
-            own_token = ntokens;
-        }
-        if (kind == CSZ_KIND_EXPLICIT) ntokens += csz_book_size(b) - csz_book_first(b);
+        if ((uint32_t)b == i >> 5) own = {n, first, kind, ntokens};
+        if (kind == CSZ_KIND_EXPLICIT) ntokens += n - first;
     }
-    uint32_t nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
     if (wrong || (ntokens == 0 && nwords != 0)) return 0;
-    if (threadIdx.x == 0) s->wrong = 0;
-    if (ntokens && !tokens_read(s, section + 3, nwords, ntokens, shared)) return 0;
+    if (i == 0) s->wrong = 0;
+    if (ntokens && !tokens_read(s, word, next, nwords, ntokens, shared)) return 0;
     __syncthreads();
-    if (threadIdx.x < 32 * CSZ_NBOOKS) {
-        lengths_read(s, call, own_kind, own_token);
+    if (i < 32 * CSZ_NBOOKS) {
+        lengths_read(s, call, &own);
         __syncwarp();
-        codes_make(s);
+        codes_make(s, own.n);
     }
     __syncthreads();
     if (s->wrong) return 0;
