@@ -288,8 +288,8 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
 }
 
 /*
- * Visits the escapes of a thread's lanes, one of each lane at a time, so that lanes do not wait for each other: each(l, there, half) with the half word of the escape, which lane l has
- * no more where there is 0.  One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest.
+ * Visits the escapes of a thread's lanes, so that lanes do not wait for each other: each(l, n, halves) with the half words of n escapes of lane l, of which there may be 0; a thread's only lane gets up to two at
+ * a time, of one unit.  One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest.
  */
 template <int MODE, typename F>
 CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[lane_traits<MODE>::UNITS], uint4 *chunks,
@@ -320,9 +320,16 @@ CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[lane_traits<MODE>::UNITS
                 q->place ^= q->step;
                 q->step ^= UNIT_STEP_CHANGE;
             }
-            const uint32_t there = q->left != 0, b = (uint32_t)__ffs((int)q->left) - 1;
-            each(l, there, code_half(chunks + LANE_CHUNKS * l, q->place, b));
-            q->left &= q->left - 1;
+            uint32_t n = 0;
+            uint16_t *half[2];
+#pragma unroll
+            for (int k = 0; k < (N == 1 ? 2 : 1); k++) {
+                const uint32_t b = (uint32_t)__ffs((int)q->left) - 1;
+                n += q->left != 0;
+                half[k] = code_half(chunks + LANE_CHUNKS * l, q->place, b);
+                q->left &= q->left - 1;
+            }
+            each(l, n, half);
             any |= q->left;
 #pragma unroll
             for (int u = 0; u < UNITS - 1; u++) any |= q->after[u];
@@ -335,13 +342,19 @@ template <int MODE>
 CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
                                    const uint16_t *table, uint4 *chunks, uint32_t twist) {
     uint32_t largest = 0;
-    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t there, uint16_t *half) {
-        uint32_t entry = table[bits_window(&r[l]) >> (32 - 11)];
-        entry = there ? entry : 0;
-        bits_move(&r[l], r[l].at + entry);
-        const uint32_t value = second_bytes_pack(entry, entry);
-        largest = __vmaxs2(largest, value);
-        if (there) *half = (uint16_t)value;
+    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t n, uint16_t **half) {
+        const uint32_t window = bits_window(&r[l]);
+        uint32_t first = table[window >> (32 - 11)], second = 0;
+        first = n ? first : 0;
+        if (lane_traits<MODE>::LANES == 1) {
+            second = table[__funnelshift_l(0, window, first) >> (32 - 11)];
+            second = n > 1 ? second : 0;
+        }
+        bits_move(&r[l], r[l].at + first + second);
+        const uint32_t values = second_bytes_pack(first, second);
+        largest = __vmaxs2(largest, values);
+        if (n) *half[0] = (uint16_t)values;
+        if (lane_traits<MODE>::LANES == 1 && n > 1) *half[1] = (uint16_t)(values >> 16);
     });
     return largest;
 }
@@ -350,11 +363,17 @@ CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane
 template <int MODE>
 CSZ_DEVICE void decode_buckets(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
                                uint4 *chunks, uint32_t twist) {
-    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t there, uint16_t *half) {
-        const int value = there ? (int16_t)*half : 0;
-        const uint32_t n = value_nraw(value), delta = value_delta(value, bits_window(&r[l]), n);
-        bits_move(&r[l], r[l].at + n);
-        if (there) *half = (uint16_t)delta;
+    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t n, uint16_t **half) {
+        uint32_t at = r[l].at, window = bits_window(&r[l]); /* both have their bits in one: at most 26 */
+#pragma unroll
+        for (uint32_t k = 0; k < (lane_traits<MODE>::LANES == 1 ? 2 : 1); k++) {
+            const int value = k < n ? (int16_t)*half[k] : 0;
+            const uint32_t nraw = value_nraw(value), delta = value_delta(value, window, nraw);
+            if (k < n) *half[k] = (uint16_t)delta;
+            window = __funnelshift_l(0, window, nraw);
+            at += nraw;
+        }
+        bits_move(&r[l], at);
     });
 }
 

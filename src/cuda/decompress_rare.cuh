@@ -70,16 +70,20 @@ CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *
     typedef value_traits<V> traits;
     const V magic = traits::magic(base);
     tile_target<V> target;
-    if (task->held != HELD_PART) {
+    if (task->held == HELD_PART) {
+        target = tile_target_of<V>(call, &task->place);
+    } else {
         target.corner = (V *)call->out + task->corner;
         target.pitch_y = (int64_t)call->pitch_y;
         target.pitch_z = (int64_t)call->pitch_z;
-        return tile_finish_columns<V, RANK, true, false>(shared, group_firsts(shared), r, &target, magic,
-                                                         (V)facts->step, order);
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+            target.lo[i] = 0;
+            target.hi[i] = 1u << call->geometry.log2_t[i];
+        }
     }
-    target = tile_target_of<V>(call, &task->place);
-    return tile_finish_columns<V, RANK, false, false>(shared, group_firsts(shared), r, &target, magic,
-                                                      (V)facts->step, order);
+    return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
+                                               (V)facts->step, order);
 }
 
 /* Tiles of one value that the output holds whole; tile_weight is the sum of all values' weights. */
@@ -289,8 +293,8 @@ static __device__ __noinline__ void tile_finish_other(const decode_call *call, c
     } else if (after.kind() == KIND_FLAT) {
         const tile_target<V> target = tile_target_of<V>(call, &task->place);
         const V value = value_traits<V>::from_bits((typename value_traits<V>::bits)after.base);
-        hash = tile_finish_columns<V, RANK, false, true>(shared, group_firsts(shared), r, &target, value, 0,
-                                                         CSZ_ORDER_FULL);
+        hash = tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, value, 0,
+                                                  CSZ_ORDER_FULL);
     } else if (after.kind() == KIND_CODED || after.kind() == KIND_FLAT_MASKED) {
         hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind(), r);
     } else if (after.kind() == KIND_RAW) {

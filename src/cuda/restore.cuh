@@ -282,6 +282,14 @@ CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32
     return hash;
 }
 
+/* Most columns are held whole. */
+template <typename V, bool FLAT>
+CSZ_DEVICE uint32_t column_store_held(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic,
+                                      V step) {
+    if (held == 255) return column_store<V, FLAT>(w, p, stride, 255, magic, step);
+    return held ? column_store<V, FLAT>(w, p, stride, held, magic, step) : 0;
+}
+
 /* Bits i = 0..7 of at + i * step in lo .. hi. */
 CSZ_DEVICE uint32_t held_in_column(uint32_t at, uint32_t step, uint32_t lo, uint32_t hi) {
     uint32_t held = 0;
@@ -292,19 +300,19 @@ CSZ_DEVICE uint32_t held_in_column(uint32_t at, uint32_t step, uint32_t lo, uint
 
 /*
  * tile_finish for tiles that reach past the output and for rows that are not aligned: neighbouring threads take neighbouring elements, so that stores of
- * single values still fill whole lines.  ALL: the output holds the whole tile.  No masks.  Returns the thread's part of the tile's checksum, weighed.
+ * single values still fill whole lines.  No masks.  Returns the thread's part of the tile's checksum, weighed.
  */
-template <typename V, bool ALL, bool FLAT>
+template <typename V, bool FLAT>
 CSZ_DEVICE uint32_t tile_finish_columns_3d(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                            const tile_target<V> *target, V magic, V step, uint32_t order) {
-    uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, slices = 255, start = 0x8000u;
-    const uint32_t first = ALL ? 0 : target->lo[1], end = ALL ? 16 : target->hi[1];
+    uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
+    const uint32_t first = target->lo[1], end = target->hi[1],
+                   slices = r >= target->lo[2] && r < target->hi[2]
+                                ? held_in_column(0, 1, target->lo[0], target->hi[0])
+                                : 0;
     V *p = target->corner + (int64_t)first * target->pitch_y + r;
-    if (!ALL)
-        slices =
-            r >= target->lo[2] && r < target->hi[2] ? held_in_column(0, 1, target->lo[0], target->hi[0]) : 0;
     if (!FLAT && order != CSZ_ORDER_FULL) slice_carries(carry, firsts, &start);
-#pragma unroll 2
+#pragma unroll 1
     for (uint32_t y = first; y < end; y++) {
         if (!FLAT) column_load(w, code, 8 * y + (r >> 2), r);
         if (!FLAT && order == CSZ_ORDER_FULL) {
@@ -313,7 +321,7 @@ CSZ_DEVICE uint32_t tile_finish_columns_3d(const uint4 *code, const uint32_t *fi
 #pragma unroll
             for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
         }
-        hash = hash * CSZ_VALUE_J + column_store<V, FLAT>(w, p, target->pitch_z, slices, magic, step);
+        hash = hash * CSZ_VALUE_J + column_store_held<V, FLAT>(w, p, target->pitch_z, slices, magic, step);
         p += target->pitch_y;
     }
 #pragma unroll 1
@@ -322,7 +330,7 @@ CSZ_DEVICE uint32_t tile_finish_columns_3d(const uint4 *code, const uint32_t *fi
 }
 
 /* The same for ranks 2 and 1. */
-template <typename V, int RANK, bool ALL, bool FLAT>
+template <typename V, int RANK, bool FLAT>
 CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                            const tile_target<V> *target, V magic, V step, uint32_t order) {
     const uint32_t full_sums = RANK > 1 && order == CSZ_ORDER_FULL;
@@ -331,7 +339,7 @@ CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *fi
     for (uint32_t j = 0; j < 4; j++) {
         const uint32_t x = 32 * j + r;
         uint32_t part = 0, start = 0x8000u, above = start;
-#pragma unroll 2
+#pragma unroll 1
         for (uint32_t g = 0; g < 4; g++) {
             if (!FLAT) column_load(w, code, 32 * g + (x >> 2), x);
             if (FLAT) {
@@ -344,30 +352,25 @@ CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *fi
 #pragma unroll
                 for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
             }
-            uint32_t held = 255;
-            if (!ALL && RANK == 2) {
-                held = x >= target->lo[2] && x < target->hi[2]
-                           ? held_in_column(8 * g, 1, target->lo[1], target->hi[1])
-                           : 0;
-            } else if (!ALL) {
-                held = held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2]);
-            }
+            const uint32_t held = RANK == 1 ? held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2])
+                                  : x >= target->lo[2] && x < target->hi[2]
+                                      ? held_in_column(8 * g, 1, target->lo[1], target->hi[1])
+                                      : 0;
             V *p =
                 target->corner + (RANK == 2 ? (int64_t)(8 * g) * target->pitch_y : (int64_t)(1024 * g)) + x;
             part = part * csz_pow_u32(CSZ_VALUE_J, 4) +
-                   column_store<V, FLAT>(w, p, slice_stride<RANK>(target), held, magic, step);
+                   column_store_held<V, FLAT>(w, p, slice_stride<RANK>(target), held, magic, step);
         }
         hash = hash * CSZ_VALUE_J + part;
     }
     return hash * csz_value_weight(32 * 3 + 24 + (r >> 2), 28 + (r & 3));
 }
 
-template <typename V, int RANK, bool ALL, bool FLAT>
+template <typename V, int RANK, bool FLAT>
 CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                         const tile_target<V> *target, V magic, V step, uint32_t order) {
-    return RANK == 3
-               ? tile_finish_columns_3d<V, ALL, FLAT>(code, firsts, r, target, magic, step, order)
-               : tile_finish_columns_2d<V, RANK, ALL, FLAT>(code, firsts, r, target, magic, step, order);
+    return RANK == 3 ? tile_finish_columns_3d<V, FLAT>(code, firsts, r, target, magic, step, order)
+                     : tile_finish_columns_2d<V, RANK, FLAT>(code, firsts, r, target, magic, step, order);
 }
 
 /* ---- tiles without lanes ---- */

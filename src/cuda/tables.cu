@@ -326,9 +326,10 @@ static __device__ void stage_count(stage_counts *counts, const decode_call *call
 static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const decode_call *call) {
     const uint32_t k = threadIdx.x & 31;
     /* where groups have but a few tiles each, no more of them than share these evenly */
-    const uint64_t tiles = (call->nbox + call->decode_blocks - 1) / call->decode_blocks,
-                   rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups;
-    const uint32_t even = rounds <= 3 ? (uint32_t)((tiles + rounds - 1) / rounds) : call->max_ngroups;
+    const uint32_t nbox = call->nbox < 1u << 30 ? (uint32_t)call->nbox : 1u << 30,
+                   tiles = (nbox + call->decode_blocks - 1) / call->decode_blocks,
+                   rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups,
+                   even = rounds <= 3 ? (tiles + rounds - 1) / rounds : call->max_ngroups;
     uint32_t best = ~0u;
     if (k >= 1 && k <= even) {
         const uint32_t all = counts->fit[0], cost = (3 * all - 2 * counts->fit[k]) * (2 * GROUPS_MAX - k);
@@ -361,7 +362,7 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
                                    const job_frame *frame, const job_box *box, uint4 *claims,
                                    stage_counts *stage, uint32_t *shared) {
     const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
-    const uint32_t mean = (uint32_t)((f->nwords - f->payload_word) / frame->ntiles);
+    const uint32_t mean = ((uint32_t)f->nwords - f->payload_word) / frame->ntiles;
     for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
         const uint32_t t0 = chunk + 8 * threadIdx.x;
         uint32_t word[4], sum = 0, in = 0, light = 0, asked = 0;
@@ -375,7 +376,7 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
         /* eight threads share a group, whose first word the index tells */
         uint32_t at = 0;
         if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
-        stage_count(stage, call, asked);
+        if (t0 - 8 * (threadIdx.x & 31) < frame->ntiles) stage_count(stage, call, asked); /* whole warps */
         uint32_t before = sum;
 #pragma unroll 1
         for (uint32_t o = 1; o < 8; o <<= 1) {
