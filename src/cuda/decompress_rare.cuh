@@ -286,18 +286,18 @@ template <typename V, int RANK>
 static __device__ __noinline__ void tile_finish_other(const decode_call *call, const block_job *facts,
                                                       uint4 *shared, const tile_task *task,
                                                       tile_after<V> after, uint32_t finished, uint32_t r) {
+    const uint32_t kind = finished ? (uint32_t)KIND_NONE : after.kind();
     uint32_t hash = 0;
-    if (finished) {
-    } else if (after.kind() == KIND_PLAIN) {
+    if (kind == KIND_PLAIN) {
         hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order(), r);
-    } else if (after.kind() == KIND_FLAT) {
+    } else if (kind == KIND_FLAT) {
         const tile_target<V> target = tile_target_of<V>(call, &task->place);
         const V value = value_traits<V>::from_bits((typename value_traits<V>::bits)after.base);
         hash = tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, value, 0,
                                                   CSZ_ORDER_FULL);
-    } else if (after.kind() == KIND_CODED || after.kind() == KIND_FLAT_MASKED) {
-        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind(), r);
-    } else if (after.kind() == KIND_RAW) {
+    } else if (kind == KIND_CODED || kind == KIND_FLAT_MASKED) {
+        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, kind, r);
+    } else if (kind == KIND_RAW) {
         hash = tile_raw<V, RANK>(call, facts, task, r);
     }
     if (after.has_exceptions()) {

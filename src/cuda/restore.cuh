@@ -342,12 +342,11 @@ CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *fi
 #pragma unroll 1
         for (uint32_t g = 0; g < 4; g++) {
             if (!FLAT) column_load(w, code, 32 * g + (x >> 2), x);
-            if (FLAT) {
-            } else if (full_sums) {
+            if (!FLAT && full_sums) {
                 w[0] = __vadd2(w[0], above);
                 column_sum_slices(w);
                 above = w[3] >> 16;
-            } else {
+            } else if (!FLAT) {
                 slice_carries(carry, firsts + 4 * g, &start);
 #pragma unroll
                 for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
@@ -375,7 +374,7 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
 
 /* ---- tiles without lanes ---- */
 
-/* A tile of one value: empty, constant or fill. */
+/* A tile of one value with masks. */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target, const tile_restore<V> *t,
                               uint32_t *wrong) {
