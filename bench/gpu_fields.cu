@@ -4,7 +4,8 @@
  * kernels of a call by CUDA events, median of 11 after a first, the L2 emptied before each.  Before it is timed every case is restored, and every
  * value compared with the bound; with --cpu its archive also with the CPU backend's, byte for byte.
  *
- * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated.  The floor of a call is the time that the device's own
+ * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated.  --only names the fields to take instead of all, --bound a bound instead of three; --sweep, whose boxes
+ * are out of nyx/velocity_x, adds that field.  The floor of a call is the time that the device's own
  * copy, measured on the same number of bytes, takes to move what the call must: the field and its archive, once each.
  */
 #include <cuda_runtime.h>
@@ -26,7 +27,7 @@ extern "C" {
 }
 
 enum { ROUNDS = 11, MAPS = 77, BASE = 512 };
-static const double BOUNDS[] = {1e-2, 1e-3, 1e-4};
+static std::vector<double> bounds = {1e-2, 1e-3, 1e-4};
 static const double LARGE_NBYTES = 100e6; /* what the goals for large fields count */
 
 static csz_context *context;
@@ -279,7 +280,7 @@ static void print_row(const row &r) {
 }
 
 static void measure_all(fields *f, const char *family, const char *name) {
-    for (double bound : BOUNDS) {
+    for (double bound : bounds) {
         rows.push_back(f->measure(family, name, bound));
         print_row(rows.back());
     }
@@ -461,6 +462,7 @@ static void sweep(const float *d_cube) {
 int main(int argc, char **argv) {
     const char *folder = ".";
     bool sizes = false;
+    std::vector<std::string> names;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--cpu")) {
             against_cpu = true;
@@ -468,8 +470,13 @@ int main(int argc, char **argv) {
             sizes = true;
         } else if (!strcmp(argv[i], "--data") && i + 1 < argc) {
             folder = argv[++i];
+        } else if (!strcmp(argv[i], "--only") && i + 1 < argc && fields_find(argv[i + 1])) {
+            names.push_back(argv[++i]);
+        } else if (!strcmp(argv[i], "--bound") && i + 1 < argc && atof(argv[i + 1]) > 0) {
+            bounds.assign(1, atof(argv[++i]));
         } else {
-            fprintf(stderr, "usage: csz-gpu-fields [--data FOLDER] [--cpu] [--sweep]\n");
+            fprintf(stderr, "usage: csz-gpu-fields [--data FOLDER] [--only FAMILY/NAME]... [--bound E] "
+                            "[--cpu] [--sweep]\n");
             return 2;
         }
     }
@@ -494,11 +501,14 @@ int main(int argc, char **argv) {
          "GB/s | of the floor | device copy | workspace % |");
     puts("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     float *d_cube = sizes ? (float *)device_make((size_t)4 * BASE * BASE * BASE) : NULL;
-    for (const char *name :
-         {"hacc/xx", "hacc/vx", "cesm/CLDHGH", "cesm/TREFHT", "hurricane/U", "nyx/baryon_density",
-          "rtm/snapshot2800", "miranda/density", "qmcpack/einspline"})
-        one_field(folder, name, NULL);
-    one_field(folder, "nyx/velocity_x", d_cube);
+    if (names.empty())
+        names = {"hacc/xx",          "hacc/vx",         "cesm/CLDHGH",
+                 "cesm/TREFHT",      "hurricane/U",     "nyx/baryon_density",
+                 "rtm/snapshot2800", "miranda/density", "qmcpack/einspline",
+                 "nyx/velocity_x"};
+    const char *cube = "nyx/velocity_x";
+    if (sizes && std::find(names.begin(), names.end(), cube) == names.end()) names.push_back(cube);
+    for (const std::string &name : names) one_field(folder, name.c_str(), name == cube ? d_cube : NULL);
     print_goals();
     print_paper();
     if (sizes) sweep(d_cube);
