@@ -116,15 +116,27 @@ static int check_type(csz_type *type, hid_t dataset, const cli_h5_location *at) 
                     at->path, kind);
 }
 
-/* Of more than four dims those of 1 are left out; of those still too many the slowest become one, where that is allowed. */
-static int take_dims(csz_field *field, hid_t dataset, int folds, const cli_h5_location *at) {
+struct cli_h5_dataset {
+    cli_h5_location at;
+    hid_t file, dataset;
+    csz_type type;
+    int rank;
     hsize_t dims[H5S_MAX_RANK];
-    hid_t space = cli_h5.H5Dget_space(dataset);
+    uint64_t chunk_nbytes; /* 0: not in chunks */
+    int has_filters;
+};
+
+/* Of more than four dims those of 1 are left out; of those still too many the slowest become one, where that is allowed. */
+static int take_dims(csz_field *field, cli_h5_dataset *d, int folds) {
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t space = cli_h5.H5Dget_space(d->dataset);
     H5S_class_t class = space >= 0 ? cli_h5.H5Sget_simple_extent_type(space) : H5S_NO_CLASS;
     int rank = class == H5S_SIMPLE ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : 0;
     cli_h5_release(space);
     if ((class != H5S_SIMPLE && class != H5S_SCALAR) || rank < 0)
-        return cli_fail("%s has no values; give a dataset that has", at->path);
+        return cli_fail("%s has no values; give a dataset that has", d->at.path);
+    d->rank = rank;
+    memcpy(d->dims, dims, (size_t)rank * sizeof dims[0]);
     int n = rank;
     if (rank > CSZ_MAX_NDIM) {
         n = 0;
@@ -139,7 +151,7 @@ static int take_dims(csz_field *field, hid_t dataset, int folds, const cli_h5_lo
         return cli_fail("%s has %d dimensions, and at most %d can be compressed; use the HDF5 filter (csz "
                         "hdf5 cdvals), or "
                         "reshape it",
-                        at->path, rank, CSZ_MAX_NDIM);
+                        d->at.path, rank, CSZ_MAX_NDIM);
     field->ndim = n ? n : 1;
     field->dims[0] = 1;
     for (int i = 0; i < n; i++) field->dims[i] = dims[i];
@@ -198,63 +210,162 @@ static int check_expected(const csz_field *found, const cli_expected *expected, 
     return CLI_DONE;
 }
 
+static void measure_chunk(cli_h5_dataset *d) {
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t dcpl = cli_h5.H5Dget_create_plist(d->dataset);
+    int rank = dcpl >= 0 ? cli_h5.H5Pget_chunk(dcpl, H5S_MAX_RANK, dims) : -1;
+    d->has_filters = dcpl >= 0 && cli_h5.H5Pget_nfilters(dcpl) > 0;
+    cli_h5_release(dcpl);
+    if (rank < 1) return;
+    d->chunk_nbytes = cli_type_nbytes(d->type);
+    for (int i = 0; i < rank; i++) /* HDF5's chunks have less than 2^32 elements */
+        d->chunk_nbytes *= dims[i];
+}
+
 /*
  * A chunk larger than HDF5's cache (1 MiB until HDF5 2.0) is read from the file run by run: with chunks across the slow dims that is
- * element by element.  The dataset is opened again with room for one chunk, as each is read once; of those beyond 256 MiB, whose
+ * element by element.  The dataset is opened again with room for one chunk, as each is read once, or once for each frame; of those beyond 256 MiB, whose
  * copy would weigh, the runs are read as they are.
  */
-static void widen_cache(hid_t *dataset, hid_t file, csz_type type, const cli_h5_location *at) {
+static void widen_cache(cli_h5_dataset *d) {
     enum { N_SLOTS = 521, USUAL_NBYTES = 1 << 20, MOST_NBYTES = 1 << 28 }; /* HDF5's own number of slots */
-    hsize_t dims[H5S_MAX_RANK];
-    hid_t dcpl = cli_h5.H5Dget_create_plist(*dataset);
-    int rank = dcpl >= 0 ? cli_h5.H5Pget_chunk(dcpl, H5S_MAX_RANK, dims) : -1;
-    uint64_t nbytes = cli_type_nbytes(type);
-    cli_h5_release(dcpl);
-    for (int i = 0; i < rank && nbytes <= MOST_NBYTES; i++)
-        nbytes *= dims[i]; /* HDF5's dims of chunks have 32 bits */
-    if (rank < 1 || nbytes <= USUAL_NBYTES || nbytes > MOST_NBYTES) return;
+    if (d->chunk_nbytes <= USUAL_NBYTES || d->chunk_nbytes > MOST_NBYTES) return;
     hid_t dapl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_ACCESS_ID_g);
-    if (dapl >= 0 && cli_h5.H5Pset_chunk_cache(dapl, N_SLOTS, (size_t)nbytes, 1.0) >= 0) {
-        cli_h5_release(*dataset); /* a dataset that is open keeps its cache */
-        *dataset = cli_h5.H5Dopen2(file, at->dataset, dapl);
+    if (dapl >= 0 && cli_h5.H5Pset_chunk_cache(dapl, N_SLOTS, (size_t)d->chunk_nbytes, 1.0) >= 0) {
+        cli_h5_release(d->dataset); /* a dataset that is open keeps its cache */
+        d->dataset = cli_h5.H5Dopen2(d->file, d->at.dataset, dapl);
     }
     cli_h5_release(dapl);
 }
 
-static int read_values(cli_field *field, hid_t dataset, const cli_h5_location *at) {
-    if (!cli_field_count(&field->nelements, &field->field))
-        return cli_fail("the dims of %s overflow: more than 2^56 elements; give a smaller dataset", at->path);
-    uint64_t nbytes = field->nelements * cli_type_nbytes(field->field.type);
-    field->copy = cli_allocate(at->path, nbytes);
-    if (!field->copy) return CLI_FAILED;
-    field->data = field->copy;
-    field->nbytes = (size_t)nbytes;
-    hid_t type = field->field.type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
-    if (dataset >= 0 && cli_h5.H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, field->copy) >= 0)
-        return CLI_DONE;
-    return cli_fail("%s cannot be read: the file is damaged; copy it again from its source", at->path);
+uint64_t cli_h5_nbytes(const cli_h5_dataset *d) {
+    const uint64_t library_nbytes = (uint64_t)8 << 20; /* HDF5 and its tables, rounded up */
+    /* a chunk as stored, as a filter makes it, and in the cache */
+    return d ? library_nbytes + (d->has_filters ? 3 : 1) * d->chunk_nbytes : 0;
+}
+
+static int open_checked(cli_h5_dataset *d, cli_field *field, const cli_expected *expected) {
+    int status = cli_h5_load(d->at.path);
+    if (status == CLI_DONE) status = cli_h5_open_file(&d->file, &d->at);
+    if (status == CLI_DONE && stat(d->at.file, &field->input.status) != 0)
+        status = cli_fail_errno("read", d->at.file, errno);
+    if (status == CLI_DONE) status = open_dataset(&d->dataset, d->file, &d->at);
+    if (status == CLI_DONE) status = check_type(&d->type, d->dataset, &d->at);
+    field->field.type = d->type;
+    if (status == CLI_DONE) status = take_dims(&field->field, d, expected->folds);
+    if (status == CLI_DONE) status = check_expected(&field->field, expected, &d->at);
+    if (status == CLI_DONE) status = check_filters(d->dataset, d->type, &d->at);
+    if (status == CLI_DONE && !cli_field_count(&field->nelements, &field->field))
+        status =
+            cli_fail("the dims of %s overflow: more than 2^56 elements; give a smaller dataset", d->at.path);
+    if (status != CLI_DONE) return status;
+    field->nbytes = (size_t)(field->nelements * cli_type_nbytes(d->type));
+    measure_chunk(d);
+    widen_cache(d);
+    return CLI_DONE;
+}
+
+int cli_h5_open(cli_h5_dataset **dataset, cli_field *field, const char *path, const cli_expected *expected) {
+    memset(field, 0, sizeof *field);
+    field->input.name = path;
+    cli_h5_dataset *d = *dataset = calloc(1, sizeof *d);
+    if (!d) return cli_fail_memory(path, sizeof *d);
+    d->file = d->dataset = -1;
+    int status = cli_h5_locate(&d->at, path);
+    if (status == CLI_DONE) status = open_checked(d, field, expected);
+    if (status == CLI_DONE) return CLI_DONE;
+    cli_h5_close(d);
+    *dataset = NULL;
+    return status;
+}
+
+void cli_h5_close(cli_h5_dataset *d) {
+    if (!d) return;
+    cli_h5_release(d->dataset);
+    cli_h5_release(d->file);
+    free(d->at.file);
+    free(d);
+}
+
+static hid_t native_type(const cli_h5_dataset *d) {
+    return d->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
+}
+
+static int fail_values(const cli_h5_dataset *d) {
+    return cli_fail("%s cannot be read: the file is damaged; copy it again from its source", d->at.path);
+}
+
+/* The elements of a box of the dataset's own dims, behind each other. */
+static int read_hyperslab(const cli_h5_dataset *d, void *values, const hsize_t *begin, const hsize_t *n) {
+    hsize_t count = 1;
+    for (int i = 0; i < d->rank; i++) count *= n[i];
+    hid_t space = d->dataset >= 0 ? cli_h5.H5Dget_space(d->dataset) : -1,
+          memory = cli_h5.H5Screate_simple(1, &count, NULL);
+    int is_read = space >= 0 && memory >= 0;
+    if (d->rank)
+        is_read = is_read && cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, n, NULL) >= 0;
+    is_read = is_read && cli_h5.H5Dread(d->dataset, native_type(d), memory, space, H5P_DEFAULT, values) >= 0;
+    cli_h5_release(memory);
+    cli_h5_release(space);
+    return is_read ? CLI_DONE : fail_values(d);
+}
+
+/*
+ * A frame's box is one of the dataset's where at most three dims are not 1.  Else the frame's slowest dim counts through all dims but the last two: rows of the
+ * third last, and where they are whole as many as the fourth last has.
+ */
+int cli_h5_read_box(const cli_h5_dataset *d, void *values, const csz_frame *f) {
+    hsize_t begin[H5S_MAX_RANK], n[H5S_MAX_RANK];
+    int axes[H5S_MAX_RANK], naxes = 0; /* of dims other than 1 */
+    unsigned char *to = values;
+    for (int i = 0; i < d->rank; i++) {
+        begin[i] = 0;
+        n[i] = 1;
+        if (d->dims[i] != 1) axes[naxes++] = i;
+    }
+    for (int k = 2; k > 0 && naxes > 2 - k; k--) {
+        begin[axes[naxes + k - 3]] = f->begin[k];
+        n[axes[naxes + k - 3]] = f->end[k] - f->begin[k];
+    }
+    const int slow = naxes - 3; /* of axes: what the frame's slowest dim ends with */
+    if (slow < 0) return read_hyperslab(d, values, begin, n);
+    const size_t plane =
+        (size_t)((f->end[1] - f->begin[1]) * (f->end[2] - f->begin[2])) * cli_type_nbytes(d->type);
+    int status = CLI_DONE;
+    for (uint64_t z = f->begin[0], step; z < f->end[0] && status == CLI_DONE; z += step, to += step * plane) {
+        uint64_t rest = z, left = f->end[0] - z;
+        for (int k = slow; k >= 0; k--) {
+            const hsize_t extent = d->dims[axes[k]];
+            begin[axes[k]] = k ? rest % extent : rest;
+            n[axes[k]] = 1;
+            rest /= extent;
+        }
+        const hsize_t row = d->dims[axes[slow]], first = begin[axes[slow]];
+        step = left < row - first ? left : row - first;
+        n[axes[slow]] = step;
+        if (slow > 0 && first == 0 && left >= 2 * row) {
+            const hsize_t rows = left / row, most = d->dims[axes[slow - 1]] - begin[axes[slow - 1]];
+            n[axes[slow - 1]] = rows < most ? rows : most;
+            step = row * n[axes[slow - 1]];
+        }
+        status = read_hyperslab(d, to, begin, n);
+    }
+    return status;
 }
 
 int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected) {
-    cli_h5_location at;
-    hid_t file = -1, dataset = -1;
-    memset(field, 0, sizeof *field);
-    field->input.name = path;
-    int status = cli_h5_locate(&at, path);
-    if (status == CLI_DONE) status = cli_h5_load(path);
-    if (status == CLI_DONE) status = cli_h5_open_file(&file, &at);
-    if (status == CLI_DONE && stat(at.file, &field->input.status) != 0)
-        status = cli_fail_errno("read", at.file, errno);
-    if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
-    if (status == CLI_DONE) status = check_type(&field->field.type, dataset, &at);
-    if (status == CLI_DONE) status = take_dims(&field->field, dataset, expected->folds, &at);
-    if (status == CLI_DONE) status = check_expected(&field->field, expected, &at);
-    if (status == CLI_DONE) status = check_filters(dataset, field->field.type, &at);
-    if (status == CLI_DONE) widen_cache(&dataset, file, field->field.type, &at);
-    if (status == CLI_DONE) status = read_values(field, dataset, &at);
-    cli_h5_release(dataset);
-    cli_h5_release(file);
-    free(at.file);
+    cli_h5_dataset *d;
+    int status = cli_h5_open(&d, field, path, expected);
+    if (status == CLI_DONE) {
+        field->copy = cli_allocate(path, field->nbytes);
+        field->data = field->copy;
+        if (!field->copy)
+            status = CLI_FAILED;
+        else if (d->dataset < 0 ||
+                 cli_h5.H5Dread(d->dataset, native_type(d), H5S_ALL, H5S_ALL, H5P_DEFAULT, field->copy) < 0)
+            status = fail_values(d);
+    }
+    cli_h5_close(d);
     if (status != CLI_DONE) cli_field_release(field);
     return status;
 }
