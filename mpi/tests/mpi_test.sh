@@ -179,7 +179,7 @@ else
     says "a GPU that is not there is not replaced by the CPU" 'no GPU that can be used' err.txt
 fi
 if [[ -n $gpu_wave ]]; then
-    small=(--dims 28x34x40 --steps 20 --every 10)
+    small=(--dims 28x34x40 --steps 20 --every 10 --bound 1e-7)
     holds "a small wave on the CPU" mpi 1 "$build/csz-mpi-wave" "${small[@]}" --backend cpu --out cpu
     for n in 1 2 4; do
         holds "the wave of $n ranks on the GPU" mpi $n "$gpu_wave" "${small[@]}" --backend cuda --out "gpu$n"
