@@ -37,10 +37,10 @@ static int fail_size(const cli_source *s, const csz_field *field, uint64_t found
     char dims[CLI_DIMS_TEXT_NBYTES];
     uint64_t nelements = 0;
     cli_field_count(&nelements, field);
+    const unsigned long long wanted = nelements * cli_type_nbytes(field->type);
     return cli_fail("%s has %s%llu bytes, and %s of %s are %llu; check type and dims", s->stream.name,
                     is_more ? "at least " : "", (unsigned long long)found, cli_dims_text(dims, field),
-                    cli_type_names[field->type],
-                    (unsigned long long)(nelements * cli_type_nbytes(field->type)));
+                    cli_type_names[field->type], wanted);
 }
 
 static int take_dataset(cli_source *s, const char *path, const cli_expected *expected,

@@ -297,7 +297,7 @@ static uint64_t limit_for(const arguments *a, size_t nbytes) {
 
 static int compress_raw(const arguments *a, csz_context *context, raw_file *raw) {
     csz_mpi_box box = {{0}, {0}};
-    csz_mpi_report report;
+    csz_mpi_report report = {.failed_rank = -1};
     csz_mpi_source source = {.data = NULL};
     csz_options options = a->options;
     struct stat status;

@@ -61,6 +61,7 @@ static void *make_box(const csz_field *field, const csz_mpi_box *box) {
         uint64_t left = k, index = 0;
         for (int i = field->ndim - 1; i >= 0; i--) {
             uint64_t extent = box->end[i] - box->begin[i];
+            if (extent == 0) return data; /* n is 0 then; said for the static check */
             at[i] = box->begin[i] + left % extent;
             left /= extent;
         }
