@@ -404,8 +404,7 @@ static int run_decompress(const arguments *a, csz_context *context) {
     result = finish_raw(&raw, temporary, a->output, a->force, status == CSZ_OK);
     if (!result && status) result = fail_status(status, &report, "decompress", a->input, 0);
     const double written = report.write + (MPI_Wtime() - begin);
-    report.total -= report.write; /* what follows is told besides */
-    report.write = 0;
+    report.write = 0; /* told besides */
     if (!result) print_report(a, &report, info.nbytes_field, written, 0);
     return result;
 }

@@ -147,11 +147,12 @@ static csz_status begin_decompression(decompression *d, const char *path, const 
 /* status: this rank's own, of what it did with an archive that was opened. */
 static csz_status end_decompression(decompression *d, csz_status status, int is_open, double begin,
                                     csz_mpi_report *report) {
+    /* before waiting for others, who may still be writing */
+    d->report.total = MPI_Wtime() - begin - d->report.write;
     if (is_open) {
         close_archive(&d->archive, d->reader);
         status = csz_mpi_agree(d->comm, status, &d->report.failed_rank);
     }
-    d->report.total = MPI_Wtime() - begin;
     csz_mpi_reduce_report(&d->report, d->comm);
     if (report) *report = d->report;
     return status;

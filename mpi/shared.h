@@ -28,7 +28,7 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const char *
 
 /*
  * csz_mpi_decompress, a frame's share of the box at a time, on the CPU: write is given runs of values, which it may change, and their offsets in the whole field's.  options->memory_limit bounds
- * what a rank takes for one share, the frame as stored and scratch.
+ * what a rank takes for one share, the frame as stored and scratch.  report->write is what write took, total the rest.
  */
 typedef csz_status (*csz_mpi_write)(void *user, uint64_t offset, void *from, size_t nbytes);
 csz_status csz_mpi_decompress_by(csz_context *context, MPI_Comm comm, csz_mpi_write write, void *user,

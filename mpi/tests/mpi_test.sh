@@ -128,7 +128,8 @@ if [[ -z ${CSZ_TEST_QUICK:-} ]]; then
     holds "with the bytes of csz" cmp small.csz large.csz
     holds "and back within 300" mpi 1 bash -c "within 300 '$build/csz-mpi' decompress large.csz -o back --memory-limit 300M"
     printf '      %s\n' "$(grep peak err.txt)"
-    holds "every value within the bound" "$build/csz" compare large back -t f32 -d 332x512x512 -e 1e-9
+    "$build/csz" decompress large.csz -f -o large >out.txt || failed "csz restores the large field"
+    holds "with the values of csz" cmp large back
     rm -f large large.csz small.csz back
 fi
 # Two runs at once without -f: the later one keeps the file of the earlier.
@@ -179,12 +180,12 @@ else
     says "a GPU that is not there is not replaced by the CPU" 'no GPU that can be used' err.txt
 fi
 if [[ -n $gpu_wave ]]; then
-    small=(--dims 28x34x40 --steps 20 --every 10 --bound 1e-7)
+    small=(--dims 28x34x40 --steps 10 --every 5 --bound 1e-7)
     holds "a small wave on the CPU" mpi 1 "$build/csz-mpi-wave" "${small[@]}" --backend cpu --out cpu
     for n in 1 2 4; do
         holds "the wave of $n ranks on the GPU" mpi $n "$gpu_wave" "${small[@]}" --backend cuda --out "gpu$n"
         says "it ran there, and was compressed there" 'on the GPU for the wave' out.txt
-        holds "it is the CPU's, to the byte" bash -c "cmp cpu_0010.csz gpu${n}_0010.csz && cmp cpu_0020.csz gpu${n}_0020.csz"
+        holds "it is the CPU's, to the byte" bash -c "cmp cpu_0005.csz gpu${n}_0005.csz && cmp cpu_0010.csz gpu${n}_0010.csz"
     done
 fi
 for wrong in "--steps 4x" "--dims 64x72" "--nothing 1"; do
