@@ -252,12 +252,12 @@ static int fail_status(csz_status status, const csz_mpi_report *report, const ch
     if (status == CSZ_ERROR_IO && is_output) advice = "check its folder and the space there";
     if (status == CSZ_ERROR_MEMORY) advice = "use more nodes, or give less with --memory-limit";
     if (status == CSZ_ERROR_LIMIT && my_rank == 0)
-        fprintf(
-            stderr,
-            "csz-mpi: %s needs %.0f MiB of memory a rank, a frame at a time, and --memory-limit allows less "
-            "(rank %d said so first); raise the limit\n",
-            name, ceil((double)(base_nbytes + report->nbytes_memory) / 1048576),
-            report->failed_rank < 0 ? 0 : report->failed_rank);
+        fprintf(stderr,
+                "csz-mpi: %s needs %.0f MiB of memory a rank, a frame at a time, and less is allowed (rank "
+                "%d said so "
+                "first); raise --memory-limit, or use fewer ranks a node\n",
+                name, ceil((double)(base_nbytes + report->nbytes_memory) / 1048576),
+                report->failed_rank < 0 ? 0 : report->failed_rank);
     else if (my_rank == 0)
         fprintf(stderr, "csz-mpi: cannot %s %s: %s (rank %d said so first); %s\n", verb, name, why,
                 report->failed_rank < 0 ? 0 : report->failed_rank, advice);
