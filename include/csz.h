@@ -359,7 +359,7 @@ CSZ_API csz_status csz_context_set_device(csz_context *context, int device);
 /* 1 if p lies in the memory of a GPU (managed memory counts).  For programs that take both kinds of memory and do not build with CUDA. */
 CSZ_API int csz_device_owns(const void *p);
 
-/* Copies between host and device memory, either way, and returns when it is done.  CSZ_ERROR_BACKEND in a build without CUDA. */
+/* Copies between host and device memory, either way, and returns when it is done.  CSZ_ERROR_BACKEND without CUDA or a GPU. */
 CSZ_API csz_status csz_device_copy(void *to, const void *from, size_t nbytes);
 
 /* ---- Quality: what lossy coding did to a field ------------------------------------------------------ */
