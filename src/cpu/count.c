@@ -21,6 +21,7 @@ void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
 }
 
 void csz_tally_add(csz_sample *sum, const csz_tally *t) {
+    sum->nprobes += t->nprobes;
     for (int b = 0; b < CSZ_NBOOKS; b++) csz_tally_add_book(sum, t, b);
 }
 
