@@ -190,7 +190,7 @@ static int run(const csz_field &field, const csz_options &o, int only, bool comp
             const double range_us =
                 o.bound_mode ? t.median_us([&] { nranges = csz_cuda_range(w, d_data, &plan, 0); }) : 0;
             auto prepare = [&] {
-                const csz_cuda_compress_item item = {d_data, d_out, capacity, d_size, NULL};
+                const csz_cuda_compress_item item = {d_data, d_out, capacity, d_size, NULL, NULL};
                 csz_cuda_prepare(w, nranges, &item, &plan, 0);
             };
             const double prepare_us = t.median_us(prepare);

@@ -6,7 +6,8 @@
  *
  * --workflows FILE writes something else: JSON of both forced workflows and auto on a field of every family, for the evaluation's table of throughput.
  *
- * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated, or with --workflows left out.  The floor of a call is the time that the device's own
+ * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated, or with --workflows left out.  --only names the fields to take instead of all, --bound a bound instead of three; --sweep, whose boxes
+ * are out of nyx/velocity_x, adds that field.  The floor of a call is the time that the device's own
  * copy, measured on the same number of bytes, takes to move what the call must: the field and its archive, once each.
  */
 #include <cuda_runtime.h>
@@ -29,7 +30,7 @@ extern "C" {
 }
 
 enum { ROUNDS = 11, MAPS = 77, BASE = 512 };
-static const double BOUNDS[] = {1e-2, 1e-3, 1e-4};
+static std::vector<double> bounds = {1e-2, 1e-3, 1e-4};
 static const double LARGE_NBYTES = 100e6; /* what the goals for large fields count */
 
 static csz_context *context;
@@ -282,7 +283,7 @@ static void print_row(const row &r) {
 }
 
 static void measure_all(fields *f, const char *family, const char *name) {
-    for (double bound : BOUNDS) {
+    for (double bound : bounds) {
         rows.push_back(f->measure(family, name, bound));
         print_row(rows.back());
     }
@@ -532,6 +533,7 @@ static void sweep(const float *d_cube) {
 int main(int argc, char **argv) {
     const char *folder = ".", *workflows = NULL;
     bool sizes = false;
+    std::vector<std::string> names;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--cpu")) {
             against_cpu = true;
@@ -539,10 +541,15 @@ int main(int argc, char **argv) {
             sizes = true;
         } else if (!strcmp(argv[i], "--data") && i + 1 < argc) {
             folder = argv[++i];
+        } else if (!strcmp(argv[i], "--only") && i + 1 < argc && fields_find(argv[i + 1])) {
+            names.push_back(argv[++i]);
+        } else if (!strcmp(argv[i], "--bound") && i + 1 < argc && atof(argv[i + 1]) > 0) {
+            bounds.assign(1, atof(argv[++i]));
         } else if (!strcmp(argv[i], "--workflows") && i + 1 < argc) {
             workflows = argv[++i];
         } else {
-            fprintf(stderr, "usage: csz-gpu-fields [--data FOLDER] [--cpu] [--sweep]\n"
+            fprintf(stderr, "usage: csz-gpu-fields [--data FOLDER] [--only FAMILY/NAME]... [--bound E] "
+                            "[--cpu] [--sweep]\n"
                             "       csz-gpu-fields [--data FOLDER] [--cpu] --workflows FILE\n");
             return 2;
         }
@@ -580,11 +587,14 @@ int main(int argc, char **argv) {
          "GB/s | of the floor | device copy | workspace % |");
     puts("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     float *d_cube = sizes ? (float *)device_make((size_t)4 * BASE * BASE * BASE) : NULL;
-    for (const char *name :
-         {"hacc/xx", "hacc/vx", "cesm/CLDHGH", "cesm/TREFHT", "hurricane/U", "nyx/baryon_density",
-          "rtm/snapshot2800", "miranda/density", "qmcpack/einspline"})
-        one_field(folder, name, NULL);
-    one_field(folder, "nyx/velocity_x", d_cube);
+    if (names.empty())
+        names = {"hacc/xx",          "hacc/vx",         "cesm/CLDHGH",
+                 "cesm/TREFHT",      "hurricane/U",     "nyx/baryon_density",
+                 "rtm/snapshot2800", "miranda/density", "qmcpack/einspline",
+                 "nyx/velocity_x"};
+    const char *cube = "nyx/velocity_x";
+    if (sizes && std::find(names.begin(), names.end(), cube) == names.end()) names.push_back(cube);
+    for (const std::string &name : names) one_field(folder, name.c_str(), name == cube ? d_cube : NULL);
     print_goals();
     print_paper();
     if (sizes) sweep(d_cube);

@@ -112,7 +112,7 @@ static int make_plan(compression *c) {
     options.memory_limit = 0;
     if (options.bound_mode != CSZ_BOUND_ABS) {
         status = cli_source_spool(&c->source);
-        if (status == CLI_DONE) status = cli_source_range(&range, &c->source, &options);
+        if (status == CLI_DONE) status = cli_source_range(&range, &c->source, &options, c->plan, &c->shape);
         known = &range;
     }
     if (status != CLI_DONE) return status;
@@ -139,6 +139,7 @@ static int make_workers(compression *c, const cli_output *output) {
                          .scratch_nbytes = c->arguments->verify ? c->shape.values_nbytes : 0,
                          .library_nbytes = c->shape.zstd_nbytes,
                          .device_nbytes = c->shape.capacity,
+                         .source_nbytes = cli_source_nbytes(&c->source),
                          .output = output,
                          .name = c->source.stream.name};
     return cli_workers_create(&c->workers, &c->arguments->options, &demand);
@@ -229,7 +230,8 @@ static int compress_to(compression *c, const cli_output *output) {
     int status = cli_output_check(output);
     double begin = cli_seconds_now();
     if (status == CLI_DONE)
-        status = cli_source_open(&c->source, c->arguments->paths[0], &c->arguments->expected);
+        status = cli_source_open(&c->source, c->arguments->paths[0], &c->arguments->expected,
+                                 c->arguments->options.memory_limit);
     if (status == CLI_DONE) status = cli_output_check_distinct(output, &c->source.stream.status);
     if (status == CLI_DONE) status = cli_arguments_check_fill(c->arguments, c->source.field.type);
     if (status == CLI_DONE) status = make_workers(c, output);

@@ -20,6 +20,16 @@ int cli_h5_is_path(const char *path);
 /* The field in memory, with the type and dims that the file tells.  Returns CLI_DONE, or an exit status after the message. */
 int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected);
 
+/*
+ * The same for a dataset that is read a box at a time, by one thread at a time: field is described and has no data.  cli_h5_read_box reads a frame's values, dense;
+ * chunks that several frames share are read for each.  cli_h5_nbytes: the memory that HDF5 may take meanwhile.
+ */
+typedef struct cli_h5_dataset cli_h5_dataset;
+int cli_h5_open(cli_h5_dataset **dataset, cli_field *field, const char *path, const cli_expected *expected);
+int cli_h5_read_box(const cli_h5_dataset *dataset, void *values, const csz_frame *frame);
+uint64_t cli_h5_nbytes(const cli_h5_dataset *dataset); /* 0 of NULL */
+void cli_h5_close(cli_h5_dataset *dataset);            /* NULL is allowed */
+
 /* Refuses early what would be refused after the work. */
 int cli_h5_check_output(const cli_output *output);
 

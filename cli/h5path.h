@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* h5path.h: what h5path.c and h5file.c share; others use h5file.h. */
+/* h5path.h: what h5path.c shares with h5library.c, h5read.c and h5write.c; others use h5file.h. */
 #ifndef CLI_H5PATH_H
 #define CLI_H5PATH_H
 

@@ -31,8 +31,7 @@ static const command_row commands[] = {
      "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
      "(run.nc:temperature; these need neither -t nor -d, and tell their fill value), or - for\n"
      "standard input.  Every finite value comes back within the bound; NaN, infinities\n"
-     "and missing values come back bit for bit.  Raw and .npy fields of any size pass with bounded\n"
-     "memory; a dataset is read into memory whole.",
+     "and missing values come back bit for bit.  Fields of any size pass with bounded memory.",
      "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
      "  csz compress temperature.npy -m rel -e 1e-4 --fill 1e20 --verify\n"
      "  csz compress rho.f64 -t f64 -d 1800x3600 -m psnr -e 80 -o rho.csz --json\n"

@@ -9,6 +9,7 @@
 
 #include "h5file.h"
 #include "message.h"
+#include "rename.h"
 #include "signals.h"
 
 #include <errno.h>
@@ -137,25 +138,6 @@ static mode_t mode_for(const char *path) {
     return 0666 & ~mask;
 }
 
-/*
- * Renames unless the target exists; returns 0 or an errno.  Exact where the system can do it in one step;
- * file systems without that and without hard links are left with a check first.
- */
-static int rename_to_new(const char *from, const char *to) {
-    struct stat status;
-#ifdef RENAME_NOREPLACE
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
-#endif
-    if (link(from, to) == 0) {
-        unlink(from);
-        return 0;
-    }
-    if (errno == EEXIST) return EEXIST;
-    if (lstat(to, &status) == 0) return EEXIST;
-    return rename(from, to) == 0 ? 0 : errno;
-}
-
 /* The folder's entry must reach the disk too, else a crash could bring the old file back. */
 static int sync_folder(const char *path) {
     char *folder = folder_of(path);
@@ -256,12 +238,7 @@ static int commit_file(cli_sink *sink) {
     if (close(sink->descriptor) != 0 && !error) error = errno;
 
     cli_signals_block(&before);
-    if (!error) {
-        if (!output->force)
-            error = rename_to_new(sink->temporary, output->path);
-        else if (rename(sink->temporary, output->path) != 0)
-            error = errno;
-    }
+    if (!error) error = csz_file_rename(sink->temporary, output->path, output->force);
     if (error) unlink(sink->temporary);
     cli_signals_set_temporary(NULL);
     cli_signals_restore(&before);

@@ -5,7 +5,9 @@
  */
 #include "source.h"
 
+#include "command.h"
 #include "h5file.h"
+#include "memory.h"
 #include "message.h"
 #include "npy.h"
 #include "progress.h"
@@ -35,37 +37,43 @@ static int fail_size(const cli_source *s, const csz_field *field, uint64_t found
     char dims[CLI_DIMS_TEXT_NBYTES];
     uint64_t nelements = 0;
     cli_field_count(&nelements, field);
+    const unsigned long long wanted = nelements * cli_type_nbytes(field->type);
     return cli_fail("%s has %s%llu bytes, and %s of %s are %llu; check type and dims", s->stream.name,
                     is_more ? "at least " : "", (unsigned long long)found, cli_dims_text(dims, field),
-                    cli_type_names[field->type],
-                    (unsigned long long)(nelements * cli_type_nbytes(field->type)));
+                    cli_type_names[field->type], wanted);
 }
 
-/* An HDF5 library reads a dataset as it likes, so all of it is taken at once. */
-static int take_dataset(cli_source *s, const char *path, const cli_expected *expected) {
-    int status = cli_h5_read(&s->dataset, path, expected);
+static int take_dataset(cli_source *s, const char *path, const cli_expected *expected,
+                        uint64_t memory_limit) {
+    int status = cli_h5_open(&s->dataset, &s->held, path, expected);
     if (status != CLI_DONE) return status;
-    s->stream.name = s->dataset.input.name;
-    s->stream.status = s->dataset.input.status;
+    if (!memory_limit && s->held.nbytes <= cli_memory_free() / 4) {
+        cli_h5_close(s->dataset);
+        s->dataset = NULL;
+        status = cli_h5_read(&s->held, path, expected);
+        if (status != CLI_DONE) return status;
+    }
+    s->stream.name = s->held.input.name;
+    s->stream.status = s->held.input.status;
     s->stream.is_seekable = 1;
-    s->field = s->dataset.field;
-    s->nbytes = s->dataset.nbytes;
+    s->field = s->held.field;
+    s->nbytes = s->held.nbytes;
     return CLI_DONE;
 }
 
-/* Values at a place in a file or dataset. */
+/* Values at a place in a file, or in a dataset that is held. */
 static int read_at(const cli_source *s, uint64_t offset, void *buffer, size_t nbytes) {
-    if (!s->dataset.data) return cli_stream_read_at(&s->stream, s->data_offset + offset, buffer, nbytes);
-    memcpy(buffer, (const char *)s->dataset.data + offset, nbytes);
+    if (!s->held.data) return cli_stream_read_at(&s->stream, s->data_offset + offset, buffer, nbytes);
+    memcpy(buffer, (const char *)s->held.data + offset, nbytes);
     return CLI_DONE;
 }
 
-static int open_source(cli_source *s, const char *path, const cli_expected *expected) {
+static int open_source(cli_source *s, const char *path, const cli_expected *expected, uint64_t memory_limit) {
     const unsigned char *start;
     size_t start_nbytes;
     uint64_t nelements = 0;
     const int is_described = expected->has_type && expected->has_dims;
-    if (cli_h5_is_path(path)) return take_dataset(s, path, expected);
+    if (cli_h5_is_path(path)) return take_dataset(s, path, expected, memory_limit);
     if (is_described && !cli_field_count(&nelements, &expected->field)) {
         char dims[CLI_DIMS_TEXT_NBYTES];
         return cli_fail_usage("the dims %s overflow: more than 2^56 elements; give smaller ones with -d",
@@ -90,16 +98,17 @@ static int open_source(cli_source *s, const char *path, const cli_expected *expe
     return CLI_DONE;
 }
 
-int cli_source_open(cli_source *s, const char *path, const cli_expected *expected) {
+int cli_source_open(cli_source *s, const char *path, const cli_expected *expected, uint64_t memory_limit) {
     memset(s, 0, sizeof *s);
-    int status = open_source(s, path, expected);
+    int status = open_source(s, path, expected, memory_limit);
     if (status != CLI_DONE) cli_source_close(s);
     return status;
 }
 
 void cli_source_close(cli_source *s) {
     cli_stream_close(&s->stream);
-    cli_field_release(&s->dataset);
+    cli_h5_close(s->dataset);
+    cli_field_release(&s->held);
     memset(s, 0, sizeof *s);
 }
 
@@ -125,20 +134,33 @@ int cli_source_spool(cli_source *s) {
     return status;
 }
 
-int cli_source_range(csz_value_range *range, const cli_source *s, const csz_options *options) {
-    const size_t size = cli_type_nbytes(s->field.type);
-    unsigned char *buffer = malloc(RANGE_NBYTES);
-    int status = buffer ? CLI_DONE : cli_fail_memory("a buffer", RANGE_NBYTES);
+uint64_t cli_source_nbytes(const cli_source *s) { return cli_h5_nbytes(s->dataset); }
+
+int cli_source_range(csz_value_range *range, cli_source *s, const csz_options *options, const csz_plan *plan,
+                     const csz_layout *shape) {
+    const size_t size = cli_type_nbytes(s->field.type),
+                 most = s->dataset ? shape->values_nbytes : RANGE_NBYTES;
+    unsigned char *buffer = cli_allocate("a buffer", most);
+    int status = buffer ? CLI_DONE : CLI_FAILED;
     memset(range, 0, sizeof *range);
     cli_progress_start("looking for the range of", s->nbytes);
-    for (uint64_t at = 0; status == CLI_DONE && at < s->nbytes; at += RANGE_NBYTES) {
-        size_t n = s->nbytes - at < RANGE_NBYTES ? (size_t)(s->nbytes - at) : RANGE_NBYTES;
-        status = read_at(s, at, buffer, n);
+    uint64_t at = 0;
+    for (uint64_t i = 0; status == CLI_DONE && at < s->nbytes; i++) {
+        size_t n = s->nbytes - at < most ? (size_t)(s->nbytes - at) : most;
+        if (s->dataset) {
+            csz_frame frame;
+            csz_plan_frame(&frame, plan, i);
+            n = frame.values_nbytes;
+            status = cli_source_read(s, buffer, &frame, shape);
+        } else {
+            status = read_at(s, at, buffer, n);
+            if (status == CLI_DONE && s->is_swapped) cli_swap_values(buffer, n, size);
+        }
         if (status != CLI_DONE) break;
-        if (s->is_swapped) cli_swap_values(buffer, n, size);
         csz_status added = csz_range_add(range, buffer, n / size, s->field.type, options);
         if (added != CSZ_OK) status = cli_fail_status(added, "compress", s->stream.name);
-        cli_progress_set(at + n);
+        at += n;
+        cli_progress_set(at);
     }
     cli_progress_stop();
     free(buffer);
@@ -148,7 +170,9 @@ int cli_source_range(csz_value_range *range, const cli_source *s, const csz_opti
 int cli_source_read(cli_source *s, void *values, const csz_frame *f, const csz_layout *shape) {
     const size_t size = cli_type_nbytes(s->field.type);
     int status = CLI_DONE;
-    if (!s->stream.is_seekable) {
+    if (s->dataset) {
+        status = cli_h5_read_box(s->dataset, values, f);
+    } else if (!s->stream.is_seekable) {
         size_t n;
         status = cli_stream_read(&s->stream, values, f->values_nbytes, &n);
         if (status == CLI_DONE && n != f->values_nbytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.h: a field's values, frame by frame, from a raw or .npy file or from a pipe, in this machine's byte order; and an archive's frames
- * likewise.  Neither is ever in memory as a whole, but for the datasets of HDF5 files.
+ * source.h: a field's values, frame by frame, from a raw or .npy file, a dataset of an HDF5 file or a pipe, in this machine's byte order; and an archive's frames
+ * likewise.  Neither is ever in memory as a whole, but for datasets that memory is plenty for.
  */
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
@@ -12,22 +12,29 @@
 typedef struct cli_source {
     cli_stream stream;
     csz_field field;
-    uint64_t nbytes;      /* of the values */
-    uint64_t data_offset; /* where they begin in a file */
-    int is_swapped;       /* their byte order is not this machine's */
-    cli_field dataset;    /* of an HDF5 file, whole; else without data */
+    uint64_t nbytes;                /* of the values */
+    uint64_t data_offset;           /* where they begin in a file */
+    int is_swapped;                 /* their byte order is not this machine's */
+    struct cli_h5_dataset *dataset; /* of an HDF5 file, read as it is needed; else NULL */
+    cli_field held;                 /* such a dataset, whole; else without data */
 } cli_source;
 
 /* Each returns CLI_DONE, or an exit status after the message. */
-int cli_source_open(cli_source *source, const char *path, const cli_expected *expected);
+/* memory_limit is the one given, 0 for none: then a dataset of at most a quarter of the free memory is held, whose chunks are so read once. */
+int cli_source_open(cli_source *source, const char *path, const cli_expected *expected,
+                    uint64_t memory_limit);
 void cli_source_close(cli_source *source); /* zeroed ones are allowed */
 
 /* 1 if the frames' values follow each other in the field, so that a pipe serves as it is; else, and for two passes, it is spooled. */
 int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan);
 int cli_source_spool(cli_source *source);
 
-/* The whole field's range, in pieces. */
-int cli_source_range(csz_value_range *range, const cli_source *source, const csz_options *options);
+/* The whole field's range, in pieces: of a dataset frames, else smaller ones. */
+int cli_source_range(csz_value_range *range, cli_source *source, const csz_options *options,
+                     const csz_plan *plan, const csz_layout *shape);
+
+/* What reading takes besides the caller's buffers. */
+uint64_t cli_source_nbytes(const cli_source *source);
 
 /* A frame's values, dense; of a pipe the next ones. */
 int cli_source_read(cli_source *source, void *values, const csz_frame *frame, const csz_layout *shape);

@@ -40,7 +40,4 @@ int cli_stream_spool(cli_stream *stream, uint64_t most_nbytes);
 /* A nameless file that goes with the process: in memory for at most 16 MiB, else in $TMPDIR or /var/tmp; -1 after the message. */
 int cli_temporary_open(uint64_t nbytes);
 
-/* Bytes that this process may use: --memory-limit where it was given, else half of what is free, and at least least_nbytes. */
-uint64_t cli_memory_limit(uint64_t given_nbytes, uint64_t least_nbytes);
-
 #endif

@@ -87,6 +87,7 @@ static int compare_all(verification *v, const cli_arguments *arguments) {
                          .out_nbytes = shape->values_nbytes,
                          .library_nbytes = shape->zstd_nbytes,
                          .device_nbytes = v->archive.stored_nbytes,
+                         .source_nbytes = cli_source_nbytes(&v->original),
                          .name = v->archive.stream.name};
     int status = CLI_DONE;
     if (!cli_frames_are_sequential(shape, v->archive.plan)) status = cli_source_spool(&v->original);
@@ -146,7 +147,8 @@ int cli_run_verify(const cli_arguments *arguments) {
     if (status == CLI_DONE) status = cli_archive_source_open(&v.archive, arguments->paths[1], 0);
     if (status == CLI_DONE) {
         cli_expected expected = {v.archive.info.field, 1, 1, "the archive", 0};
-        status = cli_source_open(&v.original, arguments->paths[0], &expected);
+        status =
+            cli_source_open(&v.original, arguments->paths[0], &expected, arguments->options.memory_limit);
     }
     if (status == CLI_DONE) status = compare_all(&v, arguments);
     if (status == CLI_DONE) {

@@ -3,9 +3,9 @@
 #include "workers.h"
 
 #include "command.h"
+#include "memory.h"
 #include "message.h"
 #include "report.h"
-#include "stream.h"
 
 #include <math.h>
 #include <sched.h>
@@ -14,8 +14,6 @@
 
 /* A frame keeps some eight threads busy; more of them wait for each other at its ends. */
 enum { THREADS_EACH = 8 };
-static const uint64_t thread_nbytes = (uint64_t)3 << 19; /* scratch and stack, rounded up */
-static const uint64_t context_nbytes = (uint64_t)6 << 20;
 static const uint64_t most_held = (uint64_t)64 << 20;
 static const uint64_t worth_a_gpu = (uint64_t)32 << 20; /* as for the library's own choice */
 
@@ -48,14 +46,16 @@ int cli_workers_create(cli_workers *w, const csz_options *options, const cli_dem
     if (wanted > CLI_MOST_WORKERS - 1) wanted = CLI_MOST_WORKERS - 1;
 
     uint64_t each =
-        context_nbytes + d->scratch_nbytes + d->library_nbytes + (ndevices ? d->device_nbytes : 0);
-    uint64_t least = cli_flight_least_nbytes(each + thread_nbytes, d->in_nbytes, d->out_nbytes);
+        CLI_CONTEXT_NBYTES + d->scratch_nbytes + d->library_nbytes + (ndevices ? d->device_nbytes : 0);
+    uint64_t least =
+        cli_flight_least_nbytes(each + CLI_THREAD_NBYTES, d->in_nbytes, d->out_nbytes) + d->source_nbytes;
     uint64_t limit = cli_memory_limit(options->memory_limit, 2 * least), left = limit;
     const int holds = d->output && !cli_output_is_file(d->output);
     if (holds) w->hold_nbytes = (size_t)(limit / 8 < most_held ? limit / 8 : most_held);
     left -= w->hold_nbytes;
+    left -= d->source_nbytes < left ? d->source_nbytes : left;
     for (;; nthreads /= 2) { /* fewer threads need less scratch */
-        uint64_t threads_nbytes = (uint64_t)(nthreads + wanted - 1) / (uint64_t)wanted * thread_nbytes;
+        uint64_t threads_nbytes = (uint64_t)(nthreads + wanted - 1) / (uint64_t)wanted * CLI_THREAD_NBYTES;
         if (cli_flight_plan(&w->flight, left, d->njobs, wanted, each + threads_nbytes, d->in_nbytes,
                             d->out_nbytes))
             break;

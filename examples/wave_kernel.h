@@ -7,11 +7,9 @@
 #define CSZ_EXAMPLES_WAVE_KERNEL_H
 
 #include "portable_math.h"
+#include "wave_cell.h"
 
-#include <math.h>
-#include <stddef.h>
-
-enum { HALO = 4, SPONGE = 24 };
+enum { SPONGE = 24 };
 
 /*
  * The largest stable v dt / h is 2 / sqrt(3 S) with S the sum of the absolute coefficients of one second difference
@@ -21,9 +19,6 @@ static const float courant_max = 0.42f;
 static const float velocity_max = 4500.0f; /* m/s, in the dome */
 static const float spacing = 10.0f;        /* m */
 static const float frequency = 14.0f;      /* Hz, the pulse's peak: eleven cells a wavelength at 1,500 m/s */
-
-/* Eighth-order second difference: c0 f(0) + sum c[k] (f(-k) + f(k)). */
-static const float c0 = -205.0f / 72, c1 = 8.0f / 5, c2 = -1.0f / 5, c3 = 8.0f / 315, c4 = -1.0f / 560;
 
 /* From 0 to 1 as x passes 0, over a width of 2%: a step between two cells would scatter at every stair of a slope. */
 static inline float blend(float x) {
@@ -51,17 +46,8 @@ static inline float ricker(float t) {
 static inline void advance_row(float *restrict next, const float *restrict now, const float *restrict factor,
                                const float *restrict damping_x, float damping_zy, size_t nx, ptrdiff_t row,
                                ptrdiff_t plane) {
-    for (ptrdiff_t x = 0; x < (ptrdiff_t)nx; x++) {
-        const float *p = now + x;
-        float laplacian = 3 * c0 * p[0];
-        laplacian += c1 * (p[-1] + p[1] + p[-row] + p[row] + p[-plane] + p[plane]);
-        laplacian += c2 * (p[-2] + p[2] + p[-2 * row] + p[2 * row] + p[-2 * plane] + p[2 * plane]);
-        laplacian += c3 * (p[-3] + p[3] + p[-3 * row] + p[3 * row] + p[-3 * plane] + p[3 * plane]);
-        laplacian += c4 * (p[-4] + p[4] + p[-4 * row] + p[4 * row] + p[-4 * plane] + p[4 * plane]);
-        float d = damping_zy * damping_x[x];
-        float value = d * (2 * p[0] - d * next[x] + factor[x] * laplacian);
-        next[x] = fabsf(value) < 1e-30f ? 0 : value; /* denormals ahead of the front would slow some CPUs */
-    }
+    for (ptrdiff_t x = 0; x < (ptrdiff_t)nx; x++)
+        next[x] = wave_cell(now + x, row, plane, next[x], factor[x], damping_zy * damping_x[x]);
 }
 
 /* Of cell i of n along an axis: 1 inside, below 1 in the sponge. */

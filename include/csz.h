@@ -282,7 +282,7 @@ typedef struct csz_value_range {
     double min, max;
 } csz_value_range;
 
-/* Adds n values to the range; options give fill and threads.  On the CPU. */
+/* Adds n values to the range; options give fill and threads.  On the CPU; of values in device memory on the device, which must be the calling thread's. */
 CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n, csz_type type,
                                  const csz_options *options);
 CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
@@ -355,6 +355,12 @@ CSZ_API int csz_device_count(void);
 
 /* The GPU on which the context works from its next call on, which makes it the calling thread's; by default that thread's own.  Before the first use. */
 CSZ_API csz_status csz_context_set_device(csz_context *context, int device);
+
+/* 1 if p lies in the memory of a GPU (managed memory counts).  For programs that take both kinds of memory and do not build with CUDA. */
+CSZ_API int csz_device_owns(const void *p);
+
+/* Copies between host and device memory, either way, and returns when it is done.  CSZ_ERROR_BACKEND without CUDA or a GPU. */
+CSZ_API csz_status csz_device_copy(void *to, const void *from, size_t nbytes);
 
 /* ---- Quality: what lossy coding did to a field ------------------------------------------------------ */
 

@@ -73,46 +73,68 @@ uint64_t csz_mpi_common(const csz_mpi_parts *p, const csz_frame *frame) {
     return n;
 }
 
-/* Rows of the common boxes, in order: where they lie in an array of dims n that begins at origin. */
+/* An array of dims n that begins at origin, in elements of the field. */
 typedef struct layout {
-    const uint64_t *origin;
-    uint64_t n[3];
+    uint64_t origin[3], n[3];
 } layout;
 
-static size_t row_at(const layout *l, uint64_t z, uint64_t y, uint64_t x) {
-    return (size_t)(((z - l->origin[0]) * l->n[1] + (y - l->origin[1])) * l->n[2] + (x - l->origin[2]));
+static uint64_t element_at(const layout *l, uint64_t z, uint64_t y, uint64_t x) {
+    return ((z - l->origin[0]) * l->n[1] + (y - l->origin[1])) * l->n[2] + (x - l->origin[2]);
 }
 
-void csz_mpi_pack(void *message, const void *values, const csz_mpi_parts *p, const csz_frame *frame,
-                  size_t size) {
+csz_status csz_mpi_runs(const csz_mpi_parts *p, const csz_frame *frame, csz_mpi_array in,
+                        const csz_layout *shape, size_t size, csz_mpi_run run, void *user) {
     uint64_t lo[3], hi[3], first, end;
-    unsigned char *to = message;
+    size_t at = 0;
+    csz_status status = CSZ_OK;
     part_span(&first, &end, p, frame);
-    for (uint64_t i = first; i < end; i++) {
+    for (uint64_t i = first; i < end && !status; i++) {
         if (!common_box(lo, hi, p, i, frame)) continue;
-        uint64_t origin[3] = {p->lo[0] + i * p->stride, p->lo[1], p->lo[2]};
-        layout l = {origin, {0, p->hi[1] - p->lo[1], p->hi[2] - p->lo[2]}};
-        const unsigned char *from = (const unsigned char *)values + i * (p->nelements / p->nparts) * size;
-        size_t row = (size_t)(hi[2] - lo[2]) * size;
-        for (uint64_t z = lo[0]; z < hi[0]; z++)
-            for (uint64_t y = lo[1]; y < hi[1]; y++, to += row)
-                memcpy(to, from + row_at(&l, z, y, lo[2]) * size, row);
+        layout l;
+        for (int k = 0; k < 3; k++) {
+            const uint64_t begin = p->lo[k] + (k == 0 ? i * p->stride : 0);
+            l.origin[k] = in == CSZ_MPI_IN_BOX ? begin : in == CSZ_MPI_IN_FIELD ? 0 : frame->begin[k];
+            l.n[k] = in == CSZ_MPI_IN_BOX     ? p->hi[k] - p->lo[k]
+                     : in == CSZ_MPI_IN_FIELD ? shape->n[k]
+                                              : frame->end[k] - frame->begin[k];
+        }
+        const uint64_t before = in == CSZ_MPI_IN_BOX ? i * (p->nelements / p->nparts) : 0;
+        /* rows that follow each other are one run, and so are planes */
+        const int rows = hi[2] - lo[2] == l.n[2], planes = rows && hi[1] - lo[1] == l.n[1];
+        const uint64_t nz = planes ? hi[0] - lo[0] : 1, ny = rows ? hi[1] - lo[1] : 1;
+        const size_t nbytes = (size_t)(nz * ny * (hi[2] - lo[2])) * size;
+        for (uint64_t z = lo[0]; z < hi[0] && !status; z += nz)
+            for (uint64_t y = lo[1]; y < hi[1] && !status; y += ny, at += nbytes)
+                status = run(user, (before + element_at(&l, z, y, lo[2])) * size, at, nbytes);
     }
+    return status;
+}
+
+int csz_mpi_common_box(csz_frame *box, const csz_mpi_parts *p, uint64_t i, const csz_frame *frame,
+                       size_t size) {
+    *box = *frame;
+    if (!common_box(box->begin, box->end, p, i, frame)) return 0;
+    box->nelements = 1;
+    for (int k = 0; k < 3; k++) box->nelements *= box->end[k] - box->begin[k];
+    box->values_nbytes = (size_t)box->nelements * size;
+    return 1;
+}
+
+typedef struct unpacking {
+    unsigned char *to;
+    const unsigned char *from;
+} unpacking;
+
+static csz_status unpack_run(void *user, uint64_t offset, size_t at, size_t nbytes) {
+    const unpacking *u = user;
+    memcpy(u->to + offset, u->from + at, nbytes);
+    return CSZ_OK;
 }
 
 void csz_mpi_unpack(void *frame_values, const void *message, const csz_mpi_parts *p, const csz_frame *frame,
-                    size_t size) {
-    uint64_t lo[3], hi[3], first, end;
-    const unsigned char *from = message;
-    layout l = {frame->begin, {0, frame->end[1] - frame->begin[1], frame->end[2] - frame->begin[2]}};
-    part_span(&first, &end, p, frame);
-    for (uint64_t i = first; i < end; i++) {
-        if (!common_box(lo, hi, p, i, frame)) continue;
-        size_t row = (size_t)(hi[2] - lo[2]) * size;
-        for (uint64_t z = lo[0]; z < hi[0]; z++)
-            for (uint64_t y = lo[1]; y < hi[1]; y++, from += row)
-                memcpy((unsigned char *)frame_values + row_at(&l, z, y, lo[2]) * size, from, row);
-    }
+                    const csz_layout *shape, size_t size) {
+    unpacking u = {frame_values, message};
+    (void)csz_mpi_runs(p, frame, CSZ_MPI_IN_FRAME, shape, size, unpack_run, &u);
 }
 
 const void *csz_mpi_inside(const void *values, const csz_mpi_parts *p, const csz_frame *frame, size_t size) {
@@ -124,9 +146,9 @@ const void *csz_mpi_inside(const void *values, const csz_mpi_parts *p, const csz
         if (is_cut && frame->end[k] - frame->begin[k] != 1) return NULL;
         is_cut |= frame->end[k] - frame->begin[k] != p->hi[k] - p->lo[k];
     }
-    layout l = {p->lo, {0, p->hi[1] - p->lo[1], p->hi[2] - p->lo[2]}};
+    layout l = {{p->lo[0], p->lo[1], p->lo[2]}, {0, p->hi[1] - p->lo[1], p->hi[2] - p->lo[2]}};
     return (const unsigned char *)values +
-           row_at(&l, frame->begin[0], frame->begin[1], frame->begin[2]) * size;
+           (size_t)element_at(&l, frame->begin[0], frame->begin[1], frame->begin[2]) * size;
 }
 
 csz_status csz_mpi_box_of(csz_mpi_box *box, MPI_Comm comm, const csz_field *field, const int *grid) {

@@ -25,11 +25,23 @@ uint64_t csz_mpi_common(const csz_mpi_parts *parts, const csz_frame *frame);
 /* 1 if two boxes of the field have an element in common. */
 int csz_mpi_overlap(const csz_mpi_box *a, const csz_mpi_box *b, int ndim);
 
-/* Copies what both have, from the rank's values to a dense message and from a message to the frame's values; both in the same order. */
-void csz_mpi_pack(void *message, const void *values, const csz_mpi_parts *parts, const csz_frame *frame,
-                  size_t size);
+/* The array in which runs are wanted, dense: the rank's box, the whole field, or the frame. */
+typedef enum csz_mpi_array { CSZ_MPI_IN_BOX, CSZ_MPI_IN_FIELD, CSZ_MPI_IN_FRAME } csz_mpi_array;
+
+/* A run of bytes that lie together: at offset in that array, at `at` where all runs follow each other. */
+typedef csz_status (*csz_mpi_run)(void *user, uint64_t offset, size_t at, size_t nbytes);
+
+/* Hands out the runs that the parts and the frame have in common, in order, until one fails. */
+csz_status csz_mpi_runs(const csz_mpi_parts *parts, const csz_frame *frame, csz_mpi_array in,
+                        const csz_layout *shape, size_t size, csz_mpi_run run, void *user);
+
+/* The box that part i and the frame have in common, as part of the frame; 0 if there is none. */
+int csz_mpi_common_box(csz_frame *box, const csz_mpi_parts *parts, uint64_t i, const csz_frame *frame,
+                       size_t size);
+
+/* A message of the runs to its places in the frame's values. */
 void csz_mpi_unpack(void *frame_values, const void *message, const csz_mpi_parts *parts,
-                    const csz_frame *frame, size_t size);
+                    const csz_frame *frame, const csz_layout *shape, size_t size);
 
 /* Where a frame's values lie in the rank's own, if they are all there and follow each other; else NULL. */
 const void *csz_mpi_inside(const void *values, const csz_mpi_parts *parts, const csz_frame *frame,

@@ -3,7 +3,10 @@
  * csz_mpi_main.c: the command csz-mpi, started by mpirun: raw files to archives and back by many ranks, each with its box.  Rank 0 speaks;
  * a failure is one line and a non-zero exit on every rank.
  */
+#include "memory.h"
+#include "rename.h"
 #include "shared.h"
+#include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,19 +21,26 @@
 
 static const char usage[] =
     "usage: mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
-    "                           [-z LEVEL] [-b auto|cpu|cuda] [-j THREADS] [--fill V] [--grid 2x2x1] [-f]\n"
-    "       mpirun -n N csz-mpi decompress IN -o OUT [-j THREADS] [--grid 2x2x1] [--memory-limit 4G] [-f]\n"
+    "                           [-z LEVEL] [-b auto|cpu|cuda] [-j THREADS] [--fill V] [--grid 2x2x1]\n"
+    "                           [--memory-limit 1G] [-f]\n"
+    "       mpirun -n N csz-mpi decompress IN -o OUT [-j THREADS] [--grid 2x2x1] [--memory-limit 1G] [-f]\n"
     "\n"
     "Each of N ranks reads its box of the raw file IN and all write one archive OUT, with the bytes that\n"
     "csz compress writes; any number of ranks restores it.  --grid cuts the dims among the ranks, slowest\n"
     "first (default: slabs of the slowest dim).  -j 0, the default: the node's cores divided among its "
     "ranks.\n"
-    "--memory-limit bounds what each rank takes for its box, scratch and a frame.\n";
+    "--memory-limit is what each rank may take: frames go through a few at a time.  Compressing without it, "
+    "a\n"
+    "rank holds its box, unless the node's boxes would take more than half of the memory that is free.\n";
+
+/* The program, MPI and its buffers for messages, rounded up. */
+static const uint64_t base_nbytes = (uint64_t)32 << 20;
 
 typedef struct arguments {
     const char *command, *input, *output;
     csz_field field;
     csz_options options;
+    uint64_t memory_limit; /* 0: none given */
     int has_type, has_dims, has_bound, has_grid, force;
     int grid[CSZ_MAX_NDIM], grid_ndim;
 } arguments;
@@ -40,26 +50,6 @@ static int my_rank;
 static int fail(int status, const char *text, const char *name) {
     if (my_rank == 0) fprintf(stderr, "csz-mpi: %s%s%s\n", text, name ? ": " : "", name ? name : "");
     return status;
-}
-
-static int parse_dims(uint64_t *dims, const char *text) {
-    int n = 0;
-    for (;;) {
-        char *end;
-        if (n == CSZ_MAX_NDIM || *text < '0' || *text > '9') return 0;
-        errno = 0;
-        dims[n++] = strtoull(text, &end, 10);
-        if (errno) return 0;
-        if (*end == '\0') return n;
-        if (*end != 'x') return 0;
-        text = end + 1;
-    }
-}
-
-static int parse_double(double *value, const char *text) {
-    char *end;
-    *value = strtod(text, &end);
-    return end != text && *end == '\0';
 }
 
 /* A number from least to most and nothing behind it. */
@@ -72,77 +62,55 @@ static int parse_count(int *value, const char *text, int least, int most) {
     return 1;
 }
 
-/* Bytes, or K, M, G, T of them. */
-static int parse_nbytes(uint64_t *nbytes, const char *text) {
-    static const char units[] = "KMGT";
-    char *end;
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || errno || n == 0) return 0;
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-    if ((*end && !unit) || (unit && end[1]) || n > UINT64_MAX >> shift) return 0;
-    *nbytes = (uint64_t)n << shift;
-    return 1;
-}
-
-static int parse_choice(const char *text, const char *const *names) {
-    for (int i = 0; names[i]; i++)
-        if (strcmp(text, names[i]) == 0) return i;
-    return -1;
-}
-
 /* Whether the command takes the option. */
 static int has_option(const char *command, const char *option) {
-    static const char *const both[] = {"-o", "-j", "--grid", NULL}, *const compress[] = {"-t",     "-d", "-e",
-                                                                                         "-m",     "-b", "-z",
-                                                                                         "--fill", NULL},
-                             *const decompress[] = {"--memory-limit", NULL};
-    return parse_choice(option, both) >= 0 ||
-           parse_choice(option, command[0] == 'c' ? compress : decompress) >= 0;
+    static const char *const both[] = {"-o", "-j", "--grid", "--memory-limit", NULL}, *const compress[] = {
+                                                                                          "-t",     "-d",
+                                                                                          "-e",     "-m",
+                                                                                          "-b",     "-z",
+                                                                                          "--fill", NULL};
+    int place;
+    return cli_parse_name(&place, option, both) ||
+           (command[0] == 'c' && cli_parse_name(&place, option, compress));
 }
 
 /* One option and its value; 0 if it is not understood. */
 static int apply(arguments *a, const char *option, const char *value) {
-    static const char *const types[] = {"f32", "f64", NULL}, *const modes[] = {"abs", "rel", "psnr", NULL},
-                             *const backends[] = {"auto", "cpu", "cuda", NULL};
+    csz_options *o = &a->options;
+    csz_field grid;
     int choice = 0;
-    uint64_t grid[CSZ_MAX_NDIM];
     if (!has_option(a->command, option)) return 0;
     if (strcmp(option, "-o") == 0) {
         a->output = value;
-    } else if (strcmp(option, "-t") == 0) {
-        a->field.type = (csz_type)(choice = parse_choice(value, types));
-        a->has_type = 1;
-    } else if (strcmp(option, "-d") == 0) {
-        choice = (a->field.ndim = parse_dims(a->field.dims, value)) - 1;
-        a->has_dims = 1;
-    } else if (strcmp(option, "-e") == 0) {
-        choice = parse_double(&a->options.bound, value) && a->options.bound > 0 && isfinite(a->options.bound)
-                     ? 0
-                     : -1;
-        a->has_bound = 1;
-    } else if (strcmp(option, "-m") == 0) {
-        a->options.bound_mode = (csz_bound_mode)(choice = parse_choice(value, modes));
-    } else if (strcmp(option, "-b") == 0) {
-        a->options.backend = (csz_backend)(choice = parse_choice(value, backends));
-    } else if (strcmp(option, "-z") == 0) {
-        choice = parse_count(&a->options.zstd_level, value, 1, 22) - 1;
-    } else if (strcmp(option, "-j") == 0) {
-        choice = parse_count(&a->options.threads, value, 0, 256) - 1;
-    } else if (strcmp(option, "--memory-limit") == 0) {
-        choice = parse_nbytes(&a->options.memory_limit, value) - 1;
-    } else if (strcmp(option, "--fill") == 0) {
-        choice = (a->options.has_fill = parse_double(&a->options.fill, value)) - 1;
-    } else if (strcmp(option, "--grid") == 0) {
-        a->grid_ndim = parse_dims(grid, value);
-        for (int i = 0; i < a->grid_ndim; i++) a->grid[i] = grid[i] > INT_MAX ? 0 : (int)grid[i];
-        choice = a->grid_ndim - 1;
-        a->has_grid = 1;
-    } else {
-        return 0;
+        return 1;
     }
-    return choice >= 0;
+    if (strcmp(option, "-t") == 0) {
+        a->has_type = cli_parse_name(&choice, value, cli_type_names);
+        a->field.type = (csz_type)choice;
+        return a->has_type;
+    }
+    if (strcmp(option, "-d") == 0) return a->has_dims = cli_parse_dims(&a->field, value) == 1;
+    if (strcmp(option, "-e") == 0)
+        return a->has_bound = cli_parse_double(&o->bound, value) && o->bound > 0 && isfinite(o->bound);
+    if (strcmp(option, "-m") == 0) {
+        const int is_known = cli_parse_name(&choice, value, cli_mode_names);
+        o->bound_mode = (csz_bound_mode)choice;
+        return is_known;
+    }
+    if (strcmp(option, "-b") == 0) {
+        const int is_known = cli_parse_name(&choice, value, cli_backend_names);
+        o->backend = (csz_backend)choice;
+        return is_known;
+    }
+    if (strcmp(option, "-z") == 0) return parse_count(&o->zstd_level, value, 1, 22);
+    if (strcmp(option, "-j") == 0) return parse_count(&o->threads, value, 0, 256);
+    if (strcmp(option, "--memory-limit") == 0)
+        return cli_parse_nbytes(&a->memory_limit, value) && a->memory_limit > 0;
+    if (strcmp(option, "--fill") == 0) return o->has_fill = cli_parse_double(&o->fill, value);
+    a->has_grid = cli_parse_dims(&grid, value) == 1;
+    a->grid_ndim = a->has_grid ? grid.ndim : 0;
+    for (int i = 0; i < a->grid_ndim; i++) a->grid[i] = grid.dims[i] > INT_MAX ? 0 : (int)grid.dims[i];
+    return a->has_grid;
 }
 
 static int parse(arguments *a, int argc, char **argv) {
@@ -202,34 +170,67 @@ static int box_of(csz_mpi_box *box, const arguments *a, const csz_field *field) 
 }
 
 static size_t box_nbytes(const csz_mpi_box *box, const csz_field *field) {
-    size_t n = field->type == CSZ_F32 ? 4 : 8;
+    size_t n = cli_type_nbytes(field->type);
     for (int i = 0; i < field->ndim; i++) n *= (size_t)(box->end[i] - box->begin[i]);
     return n;
 }
 
-/* Rows of the box, from or to the raw file.  1 if all went well. */
-static int transfer_box(int descriptor, void *data, const csz_mpi_box *box, const csz_field *field,
-                        int is_write) {
-    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+/* ---- Raw files: little-endian values of the whole field ---- */
+
+typedef struct raw_file {
+    int descriptor;
+    csz_type type;
+    int has_failed;
+    double seconds; /* that this rank took to read */
+} raw_file;
+
+static csz_status read_raw(void *user, uint64_t offset, void *to, size_t nbytes) {
+    raw_file *raw = user;
+    unsigned char *next = to;
+    double begin = MPI_Wtime();
+    for (size_t left = nbytes; left && !raw->has_failed;) {
+        ssize_t n = pread(raw->descriptor, next, left, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        raw->has_failed = n <= 0;
+        if (n <= 0) break;
+        next += n;
+        offset += (uint64_t)n;
+        left -= (size_t)n;
+    }
+    if (CLI_HOST_IS_BIG_ENDIAN) cli_swap_values(to, nbytes, cli_type_nbytes(raw->type));
+    raw->seconds += MPI_Wtime() - begin;
+    return raw->has_failed ? CSZ_ERROR_IO : CSZ_OK;
+}
+
+static csz_status write_raw(void *user, uint64_t offset, void *from, size_t nbytes) {
+    raw_file *raw = user;
+    const unsigned char *next = from;
+    if (CLI_HOST_IS_BIG_ENDIAN) cli_swap_values(from, nbytes, cli_type_nbytes(raw->type));
+    while (nbytes) {
+        ssize_t n = pwrite(raw->descriptor, next, nbytes, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        raw->has_failed |= n <= 0;
+        if (n <= 0) return CSZ_ERROR_IO;
+        next += n;
+        offset += (uint64_t)n;
+        nbytes -= (size_t)n;
+    }
+    return CSZ_OK;
+}
+
+/* The whole box, row by row.  1 if all went well. */
+static int read_box(raw_file *raw, void *data, const csz_mpi_box *box, const csz_field *field) {
     const int last = field->ndim - 1;
+    const size_t size = cli_type_nbytes(field->type),
+                 row = (size_t)(box->end[last] - box->begin[last]) * size;
     uint64_t at[CSZ_MAX_NDIM];
     unsigned char *next = data;
     if (box_nbytes(box, field) == 0) return 1;
     memcpy(at, box->begin, sizeof at);
-    for (;;) {
+    for (;; next += row) {
         uint64_t element = 0;
         for (int i = 0; i < field->ndim; i++) element = element * field->dims[i] + at[i];
-        size_t left = (size_t)(box->end[last] - box->begin[last]) * size;
-        uint64_t offset = element * size;
-        while (left) {
-            ssize_t n = is_write ? pwrite(descriptor, next, left, (off_t)offset)
-                                 : pread(descriptor, next, left, (off_t)offset);
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) return 0;
-            next += n;
-            offset += (uint64_t)n;
-            left -= (size_t)n;
-        }
+        if (read_raw(raw, element * size, next, row) != CSZ_OK) return 0;
         int i = last - 1;
         while (i >= 0 && ++at[i] == box->end[i]) {
             at[i] = box->begin[i];
@@ -237,22 +238,6 @@ static int transfer_box(int descriptor, void *data, const csz_mpi_box *box, cons
         }
         if (i < 0) return 1;
     }
-}
-
-/* Raw files are little-endian; on other machines values are turned. */
-static void turn_values(void *data, size_t nbytes, csz_type type) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    const size_t size = type == CSZ_F32 ? 4 : 8;
-    unsigned char *bytes = data;
-    for (size_t i = 0; i < nbytes; i += size)
-        for (size_t b = 0; b < size / 2; b++) {
-            unsigned char kept = bytes[i + b];
-            bytes[i + b] = bytes[i + size - 1 - b];
-            bytes[i + size - 1 - b] = kept;
-        }
-#else
-    (void)data, (void)nbytes, (void)type;
-#endif
 }
 
 static int fail_existing(const char *name) {
@@ -265,17 +250,23 @@ static int fail_status(csz_status status, const csz_mpi_report *report, const ch
     const char *why = csz_status_string(status), *advice = "check the file, its place and the options";
     if (status == CSZ_ERROR_IO) why = is_output ? "it cannot be written" : "it cannot be read";
     if (status == CSZ_ERROR_IO && is_output) advice = "check its folder and the space there";
-    if (status == CSZ_ERROR_LIMIT) advice = "raise the limit, or use more ranks";
-    if (status == CSZ_ERROR_MEMORY) advice = "use more nodes";
-    if (my_rank == 0)
+    if (status == CSZ_ERROR_MEMORY) advice = "use more nodes, or give less with --memory-limit";
+    if (status == CSZ_ERROR_LIMIT && my_rank == 0)
+        fprintf(stderr,
+                "csz-mpi: %s needs %.0f MiB of memory a rank, a frame at a time, and less is allowed (rank "
+                "%d said so "
+                "first); raise --memory-limit, or use fewer ranks a node\n",
+                name, ceil((double)(base_nbytes + report->nbytes_memory) / 1048576),
+                report->failed_rank < 0 ? 0 : report->failed_rank);
+    else if (my_rank == 0)
         fprintf(stderr, "csz-mpi: cannot %s %s: %s (rank %d said so first); %s\n", verb, name, why,
                 report->failed_rank < 0 ? 0 : report->failed_rank, advice);
     return 1;
 }
 
-/* raw_seconds: what this rank took to read or write its box of the raw file. */
+/* raw_seconds: what this rank took to read or write its box of the raw file; is_within: they are part of the others. */
 static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t field_nbytes,
-                         double raw_seconds) {
+                         double raw_seconds, int is_within) {
     int nranks;
     double raw = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
@@ -288,74 +279,106 @@ static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t f
            "MB/s\n",
            r->range, r->exchange, r->code, r->write, r->total,
            r->total > 0 ? (double)field_nbytes / 1e6 / r->total : 0);
-    printf("  besides: %s the raw file %.3f s\n", a->command[0] == 'c' ? "reading" : "writing", raw);
+    printf("  %s: %s the raw file %.3f s\n", is_within ? "of these" : "besides",
+           a->command[0] == 'c' ? "reading" : "writing", raw);
 }
 
-static int run_compress(const arguments *a, csz_context *context) {
+/* What the library may take of a limit. */
+static uint64_t library_limit(uint64_t limit) {
+    return limit == 0 ? 0 : limit > base_nbytes ? limit - base_nbytes : 1;
+}
+
+/* The limit that was given; without one none, unless the node's boxes would take more than half of what is free. */
+static uint64_t limit_for(const arguments *a, size_t nbytes) {
+    const uint64_t share = cli_memory_free() / 2 / (uint64_t)csz_mpi_node_nranks(MPI_COMM_WORLD);
+    if (a->memory_limit) return a->memory_limit;
+    return nbytes > share ? share : 0;
+}
+
+static int compress_raw(const arguments *a, csz_context *context, raw_file *raw) {
     csz_mpi_box box = {{0}, {0}};
-    csz_mpi_report report;
-    size_t bound;
+    csz_mpi_report report = {.failed_rank = -1};
+    csz_mpi_source source = {.data = NULL};
+    csz_options options = a->options;
     struct stat status;
-    if (agree(csz_compress_bound(&bound, &a->field, &a->options) != CSZ_OK))
-        return fail(2, "the dims overflow: a field has at most 2^56 elements", NULL);
+    uint64_t wanted = cli_type_nbytes(a->field.type);
     int result = agree(box_of(&box, a, &a->field));
     if (result) return result;
-    uint64_t wanted = a->field.type == CSZ_F32 ? 4 : 8;
     for (int i = 0; i < a->field.ndim; i++) wanted *= a->field.dims[i];
-    int descriptor = open(a->input, O_RDONLY | O_CLOEXEC);
-    if (agree(descriptor < 0))
-        return fail(1, "cannot open the input; check the path on every node", a->input);
-    if (agree(fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != wanted))
+    if (agree(fstat(raw->descriptor, &status) != 0 || (uint64_t)status.st_size != wanted))
         return fail(1, "the input's size is not the one that type and dims imply; check -t and -d", a->input);
-    void *data = malloc(box_nbytes(&box, &a->field) + 1);
-    if (agree(!data)) {
+    const uint64_t limit = limit_for(a, box_nbytes(&box, &a->field));
+    void *data = limit ? NULL : malloc(box_nbytes(&box, &a->field) + 1);
+    if (agree(!limit && !data)) {
         free(data);
-        return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
+        return fail(1, "not enough memory for the ranks' boxes; give --memory-limit, or use more nodes",
+                    NULL);
     }
-    double begin = MPI_Wtime();
-    int is_read = transfer_box(descriptor, data, &box, &a->field, 0);
-    const double seconds = MPI_Wtime() - begin;
-    close(descriptor);
-    if (agree(!is_read)) {
-        free(data);
-        return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
-    }
-    turn_values(data, box_nbytes(&box, &a->field), a->field.type);
-    csz_status compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, a->output, a->force, data, &box,
-                                                &a->field, &a->options, &report);
+    if (limit)
+        source = (csz_mpi_source){.read = read_raw, .user = raw};
+    else
+        source.data = data;
+    if (data) raw->has_failed |= !read_box(raw, data, &box, &a->field);
+    options.memory_limit = library_limit(limit);
+    csz_status compressed = CSZ_OK;
+    if (!agree(raw->has_failed))
+        compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, a->output, a->force, &source, &box,
+                                         &a->field, &options, &report);
     free(data);
+    if (agree(raw->has_failed))
+        return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
     /* it was not there at the start */
     if (compressed == CSZ_ERROR_IO && all_if(!a->force && lstat(a->output, &status) == 0))
         return fail_existing(a->output);
+    if (compressed == CSZ_ERROR_LIMIT) return fail_status(compressed, &report, "compress", a->input, 0);
     if (compressed) return fail_status(compressed, &report, "compress to", a->output, 1);
-    print_report(a, &report, wanted, seconds);
+    print_report(a, &report, wanted, raw->seconds, agree(limit != 0));
     return 0;
 }
 
-/* Rank 0 makes a temporary beside the output, all write their rows into it, rank 0 renames it. */
-static int write_raw(const char *path, int may_replace, void *data, const csz_mpi_box *box,
-                     const csz_field *field) {
-    char temporary[PATH_MAX] = "";
+static int run_compress(const arguments *a, csz_context *context) {
+    raw_file raw = {.descriptor = -1, .type = a->field.type};
+    size_t bound;
+    if (agree(csz_compress_bound(&bound, &a->field, &a->options) != CSZ_OK))
+        return fail(2, "the dims overflow: a field has at most 2^56 elements", NULL);
+    raw.descriptor = open(a->input, O_RDONLY | O_CLOEXEC);
+    int result = agree(raw.descriptor < 0)
+                     ? fail(1, "cannot open the input; check the path on every node", a->input)
+                     : compress_raw(a, context, &raw);
+    if (raw.descriptor >= 0) close(raw.descriptor);
+    return result;
+}
+
+/* Rank 0 makes a temporary beside the output, which the others open; 0, or the status after the message. */
+static int create_raw(raw_file *raw, char temporary[PATH_MAX], const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    int descriptor = -1, created = 1;
+    int created = 1;
+    raw->descriptor = -1;
     if (my_rank == 0) {
-        int n = snprintf(temporary, sizeof temporary, "%.*s.%.200s.%d", (int)(name - path), path, name,
-                         (int)getpid());
-        descriptor =
-            n > 0 && n < PATH_MAX ? open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666) : -1;
-        created = descriptor >= 0;
+        int n =
+            snprintf(temporary, PATH_MAX, "%.*s.%.200s.%d", (int)(name - path), path, name, (int)getpid());
+        if (n > 0 && n < PATH_MAX)
+            raw->descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+        created = raw->descriptor >= 0;
     }
     if (!all_if(created)) return fail(1, "cannot write the output; check the folder", path);
     MPI_Bcast(temporary, PATH_MAX, MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (my_rank != 0) descriptor = open(temporary, O_WRONLY | O_CLOEXEC);
-    int written = descriptor >= 0 && transfer_box(descriptor, data, box, field, 1) && fsync(descriptor) == 0;
-    if (descriptor >= 0 && close(descriptor) != 0) written = 0;
-    int failed = agree(!written), exists = 0;
+    if (my_rank != 0) raw->descriptor = open(temporary, O_WRONLY | O_CLOEXEC);
+    raw->has_failed = raw->descriptor < 0;
+    return 0;
+}
+
+/* Rank 0 gives the file its name, or removes it where is_wanted is 0 or a rank could not write. */
+static int finish_raw(raw_file *raw, const char *temporary, const char *path, int may_replace,
+                      int is_wanted) {
+    if (is_wanted && !raw->has_failed && fsync(raw->descriptor) != 0) raw->has_failed = 1;
+    if (raw->descriptor >= 0 && close(raw->descriptor) != 0) raw->has_failed = 1;
+    int failed = agree(raw->has_failed), exists = 0;
     if (my_rank == 0) {
-        const int error = failed ? 0 : csz_mpi_rename(temporary, path, may_replace);
+        const int error = failed || !is_wanted ? 0 : csz_file_rename(temporary, path, may_replace);
         exists = error == EEXIST;
         failed |= error != 0;
-        if (failed) unlink(temporary);
+        if (failed || !is_wanted) unlink(temporary);
     }
     if (all_if(exists)) return fail_existing(path);
     return all_if(failed) ? fail(1, "cannot write the output; free some space, or choose another place", path)
@@ -366,26 +389,23 @@ static int run_decompress(const arguments *a, csz_context *context) {
     csz_info info;
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
+    csz_options options = a->options;
+    char temporary[PATH_MAX] = "";
     csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->input);
     if (status) return fail_status(status, &report, "read", a->input, 0);
     int result = agree(box_of(&box, a, &info.field));
     if (result) return result;
-    size_t nbytes = box_nbytes(&box, &info.field);
-    if (agree(a->options.memory_limit && nbytes > a->options.memory_limit))
-        return fail(1, "the ranks' boxes need more than --memory-limit allows; raise it, or use more ranks",
-                    a->input);
-    void *data = malloc(nbytes + 1);
-    if (agree(!data)) {
-        free(data);
-        return fail(1, "not enough memory for the ranks' boxes; use more nodes", NULL);
-    }
-    status = csz_mpi_decompress(context, MPI_COMM_WORLD, data, nbytes, a->input, &box, &a->options, &report);
-    turn_values(data, nbytes, info.field.type);
+    raw_file raw = {.type = info.field.type};
+    if ((result = create_raw(&raw, temporary, a->output)) != 0) return result;
+    options.memory_limit = library_limit(a->memory_limit);
+    status =
+        csz_mpi_decompress_by(context, MPI_COMM_WORLD, write_raw, &raw, a->input, &box, &options, &report);
     double begin = MPI_Wtime();
-    result = status ? fail_status(status, &report, "decompress", a->input, 0)
-                    : write_raw(a->output, a->force, data, &box, &info.field);
-    free(data);
-    if (!result) print_report(a, &report, info.nbytes_field, MPI_Wtime() - begin);
+    result = finish_raw(&raw, temporary, a->output, a->force, status == CSZ_OK);
+    if (!result && status) result = fail_status(status, &report, "decompress", a->input, 0);
+    const double written = report.write + (MPI_Wtime() - begin);
+    report.write = 0; /* told besides */
+    if (!result) print_report(a, &report, info.nbytes_field, written, 0);
     return result;
 }
 

@@ -4,6 +4,7 @@
  * the file system for the same bytes; then each reads, by itself, the groups of tiles that its box touches.
  */
 #include "boxes.h"
+#include "memory.h"
 #include "shared.h"
 
 #include <stdlib.h>
@@ -116,35 +117,155 @@ csz_status csz_mpi_inspect(MPI_Comm comm, csz_info *info, const char *path) {
     return CSZ_OK;
 }
 
+/* An open archive and what a rank wants of it. */
+typedef struct decompression {
+    csz_context *context;
+    MPI_Comm comm;
+    archive_file archive;
+    csz_reader *reader;
+    csz_info info;
+    csz_mpi_parts parts;
+    csz_options options;
+    csz_mpi_report report;
+} decompression;
+
+static csz_status begin_decompression(decompression *d, const char *path, const csz_mpi_box *box,
+                                      const csz_options *options) {
+    d->report = (csz_mpi_report){.failed_rank = -1};
+    csz_status status = csz_mpi_agree(d->comm, d->context && path && box ? CSZ_OK : CSZ_ERROR_ARGUMENT,
+                                      &d->report.failed_rank);
+    if (!status) status = open_archive(&d->archive, &d->reader, path, d->comm, &d->report.failed_rank);
+    if (status) return status;
+    csz_options_init(&d->options);
+    if (options) d->options = *options;
+    csz_mpi_share_node(d->context, &d->options, NULL, d->comm);
+    (void)csz_reader_info(&d->info, d->reader);
+    d->report.nbytes_archive = d->info.nbytes_archive;
+    return CSZ_OK;
+}
+
+/* status: this rank's own, of what it did with an archive that was opened. */
+static csz_status end_decompression(decompression *d, csz_status status, int is_open, double begin,
+                                    csz_mpi_report *report) {
+    /* before waiting for others, who may still be writing */
+    d->report.total = MPI_Wtime() - begin - d->report.write;
+    if (is_open) {
+        close_archive(&d->archive, d->reader);
+        status = csz_mpi_agree(d->comm, status, &d->report.failed_rank);
+    }
+    csz_mpi_reduce_report(&d->report, d->comm);
+    if (report) *report = d->report;
+    return status;
+}
+
 csz_status csz_mpi_decompress(csz_context *context, MPI_Comm comm, void *data, size_t capacity,
                               const char *path, const csz_mpi_box *box, const csz_options *options,
                               csz_mpi_report *report) {
-    archive_file a;
-    csz_reader *reader;
-    csz_mpi_report told = {.failed_rank = -1};
-    csz_options o;
+    decompression d = {.context = context, .comm = comm};
     double begin = MPI_Wtime();
-    csz_status status =
-        csz_mpi_agree(comm, context && path && box ? CSZ_OK : CSZ_ERROR_ARGUMENT, &told.failed_rank);
-    if (!status) status = open_archive(&a, &reader, path, comm, &told.failed_rank);
-    if (!status) {
-        csz_info info;
-        csz_mpi_parts parts;
+    csz_status status = begin_decompression(&d, path, box, options);
+    const int is_open = !status;
+    if (is_open) {
         double at = MPI_Wtime();
-        csz_options_init(&o);
-        if (options) o = *options;
-        csz_mpi_share_node(context, &o, comm);
-        (void)csz_reader_info(&info, reader);
-        told.nbytes_archive = info.nbytes_archive;
-        status = csz_mpi_parts_of(&parts, box, &info.field);
-        if (!status && parts.nelements) /* a rank may have nothing to read */
-            status = csz_reader_region(context, data, capacity, reader, box->begin, box->end, &o);
-        told.code = MPI_Wtime() - at;
-        close_archive(&a, reader);
-        status = csz_mpi_agree(comm, status, &told.failed_rank);
+        status = csz_mpi_parts_of(&d.parts, box, &d.info.field);
+        if (!status && d.parts.nelements) /* a rank may have nothing to read */
+            status = csz_reader_region(context, data, capacity, d.reader, box->begin, box->end, &d.options);
+        d.report.code = MPI_Wtime() - at;
     }
-    told.total = MPI_Wtime() - begin;
-    csz_mpi_reduce_report(&told, comm);
-    if (report) *report = told;
+    return end_decompression(&d, status, is_open, begin, report);
+}
+
+/* ---- a frame's share at a time ---- */
+
+typedef struct shares {
+    decompression *d;
+    csz_layout shape;
+    size_t size; /* of a value */
+    unsigned char *values, *stored;
+    size_t values_nbytes, stored_nbytes;
+    csz_mpi_write write;
+    void *user;
+    double seconds; /* that write took */
+} shares;
+
+static csz_status write_run(void *user, uint64_t offset, size_t at, size_t nbytes) {
+    const shares *s = user;
+    return s->write(s->user, offset, s->values + at, nbytes);
+}
+
+static csz_status restore_share(shares *s, uint64_t i, const csz_frame *box) {
+    const csz_plan *plan = csz_reader_plan(s->d->reader);
+    size_t nbytes = 0;
+    csz_status status = csz_reader_fetch(s->stored, s->stored_nbytes, &nbytes, s->d->reader, i, box);
+    if (!status)
+        status = csz_decompress_frame(s->d->context, s->values, s->values_nbytes, s->stored, nbytes, plan, i,
+                                      box, &s->d->options);
+    double at = MPI_Wtime();
+    if (!status) status = csz_mpi_runs(&s->d->parts, box, CSZ_MPI_IN_FIELD, &s->shape, s->size, write_run, s);
+    s->seconds += MPI_Wtime() - at;
     return status;
+}
+
+/* All shares in order; without buffers their sizes alone. */
+static csz_status each_share(shares *s) {
+    const csz_plan *plan = csz_reader_plan(s->d->reader);
+    csz_status status = CSZ_OK;
+    for (uint64_t i = 0; i < s->shape.nframes && !status; i++) {
+        csz_frame frame, box;
+        uint64_t offset, nbytes;
+        (void)csz_plan_frame(&frame, plan, i);
+        if (csz_mpi_common(&s->d->parts, &frame) == 0) continue;
+        for (uint64_t part = 0; part < s->d->parts.nparts && !status; part++) {
+            if (!csz_mpi_common_box(&box, &s->d->parts, part, &frame, s->size)) continue;
+            if (s->values) {
+                status = restore_share(s, i, &box);
+                continue;
+            }
+            status = csz_reader_frame(&offset, &nbytes, s->d->reader, i);
+            if (!status && nbytes > s->stored_nbytes) s->stored_nbytes = (size_t)nbytes;
+            if (box.values_nbytes > s->values_nbytes) s->values_nbytes = box.values_nbytes;
+        }
+    }
+    return status;
+}
+
+static csz_status restore_shares(shares *s) {
+    decompression *d = s->d;
+    csz_status status = each_share(s);
+    if (status) return status;
+    const uint64_t limit = d->options.memory_limit,
+                   least = s->values_nbytes + s->stored_nbytes + s->shape.zstd_nbytes + CLI_CONTEXT_NBYTES;
+    /* fewer threads need less scratch */
+    while (limit && d->options.threads > 1 &&
+           least + (uint64_t)d->options.threads * CLI_THREAD_NBYTES > limit)
+        d->options.threads /= 2;
+    d->report.nbytes_memory = least + (uint64_t)d->options.threads * CLI_THREAD_NBYTES;
+    if (limit && d->report.nbytes_memory > limit) return CSZ_ERROR_LIMIT;
+    d->options.memory_limit = 0; /* kept */
+    d->options.backend = CSZ_BACKEND_CPU;
+    s->values = malloc(s->values_nbytes + 1);
+    s->stored = malloc(s->stored_nbytes + 1);
+    status = s->values && s->stored ? each_share(s) : CSZ_ERROR_MEMORY;
+    free(s->values);
+    free(s->stored);
+    return status;
+}
+
+csz_status csz_mpi_decompress_by(csz_context *context, MPI_Comm comm, csz_mpi_write write, void *user,
+                                 const char *path, const csz_mpi_box *box, const csz_options *options,
+                                 csz_mpi_report *report) {
+    decompression d = {.context = context, .comm = comm};
+    double begin = MPI_Wtime();
+    csz_status status = begin_decompression(&d, path, box, options);
+    const int is_open = !status;
+    if (is_open) {
+        shares s = {.d = &d, .write = write, .user = user, .size = d.info.field.type == CSZ_F32 ? 4 : 8};
+        double at = MPI_Wtime();
+        status = csz_mpi_parts_of(&d.parts, box, &d.info.field);
+        if (!status) status = csz_plan_shape(&s.shape, csz_reader_plan(d.reader));
+        if (!status) status = restore_shares(&s);
+        d.report.code = MPI_Wtime() - at - s.seconds;
+        d.report.write = s.seconds;
+    }
+    return end_decompression(&d, status, is_open, begin, report);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shared.c: agreement, names, nodes, reports. */
+/* shared.c: agreement, nodes, reports. */
 #include "shared.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank) {
     struct {
@@ -30,23 +25,16 @@ int csz_mpi_is_same(MPI_Comm comm, const char *text) {
     return least == most;
 }
 
-/* Exact where the system can do it in one step; file systems without that and without hard links are left with a check first. */
-int csz_mpi_rename(const char *from, const char *to, int may_replace) {
-    struct stat status;
-    if (may_replace) return rename(from, to) == 0 ? 0 : errno;
-#ifdef RENAME_NOREPLACE
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
-#endif
-    if (link(from, to) == 0) {
-        unlink(from);
-        return 0;
-    }
-    if (errno == EEXIST || lstat(to, &status) == 0) return EEXIST;
-    return rename(from, to) == 0 ? 0 : errno;
+int csz_mpi_node_nranks(MPI_Comm comm) {
+    MPI_Comm node;
+    int nranks = 1;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &nranks);
+    MPI_Comm_free(&node);
+    return nranks;
 }
 
-void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm comm) {
+void csz_mpi_share_node(csz_context *context, csz_options *options, const void *data, MPI_Comm comm) {
     MPI_Comm node;
     int rank = 0, nranks = 1, ndevices;
     cpu_set_t mine, all;
@@ -62,20 +50,22 @@ void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm com
         options->threads = share < own ? share : own;
         if (options->threads < 1) options->threads = 1;
     }
-    ndevices = options->backend == CSZ_BACKEND_CPU ? 0 : csz_device_count();
+    ndevices = options->backend == CSZ_BACKEND_CPU || csz_device_owns(data) ? 0 : csz_device_count();
     if (ndevices > 0)
         (void)csz_context_set_device(context, rank % ndevices); /* fails where it has one already */
 }
 
 void csz_mpi_reduce_report(csz_mpi_report *report, MPI_Comm comm) {
     double mine[5] = {report->range, report->exchange, report->code, report->write, report->total}, most[5];
-    uint64_t sum = 0;
+    uint64_t sum = 0, memory = 0;
     MPI_Allreduce(mine, most, 5, MPI_DOUBLE, MPI_MAX, comm);
     MPI_Allreduce(&report->nbytes_exchanged, &sum, 1, MPI_UINT64_T, MPI_SUM, comm);
+    MPI_Allreduce(&report->nbytes_memory, &memory, 1, MPI_UINT64_T, MPI_MAX, comm);
     report->range = most[0];
     report->exchange = most[1];
     report->code = most[2];
     report->write = most[3];
     report->total = most[4];
     report->nbytes_exchanged = sum;
+    report->nbytes_memory = memory;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shared.h: what both directions do alike: agree on a status, name a file, share a node, report the slowest rank's seconds. */
+/* shared.h: what both directions do alike: agree on a status, share a node, report the slowest rank's seconds. */
 #ifndef CSZ_MPI_SHARED_H
 #define CSZ_MPI_SHARED_H
 
@@ -11,16 +11,35 @@ csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank);
 /* 1 on every rank if the text is the same on all, 0 on every rank if not. */
 int csz_mpi_is_same(MPI_Comm comm, const char *text);
 
-/* Gives the file a new name and returns 0, or an errno: EEXIST where the name is taken and may not be replaced. */
-int csz_mpi_rename(const char *from, const char *to, int may_replace);
+/*
+ * Where a rank's box is: dense in host or device memory (data); or behind a callback that reads exactly nbytes at an offset into the whole field's values, in
+ * this machine's byte order, and is asked for a frame's share at a time, twice where the range is needed.
+ */
+typedef struct csz_mpi_source {
+    const void *data;
+    csz_status (*read)(void *user, uint64_t offset, void *to, size_t nbytes); /* NULL: data */
+    void *user;
+} csz_mpi_source;
 
 /* csz_mpi_compress, which replaces a file at path; without may_replace CSZ_ERROR_IO where there is one at the end. */
 csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const char *path, int may_replace,
-                               const void *data, const csz_mpi_box *box, const csz_field *field,
+                               const csz_mpi_source *source, const csz_mpi_box *box, const csz_field *field,
                                const csz_options *options, csz_mpi_report *report);
 
-/* Threads and device of a rank that shares its node. */
-void csz_mpi_share_node(csz_context *context, csz_options *options, MPI_Comm comm);
+/*
+ * csz_mpi_decompress, a frame's share of the box at a time, on the CPU: write is given runs of values, which it may change, and their offsets in the whole field's.  options->memory_limit bounds
+ * what a rank takes for one share, the frame as stored and scratch.  report->write is what write took, total the rest.
+ */
+typedef csz_status (*csz_mpi_write)(void *user, uint64_t offset, void *from, size_t nbytes);
+csz_status csz_mpi_decompress_by(csz_context *context, MPI_Comm comm, csz_mpi_write write, void *user,
+                                 const char *path, const csz_mpi_box *box, const csz_options *options,
+                                 csz_mpi_report *report);
+
+/* Ranks of comm that share this rank's node. */
+int csz_mpi_node_nranks(MPI_Comm comm);
+
+/* Threads and device of a rank that shares its node.  Where data lies on a device, the context works on the one that is current. */
+void csz_mpi_share_node(csz_context *context, csz_options *options, const void *data, MPI_Comm comm);
 
 /* The slowest rank's seconds and the sum of the bytes exchanged. */
 void csz_mpi_reduce_report(csz_mpi_report *report, MPI_Comm comm);

@@ -252,6 +252,7 @@ static csz_status batch_decompress(batch *b) {
 static void batch_check(const batch *b, size_t i) {
     const size_t nbytes = b->fields[i].nbytes;
     assert_int_equal(b->results[i].status, CSZ_OK);
+    assert_int_equal(b->results[i].faults, 0);
     assert_int_equal(b->results[i].nbytes, b->expected[i].nbytes);
     uint8_t *bytes = malloc(b->expected[i].nbytes + nbytes + 1);
     void *values = cpu_values(&b->expected[i], nbytes);

@@ -9,38 +9,13 @@ set -u -o pipefail
 csz=$(realpath "${1:?usage: stream_test.sh CSZ GENERATE [NZ]}") || exit 2
 generate=$(realpath "${2:?usage: stream_test.sh CSZ GENERATE [NZ]}") || exit 2
 nz=${3:-212}
-peak_py=$(dirname "$(realpath "$0")")/stream/peak.py
+tests=$(dirname "$(realpath "$0")")
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_stream_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C TMPDIR=$work
-n_failed=0
-
-holds() {
-    local name=$1 status
-    shift
-    "$@" >out.txt 2>err.txt
-    status=$?
-    if ((status == 0)); then
-        printf 'ok    %s%s\n' "$name" "$(grep -ho ' *peak [0-9.]* MiB.*' err.txt | sed 's/^/: /' | head -n1)"
-    else
-        n_failed=$((n_failed + 1))
-        printf 'FAIL  %s\n      status %d: %s\n      %s\n' "$name" "$status" "$*" "$(head -c 800 err.txt)"
-    fi
-}
-
-# refuses PATTERN NAME COMMAND...: exit 1, one line that matches.
-refuses() {
-    local pattern=$1 name=$2
-    shift 2
-    "$@" >out.txt 2>err.txt
-    if [[ $? -eq 1 && $(wc -l <err.txt) -eq 1 ]] && grep -qE -- "$pattern" err.txt; then
-        printf 'ok    %s\n' "$name"
-    else
-        n_failed=$((n_failed + 1))
-        printf 'FAIL  %s\n      %s\n' "$name" "$(head -c 800 err.txt)"
-    fi
-}
+# shellcheck source=tests/properties.sh
+. "$tests/properties.sh"
 
 # within MIB COMMAND...
 within() {
@@ -48,9 +23,10 @@ within() {
         shift
         "$@"
     else
-        python3 "$peak_py" "$@"
+        python3 "$tests/stream/peak.py" "$@"
     fi
 }
+peak() { sed -n 's/^peak/      peak/p' err.txt; } # of the last one
 
 # ---- A field larger than the memory allowed ----------------------------------------------------------
 
@@ -63,35 +39,38 @@ large_from_archive() {
 }
 large_verify() { "$generate" "$nz" 768 3072 | within 320 "$csz" verify - large.csz --memory-limit 320M; }
 holds "$nz x 768 x 3072 from a pipe within 256 MiB" large_to_archive
+peak
 holds "back to a pipe within 256 MiB, every value within the bound" large_from_archive
+peak
 holds "verify from a pipe within 320 MiB" large_verify
+peak
 holds "test within 128 MiB" within 128 "$csz" test large.csz --memory-limit 128M
 holds "info within 128 MiB" within 128 "$csz" info large.csz --memory-limit 128M
 holds "the archive from a pipe within 256 MiB" bash -c "cat large.csz | '$csz' test - --memory-limit 256M"
-refuses 'memory.*raise the limit' "a limit below one frame is refused" \
+refuses 1 'memory.*raise the limit' "a limit below one frame is refused" \
     "$csz" decompress large.csz -o x --memory-limit 64M
 holds "a region within 64 MiB" \
     within 64 "$csz" decompress large.csz -o part --region "$((nz / 2)):$((nz / 2 + 2)),100:200,500:900" --memory-limit 64M
 
 # ---- What goes wrong ----------------------------------------------------------------------------------
 
-"$generate" 24 768 3072 | "$csz" compress - -t f32 -d 24x768x3072 -e 1e-3 -f -o large.csz >out.txt 2>err.txt || n_failed=$((n_failed + 1))
+"$generate" 24 768 3072 | "$csz" compress - -t f32 -d 24x768x3072 -e 1e-3 -f -o large.csz >out.txt 2>err.txt || failed "24 planes compress"
 "$csz" decompress large.csz -o part --region 20:22,100:200,500:900 -f >out.txt
 # A region needs its own groups of tiles alone: damage in another frame does not matter to it.
 cp large.csz hurt.csz
 dd if=/dev/zero of=hurt.csz bs=1 seek=20000 count=4000 conv=notrunc status=none
 holds "damage in another frame does not keep a region from being read" bash -c \
     "'$csz' decompress hurt.csz -o part2 --region 20:22,100:200,500:900 && cmp part part2"
-refuses 'damaged' "but the whole field is refused" "$csz" decompress hurt.csz -o whole
+refuses 1 'damaged' "but the whole field is refused" "$csz" decompress hurt.csz -o whole
 for cut in 1000 $(($(stat -c %s large.csz) / 2)) $(($(stat -c %s large.csz) - 4)); do
     head -c "$cut" large.csz >cut.csz
-    refuses 'short' "an archive cut at $cut" "$csz" decompress cut.csz -o whole
-    refuses 'short' "a pipe cut at $cut" bash -c "cat cut.csz | '$csz' decompress - -o whole"
+    refuses 1 'short' "an archive cut at $cut" "$csz" decompress cut.csz -o whole
+    refuses 1 'short' "a pipe cut at $cut" bash -c "cat cut.csz | '$csz' decompress - -o whole"
 done
-refuses 'after' "a pipe with a byte too many" bash -c "{ cat large.csz; echo; } | '$csz' decompress - -o whole"
-refuses 'bytes' "a field from a pipe that ends early" bash -c \
+refuses 1 'after' "a pipe with a byte too many" bash -c "{ cat large.csz; echo; } | '$csz' decompress - -o whole"
+refuses 1 'bytes' "a field from a pipe that ends early" bash -c \
     "'$generate' 23 768 3072 | '$csz' compress - -t f32 -d 24x768x3072 -e 1e-3 -o whole"
-refuses 'bytes' "a field from a pipe that goes on" bash -c \
+refuses 1 'bytes' "a field from a pipe that goes on" bash -c \
     "{ '$generate' 24 768 3072; echo; } | '$csz' compress - -t f32 -d 24x768x3072 -e 1e-3 -o whole"
 printf 'the old file' >old
 "$csz" compress - "${dims[@]}" -e 1e-3 -f -o old < <("$generate" "$nz" 768 3072) >out.txt 2>err.txt &
@@ -128,15 +107,15 @@ fi
 same() { # NAME TYPE DIMS OPTIONS...: file with much memory, file with little, pipe
     local name=$1 size=$2 shape=$3 least=$4
     shift 4
-    "$csz" compress field -t f32 -d "$shape" "$@" -o a.csz -f --memory-limit 4G >out.txt || n_failed=$((n_failed + 1))
+    "$csz" compress field -t f32 -d "$shape" "$@" -o a.csz -f --memory-limit 4G >out.txt || failed "$name: compressed"
     holds "$name: little memory, one thread" bash -c \
         "'$csz' compress field -t f32 -d $shape $* -o b.csz -f -j1 --memory-limit $least && cmp a.csz b.csz"
     holds "$name: from a pipe" bash -c "cat field | '$csz' compress - -t f32 -d $shape $* --memory-limit $least | cmp - a.csz"
-    "$csz" decompress a.csz -o back -f >out.txt || n_failed=$((n_failed + 1))
+    "$csz" decompress a.csz -o back -f >out.txt || failed "$name: restored"
     holds "$name: restored to a pipe" bash -c "'$csz' decompress a.csz -o - --memory-limit $least | cmp - back"
     holds "$name: restored from a pipe" bash -c "cat a.csz | '$csz' decompress - -o - --memory-limit $least | cmp - back"
     holds "$name: verified" bash -c "'$csz' verify field a.csz && cat field | '$csz' verify - a.csz"
-    [[ $(stat -c %s back) == "$size" ]] || n_failed=$((n_failed + 1))
+    same_text "$name: every byte is back" "$size" "$(stat -c %s back)"
 }
 "$generate" 130 512 520 >field
 if [[ -z ${CSZ_TEST_NO_PEAK:-} ]]; then same "slabs" 138444800 130x512x520 512M -e 1e-3 -m rel --verify; fi
@@ -165,13 +144,17 @@ fi
 
 # ---- Holes -------------------------------------------------------------------------------------------
 
-[[ -z ${CSZ_TEST_NO_PEAK:-} ]] || exit $((n_failed != 0)) # a sanitizer takes long over zeros too
+if [[ -n ${CSZ_TEST_NO_PEAK:-} ]]; then # a sanitizer takes long over zeros too
+    finish
+    exit
+fi
 truncate -s 2G sparse
 holds "a sparse file of 2 GiB, relative, within 320 MiB" \
     within 320 "$csz" compress sparse -t f32 -d 512x1024x1024 -e 1e-3 -m rel --memory-limit 320M
+peak
 # The least that docs/streaming.md and the man page name, for full frames.
 least() { # MIB OPTIONS...
-    refuses "needs $1 MiB of memory, .* allows $(($1 - 1)).0 MiB; raise" "full frames need $1 MiB: ${*:2}" \
+    refuses 1 "needs $1 MiB of memory, .* allows $(($1 - 1)).0 MiB; raise" "full frames need $1 MiB: ${*:2}" \
         "$csz" compress sparse -f -b cpu -d 512x1024x1024 -e 1e-3 "${@:2}" --memory-limit "$(($1 - 1))M"
 }
 least 276 -t f32 -o least.csz
@@ -186,5 +169,4 @@ least 788 -t f64 -o least.csz --verify
 least 852 -t f64 -o - --verify
 holds "its archive is small" bash -c "[ \$(stat -c %s sparse.csz) -lt 400000 ]"
 
-((n_failed == 0)) || printf '%d do not hold\n' "$n_failed"
-((n_failed == 0))
+finish

@@ -36,6 +36,10 @@ static void without_a_device_every_call_says_so(void **state) {
         csz_cuda_decompress_batch(c, 1, outs, sizeof out, &r, ins, sizes, NULL, &f, NULL, 0, NULL),
         CSZ_ERROR_BACKEND);
     assert_int_equal(r.status, 0xA5A5A5A5u);
+    assert_int_equal(csz_device_owns(data), 0);
+    assert_int_equal(csz_device_owns(NULL), 0);
+    assert_int_equal(csz_device_copy(out, data, sizeof out), CSZ_ERROR_BACKEND);
+    assert_int_equal(csz_device_copy(out, NULL, 1), CSZ_ERROR_ARGUMENT);
     /* sizes need no device, only the build */
     size_t nbytes = 0;
     const csz_status known = csz_backend_built(CSZ_BACKEND_CUDA) ? CSZ_OK : CSZ_ERROR_BACKEND;

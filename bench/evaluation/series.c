@@ -30,13 +30,13 @@ static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_til
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
         csz_tile_quantize(w, plan, data, &box);
         if (!w->is_fill) csz_tile_measure(w);
-        csz_tile_count(w, plan, &tally, s % csz_policy_stride(nsamples) == 0, stride);
+        csz_tile_count(w, plan, &tally, s % csz_policy_stride(frame.ntiles) == 0, stride);
     }
     csz_tally_add(&sample, &tally);
     for (int book = 0; book < CSZ_NBOOKS; book++)
         csz_policy_weigh(&offers, &cache, &sample, frame.ntiles, 1, 0, book);
     /* the probes' word is taken where they leave it open: a second count would be saved too */
-    tables->policy = csz_policy_choose(books, &offers, frame.ntiles, 1, 0) & ~CSZ_POLICY_UNSURE;
+    tables->policy = csz_policy_choose(books, &offers, &sample, frame.ntiles, 1, 0) & ~CSZ_POLICY_UNSURE;
     if (complete && tables->policy == CSZ_POLICY_VECTOR && stride == 1) {
         for (int b = 0; b < CSZ_NBOOKS; b++) {
             for (int k = 0; k < CSZ_SYMBOLS_MAX; k++)
@@ -69,7 +69,7 @@ static csz_tile_plan plan_of(const csz_field *shape, double bound_abs) {
     return csz_tile_plan_of(&h);
 }
 
-/* Least CPU seconds of a few runs of one thread: compressing, and what of it reuse would save: counting the sample and building books, but not quantizing where the
+/* Least CPU seconds of a few runs of one thread: compressing, and what of it reuse would save: counting the sample and building books, but not quantizing, as the
  * deltas are kept for coding. */
 static int time_reuse(csz_context *context, csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                       const csz_field *shape, csz_options *o, void *archive, size_t capacity, size_t *nbytes,
@@ -84,8 +84,8 @@ static int time_reuse(csz_context *context, csz_tile_work *w, const csz_tile_pla
         double compressed = evaluate_cpu_seconds();
         make_tables(&tables, w, plan, data, 0);
         double made = evaluate_cpu_seconds();
-        for (uint32_t t = 0; csz_sample_stride(frame.ntiles) == 1 && t < frame.ntiles; t++) {
-            csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, t);
+        for (uint32_t s = 0; s < csz_sample_count(frame.ntiles); s++) {
+            csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
             csz_tile_quantize(w, plan, data, &box);
         }
         double quantized = evaluate_cpu_seconds() - made;

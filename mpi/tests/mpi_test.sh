@@ -6,11 +6,13 @@
 set -u -o pipefail
 build=$(realpath "${1:?usage: mpi_test.sh BUILD MPIEXEC}") || exit 2
 mpiexec=${2:?usage: mpi_test.sh BUILD MPIEXEC}
+tests=$(realpath "$(dirname "$0")/../../tests") || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_mpi_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C OMP_NUM_THREADS=1
-n_failed=0
+# shellcheck source=../../tests/properties.sh
+. "$tests/properties.sh"
 
 # Ranks beyond the cores take turns; a container's root may run them; no network is looked for.
 ranks=()
@@ -28,28 +30,28 @@ if ! mpi 2 true >probe.txt 2>&1; then
     exit 77
 fi
 
-holds() {
-    local name=$1
-    shift
-    if "$@" >out.txt 2>err.txt; then
-        printf 'ok    %s\n' "$name"
-    else
-        n_failed=$((n_failed + 1))
-        printf 'FAIL  %s\n      %s\n      %s\n' "$name" "$*" "$(cat out.txt err.txt | head -c 1500)"
-    fi
-}
-
 # refuses NAME PATTERN COMMAND...: not 0, and a line that says what is wrong.
 refuses() {
     local name=$1 pattern=$2
     shift 2
     if ! "$@" >out.txt 2>err.txt && [ "$(grep -c '^csz-mpi: ' err.txt)" = 1 ] && grep -qE -- "$pattern" err.txt; then
-        printf 'ok    %s\n' "$name"
+        passed "$name"
     else
-        n_failed=$((n_failed + 1))
-        printf 'FAIL  %s\n      %s\n' "$name" "$(head -c 1500 err.txt)"
+        failed "$name" "$(head -c 1500 err.txt)"
     fi
 }
+
+# within MIB COMMAND...: each rank, not mpirun
+within() {
+    if [[ -n ${CSZ_TEST_QUICK:-} ]]; then # a sanitizer uses memory of its own
+        shift
+        "$@"
+    else
+        python3 "$tests/stream/peak.py" "$@"
+    fi
+}
+export -f within
+export tests
 
 several="1 2 3 5"
 [[ -z ${CSZ_TEST_QUICK:-} ]] || several="2 5"
@@ -90,7 +92,7 @@ refuses "a wrong argument of one rank" 'another rank' timeout 60 "$mpiexec" "${r
 refuses "the input as the output" 'input itself' mpi 2 "$build/csz-mpi" "${what[@]}" -o field -f
 refuses "a device as the output" 'no regular file' mpi 2 "$build/csz-mpi" "${what[@]}" -o /dev/null -f
 refuses "a folder that is not there" 'cannot compress.* cannot be written' mpi 2 "$build/csz-mpi" "${what[@]}" -o no/x
-for wrong in "-z 5abc" "-j 3xyz" "--memory-limit 4G"; do
+for wrong in "-z 5abc" "-j 3xyz" "--memory-limit 12Q" "--memory-limit 0"; do
     # shellcheck disable=SC2086
     refuses "compress $wrong" 'not understood' mpi 1 "$build/csz-mpi" "${what[@]}" -o x $wrong
 done
@@ -100,10 +102,36 @@ for wrong in "-t f32" "--memory-limit 12Q"; do
 done
 refuses "ranks with different outputs" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o y
 refuses "ranks with different commands" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" decompress one.csz -o x
-refuses "boxes above the memory limit" 'memory-limit' mpi 2 "$build/csz-mpi" decompress one.csz -o x --memory-limit 8M
-refuses "scratch above the memory limit" 'memory limit' mpi 2 "$build/csz-mpi" decompress one.csz -o x -j 1 --memory-limit 8500K
-holds "a memory limit that suffices" mpi 2 "$build/csz-mpi" decompress one.csz -o mpi.raw -f -j 1 --memory-limit 16M
-holds "within it the values of csz" cmp mpi.raw one.raw
+
+# ---- Less memory than the field takes --------------------------------------------------------------------
+
+# needs N COMMAND...: the limit that a refusal names is enough, and one MiB less is not.
+needs() {
+    local n=$1 mib
+    shift
+    mpi "$n" "$build/csz-mpi" "$@" -j 1 --memory-limit 1M >out.txt 2>err.txt && return 1
+    mib=$(sed -n 's/.*needs \([0-9]*\) MiB of memory.*/\1/p' err.txt)
+    [[ -n $mib ]] && ! mpi "$n" "$build/csz-mpi" "$@" -j 1 --memory-limit "$((mib - 1))M" >out.txt 2>&1 &&
+        mpi "$n" "$build/csz-mpi" "$@" -j 1 --memory-limit "${mib}M"
+}
+holds "what a refusal says compressing needs is enough, and no less is" needs 2 "${what[@]}" -o within.csz --grid 1x2x1
+holds "within it the bytes of csz" cmp within.csz one.csz
+holds "and what it says restoring needs" needs 2 decompress one.csz -o within.raw --grid 1x1x2
+holds "within it the values of csz" cmp within.raw one.raw
+if [[ -z ${CSZ_TEST_QUICK:-} ]]; then
+    # 332 MiB, a rank's box where there is one, in three frames; compressed they do not fit beside one that is being coded, and the last waits in a file.
+    large=(-t f32 -d 332x512x512 -e 1e-9)
+    "$build/csz-generate" 332 512 512 >large || exit 2
+    "$build/csz" compress large "${large[@]}" -o large.csz >out.txt || failed "csz compresses the large field"
+    holds "332 MiB in one rank within 300" mpi 1 bash -c "within 300 '$build/csz-mpi' compress large ${large[*]} -o small.csz --memory-limit 300M"
+    printf '      %s\n' "$(grep peak err.txt)"
+    holds "with the bytes of csz" cmp small.csz large.csz
+    holds "and back within 300" mpi 1 bash -c "within 300 '$build/csz-mpi' decompress large.csz -o back --memory-limit 300M"
+    printf '      %s\n' "$(grep peak err.txt)"
+    "$build/csz" decompress large.csz -f -o large >out.txt || failed "csz restores the large field"
+    holds "with the values of csz" cmp large back
+    rm -f large large.csz small.csz back
+fi
 # Two runs at once without -f: the later one keeps the file of the earlier.
 for command in compress decompress; do
     arguments=(decompress one.csz)
@@ -138,6 +166,28 @@ for n in 2 4; do
     holds "snapshots of $n ranks are those of one" bash -c "cmp wave1_0020.csz wave${n}_0020.csz && cmp wave1_0040.csz wave${n}_0040.csz"
 done
 holds "csz reads the snapshots" "$build/csz" test wave4_0040.csz
+
+# The solver and the boxes on a GPU, or on the emulated one: the snapshots of the CPU.
+gpu_wave=
+if [[ -x $build/emulated_wave ]]; then
+    gpu_wave=$build/emulated_wave
+    for n in 1 2 3; do holds "$n ranks: boxes in device memory give the bytes of one process" mpi $n "$build/emulated_mpi" device; done
+fi
+if mpi 1 "$build/csz-mpi-wave" --dims 24x24x24 --steps 1 --backend cuda >out.txt 2>err.txt; then
+    gpu_wave=$build/csz-mpi-wave
+    for n in 1 2 3; do holds "$n ranks: boxes on the GPU give the bytes of one process" mpi $n "$build/test_mpi" device; done
+else
+    says "a GPU that is not there is not replaced by the CPU" 'no GPU that can be used' err.txt
+fi
+if [[ -n $gpu_wave ]]; then
+    small=(--dims 28x34x40 --steps 10 --every 5 --bound 1e-7)
+    holds "a small wave on the CPU" mpi 1 "$build/csz-mpi-wave" "${small[@]}" --backend cpu --out cpu
+    for n in 1 2 4; do
+        holds "the wave of $n ranks on the GPU" mpi $n "$gpu_wave" "${small[@]}" --backend cuda --out "gpu$n"
+        says "it ran there, and was compressed there" 'on the GPU for the wave' out.txt
+        holds "it is the CPU's, to the byte" bash -c "cmp cpu_0005.csz gpu${n}_0005.csz && cmp cpu_0010.csz gpu${n}_0010.csz"
+    done
+fi
 for wrong in "--steps 4x" "--dims 64x72" "--nothing 1"; do
     # shellcheck disable=SC2086
     mpi 1 "$build/csz-mpi-wave" $wrong >out.txt 2>err.txt
@@ -177,11 +227,9 @@ for ms in 5 60 150 300; do
     printf 'the old file' | cmp -s - killed.csz || "$build/csz" test killed.csz >out.txt 2>&1 || bad+="$ms: half a file; "
 done
 if [ -z "$bad" ]; then
-    echo "ok    a rank that is killed ends the run, and leaves the old file or a whole new one"
+    passed "a rank that is killed ends the run, and leaves the old file or a whole new one"
 else
-    n_failed=$((n_failed + 1))
-    echo "FAIL  a rank that is killed: $bad"
+    failed "a rank that is killed" "$bad"
 fi
 
-((n_failed == 0)) || printf '%d do not hold\n' "$n_failed"
-((n_failed == 0))
+finish

@@ -2,9 +2,13 @@
 /*
  * test_mpi.c: run by 1 to 5 ranks.  Whatever the boxes, the archive has the bytes of csz_compress of the whole field, and any boxes read it back;
  * what is wrong on one rank is an error on all, and leaves nothing behind.  `test_mpi kill MS PATH`: rank 1 kills itself MS milliseconds into a
- * compression.
+ * compression.  `test_mpi device`: boxes in device memory, where there is a GPU or its emulator.
  */
 #include "shared.h"
+
+#if defined(CSZ_HAVE_CUDA)
+#include "cuda/runtime.h"
+#endif
 
 #include <signal.h>
 #include <stdio.h>
@@ -57,6 +61,7 @@ static void *make_box(const csz_field *field, const csz_mpi_box *box) {
         uint64_t left = k, index = 0;
         for (int i = field->ndim - 1; i >= 0; i--) {
             uint64_t extent = box->end[i] - box->begin[i];
+            if (extent == 0) return data; /* n is 0 then; said for the static check */
             at[i] = box->begin[i] + left % extent;
             left /= extent;
         }
@@ -94,10 +99,29 @@ static unsigned char *read_whole(const char *path, size_t *nbytes) {
     return bytes;
 }
 
-static void check_field(const csz_field *field, const csz_options *options) {
-    csz_mpi_box *boxes = malloc((size_t)nranks * sizeof *boxes), whole = {{0}, {0}};
+/* What csz_compress makes of the whole field. */
+static unsigned char *wanted_archive(const csz_field *field, const csz_options *options, size_t *nbytes) {
+    csz_mpi_box whole = {{0}, {0}};
+    size_t capacity;
     for (int i = 0; i < field->ndim; i++) whole.end[i] = field->dims[i];
-    uint64_t n = count_of(&whole, field->ndim);
+    void *all = make_box(field, &whole);
+    csz_compress_bound(&capacity, field, options);
+    unsigned char *wanted = malloc(capacity);
+    CHECK(csz_compress(context, wanted, capacity, nbytes, all, field, options) == CSZ_OK);
+    free(all);
+    return wanted;
+}
+
+static void check_file(const char *path, const unsigned char *wanted, size_t nbytes) {
+    size_t found_nbytes = 0;
+    unsigned char *found = read_whole(path, &found_nbytes);
+    CHECK(found && found_nbytes == nbytes && memcmp(found, wanted, nbytes) == 0);
+    free(found);
+    MPI_Barrier(MPI_COMM_WORLD); /* before it is written again */
+}
+
+static void check_field(const csz_field *field, const csz_options *options) {
+    csz_mpi_box *boxes = malloc((size_t)nranks * sizeof *boxes);
     const size_t size = field->type == CSZ_F32 ? 4 : 8;
     random_boxes(boxes, field);
     void *mine = make_box(field, &boxes[rank]);
@@ -105,13 +129,9 @@ static void check_field(const csz_field *field, const csz_options *options) {
           CSZ_OK);
     free(mine);
 
-    void *all = make_box(field, &whole), *restored = malloc(n * size + 1);
-    size_t capacity, nbytes = 0, found_nbytes = 0;
-    csz_compress_bound(&capacity, field, options);
-    unsigned char *wanted = malloc(capacity), *found = read_whole("mpi.csz", &found_nbytes);
-    CHECK(csz_compress(context, wanted, capacity, &nbytes, all, field, options) == CSZ_OK);
-    CHECK(found && found_nbytes == nbytes && memcmp(found, wanted, nbytes) == 0);
-    if (n) CHECK(csz_decompress(context, restored, n * size, wanted, nbytes, NULL) == CSZ_OK);
+    size_t nbytes = 0;
+    unsigned char *wanted = wanted_archive(field, options, &nbytes);
+    check_file("mpi.csz", wanted, nbytes);
 
     random_boxes(boxes, field);
     uint64_t part = count_of(&boxes[rank], field->ndim);
@@ -125,10 +145,7 @@ static void check_field(const csz_field *field, const csz_options *options) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     free(boxes);
-    free(all);
-    free(restored);
     free(wanted);
-    free(found);
     free(got);
     free(should);
 }
@@ -164,6 +181,79 @@ static void several_frames(void) {
     o.fill = 1e20;
     check_field(&field, &o);
 }
+
+/* Memory for one piece on its way and one frame: less is refused, by the number that the refusal tells, and no byte is another. */
+static void a_limit_changes_no_byte(void) {
+    const csz_field field = {CSZ_F32, 4, {3, 45, 500, 510}};
+    csz_mpi_box *boxes = malloc((size_t)nranks * sizeof *boxes);
+    csz_mpi_report report;
+    csz_options o;
+    size_t nbytes = 0;
+    csz_options_init(&o);
+    o.bound = 1e-3;
+    o.threads = 1;
+    random_boxes(boxes, &field);
+    void *data = make_box(&field, &boxes[rank]);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "mpi.csz", data, &boxes[rank], &field, &o, NULL) ==
+          CSZ_OK);
+    unsigned char *wanted = read_whole("mpi.csz", &nbytes);
+    o.memory_limit = 1;
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o, &report) ==
+          CSZ_ERROR_LIMIT);
+    o.memory_limit = report.nbytes_memory - 1;
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o, &report) ==
+          CSZ_ERROR_LIMIT);
+    o.memory_limit = report.nbytes_memory;
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o, NULL) ==
+          CSZ_OK);
+    check_file("limited.csz", wanted, nbytes);
+    free(wanted);
+    free(data);
+    free(boxes);
+}
+
+#if defined(CSZ_HAVE_CUDA)
+/* On all ranks, or on every second one. */
+static void boxes_on_a_device_give_the_same_bytes(void) {
+    const csz_field fields[] = {
+        {CSZ_F64, 2, {70, 90}}, {CSZ_F32, 3, {20, 33, 50}}, {CSZ_F32, 4, {3, 5, 20, 30}}};
+    csz_mpi_box *boxes = malloc((size_t)nranks * sizeof *boxes);
+    for (int round = 0; round < 6; round++) {
+        const csz_field *field = &fields[round % 3];
+        csz_options o;
+        void *d_mine = NULL;
+        size_t nbytes = 0;
+        csz_options_init(&o);
+        o.bound_mode = (csz_bound_mode)(round % 2);
+        o.bound = 1e-3;
+        o.has_fill = 1;
+        o.fill = 1e20;
+        random_boxes(boxes, field);
+        const size_t mine_nbytes =
+            (size_t)count_of(&boxes[rank], field->ndim) * (field->type == CSZ_F32 ? 4 : 8);
+        void *mine = make_box(field, &boxes[rank]);
+        unsigned char *wanted = wanted_archive(field, &o, &nbytes);
+        if (mine_nbytes && (round < 3 || rank % 2)) {
+            CHECK(csz_cuda_runtime_real.allocate(&d_mine, mine_nbytes) == CSZ_OK);
+            CHECK(csz_device_copy(d_mine, mine, mine_nbytes) == CSZ_OK);
+            CHECK(csz_device_owns(d_mine) && !csz_device_owns(mine));
+        }
+        const void *data = d_mine ? d_mine : mine;
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "device.csz", data, &boxes[rank], field, &o, NULL) ==
+              CSZ_OK);
+        check_file("device.csz", wanted, nbytes);
+        if (round < 3) {
+            o.backend = CSZ_BACKEND_CPU;
+            CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "device.csz", data, &boxes[rank], field, &o,
+                                   NULL) == CSZ_ERROR_ARGUMENT);
+        }
+        if (d_mine) csz_cuda_runtime_real.release(d_mine);
+        free(wanted);
+        free(mine);
+    }
+    free(boxes);
+}
+#endif
 
 static int is_absent(const char *path) {
     struct stat status;
@@ -234,16 +324,17 @@ static void a_name_taken_meanwhile_is_kept(void) {
     o.bound = 1e-3;
     CHECK(csz_mpi_box_of(&box, MPI_COMM_WORLD, &field, NULL) == CSZ_OK);
     void *data = make_box(&field, &box);
+    const csz_mpi_source source = {.data = data};
     if (rank == 0) unlink("taken.csz");
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, data, &box, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, &source, &box, &field, &o, NULL) ==
           CSZ_OK);
     CHECK(stat("taken.csz", &before) == 0);
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, data, &box, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, &source, &box, &field, &o, NULL) ==
           CSZ_ERROR_IO);
     CHECK(stat("taken.csz", &after) == 0 && after.st_ino == before.st_ino);
     MPI_Barrier(MPI_COMM_WORLD); /* before it is replaced */
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 1, data, &box, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 1, &source, &box, &field, &o, NULL) ==
           CSZ_OK);
     CHECK(stat("taken.csz", &after) == 0 && after.st_ino != before.st_ino);
     free(data);
@@ -275,20 +366,33 @@ static int be_killed(int milliseconds, const char *path) {
     return 0;
 }
 
-int main(int argc, char **argv) {
+static int finish(void) {
     int sum = 0;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    if (csz_context_create(&context) != CSZ_OK) MPI_Abort(MPI_COMM_WORLD, 1);
-    if (argc == 4 && strcmp(argv[1], "kill") == 0) return be_killed(atoi(argv[2]), argv[3]);
-    any_boxes_give_the_same_bytes();
-    what_one_rank_gets_wrong_fails_on_all();
-    a_name_taken_meanwhile_is_kept();
-    if (argc == 2 && strcmp(argv[1], "large") == 0) several_frames();
     csz_context_destroy(context);
     MPI_Allreduce(&nfailed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0 && sum == 0) printf("%d ranks: every property holds\n", nranks);
     MPI_Finalize();
     return sum != 0;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    if (csz_context_create(&context) != CSZ_OK) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (argc == 4 && strcmp(argv[1], "kill") == 0) return be_killed(atoi(argv[2]), argv[3]);
+#if defined(CSZ_HAVE_CUDA)
+    if (argc == 2 && strcmp(argv[1], "device") == 0) {
+        boxes_on_a_device_give_the_same_bytes();
+        return finish();
+    }
+#endif
+    any_boxes_give_the_same_bytes();
+    what_one_rank_gets_wrong_fails_on_all();
+    a_name_taken_meanwhile_is_kept();
+    if (argc == 2 && strcmp(argv[1], "large") == 0) {
+        several_frames();
+        a_limit_changes_no_byte();
+    }
+    return finish();
 }

@@ -83,6 +83,13 @@ csz_status csz_backend_choose(csz_context *context, const csz_options *options, 
 
 int csz_device_count(void) { return csz_gpu_device_count(); }
 
+int csz_device_owns(const void *p) { return p && csz_gpu_is_device_pointer(p); }
+
+csz_status csz_device_copy(void *to, const void *from, size_t nbytes) {
+    if (nbytes && (!to || !from)) return CSZ_ERROR_ARGUMENT;
+    return nbytes ? csz_gpu_copy(to, from, nbytes) : CSZ_OK;
+}
+
 csz_status csz_context_set_device(csz_context *context, int device) {
     if (!context || device < 0) return CSZ_ERROR_ARGUMENT;
     if (device >= csz_gpu_device_count()) return CSZ_ERROR_BACKEND;

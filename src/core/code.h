@@ -49,13 +49,13 @@ enum {
 };
 
 /*
- * Units of equal deltas from which on a tile's runs are weighed against its mode by exact size.  Wide deltas have raw bits, 13 and more each, which a run takes once, so that a few such units
- * are worth a look; elsewhere vector symbols do well, and the books of runs cost more than a few tiles gain.
+ * Units of equal deltas, in wide tiles of equal ones that are not 0, from which on a tile's runs are weighed against its mode by exact size.  Wide deltas have raw bits, 13 and more each, which a run
+ * takes once, so that a few such units are worth a look; zeros have none, and take a bit each in lanes that are not empty.  Elsewhere vector symbols do well, and the books of runs cost more than a few tiles gain.
  */
 CSZ_FN uint32_t csz_runs_candidate_units(uint32_t klass) { return klass ? 8 : 120; }
 
 /*
- * 1 if a probe with so many changes of delta counts each delta as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
+ * 1 if a probe with so many changes of delta counts each delta that mode S would code as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
  * counted, while in a frame that is counted whole a length that was not counted would have none.
  */
 CSZ_FN int csz_runs_are_hopeless(uint32_t nchanges, uint32_t stride) {

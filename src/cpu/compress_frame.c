@@ -21,7 +21,7 @@ typedef struct compress_job {
     const csz_tile_plan *plan;
     const void *data;
     csz_frame_box box;
-    csz_kept_tile *kept; /* NULL where the frame is sampled */
+    csz_kept_tile *kept; /* one for each sample; NULL where there are too many */
     int recount;         /* second pass of the sample */
     atomic_uint next;    /* sample, or book */
     int nthreads;        /* books: whose counts there are */
@@ -42,9 +42,15 @@ typedef struct compress_job {
     int too_small;
 } compress_job;
 
-/* The tile's deltas and statistics into the worker; those of a frame that is counted whole straight to where they are kept. */
+/* Where a sampled tile is kept; NULL for others. */
+static csz_kept_tile *kept_place(const compress_job *job, uint32_t t) {
+    const uint32_t sample = t / csz_sample_stride(job->box.ntiles);
+    return job->kept && csz_sample_tile(sample, job->box.ntiles) == t ? &job->kept[sample] : NULL;
+}
+
+/* The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept. */
 static void quantize_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
-    csz_kept_tile *kept = job->kept ? &job->kept[t] : NULL;
+    csz_kept_tile *kept = kept_place(job, t);
     w->code16 = kept ? kept->code16 : w->own_code16;
     csz_tile_quantize(w, job->plan, job->data, box);
     if (!w->is_fill) csz_tile_measure(w);
@@ -68,7 +74,7 @@ static void quantize_tile(compress_job *job, csz_tile_work *w, uint32_t t, const
 
 /* The same, from what was kept. */
 static void recall_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
-    csz_kept_tile *kept = job->kept ? &job->kept[t] : NULL;
+    csz_kept_tile *kept = kept_place(job, t);
     if (!kept || !kept->is_kept) {
         quantize_tile(job, w, t, box);
         return;
@@ -99,7 +105,7 @@ static void sample_body(void *arg, int rank) {
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
-        int is_probe = s % csz_policy_stride(nsamples) == 0;
+        int is_probe = s % csz_policy_stride(job->box.ntiles) == 0;
         if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
@@ -140,7 +146,8 @@ static int choose_books(compress_job *job, csz_book *books, int nthreads) {
     job->nthreads = nthreads;
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, books_body, job);
-    return csz_policy_choose(books, &job->offers, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
+    for (int i = 0; i < nthreads; i++) job->sum.nprobes += job->scratch->workers[i]->tally.nprobes;
+    return csz_policy_choose(books, &job->offers, &job->sum, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
                              job->recount);
 }
 
@@ -222,9 +229,10 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
         .scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
     nthreads = csz_threads_for(job.box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
-    if (!status && csz_sample_stride(job.box.ntiles) == 1) status = csz_scratch_kept(s, job.box.ntiles);
+    const uint32_t nsamples = csz_sample_count(job.box.ntiles);
+    if (!status && nsamples <= KEPT_TILES) status = csz_scratch_kept(s, nsamples);
     if (status) return status;
-    if (csz_sample_stride(job.box.ntiles) == 1) job.kept = s->kept;
+    if (nsamples <= KEPT_TILES) job.kept = s->kept;
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);

@@ -21,6 +21,7 @@ void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
 }
 
 void csz_tally_add(csz_sample *sum, const csz_tally *t) {
+    sum->nprobes += t->nprobes;
     for (int b = 0; b < CSZ_NBOOKS; b++) csz_tally_add_book(sum, t, b);
 }
 
@@ -159,8 +160,8 @@ void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally
     }
     t->single[CSZ_DIRECT_HALF] -= empty2 * 64;
     if (hopeless) {
-        t->run_value[CSZ_DIRECT_HALF] -= empty4 * 128;
-        t->run_length[0] += (32 - empty4) * 128;
+        t->run_value[CSZ_DIRECT_HALF] -= empty2 * 64;
+        t->run_length[0] += (64 - empty2) * 64;
         return;
     }
     for (uint32_t lane = 0; lane < 32; lane++) {
@@ -183,5 +184,6 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
     csz_histograms *parts = is_probe ? tally->probe : tally->rest;
     count_mode(w, parts, mode);
     if (is_auto && w->statistics.rle_candidate) count_mode(w, parts, CSZ_MODE_RLE_VLE);
+    tally->nprobes += (uint32_t)is_probe;
     if (is_auto && is_probe) csz_tile_count_probe(w, plan, tally, stride);
 }

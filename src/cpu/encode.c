@@ -309,8 +309,9 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     const csz_tile_statistics *s = &w->statistics;
     int mode = csz_tile_mode(w, plan, tables->policy);
     uint32_t words, runs_words = UINT32_MAX;
-    int vector = plan->workflow == CSZ_WORKFLOW_AUTO && tables->policy == CSZ_POLICY_VECTOR;
-    if (vector && s->rle_candidate && mode != CSZ_MODE_CONSTANT) {
+    int is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
+    if (is_auto && mode != CSZ_MODE_CONSTANT &&
+        (tables->policy == CSZ_POLICY_WEIGHED || (tables->policy == CSZ_POLICY_VECTOR && s->rle_candidate))) {
         runs_words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
     }
     words = put_record(w, plan, tables, box, mode);

@@ -20,7 +20,7 @@ typedef struct csz_cpu_scratch {
     csz_decode_tables *decode_tables;
     csz_code_tables *code_tables;
     csz_builtin_cache *builtins;
-    struct csz_kept_tile *kept; /* deltas of the tiles of a frame that is counted whole */
+    struct csz_kept_tile *kept; /* deltas of the sampled tiles of a frame */
     uint32_t kept_capacity;
     uint8_t *frame; /* a frame before zstd */
     size_t frame_capacity;

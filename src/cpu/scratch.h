@@ -22,10 +22,10 @@ typedef struct csz_worker {
 } csz_worker;
 
 /*
- * A frame small enough to be counted whole is quantized once: its deltas are kept for the second pass, at most 511 tiles.  Tiles with wide deltas
- * or long tails are few and are done again.
+ * Sampled tiles, all of a frame small enough to be counted whole, are quantized once: their deltas are kept for the second pass, 512 tiles at most, which is what a frame of the default
+ * grid samples.  Tiles with wide deltas or long tails are few and are done again.
  */
-enum { KEPT_TAIL_WORDS = 160 };
+enum { KEPT_TAIL_WORDS = 160, KEPT_TILES = 512 };
 
 typedef struct csz_kept_tile {
     _Alignas(64) int16_t code16[CSZ_TILE_N];

@@ -31,7 +31,7 @@ static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
             equal &= c[b] == c[0];
         }
         s->unit_nonzero[unit] = (uint8_t)n;
-        n_equal += equal;
+        n_equal += equal && n;
     }
     s->rle_candidate = n_equal >= csz_runs_candidate_units(w->klass);
 }

@@ -51,6 +51,7 @@ typedef struct csz_decode_tables {
 typedef struct csz_tally {
     csz_histograms rest[4], probe[4];
     uint32_t single[CSZ_SYMBOLS_MAX], run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
+    uint32_t nprobes;
 } csz_tally;
 
 /* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */

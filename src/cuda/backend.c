@@ -223,6 +223,7 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
     item.capacity = capacity;
     item.nbytes = &b->d_result->nbytes;
     item.status = &b->d_result->status;
+    item.faults = &b->d_result->faults;
     csz_cuda_result result;
     status = csz_cuda_compress_fields(&item, &plan, csz_backend_builtins(b), b->workspace.p, workspace_nbytes,
                                       NULL);
@@ -317,6 +318,7 @@ csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, 
         items[i].capacity = out_capacity[i];
         items[i].nbytes = &results[i].nbytes;
         items[i].status = &results[i].status;
+        items[i].faults = &results[i].faults;
     }
     status =
         csz_cuda_compress_fields(items, &plan, csz_backend_builtins(*backend), workspace, nbytes, stream);

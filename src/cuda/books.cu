@@ -20,8 +20,8 @@ enum {
     BITS_WORDS = CSZ_SYMBOLS_MAX * 8 / 32, /* of the lengths of a book, at most 8 bits each */
 };
 
-/* A weight and its symbol in one word, so that one comparison sorts: sums over the largest sample stay below 2^24. */
-static_assert((CSZ_FRAME_TILES / 16 + 1) * CSZ_TILE_N < 1 << 24, "a weight leaves 8 bits for its symbol");
+/* Sums over the largest sample stay below 2^24. */
+static_assert((CSZ_FRAME_TILES / 16 + 1) * CSZ_TILE_N < 1 << 24, "a float holds a weight");
 
 /*
  * Candidates, one a block: the books policy vector ends up with; then the probes' books of each policy.  Of the latter those of policies single and
@@ -37,6 +37,9 @@ enum {
     NCANDIDATES,
     NLEFT = NCANDIDATES - OF_W /* those of probes that a frame may get */
 };
+
+/* A forced workflow has the final books alone. */
+CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
 
 CSZ_DEVICE int set_size(int set) {
     return set == SET_FINAL ? (int)CSZ_NBOOKS : set == SET_VECTOR ? (int)CSZ_BOOK_RV : 2;
@@ -83,7 +86,7 @@ static_assert(sizeof(books_left) <= CSZ_NBOOKS * CSZ_SYMBOLS_MAX * sizeof(uint32
               "a frame's tables hold its candidates, a book's counts a book");
 
 struct book_shared {
-    uint4 key[CSZ_SYMBOLS_MAX / 4];               /* weight << 8 | symbol; without weight ~0 */
+    float4 weight[CSZ_SYMBOLS_MAX / 4];           /* by symbol; of those without, more than any has */
     uint4 count[CSZ_SYMBOLS_MAX / 4];             /* of the sample, by symbol */
     uint32_t rank[SYMBOL_WARPS][CSZ_SYMBOLS_MAX]; /* how many of each warp's keys are smaller */
     tree_shared tree;
@@ -98,6 +101,7 @@ struct book_shared {
     uint64_t beside[SYMBOL_WARPS];
     unsigned long long cost[CSZ_BUILTIN_N];
     uint32_t coded[CSZ_BUILTIN_N]; /* bits of all symbols under each built-in book */
+    uint32_t builtin;              /* the cheapest of them */
     book_made made;
 };
 
@@ -124,6 +128,26 @@ struct books_job {
     int second; /* frames that were counted again */
 };
 
+/* The same pointer into shared memory, whose address stays in a register: where the compiler knows how to make it, it does so again in each turn of a loop, which waits for it. */
+template <typename T> CSZ_DEVICE T *shared_kept(T *p) {
+#if defined(__CUDA_ARCH__)
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(p);
+    asm volatile("" : "+r"(address));
+    return (T *)__cvta_shared_to_generic(address);
+#else
+    return p;
+#endif
+}
+
+/* Cut off at 0 and 1. */
+CSZ_DEVICE float saturate(float x) {
+#if defined(__CUDA_ARCH__)
+    return __saturatef(x);
+#else
+    return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x;
+#endif
+}
+
 CSZ_DEVICE uint32_t sum_of_warps(const uint32_t (&part)[SYMBOL_WARPS]) {
     uint32_t sum = 0;
 #pragma unroll
@@ -139,11 +163,12 @@ CSZ_DEVICE void lengths_make(book_shared &b, uint32_t n, uint32_t limit) {
         tree_build(b.tree, n);
         count = counts_complete(tree_lengths(b.tree, n, limit), limit);
     }
-    const uint32_t upto = csz_warp_scan(count), share = lane <= limit ? count << (limit - lane) : 0,
-                   codes = csz_warp_scan(share);
+    /* symbols and their share of all codes, at most 256 and 4096, summed at once */
+    const uint32_t share = lane <= limit ? count << (limit - lane) : 0,
+                   upto = csz_warp_scan(count << 16 | share);
     if (lane > 15) return;
-    ((uint32_t *)b.longer)[lane] = n - upto;
-    if (lane <= limit) b.first_code[lane] = (codes - share) >> (limit - lane);
+    ((uint32_t *)b.longer)[lane] = n - (upto >> 16);
+    if (lane <= limit) b.first_code[lane] = ((upto & 0xFFFFu) - share) >> (limit - lane);
 }
 
 /* Length of the symbol of this rank: 1, and 1 more for each length that too many symbols exceed. */
@@ -194,25 +219,46 @@ CSZ_DEVICE void builtins_weigh(book_shared &b, const builtin_part &part) {
     }
 }
 
-/* Of all keys how many of this warp's 32 are smaller.  A lane takes eight keys: read once, each of the others serves eight comparisons. */
-CSZ_DEVICE void keys_rank(book_shared &b) {
+CSZ_DEVICE void builtin_choose(book_shared &b) {
+    uint64_t best = ~(uint64_t)0;
+    uint32_t builtin = CSZ_KIND_UNUSED;
+#pragma unroll 4
+    for (uint32_t kind = 0; kind < CSZ_BUILTIN_N; kind++) {
+        if (b.cost[kind] >= best) continue;
+        best = b.cost[kind];
+        builtin = kind;
+    }
+    if ((threadIdx.x & 31) == 0) b.builtin = builtin;
+}
+
+/*
+ * Of all symbols how many of this warp's 32 come before them: the lighter, and of equals those that are first.  A lane takes eight symbols: read once, each of the others serves eight
+ * comparisons.  Weights are whole numbers, so a difference cut off at 0 and 1 is the comparison: floats have twice as many adders.
+ */
+CSZ_DEVICE void symbols_rank(book_shared &b) {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    uint32_t own[PER_LANE], rank[PER_LANE] = {0};
+    const float *weight = (const float *)b.weight;
+    float own[PER_LANE], rank[PER_LANE] = {0};
+    /* equals of a warp before come first, those of a later one do not, those of this one by their lanes */
 #pragma unroll
-    for (int i = 0; i < PER_LANE; i++) own[i] = ((const uint32_t *)b.key)[32 * i + lane];
+    for (uint32_t i = 0; i < PER_LANE; i++) own[i] = weight[32 * i + lane] + (i > warp ? 1.0f : 0.0f);
+    const float same = weight[32 * warp + lane];
+    float later = (float)lane, in_warp = 0;
 #pragma unroll 1
     for (uint32_t j = 0; j < 8; j++) {
-        const uint4 other = b.key[8 * warp + j];
+        const float4 four = b.weight[8 * warp + j];
+        const float other[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-        for (int i = 0; i < PER_LANE; i++) {
-            rank[i] += other.x < own[i];
-            rank[i] += other.y < own[i];
-            rank[i] += other.z < own[i];
-            rank[i] += other.w < own[i];
+        for (int k = 0; k < 4; k++) {
+#pragma unroll
+            for (int i = 0; i < PER_LANE; i++) rank[i] += saturate(own[i] - other[k]);
+            in_warp += saturate(same - other[k] + saturate(later - (float)k));
         }
+        later -= 4.0f;
     }
 #pragma unroll
-    for (int i = 0; i < PER_LANE; i++) b.rank[warp][32 * i + lane] = rank[i];
+    for (uint32_t i = 0; i < PER_LANE; i++)
+        b.rank[warp][32 * i + lane] = (uint32_t)(i == warp ? in_warp : rank[i]);
 }
 
 /*
@@ -225,10 +271,9 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     const bool is_symbol = t < CSZ_SYMBOLS_MAX;
     /* places below `first` are the deltas around 0 */
     const bool excluded = first && t + first / 2 >= CSZ_DIRECT_HALF && t <= CSZ_DIRECT_HALF + first / 2;
-    const uint32_t weight = t < n && !excluded ? count + (stride > 1) : 0,
-                   key = weight ? weight << 8 | t : ~0u;
+    const uint32_t weight = t < n && !excluded ? count + (stride > 1) : 0;
     if (is_symbol) {
-        ((uint32_t *)b.key)[t] = key;
+        ((float *)b.weight)[t] = weight ? (float)weight : 0x1p30f;
         ((uint32_t *)b.count)[t] = count;
         const uint32_t weights = __ballot_sync(CSZ_ALL, weight != 0),
                        counts = __ballot_sync(CSZ_ALL, count != 0);
@@ -244,7 +289,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
     if (sum_of_warps(b.any) == 0) return c;
     const uint32_t nused = sum_of_warps(b.nused);
-    if (is_symbol) keys_rank(b);
+    if (is_symbol) symbols_rank(b);
     __syncthreads();
     uint32_t rank = 0;
     if (weight) {
@@ -260,6 +305,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
         if (lane == 0) b.beside[warp] = beside;
     }
     __syncthreads();
+    if (warp == TREE_WARP) builtin_choose(b);
     const uint32_t length = weight ? length_of(b, rank) : 0;
     uint32_t same = 0;
     if (is_symbol) {
@@ -313,13 +359,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
         out.put(csz_packet(code, nbits));
         out.flush();
     }
-    uint64_t best = ~(uint64_t)0;
-#pragma unroll 4
-    for (uint32_t kind = 0; kind < CSZ_BUILTIN_N; kind++) {
-        if (b.cost[kind] >= best) continue;
-        best = b.cost[kind];
-        c.builtin = kind;
-    }
+    c.builtin = b.builtin;
     const uint32_t with_builtin = b.coded[c.builtin], own = sum_of_warps(b.own);
     uint64_t beside = 0;
 #pragma unroll
@@ -337,21 +377,40 @@ CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) 
                               : &((books_left *)&work.table[frame])->made[number - OF_W];
 }
 
-/* The books of a set, in order: explicit lengths are taken while there is room for them.  One warp, a lane for each book. */
+/*
+ * The books of a set: explicit lengths are taken, those that save most first, where there is room for them, and stored in order.  One warp, a lane for each book.  All fit but in
+ * frames of few tiles.
+ */
 CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles) {
     const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
     const bool is_book = (int)lane < set_size(set);
-    const book_candidate &c = sh.candidate[set_candidate(set, is_book ? (int)lane : 0)];
-    const uint32_t wanted = is_book && c.worth ? c.explicit_nbits : 0; /* 1 bit a symbol at least */
-    uint32_t total = 0, start = 0, all_own = 0;
+    const int number = set_candidate(set, is_book ? (int)lane : 0), book = candidate_book(number);
+    const book_candidate &c = sh.candidate[number];
+    const bool worth = is_book && c.worth;
+    uint32_t all_own = __ballot_sync(CSZ_ALL, worth);
+    const uint32_t wanted = worth ? c.explicit_nbits : 0;
+    if (csz_warp_add(wanted) > room) {
+        const uint64_t saving = worth ? c.cost_builtin - c.cost_explicit : 0;
+        uint32_t before = 0, left = room;
 #pragma unroll 1
-    for (int i = 0; i < set_size(set); i++) {
-        const uint32_t nbits = __shfl_sync(CSZ_ALL, wanted, i);
-        if ((int)lane == i) start = total;
-        if (nbits == 0 || total + nbits > room) continue;
-        total += nbits;
-        all_own |= 1u << i;
+        for (uint32_t m = all_own; m; m &= m - 1) {
+            const int i = __ffs((int)m) - 1;
+            before += csz_book_comes_first(candidate_book(set_candidate(set, i)),
+                                           __shfl_sync(CSZ_ALL, saving, i), book, saving);
+        }
+        const uint32_t candidates = all_own;
+        all_own = 0;
+#pragma unroll 1
+        for (uint32_t k = 0; k < (uint32_t)__popc(candidates); k++) {
+            const uint32_t turn = __ballot_sync(CSZ_ALL, worth && before == k),
+                           nbits = __shfl_sync(CSZ_ALL, wanted, __ffs((int)turn) - 1);
+            if (nbits > left) continue;
+            left -= nbits;
+            all_own |= turn;
+        }
     }
+    const uint32_t nbits = all_own >> lane & 1 ? wanted : 0, upto = csz_warp_scan(nbits),
+                   start = upto - nbits, total = __shfl_sync(CSZ_ALL, upto, 31);
     const bool own = all_own >> lane & 1;
     const uint64_t cost = csz_warp_sum_u64(is_book ? own ? c.cost_explicit : c.cost_builtin : 0);
     set_choice *choice = &sh.choice[set];
@@ -368,10 +427,23 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     const uint32_t t = threadIdx.x, lane = t & 31;
     const int book = (int)(t >> 5);
     const books_left *left = (const books_left *)&job.work.table[frame];
-    for (uint32_t i = t; i < sizeof sh.candidate / 4; i += BOOK_THREADS)
+    /* what most frames take, the final books' own codes, comes together with what decides it, the built-in ones' while it is decided */
+    const book_made *made = made_at(job.work, frame, book);
+    uint32_t code[PER_LANE / 2], bits[BITS_WORDS / 32]; /* codes of two symbols each */
+#pragma unroll
+    for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg((const uint32_t *)made->code + 32 * i + lane);
+#pragma unroll
+    for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
+    const uint32_t nwords_left = ncandidates_of(job.is_auto) * (uint32_t)(sizeof(book_candidate) / 4);
+    for (uint32_t i = t; i < nwords_left; i += BOOK_THREADS)
         ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
     for (uint32_t i = t; i <= CSZ_SECTION_WORDS; i += BOOK_THREADS) sh.section[i] = 0;
     __syncthreads();
+    uint32_t builtin_code[PER_LANE / 2];
+#pragma unroll
+    for (int i = 0; i < PER_LANE / 2; i++)
+        builtin_code[i] =
+            __ldg((const uint32_t *)job.builtins->code[book][sh.candidate[book].builtin] + 32 * i + lane);
     if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
@@ -380,14 +452,20 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
         if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
             policy = CSZ_POLICY_RUNS;
+        if (sh.choice[SET_VECTOR].cost <= sh.choice[SET_SINGLE].cost &&
+            csz_policy_weighs(sh.choice[SET_VECTOR].cost, sh.choice[SET_RUNS].cost, ntiles,
+                              __ldcg(&job.work.sample[frame].nprobes)))
+            policy = CSZ_POLICY_WEIGHED;
         if (!job.second && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
             doubt = csz_policy_doubt(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost,
                                      sh.choice[SET_RUNS].cost, ntiles);
     }
-    /* the final books of policy vector stand for the probes' */
-    const int set = policy == CSZ_POLICY_SINGLE ? SET_SINGLE
-                    : policy == CSZ_POLICY_RUNS ? SET_RUNS
-                                                : SET_FINAL;
+    /* the final books of policy vector stand for the probes'; where runs are weighed, theirs come from policy runs, and there is room for all */
+    const bool weighed = policy == CSZ_POLICY_WEIGHED;
+    const int set = policy == CSZ_POLICY_SINGLE                                          ? SET_SINGLE
+                    : policy == CSZ_POLICY_RUNS || (weighed && book >= (int)CSZ_BOOK_RV) ? SET_RUNS
+                                                                                         : SET_FINAL;
+    const uint32_t vector_nbits = weighed ? sh.choice[SET_FINAL].start[CSZ_BOOK_RV] : 0;
     const int place = set == SET_FINAL    ? book
                       : set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
                                              : book == CSZ_BOOK_W ? 1
@@ -395,27 +473,43 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
                                           : book - CSZ_BOOK_RV;
     const set_choice &choice = sh.choice[set];
     uint32_t kind = CSZ_KIND_UNUSED;
-    const uint16_t *codes = NULL;
+    const uint32_t *codes = NULL;
     if (place >= 0) {
         const int number = set_candidate(set, place);
         kind = sh.candidate[number].builtin;
         if (choice.own >> place & 1) {
-            const book_made *made = made_at(job.work, frame, number);
-            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place], shift = start & 31;
             kind = CSZ_KIND_EXPLICIT;
-            codes = made->code;
-            for (uint32_t i = lane; 32 * i < sh.candidate[number].explicit_nbits; i += 32) {
-                const uint32_t word = __ldcg(made->bits + i), at = (start >> 5) + i;
-                csz_shared_or(&sh.section[at], word >> shift);
-                csz_shared_or(&sh.section[at + 1], __funnelshift_r(0u, word, shift));
+            if (set != SET_FINAL) {
+                made = made_at(job.work, frame, number);
+                codes = (const uint32_t *)made->code;
+#pragma unroll
+                for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
+            }
+            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place] +
+                                   (weighed && set == SET_RUNS ? vector_nbits : 0),
+                           shift = start & 31;
+#pragma unroll
+            for (uint32_t i = 0; i < BITS_WORDS / 32; i++) {
+                const uint32_t at = (start >> 5) + 32 * i + lane;
+                if (32 * (32 * i + lane) >= sh.candidate[number].explicit_nbits) break;
+                csz_shared_or(&sh.section[at], bits[i] >> shift);
+                csz_shared_or(&sh.section[at + 1], __funnelshift_r(0u, bits[i], shift));
             }
         }
     }
-    if (kind != CSZ_KIND_EXPLICIT) codes = job.builtins->code[book][kind];
-    if (lane == 0) csz_shared_or(&sh.section[book / 4], kind << (8 * (book % 4)));
-    uint32_t code[PER_LANE / 2]; /* of two symbols each */
+    if (kind != CSZ_KIND_EXPLICIT) {
+        if (set == SET_FINAL) {
 #pragma unroll
-    for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg((const uint32_t *)codes + 32 * i + lane);
+            for (int i = 0; i < PER_LANE / 2; i++) code[i] = builtin_code[i];
+        } else {
+            codes = (const uint32_t *)job.builtins->code[book][kind];
+        }
+    }
+    if (codes) {
+#pragma unroll
+        for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg(codes + 32 * i + lane);
+    }
+    if (lane == 0) csz_shared_or(&sh.section[book / 4], kind << (8 * (book % 4)));
     __syncthreads(); /* nobody reads what is left in the tables any more */
     uint2 *table = (uint2 *)job.work.table[frame][book];
 #pragma unroll
@@ -423,7 +517,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         __stcg(table + 32 * i + lane, make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
                                                  csz_packet(code[i] >> 20, code[i] >> 16 & 15u)));
     }
-    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
+    const uint32_t nbits = weighed ? vector_nbits + sh.choice[SET_RUNS].total : choice.total,
+                   nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (nbits + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
         job.work.policy[frame] = (uint32_t)policy | doubt;
@@ -431,17 +526,27 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     }
 }
 
+/* One thread for a block whose others it has met: how many blocks arrived before.  What those had stored can be read, past the L1, and what this one had by those after it. */
+CSZ_DEVICE uint32_t block_arrive(uint32_t *counter) {
+#if defined(__CUDA_ARCH__)
+    uint32_t before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+#else
+    return atomicAdd(counter, 1u);
+#endif
+}
+
 static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_kernel(const __grid_constant__ books_job job) {
     CSZ_DYNAMIC_SHARED(books_shared, sh);
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
+    const uint32_t ncandidates = ncandidates_of(job.is_auto);
     const uint32_t frame = blockIdx.x / ncandidates;
     const int number = (int)(blockIdx.x % ncandidates), book = candidate_book(number);
     const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
     const uint32_t stride =
-        csz_sample_stride(ntiles) *
-        (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(csz_sample_count(ntiles)));
+        csz_sample_stride(ntiles) * (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(ntiles));
     builtin_part part;
     if (warp < SYMBOL_WARPS) {
 #pragma unroll
@@ -451,21 +556,24 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
             part.code[k] = __ldg((const uint4 *)job.builtins->code[book][kind] + lane);
         }
     }
-    const csz_sample *sample = &job.work.sample[frame];
+    const csz_device_sample *sample = &job.work.sample[frame];
     /* counted again, all sampled tiles are probes */
     const uint32_t *counts = number < OF_VECTOR && !job.second ? sample->rest.count[number]
                              : number <= OF_W                  ? sample->probe.count[book]
                              : number == OF_SINGLE             ? sample->single
                              : number == OF_RUN_VALUE          ? sample->run_value
                                                                : sample->run_length;
+    const uint32_t *more = number < OF_VECTOR ? (job.second ? NULL : sample->probe.count[book])
+                           : number == OF_SINGLE || number == OF_RUN_VALUE ? sample->rough
+                                                                           : NULL;
     csz_previous_wait();
     if (job.second && !csz_policy_recounts(ntiles, (int)__ldcg(&job.work.policy[frame]))) return;
     uint32_t count = 0;
     if (t < CSZ_SYMBOLS_MAX) {
         count = __ldcg(counts + t);
-        if (number < OF_VECTOR && !job.second) count += __ldcg(&sample->probe.count[book][t]);
+        if (more) count += __ldcg(more + t);
     }
-    const book_candidate c = candidate_make(sh.book, book, count, stride, part);
+    const book_candidate c = candidate_make(*shared_kept(&sh.book), book, count, stride, part);
     __syncthreads();
     if (number < OF_VECTOR || number >= OF_W) {
         uint32_t *to = (uint32_t *)made_at(job.work, frame, number);
@@ -476,14 +584,12 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     if (t < sizeof c / 4)
         __stcg((uint32_t *)&((books_left *)&job.work.table[frame])->candidate[number] + t,
                ((const uint32_t *)&sh.candidate[0])[t]);
-    __threadfence();
     __syncthreads();
-    if (t == 0) sh.last = atomicAdd(&job.work.frame_sums[frame].done, 1u) + 1 == ncandidates;
+    if (t == 0) sh.last = block_arrive(&job.work.frame_sums[frame].done) + 1 == ncandidates;
     __syncthreads();
     if (!sh.last) return;
     /* Not before: blocks of the encoder that came while these are there would find no room for the last on a multiprocessor, in one piece, when they are gone. */
     csz_next_may_start();
-    __threadfence();
     if (t == 0) job.work.frame_sums[frame].done = 0; /* the encoder counts tiles there */
     books_finish(sh, job, frame, ntiles);
 }
@@ -496,7 +602,7 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.builtins = d_builtins;
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
     job.second = second;
-    const uint32_t ncandidates = job.is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS;
+    const uint32_t ncandidates = ncandidates_of(job.is_auto);
     CSZ_SHARED_LARGE(books_kernel);
     CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS,
                     sizeof(books_shared), work.chained, stream, job);

@@ -16,24 +16,48 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
 /* ---- the kernel ---- */
 
+/* One warp, once a record's size is known: tells it, and asks for the states the next look-back begins with. */
+template <typename V>
+CSZ_DEVICE void record_announce(encode_shared<V> &sh, const encode_job<V> &job, uint32_t words, bool whole) {
+    if ((csz_thread() & 31) == 0) record_tell(sh, job, words, whole ? STAGED_WHOLE : 0);
+    const bool waits = record_waits(sh);
+    if (waits || whole || sh.hasty) look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
+}
+
+/* The record of a whole tile of nothing but its base. */
+template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+    if (csz_thread() >= 32) return;
+    const typename csz_value<V>::quantum base = sh.front.base;
+    record_layout r = record_begin<V>(CSZ_MODE_CONSTANT, 0, CSZ_ORDER_FULL, base, NULL, 0, 0);
+    record_end(&r, lane_layout{}, 0);
+    record_announce(sh, job, r.words, false);
+    if (r.words)
+        record_put_head<V>(sh.front.region + (number_of(sh) & 1) * stage_size<V>::half, r, base, NULL, 1,
+                           true, 0, 0);
+}
+
 /*
- * The record of a tile of class 0, from its deltas, which are parked in the exchange.  Returns true and stages nothing where a raw record is better.
+ * The record of a tile of class 0, from its deltas, which are parked in the exchange.
  */
 template <typename V, int RANK>
-CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
+CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
     const uint32_t t = csz_thread(), lane = t & 31;
-    const bool is_vector = sh.policy == CSZ_POLICY_VECTOR && job.tile.workflow == CSZ_WORKFLOW_AUTO;
+    const bool is_vector = csz_policy_is_vector(sh.policy) && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
+    if (mode == CSZ_MODE_CONSTANT && codes.nspecial == 0 && claim_of(sh).full) {
+        constant_encode<V>(sh, job);
+        return;
+    }
     if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
     const bool maybe_runs =
         mode != CSZ_MODE_CONSTANT &&
-        (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
+        (is_vector ? codes.nmaybe_even >= csz_policy_runs_units(sh.policy, 0)
                    : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {
         const rare_result rare =
             tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial);
-        if (rare.done) return rare.instead != 0;
+        if (rare.done) return;
         runs_words = rare.runs_words;
     }
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
@@ -62,15 +86,13 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
     record_end(&r, l, facts.special_words);
     mode = (int)(r.first & 15u);
-    if (facts.runs_words < r.words) return runs_instead<V, RANK>(sh, job, r.first >> 30);
-    if (r.words >= raw_words_of<V>(claim_of(sh))) return true;
-    const bool whole = r.words >= stage_size<V>::half;
-    if (t < 32) {
-        if (lane == 0) record_tell(sh, job, r.words, whole ? STAGED_WHOLE : 0);
-        const bool waits = record_waits(sh);
-        if (waits || whole || sh.hasty) look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
+    if (facts.runs_words < r.words || r.words >= raw_words_of<V>(claim_of(sh))) {
+        tile_instead<V, RANK>(sh, job, r.words, r.first >> 30);
+        return;
     }
-    if (r.words == 0) return false;
+    const bool whole = r.words >= stage_size<V>::half;
+    if (t < 32) record_announce(sh, job, r.words, whole);
+    if (r.words == 0) return;
     const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
                    raw_at = r.bits_at + l.raw_at;
     uint32_t *stage = sh.front.region + (whole ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
@@ -88,7 +110,6 @@ CSZ_DEVICE bool tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         }
     }
     if (csz_held(&sh.facts.special_words)) special_stage<V, RANK>(sh, job);
-    return false;
 }
 
 template <typename V, int RANK>
@@ -101,27 +122,24 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         if (claim_of(sh).index >= job.work.nfields * job.work.ntiles) break;
         if (claim_of(sh).frame != sh.frame)
             frame_enter<V>(sh, job); /* the front has a barrier before the books are used */
-        bool raw;
         {
             uint32_t w[16] = {0};
             const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, claim_of(sh),
                                                           [&] { record_flush(sh, job, true); });
             const uint32_t t = csz_thread();
-            sh.hash_sum[t] += sh.front.hash[t] * sh.hash_weight[t] * claim_of(sh).weight;
+            sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
             if (f.careful && stage_regain<V>(sh)) {
-                raw = other_encode<V, RANK>(sh, job);
+                other_encode<V, RANK>(sh, job);
             } else {
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);
                 if (CSZ_CUT >= CSZ_CUT_ENCODE) {
                     if (t == 0) record_tell(sh, job, codes.nnonzero & 1, 0);
-                    raw = false;
                 } else {
-                    raw = tile_encode<V, RANK>(sh, job, codes);
+                    tile_encode<V, RANK>(sh, job, codes);
                 }
             }
         }
-        if (raw) raw_encode<V, RANK>(sh, job);
         record_store<V>(sh, job);
     }
     block_end<V>(sh, job);

@@ -46,14 +46,14 @@ typedef struct csz_cuda_builtins {
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins);
 
-/* One of the fields of a launch: d_data, d_out and capacity as below.  *nbytes and *status lie in device, pinned or managed memory; status may
-   be null and receives a csz_status: CSZ_ERROR_BACKEND while the work has not come to its end, CSZ_ERROR_CAPACITY where nbytes exceeds the capacity. */
+/* One of the fields of a launch: d_data, d_out and capacity as below.  *nbytes, *status and *faults lie in device, pinned or managed memory; the latter two may
+   be null.  status receives a csz_status: CSZ_ERROR_BACKEND while the work has not come to its end, CSZ_ERROR_CAPACITY where nbytes exceeds the capacity; faults 0. */
 typedef struct csz_cuda_compress_item {
     const void *d_data;
     void *d_out;
     uint64_t capacity;
     uint64_t *nbytes;
-    uint32_t *status;
+    uint32_t *status, *faults;
 } csz_cuda_compress_item;
 
 /* Bytes of device memory that csz_cuda_compress needs besides field and archive. */

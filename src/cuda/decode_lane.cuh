@@ -77,13 +77,6 @@ CSZ_DEVICE void bits_symbols(bit_reader *r, const uint16_t *table, uint32_t *fir
     bits_move(r, r->at + *first + *second);
 }
 
-/* The delta of a bucket, whose raw bits are next; narrow alphabets have at most 13. */
-CSZ_DEVICE uint16_t bits_bucket(bit_reader *r, uint32_t symbol) {
-    uint32_t n = csz_symbol_nraw(symbol), raw = bits_window(r) >> (32 - n);
-    bits_move(r, r->at + n);
-    return (uint16_t)csz_symbol_delta(symbol, raw);
-}
-
 /* Exchanges bits i and i + shift of x where mask has bit i. */
 CSZ_DEVICE uint32_t bits_swap(uint32_t x, uint32_t shift, uint32_t mask) {
     uint32_t t = (x ^ (x >> shift)) & mask;
@@ -294,14 +287,16 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
     return left == 0;
 }
 
-/* Symbols of escapes, over what the vector symbols have put there; returns the largest value.  One loop over the escapes of all units: its length is the lane's
- * sum of them, not the sum of the warp's largest. */
-template <int MODE>
-CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
-                                   const uint16_t *table, uint4 *chunks, uint32_t twist) {
+/*
+ * Visits the escapes of a thread's lanes, so that lanes do not wait for each other: each(l, n, halves) with the half words of n escapes of lane l, of which there may be 0; a thread's only lane gets up to two at
+ * a time, of one unit.  One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest.
+ */
+template <int MODE, typename F>
+CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[lane_traits<MODE>::UNITS], uint4 *chunks,
+                              uint32_t twist, F each) {
     constexpr int UNITS = lane_traits<MODE>::UNITS, N = lane_traits<MODE>::LANES;
     escape_queue<UNITS> queue[N];
-    uint32_t largest = 0, any = 0;
+    uint32_t any = 0;
 #pragma unroll
     for (int l = 0; l < N; l++) {
         escape_queue<UNITS> *q = &queue[l];
@@ -325,21 +320,61 @@ CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane
                 q->place ^= q->step;
                 q->step ^= UNIT_STEP_CHANGE;
             }
-            const uint32_t there = q->left != 0, b = (uint32_t)__ffs((int)q->left) - 1;
-            uint32_t entry = table[bits_window(&r[l]) >> (32 - 11)];
-            entry = there ? entry : 0;
-            bits_move(&r[l], r[l].at + entry);
-            const uint32_t value = second_bytes_pack(entry, entry);
-            largest = __vmaxs2(largest, value);
-            uint16_t *half = code_half(chunks + LANE_CHUNKS * l, q->place, b);
-            if (there) *half = (uint16_t)value;
-            q->left &= q->left - 1;
+            uint32_t n = 0;
+            uint16_t *half[2];
+#pragma unroll
+            for (int k = 0; k < (N == 1 ? 2 : 1); k++) {
+                const uint32_t b = (uint32_t)__ffs((int)q->left) - 1;
+                n += q->left != 0;
+                half[k] = code_half(chunks + LANE_CHUNKS * l, q->place, b);
+                q->left &= q->left - 1;
+            }
+            each(l, n, half);
             any |= q->left;
 #pragma unroll
             for (int u = 0; u < UNITS - 1; u++) any |= q->after[u];
         }
     }
+}
+
+/* Symbols of escapes, over what the vector symbols have put there; returns the largest value. */
+template <int MODE>
+CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
+                                   const uint16_t *table, uint4 *chunks, uint32_t twist) {
+    uint32_t largest = 0;
+    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t n, uint16_t **half) {
+        const uint32_t window = bits_window(&r[l]);
+        uint32_t first = table[window >> (32 - 11)], second = 0;
+        first = n ? first : 0;
+        if (lane_traits<MODE>::LANES == 1) {
+            second = table[__funnelshift_l(0, window, first) >> (32 - 11)];
+            second = n > 1 ? second : 0;
+        }
+        bits_move(&r[l], r[l].at + first + second);
+        const uint32_t values = second_bytes_pack(first, second);
+        largest = __vmaxs2(largest, values);
+        if (n) *half[0] = (uint16_t)values;
+        if (lane_traits<MODE>::LANES == 1 && n > 1) *half[1] = (uint16_t)(values >> 16);
+    });
     return largest;
+}
+
+/* The raw bits of those that are buckets, whose symbols stand in their halves. */
+template <int MODE>
+CSZ_DEVICE void decode_buckets(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
+                               uint4 *chunks, uint32_t twist) {
+    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t n, uint16_t **half) {
+        uint32_t at = r[l].at, window = bits_window(&r[l]); /* both have their bits in one: at most 26 */
+#pragma unroll
+        for (uint32_t k = 0; k < (lane_traits<MODE>::LANES == 1 ? 2 : 1); k++) {
+            const int value = k < n ? (int16_t)*half[k] : 0;
+            const uint32_t nraw = value_nraw(value), delta = value_delta(value, window, nraw);
+            if (k < n) *half[k] = (uint16_t)delta;
+            window = __funnelshift_l(0, window, nraw);
+            at += nraw;
+        }
+        bits_move(&r[l], at);
+    });
 }
 
 /* A thread's lane: its first bit in the record and its length. */
@@ -406,23 +441,7 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
         if (CSZ_CUT < 3)
             largest =
                 decode_escapes<MODE>(reader, escapes, tables + lane_traits<MODE>::ESCAPE, chunks, twist);
-        if (halves_have_bucket(largest)) {
-#pragma unroll
-            for (int l = 0; l < N; l++) {
-#pragma unroll 1
-                for (uint32_t u = 0; u < UNITS; u++) {
-#pragma unroll 1
-                    for (uint32_t m = escapes[l][0]; m; m &= m - 1) {
-                        uint16_t *half = code_half(chunks + LANE_CHUNKS * l, code_place_of_unit(u, twist),
-                                                   (uint32_t)__ffs((int)m) - 1);
-                        int value = (int16_t)*half;
-                        if (value >= CSZ_DIRECT_HALF)
-                            *half = bits_bucket(&reader[l], (uint32_t)(value + CSZ_DIRECT_HALF));
-                    }
-                    masks_move<UNITS>(escapes[l]);
-                }
-            }
-        }
+        if (halves_have_bucket(largest)) decode_buckets<MODE>(reader, escapes, chunks, twist);
     }
     uint32_t good = 1;
 #pragma unroll

@@ -12,43 +12,48 @@
 
 /* ---- the common path ---- */
 
-/* A task's place in the output, of a tile that this does not hold whole. */
-template <typename V>
-static __device__ __noinline__ void task_place_partial(tile_task *task, const decode_call *call) {
-    const tile_target<V> target = tile_target_of<V>(call, &task->place);
-    task->corner = target.corner - (V *)call->out;
-    task->held = HELD_PART;
-    task->inside = target.inside;
+/* Claim i of a job on its way into a task. */
+CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, const block_job *facts, uint32_t i) {
+    if (i < facts->nbox) {
+        copy16_start((uint4 *)&task->begin, call->claims + facts->number * (size_t)call->max_tiles + i);
+    } else {
+        task->begin = task->end = 0;
+        task->number = NO_TILE;
+    }
 }
 
-/* Fills in a task; its record's place arrives with the copies the thread has started. */
+/* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
+enum { DEALT = 0xFFFFFFFFu };
+CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
+    const uint32_t i = atomicAdd(&facts->taken, 1u);
+    if (i >= facts->dealt) return counter_next(&facts->own->counter);
+    claim_copy(task, call, facts, i * facts->nblocks + blockIdx.x - facts->first_block);
+    return DEALT;
+}
+
+/* With what that returned: the ticket's claim on its way. */
+CSZ_DEVICE void claim_redeem(tile_task *task, const decode_call *call, const block_job *facts,
+                             uint32_t ticket) {
+    if (ticket != DEALT) claim_copy(task, call, facts, facts->dealt * facts->nblocks + ticket);
+}
+
+/* Waits for the claim and fills in the task. */
 template <typename V>
-CSZ_DEVICE void task_find(tile_task *task, const decode_call *call, const decode_job *facts,
-                          uint32_t ticket) {
-    const tile_place place = tile_place_of(facts, ticket);
+CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const block_job *facts) {
+    copy16_wait();
+    const tile_place place = tile_place_by_number(facts, task->number);
     task->place = place;
-    if (place.tile == NO_TILE) {
-        task->begin = task->end = 0;
-        return;
-    }
-    const uint32_t *offsets = call->offsets + facts->tile_base + place.tile;
-    copy4_start(&task->begin, offsets);
-    copy4_start(&task->end, offsets + 1);
+    if (place.tile == NO_TILE) return;
     const uint32_t *t = call->geometry.log2_t;
     uint32_t whole = 1;
 #pragma unroll
     for (int i = 0; i < 3; i++) whole &= place.at[i] - call->full_first[i] < call->full_n[i];
-    if (!whole) {
-        task_place_partial<V>(task, call);
-        return;
-    }
     task->corner =
         place.shift +
         ((int64_t)((uint64_t)place.at[0] << t[0]) - (int64_t)call->begin[0]) * (int64_t)call->pitch_z +
         ((int64_t)((uint64_t)place.at[1] << t[1]) - (int64_t)call->begin[1]) * (int64_t)call->pitch_y +
         ((int64_t)((uint64_t)place.at[2] << t[2]) - (int64_t)call->begin[2]);
-    task->held = call->aligned ? HELD_ALIGNED : HELD_ALL;
-    task->inside = CSZ_TILE_N;
+    task->held = !whole ? HELD_PART : call->aligned ? HELD_ALIGNED : HELD_ALL;
 }
 
 /*
@@ -62,14 +67,14 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = view.mode == CSZ_MODE_RAW ? KIND_RAW
-                    : flat ? (task->held == HELD_ALIGNED && view.nmasks == 0 ? KIND_FLAT_FULL : KIND_FLAT)
+    uint32_t kind = view.mode == CSZ_MODE_RAW    ? KIND_RAW
+                    : flat                       ? (view.nmasks ? KIND_FLAT_MASKED : KIND_FLAT)
                     : view.nmasks                ? KIND_CODED
                     : task->held == HELD_ALIGNED ? KIND_FAST
                                                  : KIND_PLAIN;
     uint32_t sound = view.sound;
     if (kind == KIND_RAW) {
-        sound = sound && nwords == 1 + task->inside * traits::WORDS;
+        sound = sound && nwords == 1 + tile_inside<V>(call, task) * traits::WORDS;
     } else if (view.mode == CSZ_MODE_FILL) {
         sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
     } else if (flat) {
@@ -78,7 +83,7 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     } else if (sound) {
         const uint64_t reach = (uint64_t)job->payload_word + task->end + LANE_MAX_WORDS + 4;
         if (view.klass || !traits::base_is_near(view.base) ||
-            (nwords > call->stage_words && reach > job->words_left)) {
+            (nwords > job->stage_words && reach > job->words_left)) {
             kind = KIND_NONE;
             if (r == 0)
                 call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
@@ -90,7 +95,7 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     }
     tile_after<V> after;
     after.base = view.base;
-    if (kind == KIND_FLAT_FULL) {
+    if (kind == KIND_FLAT) {
         const V value =
             view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)job->step);
         after.base = (typename traits::quantum)traits::to_bits(value);
@@ -124,22 +129,19 @@ record_decode_other(const decode_call *call, const decode_job *job, uint32_t job
     return record_decode<V, RANK, true>(call, job, job_number, words, nwords, task, tables, code, r);
 }
 
-/* A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, two ahead of the one at work; `first` may be NO_TILE. */
+/*
+ * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work.
+ */
 template <typename V, int RANK>
-CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint32_t first,
-                          const uint16_t *tables, const uint32_t *weights, uint4 *memory) {
+CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
+                          const uint32_t *weights, uint32_t tile_weight, uint4 *memory) {
     typedef value_traits<V> traits;
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     if (r == 0) {
-        uint32_t second = first + facts->n_first / 2;
-        if (first == NO_TILE) {
-            first = facts->n_first + atomicAdd(&facts->own->counter, 2u);
-            second = first + 1;
-        }
-        task_find<V>(group_task(shared, 0), call, facts, first);
-        task_find<V>(group_task(shared, 1), call, facts, second);
-        copy16_wait();
+        ticket = claim_start(group_task(shared, 0), call, facts);
+        claim_redeem(group_task(shared, 0), call, facts, ticket);
+        claim_finish<V>(group_task(shared, 0), call, facts);
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
@@ -150,33 +152,32 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
         if (task->place.tile == NO_TILE) break;
         const uint32_t *payload = facts->frame + facts->payload_word;
         const uint32_t nwords = task->end - task->begin;
-        if (turn == 0 && nwords <= call->stage_words)
-            record_stage(group_stage(shared), payload + task->begin, nwords, r);
+        if (turn == 0 && nwords <= facts->stage_words)
+            record_stage(group_stage(facts, memory, threadIdx.x), payload + task->begin, nwords, r);
         copy16_wait();
         if (call->check_groups && nwords) {
             unsigned long long sum = 0;
-            if (nwords <= call->stage_words) {
-                sum = record_checksum(group_stage(shared), record_skew(payload + task->begin), task->begin,
-                                      nwords, r);
-            } else if (!raw_sums_itself<V>(call, task) || __ldg(payload + task->begin) != CSZ_MODE_RAW) {
+            if (nwords <= facts->stage_words) {
+                sum = record_checksum(group_stage(facts, memory, threadIdx.x),
+                                      record_skew(payload + task->begin), task->begin, nwords, r);
+            } else if (!raw_sums_itself<V>(call, facts, task) ||
+                       __ldg(payload + task->begin) != CSZ_MODE_RAW) {
                 sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
             sum = warp_sum_u64(sum);
             if (r == 0)
-                atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
+                sum_add(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
         __syncwarp();
 
-        if (r == 0) ticket = facts->n_first + atomicAdd(&facts->own->counter, 1u);
+        if (r == 0) ticket = claim_start(group_task(shared, turn + 1), call, facts);
         tile_after<V> after;
-        const uint32_t *words = nwords <= call->stage_words
-                                    ? group_stage(shared) + record_skew(payload + task->begin)
-                                    : payload + task->begin;
+        const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
+                       *words = nwords <= facts->stage_words ? stage : payload + task->begin;
         const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
-        if (nwords <= call->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
-            after = record_decode<V, RANK, false>(call, facts, facts->number,
-                                                  group_stage(shared) + record_skew(payload + task->begin),
-                                                  nwords, task, tables, shared, r);
+        if (nwords <= facts->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
+            after = record_decode<V, RANK, false>(call, facts, facts->number, stage, nwords, task, tables,
+                                                  shared, r);
         } else {
             after = record_decode_other<V, RANK>(call, facts, facts->number, words, nwords, task, tables,
                                                  shared, r);
@@ -185,21 +186,23 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
 
         r = unknown(threadIdx.x) % GROUP_THREADS;
         shared = group_memory(call, memory, unknown(threadIdx.x));
-        task = group_task(shared, turn);
-        payload = facts->frame + facts->payload_word;
+        if (r == 0) claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+        const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
+        if (summed) {
+            if (RANK == 3)
+                sum_rows_3d(shared, group_firsts(shared), r);
+            else
+                sum_rows_2d<RANK>(shared, group_firsts(shared), r);
+        }
+        if (r == 0) claim_finish<V>(group_task(shared, turn + 1), call, facts);
+        __syncwarp();
         const tile_task *next = group_task(shared, turn + 1);
         const uint32_t next_nwords = next->end - next->begin;
-        if (next_nwords <= call->stage_words)
-            record_stage(group_stage(shared), payload + next->begin, next_nwords, r);
-        if (r == 0) task_find<V>(group_task(shared, turn + 2), call, facts, ticket);
-        if (CSZ_CUT < 2 && after.kind() <= KIND_CODED) {
-            if (RANK == 3) {
-                sum_rows_3d(shared, group_firsts(shared), r);
-                __syncwarp();
-                sum_columns_3d(shared, group_firsts(shared), after.order(), r);
-            } else {
-                sum_rows_2d<RANK>(shared, group_firsts(shared), r);
-            }
+        if (next_nwords <= facts->stage_words)
+            record_stage(group_stage(facts, memory, unknown(threadIdx.x)),
+                         facts->frame + facts->payload_word + next->begin, next_nwords, r);
+        if (RANK == 3 && summed) {
+            sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             __syncwarp();
         }
         r = unknown(threadIdx.x) % GROUP_THREADS;
@@ -221,62 +224,86 @@ CSZ_DEVICE void group_run(const decode_call *call, const block_job *facts, uint3
                              weights[r],
                          r);
         }
-        if (after.kind() == KIND_FLAT_FULL)
-            tile_finish_flat<V, RANK>(call, facts, task, after.base, weights[r], r);
-        if ((after.kind() != KIND_FAST && after.kind() != KIND_FLAT_FULL) || after.has_exceptions())
-            tile_finish_other<V, RANK>(call, facts, shared, task, after, r);
+        const uint32_t finished =
+            after.kind() == KIND_FAST || (after.kind() == KIND_FLAT && task->held != HELD_PART);
+        if (finished && after.kind() == KIND_FLAT)
+            tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
+        if (!finished || after.has_exceptions())
+            tile_finish_other<V, RANK>(call, facts, shared, task, after, finished, r);
     }
 }
 
-/* Blocks whose home is a job before this one. */
-CSZ_DEVICE uint32_t blocks_before(uint32_t job_number, uint32_t njobs) {
-    return (uint32_t)(((uint64_t)job_number * gridDim.x + njobs - 1) / njobs);
+/* Blocks are spread over the jobs by their tiles: block b begins with the job of tile b * nbox / gridDim.x of all.  So many blocks begin with a job before the one that has n tiles before it. */
+CSZ_DEVICE uint32_t blocks_before(const decode_call *call, uint64_t n) {
+    return (uint32_t)((n * gridDim.x + call->nbox - 1) / call->nbox);
+}
+
+/* The job that block b begins with. */
+CSZ_DEVICE uint32_t block_home(const decode_call *call, uint32_t b) {
+    uint32_t home = 0, n = call->njobs;
+    while (n > 1) { /* it is one of the n jobs from home on */
+        const uint32_t half = n / 2;
+        if (blocks_before(call, call->jobs[home + half].tiles_before) <= b) {
+            home += half;
+            n -= half;
+        } else {
+            n = half;
+        }
+    }
+    return home;
 }
 
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {
     CSZ_SHARED_DYNAMIC(memory);
-    __shared__ uint32_t chosen, sound;
+    __shared__ uint32_t chosen, sound, shared_home, tile_weight;
     __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
-    const uint32_t group = threadIdx.x / GROUP_THREADS, ngroups = blockDim.x / GROUP_THREADS;
-    next_may_start();
-    if (threadIdx.x < GROUP_THREADS) weights[threadIdx.x] = thread_weight(threadIdx.x);
+    const uint32_t group = threadIdx.x / GROUP_THREADS;
+    if (threadIdx.x < GROUP_THREADS) {
+        const uint32_t weight = thread_weight(threadIdx.x), all = warp_sum_u32(weight * units_weight());
+        weights[threadIdx.x] = weight;
+        if (threadIdx.x == 0) tile_weight = all;
+    }
     previous_wait();
+    next_may_start();
     uint16_t *tables = (uint16_t *)memory;
-    /* Blocks start spread over the jobs; one that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
-    const uint32_t home = (uint32_t)((uint64_t)blockIdx.x * call.njobs / gridDim.x);
+    /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
+    if (threadIdx.x == 0) shared_home = block_home(&call, blockIdx.x);
+    __syncthreads();
+    const uint32_t home = shared_home;
     for (uint32_t turn = 0; turn < call.njobs;) {
         const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
-        const uint32_t first_block = blocks_before(job_number, call.njobs),
-                       nblocks = blocks_before(job_number + 1, call.njobs) - first_block;
         if (threadIdx.x == 0) {
             *(decode_job *)&facts = call.jobs[job_number];
             facts.number = job_number;
-            facts.n_first = 2 * nblocks * ngroups;
+            facts.first_block = blocks_before(&call, facts.tiles_before);
+            facts.nblocks = blocks_before(&call, facts.tiles_before + facts.nbox) - facts.first_block;
+            facts.dealt = tiles_dealt(facts.nbox, facts.nblocks, facts.ngroups);
+            facts.taken = turn ? facts.dealt : 0;
             facts.own = call.jobs + job_number;
             sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
-        for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x) memory[i] = from[i];
+        for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x)
+            copy16_start(memory + i, from + i);
+        copy16_wait();
         __syncthreads();
-        if (sound) {
-            /* neighbours go to different blocks */
-            const uint32_t first = turn ? (uint32_t)NO_TILE : group * nblocks + blockIdx.x - first_block;
-            group_run<V, RANK>(&call, &facts, first, tables, weights, memory);
-        }
+        if (sound && group < facts.ngroups)
+            group_run<V, RANK>(&call, &facts, tables, weights, tile_weight, memory);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
             const uint32_t number = home + i < call.njobs ? home + i : home + i - call.njobs;
             const volatile decode_job *other = call.jobs + number;
             /* a job that no block has begun is always taken */
-            const uint32_t others =
-                2 * (blocks_before(number + 1, call.njobs) - blocks_before(number, call.njobs)) * ngroups;
-            const uint32_t claimed = others + other->counter, nbox = other->nbox,
+            const uint32_t nbox = other->nbox, ngroups = other->ngroups,
+                           nblocks = blocks_before(&call, other->tiles_before + nbox) -
+                                     blocks_before(&call, other->tiles_before),
+                           claimed = nblocks * tiles_dealt(nbox, nblocks, ngroups) + other->counter,
                            left = claimed < nbox ? nbox - claimed : 0;
-            if (job_is_sound(&call, number) && (left > 2 * ngroups || (claimed == 0 && left))) {
+            if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);
                 break;
             }
@@ -291,7 +318,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, faults, items, jobs, verdict, tables, offsets, group_sum, odd, nbytes;
+    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, odd, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -318,6 +345,9 @@ static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan, u
     call->njobs = nfields * (uint32_t)njobs;
     call->max_tiles = (uint32_t)max_tiles;
     call->max_groups = (uint32_t)((max_tiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP);
+    call->nbox = nfields;
+    for (int i = 0; i < 3; i++)
+        call->nbox *= csz_tiles_along(plan->end[i], g->log2_t[i]) - (plan->begin[i] >> g->log2_t[i]);
 }
 
 static workspace_parts workspace_of(const decode_call *call) {
@@ -330,6 +360,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.verdict = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
+    p.claims = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint4));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
     p.odd = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint2));
     p.nbytes = at;
@@ -380,29 +411,15 @@ static int limits_of(device_limits *d) {
 #endif
 }
 
-/*
- * The stage must hold most records, or they are decoded from memory at a third of the speed; more groups hide more latency.  A
- * quarter above the mean record serves fields of even roughness.
- */
-static uint32_t groups_choose(decode_call *call, uint64_t archive_nbytes, const device_limits *d) {
-    const size_t fixed = TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16;
-    const uint64_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2;
-    uint64_t mean = archive_nbytes / 4 / call->geometry.ntiles / call->nfields, want = mean + mean / 4 + 64;
-    if (want > most) want = most;
-    while (want > 64 &&
-           fixed + group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - SHARED_STATIC_NBYTES)
-        want -= 32;
-    uint32_t ngroups = GROUPS_MAX;
-    while (ngroups > 1 &&
-           fixed + ngroups * group_nbytes((uint32_t)want) > (size_t)d->shared_nbytes - SHARED_STATIC_NBYTES)
-        ngroups--;
-    /* what is left over makes the stage longer */
-    uint32_t words = (uint32_t)want;
-    while (words < most &&
-           fixed + ngroups * group_nbytes(words + 32) <= (size_t)d->shared_nbytes - SHARED_STATIC_NBYTES)
-        words += 32;
-    call->stage_words = words / 4 * 4;
-    return ngroups;
+/* As many blocks as there are SMs, with all shared memory that they can have; how it is used is for the frames to say.  Few tiles: a warp each, on as many SMs as there are. */
+static void groups_limit(decode_call *call, const device_limits *d) {
+    const uint32_t nbytes =
+        (uint32_t)d->shared_nbytes - SHARED_STATIC_NBYTES - (uint32_t)(TABLE_NARROW_N * sizeof(uint16_t));
+    call->shared_chunks = nbytes / 16;
+    call->max_ngroups = call->shared_chunks / (GROUP_CHUNKS + STAGE_CHUNKS_MIN);
+    if (call->max_ngroups > GROUPS_MAX) call->max_ngroups = GROUPS_MAX;
+    const uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
+    call->decode_blocks = grid > (uint64_t)d->nsms ? (uint32_t)d->nsms : (uint32_t)grid;
 }
 
 #if defined(CSZ_EMU)
@@ -412,31 +429,25 @@ static uint32_t groups_choose(decode_call *call, uint64_t archive_nbytes, const 
 #endif
 
 template <typename V, int RANK>
-static int decode_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, void *stream) {
-    size_t nbytes =
-        TABLE_NARROW_N * sizeof(uint16_t) + GUARD_CHUNKS * 16 + ngroups * group_nbytes(call->stage_words);
+static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
+    const size_t nbytes = TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
 #if !defined(CSZ_EMU)
-    /* The attribute is the kernel's, of all threads of the process: the most that any call asks for, so that none takes it from another's launch. */
     if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      d->shared_nbytes - SHARED_STATIC_NBYTES)))
+                                      (int)nbytes)))
         return 0;
 #endif
-    /* few tiles: a warp each, on as many SMs as there are */
-    uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
-    if (grid > (uint64_t)d->nsms) grid = (uint64_t)d->nsms;
-    return launch_early(decode_kernel<V, RANK>, (uint32_t)grid, ngroups * GROUP_THREADS, nbytes, stream,
-                        d->major >= 9, *call);
+    return launch_early(decode_kernel<V, RANK>, call->decode_blocks, call->max_ngroups * GROUP_THREADS,
+                        nbytes, stream, d->major >= 9, *call);
 }
 
 template <typename V>
-static int call_launch(const decode_call *call, uint32_t ngroups, const device_limits *d, int rank,
-                       void *stream) {
+static int call_launch(const decode_call *call, const device_limits *d, int rank, void *stream) {
     csz_cuda_tables_launch(call, stream);
     int good = 1;
     if (!call->all_odd) {
-        good = rank == 3   ? decode_launch<V, 3>(call, ngroups, d, stream)
-               : rank == 2 ? decode_launch<V, 2>(call, ngroups, d, stream)
-                           : decode_launch<V, 1>(call, ngroups, d, stream);
+        good = rank == 3   ? decode_launch<V, 3>(call, d, stream)
+               : rank == 2 ? decode_launch<V, 2>(call, d, stream)
+                           : decode_launch<V, 1>(call, d, stream);
     }
     const int early = d->major >= 9;
     if (!call->check_groups)
@@ -508,12 +519,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.check_groups = whole;
     const int one_row = g->rank == 1;
     call.aligned = (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
-    uint64_t archives_nbytes = 0;
-    for (uint32_t f = 0; f < n; f++) {
-        call.aligned = call.aligned && (uintptr_t)items[f].d_out % 16 == 0;
-        /* of unknown size: as if it had 6 bits a value, which leaves room for all groups */
-        archives_nbytes += items[f].d_size ? g->nelements * 6 / 8 : items[f].archive_nbytes;
-    }
+    for (uint32_t f = 0; f < n; f++) call.aligned = call.aligned && (uintptr_t)items[f].d_out % 16 == 0;
     call.builtin = d_builtin;
     call.out = items[0].d_out;
     call.counters = (decode_counters *)(workspace + parts.counters);
@@ -521,6 +527,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.verdict = (uint32_t *)(workspace + parts.verdict);
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
+    call.claims = (uint4 *)(workspace + parts.claims);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
     call.odd = (uint2 *)(workspace + parts.odd);
     if (n == 1) {
@@ -538,9 +545,9 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     if (g->nelements == 0) {
         csz_cuda_empty_launch(&call, stream);
     } else {
-        uint32_t ngroups = groups_choose(&call, archives_nbytes, &limits);
-        good = plan->type == CSZ_F32 ? call_launch<float>(&call, ngroups, &limits, g->rank, stream)
-                                     : call_launch<double>(&call, ngroups, &limits, g->rank, stream);
+        groups_limit(&call, &limits);
+        good = plan->type == CSZ_F32 ? call_launch<float>(&call, &limits, g->rank, stream)
+                                     : call_launch<double>(&call, &limits, g->rank, stream);
     }
 #if !defined(CSZ_EMU)
     good = good && cudaGetLastError() == cudaSuccess;

@@ -312,16 +312,6 @@ template <typename V> CSZ_DEVICE V *element_pointer(const tile_target<V> *t, ele
     return t->corner + (int64_t)p.z * t->pitch_z + (int64_t)p.y * t->pitch_y + p.x;
 }
 
-CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
-    tile_place p;
-    p.shift = job->shift;
-    p.tile = tile;
-    p.at[2] = job->first[2] + tile % job->tiles[2];
-    p.at[1] = job->first[1] + tile / job->tiles[2] % job->tiles[1];
-    p.at[0] = job->first[0] + tile / job->tiles[2] / job->tiles[1];
-    return p;
-}
-
 /* Codes of a unit that lie in the field. */
 template <typename V>
 static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile_target<V> *t,
@@ -450,27 +440,44 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
 
 /* ---- checksums ---- */
 
-/* Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found; a thread a group of tiles. */
-static __device__ void checksums_compare(const decode_call *call) {
+/* What must come out for a group of tiles, by what the tables kernel has found and the frame says. */
+struct group_expected {
+    uint32_t faults, checks_values, checks_words, values;
+    unsigned long long words;
+};
+
+CSZ_DEVICE group_expected group_expected_of(const decode_call *call, uint64_t i) {
+    const uint32_t number = (uint32_t)(i / call->max_groups), group = (uint32_t)(i % call->max_groups);
+    const decode_job *job = call->jobs + number;
+    group_expected e = {0, 0, 0, 0, 0};
+    for (uint32_t part = 0; part < TABLE_PARTS; part++)
+        e.faults |= call->verdict[number * TABLE_PARTS + part];
+    if (e.faults) return e;
+    const uint32_t *frame = job->frame;
+    e.checks_values = group == 0 && job->whole;
+    e.values = frame[5];
+    e.checks_words = call->check_groups && group * CSZ_INDEX_GROUP < job->ntiles;
+    if (e.checks_words) {
+        const uint32_t *entry = frame + 8 + frame[4] / 4 + 3 * group;
+        e.words = entry[1] | (unsigned long long)entry[2] << 32;
+    }
+    return e;
+}
+
+/* Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found; a thread a group of tiles, the first of which is given. */
+static __device__ void checksums_compare(const decode_call *call, group_expected e) {
     const uint64_t n = (uint64_t)call->njobs * call->max_groups;
     for (uint64_t i = threadIdx.x; i < n; i += blockDim.x) {
         const uint32_t number = (uint32_t)(i / call->max_groups), group = (uint32_t)(i % call->max_groups);
         const decode_job *job = call->jobs + number;
-        const uint32_t *frame = job->frame;
-        uint32_t faults = 0;
-        for (uint32_t part = 0; part < TABLE_PARTS; part++)
-            faults |= call->verdict[number * TABLE_PARTS + part];
-        if (faults) {
-            if (group == 0) fault(job, faults);
-            continue;
-        }
-        if (group == 0 && job->whole && *(volatile uint32_t *)&job->value_sum != frame[5])
-            fault(job, CSZ_CUDA_FAULT_VALUES);
-        if (!call->check_groups || group * CSZ_INDEX_GROUP >= job->ntiles) continue;
-        const uint32_t *entry = frame + 8 + frame[4] / 4 + 3 * group;
-        if (*(volatile unsigned long long *)&call->group_sum[job->group_base + group] !=
-            (entry[1] | (unsigned long long)entry[2] << 32))
-            fault(job, CSZ_CUDA_FAULT_CHECKSUM);
+        if (i != threadIdx.x) e = group_expected_of(call, i);
+        uint32_t faults = group == 0 ? e.faults : 0;
+        if (e.checks_values && *(volatile uint32_t *)&job->value_sum != e.values)
+            faults |= CSZ_CUDA_FAULT_VALUES;
+        if (e.checks_words &&
+            *(volatile unsigned long long *)&call->group_sum[job->group_base + group] != e.words)
+            faults |= CSZ_CUDA_FAULT_CHECKSUM;
+        if (faults) fault(job, faults);
     }
 }
 
@@ -493,6 +500,11 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     general_kernel(const decode_call call) {
     typedef typename value_traits<V>::bits integer;
     __shared__ general_shared<integer> shared;
+    /* The kernels before this one let it start after the tables kernel, so what that wrote is there while they work; not so where there is no other. */
+    group_expected expected = {0, 0, 0, 0, 0};
+    const uint32_t is_early =
+        !call.all_odd && blockIdx.x == 0 && threadIdx.x < (uint64_t)call.njobs * call.max_groups;
+    if (is_early) expected = group_expected_of(&call, threadIdx.x);
     previous_wait();
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : call.counters->n_odd;
     /* Blocks without a tile leave at once, but for the first where no block has one. */
@@ -529,7 +541,9 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         __syncthreads();
         if (!shared.last) return;
     }
-    checksums_compare(&call);
+    if (!is_early && threadIdx.x < (uint64_t)call.njobs * call.max_groups)
+        expected = group_expected_of(&call, threadIdx.x);
+    checksums_compare(&call, expected);
     __threadfence();
     __syncthreads();
     results_write(&call);

@@ -8,26 +8,15 @@
 
 #include "cuda/record.cuh"
 
-enum {
-    GROUPS_MAX = 20, /* leaves a thread 96 registers */
-    CODE_CHUNKS = 512,
-    /* past the last group's stage: what a reader of a damaged lane may touch */
-    GUARD_CHUNKS = LANE_MAX_WORDS / 4 + 1,
-    FIRSTS_CHUNKS = 16,
-    PLACES = 4, /* tiles a group knows of: at work, staged, found, being found */
-    TASK_CHUNKS = 3,
-    GROUP_EXTRA_CHUNKS = FIRSTS_CHUNKS + TASK_CHUNKS * PLACES /* firsts, tasks */
-};
-
 /* How a tile is finished once its lanes are decoded. */
-enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_FULL, KIND_RAW, KIND_NONE };
+enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_MASKED, KIND_RAW, KIND_NONE };
 
 /* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
 enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
 
 /* What is still needed of a record's head after its stage has been given to the next record; the same in all threads, in few registers. */
 template <typename V> struct tile_after {
-    typename value_traits<V>::quantum base; /* the value's bits for KIND_FLAT_FULL */
+    typename value_traits<V>::quantum base; /* the value's bits for KIND_FLAT */
     uint32_t packed;                        /* kind, order << 8, exceptions << 16 */
     __device__ __forceinline__ uint32_t kind() const { return packed & 255; }
     __device__ __forceinline__ uint32_t order() const { return packed >> 8 & 255; }
@@ -40,29 +29,28 @@ struct alignas(16) tile_task {
     int64_t corner;
     uint32_t begin, end; /* words */
     uint32_t held;       /* by the output: HELD_PART ... */
-    uint32_t inside;     /* elements in the field */
+    uint32_t number;     /* of the tile, as its claim says; place has it once the task is filled in */
 };
 
 static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
 
-/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES), stage. */
+/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES). */
 CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
 CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) {
     return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES;
 }
-CSZ_DEVICE uint32_t *group_stage(uint4 *group) {
-    return (uint32_t *)(group + CODE_CHUNKS + GROUP_EXTRA_CHUNKS);
-}
 
-/* Of the group of a thread; the block's tables come first. */
+/* Of the group of a thread. */
 CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t thread) {
-    return memory + TABLE_NARROW_N / 8 +
-           thread / GROUP_THREADS * (CODE_CHUNKS + GROUP_EXTRA_CHUNKS + (call->stage_words + 4) / 4);
+    return memory + (TABLE_NARROW_N / 8 + call->shared_chunks - GROUP_CHUNKS) -
+           thread / GROUP_THREADS * GROUP_CHUNKS;
 }
 
-static size_t group_nbytes(uint32_t stage_words) {
-    return ((size_t)CODE_CHUNKS + GROUP_EXTRA_CHUNKS) * 16 + (stage_words + 4) / 4 * 16;
+/* Its stage.  What a reader of a damaged lane may touch past the last group's lies in the groups' parts. */
+CSZ_DEVICE uint32_t *group_stage(const decode_job *job, uint4 *memory, uint32_t thread) {
+    return (uint32_t *)(memory + TABLE_NARROW_N / 8 + thread / GROUP_THREADS * job->stage_chunks);
 }
+static_assert(LANE_MAX_WORDS / 4 < GROUP_CHUNKS, "a reader stays in the block's memory");
 
 /* Records are staged from word `skew` of the stage on, so that 16-byte copies line up. */
 CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uintptr_t)record >> 2) & 3; }

@@ -53,8 +53,32 @@ CSZ_FN uint32_t table_of_book(int book) {
     }
 }
 
+/*
+ * Shared memory of a block of the decode kernel, in chunks of 16 bytes: its frame's tables, a stage for the record of each group (a warp with a tile), and from the
+ * end backwards each group's deltas, firsts and tasks.  How many groups there are and how long their stages is the frame's choice (stage_choose).
+ */
+enum {
+    GROUPS_MAX = 20, /* leaves a thread 96 registers */
+    CODE_CHUNKS = 512,
+    FIRSTS_CHUNKS = 16,
+    PLACES = 2, /* tiles a group knows of: at work, claimed */
+    TASK_CHUNKS = 3,
+    GROUP_CHUNKS = CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES, /* beside the stage */
+    STAGE_CHUNKS_MIN = 17
+};
+
+/* Words of the longest record that a stage holds, whose first chunk may begin with up to three words before the record's. */
+CSZ_FN uint32_t stage_words_of(uint32_t nchunks) { return 4 * nchunks - 4; }
+CSZ_FN uint32_t stage_chunks_of(uint32_t nwords) { return (nwords + 7) / 4; }
+
 /* Blocks of the tables kernel that share a job; each gives its verdict. */
-enum { TABLE_PARTS_BOOKS = 4, TABLE_PART_INDEX = TABLE_PARTS_BOOKS, TABLE_PART_CHECKSUM, TABLE_PARTS };
+enum {
+    TABLE_PARTS_BOOKS = 4,
+    TABLE_PART_INDEX = TABLE_PARTS_BOOKS,
+    TABLE_PART_CLAIMS,
+    TABLE_PART_CHECKSUM,
+    TABLE_PARTS
+};
 
 typedef struct decode_job {
     const uint32_t *frame;
@@ -68,11 +92,13 @@ typedef struct decode_job {
     uint32_t tiles[3];     /* its extents in tiles */
     uint32_t box_first[3]; /* the part the box touches, relative to first */
     uint32_t box_tiles[3];
-    uint32_t ntiles;     /* of the frame */
-    uint32_t nbox;       /* of the part */
-    uint32_t tile_base;  /* where its tiles stand in offsets[] */
-    uint32_t group_base; /* where its groups of 64 stand in group_sum[] */
-    uint32_t counter;    /* tiles claimed */
+    uint32_t ntiles;                             /* of the frame */
+    uint32_t nbox;                               /* of the part */
+    uint32_t tile_base;                          /* where its tiles stand in offsets[] */
+    uint32_t group_base;                         /* where its groups of 64 stand in group_sum[] */
+    uint64_t tiles_before;                       /* of the jobs before it */
+    uint32_t ngroups, stage_chunks, stage_words; /* of a block of the decode kernel */
+    uint32_t counter;                            /* tiles claimed */
     uint32_t value_sum;
 } decode_job;
 
@@ -112,14 +138,19 @@ typedef struct decode_call {
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
     uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
-    uint32_t stage_words;              /* of a record, kept in shared memory */
+    uint32_t max_ngroups;              /* of a block of the decode kernel */
+    uint32_t shared_chunks;            /* of it for all groups */
+    uint32_t decode_blocks;            /* of the decode kernel */
+    uint64_t nbox;                     /* tiles of all jobs */
     const uint8_t *builtin;
     void *out; /* of the first field */
     decode_counters *counters;
     decode_job *jobs;
-    uint32_t *verdict;             /* TABLE_PARTS a job: faults that the tables kernel has found */
-    uint16_t *tables;              /* TABLE_N a job */
-    uint32_t *offsets;             /* max_tiles + 1 a job: where each record begins, in payload words */
+    uint32_t *verdict; /* TABLE_PARTS a job: faults that the tables kernel has found */
+    uint16_t *tables;  /* TABLE_N a job */
+    uint32_t *offsets; /* max_tiles + 1 a job: where each record begins, in payload words */
+    uint4 *
+        claims; /* max_tiles a job: its tiles as groups claim them: first word of the record, its end, 0, number */
     unsigned long long *group_sum; /* max_groups a job */
     uint2 *odd;                    /* (job, tile of the part) left to the general kernel */
 } decode_call;
@@ -160,6 +191,18 @@ CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
     p.at[0] = job->first[0] + z;
     p.at[1] = job->first[1] + y;
     p.at[2] = job->first[2] + x;
+    return p;
+}
+
+/* The same by its number. */
+CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
+    const uint32_t row = tile / job->tiles[2], plane = row / job->tiles[1];
+    tile_place p;
+    p.shift = job->shift;
+    p.tile = tile;
+    p.at[2] = job->first[2] + tile - row * job->tiles[2];
+    p.at[1] = job->first[1] + row - plane * job->tiles[1];
+    p.at[0] = job->first[0] + plane;
     return p;
 }
 

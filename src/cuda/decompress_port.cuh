@@ -19,6 +19,8 @@
 #define CSZ_EMU_BLOCKS 1 /* at once: the kernels have static shared memory, of which there is one copy */
 #include "emu.h"
 #define CSZ_DEVICE static __device__ __forceinline__
+#define counter_next(p) atomicAdd(p, 1u)
+#define sum_add atomicAdd
 
 #else
 
@@ -71,6 +73,25 @@ CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
 #endif
 }
 
+/*
+ * Atomic additions by one thread of a warp.  The compiler's own would gather those of the warp first, and wait for the result where it is asked for
+ * instead of where it is used.
+ */
+CSZ_DEVICE uint32_t counter_next(uint32_t *p) { /* inc instead of add, which the assembler gathers too */
+    uint32_t before;
+    asm volatile("atom.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(__cvta_generic_to_global(p)), "r"(0xFFFFFFFFu)
+                 : "memory");
+    return before;
+}
+CSZ_DEVICE void sum_add(uint32_t *p, uint32_t n) {
+    asm volatile("red.global.add.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(n) : "memory");
+}
+CSZ_DEVICE void sum_add(unsigned long long *p, unsigned long long n) {
+    asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "l"(n) : "memory");
+}
+
 /* x, of which the compiler no longer knows that: what is computed from it is computed again. */
 CSZ_DEVICE uint32_t unknown(uint32_t x) {
     asm volatile("" : "+r"(x));
@@ -89,16 +110,6 @@ CSZ_DEVICE void copy16_start(uint4 *shared, const uint4 *global) {
 #if __CUDA_ARCH__ >= 800
     uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-#else
-    *shared = *global;
-#endif
-}
-
-/* The same of 4 bytes. */
-CSZ_DEVICE void copy4_start(uint32_t *shared, const uint32_t *global) {
-#if __CUDA_ARCH__ >= 800
-    uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(global) : "memory");
 #else
     *shared = *global;
 #endif

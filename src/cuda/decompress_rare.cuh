@@ -8,16 +8,27 @@
 
 #include "cuda/decompress_group.cuh"
 
-/* A job as a block sees it.  n_first of its tiles are each the first or second of some group, so that few tiles spread over all groups and none waits for a counter; the rest are claimed. */
+/*
+ * A job as a block sees it.  Most of its tiles are dealt to the blocks that begin with it, every nblocks-th claim to each, whose groups share them by a counter in shared memory; the rest are for
+ * whoever comes first, by a counter in memory, so that blocks end together.  A single round of tiles is dealt whole.
+ */
 struct block_job : decode_job {
-    uint32_t number, n_first;
+    uint32_t number;
+    uint32_t first_block, nblocks; /* those that begin with it */
+    uint32_t dealt;                /* to each of them */
+    uint32_t taken;                /* of what was dealt to this one; for others more than that */
     decode_job *own;
 };
+
+CSZ_DEVICE uint32_t tiles_dealt(uint32_t nbox, uint32_t nblocks, uint32_t ngroups) {
+    if (nblocks == 0) return 0;
+    return nbox <= nblocks * ngroups ? (nbox + nblocks - 1) / nblocks : nbox / 4 * 3 / nblocks;
+}
 
 /* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
 CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint32_t hash, uint32_t r) {
     hash = warp_sum_u32(hash);
-    if (r == 0) atomicAdd(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
+    if (r == 0) sum_add(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
 }
 
 struct rare_tile {
@@ -59,22 +70,26 @@ CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *
     typedef value_traits<V> traits;
     const V magic = traits::magic(base);
     tile_target<V> target;
-    if (task->held != HELD_PART) {
+    if (task->held == HELD_PART) {
+        target = tile_target_of<V>(call, &task->place);
+    } else {
         target.corner = (V *)call->out + task->corner;
         target.pitch_y = (int64_t)call->pitch_y;
         target.pitch_z = (int64_t)call->pitch_z;
-        return tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, magic,
-                                                  (V)facts->step, order);
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+            target.lo[i] = 0;
+            target.hi[i] = 1u << call->geometry.log2_t[i];
+        }
     }
-    target = tile_target_of<V>(call, &task->place);
     return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
                                                (V)facts->step, order);
 }
 
-/* Full tiles of one value. */
+/* Tiles of one value that the output holds whole; tile_weight is the sum of all values' weights. */
 template <typename V, int RANK>
 CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts, const tile_task *task,
-                                 typename value_traits<V>::quantum bits, uint32_t weight, uint32_t r) {
+                                 typename value_traits<V>::quantum bits, uint32_t tile_weight, uint32_t r) {
     typedef value_traits<V> traits;
     const V value = traits::from_bits((typename traits::bits)bits), v[4] = {value, value, value, value};
     tile_target<V> target;
@@ -82,22 +97,38 @@ CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts
     target.pitch_y = (int64_t)call->pitch_y;
     target.pitch_z = (int64_t)call->pitch_z;
     const int64_t stride = slice_stride<RANK>(&target);
-    uint32_t hash = 0;
+    const uint32_t aligned = task->held == HELD_ALIGNED, lines = RANK == 3 ? 16 : 4;
+    if (r == 0)
+        sum_add(&facts->own->value_sum,
+                traits::fold(value) * tile_weight * csz_tile_weight(task->place.tile));
+    if (CSZ_CUT >= 1) return;
+    if (aligned) {
 #pragma unroll 1
-    for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {
-        V *p = unit_pointer<RANK>(&target, unit_of(r, i));
-        uint32_t part = 0;
-#pragma unroll 1
-        for (int s = 0; s < 8; s++) {
-            slice_store<V, true>(p, v, 15, 1, &part);
-            p += stride;
+        for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {
+            V *p = unit_pointer<RANK>(&target, unit_of(r, i));
+#pragma unroll
+            for (int s = 0; s < 8; s++) traits::store4(p + s * stride, v);
         }
-        hash = hash * UNIT_WEIGHT_STEP + part;
+        return;
     }
-    values_count(facts, task, hash * weight, r);
+#pragma unroll 1
+    for (uint32_t y = 0; y < lines; y++) {
+        V *p = unit_pointer<RANK>(&target, (RANK == 3 ? 8 : 32) * y) + r;
+#pragma unroll
+        for (int s = 0; s < 8; s++) {
+#pragma unroll
+            for (int j = 0; j < (RANK == 3 ? 1 : 4); j++) __stcs(p + s * stride + 32 * j, value);
+        }
+    }
 }
 
-/* Coded tiles with masks, and tiles of one value that have masks or reach past the output.  Returns the thread's part of the checksum. */
+/* Elements of a tile that lie in the field. */
+template <typename V>
+static __device__ __noinline__ uint32_t tile_inside(const decode_call *call, const tile_task *task) {
+    return tile_target_of<V>(call, &task->place).inside;
+}
+
+/* Coded tiles and tiles of one value, with masks.  Returns the thread's part of the checksum. */
 template <typename V, int RANK>
 static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts,
                                                          uint4 *shared, const tile_task *task, uint32_t kind,
@@ -114,7 +145,7 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
     how.aligned = call->aligned;
     how.order = view.order;
     how.masks = record_masks(&view, tile.record, tile.nwords, &wrong);
-    if (kind == KIND_FLAT) {
+    if (kind == KIND_FLAT_MASKED) {
         const V value =
             view.mode == CSZ_MODE_FILL ? traits::load(tile.record + 1) : traits::restore(view.base, step);
         hash = tile_flat<V, RANK>(value, r, &target, &how, &wrong);
@@ -126,10 +157,11 @@ static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call
 }
 
 /* The words of a full raw tile that was not staged are summed while they are copied. */
-template <typename V> CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const tile_task *task) {
+template <typename V>
+CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const decode_job *job, const tile_task *task) {
     const uint32_t nwords = task->end - task->begin;
     return call->check_groups && task->held == HELD_ALIGNED &&
-           nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS && nwords > call->stage_words;
+           nwords == 1 + CSZ_TILE_N * value_traits<V>::WORDS && nwords > job->stage_words;
 }
 
 /* A raw tile, from memory to memory. */
@@ -139,7 +171,7 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
     typedef value_traits<V> traits;
     const rare_tile tile = rare_tile_of(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
-    const uint32_t sum_words = raw_sums_itself<V>(call, task);
+    const uint32_t sum_words = raw_sums_itself<V>(call, facts, task);
     const int64_t stride = slice_stride<RANK>(&target);
     const uint32_t *values = tile.record + 1;
     uint32_t hash = 0;
@@ -203,7 +235,7 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
         if (r == 0) terms += csz_hash_term(CSZ_MODE_RAW, task->begin);
         terms = warp_sum_u64(terms);
         if ((r & 31) == 0)
-            atomicAdd(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
+            sum_add(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
     }
     return hash * thread_weight(r);
 }
@@ -246,17 +278,26 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
     return hash;
 }
 
-/* What remains of a tile after the common path: rows that are not aligned, masks, raw values, exceptions.  One call, since each takes registers from that path. */
+/*
+ * What remains of a tile after the common path: rows that are not aligned, masks, raw values, and exceptions, which alone remain of one that is finished.  One call, since each
+ * takes registers from that path.
+ */
 template <typename V, int RANK>
 static __device__ __noinline__ void tile_finish_other(const decode_call *call, const block_job *facts,
                                                       uint4 *shared, const tile_task *task,
-                                                      tile_after<V> after, uint32_t r) {
+                                                      tile_after<V> after, uint32_t finished, uint32_t r) {
+    const uint32_t kind = finished ? (uint32_t)KIND_NONE : after.kind();
     uint32_t hash = 0;
-    if (after.kind() == KIND_PLAIN) {
+    if (kind == KIND_PLAIN) {
         hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order(), r);
-    } else if (after.kind() == KIND_CODED || after.kind() == KIND_FLAT) {
-        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, after.kind(), r);
-    } else if (after.kind() == KIND_RAW) {
+    } else if (kind == KIND_FLAT) {
+        const tile_target<V> target = tile_target_of<V>(call, &task->place);
+        const V value = value_traits<V>::from_bits((typename value_traits<V>::bits)after.base);
+        hash = tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, value, 0,
+                                                  CSZ_ORDER_FULL);
+    } else if (kind == KIND_CODED || kind == KIND_FLAT_MASKED) {
+        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, kind, r);
+    } else if (kind == KIND_RAW) {
         hash = tile_raw<V, RANK>(call, facts, task, r);
     }
     if (after.has_exceptions()) {

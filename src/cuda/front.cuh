@@ -91,21 +91,6 @@ template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *w, uint32_t invalid)
     return stuck;
 }
 
-/* Hash of a unit that reaches past the field and has no exceptions, from its quanta. */
-template <typename V>
-CSZ_DEVICE uint32_t csz_hash_edge(const uint32_t (&w)[16], uint32_t in_field,
-                                  typename csz_value<V>::quantum base, int bias, V step) {
-    uint32_t h = 0;
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        typename csz_value<V>::quantum q =
-            (typename csz_value<V>::quantum)(int32_t)csz_half_get(w, b) - bias + base;
-        uint32_t term = csz_value<V>::fold(csz_value<V>::to_bits(csz_value<V>::restore(q, step)));
-        h = h * CSZ_VALUE_K + (in_field >> b & 1 ? term : 0);
-    }
-    return h;
-}
-
 /*
  * 1 if one of the quick quanta, in halves less base - bias, would come back as the fill value; at most one quantum does.  Quanta outside the
  * window are doubtful anyway.
@@ -142,7 +127,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t lane = threadIdx.x & 31, warp_first = threadIdx.x & ~31u;
     const typename value::quantizer z = job.quantizer[c.field];
-    uint32_t invalid = 0, settled = 0, power = 1, k = CSZ_VALUE_K;
+    uint32_t invalid = 0, power = 1, k = CSZ_VALUE_K;
     csz_mended r = {hash, 0, 0};
 #pragma unroll
     for (int i = 0; i < 5; i++) {
@@ -188,20 +173,15 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
                 r.exceptions = without & inside;
                 r.hash = sum;
                 r.lost = outside != 0;
-                settled = 1;
             }
         }
     }
     __syncwarp();
-    uint32_t w[16];
     if (__any_sync(CSZ_ALL, invalid != 0)) {
+        uint32_t w[16];
         csz_words_fetch(w, exchange);
         r.lost |= csz_fill_rows<RANK>(w, invalid);
         csz_words_park(exchange, w);
-    }
-    if (!c.full && !settled) {
-        csz_words_fetch(w, exchange);
-        r.hash = csz_hash_edge<V>(w, csz_unit_in_field<V, RANK>(job, c), base, bias, z.step);
     }
     return r;
 }
@@ -369,19 +349,26 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
 
 /* ---- the whole front ---- */
 
-/*
- * Slices s, where p is, and s + 4 of a unit, four values each; in a tile that reaches past the field padding repeats the last ones.
- */
-template <typename V, int RANK>
-CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool quads, const csz_job<V> &job,
-                                const csz_claim &c, uint32_t s) {
+/* Slices s, where p is, and s + 4 of a unit of a tile that lies in the field, four values each. */
+template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool quads) {
+    const V *q = p + 4 * stride;
     if (quads) {
         csz_load_quad(v, p);
-        csz_load_quad(v + 4, p + 4 * stride);
+        csz_load_quad(v + 4, q);
         return;
     }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        v[k] = __ldg(p + k);
+        v[k + 4] = __ldg(q + k);
+    }
+}
+
+/* The same of a tile that reaches past the field: padding repeats its last values.  *n: how many of each slice's four lie in the field. */
+template <typename V, int RANK>
+CSZ_DEVICE void csz_load_edge_slices(V (&v)[8], uint32_t (&n)[2], const csz_job<V> &job, const csz_claim &c,
+                                     uint32_t s) {
     const uint32_t t = threadIdx.x;
-    const V *tile = job.data + c.origin;
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++, s += 4) {
         const uint32_t z = RANK == 3 ? s : 0,
@@ -390,11 +377,18 @@ CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool qua
                                        : 0,
                        x = RANK == 3   ? 4 * (t & 7)
                            : RANK == 2 ? 4 * (t & 31)
-                                       : 1024 * (t >> 5) + 128 * s + 4 * (t & 31);
-        const V *row = tile + (min(z, c.extent[0] - 1) * job.geometry.n[1] + min(y, c.extent[1] - 1)) *
-                                  job.geometry.n[2];
+                                       : 1024 * (t >> 5) + 128 * s + 4 * (t & 31),
+                       last = c.extent[2] - 1;
+        const V *row =
+            job.data + c.origin +
+            (min(z, c.extent[0] - 1) * job.geometry.n[1] + min(y, c.extent[1] - 1)) * job.geometry.n[2];
+        if (job.aligned && x + 3 <= last) {
+            csz_load_quad(v + 4 * half, row + x);
+        } else {
 #pragma unroll
-        for (uint32_t k = 0; k < 4; k++) v[4 * half + k] = __ldg(row + min(x + k, c.extent[2] - 1));
+            for (uint32_t k = 0; k < 4; k++) v[4 * half + k] = __ldg(row + min(x + k, last));
+        }
+        n[half] = z < c.extent[0] && y < c.extent[1] && x <= last ? min(last + 1 - x, 4u) : 0;
     }
 }
 
@@ -425,6 +419,87 @@ CSZ_DEVICE bool csz_corner_quantum(double v, const csz_quantizer_f64 &z, int64_t
     return csz_quantum_f64(v, &z, q) != 0;
 }
 
+/* The quantum that a tile's quanta are told from, by its corner; even, so that rounding ties as without it.  Returns false where there is none. */
+template <typename V>
+CSZ_DEVICE bool csz_base_choose(V corner, const typename csz_value<V>::quantizer &z,
+                                typename csz_value<V>::quantum *base) {
+    const bool ok = csz_corner_quantum(corner, z, base);
+    *base &= ~(typename csz_value<V>::quantum)1;
+    return ok && csz_base_is_safe(*base);
+}
+
+/* Quick rounding of a unit's values, eight at a time, and what is gathered on the way. */
+template <typename V> struct csz_rounding {
+    V step, inverse, magic, worst;
+    uint32_t outside, outside_high, h0, h1;
+    int32_t sign;
+
+    __device__ __forceinline__ csz_rounding(const typename csz_value<V>::quantizer &z,
+                                            typename csz_value<V>::quantum base, int bias)
+        : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, base, bias)), worst(0), outside(0),
+          outside_high(0), h0(0), h1(0), sign(0) {}
+
+    /* Values k and k + 4 as a word of two quanta; lows, highs: whether they count in the hash. */
+    __device__ __forceinline__ uint32_t pair(V low, V high, bool lows = true, bool highs = true) {
+        uint32_t low0, low1;
+        const V q0 = csz_quick_round(low, inverse, magic, &low0, &outside, &outside_high, &sign);
+        const V q1 = csz_quick_round(high, inverse, magic, &low1, &outside, &outside_high, &sign);
+        const V r0 = q0 * step, r1 = q1 * step;
+        worst = max(worst, max(fabs(low - r0), fabs(high - r1)));
+        h0 = h0 * CSZ_VALUE_K + (lows ? csz_value<V>::fold(csz_value<V>::to_bits(r0)) : 0);
+        h1 = h1 * CSZ_VALUE_K + (highs ? csz_value<V>::fold(csz_value<V>::to_bits(r1)) : 0);
+        return __byte_perm(low0, low1, 0x5410);
+    }
+
+    __device__ __forceinline__ bool doubtful(int window, V bound) const {
+        return (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
+    }
+
+    __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
+};
+
+/* What a thread knows of its unit once its quanta are parked. */
+template <typename V> struct csz_rounded {
+    uint32_t hash;
+    bool doubtful; /* some value is to be looked at again */
+    bool lost;     /* the tile's corner has no quantum that others may be close to */
+    typename csz_value<V>::quantum base;
+};
+
+/* A unit of a tile that reaches past the field. */
+template <typename V, int RANK>
+CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
+    typedef csz_value<V> value;
+    const int window = csz_shape<RANK>::window;
+    const typename value::quantizer z = job.quantizer[c.field];
+    csz_rounded<V> f;
+    f.lost = !csz_base_choose(__ldg(job.data + c.origin), z, &f.base);
+    csz_rounding<V> r(z, f.base, 1 << (window - 1));
+    uint4 *parked = (uint4 *)exchange + threadIdx.x;
+    bool fills = false;
+    V v[8], next[8];
+    uint32_t n[2], next_n[2];
+    csz_load_edge_slices<V, RANK>(next, next_n, job, c, 0);
+#pragma unroll 1
+    for (uint32_t s = 0; s < 4; s++) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) v[k] = next[k];
+        n[0] = next_n[0], n[1] = next_n[1];
+        if (s < 3) csz_load_edge_slices<V, RANK>(next, next_n, job, c, s + 1);
+        uint32_t word[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            fills |= z.has_fill && (value::to_bits(v[k]) == z.fill || value::to_bits(v[k + 4]) == z.fill);
+            word[k] = r.pair(v[k], v[k + 4], k < n[0], k < n[1]);
+        }
+        *parked = make_uint4(word[0], word[1], word[2], word[3]);
+        parked += CSZ_TILE_THREADS;
+    }
+    f.hash = r.hash();
+    f.doubtful = fills || r.doubtful(window, z.bound);
+    return f;
+}
+
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
  */
@@ -443,82 +518,72 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         f.nonzero[1] = f.nonzero[2] = 0;
     } else {
         const typename value::quantizer &z = job.quantizer[c.field];
-        const V step = z.step, bound = z.bound, inverse = z.inverse;
-        const V *tile = job.data + c.origin;
-        uint32_t *exchange = sh.region + CSZ_TILE_N * value::words - CSZ_EXCHANGE_WORDS;
-        const V corner_value = __ldg(tile);
-        /* where the unit's first four values are, and how far apart its slices */
-        const uint64_t nx = job.geometry.n[2], stride = RANK == 3   ? nx * job.geometry.n[1]
-                                                        : RANK == 2 ? nx
-                                                                    : 128;
-        const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
-                             : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
-                                         : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
-        const bool quads = c.full && job.aligned, has_fill = z.has_fill;
-        const typename value::bits fill = z.fill;
-        V even[8], odd[8];
-        csz_load_slices<V, RANK>(even, p, stride, quads, job, c, 0);
-        csz_load_slices<V, RANK>(odd, p + stride, stride, quads, job, c, 1);
-        quantum corner;
-        bool lost = !csz_corner_quantum(corner_value, z, &corner);
-        const quantum base = corner & ~(quantum)1;
-        lost |= !csz_base_is_safe(base);
-        const V magic = csz_magic(step, base, bias);
-        bool doubtful = false;
-        V worst = 0;
-        uint32_t outside = 0, outside_high = 0, h0 = 0, h1 = 0;
-        int32_t sign = 0;
-        uint4 *parked = (uint4 *)exchange + t;
-        const auto round = [&](const V(&v)[8]) {
-            uint32_t word[4];
-            if (has_fill) {
+        uint32_t *exchange = csz_exchange(sh);
+        const bool has_fill = z.has_fill;
+        csz_rounded<V> u;
+        if (c.full) {
+            const V bound = z.bound;
+            const V *tile = job.data + c.origin;
+            const V corner_value = __ldg(tile);
+            /* where the unit's first four values are, and how far apart its slices */
+            const uint64_t nx = job.geometry.n[2], stride = RANK == 3   ? nx * job.geometry.n[1]
+                                                            : RANK == 2 ? nx
+                                                                        : 128;
+            const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
+                                 : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
+                                             : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
+            const bool quads = job.aligned;
+            const typename value::bits fill = z.fill;
+            V even[8], odd[8];
+            csz_load_slices<V>(even, p, stride, quads);
+            csz_load_slices<V>(odd, p + stride, stride, quads);
+            u.lost = !csz_base_choose(corner_value, z, &u.base);
+            u.doubtful = false;
+            csz_rounding<V> r(z, u.base, bias);
+            uint4 *parked = (uint4 *)exchange + t;
+            const auto round = [&](const V(&v)[8]) {
+                uint32_t word[4];
+                if (has_fill) {
 #pragma unroll
-                for (int k = 0; k < 8; k++) doubtful |= value::to_bits(v[k]) == fill;
-            }
+                    for (int k = 0; k < 8; k++) u.doubtful |= value::to_bits(v[k]) == fill;
+                }
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                uint32_t low0, low1;
-                const V q0 = csz_quick_round(v[k], inverse, magic, &low0, &outside, &outside_high, &sign);
-                const V q1 = csz_quick_round(v[k + 4], inverse, magic, &low1, &outside, &outside_high, &sign);
-                const V r0 = q0 * step, r1 = q1 * step;
-                worst = max(worst, max(fabs(v[k] - r0), fabs(v[k + 4] - r1)));
-                h0 = h0 * CSZ_VALUE_K + value::fold(value::to_bits(r0));
-                h1 = h1 * CSZ_VALUE_K + value::fold(value::to_bits(r1));
-                word[k] = __byte_perm(low0, low1, 0x5410);
-            }
-            *parked = make_uint4(word[0], word[1], word[2], word[3]);
-            parked += CSZ_TILE_THREADS;
-        };
-        /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
-        p += 2 * stride;
+                for (int k = 0; k < 4; k++) word[k] = r.pair(v[k], v[k + 4]);
+                *parked = make_uint4(word[0], word[1], word[2], word[3]);
+                parked += CSZ_TILE_THREADS;
+            };
+            /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+            p += 2 * stride;
 #pragma unroll(HASH ? 1 : 2)
-        for (int turn = 0; turn < 2; turn++) {
-            round(even);
-            if (turn == 0) csz_load_slices<V, RANK>(even, p, stride, quads, job, c, 2);
-            round(odd);
-            if (turn == 0) csz_load_slices<V, RANK>(odd, p + stride, stride, quads, job, c, 3);
+            for (int turn = 0; turn < 2; turn++) {
+                round(even);
+                if (turn == 0) csz_load_slices<V>(even, p, stride, quads);
+                round(odd);
+                if (turn == 0) csz_load_slices<V>(odd, p + stride, stride, quads);
+            }
+            u.hash = HASH ? r.hash() : 0;
+            u.doubtful |= r.doubtful(window, bound);
+        } else {
+            u = csz_round_edge<V, RANK>(exchange, job, c);
         }
-        const uint32_t hash = HASH ? h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1 : 0;
         if (has_fill) {
             csz_words_fetch(w, exchange);
-            doubtful |= csz_restores_fill<V>(w, z, base, bias);
+            u.doubtful |= csz_restores_fill<V>(w, z, u.base, bias);
         }
-        doubtful |= (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
-        if (CSZ_CUT >= CSZ_CUT_CHECK) doubtful = lost = false;
-        if (!lost && (__any_sync(CSZ_ALL, doubtful) ||
-                      (HASH && !c.full))) { /* the corner is everybody's: so is lost */
-            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, base, doubtful, hash);
-            sh.hash[t] = r.hash;
-            sh.exceptions[t] = r.exceptions;
-            lost = r.lost;
-        } else {
-            sh.hash[t] = hash;
-            sh.exceptions[t] = 0;
+        if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = u.lost = false;
+        uint32_t exceptions = 0;
+        if (!u.lost && __any_sync(CSZ_ALL, u.doubtful)) { /* the corner is everybody's: so is lost */
+            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, u.base, u.doubtful, u.hash);
+            u.hash = r.hash;
+            exceptions = r.exceptions;
+            u.lost = r.lost;
         }
+        sh.hash[t] = u.hash;
+        sh.exceptions[t] = exceptions;
         csz_words_fetch(w, exchange);
-        if (t == 0) sh.base = base;
-        f.careful =
-            (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, lost, bias, csz_held(&sh.biased));
+        if (t == 0) sh.base = u.base;
+        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, bias,
+                                                csz_held(&sh.biased));
     }
     if (f.careful) {
         clear();
@@ -613,9 +678,7 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     c.nspecial = rest >> 24;
     c.nmaybe_even = rest >> (8 * c.order) & 0xFFu;
     if (!f.careful) {
-        csz_lorenzo_finish<RANK>(w, c.order,
-                                 sh.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS,
-                                 1 << (csz_shape<RANK>::window - 1));
+        csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), 1 << (csz_shape<RANK>::window - 1));
     } else {
         c.order = sh.order;
     }

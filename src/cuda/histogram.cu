@@ -1,23 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes a run of samples through the same front as the
- * encoder, counts in its own bins in shared memory, and adds them to the frame's when the run, or the frame, ends: first those of its tiles that are no probes
- * (select/policy.h), then the probes, whose further bins lie in the region the front no longer needs and are added at once.
+ * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes chunks of a few samples of a frame, either probes (select/policy.h) or others, through the same
+ * front as the encoder, counts in its own bins in shared memory, and adds those to the frame's when a chunk ends.  Probes' further bins lie in the region the front no longer needs
+ * and are added at once.
  *
- * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.
+ * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.  A single field whose bound is known
+ * needs nothing of csz_cuda_prepare before bins are added, so that its tiles are loaded and counted meanwhile.
  */
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
 
-enum { HISTOGRAM_BLOCKS_F32 = 8, HISTOGRAM_BLOCKS_F64 = 4 }; /* of a multiprocessor */
+enum {
+    HISTOGRAM_BLOCKS_F32 = 8, /* of a multiprocessor */
+    HISTOGRAM_BLOCKS_F64 = 4,
+    CHUNK = 4 /* tiles that a block claims at once, at most */
+};
+
+/*
+ * Sampled tiles, the longest work first: probes as policies single and runs would code them, where there are blocks enough to do that beside the next list (else they do both);
+ * probes as policy vector codes them; other tiles.  Blocks of one multiprocessor get tiles of all lists.
+ */
+enum { LIST_POLICIES, LIST_PROBES, LIST_OTHERS, NLISTS };
 
 template <typename V> struct histogram_job {
     csz_job<V> tile;
     csz_work work;
-    csz_sample *sample;
+    csz_device_sample *sample;
     const uint32_t
         *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
-    uint32_t nsamples, field_nsamples;
+    /* the lists, one after the other, in chunks of up to so many tiles of a frame, which blocks take in turn */
+    uint32_t chunk_ntiles, chunk_at[NLISTS + 1], field_nchunks[NLISTS];
+    uint32_t frame_ntiles; /* 0 where they differ */
+    uint32_t is_known;     /* that of the only field: */
+    typename csz_value<V>::quantizer quantizer;
 };
 
 /* In shared memory the bins of one book follow those of the one before, as many as the alphabet has symbols. */
@@ -29,7 +44,9 @@ CSZ_DEVICE constexpr uint32_t bins_of(int book) {
 }
 
 CSZ_DEVICE constexpr uint32_t bins_at(int book) {
-    return book == 0 ? 0 : bins_at(book - 1) + bins_of(book - 1);
+    uint32_t at = 0;
+    for (int i = 0; i < book; i++) at += bins_of(i);
+    return at;
 }
 
 enum {
@@ -41,17 +58,34 @@ enum {
     PROBE_BINS = PROBE_RUN_LENGTH + 128
 };
 
+/* How tiles are counted: as policy vector or a forced workflow codes them, as the other policies do, or both. */
+struct tile_task {
+    uint32_t for_books, for_policies, as_probes;
+    uint32_t stride;
+    csz_device_sample *sample;
+};
+
+/* Where in a list the block's last chunk was. */
+struct list_place {
+    int list;
+    uint32_t field, number; /* of the frame in its field */
+    uint32_t first;         /* chunk of the frame */
+};
+
 template <typename V> struct histogram_shared {
     csz_front_shared<V> front;
-    uint32_t count[FRAME_BINS];
+    uint4 count[FRAME_BINS / 4];
     uint4 lanes;   /* units of equal deltas, a word for each warp */
     uint4 last;    /* the last delta of each warp */
     uint4 changes; /* of delta, a word for each warp */
-    csz_claim claim;
+    csz_claim claim[CHUNK];
+    uint32_t nclaims;
+    tile_task task; /* of the claims */
+    list_place place;
 };
 
 template <typename V> CSZ_DEVICE uint32_t *parked_in(histogram_shared<V> &sh) {
-    return sh.front.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    return csz_exchange(sh.front);
 }
 
 template <typename V> CSZ_DEVICE uint32_t *probe_bins(histogram_shared<V> &sh) {
@@ -142,28 +176,29 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
 }
 
 /* Has a barrier before, none after. */
-template <typename V> CSZ_DEVICE void probe_end(histogram_shared<V> &sh, csz_sample *sample) {
+template <typename V>
+CSZ_DEVICE void probe_end(histogram_shared<V> &sh, bool hopeless, csz_device_sample *sample) {
+    csz_previous_wait();
     __syncthreads();
-    bins_flush(probe_bins(sh) + PROBE_SINGLE, sample->single, CSZ_NARROW_N);
+    bins_flush(probe_bins(sh) + PROBE_SINGLE, hopeless ? sample->rough : sample->single, CSZ_NARROW_N);
+    if (hopeless) return;
     bins_flush(probe_bins(sh) + PROBE_RUN_VALUE, sample->run_value, CSZ_WIDE_N);
     bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
 }
 
-/* Book by book, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long. */
-CSZ_DEVICE void frame_flush(uint32_t *bins, csz_histograms *to) {
-    __syncthreads();
-#pragma unroll 1
+/* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long.  Behind a barrier. */
+CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) {
+    csz_previous_wait();
+#pragma unroll
     for (int book = 0; book < CSZ_NBOOKS; book++) {
-        bins_flush(bins, to->count[book], bins_of(book));
-        bins += bins_of(book);
+        if (books >> book & 1) bins_flush(bins + bins_at(book), to->count[book], bins_of(book));
     }
-    __syncthreads();
 }
 
 /* A probe of class 0 as the policies single and runs would code it. */
 template <typename V>
-CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t stride,
-                          csz_sample *sample) {
+CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t npairs,
+                          uint32_t stride, csz_device_sample *sample) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t *parked = parked_in(sh);
     uint32_t *bins = probe_bins(sh);
@@ -186,17 +221,15 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
     __syncthreads();
     const bool hopeless = csz_runs_are_hopeless(csz_sum_of(sh.changes), stride);
     if (!pair_empty) count_singles(bins + PROBE_SINGLE, parked);
-    if (!hopeless) {
-        count_parked_runs(bins + PROBE_RUN_VALUE, bins + PROBE_RUN_LENGTH, parked, four_empty);
-    } else if (!four_empty) {
-        count_singles(bins + PROBE_RUN_VALUE, parked);
-        atomicAdd(&bins[PROBE_RUN_LENGTH], 32u);
-    }
-    probe_end(sh, sample);
+    if (!hopeless) count_parked_runs(bins + PROBE_RUN_VALUE, bins + PROBE_RUN_LENGTH, parked, four_empty);
+    csz_previous_wait();
+    if (hopeless && t == 0) atomicAdd(&sample->run_length[0], 64 * npairs);
+    if (t == 0) atomicAdd(&sample->nprobes, 1u);
+    probe_end(sh, hopeless, sample);
 }
 
-template <typename V>
-CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, csz_sample *sample) {
+/* A tile of a class above 0.  Returns the books that it uses. */
+template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
     quantum d[32];
@@ -208,68 +241,175 @@ CSZ_COLD void count_wide(histogram_shared<V> &sh, int workflow, bool is_probe, c
         nonzero |= d[b] != 0;
         equal &= d[b] == d[0];
     }
-    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal);
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal && nonzero);
     if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
     __syncthreads();
     const bool candidate = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(1),
                four_empty = !(ballot >> (lane & ~3u) & 15u);
-    const bool as_single = workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN;
+    const bool for_books = sh.task.for_books != 0,
+               as_single = for_books && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN),
+               as_runs = for_books &&
+                         (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate));
+    uint32_t *count = (uint32_t *)sh.count;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
 #pragma unroll 4
-        for (int b = 0; b < 32; b++) atomicAdd(sh.count + bins_at(CSZ_BOOK_W) + symbol_of(d[b]), 1u);
+        for (int b = 0; b < 32; b++) atomicAdd(count + bins_at(CSZ_BOOK_W) + symbol_of(d[b]), 1u);
     }
-    if (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate))
-        count_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
-    if (is_probe) {
+    if (as_runs) count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
+    if (sh.task.for_policies) {
         probe_begin(sh);
         count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
-        probe_end(sh, sample);
+        csz_previous_wait();
+        if (t == 0) atomicAdd(&sh.task.sample->nprobes, 1u);
+        probe_end(sh, false, sh.task.sample);
     }
+    return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
 
-/* A tile of class 0 from its deltas, which are in w and parked. */
+/* A tile of class 0 from its deltas, which are in w and parked.  Returns the books that it uses. */
 template <typename V>
-CSZ_DEVICE void count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], const csz_codes &codes,
-                             int workflow, bool is_probe, uint32_t stride, csz_sample *sample) {
+CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], const csz_codes &codes,
+                                 int workflow) {
     const uint32_t lane = threadIdx.x & 31, *parked = parked_in(sh);
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
-    if (mode == CSZ_MODE_CONSTANT) return;
+    if (mode == CSZ_MODE_CONSTANT) return 0;
     if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
     const bool pair_empty = !(codes.pairs >> (lane & ~1u) & 1),
                four_empty = !(codes.fours >> (lane & ~3u) & 1);
-    const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
-    bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
-    if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= csz_runs_candidate_units(0)) {
-        const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
-        if (lane == 0) ((uint32_t *)&sh.lanes)[threadIdx.x >> 5] = (uint32_t)__popc(evens);
-        __syncthreads();
-        runs = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(0);
+    uint32_t books = 0;
+    if (sh.task.for_books) {
+        const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
+        uint32_t *count = (uint32_t *)sh.count;
+        bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
+        if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= csz_runs_candidate_units(0)) {
+            const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
+            if (lane == 0) ((uint32_t *)&sh.lanes)[threadIdx.x >> 5] = (uint32_t)__popc(evens);
+            __syncthreads();
+            runs = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(0);
+        }
+        if (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN) {
+            books = mode == CSZ_MODE_S   ? 1u << CSZ_BOOK_S
+                    : mode == CSZ_MODE_P ? 3u << CSZ_BOOK_PV
+                    : mode == CSZ_MODE_Q ? 3u << CSZ_BOOK_QV
+                                         : 3u << CSZ_BOOK_MV;
+            if (!empty) {
+                const uint32_t biased = csz_held(&sh.front.biased);
+                if (mode == CSZ_MODE_S)
+                    count_singles(count + bins_at(CSZ_BOOK_S), parked);
+                else if (mode == CSZ_MODE_P)
+                    count_vectors<CSZ_MODE_P>(count, parked, w, codes.nonzero, biased);
+                else if (mode == CSZ_MODE_Q)
+                    count_vectors<CSZ_MODE_Q>(count, parked, w, codes.nonzero, biased);
+                else
+                    count_vectors<CSZ_MODE_M>(count, parked, w, codes.nonzero, biased);
+            }
+        }
+        __syncwarp();
+        if (runs) {
+            books |= 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL;
+            count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
+        }
     }
-    if (!empty && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN)) {
-        const uint32_t biased = csz_held(&sh.front.biased);
-        if (mode == CSZ_MODE_S)
-            count_singles(sh.count + bins_at(CSZ_BOOK_S), parked);
-        else if (mode == CSZ_MODE_P)
-            count_vectors<CSZ_MODE_P>(sh.count, parked, w, codes.nonzero, biased);
-        else if (mode == CSZ_MODE_Q)
-            count_vectors<CSZ_MODE_Q>(sh.count, parked, w, codes.nonzero, biased);
-        else
-            count_vectors<CSZ_MODE_M>(sh.count, parked, w, codes.nonzero, biased);
-    }
-    __syncwarp();
-    if (runs)
-        count_parked_runs(sh.count + bins_at(CSZ_BOOK_RV), sh.count + bins_at(CSZ_BOOK_RL), parked,
-                          four_empty);
-    if (is_probe) count_probe(sh, pair_empty, four_empty, stride, sample);
+    if (sh.task.for_policies)
+        count_probe(sh, pair_empty, four_empty, codes.npairs, sh.task.stride, sh.task.sample);
+    return books;
 }
 
-/* Brings a tile closer. */
-template <typename V, int RANK> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const csz_claim &c) {
-#pragma unroll 1
-    for (uint32_t b = 0; b < 32; b += 4) {
+/* Brings a tile closer: each thread the lines of 32 elements. */
+template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const csz_claim &c) {
+#pragma unroll
+    for (uint32_t i = 0; i <= 32; i += 128 / sizeof(V)) {
         bool in;
-        csz_prefetch(csz_code_element_at<V, RANK>(job, c, threadIdx.x, b, &in));
+        csz_prefetch(csz_element(job, c, 32 * threadIdx.x + min(i, 31u), job.geometry.log2_t[2],
+                                 job.geometry.log2_t[1], &in));
     }
+}
+
+/* A probe to so many samples of a frame; 0 where there are none. */
+CSZ_FN uint32_t probes_step(int workflow, uint32_t ntiles) {
+    return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(ntiles) : 0;
+}
+
+/* How many of a frame's samples a list has, how many chunks they are, and which its tile i is.  Divisors are known where they can be: others take a tenth of a microsecond each. */
+CSZ_FN uint32_t list_count(int list, uint32_t step, uint32_t count) {
+    const uint32_t nprobes = step == CSZ_POLICY_STRIDE ? (count + CSZ_POLICY_STRIDE - 1) / CSZ_POLICY_STRIDE
+                             : step                    ? count
+                                                       : 0;
+    return list == LIST_OTHERS ? count - nprobes : nprobes;
+}
+CSZ_FN uint32_t list_nchunks(uint32_t nlisted, uint32_t chunk_ntiles) {
+    return chunk_ntiles == 1 ? nlisted : (nlisted + chunk_ntiles - 1) / chunk_ntiles;
+}
+CSZ_FN uint32_t list_sample(int list, uint32_t step, uint32_t i) {
+    return list != LIST_OTHERS ? i * step : step ? i + i / (CSZ_POLICY_STRIDE - 1) + 1 : i;
+}
+
+/* One thread. */
+CSZ_DEVICE void claim_make(csz_claim *c, const csz_work &work, const csz_geometry *g, uint32_t field,
+                           uint32_t frame, uint32_t ntiles, uint32_t sample) {
+    if (work.nframes > 1) {
+        c->box = csz_frame_box_small(g, frame);
+    } else {
+        for (int i = 0; i < 3; i++) {
+            c->box.first[i] = 0;
+            c->box.tiles[i] = g->grid[i];
+        }
+    }
+    c->tile = csz_sample_tile(sample, ntiles);
+    csz_claim_place(c, g);
+    c->field = field;
+    if (field) c->origin += work.place[field].shift;
+}
+
+/* The tiles of a chunk, a lane each; one warp. */
+template <typename V>
+CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job, uint32_t chunk) {
+    const uint32_t lane = threadIdx.x & 31;
+    const csz_geometry *g = &job.tile.geometry;
+    list_place at = sh.place;
+    const int list = chunk < job.chunk_at[LIST_PROBES]   ? LIST_POLICIES
+                     : chunk < job.chunk_at[LIST_OTHERS] ? LIST_PROBES
+                                                         : LIST_OTHERS;
+    chunk -= job.chunk_at[list];
+    if (list != at.list || chunk - at.first >= job.field_nchunks[list]) {
+        at.list = list;
+        at.number = 0;
+        at.field = job.work.nfields > 1 ? chunk / job.field_nchunks[list] : 0;
+        at.first = at.field * job.field_nchunks[list];
+    }
+    uint32_t ntiles, step, nlisted;
+#pragma unroll 1
+    for (;;) {
+        ntiles = job.frame_ntiles ? job.frame_ntiles : csz_frame_box_small(g, at.number).ntiles;
+        const uint32_t count = csz_sample_count(ntiles);
+        step = probes_step(job.tile.workflow, ntiles);
+        nlisted = list_count(list, step, count);
+        const uint32_t nchunks = list_nchunks(nlisted, job.chunk_ntiles), ahead = chunk - at.first;
+        if (ahead < nchunks) break;
+        const uint32_t nframes = job.frame_ntiles ? ahead / nchunks : 1;
+        at.first += nframes * nchunks;
+        at.number += nframes;
+        if (at.number >= job.work.nframes) {
+            at.field += at.number / job.work.nframes;
+            at.number %= job.work.nframes;
+        }
+    }
+    const uint32_t frame = at.field * job.work.nframes + at.number,
+                   from = (chunk - at.first) * job.chunk_ntiles;
+    uint32_t nclaims = min(nlisted - from, job.chunk_ntiles);
+    if (job.policy && !csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]))) nclaims = 0;
+    if (lane < nclaims)
+        claim_make(&sh.claim[lane], job.work, g, at.field, at.number, ntiles,
+                   list_sample(list, step, from + lane));
+    __syncwarp(); /* the place has been read */
+    if (lane != 0) return;
+    sh.place = at;
+    sh.nclaims = nclaims;
+    sh.task.for_books = list != LIST_POLICIES;
+    sh.task.as_probes = list != LIST_OTHERS || job.policy;
+    sh.task.for_policies = sh.task.as_probes && (list == LIST_POLICIES || job.chunk_at[LIST_PROBES] == 0);
+    sh.task.stride = csz_sample_stride(ntiles);
+    sh.task.sample = &job.sample[frame];
 }
 
 template <typename V, int RANK>
@@ -278,67 +418,53 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     histogram_kernel(const __grid_constant__ histogram_job<V> job) {
     CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
     const uint32_t t = threadIdx.x;
-    const csz_geometry *g = &job.tile.geometry;
-    const uint32_t begin = (uint32_t)((uint64_t)job.nsamples * blockIdx.x / gridDim.x);
-    const uint32_t end = (uint32_t)((uint64_t)job.nsamples * (blockIdx.x + 1) / gridDim.x);
-    const int workflow = job.tile.workflow;
-    for (uint32_t i = t; i < FRAME_BINS; i += CSZ_TILE_THREADS) sh.count[i] = 0;
-    if (t == 0) sh.front.biased = CSZ_BIASED;
-    if (job.policy) csz_previous_wait();
-    uint32_t field = begin / job.field_nsamples, number = 0; /* of the frame in its field */
-    uint32_t first = field * job.field_nsamples;             /* sample 0 of the frame */
-    uint32_t ntiles = csz_frame_ntiles(g, 0);
-#pragma unroll 1
-    for (uint32_t s = begin; s < end;) {
-#pragma unroll 1
-        while (s - first >= csz_sample_count(ntiles)) {
-            first += csz_sample_count(ntiles);
-            if (++number == job.work.nframes) {
-                number = 0;
-                field++;
-            }
-            ntiles = csz_frame_ntiles(g, number);
-        }
-        const uint32_t frame = field * job.work.nframes + number, count = csz_sample_count(ntiles),
-                       stop = min(end, first + count);
-        /* those from `first` on that are no multiples of this are no probes */
-        const uint32_t step = workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(count) : ~0u;
-        csz_sample *sample = &job.sample[frame];
-        const bool again = job.policy && csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]));
-#pragma unroll 1
-        for (int probes = 0; probes < 2; probes++) {
-            bool counted = false;
-#pragma unroll 1
-            for (uint32_t i = s; i < stop; i++) {
-                const bool is_probe = step != ~0u && ((i - first) & (step - 1)) == 0;
-                if (job.policy ? !again || !probes || is_probe : is_probe != (probes != 0)) continue;
-                counted = true;
-                if (t == 0) {
-                    sh.claim.box = csz_frame_box_small(g, number);
-                    sh.claim.tile = csz_sample_tile(i - first, ntiles);
-                    csz_claim_place(&sh.claim, g);
-                    sh.claim.field = field;
-                    if (field) sh.claim.origin += job.work.place[field].shift;
-                }
-                __syncthreads();
-                if (job.work.chained && i == begin) tile_prefetch<V, RANK>(job.tile, sh.claim);
-                csz_previous_wait();
-                csz_next_may_start();
-                uint32_t w[16] = {0};
-                const csz_front<V> f = csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim, [] {});
-                if (f.klass && !f.is_fill) {
-                    count_wide(sh, workflow, probes != 0, sample);
-                } else if (!f.is_fill) {
-                    const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
-                    csz_words_park(parked_in(sh), w);
-                    count_narrow(sh, w, codes, workflow, probes != 0, csz_sample_stride(ntiles), sample);
-                }
-                __syncthreads();
-            }
-            if (counted) frame_flush(sh.count, probes ? &sample->probe : &sample->rest);
-        }
-        s = stop;
+    for (uint32_t i = t; i < FRAME_BINS / 4; i += CSZ_TILE_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
+    if (t == 0) {
+        sh.front.biased = CSZ_BIASED;
+        sh.place.list = NLISTS;
     }
+    /* every block and csz_cuda_prepare write the same words */
+    if (job.is_known && t < sizeof job.quantizer / 4)
+        ((uint32_t *)job.tile.quantizer)[t] = ((const uint32_t *)&job.quantizer)[t];
+    if (job.policy) csz_previous_wait();
+#pragma unroll 1
+    for (uint32_t chunk = blockIdx.x; chunk < job.chunk_at[NLISTS]; chunk += gridDim.x) {
+        if (t < 32) {
+            __syncwarp();
+            chunk_claim(sh, job, chunk);
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (uint32_t i = 0; i < sh.nclaims; i++) tile_prefetch<V>(job.tile, sh.claim[i]);
+        uint32_t books = 0;
+#pragma unroll 1
+        for (uint32_t i = 0; i < sh.nclaims; i++) {
+            if (!job.is_known) csz_previous_wait();
+            csz_next_may_start();
+            uint32_t w[16] = {0};
+            const csz_front<V> f = csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim[i], [] {});
+            if (f.klass && !f.is_fill) {
+                books |= count_wide(sh, job.tile.workflow);
+            } else if (!f.is_fill) {
+                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+                csz_words_park(parked_in(sh), w);
+                books |= count_narrow(sh, w, codes, job.tile.workflow);
+            }
+            __syncthreads();
+        }
+        if (books)
+            frame_flush((uint32_t *)sh.count, books,
+                        sh.task.as_probes ? &sh.task.sample->probe : &sh.task.sample->rest);
+        __syncthreads();
+    }
+    csz_previous_wait();
+}
+
+static csz_quantizer_f32 quantizer_make(float, double bound, const csz_cuda_plan *plan) {
+    return csz_quantizer_make_f32(bound, plan->has_fill, plan->fill);
+}
+static csz_quantizer_f64 quantizer_make(double, double bound, const csz_cuda_plan *plan) {
+    return csz_quantizer_make_f64(bound, plan->has_fill, plan->fill);
 }
 
 template <typename V, int RANK>
@@ -349,12 +475,35 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     job.work = work;
     job.sample = work.sample;
     job.policy = second ? work.policy : NULL;
-    job.field_nsamples = 0;
-    for (uint64_t f = 0; f < plan->geometry.nframes; f++)
-        job.field_nsamples += csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles);
-    job.nsamples = work.nfields * job.field_nsamples;
-    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64),
-                   grid = job.nsamples < resident ? job.nsamples : resident;
+    const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64);
+    uint32_t nsamples = 0, nprobes = 0;
+    job.frame_ntiles = csz_frame_box_at(&plan->geometry, 0).ntiles;
+    for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
+        const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles, count = csz_sample_count(ntiles);
+        if (ntiles != job.frame_ntiles) job.frame_ntiles = 0;
+        nsamples += work.nfields * count;
+        nprobes += work.nfields * list_count(LIST_PROBES, probes_step((int)plan->workflow, ntiles), count);
+    }
+    /* one chunk, or two, for each block that is there at once, and more only where chunks would be too large */
+    job.chunk_ntiles = min((nsamples - 1) / (2 * resident) + 1, (uint32_t)CHUNK);
+    memset(job.field_nchunks, 0, sizeof job.field_nchunks);
+    for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
+        const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles, count = csz_sample_count(ntiles),
+                       step = probes_step((int)plan->workflow, ntiles);
+        for (int list = 0; list < NLISTS; list++)
+            job.field_nchunks[list] += list_nchunks(list_count(list, step, count), job.chunk_ntiles);
+    }
+    const bool is_shared = !second && nsamples + nprobes <= resident;
+    uint32_t nchunks = 0;
+    for (int list = 0; list < NLISTS; list++) {
+        const bool is_left_out = list == LIST_POLICIES ? !is_shared : list == LIST_PROBES && second;
+        job.chunk_at[list] = nchunks;
+        if (!is_left_out) nchunks += work.nfields * job.field_nchunks[list];
+    }
+    job.chunk_at[NLISTS] = nchunks;
+    const uint32_t grid = nchunks < resident ? nchunks : resident;
+    job.is_known = work.nfields == 1 && (plan->is_resolved || plan->bound_mode == CSZ_BOUND_ABS);
+    job.quantizer = quantizer_make(V(), plan->is_resolved ? plan->bound_abs : plan->bound, plan);
     CSZ_SHARED_LARGE((histogram_kernel<V, RANK>));
     CSZ_LAUNCH_NEXT((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
                     work.chained, stream, job);

@@ -18,6 +18,7 @@ template <typename V> struct encode_job {
 };
 
 enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64 };
+enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
@@ -69,12 +70,13 @@ template <typename V> struct encode_shared {
     uint32_t seen_of;        /* index of the tile whose look-back has begun */
     uint4 seen[32];          /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;
-    uint32_t hash_weight[CSZ_TILE_THREADS]; /* of units */
-    uint32_t hash_sum[CSZ_TILE_THREADS];    /* over the block's tiles of the frame */
+    uint32_t hash_sum
+        [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
+    uint8_t run_values[CSZ_NARROW_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
 };
 
 template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
-    return sh.front.region + CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS;
+    return csz_exchange(sh.front);
 }
 
 /* ---- claiming a tile ---- */
@@ -274,7 +276,7 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
 /* Adds the block's part of the frame's hash to it. */
 template <typename V>
 CSZ_DEVICE void frame_hash(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
-    const uint32_t t = csz_thread(), hash = csz_warp_add(sh.hash_sum[t]);
+    const uint32_t t = csz_thread(), hash = csz_warp_add(sh.hash_sum[t] * csz_unit_weight(t));
     sh.hash_sum[t] = 0;
     if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
 }

@@ -102,6 +102,7 @@ static csz_place place_of(const csz_cuda_compress_item *item, const void *first,
     p.end = p.out + item->capacity / 4;
     p.nbytes = item->nbytes;
     p.status = item->status;
+    p.faults = item->faults;
     return p;
 }
 
@@ -144,6 +145,7 @@ CSZ_DEVICE void header_put(const prepare_job &job, const csz_place &place, doubl
         ((uint32_t *)(4 * place.out))[at] = (uint32_t)(sum >> (32 * lane));
     if (lane != 0) return;
     if (place.status) *place.status = CSZ_ERROR_BACKEND; /* until the last tile is stored */
+    if (place.faults) *place.faults = 0;
     if (job.plan.geometry.nframes == 0 || job.plan.geometry.ntiles == 0) {
         const bool room = place.out + nwords + 2 <= place.end;
         if (room) {

@@ -42,14 +42,13 @@ struct general_result {
 };
 
 /*
- * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless it was only to be measured or raw is no
- * larger.  The region must hold nothing that is needed.
+ * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless raw is no larger.  The region must hold nothing that is needed.
  */
 template <typename V, int RANK, typename Deltas>
 CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                          const Deltas &deltas, uint32_t klass, uint32_t order,
                                          typename csz_value<V>::quantum base, uint32_t exceptions, int mode,
-                                         bool try_runs, bool measure) {
+                                         bool try_runs) {
     const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t *tables = &job.work.table[c.frame][0][0];
     bool nonzero = false;
@@ -89,7 +88,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         mode = m;
     }
     general_result result = {best.words, best.words >= raw_words_of<V>(c)};
-    if (measure || result.instead) return result;
+    if (result.instead) return result;
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
     __syncthreads();
@@ -134,15 +133,17 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
         d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + csz_thread()];
         even &= d[b] == d[0];
     }
-    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_VECTOR;
+    even &= d[0] != 0;
+    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool runs = __syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass) && is_vector;
+    const bool runs =
+        (uint32_t)__syncthreads_count(even) >= csz_policy_runs_units(sh.policy, sh.front.klass) && is_vector;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
-                                   exceptions, mode, runs, false);
+                                   exceptions, mode, runs);
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
@@ -153,19 +154,22 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
     return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base,
-                                   sh.front.exceptions[csz_thread()], mode, false, false);
+                                   sh.front.exceptions[csz_thread()], mode, false);
 }
 
-/* What they would take. */
-template <typename V, int RANK>
-CSZ_COLD uint32_t runs_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                               uint32_t order) {
-    uint32_t w[16];
-    csz_words_fetch(w, exchange_of(sh));
-    const csz_parked_deltas deltas = {w, exchange_of(sh)};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base,
-                                   sh.front.exceptions[csz_thread()], CSZ_MODE_RLE_VLE, false, true)
-        .words;
+/* What they would take.  fours: units of this warp that begin a lane which is not empty; nfours: such lanes of the tile. */
+template <typename V>
+CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, const csz_runs &runs, uint32_t order, uint32_t fours,
+                                 uint32_t nfours, bool special) {
+    const bool empty = !(fours >> (csz_thread() & 28) & 1);
+    csz_unit_bits n = {0, 0, 0, 0};
+    if (!empty) n.symbols = csz_runs_nbits_narrow(exchange_of(sh), runs, sh.run_values, sh.run_lengths);
+    const lane_layout l = lanes_place<V, false>(sh, n, 4, empty);
+    record_layout r =
+        record_begin<V>(CSZ_MODE_RLE_VLE, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
+                        csz_mode_lanes(CSZ_MODE_RLE_VLE), nfours);
+    record_end(&r, l, special ? sh.special_sizes.words : 0);
+    return r.words;
 }
 
 /* A record that reaches into the exchange, which the words must leave first, or had to wait for the one before it: code words are looked up again. */
@@ -198,14 +202,34 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
     raw.flush();
 }
 
+/* A raw record. */
+template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+    const csz_claim &c = claim_of(sh);
+    if (csz_thread() == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW);
+    record_flush(sh, job, false);
+    __syncthreads();
+    stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
+    __syncthreads();
+    const uint32_t t = csz_thread();
+    sh.hash_sum[t] += (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * c.weight;
+}
+
+/* What general_encode staged is told, or raw values take its place. */
+template <typename V, int RANK>
+CSZ_DEVICE void general_tell(encode_shared<V> &sh, const encode_job<V> &job, const general_result &r) {
+    if (r.instead)
+        raw_encode<V, RANK>(sh, job);
+    else if (csz_thread() == 0)
+        record_tell(sh, job, r.words, STAGED_WHOLE);
+}
+
 /*
  * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs measured where they may win, workflows
  * other than auto, frames all in runs.  The deltas are parked.
  */
 struct rare_result {
-    uint32_t done;       /* the record is made: all below is its result */
+    uint32_t done;       /* the record is made */
     uint32_t runs_words; /* what a record of runs would take */
-    uint32_t instead;
 };
 
 template <typename V, int RANK>
@@ -214,14 +238,8 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
     const csz_claim &c = claim_of(sh);
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
-    rare_result r = {0, ~0u, 0};
-    bool candidate;
-    if (!is_auto || sh.policy != CSZ_POLICY_VECTOR) record_flush(sh, job, true);
-    {
-        uint32_t w[16];
-        csz_words_fetch(w, exchange_of(sh));
-        candidate = __syncthreads_count(csz_unit_is_even(w, nonzero)) >= csz_runs_candidate_units(0);
-    }
+    rare_result r = {0, ~0u};
+    if (!is_auto || !csz_policy_is_vector(sh.policy)) record_flush(sh, job, true);
     if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
     if (mode == CSZ_MODE_CONSTANT) return r;
     if (!is_auto || all_runs) {
@@ -229,23 +247,36 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
             const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
             r.done = 1;
-            r.instead = g.instead;
-            if (csz_thread() == 0 && !g.instead) record_tell(sh, job, g.words, STAGED_WHOLE);
+            general_tell<V, RANK>(sh, job, g);
         }
-    } else if (candidate && sh.policy == CSZ_POLICY_VECTOR) {
-        r.runs_words = runs_measure<V, RANK>(sh, job, c, order);
+    } else if (csz_policy_is_vector(sh.policy)) {
+        const uint32_t some = __ballot_sync(CSZ_ALL, nonzero != 0), pairs = some | some >> 1,
+                       fours = (pairs | pairs >> 2) & 0x11111111u, t = csz_thread();
+        uint32_t w[16];
+        csz_words_fetch(w, exchange_of(sh));
+        const csz_runs runs = csz_runs_find_narrow(w);
+        if ((t & 31) == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(fours);
+        /* units of equal deltas: none but the first differs from the one before */
+        if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_policy_runs_units(sh.policy, 0)) return r;
+        r.runs_words = runs_measure<V>(sh, runs, order, fours, csz_sum_of(sh.front.lanes), nspecial != 0);
         __syncthreads();
     }
     return r;
 }
 
-/* Runs, which take less than the mode's own record would.  Returns true where a raw record takes less still. */
+/* Runs, or raw values, where one of them takes less than the mode's own record would. */
 template <typename V, int RANK>
-CSZ_COLD bool runs_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order) {
+CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t own_words,
+                           uint32_t order) {
     const csz_claim &c = claim_of(sh);
-    if (csz_thread() == 0) record_tell(sh, job, min(sh.facts.runs_words, raw_words_of<V>(c)), STAGED_WHOLE);
-    record_flush(sh, job, false);
-    return runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE).instead != 0;
+    const uint32_t runs_words = sh.facts.runs_words;
+    if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
+        if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
+        record_flush(sh, job, false);
+        runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE);
+    } else {
+        raw_encode<V, RANK>(sh, job);
+    }
 }
 
 /* Masks and exceptions, which end the record. */
@@ -266,8 +297,8 @@ template <typename V> CSZ_COLD bool stage_regain(encode_shared<V> &sh) {
     return false;
 }
 
-/* A tile of one value that has no quantum, or of a class above 0.  Returns true and stages nothing where a raw record is better. */
-template <typename V, int RANK> CSZ_COLD bool other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+/* A tile of one value that has no quantum, or of a class above 0. */
+template <typename V, int RANK> CSZ_COLD void other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
     general_result r = {1 + csz_value<V>::words, 0};
     if (!sh.front.is_fill) {
@@ -276,21 +307,7 @@ template <typename V, int RANK> CSZ_COLD bool other_encode(encode_shared<V> &sh,
         sh.front.region[0] = CSZ_MODE_FILL;
         csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
     }
-    if (csz_thread() == 0 && !r.instead) record_tell(sh, job, r.words, STAGED_WHOLE);
-    return r.instead != 0;
-}
-
-/* A raw record. */
-template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
-    const csz_claim &c = claim_of(sh);
-    if (csz_thread() == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW);
-    record_flush(sh, job, false);
-    __syncthreads();
-    stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
-    __syncthreads();
-    const uint32_t t = csz_thread();
-    sh.hash_sum[t] +=
-        (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * sh.hash_weight[t] * c.weight;
+    general_tell<V, RANK>(sh, job, r);
 }
 
 /* ---- a block's life ---- */
@@ -318,11 +335,14 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
         if (mine)
             ((uint4 *)(sh.books + (second ? csz_narrow_book_at(high) : csz_narrow_book_at(low))))[i] = x[k];
     }
+    for (uint32_t k = csz_thread(); k < CSZ_NARROW_N; k += CSZ_TILE_THREADS)
+        sh.run_values[k] = (uint8_t)(table[CSZ_BOOK_RV][k] & 31u);
+    for (uint32_t k = csz_thread(); k < RUN_MAX; k += CSZ_TILE_THREADS)
+        sh.run_lengths[k] = (uint8_t)(table[CSZ_BOOK_RL][k] & 31u);
 }
 
 template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread();
-    sh.hash_weight[t] = csz_unit_weight(t);
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_size<V>::words);
     csz_previous_wait(); /* for the books; what prepare wrote was there when this kernel started */

@@ -179,6 +179,16 @@ CSZ_DEVICE uint32_t thread_weight(uint32_t r) {
 }
 #define UNIT_WEIGHT_STEP csz_pow_u32(CSZ_VALUE_J, GROUP_THREADS / 8)
 
+/* Weights of all of a thread's codes together, as if the last weighed 1. */
+CSZ_DEVICE uint32_t units_weight(void) {
+    uint32_t unit = 0, all = 0;
+#pragma unroll 1
+    for (uint32_t b = 0; b < 32; b++) unit = unit * CSZ_VALUE_K + 1;
+#pragma unroll 1
+    for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) all = all * UNIT_WEIGHT_STEP + unit;
+    return all;
+}
+
 /* What rows or planes before slices i and i + 4 add to word i of all units of a group of 8 slices, whose firsts are given; *start moves on to the next group. */
 CSZ_DEVICE void slice_carries(uint32_t *carry, const uint32_t *firsts, uint32_t *start) {
     uint32_t low = *start, high = low;
@@ -252,22 +262,32 @@ CSZ_DEVICE void column_sum_slices(uint32_t *w) {
 }
 
 /*
- * Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1.
+ * Eight slices of a column whose sums stand in w, those in held, to the output; returns their checksum, weighed as if the last weighed 1.  FLAT: all have the value that stands in
+ * magic.
  */
-template <typename V>
+template <typename V, bool FLAT>
 CSZ_DEVICE uint32_t column_store(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic, V step) {
     typedef value_traits<V> traits;
     uint32_t hash = 0;
 #pragma unroll
     for (int s = 0; s < 8; s++) {
-        const V v = s < 4 ? traits::template scale<0>(w[s & 3], magic, step)
-                          : traits::template scale<1>(w[s & 3], magic, step);
+        const V v = FLAT    ? magic
+                    : s < 4 ? traits::template scale<0>(w[s & 3], magic, step)
+                            : traits::template scale<1>(w[s & 3], magic, step);
         const uint32_t in = held >> s & 1;
         hash = hash * csz_pow_u32(CSZ_VALUE_K, 4) + (in ? traits::fold(v) : 0);
         if (in) __stcs(p, v);
         p += stride;
     }
     return hash;
+}
+
+/* Most columns are held whole. */
+template <typename V, bool FLAT>
+CSZ_DEVICE uint32_t column_store_held(const uint32_t *w, V *p, int64_t stride, uint32_t held, V magic,
+                                      V step) {
+    if (held == 255) return column_store<V, FLAT>(w, p, stride, 255, magic, step);
+    return held ? column_store<V, FLAT>(w, p, stride, held, magic, step) : 0;
 }
 
 /* Bits i = 0..7 of at + i * step in lo .. hi. */
@@ -280,35 +300,37 @@ CSZ_DEVICE uint32_t held_in_column(uint32_t at, uint32_t step, uint32_t lo, uint
 
 /*
  * tile_finish for tiles that reach past the output and for rows that are not aligned: neighbouring threads take neighbouring elements, so that stores of
- * single values still fill whole lines.  ALL: the output holds the whole tile.  No masks.  Returns the thread's part of the tile's checksum, weighed.
+ * single values still fill whole lines.  No masks.  Returns the thread's part of the tile's checksum, weighed.
  */
-template <typename V, bool ALL>
+template <typename V, bool FLAT>
 CSZ_DEVICE uint32_t tile_finish_columns_3d(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                            const tile_target<V> *target, V magic, V step, uint32_t order) {
-    uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, slices = 255, start = 0x8000u;
-    V *p = target->corner + r;
-    if (!ALL)
-        slices =
-            r >= target->lo[2] && r < target->hi[2] ? held_in_column(0, 1, target->lo[0], target->hi[0]) : 0;
-    if (order != CSZ_ORDER_FULL) slice_carries(carry, firsts, &start);
-#pragma unroll 2
-    for (uint32_t y = 0; y < 16; y++) {
-        column_load(w, code, 8 * y + (r >> 2), r);
-        if (order == CSZ_ORDER_FULL) {
+    uint32_t hash = 0, w[4], carry[4] = {0, 0, 0, 0}, start = 0x8000u;
+    const uint32_t first = target->lo[1], end = target->hi[1],
+                   slices = r >= target->lo[2] && r < target->hi[2]
+                                ? held_in_column(0, 1, target->lo[0], target->hi[0])
+                                : 0;
+    V *p = target->corner + (int64_t)first * target->pitch_y + r;
+    if (!FLAT && order != CSZ_ORDER_FULL) slice_carries(carry, firsts, &start);
+#pragma unroll 1
+    for (uint32_t y = first; y < end; y++) {
+        if (!FLAT) column_load(w, code, 8 * y + (r >> 2), r);
+        if (!FLAT && order == CSZ_ORDER_FULL) {
             column_sum_slices(w);
-        } else {
+        } else if (!FLAT) {
 #pragma unroll
             for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
         }
-        const uint32_t held = ALL || (y >= target->lo[1] && y < target->hi[1]) ? slices : 0;
-        hash = hash * CSZ_VALUE_J + column_store(w, p, target->pitch_z, held, magic, step);
+        hash = hash * CSZ_VALUE_J + column_store_held<V, FLAT>(w, p, target->pitch_z, slices, magic, step);
         p += target->pitch_y;
     }
+#pragma unroll 1
+    for (uint32_t y = end; y < 16; y++) hash *= CSZ_VALUE_J;
     return hash * csz_value_weight(8 * 15 + (r >> 2), 28 + (r & 3));
 }
 
 /* The same for ranks 2 and 1. */
-template <typename V, int RANK, bool ALL>
+template <typename V, int RANK, bool FLAT>
 CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                            const tile_target<V> *target, V magic, V step, uint32_t order) {
     const uint32_t full_sums = RANK > 1 && order == CSZ_ORDER_FULL;
@@ -317,46 +339,42 @@ CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *fi
     for (uint32_t j = 0; j < 4; j++) {
         const uint32_t x = 32 * j + r;
         uint32_t part = 0, start = 0x8000u, above = start;
-#pragma unroll 2
+#pragma unroll 1
         for (uint32_t g = 0; g < 4; g++) {
-            column_load(w, code, 32 * g + (x >> 2), x);
-            if (full_sums) {
+            if (!FLAT) column_load(w, code, 32 * g + (x >> 2), x);
+            if (!FLAT && full_sums) {
                 w[0] = __vadd2(w[0], above);
                 column_sum_slices(w);
                 above = w[3] >> 16;
-            } else {
+            } else if (!FLAT) {
                 slice_carries(carry, firsts + 4 * g, &start);
 #pragma unroll
                 for (int i = 0; i < 4; i++) w[i] = __vadd2(w[i], carry[i]);
             }
-            uint32_t held = 255;
-            if (!ALL && RANK == 2) {
-                held = x >= target->lo[2] && x < target->hi[2]
-                           ? held_in_column(8 * g, 1, target->lo[1], target->hi[1])
-                           : 0;
-            } else if (!ALL) {
-                held = held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2]);
-            }
+            const uint32_t held = RANK == 1 ? held_in_column(1024 * g + x, 128, target->lo[2], target->hi[2])
+                                  : x >= target->lo[2] && x < target->hi[2]
+                                      ? held_in_column(8 * g, 1, target->lo[1], target->hi[1])
+                                      : 0;
             V *p =
                 target->corner + (RANK == 2 ? (int64_t)(8 * g) * target->pitch_y : (int64_t)(1024 * g)) + x;
             part = part * csz_pow_u32(CSZ_VALUE_J, 4) +
-                   column_store(w, p, slice_stride<RANK>(target), held, magic, step);
+                   column_store_held<V, FLAT>(w, p, slice_stride<RANK>(target), held, magic, step);
         }
         hash = hash * CSZ_VALUE_J + part;
     }
     return hash * csz_value_weight(32 * 3 + 24 + (r >> 2), 28 + (r & 3));
 }
 
-template <typename V, int RANK, bool ALL>
+template <typename V, int RANK, bool FLAT>
 CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                         const tile_target<V> *target, V magic, V step, uint32_t order) {
-    return RANK == 3 ? tile_finish_columns_3d<V, ALL>(code, firsts, r, target, magic, step, order)
-                     : tile_finish_columns_2d<V, RANK, ALL>(code, firsts, r, target, magic, step, order);
+    return RANK == 3 ? tile_finish_columns_3d<V, FLAT>(code, firsts, r, target, magic, step, order)
+                     : tile_finish_columns_2d<V, RANK, FLAT>(code, firsts, r, target, magic, step, order);
 }
 
 /* ---- tiles without lanes ---- */
 
-/* A tile of one value: empty, constant or fill. */
+/* A tile of one value with masks. */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t tile_flat(V value, uint32_t r, const tile_target<V> *target, const tile_restore<V> *t,
                               uint32_t *wrong) {

@@ -64,15 +64,10 @@ struct csz_runs {
     uint32_t beyond; /* codes from the unit's end to the next start, or the lane's end */
 };
 
-template <typename Deltas> CSZ_DEVICE csz_runs csz_runs_find(const Deltas &d) {
+/* Runs from the codes of this thread's unit that differ from the one before. */
+CSZ_DEVICE csz_runs csz_runs_from(uint32_t starts) {
     const uint32_t place = threadIdx.x & 3;
-    csz_runs r;
-    r.starts = 0;
-#pragma unroll
-    for (int b = 1; b < 32; b++) r.starts |= (uint32_t)(d(b) != d(b - 1)) << b;
-    const auto before = __shfl_up_sync(CSZ_ALL, d(31), 1);
-    if (place == 0 || before != d(0)) r.starts |= 1;
-    r.beyond = 0;
+    csz_runs r = {starts, 0};
     bool open = true;
 #pragma unroll
     for (int i = 1; i < 4; i++) {
@@ -82,6 +77,26 @@ template <typename Deltas> CSZ_DEVICE csz_runs csz_runs_find(const Deltas &d) {
         open = s == 0;
     }
     return r;
+}
+
+template <typename Deltas> CSZ_DEVICE csz_runs csz_runs_find(const Deltas &d) {
+    uint32_t starts = 0;
+#pragma unroll
+    for (int b = 1; b < 32; b++) starts |= (uint32_t)(d(b) != d(b - 1)) << b;
+    const auto before = __shfl_up_sync(CSZ_ALL, d(31), 1);
+    if ((threadIdx.x & 3) == 0 || before != d(0)) starts |= 1;
+    return csz_runs_from(starts);
+}
+
+/* The same of 16-bit deltas in packed words, two at a time. */
+CSZ_DEVICE csz_runs csz_runs_find_narrow(const uint32_t (&w)[16]) {
+    uint32_t starts = 0;
+#pragma unroll
+    for (int i = 15; i > 0; i--) starts = 2 * starts + __viaddmin_u16x2(w[i] ^ w[i - 1], 0u, 0x00010001u);
+    const uint32_t before = w[15] << 16 | __shfl_up_sync(CSZ_ALL, w[15] >> 16, 1);
+    starts = 2 * starts + __viaddmin_u16x2(w[0] ^ before, 0u, 0x00010001u);
+    if ((threadIdx.x & 3) == 0) starts |= 1;
+    return csz_runs_from(starts);
 }
 
 CSZ_DEVICE uint32_t csz_run_length(const csz_runs &r, int b) {
@@ -102,6 +117,19 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
         uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
         nbits += (__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
         nbits += __ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + csz_run_length(r, b) - 1) & 31u;
+    }
+    return nbits;
+}
+
+/* Bits of rle+vle of a unit whose deltas are parked.  values, lengths: bits of the code words of books RV and RL. */
+CSZ_DEVICE uint32_t csz_runs_nbits_narrow(const uint32_t *exchange, const csz_runs &r, const uint8_t *values,
+                                          const uint8_t *lengths) {
+    uint32_t nbits = 0;
+#pragma unroll 1
+    for (uint32_t m = r.starts; m; m &= m - 1) {
+        const int b = __ffs((int)m) - 1;
+        const uint32_t symbol = csz_narrow_symbol((int32_t)csz_parked_half(exchange, (uint32_t)b) - 32768);
+        nbits += values[symbol] + csz_symbol_nraw(symbol) + lengths[csz_run_length(r, b) - 1];
     }
     return nbits;
 }

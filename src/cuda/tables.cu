@@ -2,7 +2,7 @@
 /*
  * tables.cu: what stands before a frame's payload is read and checked: the footer's entry, the frame's header, the section of books, the index and the
  * checksum over them.  Out come decode tables, the word at which each record begins, and the job's verdict; tiles of a frame that
- * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one adds up the checksum.
+ * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one puts the tiles into the order in which they are decoded, one adds up the checksum.
  *
  * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and sums over a block are calls.
  */
@@ -166,6 +166,7 @@ static __device__ uint32_t index_read(const archive_view *v, const frame_parts *
         uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
         if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0)
             wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
+#pragma unroll
         for (uint32_t i = 0; i < 8; i++) {
             if (t0 + i < ntiles) offsets[t0 + i] = at;
             at += i & 1 ? word[i >> 1] >> 16 : word[i >> 1] & 0xFFFF;
@@ -229,25 +230,60 @@ CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) 
     return f;
 }
 
+/* The part of a frame that the box touches, in tiles from its first. */
+struct job_box {
+    uint32_t first[3], tiles[3];
+};
+
+CSZ_DEVICE job_box job_box_of(const decode_call *call, const job_frame *frame) {
+    job_box b;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        const uint32_t t = call->geometry.log2_t[i];
+        const uint64_t begin = call->begin[i] >> t, end = csz_tiles_along(call->end[i], t),
+                       lo = begin > frame->first[i] ? begin - frame->first[i] : 0,
+                       hi = end < frame->first[i] + frame->tiles[i] ? end - frame->first[i] : frame->tiles[i];
+        b.first[i] = (uint32_t)lo;
+        b.tiles[i] = (uint32_t)(hi - lo);
+    }
+    return b;
+}
+
+CSZ_DEVICE uint32_t job_box_is_frame(const job_box *box, const job_frame *frame) {
+    return box->tiles[0] * box->tiles[1] * box->tiles[2] == frame->ntiles;
+}
+
+CSZ_DEVICE uint32_t job_box_holds(const job_box *box, const job_frame *frame, uint32_t tile) {
+    const uint32_t row = tile / frame->tiles[2], plane = row / frame->tiles[1];
+    return plane - box->first[0] < box->tiles[0] &&
+           row - plane * frame->tiles[1] - box->first[1] < box->tiles[1] &&
+           tile - row * frame->tiles[2] - box->first[2] < box->tiles[2];
+}
+
 static __device__ void job_fill(decode_job *job, const decode_call *call, const archive_view *v,
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
+    const job_box own = job_box_of(call, frame);
     uint32_t whole = 1, nbox = 1;
+    uint64_t box[3], before[3];
     for (int i = 0; i < 3; i++) {
-        uint64_t begin = call->begin[i] >> g->log2_t[i], end = csz_tiles_along(call->end[i], g->log2_t[i]);
-        uint64_t lo = begin > frame->first[i] ? begin - frame->first[i] : 0;
-        uint64_t hi = end < frame->first[i] + frame->tiles[i] ? end - frame->first[i] : frame->tiles[i];
+        const uint64_t begin = call->begin[i] >> g->log2_t[i];
         job->first[i] = (uint32_t)frame->first[i];
         job->tiles[i] = frame->tiles[i];
-        job->box_first[i] = (uint32_t)lo;
-        job->box_tiles[i] = (uint32_t)(hi - lo);
-        nbox *= (uint32_t)(hi - lo);
+        job->box_first[i] = own.first[i];
+        job->box_tiles[i] = own.tiles[i];
+        nbox *= own.tiles[i];
+        box[i] = csz_tiles_along(call->end[i], g->log2_t[i]) - begin;
+        before[i] = frame->first[i] > begin ? frame->first[i] - begin : 0;
         uint64_t last = (frame->first[i] + frame->tiles[i]) << g->log2_t[i];
         if (last > g->n[i]) last = g->n[i];
         if (call->begin[i] > frame->first[i] << g->log2_t[i] || call->end[i] < last) whole = 0;
     }
     job->whole = whole;
     job->nbox = nbox;
+    job->tiles_before = job_number / call->nframes_box * (box[0] * box[1] * box[2]) +
+                        before[0] * box[1] * box[2] +
+                        own.tiles[0] * (before[1] * box[2] + own.tiles[1] * before[2]);
     job->ntiles = frame->ntiles;
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
@@ -262,10 +298,126 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->payload_word = f->payload_word;
 }
 
+/*
+ * How a block of the decode kernel divides its shared memory: stages must hold most records, or these are decoded from memory at a third of the speed; more groups hide
+ * more latency, though 12 do two thirds of what 20 do.  One record of eight is asked how many groups leave it a stage that holds it; those of a word or two, and those so long that they are raw or
+ * wide, count for nothing.
+ */
+enum { COUNTED_MIN = 5 };
+struct stage_counts {
+    uint32_t fit[GROUPS_MAX + 1]; /* records that fit beside so many groups; [0]: counted */
+};
+
+/* Whole warps call it, each thread with the size of a record. */
+static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t nwords) {
+    const uint32_t lane = threadIdx.x & 31, most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
+                   counted = nwords >= COUNTED_MIN && nwords <= most,
+                   groups = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords));
+    uint32_t own = 0;
+#pragma unroll 1
+    for (uint32_t k = 0; k <= GROUPS_MAX; k++) {
+        const uint32_t votes = __ballot_sync(~0u, counted && groups >= k);
+        if (lane == k) own = (uint32_t)__popc(votes);
+    }
+    if (lane <= GROUPS_MAX && own) atomicAdd(&counts->fit[lane], own);
+}
+
+/* By the first warp, once all are counted. */
+static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const decode_call *call) {
+    const uint32_t k = threadIdx.x & 31;
+    /* where groups have but a few tiles each, no more of them than share these evenly */
+    const uint32_t nbox = call->nbox < 1u << 30 ? (uint32_t)call->nbox : 1u << 30,
+                   tiles = (nbox + call->decode_blocks - 1) / call->decode_blocks,
+                   rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups,
+                   even = rounds <= 3 ? (tiles + rounds - 1) / rounds : call->max_ngroups;
+    uint32_t best = ~0u;
+    if (k >= 1 && k <= even) {
+        const uint32_t all = counts->fit[0], cost = (3 * all - 2 * counts->fit[k]) * (2 * GROUPS_MAX - k);
+        best = cost << 5 | (31 - k); /* of equals the one with more groups */
+    }
+#pragma unroll 1
+    for (uint32_t o = 16; o > 0; o >>= 1) {
+        const uint32_t other = __shfl_xor_sync(~0u, best, o);
+        if (other < best) best = other;
+    }
+    if (k != 0) return;
+    job->ngroups = 31 - (best & 31);
+    job->stage_chunks = call->shared_chunks / job->ngroups - GROUP_CHUNKS;
+    job->stage_words = stage_words_of(job->stage_chunks);
+}
+
+/* Eight sizes, two a word: the next comes to the front, the first to the end. */
+CSZ_DEVICE void sizes_turn(uint32_t *word) {
+    const uint32_t first = word[0];
+#pragma unroll
+    for (int i = 0; i < 3; i++) word[i] = word[i] >> 16 | word[i + 1] << 16;
+    word[3] = word[3] >> 16 | first << 16;
+}
+
+/*
+ * Tiles in the order in which groups claim them: the frame's own, but for a quarter that is kept for the end, of records no longer than the mean, so that what is at work when groups run out of
+ * tiles is soon done.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time.
+ */
+static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
+                                   const job_frame *frame, const job_box *box, uint4 *claims,
+                                   stage_counts *stage, uint32_t *shared) {
+    const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
+    const uint32_t mean = ((uint32_t)f->nwords - f->payload_word) / frame->ntiles;
+    for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
+        const uint32_t t0 = chunk + 8 * threadIdx.x;
+        uint32_t word[4], sum = 0, in = 0, light = 0, asked = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) {
+            word[i] = t0 + 2 * i < frame->ntiles ? sizes[t0 / 2 + i] : 0;
+            sum += (word[i] & 0xFFFF) + (word[i] >> 16);
+            asked = (threadIdx.x & 3) == i ? word[i] & 0xFFFF : asked; /* not always the same of the eight */
+            light |= ((word[i] & 0xFFFF) <= mean) << (2 * i) | (word[i] >> 16 <= mean) << (2 * i + 1);
+        }
+        /* eight threads share a group, whose first word the index tells */
+        uint32_t at = 0;
+        if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
+        if (t0 - 8 * (threadIdx.x & 31) < frame->ntiles) stage_count(stage, call, asked); /* whole warps */
+        uint32_t before = sum;
+#pragma unroll 1
+        for (uint32_t o = 1; o < 8; o <<= 1) {
+            const uint32_t up = __shfl_up_sync(~0u, before, o);
+            if ((threadIdx.x & 7) >= o) before += up;
+        }
+        at += before - sum;
+        if (t0 + 8 <= frame->ntiles && job_box_is_frame(box, frame)) {
+            in = 255;
+        } else {
+#pragma unroll 1
+            for (uint32_t i = 0; i < 8 && t0 + i < frame->ntiles; i++)
+                in |= job_box_holds(box, frame, t0 + i) << i;
+        }
+        light &= in;
+        /* both ranks in one sum */
+        uint32_t total, rank = (uint32_t)__popc(in) << 16 | (uint32_t)__popc(light);
+        rank = block_scan(rank, &total, shared);
+        const uint32_t n = total >> 16, last = n / 4 < (total & 0xFFFF) ? n / 4 : total & 0xFFFF,
+                       first_last = (total & 0xFFFF) - last;
+#pragma unroll 1
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t nwords = word[0] & 0xFFFF, lights = rank & 0xFFFF,
+                           moved = lights > first_last ? lights - first_last : 0,
+                           is_last = light >> i & 1 && lights >= first_last;
+            if (in >> i & 1)
+                claims[is_last ? n - last + moved : (rank >> 16) - moved] =
+                    make_uint4(at, at + nwords, 0, t0 + i);
+            rank += (in >> i & 1) << 16 | (light >> i & 1);
+            at += nwords;
+            sizes_turn(word);
+        }
+        claims += n;
+    }
+}
+
 static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ books_shared books;
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
+    __shared__ stage_counts stage;
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
     next_may_start();
@@ -294,6 +446,15 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (!faults &&
             !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
             faults = CSZ_CUDA_FAULT_INDEX;
+    } else if (part == TABLE_PART_CLAIMS) {
+        const job_box box = job_box_of(&call, &frame);
+        if (threadIdx.x <= GROUPS_MAX) stage.fit[threadIdx.x] = 0;
+        __syncthreads();
+        if (!faults && !call.all_odd)
+            claims_make(&call, &view, &f, &frame, &box, call.claims + (size_t)number * call.max_tiles, &stage,
+                        scan);
+        __syncthreads();
+        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &call);
     } else if (!faults && !books_read(&books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;

@@ -43,6 +43,11 @@ static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, 
     return before;
 }
 
+/* A map of 8 entries, a byte each. */
+struct entry_map {
+    uint32_t low, high;
+};
+
 struct books_shared {
     alignas(4) uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
     uint8_t token[TOKENS_MAX + 64];
@@ -50,56 +55,66 @@ struct books_shared {
     uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16],
         limit[CSZ_NBOOKS][16]; /* by length: first code, its place in sorted, end of its codes in the table */
     uint32_t next[CSZ_NBOOKS][16];
-    uint32_t map[WARPS], wrong;
+    entry_map map[WARPS];
+    uint32_t wrong;
 };
 
+/* By the ones it begins with: 0, 10, 110, 1110, or 1111 and a length. */
 CSZ_DEVICE uint32_t token_length(uint32_t window, uint32_t at) {
-    uint32_t top = (window << at) >> 28;
-    return top < 8 ? 1 : top < 12 ? 2 : top < 14 ? 3 : top < 15 ? 4 : 8;
+    const uint32_t ones = (uint32_t)__clz((int)~(window << at));
+    return ones < 4 ? ones + 1 : 8;
 }
 
-/* Maps of 8 entries of 3 bits: first a, then b. */
-CSZ_DEVICE uint32_t map_compose(uint32_t a, uint32_t b) {
-    uint32_t r = 0;
-#pragma unroll 1
-    for (uint32_t i = 0; i < 24; i += 3) r |= ((b >> (3 * ((a >> i) & 7))) & 7) << i;
+/* Four entries as the selectors of a byte permutation. */
+CSZ_DEVICE uint32_t map_selectors(uint32_t entries) { return __byte_perm(entries | entries >> 4, 0, 0x4420); }
+
+/* First a, then b. */
+CSZ_DEVICE entry_map map_compose(entry_map a, entry_map b) {
+    entry_map r;
+    r.low = __byte_perm(b.low, b.high, map_selectors(a.low));
+    r.high = __byte_perm(b.low, b.high, map_selectors(a.high));
     return r;
 }
+CSZ_DEVICE uint32_t map_entry(entry_map m, uint32_t i) { return __byte_perm(m.low, m.high, i) & 7; }
 
-/* Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed. */
-static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
+/*
+ * Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.  word and next: of the stream, that of the thread's half and the one behind it; past the
+ * end bits read as 1.
+ */
+static __device__ uint32_t tokens_read(books_shared *s, uint32_t word, uint32_t next, uint32_t nwords,
                                        uint32_t ntokens, uint32_t *shared) {
-    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, identity = 076543210,
-                   within = i < 2 * nwords;
-    /* this half of a word and what follows it; past the end bits read as 1 */
-    const uint32_t word = within ? stream[i >> 1] : ~0u,
-                   next = i + 2 < 2 * nwords ? stream[(i >> 1) + 1] : ~0u,
+    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, within = i < 2 * nwords,
                    window = i & 1 ? word << 16 | next >> 16 : word;
-    uint32_t map = identity;
+    entry_map map = {0x03020100u, 0x07060504u};
     if (within) {
+        /* entries of the 8 bits from `at` on; what is shifted out was never to be asked for again */
 #pragma unroll 1
         for (uint32_t at = 16; at-- > 0;) {
-            uint32_t leave = (map >> (3 * (token_length(window, at) - 1))) & 7;
-            map = ((map << 3) | leave) & 077777777;
+            const uint32_t leave = map_entry(map, token_length(window, at) - 1);
+            map.high = map.high << 8 | map.low >> 24;
+            map.low = map.low << 8 | leave;
         }
     }
+    if (32 * warp < 2 * nwords) { /* short streams leave most warps nothing to do */
 #pragma unroll 1
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        uint32_t before = __shfl_up_sync(~0u, map, o);
-        if (lane >= o) map = map_compose(before, map);
+        for (uint32_t o = 1; o < 32; o <<= 1) {
+            entry_map before;
+            before.low = __shfl_up_sync(~0u, map.low, o);
+            before.high = __shfl_up_sync(~0u, map.high, o);
+            if (lane >= o) map = map_compose(before, map);
+        }
+        if (lane == 31) s->map[warp] = map;
     }
-    if (lane == 31) s->map[warp] = map;
     __syncthreads();
-    uint32_t entry = 0;
-#pragma unroll 8
-    for (uint32_t w = 0; w < WARPS; w++) {
-        const uint32_t other = s->map[w];
-        if (w < warp) entry = (other >> (3 * entry)) & 7;
+    uint32_t count = 0, total, entry = 0;
+    if (32 * warp < 2 * nwords) {
+#pragma unroll 1
+        for (uint32_t w = 0; w < warp; w++) entry = map_entry(s->map[w], entry);
+        entry_map before;
+        before.low = __shfl_up_sync(~0u, map.low, 1);
+        before.high = __shfl_up_sync(~0u, map.high, 1);
+        if (lane > 0) entry = map_entry(before, entry);
     }
-    uint32_t before = __shfl_up_sync(~0u, map, 1);
-    if (lane > 0) entry = (before >> (3 * entry)) & 7;
-
-    uint32_t count = 0, total;
     if (within) {
 #pragma unroll 1
         for (uint32_t at = entry; at < 16; at += token_length(window, at)) count++;
@@ -115,8 +130,9 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
             s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
             at += n;
             if (number + 1 == ntokens) {
-                uint32_t end = 16 * i + at; /* the rest of its word must be zeros, and no word may follow */
-                wrong = (end + 31) / 32 != nwords || (end % 32 && (stream[nwords - 1] << (end % 32)) != 0);
+                /* the rest of its word, which is the thread's or the one behind it, must be zeros, and no word may follow */
+                const uint32_t end = 16 * i + at, last = (end - 1) / 32 == i / 2 ? word : next;
+                wrong = (end + 31) / 32 != nwords || (end % 32 && last << (end % 32) != 0);
             }
         }
     }
@@ -148,11 +164,16 @@ CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
     return a;
 }
 
+/* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
+struct book_facts {
+    uint32_t n, first, kind, token;
+};
+
 /* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
-static __device__ void lengths_read(books_shared *s, const decode_call *call, uint32_t kind,
-                                    uint32_t first_token) {
+static __device__ void lengths_read(books_shared *s, const decode_call *call, const book_facts *own) {
     const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), first = csz_book_first(book);
+    const uint32_t lane = threadIdx.x & 31, n = own->n, first = own->first, kind = own->kind,
+                   first_token = own->token;
     if (kind != CSZ_KIND_EXPLICIT) {
         const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
 #pragma unroll 2
@@ -191,9 +212,9 @@ static __device__ void lengths_read(books_shared *s, const decode_call *call, ui
 }
 
 /* Warp b sorts book b's symbols by code and checks that the code is complete. */
-static __device__ void codes_make(books_shared *s) {
+static __device__ void codes_make(books_shared *s, uint32_t n) {
     const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, n = csz_book_size(book), limit = csz_book_limit(book);
+    const uint32_t lane = threadIdx.x & 31, limit = csz_book_limit(book);
     uint32_t *next = s->next[book];
     if (lane < 16) next[lane] = 0;
     __syncwarp();
@@ -242,20 +263,24 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
     for (uint32_t i = part * n + threadIdx.x; i < (part + 1) * n; i += THREADS) {
         uint32_t at = 8 * i;
         int book = 0;
+        uint32_t first = 0;
 #pragma unroll
         for (int b = 1; b < CSZ_NBOOKS; b++) {
-            if (at >= table_of_book(b)) book = b;
+            if (at >= table_of_book(b)) {
+                book = b;
+                first = table_of_book(b);
+            }
         }
         const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
-        uint32_t index = at - table_of_book(book), place = 0, own = 1;
-#pragma unroll
+        uint32_t index = at - first, place = 0, own = 1;
+#pragma unroll 4
         for (uint32_t l = 1; l <= 12; l++) own += l <= limit && index >= s->limit[book][l];
         if (own <= limit) place = s->offset[book][own] + (index >> (limit - own)) - s->first[book][own];
         /* A book of one symbol leaves half its table without one: there place stays 0. */
         uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
-        uint32_t packed[4];
-#pragma unroll
+        uint32_t packed[4] = {0, 0, 0, 0};
+#pragma unroll 1
         for (uint32_t k = 0; k < 8; k++) {
             if (index + k >= end && place < 255) {
                 place++;
@@ -263,8 +288,10 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
                 length = (entry >> 8) & 15;
                 end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
             }
-            uint32_t value = ((entry - origin) & 255) << 8 | length;
-            packed[k >> 1] = k & 1 ? packed[k >> 1] | value << 16 : value;
+            /* each goes in at the top; the first comes to the bottom */
+#pragma unroll
+            for (int w = 0; w < 3; w++) packed[w] = packed[w] >> 16 | packed[w + 1] << 16;
+            packed[3] = packed[3] >> 16 | (((entry - origin) & 255) << 8 | length) << 16;
         }
         ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);
     }
@@ -273,26 +300,29 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
 /* The section of books, of nbytes, into part `part` of the tables; 0 where it is malformed. */
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
                                       uint32_t nbytes, uint32_t part, uint16_t *tables, uint32_t *shared) {
-    const uint32_t head[3] = {section[0], section[1], section[2]};
-    uint32_t ntokens = 0, own_kind = 0, own_token = 0, wrong = head[2] >> 16;
+    /* all loads at once: the section is not in the caches yet */
+    const uint32_t head[3] = {section[0], section[1], section[2]}, i = threadIdx.x,
+                   nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4,
+                   word = i < 2 * nwords ? section[3 + i / 2] : ~0u,
+                   next = i + 2 < 2 * nwords ? section[4 + i / 2] : ~0u;
+    book_facts own = {0, 0, 0, 0};
+    uint32_t ntokens = 0, wrong = head[2] >> 16;
+#pragma unroll
     for (int b = 0; b < CSZ_NBOOKS; b++) {
-        uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255;
+        const uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255, n = csz_book_size(b),
+                       first = csz_book_first(b);
         wrong |= kind > CSZ_KIND_EXPLICIT;
-        if ((uint32_t)b == threadIdx.x >> 5) {
-            own_kind = kind;
-            own_token = ntokens;
-        }
-        if (kind == CSZ_KIND_EXPLICIT) ntokens += csz_book_size(b) - csz_book_first(b);
+        if ((uint32_t)b == i >> 5) own = {n, first, kind, ntokens};
+        if (kind == CSZ_KIND_EXPLICIT) ntokens += n - first;
     }
-    uint32_t nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
     if (wrong || (ntokens == 0 && nwords != 0)) return 0;
-    if (threadIdx.x == 0) s->wrong = 0;
-    if (ntokens && !tokens_read(s, section + 3, nwords, ntokens, shared)) return 0;
+    if (i == 0) s->wrong = 0;
+    if (ntokens && !tokens_read(s, word, next, nwords, ntokens, shared)) return 0;
     __syncthreads();
-    if (threadIdx.x < 32 * CSZ_NBOOKS) {
-        lengths_read(s, call, own_kind, own_token);
+    if (i < 32 * CSZ_NBOOKS) {
+        lengths_read(s, call, &own);
         __syncwarp();
-        codes_make(s);
+        codes_make(s, own.n);
     }
     __syncthreads();
     if (s->wrong) return 0;

@@ -170,6 +170,10 @@ template <typename V> struct csz_front_shared {
     uint4 lanes; /* pairs and fours of each warp, where the modes are general */
 };
 
+template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_front_shared<V> &sh) {
+    return sh.region + sizeof sh.region / 4 - CSZ_EXCHANGE_WORDS;
+}
+
 template <typename V> struct csz_front {
     uint32_t nonzero[3]; /* by code, for each order */
     uint32_t klass, is_fill;

@@ -40,7 +40,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         at += (nbytes + 15) / 16 * 16;
         return (char *)base + here;
     };
-    w->sample = (csz_sample *)take(nframes * sizeof *w->sample);
+    w->sample = (csz_device_sample *)take(nframes * sizeof *w->sample);
     w->zero = (uint32_t *)w->sample;
     w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
@@ -107,6 +107,6 @@ csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const c
 csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
                              const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
                              void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream) {
-    const csz_cuda_compress_item item = {d_data, d_out, out_capacity, d_out_nbytes, NULL};
+    const csz_cuda_compress_item item = {d_data, d_out, out_capacity, d_out_nbytes, NULL, NULL};
     return csz_cuda_compress_fields(&item, plan, d_builtins, d_workspace, workspace_nbytes, stream);
 }

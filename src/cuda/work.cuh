@@ -11,7 +11,7 @@
 #include "select/policy.h"
 
 enum {
-    CSZ_RANGE_BLOCKS = 2048, /* partial results of one field at most */
+    CSZ_RANGE_BLOCKS = 1024, /* partial results of one field at most; an H200 holds 1056 blocks at once */
     CSZ_SECTION_WORDS = CSZ_BOOKS_MAX_NBYTES / 4
 };
 
@@ -21,7 +21,7 @@ struct csz_place {
     uint64_t shift;    /* from the first field's data to this one's, in elements modulo 2^64 */
     uint64_t out, end; /* the archive's first word and the end of its room: addresses / 4 */
     uint64_t *nbytes;
-    uint32_t *status;
+    uint32_t *status, *faults;
 };
 
 /* Sums over a frame's tiles. */
@@ -36,6 +36,16 @@ struct csz_range {
     uint32_t any, padding;
 };
 
+/*
+ * A frame's sample; probes whose runs are hopeless have bins of their own, which stand for book S and for RV.  Bins begin at a line's start: additions of a warp that reached over two lines
+ * took ten times as long.
+ */
+struct csz_device_sample : csz_sample {
+    uint32_t filling[32 - sizeof(csz_sample) / 4 % 32];
+    uint32_t rough[CSZ_SYMBOLS_MAX];
+};
+static_assert(sizeof(csz_device_sample) % 128 == 0, "the next frame's bins begin at a line's start");
+
 struct csz_work {
     uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */
     uint32_t aligned;                  /* every field's data to 16 bytes */
@@ -43,7 +53,7 @@ struct csz_work {
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
-    csz_sample *sample;              /* histograms of each frame */
+    csz_device_sample *sample;       /* histograms of each frame */
     unsigned long long *tile_state;  /* look-back: words of the tile, or of its frame up to it */
     unsigned long long *frame_state; /* words of the archive up to the frame's end */
     unsigned long long *group_sum;   /* checksums of groups of 64 tiles */

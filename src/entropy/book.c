@@ -131,13 +131,24 @@ void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int bo
     offer->own_cost = (own + beside) * stride + offer->own_nbits;
 }
 
+/* Bits that its own lengths save a book; 0 where they are not worth what they take. */
+static uint64_t saving_of(const csz_book_offer *o) {
+    return o->is_worth_them ? o->builtin_cost - o->own_cost : 0;
+}
+
 uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles) {
-    uint32_t explicit_nbits = 0;
+    uint32_t room = csz_explicit_limit_nbits(ntiles), settled = 0;
     uint64_t cost = 0;
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
+    for (int k = 0; k < CSZ_NBOOKS; k++) {
+        int b = -1;
+        for (int i = 0; i < CSZ_NBOOKS; i++) {
+            if (settled >> i & 1) continue;
+            if (b < 0 || csz_book_comes_first(i, saving_of(&offers[i]), b, saving_of(&offers[b]))) b = i;
+        }
         const csz_book_offer *o = &offers[b];
-        int is_own = o->is_worth_them && explicit_nbits + o->own_nbits <= csz_explicit_limit_nbits(ntiles);
-        if (is_own) explicit_nbits += o->own_nbits;
+        const int is_own = o->is_worth_them && o->own_nbits <= room;
+        settled |= 1u << b;
+        if (is_own) room -= o->own_nbits;
         books[b] = is_own ? o->own : o->builtin;
         cost += is_own ? o->own_cost : o->builtin_cost;
     }

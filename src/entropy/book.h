@@ -27,6 +27,15 @@ CSZ_FN uint32_t csz_explicit_limit_nbits(uint32_t ntiles) {
     return 768 + 32 * more;
 }
 
+/*
+ * Whether a book is given room for its lengths before another: those that save more bits are, the lower number among equals; books of run lengths after all others, as the tiles that weigh
+ * runs may not use them, while the choice of a policy relies on the others.
+ */
+CSZ_FN int csz_book_comes_first(int book, uint64_t saving, int other, uint64_t other_saving) {
+    if ((book >= CSZ_BOOK_RV) != (other >= CSZ_BOOK_RV) || saving == other_saving) return book < other;
+    return saving > other_saving;
+}
+
 CSZ_FN uint32_t csz_book_size(int book) {
     switch (book) {
     case CSZ_BOOK_PV:
@@ -234,7 +243,7 @@ typedef struct csz_book_offer {
 void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
                          uint32_t stride);
 
-/* All books of a frame from what each could be, explicit lengths in order while there is room for them; returns their cost. */
+/* All books of a frame from what each could be, explicit lengths by what they save (csz_book_comes_first) where there is room for them; returns their cost. */
 uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles);
 
 /* Kinds and lengths of all books of a frame: an offer for each, settled. */

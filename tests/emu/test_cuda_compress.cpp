@@ -20,9 +20,9 @@ extern "C" {
 static std::mt19937_64 dice(7);
 static double uniform() { return (double)(dice() >> 11) * 0x1p-53; }
 
-enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NEAR, MIXED, NKINDS };
+enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NEAR, MIXED, PATCHES, LONELY, NKINDS };
 static const char *kind_names[] = {"smooth", "gentle", "noise3", "noise6", "noise10", "sparse", "jumps", "specials", "land", "rough",
-                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs",    "near", "mixed"};
+                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs",    "near", "mixed", "patches", "lonely"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -56,6 +56,17 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     case STEEP: return 9000 * wave;
     case RUNS: return ((i / 97) % 5 == 0 ? 1.0 : 0.0) + ((i / 1000) % 3) * 0.01;
     case MIXED: return i / 4096 % 3 == 0 ? (double)(int)(uniform() * 7) * 0.002 : 0.2 * (double)(i % 4); /* runs beside noise that has none */
+    case LONELY: /* few tiles that are not empty: stairs, noise, jumps */
+        if (i / 4096 % 37) return 0;
+        return i / 4096 % 3 == 0 ? 0.01 * (double)(i / 50 % 7) : i / 4096 % 3 == 1 ? 0.02 * noise : (i % 97 == 0 ? 3e3 * noise : 0);
+    case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
+        switch (i / 4096 % 5) {
+        case 0: return uniform() < 0.04 ? 0.002 * (int)(40 * uniform()) : 0;
+        case 1: return uniform() < 0.3 ? 0.002 * (int)(20 * uniform()) : 0;
+        case 2: return 0.02 * noise;
+        case 3: return 0.8 * noise;
+        default: return 300 * noise;
+        }
     case NEAR: return std::fabs(fill) > 1e6 ? wave : fill + 2 * wave + 0.3 * noise; /* values that may come back as the fill value */
     }
     return 0;
@@ -168,6 +179,8 @@ int main(int argc, char **argv) {
         /* frames of which only some tiles are probes, with policies that count the others too */
         for (int kind : {RUNS, RAMP, LARGE}) one(&t, CSZ_F32, {70 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         one(&t, CSZ_F64, {70 * 4096}, 1e-7, CSZ_WORKFLOW_AUTO, RAMP);
+        /* explicit books that want more room than there is */
+        for (uint64_t ntiles : {5, 17, 30, 47}) one(&t, (csz_type)(ntiles & 1), {ntiles * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, PATCHES);
         /* values that would come back as the fill value are exceptions */
         for (int type = 0; type < 2; type++) {
             for (size_t s = 0; s < shapes.size(); s++) {
@@ -186,6 +199,10 @@ int main(int argc, char **argv) {
         one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, RUNS);
         one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
         one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, ROUGH);
+        /* sampled frames in which every tile weighs runs: few tiles with content, or costs that are close */
+        one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, LONELY);
+        one(&t, CSZ_F64, {800 * 4096 + 7}, 1e-3, CSZ_WORKFLOW_AUTO, LONELY);
+        one(&t, CSZ_F32, {515 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, MIXED);
         printf("probes: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
     } else {

@@ -137,6 +137,37 @@ same_text "the file keeps its permissions" 640 "$(stat -c %a real/data.h5)"
 ln -s nowhere.h5 linked/lost.h5
 refuses 1 'cannot follow the link linked/lost.h5' "a link that leads nowhere" "$csz" decompress wave.csz -o linked/lost.h5:/a
 
+# ---- Datasets larger than the memory allowed ---------------------------------------------------------
+
+# A limit is a reason to read a frame at a time, and changes no byte; frames of four dims begin and end within rows of the second.
+limited() { # DATASET LIMIT OPTIONS...
+    local dataset=$1 limit=$2
+    shift 2
+    "$csz" compress "$dataset" "$@" -f -o held.csz && "$csz" compress "$dataset" "$@" -f -o limited.csz --memory-limit "$limit" &&
+        cmp held.csz limited.csz && "$csz" verify "$dataset" limited.csz --memory-limit "$limit"
+}
+holds "a small dataset with a limit" limited data.h5:/run/wave 64M -m rel -e 1e-3
+refuses 1 'needs [0-9]+ MiB of memory' "a limit below its frame and HDF5" "$csz" compress data.h5:/run/wave -e 1 --memory-limit 12M -f -o limited.csz
+if [[ -z $sanitizers ]]; then # which use memory of their own
+    python3 - <<'PY' || exit 2
+import array, math
+v = array.array("f", (math.sin(i * 1e-3) * 10 + math.cos(i * 0.13) for i in range(512 * 520)))
+with open("planes.f32", "wb") as f:
+    for k in range(20 * 13):
+        (v[k * 7:] + v[:k * 7]).tofile(f)
+PY
+    holds "compress 264 MiB in three frames" "$csz" compress planes.f32 -t f32 -d 20x13x512x520 -e 1e-3 -o planes.csz
+    holds "make a dataset of them" "$csz" decompress planes.csz -o planes.h5:/v
+    "$csz" decompress planes.csz -f -o planes.f32 >out.txt
+    holds "and compress that, relative, within 300 MiB" \
+        python3 "$here/stream/peak.py" 300 "$csz" compress planes.h5:/v -m rel -e 1e-4 --memory-limit 300M -f -o limited.csz
+    printf '      %s\n' "$(cat err.txt)"
+    holds "compress the same values, raw" "$csz" compress planes.f32 -t f32 -d 20x13x512x520 -m rel -e 1e-4 -o held.csz -f
+    holds "the bytes are those" cmp held.csz limited.csz
+    holds "verify within 450 MiB" python3 "$here/stream/peak.py" 450 "$csz" verify planes.h5:/v limited.csz --memory-limit 450M
+    rm -f planes.*
+fi
+
 for tool in h5repack h5dump h5diff ncgen nccopy ncdump; do
     if ! command -v $tool >/dev/null; then
         finish "$tool is not installed, so the rest is left out" && exit 77

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* memory.h: how much memory a process may use, for csz and for csz-mpi alike. */
+#ifndef CLI_MEMORY_H
+#define CLI_MEMORY_H
+
+#include <stdint.h>
+
+/* Bytes that are free on this machine, or to its container where that is allowed less. */
+uint64_t cli_memory_free(void);
+
+/* Bytes that this process may use: --memory-limit where it was given, else half of what is free, and at least least_nbytes. */
+uint64_t cli_memory_limit(uint64_t given_nbytes, uint64_t least_nbytes);
+
+/* What a worker takes besides frames: the library's scratch and stack for each thread, and what a context holds; both rounded up. */
+#define CLI_THREAD_NBYTES ((uint64_t)3 << 19)
+#define CLI_CONTEXT_NBYTES ((uint64_t)6 << 20)
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rename.c: renaming that replaces nothing unless it may.  Exact where the system can do it in one step; file systems without
+ * that and without hard links are left with a check first.
+ */
+#include "rename.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int csz_file_rename(const char *from, const char *to, int may_replace) {
+    struct stat status;
+    if (may_replace) return rename(from, to) == 0 ? 0 : errno;
+#ifdef RENAME_NOREPLACE
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
+#endif
+    if (link(from, to) == 0) {
+        unlink(from);
+        return 0;
+    }
+    if (errno == EEXIST || lstat(to, &status) == 0) return EEXIST;
+    return rename(from, to) == 0 ? 0 : errno;
+}

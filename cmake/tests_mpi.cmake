@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The MPI library and the wave example once more on the emulated GPU, for mpi_test: boxes in device memory, a solver there.
+if(TARGET csz_mpi AND TARGET emulated_api)
+    find_package(MPI COMPONENTS C)
+    file(GLOB mpi_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/mpi/*.c")
+    list(FILTER mpi_sources EXCLUDE REGEX "csz_mpi_main")
+    add_library(emulated_mpi_objects OBJECT ${api_sources} ${mpi_sources} cli/rename.c tests/emu/emu_runtime.c)
+    set(wave_wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/mpi_wave_gpu.cpp") # as of the kernels
+    file(GENERATE OUTPUT "${wave_wrapper}" CONTENT "#include \"emu_wave.h\"\n#include \"mpi_wave_gpu.cu\"\n")
+    csz_add_emulated(emulated_mpi mpi/tests/test_mpi.c $<TARGET_OBJECTS:emulated_mpi_objects>)
+    csz_add_emulated(emulated_wave examples/mpi_wave.c "${wave_wrapper}" $<TARGET_OBJECTS:emulated_mpi_objects>)
+    csz_emulated_flags(emulated_mpi_objects)
+    foreach(name IN ITEMS emulated_mpi_objects emulated_mpi emulated_wave)
+        target_include_directories(${name} PRIVATE mpi cli examples)
+        target_compile_definitions(${name} PRIVATE CSZ_HAVE_CUDA=1 WAVE_HAVE_GPU=1)
+        target_link_libraries(${name} PRIVATE MPI::MPI_C)
+        if(TARGET Zstd::Zstd)
+            target_compile_definitions(${name} PRIVATE CSZ_HAVE_ZSTD=1)
+            target_link_libraries(${name} PRIVATE Zstd::Zstd)
+        endif()
+    endforeach()
+endif()

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pieces.h: fields of slopes, steps, saws, noise, spikes and plateaus beside each other, in whole quanta of the bound 0.5: what `auto` is measured against the
+ * forced workflows with.
+ */
+#ifndef CSZ_TESTS_PIECES_H
+#define CSZ_TESTS_PIECES_H
+
+#include "support.h"
+
+/* One line through all elements; or the sum of one line for each dim; or rows that repeat for a while. */
+test_field structured_make(csz_field field, uint64_t seed);
+
+/* Tiles of up to four kinds, some of them rare, in zeros or in one of the kinds: what a sample of the tiles may miss.  1 to 3 dims. */
+test_field patched_make(csz_field field, uint64_t seed);
+
+/* One of either, of 512 to 4,000 tiles, and options with a bound for it. */
+test_field sampled_make(uint64_t seed, csz_options *options);
+
+#endif
