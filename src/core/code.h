@@ -45,7 +45,7 @@ enum {
     CSZ_MASKS_MAX = 3,
     CSZ_MASK_FLAGS_MAX = 5,  /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
     CSZ_LANE_NBITS = 7,      /* of a lane's length in its record, about: for estimates */
-    CSZ_RUNS_HOPELESS = 3840 /* changes of delta in a probe from which its runs are not counted one by one */
+    CSZ_RUNS_HOPELESS = 3968 /* changes of delta in a probe from which its runs are not counted one by one */
 };
 
 /*
