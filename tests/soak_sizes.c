@@ -38,18 +38,18 @@ static void auto_is_hardly_larger_than_the_best_forced_workflow(void **state) {
         beyond++;
         char story[200];
         describe_field(story, sizeof story, &s.field, &o);
-        printf("seed %d: auto %zu, workflow %d %zu (%.1f%% + 256 bytes): %s\n", k, automatic, who, best, 100 * excess,
-               story);
+        printf("seed %d: auto %zu, workflow %d %zu (%.1f%% + 256 bytes): %s\n", k, automatic, who, best,
+               100 * excess, story);
         fflush(stdout);
     }
-    printf("%d of %d fields beyond 1%% + 256 bytes, at worst %.1f%% + 256 bytes\n", beyond, nfields, 100 * worst);
+    printf("%d of %d fields beyond 1%% + 256 bytes, at worst %.1f%% + 256 bytes\n", beyond, nfields,
+           100 * worst);
     assert_true(worst <= 0.01);
 }
 
 int main(int argc, char **argv) {
     if (argc > 1) nfields = atoi(argv[1]);
     if (argc > 2) first = atoi(argv[2]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_is_hardly_larger_than_the_best_forced_workflow)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(auto_is_hardly_larger_than_the_best_forced_workflow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,9 @@ static double any_double(rng *r) {
     case 1: v = DBL_MAX * (1 - rng_below(r, 4) * 0x1p-53); break;
     case 2: v = rng_unit(r); break;
     case 3: v = (float)(rng_unit(r) - 0.5) * 1000; break;
-    case 4: v = csz_f64_bits(rng_below(r, 2) ? rng_below(r, 3) : 0x7FE0000000000000ull - rng_below(r, 3)); break;
+    case 4:
+        v = csz_f64_bits(rng_below(r, 2) ? rng_below(r, 3) : 0x7FE0000000000000ull - rng_below(r, 3));
+        break;
     default: break;
     }
     if (!(fabs(v) <= DBL_MAX)) v = 1;

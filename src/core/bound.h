@@ -45,8 +45,9 @@ CSZ_FN double csz_product_floor(double a, double b) {
     const uint64_t m = csz_f64_split(a, &exponent_a), n = csz_f64_split(b, &exponent_b);
     const uint64_t m1 = m >> 32, m0 = m & 0xFFFFFFFFu, n1 = n >> 32, n0 = n & 0xFFFFFFFFu;
     const uint64_t low = m0 * n0, cross = m1 * n0 + (low >> 32), other = m0 * n1 + (cross & 0xFFFFFFFFu);
-    const uint64_t high = m1 * n1 + (cross >> 32) + (other >> 32); /* from bit 64 on; other's low half below */
-    uint64_t mantissa = high << 12 | (other & 0xFFFFFFFFu) >> 20;  /* from bit 52 on */
+    const uint64_t high =
+        m1 * n1 + (cross >> 32) + (other >> 32);                  /* from bit 64 on; other's low half below */
+    uint64_t mantissa = high << 12 | (other & 0xFFFFFFFFu) >> 20; /* from bit 52 on */
     int exponent = exponent_a + exponent_b + 52;
     if (mantissa >> 53) {
         mantissa >>= 1;
@@ -54,8 +55,7 @@ CSZ_FN double csz_product_floor(double a, double b) {
     }
     exponent += 1075; /* as it is stored */
     if (exponent >= 2047) return csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
-    if (exponent > 0)
-        return csz_f64_bits((uint64_t)exponent << 52 | (mantissa & 0xFFFFFFFFFFFFFull));
+    if (exponent > 0) return csz_f64_bits((uint64_t)exponent << 52 | (mantissa & 0xFFFFFFFFFFFFFull));
     return exponent < -52 ? 0.0 : csz_f64_bits(mantissa >> (1 - exponent));
 }
 

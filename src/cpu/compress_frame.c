@@ -147,8 +147,8 @@ static int choose_books(compress_job *job, csz_book *books, int nthreads) {
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, books_body, job);
     for (int i = 0; i < nthreads; i++) job->sum.nprobes += job->scratch->workers[i]->tally.nprobes;
-    return csz_policy_choose(books, &job->offers, &job->sum, job->box.ntiles, job->plan->workflow == CSZ_WORKFLOW_AUTO,
-                             job->recount);
+    return csz_policy_choose(books, &job->offers, &job->sum, job->box.ntiles,
+                             job->plan->workflow == CSZ_WORKFLOW_AUTO, job->recount);
 }
 
 /* Codes the tiles of a chunk into its buffer. */

@@ -140,8 +140,8 @@ static csz_status frame_launch(csz_cuda_backend *b, csz_frame_slot *s, const voi
     plan.is_resolved = 1;
     plan.bound_abs = h->bound_abs;
     plan.header_nbytes = 0;
-    const csz_cuda_compress_item item = {s->field.p, s->archive.p, s->archive.nbytes, &s->result->nbytes,
-                                         &s->result->status, &s->result->faults};
+    const csz_cuda_compress_item item = {s->field.p,         s->archive.p,       s->archive.nbytes,
+                                         &s->result->nbytes, &s->result->status, &s->result->faults};
     status = csz_cuda_compress_fields(&item, &plan, csz_backend_builtins(b), s->workspace.p,
                                       s->workspace.nbytes, s->stream);
     if (!status) status = cuda->launched();

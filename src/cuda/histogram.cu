@@ -241,7 +241,8 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
         nonzero |= d[b] != 0;
         equal &= d[b] == d[0];
     }
-    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero), equals = __ballot_sync(CSZ_ALL, equal && nonzero);
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero),
+                   equals = __ballot_sync(CSZ_ALL, equal && nonzero);
     if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
     __syncthreads();
     const bool candidate = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(1),
