@@ -100,6 +100,7 @@ typedef struct decode_job {
     uint32_t ngroups, stage_chunks, stage_words; /* of a block of the decode kernel */
     uint32_t counter;                            /* tiles claimed */
     uint32_t value_sum;
+    uint32_t padding; /* a copy reads it too */
 } decode_job;
 
 /* Counters of a call, zeroed by the tables kernel. */

@@ -287,7 +287,7 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->ntiles = frame->ntiles;
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
-    job->counter = job->value_sum = 0;
+    job->counter = job->value_sum = job->padding = 0;
     const decode_item item = call_item(call, job_number / call->nframes_box);
     job->frame = v->words + f->first_word;
     job->words_left = v->footer_word - f->first_word;
