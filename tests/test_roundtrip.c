@@ -21,11 +21,6 @@ static void assert_largest_below_product(double x, double a, double b) {
 }
 
 /* Round trip, and the archive's info for further questions. */
-/* x is the largest double that is not above a * b. */
-static void assert_largest_below_product(double x, double a, double b) {
-    assert_true(fma(a, b, -x) >= 0 && fma(a, b, -nextafter(x, INFINITY)) < 0);
-}
-
 static csz_info round_trip(const test_field *s, const csz_options *o) {
     csz_info info;
     archive a = assert_round_trip(s, o);
