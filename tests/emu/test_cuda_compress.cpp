@@ -20,14 +20,41 @@ extern "C" {
 static std::mt19937_64 dice(7);
 static double uniform() { return (double)(dice() >> 11) * 0x1p-53; }
 
-enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, LAND, ROUGH, WILD, ZERO, CONSTANT, NANS, LARGE, RAMP, STEEP, RUNS, NEAR, MIXED, PATCHES, LONELY, NKINDS };
-static const char *kind_names[] = {"smooth", "gentle", "noise3", "noise6", "noise10", "sparse", "jumps", "specials", "land", "rough",
-                                   "wild",   "zero",   "constant", "nans", "large",   "ramp",   "steep", "runs",    "near", "mixed", "patches", "lonely"};
+enum kind {
+    SMOOTH,
+    GENTLE,
+    NOISE3,
+    NOISE6,
+    NOISE10,
+    SPARSE,
+    JUMPS,
+    SPECIALS,
+    LAND,
+    ROUGH,
+    WILD,
+    ZERO,
+    CONSTANT,
+    NANS,
+    LARGE,
+    RAMP,
+    STEEP,
+    RUNS,
+    NEAR,
+    MIXED,
+    PATCHES,
+    LONELY,
+    NKINDS
+};
+static const char *kind_names[] = {"smooth",   "gentle",   "noise3",  "noise6", "noise10", "sparse",
+                                   "jumps",    "specials", "land",    "rough",  "wild",    "zero",
+                                   "constant", "nans",     "large",   "ramp",   "steep",   "runs",
+                                   "near",     "mixed",    "patches", "lonely"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     double x = (double)(i % n[2]), y = (double)(i / n[2] % n[1]), z = (double)(i / n[2] / n[1]);
-    double wave = std::sin(0.04 * x + 0.02 * y) * std::cos(0.05 * y - 0.01 * z + 1) + 0.3 * std::sin(0.07 * z + 0.11 * x);
+    double wave = std::sin(0.04 * x + 0.02 * y) * std::cos(0.05 * y - 0.01 * z + 1) +
+                  0.3 * std::sin(0.07 * z + 0.11 * x);
     double noise = uniform() + uniform() + uniform() - 1.5;
     switch (kind) {
     case SMOOTH: return 0.02 * wave;
@@ -36,7 +63,8 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     case NOISE6: return wave + 0.02 * noise;
     case NOISE10: return wave + 0.4 * noise;
     case SPARSE: return std::max(0.0, 0.05 * wave);
-    case JUMPS: return 0.05 * wave + (uniform() < 0.002 ? (uniform() - 0.5) * (uniform() < 0.1 ? 3e4 : 8) : 0);
+    case JUMPS:
+        return 0.05 * wave + (uniform() < 0.002 ? (uniform() - 0.5) * (uniform() < 0.1 ? 3e4 : 8) : 0);
     case SPECIALS: {
         double c = uniform();
         if (uniform() > 0.003) return wave + 0.003 * noise;
@@ -44,7 +72,10 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     }
     case LAND: {
         double c = std::sin(0.09 * x + 0.3) + std::sin(0.13 * y) + 0.5 * std::sin(0.2 * z);
-        return c > 0.9 ? fill : c > 0.6 ? NAN : c > 0.5 ? (uniform() < 0.5 ? -0.0 : INFINITY) : wave + 0.003 * noise;
+        return c > 0.9   ? fill
+               : c > 0.6 ? NAN
+               : c > 0.5 ? (uniform() < 0.5 ? -0.0 : INFINITY)
+                         : wave + 0.003 * noise;
     }
     case ROUGH: return 300 * noise;
     case WILD: return noise * std::pow(10.0, 30 * uniform() - 15);
@@ -55,10 +86,14 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     case RAMP: return 40 * x + 3 * y + 11 * z;
     case STEEP: return 9000 * wave;
     case RUNS: return ((i / 97) % 5 == 0 ? 1.0 : 0.0) + ((i / 1000) % 3) * 0.01;
-    case MIXED: return i / 4096 % 3 == 0 ? (double)(int)(uniform() * 7) * 0.002 : 0.2 * (double)(i % 4); /* runs beside noise that has none */
+    case MIXED:
+        return i / 4096 % 3 == 0 ? (double)(int)(uniform() * 7) * 0.002
+                                 : 0.2 * (double)(i % 4); /* runs beside noise that has none */
     case LONELY: /* few tiles that are not empty: stairs, noise, jumps */
         if (i / 4096 % 37) return 0;
-        return i / 4096 % 3 == 0 ? 0.01 * (double)(i / 50 % 7) : i / 4096 % 3 == 1 ? 0.02 * noise : (i % 97 == 0 ? 3e3 * noise : 0);
+        return i / 4096 % 3 == 0   ? 0.01 * (double)(i / 50 % 7)
+               : i / 4096 % 3 == 1 ? 0.02 * noise
+                                   : (i % 97 == 0 ? 3e3 * noise : 0);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
         case 0: return uniform() < 0.04 ? 0.002 * (int)(40 * uniform()) : 0;
@@ -67,14 +102,20 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         case 3: return 0.8 * noise;
         default: return 300 * noise;
         }
-    case NEAR: return std::fabs(fill) > 1e6 ? wave : fill + 2 * wave + 0.3 * noise; /* values that may come back as the fill value */
+    case NEAR:
+        return std::fabs(fill) > 1e6
+                   ? wave
+                   : fill + 2 * wave + 0.3 * noise; /* values that may come back as the fill value */
     }
     return 0;
 }
 
-struct totals { int asked = 0, every = 1, run = 0, failed = 0; };
+struct totals {
+    int asked = 0, every = 1, run = 0, failed = 0;
+};
 
-template <typename V> static void run_case(totals *t, const csz_field &field, const csz_options &o, int kind) {
+template <typename V>
+static void run_case(totals *t, const csz_field &field, const csz_options &o, int kind) {
     csz_header h;
     memset(&h, 0, sizeof h);
     h.field = field;
@@ -87,7 +128,8 @@ template <typename V> static void run_case(totals *t, const csz_field &field, co
     csz_context *context;
     size_t expected_nbytes = 0;
     csz_context_create(&context);
-    csz_status status = csz_compress(context, expected.data(), capacity, &expected_nbytes, data.data(), &field, &o);
+    csz_status status =
+        csz_compress(context, expected.data(), capacity, &expected_nbytes, data.data(), &field, &o);
     csz_context_destroy(context);
     if (status) {
         printf("the CPU refuses: %s\n", csz_status_string(status));
@@ -122,11 +164,14 @@ template <typename V> static void run_case(totals *t, const csz_field &field, co
     if (!same || getenv("CSZ_VERBOSE")) {
         printf("%s %s dims", same ? "ok" : "FAILED", kind_names[kind]);
         for (int i = 0; i < field.ndim; i++) printf(" %llu", (unsigned long long)field.dims[i]);
-        printf(" %s bound %g mode %d workflow %d fill %d %g: %zu bytes, got %llu, first difference at %zu\n", sizeof(V) == 4 ? "f32" : "f64", o.bound,
-               (int)o.bound_mode, (int)o.workflow, o.has_fill, o.fill, expected_nbytes, (unsigned long long)got_nbytes, at);
+        printf(" %s bound %g mode %d workflow %d fill %d %g: %zu bytes, got %llu, first difference at %zu\n",
+               sizeof(V) == 4 ? "f32" : "f64", o.bound, (int)o.bound_mode, (int)o.workflow, o.has_fill,
+               o.fill, expected_nbytes, (unsigned long long)got_nbytes, at);
         if (!same && getenv("CSZ_DUMP")) {
             for (size_t i = 0, shown = 0; i + 4 <= expected_nbytes && shown < 40; i += 4) {
-                if (memcmp(a + i, b + i, 4)) printf("  word %zu: %08x, got %08x\n", i / 4, csz_load_u32(a + i), csz_load_u32(b + i)), shown++;
+                if (memcmp(a + i, b + i, 4))
+                    printf("  word %zu: %08x, got %08x\n", i / 4, csz_load_u32(a + i), csz_load_u32(b + i)),
+                        shown++;
             }
             exit(1);
         }
@@ -134,8 +179,8 @@ template <typename V> static void run_case(totals *t, const csz_field &field, co
     }
 }
 
-static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bound, csz_workflow workflow, int kind, int has_fill = 0,
-                csz_bound_mode mode = CSZ_BOUND_ABS, double fill = 1e20) {
+static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bound, csz_workflow workflow,
+                int kind, int has_fill = 0, csz_bound_mode mode = CSZ_BOUND_ABS, double fill = 1e20) {
     if (t->asked++ % t->every) return;
     csz_field field;
     memset(&field, 0, sizeof field);
@@ -151,28 +196,34 @@ static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bou
     o.workflow = workflow;
     o.has_fill = has_fill;
     o.fill = fill;
-    if (type == CSZ_F32) run_case<float>(t, field, o, kind);
-    else run_case<double>(t, field, o, kind);
+    if (type == CSZ_F32)
+        run_case<float>(t, field, o, kind);
+    else
+        run_case<double>(t, field, o, kind);
 }
 
 int main(int argc, char **argv) {
     totals t;
-    const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {17, 33, 65}, {70, 130}, {64, 256}, {9000}, {8192}};
+    const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {17, 33, 65}, {70, 130},
+                                                       {64, 256},    {9000},       {8192}};
     const double fills[] = {1e20, 0.0, -0.0, 17.25, 0.01};
     const bool few = argc > 1 && !strcmp(argv[1], "few");
     if (few) t.every = 7; /* no other loop's period */
     if (argc < 2 || few) {
         for (int kind = 0; kind < NKINDS; kind++) {
             for (int type = 0; type < 2; type++) {
-                for (size_t s = 0; s < shapes.size(); s++) one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, kind, (int)(s & 1));
-                for (int workflow = 1; workflow < 4; workflow++) one(&t, (csz_type)type, {9, 17, 40}, 1e-3, (csz_workflow)workflow, kind, 1);
+                for (size_t s = 0; s < shapes.size(); s++)
+                    one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, kind, (int)(s & 1));
+                for (int workflow = 1; workflow < 4; workflow++)
+                    one(&t, (csz_type)type, {9, 17, 40}, 1e-3, (csz_workflow)workflow, kind, 1);
                 one(&t, (csz_type)type, {10, 30, 33}, 1e-4, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_REL);
                 one(&t, (csz_type)type, {2, 3, 500}, 60, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_PSNR);
             }
             printf("%s: %d of %d cases failed so far\n", kind_names[kind], t.failed, t.run);
             fflush(stdout);
         }
-        for (auto dims : std::vector<std::vector<uint64_t>>{{1}, {0}, {3, 0, 5}, {5, 3}, {2000, 3}, {3, 3000}, {1000, 2, 5}, {2, 3, 4, 50}, {1, 1, 7}}) {
+        for (auto dims : std::vector<std::vector<uint64_t>>{
+                 {1}, {0}, {3, 0, 5}, {5, 3}, {2000, 3}, {3, 3000}, {1000, 2, 5}, {2, 3, 4, 50}, {1, 1, 7}}) {
             one(&t, CSZ_F32, dims, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
             one(&t, CSZ_F64, dims, 1e-3, CSZ_WORKFLOW_AUTO, SPECIALS, 1);
         }
@@ -180,13 +231,17 @@ int main(int argc, char **argv) {
         for (int kind : {RUNS, RAMP, LARGE}) one(&t, CSZ_F32, {70 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         one(&t, CSZ_F64, {70 * 4096}, 1e-7, CSZ_WORKFLOW_AUTO, RAMP);
         /* explicit books that want more room than there is */
-        for (uint64_t ntiles : {5, 17, 30, 47}) one(&t, (csz_type)(ntiles & 1), {ntiles * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, PATCHES);
+        for (uint64_t ntiles : {5, 17, 30, 47})
+            one(&t, (csz_type)(ntiles & 1), {ntiles * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, PATCHES);
         /* values that would come back as the fill value are exceptions */
         for (int type = 0; type < 2; type++) {
             for (size_t s = 0; s < shapes.size(); s++) {
-                for (int kind : {SMOOTH, SPARSE, LAND, RUNS, NEAR}) one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_ABS, 0.0);
-                for (int kind : {LAND, NEAR}) one(&t, (csz_type)type, shapes[s], 0.5, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_ABS, -9999);
-                one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, CONSTANT, 1, CSZ_BOUND_ABS, 17.25);
+                for (int kind : {SMOOTH, SPARSE, LAND, RUNS, NEAR})
+                    one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_ABS, 0.0);
+                for (int kind : {LAND, NEAR})
+                    one(&t, (csz_type)type, shapes[s], 0.5, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_ABS, -9999);
+                one(&t, (csz_type)type, shapes[s], 1e-3, CSZ_WORKFLOW_AUTO, CONSTANT, 1, CSZ_BOUND_ABS,
+                    17.25);
                 one(&t, (csz_type)type, shapes[s], 0.5, CSZ_WORKFLOW_HUFFMAN, NEAR, 1, CSZ_BOUND_ABS, -9999);
             }
             one(&t, (csz_type)type, {9, 17, 40}, 1e-310, CSZ_WORKFLOW_AUTO, SPARSE, 1, CSZ_BOUND_ABS, 0.0);
@@ -194,8 +249,10 @@ int main(int argc, char **argv) {
         printf("fill values: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
         /* 64 samples and more, of which some are probes */
-        for (int kind = 0; kind < NKINDS; kind++) one(&t, (csz_type)(kind & 1), {66 * 4096 + 5}, 1e-3, CSZ_WORKFLOW_AUTO, kind, 1);
-        for (int kind : {NOISE6, RUNS, SPARSE, WILD}) one(&t, CSZ_F32, {50, 130, 170}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
+        for (int kind = 0; kind < NKINDS; kind++)
+            one(&t, (csz_type)(kind & 1), {66 * 4096 + 5}, 1e-3, CSZ_WORKFLOW_AUTO, kind, 1);
+        for (int kind : {NOISE6, RUNS, SPARSE, WILD})
+            one(&t, CSZ_F32, {50, 130, 170}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, RUNS);
         one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
         one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, ROUGH);
@@ -210,9 +267,11 @@ int main(int argc, char **argv) {
         for (int i = 0; i < atoi(argv[1]); i++) {
             std::vector<uint64_t> dims;
             int rank = 1 + (int)(dice() % 3);
-            for (int k = 0; k < rank; k++) dims.push_back(1 + dice() % (rank == 1 ? 20000 : rank == 2 ? 200 : 50));
-            one(&t, (csz_type)(dice() % 2), dims, std::pow(10.0, -6 * uniform()), (csz_workflow)(dice() % 3 ? 0 : dice() % 4), (int)(dice() % NKINDS),
-                (int)(dice() & 1), (csz_bound_mode)(dice() % 4 == 0), fills[dice() % 5]);
+            for (int k = 0; k < rank; k++)
+                dims.push_back(1 + dice() % (rank == 1 ? 20000 : rank == 2 ? 200 : 50));
+            one(&t, (csz_type)(dice() % 2), dims, std::pow(10.0, -6 * uniform()),
+                (csz_workflow)(dice() % 3 ? 0 : dice() % 4), (int)(dice() % NKINDS), (int)(dice() & 1),
+                (csz_bound_mode)(dice() % 4 == 0), fills[dice() % 5]);
         }
     }
     printf("%d of %d cases failed\n", t.failed, t.run);
