@@ -30,7 +30,7 @@ static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_til
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
         csz_tile_quantize(w, plan, data, &box);
         if (!w->is_fill) csz_tile_measure(w);
-        csz_tile_count(w, plan, &tally, s % csz_policy_stride(frame.ntiles) == 0, stride);
+        csz_tile_count(w, plan, &tally, csz_policy_is_probe(s, frame.ntiles), stride);
     }
     csz_tally_add(&sample, &tally);
     for (int book = 0; book < CSZ_NBOOKS; book++)

@@ -74,7 +74,7 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
                        uint32_t frame_tiles) {
     const uint32_t n = csz_book_size(book), stride = csz_sample_stride(frame_tiles);
     if (frame_tiles <= BUILTIN_TILES) {
-        csz_book_offer_make(offer, cache, book, count, stride);
+        csz_book_offer_make(offer, cache, book, count, stride, stride > 1);
         return;
     }
     memset(offer, 0, sizeof *offer);

@@ -105,7 +105,7 @@ static void sample_body(void *arg, int rank) {
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
-        int is_probe = s % csz_policy_stride(job->box.ntiles) == 0;
+        int is_probe = csz_policy_is_probe(s, job->box.ntiles);
         if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);

@@ -265,13 +265,13 @@ CSZ_DEVICE void symbols_rank(book_shared &b) {
  * The block's candidate from the counts, one a thread; what an explicit book needs goes to b.made.  stride: how many symbols each counted one stands for.
  */
 CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t count, uint32_t stride,
-                                         const builtin_part &part) {
+                                         bool is_sample, const builtin_part &part) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5, before = (1u << lane) - 1;
     const uint32_t n = csz_book_size(book), first = csz_book_first(book), limit = csz_book_limit(book);
     const bool is_symbol = t < CSZ_SYMBOLS_MAX;
     /* places below `first` are the deltas around 0 */
     const bool excluded = first && t + first / 2 >= CSZ_DIRECT_HALF && t <= CSZ_DIRECT_HALF + first / 2;
-    const uint32_t weight = t < n && !excluded ? count + (stride > 1) : 0;
+    const uint32_t weight = t < n && !excluded ? count + is_sample : 0;
     if (is_symbol) {
         ((float *)b.weight)[t] = weight ? (float)weight : 0x1p30f;
         ((uint32_t *)b.count)[t] = count;
@@ -573,7 +573,8 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
         count = __ldcg(counts + t);
         if (more) count += __ldcg(more + t);
     }
-    const book_candidate c = candidate_make(*shared_kept(&sh.book), book, count, stride, part);
+    const book_candidate c =
+        candidate_make(*shared_kept(&sh.book), book, count, stride, csz_sample_stride(ntiles) > 1, part);
     __syncthreads();
     if (number < OF_VECTOR || number >= OF_W) {
         uint32_t *to = (uint32_t *)made_at(job.work, frame, number);

@@ -333,7 +333,8 @@ CSZ_FN uint32_t probes_step(int workflow, uint32_t ntiles) {
 
 /* How many of a frame's samples a list has, how many chunks they are, and which its tile i is.  Divisors are known where they can be: others take a tenth of a microsecond each. */
 CSZ_FN uint32_t list_count(int list, uint32_t step, uint32_t count) {
-    const uint32_t nprobes = step == CSZ_POLICY_STRIDE ? (count + CSZ_POLICY_STRIDE - 1) / CSZ_POLICY_STRIDE
+    const uint32_t whole = count / CSZ_POLICY_STRIDE, left = count % CSZ_POLICY_STRIDE;
+    const uint32_t nprobes = step == CSZ_POLICY_STRIDE ? whole + (csz_policy_probe_of(whole) < left)
                              : step                    ? count
                                                        : 0;
     return list == LIST_OTHERS ? count - nprobes : nprobes;
@@ -342,7 +343,11 @@ CSZ_FN uint32_t list_nchunks(uint32_t nlisted, uint32_t chunk_ntiles) {
     return chunk_ntiles == 1 ? nlisted : (nlisted + chunk_ntiles - 1) / chunk_ntiles;
 }
 CSZ_FN uint32_t list_sample(int list, uint32_t step, uint32_t i) {
-    return list != LIST_OTHERS ? i * step : step ? i + i / (CSZ_POLICY_STRIDE - 1) + 1 : i;
+    if (list != LIST_OTHERS)
+        return step == CSZ_POLICY_STRIDE ? CSZ_POLICY_STRIDE * i + csz_policy_probe_of(i) : i;
+    if (step == 0) return i;
+    const uint32_t group = i / (CSZ_POLICY_STRIDE - 1), k = i % (CSZ_POLICY_STRIDE - 1);
+    return CSZ_POLICY_STRIDE * group + k + (k >= csz_policy_probe_of(group));
 }
 
 /* One thread. */

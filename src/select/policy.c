@@ -20,10 +20,11 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
     uint32_t all[CSZ_SYMBOLS_MAX];
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++)
         all[s] = sample->rest.count[book][s] + sample->probe.count[book][s];
-    csz_book_offer_make(&offers->vector[book], cache, book, all, stride);
+    csz_book_offer_make(&offers->vector[book], cache, book, all, stride, stride > 1);
     for (int policy = CSZ_POLICY_VECTOR; is_auto && policy < CSZ_POLICY_N; policy++) {
         const uint32_t *count = counts_of(sample, policy, book);
-        csz_book_offer_make(&offers->probe[policy][book], cache, book, count ? count : none, probe_stride);
+        csz_book_offer_make(&offers->probe[policy][book], cache, book, count ? count : none, probe_stride,
+                            stride > 1);
     }
 }
 

@@ -39,6 +39,15 @@ CSZ_FN uint32_t csz_policy_stride(uint32_t ntiles) {
     return csz_sample_stride(ntiles) > 1 || ntiles < CSZ_POLICY_ALL_SAMPLES ? 1 : CSZ_POLICY_STRIDE;
 }
 
+/* Of each group of CSZ_POLICY_STRIDE samples, which is the probe: by lot, since a field may have a period of four tiles. */
+CSZ_FN uint32_t csz_policy_probe_of(uint32_t group) { return csz_mix(group) % CSZ_POLICY_STRIDE; }
+
+/* 1 if sample s is a probe. */
+CSZ_FN int csz_policy_is_probe(uint32_t s, uint32_t ntiles) {
+    return csz_policy_stride(ntiles) == 1 ||
+           s % CSZ_POLICY_STRIDE == csz_policy_probe_of(s / CSZ_POLICY_STRIDE);
+}
+
 /*
  * 1 if the sampled tiles that were no probes are counted as probes too, and the policy chosen once more, from all: in a frame of which some are no probes, which is sampled whole, where the policy is not vector, so
  * that, as with a forced workflow, symbols that do not occur get no code; and where the probes left it open.
