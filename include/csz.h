@@ -66,7 +66,7 @@ typedef enum csz_bound_mode {
 } csz_bound_mode;
 
 typedef enum csz_workflow {
-    CSZ_WORKFLOW_AUTO = 0,    /* the smallest coder, tile by tile */
+    CSZ_WORKFLOW_AUTO = 0,    /* coders tile by tile, or one for all tiles of a frame where that is smaller */
     CSZ_WORKFLOW_HUFFMAN = 1, /* the paper's VLE */
     CSZ_WORKFLOW_RLE = 2,     /* the paper's RLE */
     CSZ_WORKFLOW_RLE_VLE = 3  /* the paper's RLE+VLE */
