@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* What is restored: the whole field, or a box of it. */
@@ -263,17 +262,6 @@ static int copy_spool(decompression *d) {
     return status;
 }
 
-/* What was put in order in a temporary file becomes a dataset. */
-static int write_dataset(const decompression *d, const cli_output *output) {
-    const size_t nbytes = (size_t)d->selected.nbytes;
-    static const double nothing = 0; /* of an empty field */
-    void *data = nbytes ? mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, d->spool, 0) : NULL;
-    if (data == MAP_FAILED) return cli_fail_errno("read", "a temporary file", errno);
-    int status = cli_h5_write(output, &d->selected.field, data ? data : &nothing, &d->source.info);
-    if (data) munmap(data, nbytes);
-    return status;
-}
-
 static int stream_frames(decompression *d, const cli_output *output) {
     unsigned char header[CLI_NPY_HEADER_MAX_NBYTES];
     cli_demand demand = {.njobs = d->njobs,
@@ -311,7 +299,8 @@ static int stream_frames(decompression *d, const cli_output *output) {
     status = cli_pipeline_run(&pipeline);
     cli_progress_stop();
     if (status == CLI_DONE) status = cli_archive_source_end(&d->source);
-    if (status == CLI_DONE && is_h5) return write_dataset(d, output);
+    if (status == CLI_DONE && is_h5)
+        return cli_h5_write(output, &d->selected.field, d->spool, &d->source.info);
     if (status == CLI_DONE && d->spool >= 0) status = copy_spool(d);
     return status == CLI_DONE ? cli_sink_commit(&d->sink) : status;
 }

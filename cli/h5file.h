@@ -35,9 +35,10 @@ int cli_h5_check_output(const cli_output *output);
 
 /*
  * Adds the dataset to the file, which is created if it is not there; groups too.  An existing dataset is kept unless
- * output->force.  The file is replaced in one step, as every output is; a link is followed, and writers take turns.
+ * output->force.  The file is replaced in one step, as every output is; a link is followed, and writers take turns.  The values, this
+ * machine's, are read from the descriptor's beginning, a few planes at a time.
  */
-int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info);
+int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info);
 
 /*
  * Completes the arguments of a command: the fill value that the input file tells, the name of the archive of a

@@ -142,8 +142,8 @@ int cli_h5_read_fill(csz_options *options, const char *path) {
 
 int cli_h5_check_output(const cli_output *output) { return fail_without(output->path); }
 
-int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info) {
-    (void)field, (void)data, (void)info;
+int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info) {
+    (void)field, (void)values, (void)info;
     return fail_without(output->path);
 }
 

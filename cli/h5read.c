@@ -225,13 +225,15 @@ static void measure_chunk(cli_h5_dataset *d) {
 /*
  * A chunk larger than HDF5's cache (1 MiB until HDF5 2.0) is read from the file run by run: with chunks across the slow dims that is
  * element by element.  The dataset is opened again with room for one chunk, as each is read once, or once for each frame; of those beyond 256 MiB, whose
- * copy would weigh, the runs are read as they are.
+ * copy would weigh, the runs are read as they are.  The weight is HDF5's own: with 1 it would never drop a chunk that was read in part, as those are
+ * that frames share, whatever the room.
  */
+enum { USUAL_CACHE_NBYTES = 1 << 20, MOST_CACHE_NBYTES = 1 << 28 };
 static void widen_cache(cli_h5_dataset *d) {
-    enum { N_SLOTS = 521, USUAL_NBYTES = 1 << 20, MOST_NBYTES = 1 << 28 }; /* HDF5's own number of slots */
-    if (d->chunk_nbytes <= USUAL_NBYTES || d->chunk_nbytes > MOST_NBYTES) return;
+    enum { N_SLOTS = 521 }; /* HDF5's own */
+    if (d->chunk_nbytes <= USUAL_CACHE_NBYTES || d->chunk_nbytes > MOST_CACHE_NBYTES) return;
     hid_t dapl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_ACCESS_ID_g);
-    if (dapl >= 0 && cli_h5.H5Pset_chunk_cache(dapl, N_SLOTS, (size_t)d->chunk_nbytes, 1.0) >= 0) {
+    if (dapl >= 0 && cli_h5.H5Pset_chunk_cache(dapl, N_SLOTS, (size_t)d->chunk_nbytes, 0.75) >= 0) {
         cli_h5_release(d->dataset); /* a dataset that is open keeps its cache */
         d->dataset = cli_h5.H5Dopen2(d->file, d->at.dataset, dapl);
     }
@@ -239,9 +241,11 @@ static void widen_cache(cli_h5_dataset *d) {
 }
 
 uint64_t cli_h5_nbytes(const cli_h5_dataset *d) {
-    const uint64_t library_nbytes = (uint64_t)8 << 20; /* HDF5 and its tables, rounded up */
-    /* a chunk as stored, as a filter makes it, and in the cache */
-    return d ? library_nbytes + (d->has_filters ? 3 : 1) * d->chunk_nbytes : 0;
+    const uint64_t library_nbytes = (uint64_t)8 << 20; /* HDF5, its tables and its usual cache, rounded up */
+    if (!d) return 0;
+    /* the chunk in the cache, which leaves when the next has been read; that one as stored, and as a filter makes it */
+    if (d->has_filters) return library_nbytes + 3 * d->chunk_nbytes;
+    return library_nbytes + (d->chunk_nbytes > MOST_CACHE_NBYTES ? 0 : 2) * d->chunk_nbytes;
 }
 
 static int open_checked(cli_h5_dataset *d, cli_field *field, const cli_expected *expected) {

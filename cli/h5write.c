@@ -115,7 +115,7 @@ static int lock_folder(const char *file) {
 typedef struct addition {
     const cli_h5_location *at;
     const csz_field *field;
-    const void *data;
+    int values; /* the file of them */
     const csz_info *info;
     int is_new;
     struct stat before;   /* of the file that is copied */
@@ -186,6 +186,51 @@ static int has_attributes(hid_t file, const addition *added) {
     return n > 0;
 }
 
+static int read_values(int descriptor, uint64_t offset, void *to, size_t nbytes) {
+    for (unsigned char *next = to; nbytes;) {
+        ssize_t n = pread(descriptor, next, nbytes, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return 0;
+        next += n;
+        offset += (uint64_t)n;
+        nbytes -= (size_t)n;
+    }
+    return 1;
+}
+
+/* At most PIECE_NBYTES at a time, contiguous in the dataset: the dims before axis are walked through, axis is cut, those behind it are whole. */
+static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *added) {
+    enum { PIECE_NBYTES = 4 << 20 };
+    static double piece[PIECE_NBYTES / sizeof(double)];
+    const csz_field *field = added->field;
+    hsize_t begin[CSZ_MAX_NDIM] = {0}, n[CSZ_MAX_NDIM];
+    uint64_t inner = cli_type_nbytes(field->type), total = inner; /* of one index of axis; of all */
+    int axis = field->ndim - 1;
+    for (int i = 0; i < field->ndim; i++) total *= field->dims[i];
+    if (total == 0) return 1;
+    while (axis > 0 && inner * field->dims[axis] <= PIECE_NBYTES) inner *= field->dims[axis--];
+    uint64_t most = PIECE_NBYTES / inner < field->dims[axis] ? PIECE_NBYTES / inner : field->dims[axis];
+    for (int i = 0; i < field->ndim; i++) n[i] = i < axis ? 1 : field->dims[i];
+    int is_done = 1;
+    for (uint64_t at = 0; is_done && at < total;) {
+        const uint64_t left = field->dims[axis] - begin[axis];
+        n[axis] = left < most ? left : most;
+        const hsize_t count = n[axis] * inner / cli_type_nbytes(field->type);
+        hid_t memory = cli_h5.H5Screate_simple(1, &count, NULL);
+        is_done = memory >= 0 && read_values(added->values, at, piece, (size_t)(n[axis] * inner)) &&
+                  cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, n, NULL) >= 0 &&
+                  cli_h5.H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, piece) >= 0;
+        cli_h5_release(memory);
+        at += n[axis] * inner;
+        begin[axis] += n[axis];
+        for (int i = axis; i > 0 && begin[i] == field->dims[i]; i--) {
+            begin[i] = 0;
+            begin[i - 1]++;
+        }
+    }
+    return is_done;
+}
+
 static int write_dataset(hid_t file, addition *added) {
     hsize_t dims[CSZ_MAX_NDIM];
     const csz_field *field = added->field;
@@ -208,7 +253,7 @@ static int write_dataset(hid_t file, addition *added) {
     }
     if (is_done) dataset = cli_h5.H5Dcreate2(file, added->at->dataset, type, space, links, dcpl, H5P_DEFAULT);
     is_done = is_done && dataset >= 0;
-    is_done = is_done && cli_h5.H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, added->data) >= 0;
+    is_done = is_done && write_values(dataset, space, memory, added);
     if (is_done && added->info->has_fill) is_done = write_fill(dataset, type, added->info->fill);
     cli_h5_release(dataset);
     cli_h5_release(dcpl);
@@ -235,11 +280,11 @@ static int write_temporary(const char *temporary, void *self) {
                     added->at->path, added->at->file);
 }
 
-int cli_h5_write(const cli_output *output, const csz_field *field, const void *data, const csz_info *info) {
+int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info) {
     cli_h5_location at;
     int status = locate_output(&at, output->path);
     int lock = status == CLI_DONE ? lock_folder(at.file) : -1;
-    addition added = {.at = &at, .field = field, .data = data, .info = info};
+    addition added = {.at = &at, .field = field, .values = values, .info = info};
     if (status == CLI_DONE) {
         added.is_new = stat(at.file, &added.before) != 0;
         status = check_located(&at, output->force); /* once more: time has passed */

@@ -451,31 +451,22 @@ static csz_status write_archive(compression *c, const char *temporary) {
     return csz_mpi_agree(c->comm, status, &c->report.failed_rank);
 }
 
-/* ".NAME.pid.time" beside path, the same on all ranks; status is rank 0's. */
-static csz_status name_temporary(char temporary[PATH_MAX], const char *path, int rank, MPI_Comm comm) {
-    int n = 0;
-    if (rank == 0) {
-        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-        n = snprintf(temporary, PATH_MAX, "%.*s.%.200s.%d.%llx", (int)(name - path), path, name,
-                     (int)getpid(), (unsigned long long)(MPI_Wtime() * 1e6));
-        if (n < 0 || n >= PATH_MAX || !*name) n = -1;
-    }
-    MPI_Bcast(&n, 1, MPI_INT, 0, comm);
-    if (n < 0) return CSZ_ERROR_IO;
-    MPI_Bcast(temporary, PATH_MAX, MPI_CHAR, 0, comm);
-    return CSZ_OK;
-}
-
-static csz_status write_file(compression *c, const char *path, int may_replace) {
+static csz_status write_file(compression *c, const csz_mpi_target *target) {
     char temporary[PATH_MAX] = "";
     double begin = MPI_Wtime();
-    csz_status status = name_temporary(temporary, path, c->rank, c->comm);
-    if (status) return status;
-    status = write_archive(c, temporary);
+    int is_named = c->rank == 0 && csz_mpi_name_temporary(temporary, target->path);
+    MPI_Bcast(&is_named, 1, MPI_INT, 0, c->comm);
+    if (!is_named) return CSZ_ERROR_IO;
+    MPI_Bcast(temporary, PATH_MAX, MPI_CHAR, 0, c->comm);
+    const int holds = c->rank == 0 && target->hold;
+    if (holds) target->hold(temporary);
+    csz_status status = write_archive(c, temporary);
     if (c->rank == 0) {
-        if (!status && csz_file_rename(temporary, path, may_replace) != 0) status = CSZ_ERROR_IO;
+        if (!status && csz_file_rename(temporary, target->path, target->may_replace) != 0)
+            status = CSZ_ERROR_IO;
         if (status) unlink(temporary);
     }
+    if (holds) target->hold(NULL);
     c->report.write += MPI_Wtime() - begin;
     return csz_mpi_agree(c->comm, status, &c->report.failed_rank);
 }
@@ -539,7 +530,7 @@ static csz_status prepare(compression *c, const csz_mpi_box *box, const csz_opti
     return status ? status : make_buffers(c);
 }
 
-csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const char *path, int may_replace,
+csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mpi_target *target,
                                const csz_mpi_source *source, const csz_mpi_box *box, const csz_field *field,
                                const csz_options *options, csz_mpi_report *report) {
     compression c = {.context = context,
@@ -552,10 +543,10 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const char *
     csz_value_range range = {0, 0, 0};
     MPI_Comm_rank(comm, &c.rank);
     MPI_Comm_size(comm, &c.nranks);
-    csz_status status = csz_mpi_agree(comm, check_arguments(context, path, source, box, field, options),
-                                      &c.report.failed_rank);
+    csz_status status = csz_mpi_agree(
+        comm, check_arguments(context, target->path, source, box, field, options), &c.report.failed_rank);
     if (!status) status = compare_ranks(comm, field, options);
-    if (!status && !csz_mpi_is_same(comm, path)) status = CSZ_ERROR_ARGUMENT;
+    if (!status && !csz_mpi_is_same(comm, target->path)) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = prepare(&c, box, options);
     if (!status && options->bound_mode != CSZ_BOUND_ABS) {
         double at = MPI_Wtime();
@@ -563,8 +554,8 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const char *
         c.report.range = MPI_Wtime() - at;
     }
     if (!status) status = make_plan(&c, options->bound_mode, &range);
-    if (!status) status = code_frames(&c, path);
-    if (!status) status = write_file(&c, path, may_replace);
+    if (!status) status = code_frames(&c, target->path);
+    if (!status) status = write_file(&c, target);
     if (c.spill >= 0) close(c.spill);
     c.report.total = MPI_Wtime() - begin;
     csz_mpi_reduce_report(&c.report, comm);
@@ -584,5 +575,6 @@ csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *pat
                             const csz_mpi_box *box, const csz_field *field, const csz_options *options,
                             csz_mpi_report *report) {
     const csz_mpi_source source = {.data = data};
-    return csz_mpi_compress_to(context, comm, path, 1, &source, box, field, options, report);
+    const csz_mpi_target target = {.path = path, .may_replace = 1};
+    return csz_mpi_compress_to(context, comm, &target, &source, box, field, options, report);
 }

@@ -6,13 +6,13 @@
 #include "memory.h"
 #include "rename.h"
 #include "shared.h"
+#include "signals.h"
 #include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,12 +202,15 @@ static csz_status read_raw(void *user, uint64_t offset, void *to, size_t nbytes)
     return raw->has_failed ? CSZ_ERROR_IO : CSZ_OK;
 }
 
+/* In pieces: a signal is taken between them, and mpirun kills a rank that has not ended a second after it. */
 static csz_status write_raw(void *user, uint64_t offset, void *from, size_t nbytes) {
+    enum { PIECE_NBYTES = 4 << 20 };
     raw_file *raw = user;
     const unsigned char *next = from;
     if (CLI_HOST_IS_BIG_ENDIAN) cli_swap_values(from, nbytes, cli_type_nbytes(raw->type));
     while (nbytes) {
-        ssize_t n = pwrite(raw->descriptor, next, nbytes, (off_t)offset);
+        ssize_t n =
+            pwrite(raw->descriptor, next, nbytes < PIECE_NBYTES ? nbytes : PIECE_NBYTES, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
         raw->has_failed |= n <= 0;
         if (n <= 0) return CSZ_ERROR_IO;
@@ -295,10 +298,13 @@ static uint64_t limit_for(const arguments *a, size_t nbytes) {
     return nbytes > share ? share : 0;
 }
 
+static void hold_temporary(const char *path) { (void)cli_signals_set_temporary(path); /* never too long */ }
+
 static int compress_raw(const arguments *a, csz_context *context, raw_file *raw) {
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
     csz_mpi_source source = {.data = NULL};
+    const csz_mpi_target target = {.path = a->output, .may_replace = a->force, .hold = hold_temporary};
     csz_options options = a->options;
     struct stat status;
     uint64_t wanted = cli_type_nbytes(a->field.type);
@@ -322,8 +328,8 @@ static int compress_raw(const arguments *a, csz_context *context, raw_file *raw)
     options.memory_limit = library_limit(limit);
     csz_status compressed = CSZ_OK;
     if (!agree(raw->has_failed))
-        compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, a->output, a->force, &source, &box,
-                                         &a->field, &options, &report);
+        compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, &target, &source, &box, &a->field, &options,
+                                         &report);
     free(data);
     if (agree(raw->has_failed))
         return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
@@ -351,15 +357,16 @@ static int run_compress(const arguments *a, csz_context *context) {
 
 /* Rank 0 makes a temporary beside the output, which the others open; 0, or the status after the message. */
 static int create_raw(raw_file *raw, char temporary[PATH_MAX], const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int created = 1;
     raw->descriptor = -1;
     if (my_rank == 0) {
-        int n =
-            snprintf(temporary, PATH_MAX, "%.*s.%.200s.%d", (int)(name - path), path, name, (int)getpid());
-        if (n > 0 && n < PATH_MAX)
+        sigset_t before;
+        cli_signals_block(&before);
+        if (csz_mpi_name_temporary(temporary, path))
             raw->descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
         created = raw->descriptor >= 0;
+        if (created) cli_signals_set_temporary(temporary);
+        cli_signals_restore(&before);
     }
     if (!all_if(created)) return fail(1, "cannot write the output; check the folder", path);
     MPI_Bcast(temporary, PATH_MAX, MPI_CHAR, 0, MPI_COMM_WORLD);
@@ -379,6 +386,7 @@ static int finish_raw(raw_file *raw, const char *temporary, const char *path, in
         exists = error == EEXIST;
         failed |= error != 0;
         if (failed || !is_wanted) unlink(temporary);
+        cli_signals_set_temporary(NULL);
     }
     if (all_if(exists)) return fail_existing(path);
     return all_if(failed) ? fail(1, "cannot write the output; free some space, or choose another place", path)
@@ -456,7 +464,9 @@ static int run(int argc, char **argv) {
     arguments a;
     struct stat status;
     csz_context *context = NULL;
-    if (agree(argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))) {
+    const int asks_help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    if (agree(asks_help)) {
+        if (agree(!asks_help)) return fail(2, "the ranks' commands differ; give all ranks the same", NULL);
         if (my_rank == 0) fputs(usage, stdout);
         return 0;
     }
@@ -477,7 +487,7 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */
+    cli_signals_setup(); /* a file that may not grow is a write that fails; what ends a rank removes its hidden file */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     int status = run(argc, argv);

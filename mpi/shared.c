@@ -3,6 +3,10 @@
 #include "shared.h"
 
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank) {
     struct {
@@ -23,6 +27,17 @@ int csz_mpi_is_same(MPI_Comm comm, const char *text) {
     MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, comm);
     MPI_Allreduce(&mine, &most, 1, MPI_UINT64_T, MPI_MAX, comm);
     return least == most;
+}
+
+int csz_mpi_name_temporary(char temporary[PATH_MAX], const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    const unsigned long long time =
+        (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
+    int n = snprintf(temporary, PATH_MAX, "%.*s.%.200s.%d.%llx", (int)(name - path), path, name,
+                     (int)getpid(), time);
+    return *name && n > 0 && n < PATH_MAX;
 }
 
 int csz_mpi_node_nranks(MPI_Comm comm) {

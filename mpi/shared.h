@@ -5,6 +5,8 @@
 
 #include "csz_mpi.h"
 
+#include <limits.h>
+
 /* The first failing rank's status, on every rank; *failed_rank receives which, -1 for none. */
 csz_status csz_mpi_agree(MPI_Comm comm, csz_status status, int *failed_rank);
 
@@ -21,8 +23,23 @@ typedef struct csz_mpi_source {
     void *user;
 } csz_mpi_source;
 
-/* csz_mpi_compress, which replaces a file at path; without may_replace CSZ_ERROR_IO where there is one at the end. */
-csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const char *path, int may_replace,
+/*
+ * ".NAME.pid.time" beside path, for the file that becomes it; 0 where that is too long or path names no file.  The time is the day's: a pid and the time since
+ * a start may come again in another container or after a restart, where a run that was killed has left its file.
+ */
+int csz_mpi_name_temporary(char temporary[PATH_MAX], const char *path);
+
+/*
+ * Where the archive goes.  Without may_replace CSZ_ERROR_IO where there is a file at the end.  hold, which may be NULL, is told on rank 0 the hidden file's name before
+ * that is made, and NULL when it is gone.
+ */
+typedef struct csz_mpi_target {
+    const char *path;
+    int may_replace;
+    void (*hold)(const char *temporary);
+} csz_mpi_target;
+
+csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mpi_target *target,
                                const csz_mpi_source *source, const csz_mpi_box *box, const csz_field *field,
                                const csz_options *options, csz_mpi_report *report);
 

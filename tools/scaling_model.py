@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scaling_model.py: when compressing before writing saves time, from 1 node to 16,384, with a parallel file system.
 
-The rates under MEASURED come from docs/scaling.md's measurements and say so; those under ASSUMED describe a machine and are to be
+The rates under MEASURED come from measurements, which docs/scaling.md names; those under ASSUMED describe a machine and are to be
 changed for another (every one is an option, --help).  Prints the tables of docs/scaling.md in Markdown; --update FILE replaces what stands
 between its two marker lines.
 """
@@ -14,8 +14,8 @@ GB = 1e9
 FRAME_NBYTES = 8192 * 4096 * 4  # of f32 values
 
 MEASURED = {
-    "core_rate": 0.77,  # GB/s of values that one core compresses, f32, relative 1e-3, the range included (docs/scaling.md)
-    "pair_ns": 5.0,  # ns to intersect one rank's box with one frame
+    "core_rate": 0.77,  # GB/s of values that one core compresses, f32, relative 1e-3, reading and the range included, by an earlier version
+    "pair_ns": 5.0,  # ns to intersect one rank's box with one frame, rounded up
 }
 ASSUMED = {
     "cores": 64,  # per node

@@ -102,6 +102,7 @@ for wrong in "-t f32" "--memory-limit 12Q"; do
 done
 refuses "ranks with different outputs" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o y
 refuses "ranks with different commands" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" decompress one.csz -o x
+refuses "ranks of which one asks for help" "commands differ" timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 2 "$build/csz-mpi" --help
 
 # ---- Less memory than the field takes --------------------------------------------------------------------
 
@@ -130,6 +131,18 @@ if [[ -z ${CSZ_TEST_QUICK:-} ]]; then
     printf '      %s\n' "$(grep peak err.txt)"
     "$build/csz" decompress large.csz -f -o large >out.txt || failed "csz restores the large field"
     holds "with the values of csz" cmp large back
+    # ended SIGNAL COMMAND...: a run whose rank 0, which has its pid in the hidden file's name, gets the signal as soon as that is there fails, and leaves neither.
+    ended() {
+        local signal=$1 run hidden
+        shift
+        mpi 2 "$build/csz-mpi" "$@" -o stopped &
+        run=$!
+        until hidden=$(compgen -G '.stopped.*') || ! kill -0 "$run" 2>/dev/null; do sleep 0.01; done
+        [[ $hidden =~ ^\.stopped\.([0-9]+)\.[0-9a-f]{16}$ ]] && kill -"$signal" "${BASH_REMATCH[1]}"
+        ! wait "$run" && [[ -n $hidden && ! -e stopped ]] && ! compgen -G '.stopped.*'
+    }
+    holds "a run that is ended while it restores removes its hidden file" ended TERM decompress large.csz
+    holds "and one that is ended while it writes an archive" ended TERM compress large "${large[@]}"
     rm -f large large.csz small.csz back
 fi
 # Two runs at once without -f: the later one keeps the file of the earlier.

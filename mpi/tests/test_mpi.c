@@ -325,17 +325,16 @@ static void a_name_taken_meanwhile_is_kept(void) {
     CHECK(csz_mpi_box_of(&box, MPI_COMM_WORLD, &field, NULL) == CSZ_OK);
     void *data = make_box(&field, &box);
     const csz_mpi_source source = {.data = data};
+    const csz_mpi_target kept = {.path = "taken.csz"}, replaced = {.path = "taken.csz", .may_replace = 1};
     if (rank == 0) unlink("taken.csz");
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, &source, &box, &field, &o, NULL) ==
-          CSZ_OK);
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &kept, &source, &box, &field, &o, NULL) == CSZ_OK);
     CHECK(stat("taken.csz", &before) == 0);
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 0, &source, &box, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &kept, &source, &box, &field, &o, NULL) ==
           CSZ_ERROR_IO);
     CHECK(stat("taken.csz", &after) == 0 && after.st_ino == before.st_ino);
     MPI_Barrier(MPI_COMM_WORLD); /* before it is replaced */
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, "taken.csz", 1, &source, &box, &field, &o, NULL) ==
-          CSZ_OK);
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &replaced, &source, &box, &field, &o, NULL) == CSZ_OK);
     CHECK(stat("taken.csz", &after) == 0 && after.st_ino != before.st_ino);
     free(data);
 }
