@@ -585,6 +585,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     if (t < sizeof c / 4)
         __stcg((uint32_t *)&((books_left *)&job.work.table[frame])->candidate[number] + t,
                ((const uint32_t *)&sh.candidate[0])[t]);
+    __threadfence();
     __syncthreads();
     if (t == 0) sh.last = block_arrive(&job.work.frame_sums[frame].done) + 1 == ncandidates;
     __syncthreads();

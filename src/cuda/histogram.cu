@@ -432,7 +432,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     /* every block and csz_cuda_prepare write the same words */
     if (job.is_known && t < sizeof job.quantizer / 4)
         ((uint32_t *)job.tile.quantizer)[t] = ((const uint32_t *)&job.quantizer)[t];
-    if (job.policy) csz_previous_wait();
+    csz_previous_wait();
 #pragma unroll 1
     for (uint32_t chunk = blockIdx.x; chunk < job.chunk_at[NLISTS]; chunk += gridDim.x) {
         if (t < 32) {
@@ -445,7 +445,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         uint32_t books = 0;
 #pragma unroll 1
         for (uint32_t i = 0; i < sh.nclaims; i++) {
-            if (!job.is_known) csz_previous_wait();
             csz_next_may_start();
             uint32_t w[16] = {0};
             const csz_front<V> f = csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim[i], [] {});
