@@ -31,8 +31,6 @@ template <typename V> struct histogram_job {
     /* the lists, one after the other, in chunks of up to so many tiles of a frame, which blocks take in turn */
     uint32_t chunk_ntiles, chunk_at[NLISTS + 1], field_nchunks[NLISTS];
     uint32_t frame_ntiles; /* 0 where they differ */
-    uint32_t is_known;     /* that of the only field: */
-    typename csz_value<V>::quantizer quantizer;
 };
 
 /* In shared memory the bins of one book follow those of the one before, as many as the alphabet has symbols. */
@@ -429,9 +427,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         sh.front.biased = CSZ_BIASED;
         sh.place.list = NLISTS;
     }
-    /* every block and csz_cuda_prepare write the same words */
-    if (job.is_known && t < sizeof job.quantizer / 4)
-        ((uint32_t *)job.tile.quantizer)[t] = ((const uint32_t *)&job.quantizer)[t];
     csz_previous_wait();
 #pragma unroll 1
     for (uint32_t chunk = blockIdx.x; chunk < job.chunk_at[NLISTS]; chunk += gridDim.x) {
@@ -463,13 +458,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         __syncthreads();
     }
     csz_previous_wait();
-}
-
-static csz_quantizer_f32 quantizer_make(float, double bound, const csz_cuda_plan *plan) {
-    return csz_quantizer_make_f32(bound, plan->has_fill, plan->fill);
-}
-static csz_quantizer_f64 quantizer_make(double, double bound, const csz_cuda_plan *plan) {
-    return csz_quantizer_make_f64(bound, plan->has_fill, plan->fill);
 }
 
 template <typename V, int RANK>
@@ -507,8 +495,6 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     }
     job.chunk_at[NLISTS] = nchunks;
     const uint32_t grid = nchunks < resident ? nchunks : resident;
-    job.is_known = work.nfields == 1 && (plan->is_resolved || plan->bound_mode == CSZ_BOUND_ABS);
-    job.quantizer = quantizer_make(V(), plan->is_resolved ? plan->bound_abs : plan->bound, plan);
     CSZ_SHARED_LARGE((histogram_kernel<V, RANK>));
     CSZ_LAUNCH_NEXT((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
                     work.chained, stream, job);

@@ -105,7 +105,7 @@ CSZ_DEVICE void claim_frame(csz_claim *c, const encode_job<V> &job, uint32_t fra
     c->field = frame / job.work.nframes;
     c->first = first;
     c->box = csz_frame_box_at(&job.tile.geometry, frame - c->field * job.work.nframes);
-    c->section_nwords = job.work.section_nwords[frame];
+    c->section_nwords = __ldcg(&job.work.section_nwords[frame]);
     c->payload_at = frame_payload_at(c->section_nwords, c->box.ntiles);
 }
 
@@ -234,7 +234,7 @@ template <typename V>
 CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t ntiles) {
     const uint32_t t = csz_thread(), field = frame / job.work.nframes,
                    first = frame_first_tile(&job.tile.geometry, job.work, frame),
-                   ngroups = frame_groups(ntiles), section = job.work.section_nwords[frame];
+                   ngroups = frame_groups(ntiles), section = __ldcg(&job.work.section_nwords[frame]);
     const uint64_t start = frame_start_of(job, frame), out_end = job.work.place[field].end;
     const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + frame) & STATE_VALUE) - start);
     uint64_t sum = 0;
@@ -372,7 +372,7 @@ template <typename V>
 CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     uint64_t sum = 0;
     for (uint32_t i = csz_thread(); i < c.section_nwords; i += CSZ_TILE_THREADS) {
-        const uint32_t word = job.work.section[c.frame][i], index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
+        const uint32_t word = __ldcg(&job.work.section[c.frame][i]), index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
         put_word(sh.out_end, sh.frame_start + index, word);
         sum += csz_hash_term(word, index);
     }

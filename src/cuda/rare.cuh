@@ -325,7 +325,7 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
         const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
         const bool mine = second ? high <= CSZ_BOOK_ME && i < csz_narrow_book_size(high) / 4
                                  : i < csz_narrow_book_size(low) / 4;
-        if (mine) x[k] = ((const uint4 *)table[second ? high : low])[i];
+        if (mine) x[k] = __ldcg((const uint4 *)table[second ? high : low] + i);
     }
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -336,9 +336,9 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
             ((uint4 *)(sh.books + (second ? csz_narrow_book_at(high) : csz_narrow_book_at(low))))[i] = x[k];
     }
     for (uint32_t k = csz_thread(); k < CSZ_NARROW_N; k += CSZ_TILE_THREADS)
-        sh.run_values[k] = (uint8_t)(table[CSZ_BOOK_RV][k] & 31u);
+        sh.run_values[k] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RV][k]) & 31u);
     for (uint32_t k = csz_thread(); k < RUN_MAX; k += CSZ_TILE_THREADS)
-        sh.run_lengths[k] = (uint8_t)(table[CSZ_BOOK_RL][k] & 31u);
+        sh.run_lengths[k] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RL][k]) & 31u);
 }
 
 template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
@@ -379,7 +379,7 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
     if (last != NO_FRAME) frame_hash(sh, job, last);
     if (csz_thread() == 0) {
         sh.frame = frame;
-        sh.policy = job.work.policy[frame];
+        sh.policy = __ldcg(&job.work.policy[frame]);
         if (record_waits(sh)) sh.leaving = last;
     }
     books_load(sh, job.work.table[frame]);

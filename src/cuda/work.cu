@@ -37,7 +37,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     size_t at = 0;
     auto take = [&](size_t nbytes) {
         size_t here = at;
-        at += (nbytes + 15) / 16 * 16;
+        at += (nbytes + 127) / 128 * 128;
         return (char *)base + here;
     };
     w->sample = (csz_device_sample *)take(nframes * sizeof *w->sample);
