@@ -67,21 +67,21 @@ static inline doubles most_f64(doubles x, doubles so_far) { return pick_f64(x > 
 #endif
 
 /*
- * Extremes of a block; fill is NULL or a value whose bits are passed over, by making them a NaN's.  The block is read in four parts at once: an extreme would wait for itself in every step, and memory
+ * Extremes of a block; fill is NULL or bits, in every lane, that are passed over, by making them a NaN's.  The block is read in four parts at once: an extreme would wait for itself in every step, and memory
  * gives more to four streams than to one.  What does not divide is padded with NaN.  Returns 0 where an extreme is infinite.
  */
 #define CSZ_BLOCK_EXTREMES(NAME, SCALAR, VECTOR, INTS, LANES, LEAST, MOST)                                 \
     static inline void NAME##_step(VECTOR *least, VECTOR *most, const SCALAR *v, uint64_t stride,          \
-                                   const SCALAR *fill) {                                                   \
+                                   const INTS *fill) {                                                     \
         for (int k = 0; k < 4; k++) {                                                                      \
             VECTOR x;                                                                                      \
             memcpy(&x, v + (uint64_t)k * stride, sizeof x);                                                \
-            if (fill) x = (VECTOR)((INTS)x | (INTS)((INTS)x == (INTS)((VECTOR){0} + *fill)));              \
+            if (fill) x = (VECTOR)((INTS)x | (INTS)((INTS)x == *fill));                                    \
             least[k] = LEAST(x, least[k]);                                                                 \
             most[k] = MOST(x, most[k]);                                                                    \
         }                                                                                                  \
     }                                                                                                      \
-    static inline int NAME(extremes *e, const SCALAR *v, uint64_t n, const SCALAR *fill) {                 \
+    static inline int NAME(extremes *e, const SCALAR *v, uint64_t n, const INTS *fill) {                   \
         enum { STEP = 4 * (LANES) };                                                                       \
         const VECTOR infinite = (VECTOR){0} + (SCALAR)INFINITY;                                            \
         VECTOR least[4] = {infinite, infinite, infinite, infinite};                                        \
@@ -121,10 +121,12 @@ static void careful_block(extremes *e, const range_job *job, uint64_t first, uin
 
 static int plain_block(extremes *e, const range_job *job, uint64_t first, uint64_t n) {
     if (job->type == CSZ_F32) {
-        const float *v = (const float *)job->data + first, fill = csz_f32_bits((uint32_t)job->fill_bits);
+        const float *v = (const float *)job->data + first;
+        const ints32 fill = (ints32){0} + (int32_t)(uint32_t)job->fill_bits;
         return job->has_fill ? block_f32(e, v, n, &fill) : block_f32(e, v, n, NULL);
     }
-    const double *v = (const double *)job->data + first, fill = csz_f64_bits(job->fill_bits);
+    const double *v = (const double *)job->data + first;
+    const ints64 fill = (ints64){0} + (int64_t)job->fill_bits;
     return job->has_fill ? block_f64(e, v, n, &fill) : block_f64(e, v, n, NULL);
 }
 
