@@ -120,12 +120,12 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     block_begin<V>(sh, job);
     for (;;) {
         if (claim_of(sh).index >= job.work.nfields * job.work.ntiles) break;
-        if (claim_of(sh).frame != sh.frame)
-            frame_enter<V>(sh, job); /* the front has a barrier before the books are used */
         {
             uint32_t w[16] = {0};
             const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, claim_of(sh),
                                                           [&] { record_flush(sh, job, true); });
+            if (claim_of(sh).frame != sh.frame)
+                frame_enter<V>(sh, job); /* there is a barrier before the books are used */
             const uint32_t t = csz_thread();
             sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
             if (f.careful && stage_regain<V>(sh)) {

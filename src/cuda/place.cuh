@@ -66,6 +66,8 @@ template <typename V> struct encode_shared {
     uint32_t frame_start_of; /* the frame whose start is known */
     uint64_t frame_start;    /* address / 4 */
     uint64_t out_end;        /* of its archive's room */
+    uint32_t section_nwords; /* of its books */
+    uint32_t payload_at;     /* words of it before its payload */
     record_way way;          /* of the record that is being stored */
     uint32_t seen_of;        /* index of the tile whose look-back has begun */
     uint4 seen[32];          /* states of the 64 tiles before it, from the nearest on */
@@ -105,8 +107,6 @@ CSZ_DEVICE void claim_frame(csz_claim *c, const encode_job<V> &job, uint32_t fra
     c->field = frame / job.work.nframes;
     c->first = first;
     c->box = csz_frame_box_at(&job.tile.geometry, frame - c->field * job.work.nframes);
-    c->section_nwords = __ldcg(&job.work.section_nwords[frame]);
-    c->payload_at = frame_payload_at(c->section_nwords, c->box.ntiles);
 }
 
 template <typename V>
@@ -324,10 +324,12 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
         }
         sh.frame_start = frame_start_of(job, c.frame);
         sh.out_end = job.work.place[c.field].end;
+        sh.section_nwords = __ldcg(&job.work.section_nwords[c.frame]);
+        sh.payload_at = frame_payload_at(sh.section_nwords, c.box.ntiles);
         sh.frame_start_of = c.frame;
     }
     record_way way;
-    way.to = sh.frame_start + c.payload_at + before;
+    way.to = sh.frame_start + sh.payload_at + before;
     way.at = before;
     way.words = words;
     way.from = how & STAGED_WHOLE ? 0 : (n & 1) * stage_size<V>::half;
@@ -348,12 +350,12 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
     const csz_claim &c = sh.claim[sh.way.slot];
     const uint64_t start = sh.frame_start;
     const uint32_t words = sh.way.words, before = sh.way.at, ntiles = c.box.ntiles,
-                   sizes_at = c.payload_at - (ntiles + 1) / 2;
+                   sizes_at = sh.payload_at - (ntiles + 1) / 2;
     uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
     if (start + sizes_at + c.tile / 2 < sh.out_end)
         ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
     if (c.tile % CSZ_INDEX_GROUP == 0) {
-        const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + c.section_nwords + 3 * (c.tile / CSZ_INDEX_GROUP);
+        const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + sh.section_nwords + 3 * (c.tile / CSZ_INDEX_GROUP);
         put_word(sh.out_end, start + at, before);
         checksum += csz_hash_term(before, at);
     }
@@ -371,7 +373,7 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
 template <typename V>
 CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     uint64_t sum = 0;
-    for (uint32_t i = csz_thread(); i < c.section_nwords; i += CSZ_TILE_THREADS) {
+    for (uint32_t i = csz_thread(); i < sh.section_nwords; i += CSZ_TILE_THREADS) {
         const uint32_t word = __ldcg(&job.work.section[c.frame][i]), index = CSZ_FRAME_HEADER_NBYTES / 4 + i;
         put_word(sh.out_end, sh.frame_start + index, word);
         sum += csz_hash_term(word, index);

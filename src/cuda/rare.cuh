@@ -345,7 +345,8 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
     const uint32_t t = csz_thread();
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_size<V>::words);
-    csz_previous_wait(); /* for the books; what prepare wrote was there when this kernel started */
+    /* what prepare wrote was there when this kernel started, and is not to come from an older L1; the books are waited for once the first tile's front is done */
+    __threadfence();
     if (t == 32) {
         csz_claim none;
         claim_frame(&none, job, 0, 0);
@@ -366,6 +367,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
 }
 
 template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode_job<V> &job) {
+    csz_previous_wait();
     record_flush(sh, job, false);
     if (sh.frame == NO_FRAME) return;
     frame_hash(sh, job, sh.frame);
@@ -375,6 +377,7 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
 /* This tile's frame is another one than the last tile's, of which a record may still wait. */
 template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
+    if (last == NO_FRAME) csz_previous_wait();
     __syncthreads();
     if (last != NO_FRAME) frame_hash(sh, job, last);
     if (csz_thread() == 0) {

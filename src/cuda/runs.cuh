@@ -115,8 +115,8 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
         const int b = __ffs((int)m) - 1;
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
-        nbits += (__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
-        nbits += __ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + csz_run_length(r, b) - 1) & 31u;
+        nbits += (__ldcg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol) & 31u) + nraw;
+        nbits += __ldcg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + csz_run_length(r, b) - 1) & 31u;
     }
     return nbits;
 }
@@ -149,9 +149,9 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
         } else {
             typename Deltas::raw raw;
             uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
-            out.put(__ldg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol));
+            out.put(__ldcg(tables + CSZ_BOOK_RV * CSZ_SYMBOLS_MAX + symbol));
             csz_put_bits(&out, raw, nraw);
-            out.put(__ldg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + length - 1));
+            out.put(__ldcg(tables + CSZ_BOOK_RL * CSZ_SYMBOLS_MAX + length - 1));
         }
     }
     out.flush();
@@ -164,7 +164,7 @@ CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit
     for (int b = 0; b < 32; b++) {
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
-        n->symbols += __ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol) & 31u;
+        n->symbols += __ldcg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol) & 31u;
         n->raw += nraw;
     }
 }
@@ -175,7 +175,7 @@ CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, const Deltas &
     for (int i = 0; i < 32; i++) {
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
-        symbols.put(__ldg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol));
+        symbols.put(__ldcg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol));
         if (nraw) csz_put_bits(&raws, raw, nraw);
     }
     symbols.flush();

@@ -141,9 +141,7 @@ struct csz_claim {
     uint32_t weight;    /* in its frame's hash */
     uint32_t extent[3]; /* elements in the field */
     uint32_t full;
-    uint32_t first;          /* index of the frame's tile 0 */
-    uint32_t section_nwords; /* of the frame's books */
-    uint32_t payload_at;     /* words of the frame before its payload */
+    uint32_t first; /* index of the frame's tile 0 */
     csz_frame_box box;
 };
 
