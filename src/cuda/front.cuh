@@ -5,7 +5,7 @@
  * Differences act on whole words, both halves at once: a word stands for low + high * 2^16 modulo 2^32, so a borrow out of
  * the low half is part of the number and nothing is lost as long as every delta fits 16 bits.
  *
- * The fast path assumes what nearly all tiles fulfil: the default shape, a corner value that has a quantum, and quanta so close to it
+ * The fast path assumes what nearly all tiles fulfil: the default shape, a corner value that has a quantum, and quanta in a window so narrow
  * that no delta can leave 16 bits.  A value that fails the quick check is looked at again by a whole warp, one lane for each
  * of its owner's 32 values; exceptions take their neighbour's quantum inside the warp where it holds their row.
  * Whatever else happens sends the tile through the careful path, which goes by the format's words, value by value in shared memory.
@@ -92,18 +92,18 @@ template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *w, uint32_t invalid)
 }
 
 /*
- * 1 if one of the quick quanta, in halves less base - bias, would come back as the fill value; at most one quantum does.  Quanta outside the
+ * 1 if one of the quick quanta, in halves less middle - bias, would come back as the fill value; at most one quantum does.  Quanta outside the
  * window are doubtful anyway.
  */
 template <typename V>
 CSZ_DEVICE bool csz_restores_fill(const uint32_t (&w)[16], const typename csz_value<V>::quantizer &z,
-                                  typename csz_value<V>::quantum base, int bias) {
+                                  typename csz_value<V>::quantum middle, int bias) {
     typename csz_value<V>::quantizer plain = z;
     typename csz_value<V>::quantum q;
     plain.has_fill = 0;
     if (!csz_value<V>::quantize(csz_value<V>::from_bits(z.fill), plain, &q)) return false;
     if (csz_value<V>::to_bits(csz_value<V>::restore(q, z.step)) != z.fill) return false;
-    const uint32_t half = (uint32_t)(q - base + bias) & 0xFFFFu, both = half * 0x10001u;
+    const uint32_t half = (uint32_t)(q - middle + bias) & 0xFFFFu, both = half * 0x10001u;
     bool found = false;
 #pragma unroll
     for (int i = 0; i < 16; i++) found |= ((w[i] ^ both) & 0xFFFFu) == 0 || (w[i] ^ both) >> 16 == 0;
@@ -121,7 +121,7 @@ struct csz_mended {
  */
 template <typename V, int RANK>
 CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c,
-                                   typename csz_value<V>::quantum base, bool doubtful, uint32_t hash) {
+                                   typename csz_value<V>::quantum middle, bool doubtful, uint32_t hash) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -156,7 +156,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
             const V v = value_of[i];
             quantum q;
             const bool ok = value::quantize(v, z, &q) != 0;
-            const quantum offset = q - base + bias;
+            const quantum offset = q - middle + bias;
             const uint32_t relative = ok ? (uint32_t)offset & 0xFFFFu : 0;
             const uint32_t outside =
                 __ballot_sync(CSZ_ALL, ok && (offset < 0 || offset >= (quantum)1 << window));
@@ -217,8 +217,8 @@ CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i, uint32_
  */
 template <int RANK>
 CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, uint32_t *row_end,
-                           int vote, int bias, uint32_t biased) {
-    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
+                           int vote, const uint32_t *first, uint32_t biased) {
+    const uint32_t t = csz_thread(), lane = t & 31;
     uint32_t left[4];
     uint4 *ex = (uint4 *)exchange;
 #pragma unroll
@@ -255,10 +255,11 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
             ex[i * CSZ_TILE_THREADS + t] = make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
     }
     const int any = __syncthreads_or(vote);
+    const uint32_t corner = t == 0 ? csz_held(first) : 0;
     nonzero[0] = nonzero[1] = nonzero[2] = 0;
     if (RANK == 1) {
         if (lane == 0 && t > 0) w[0] -= row_end[(t >> 5) - 1];
-        w[0] -= corner; /* the quanta's own bias cancelled in every other difference */
+        w[0] -= corner; /* what the quanta were told from cancelled in every other difference */
         nonzero[CSZ_ORDER_FULL] = csz_nonzero_mask(w, biased);
         return any;
     }
@@ -311,8 +312,9 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
 
 /* Second half: the deltas of one order, biased.  Of the exchange a thread reads only what it wrote itself. */
 template <int RANK>
-CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange, int bias) {
-    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? (uint32_t)bias : 0;
+CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange,
+                                   const uint32_t *first) {
+    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? csz_held(first) : 0;
     const uint4 *ex = (const uint4 *)exchange;
     if (RANK == 1) return;
     if (RANK == 3 && order == CSZ_ORDER_X) {
@@ -428,6 +430,36 @@ CSZ_DEVICE bool csz_base_choose(V corner, const typename csz_value<V>::quantizer
     return ok && csz_base_is_safe(*base);
 }
 
+/* A value's quantum, or one beside it; base where there is none. */
+CSZ_DEVICE int32_t csz_quick_quantum(float v, const csz_quantizer_f32 &z, int32_t base) {
+    const float rounded = csz_round_product_f32(v, z.inverse);
+    return csz_rounded_in_range_f32(rounded) ? (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS) : base;
+}
+CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64_t base) {
+    const double product = v * z.inverse;
+    return fabs(product) < 0x1p50 ? (int64_t)product : base;
+}
+
+/*
+ * The middle of the window in which quick rounding finds a tile's quanta: between those of its first and its last value, so that a tile which climbs
+ * by nearly the window's width all the same goes the quick way; even.
+ */
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last,
+                                                            const typename csz_value<V>::quantizer &z,
+                                                            typename csz_value<V>::quantum base) {
+    typedef typename csz_value<V>::quantum quantum;
+    const quantum middle = base + ((csz_quick_quantum(last, z, base) - base) / 2 & ~(quantum)1);
+    return csz_base_is_safe(middle) ? middle : base;
+}
+
+/* The tile's last value. */
+template <typename V> CSZ_DEVICE V csz_last_value(const csz_job<V> &job, const csz_claim &c) {
+    return __ldg(job.data + c.origin +
+                 ((c.extent[0] - 1) * job.geometry.n[1] + c.extent[1] - 1) * job.geometry.n[2] + c.extent[2] -
+                 1);
+}
+
 /* Quick rounding of a unit's values, eight at a time, and what is gathered on the way. */
 template <typename V> struct csz_rounding {
     V step, inverse, magic, worst;
@@ -435,8 +467,8 @@ template <typename V> struct csz_rounding {
     int32_t sign;
 
     __device__ __forceinline__ csz_rounding(const typename csz_value<V>::quantizer &z,
-                                            typename csz_value<V>::quantum base, int bias)
-        : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, base, bias)), worst(0), outside(0),
+                                            typename csz_value<V>::quantum middle, int bias)
+        : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, middle, bias)), worst(0), outside(0),
           outside_high(0), h0(0), h1(0), sign(0) {}
 
     /* Values k and k + 4 as a word of two quanta; lows, highs: whether they count in the hash. */
@@ -462,8 +494,8 @@ template <typename V> struct csz_rounding {
 template <typename V> struct csz_rounded {
     uint32_t hash;
     bool doubtful; /* some value is to be looked at again */
-    bool lost;     /* the tile's corner has no quantum that others may be close to */
-    typename csz_value<V>::quantum base;
+    bool lost;     /* the tile's corner has no quantum, or one too large */
+    typename csz_value<V>::quantum base, middle;
 };
 
 /* A unit of a tile that reaches past the field. */
@@ -474,7 +506,8 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job
     const typename value::quantizer z = job.quantizer[c.field];
     csz_rounded<V> f;
     f.lost = !csz_base_choose(__ldg(job.data + c.origin), z, &f.base);
-    csz_rounding<V> r(z, f.base, 1 << (window - 1));
+    f.middle = csz_middle_choose(csz_last_value(job, c), z, f.base);
+    csz_rounding<V> r(z, f.middle, 1 << (window - 1));
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
     bool fills = false;
     V v[8], next[8];
@@ -524,7 +557,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         if (c.full) {
             const V bound = z.bound;
             const V *tile = job.data + c.origin;
-            const V corner_value = __ldg(tile);
+            const V corner_value = __ldg(tile), last_value = csz_last_value(job, c);
             /* where the unit's first four values are, and how far apart its slices */
             const uint64_t nx = job.geometry.n[2], stride = RANK == 3   ? nx * job.geometry.n[1]
                                                             : RANK == 2 ? nx
@@ -538,8 +571,9 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             csz_load_slices<V>(even, p, stride, quads);
             csz_load_slices<V>(odd, p + stride, stride, quads);
             u.lost = !csz_base_choose(corner_value, z, &u.base);
+            u.middle = csz_middle_choose(last_value, z, u.base);
             u.doubtful = false;
-            csz_rounding<V> r(z, u.base, bias);
+            csz_rounding<V> r(z, u.middle, bias);
             uint4 *parked = (uint4 *)exchange + t;
             const auto round = [&](const V(&v)[8]) {
                 uint32_t word[4];
@@ -568,12 +602,12 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         }
         if (has_fill) {
             csz_words_fetch(w, exchange);
-            u.doubtful |= csz_restores_fill<V>(w, z, u.base, bias);
+            u.doubtful |= csz_restores_fill<V>(w, z, u.middle, bias);
         }
         if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = u.lost = false;
         uint32_t exceptions = 0;
         if (!u.lost && __any_sync(CSZ_ALL, u.doubtful)) { /* the corner is everybody's: so is lost */
-            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, u.base, u.doubtful, u.hash);
+            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, u.middle, u.doubtful, u.hash);
             u.hash = r.hash;
             exceptions = r.exceptions;
             u.lost = r.lost;
@@ -581,8 +615,11 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         sh.hash[t] = u.hash;
         sh.exceptions[t] = exceptions;
         csz_words_fetch(w, exchange);
-        if (t == 0) sh.base = u.base;
-        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, bias,
+        if (t == 0) {
+            sh.base = u.base;
+            sh.first = (uint32_t)(bias + (int32_t)(u.base - u.middle));
+        }
+        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, &sh.first,
                                                 csz_held(&sh.biased));
     }
     if (f.careful) {
@@ -678,7 +715,7 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     c.nspecial = rest >> 24;
     c.nmaybe_even = rest >> (8 * c.order) & 0xFFu;
     if (!f.careful) {
-        csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), 1 << (csz_shape<RANK>::window - 1));
+        csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.first);
     } else {
         c.order = sh.order;
     }

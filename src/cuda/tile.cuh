@@ -66,11 +66,13 @@ template <> struct csz_value<double> {
 };
 
 /*
- * Quick rounding relative to the base: magic is the rounding constant moved so that its low bits become quantum - base +
- * bias.  Base and bias are even, so ties go the same way as without them.
+ * Quick rounding relative to the middle of a window: magic is the rounding constant moved so that its low bits become quantum - middle +
+ * bias.  Middle and bias are even, so ties go the same way as without them.
  */
-CSZ_DEVICE float csz_magic(float, int32_t base, int bias) { return CSZ_MAGIC_F32 + (float)(bias - base); }
-CSZ_DEVICE double csz_magic(double, int64_t base, int bias) { return CSZ_MAGIC_F64 + (double)(bias - base); }
+CSZ_DEVICE float csz_magic(float, int32_t middle, int bias) { return CSZ_MAGIC_F32 + (float)(bias - middle); }
+CSZ_DEVICE double csz_magic(double, int64_t middle, int bias) {
+    return CSZ_MAGIC_F64 + (double)(bias - middle);
+}
 
 /* Rounds v; *outside gathers bits that tell of a result beyond the window, *sign bits that tell of -0. */
 CSZ_DEVICE float csz_quick_round(float v, float inverse, float magic, uint32_t *low, uint32_t *outside,
@@ -159,6 +161,7 @@ template <typename V> struct csz_front_shared {
     uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
     uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
     typename csz_value<V>::quantum base;
+    uint32_t first;                   /* quick path: what the first quantum's half has more than its delta */
     uint32_t klass, is_fill, order;   /* set by the careful path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
