@@ -86,7 +86,7 @@ template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
 /* Index of a frame's tile 0: all frames before it in the grid of frames, which only the upper faces cut short. */
 CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, const csz_work &work, uint32_t frame) {
     const uint32_t field = frame / work.nframes;
-    const csz_frame_box b = csz_frame_box_at(g, frame - field * work.nframes);
+    const csz_frame_box b = csz_frame_box_small(g, frame - field * work.nframes);
     return field * work.ntiles + (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
                                             b.first[2] * b.tiles[1] * b.tiles[0]);
 }
@@ -106,7 +106,7 @@ CSZ_DEVICE void claim_frame(csz_claim *c, const encode_job<V> &job, uint32_t fra
     c->frame = frame;
     c->field = frame / job.work.nframes;
     c->first = first;
-    c->box = csz_frame_box_at(&job.tile.geometry, frame - c->field * job.work.nframes);
+    c->box = csz_frame_box_small(&job.tile.geometry, frame - c->field * job.work.nframes);
 }
 
 template <typename V>
@@ -287,7 +287,7 @@ CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32
     const uint32_t t = csz_thread();
     __threadfence();
     __syncthreads();
-    const uint32_t ntiles = csz_frame_box_at(&job.tile.geometry, frame % job.work.nframes).ntiles;
+    const uint32_t ntiles = csz_frame_ntiles(&job.tile.geometry, frame % job.work.nframes);
     if (t == 0) {
         atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
         __threadfence();

@@ -346,7 +346,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_size<V>::words);
     /* what prepare wrote was there when this kernel started, and is not to come from an older L1; the books are waited for once the first tile's front is done */
-    __threadfence();
+    if (t == 64) __threadfence();
     if (t == 32) {
         csz_claim none;
         claim_frame(&none, job, 0, 0);
