@@ -476,19 +476,25 @@ CSZ_DEVICE group_found group_found_of(const decode_call *call, uint32_t i) {
     return f;
 }
 
-/* Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found; a thread a group of tiles, the first of which is given. */
-static __device__ void checksums_compare(const decode_call *call, group_expected e, group_found f) {
-    for (uint32_t i = threadIdx.x; i < call->njobs * call->max_groups; i += blockDim.x) {
-        if (i != threadIdx.x) {
-            e = group_expected_of(call, i);
-            f = group_found_of(call, i);
-        }
+/*
+ * Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found: groups i, i + stride ..., of which the first is given.
+ */
+static __device__ void checksums_compare(const decode_call *call, uint32_t i, uint32_t stride,
+                                         group_expected e, group_found f) {
+    const uint32_t n = call->njobs * call->max_groups;
+    while (i < n) {
+        const uint32_t number = i / call->max_groups;
         uint32_t faults = i % call->max_groups == 0 ? e.faults : 0;
         if (e.checks_values && f.values != e.values) faults |= CSZ_CUDA_FAULT_VALUES;
         if (e.checks_words && f.words != e.words) faults |= CSZ_CUDA_FAULT_CHECKSUM;
         if (faults) {
-            const decode_job job = job_read(call->jobs + i / call->max_groups);
+            const decode_job job = job_read(call->jobs + number);
             fault(&job, faults);
+        }
+        i += stride;
+        if (i < n) {
+            e = group_expected_of(call, i);
+            f = group_found_of(call, i);
         }
     }
 }
@@ -512,17 +518,19 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     general_kernel(const __grid_constant__ decode_call call) {
     typedef typename value_traits<V>::bits integer;
     __shared__ general_shared<integer> shared;
+    /* Groups are compared a thread each, by the first blocks; by the last one to finish where tiles are left for this kernel. */
+    const uint32_t ngroups = call.njobs * call.max_groups, needed = (ngroups + GENERAL_THREADS - 1) / GENERAL_THREADS,
+                   ncompare = needed < gridDim.x ? needed : gridDim.x,
+                   own = blockIdx.x * GENERAL_THREADS + threadIdx.x;
     /* The kernels before this one let it start after the tables kernel, so what that wrote is there while they work; not so where there is no other. */
     group_expected expected = {0, 0, 0, 0, 0};
-    const uint32_t has_group = threadIdx.x < call.njobs * call.max_groups,
-                   is_early = !call.all_odd && blockIdx.x == 0 && has_group;
-    if (is_early) expected = group_expected_of(&call, threadIdx.x);
-    previous_wait();
     group_found found = {0, 0};
-    if (is_early) found = group_found_of(&call, threadIdx.x); /* all there is to find unless a tile is left */
+    const uint32_t is_early = !call.all_odd && own < ngroups;
+    if (is_early) expected = group_expected_of(&call, own);
+    previous_wait();
+    if (is_early) found = group_found_of(&call, own);
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : __ldcg(&call.counters->n_odd);
-    /* Blocks without a tile leave at once, but for the first where no block has one. */
-    const uint32_t nblocks = n == 0 ? 1 : n < gridDim.x ? (uint32_t)n : gridDim.x;
+    const uint32_t nblocks = n == 0 ? ncompare : n < gridDim.x ? (uint32_t)n : gridDim.x;
     if (blockIdx.x >= nblocks) return;
     if (n) {
         shared.unit_weight[threadIdx.x] = csz_value_weight(threadIdx.x, 31);
@@ -548,6 +556,7 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         if (wrong) fault(&job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();
     }
+    if (n == 0) checksums_compare(&call, own, ncompare * GENERAL_THREADS, expected, found);
     if (nblocks > 1) {
         __threadfence();
         __syncthreads();
@@ -555,9 +564,9 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         __syncthreads();
         if (!shared.last) return;
     }
-    if (!is_early && has_group) expected = group_expected_of(&call, threadIdx.x);
-    if ((!is_early || n) && has_group) found = group_found_of(&call, threadIdx.x);
-    checksums_compare(&call, expected, found);
+    if (n && threadIdx.x < ngroups)
+        checksums_compare(&call, threadIdx.x, GENERAL_THREADS, group_expected_of(&call, threadIdx.x),
+                          group_found_of(&call, threadIdx.x));
     __threadfence();
     __syncthreads();
     results_write(&call);

@@ -410,7 +410,6 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     __shared__ job_blocks blocks;
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
-    next_may_start();
     const job_frame frame = job_frame_of(&call, number - first);
     const archive_view view = archive_open(&call, field, sums, header);
     frame_parts f = {};
@@ -422,6 +421,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             f.sound = 0;
         if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
     }
+    next_may_start(); /* not before: the next kernel's code and prefetches would be in the way of these loads */
     if (part == TABLE_PART_CHECKSUM) {
         if (!faults && number == first && !footer_checksum_holds(&call, &view, sums))
             faults = CSZ_CUDA_FAULT_FOOTER;

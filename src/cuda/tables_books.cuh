@@ -57,9 +57,10 @@ CSZ_FN int book_first_of_part(uint32_t part) {
 CSZ_FN int book_last_of_part(uint32_t part) {
     return part == 0 ? CSZ_BOOK_PV : part == 1 ? CSZ_BOOK_QE : part == 2 ? CSZ_BOOK_W : CSZ_BOOK_RL;
 }
-static_assert(TABLE_PE == PART_N && TABLE_MV == 2 * PART_N && TABLE_W < 3 * PART_N && TABLE_RV > 3 * PART_N && TABLE_PARTS_BOOKS == 4 &&
-                  BOOKS_OF_PART * BOOK_WARPS <= (int)WARPS,
+static_assert(4 * TABLE_PE == TABLE_N && 2 * TABLE_MV == TABLE_N && 4 * TABLE_W < 3 * TABLE_N &&
+                  4 * TABLE_RV > 3 * TABLE_N && PART_N == TABLE_N / 4,
               "the parts' books");
+static_assert(BOOKS_OF_PART * BOOK_WARPS <= 32, "a block has the warps");
 
 /* What a run of tokens makes of lengths, see length_step. */
 struct length_map {
