@@ -28,8 +28,7 @@ enum { DEALT = 0xFFFFFFFFu };
 CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
     const uint32_t i = facts->ngroups + atomicAdd(&facts->taken, 1u);
     if (i >= facts->dealt) return counter_next(&facts->own->counter);
-    claim_copy(task, call, facts->number, facts->nbox,
-               i * facts->nblocks + blockIdx.x - facts->first_block);
+    claim_copy(task, call, facts->number, facts->nbox, i * facts->nblocks + blockIdx.x - facts->first_block);
     return DEALT;
 }
 
@@ -138,8 +137,7 @@ record_decode_other(const decode_call *call, const decode_job *job, uint32_t job
  */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
-                          const uint32_t *weights, uint32_t tile_weight, uint32_t has_first,
-                          uint4 *memory) {
+                          const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory) {
     typedef value_traits<V> traits;
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
@@ -302,9 +300,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         const uint32_t job_number = job_after(&call, begin.home, turn);
         uint32_t faults = 0;
         if (threadIdx.x < sizeof(decode_job) / 16)
-            copy16_start((uint4 *)&facts + threadIdx.x, (const uint4 *)(call.jobs + job_number) + threadIdx.x);
-        if (threadIdx.x < TABLE_PARTS)
-            faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
+            copy16_start((uint4 *)&facts + threadIdx.x,
+                         (const uint4 *)(call.jobs + job_number) + threadIdx.x);
+        if (threadIdx.x < TABLE_PARTS) faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
         if (threadIdx.x == 0) {
             facts.number = job_number;
             facts.taken = turn ? 1u << 31 : 0;

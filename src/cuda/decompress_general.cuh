@@ -519,7 +519,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     typedef typename value_traits<V>::bits integer;
     __shared__ general_shared<integer> shared;
     /* Groups are compared a thread each, by the first blocks; by the last one to finish where tiles are left for this kernel. */
-    const uint32_t ngroups = call.njobs * call.max_groups, needed = (ngroups + GENERAL_THREADS - 1) / GENERAL_THREADS,
+    const uint32_t ngroups = call.njobs * call.max_groups,
+                   needed = (ngroups + GENERAL_THREADS - 1) / GENERAL_THREADS,
                    ncompare = needed < gridDim.x ? needed : gridDim.x,
                    own = blockIdx.x * GENERAL_THREADS + threadIdx.x;
     /* The kernels before this one let it start after the tables kernel, so what that wrote is there while they work; not so where there is no other. */
@@ -573,7 +574,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
 }
 
 /* Checksums of the groups that hold tiles of the box, where the box is not the whole field. */
-static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const __grid_constant__ decode_call call) {
+static __global__ void __launch_bounds__(VERIFY_THREADS)
+    verify_kernel(const __grid_constant__ decode_call call) {
     __shared__ unsigned long long sums[VERIFY_THREADS / 32];
     next_may_start();
     previous_wait();

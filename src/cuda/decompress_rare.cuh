@@ -11,7 +11,8 @@
 /* A job as a block sees it. */
 struct alignas(16) block_job : decode_job {
     uint32_t number;
-    uint32_t taken; /* claims of what was dealt to this block, after the first of each group; for other blocks more than that */
+    uint32_t
+        taken; /* claims of what was dealt to this block, after the first of each group; for other blocks more than that */
     decode_job *own;
 };
 

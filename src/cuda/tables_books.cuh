@@ -72,7 +72,8 @@ struct books_shared {
     uint8_t token[TOKENS_MAX + 64];
     uint16_t sorted[BOOKS_OF_PART][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
     uint32_t first[BOOKS_OF_PART][16], offset[BOOKS_OF_PART][16],
-        limit[BOOKS_OF_PART][16]; /* by length: first code, its place in sorted, end of its codes in the table */
+        limit[BOOKS_OF_PART]
+             [16]; /* by length: first code, its place in sorted, end of its codes in the table */
     length_map run[BOOKS_OF_PART][BOOK_WARPS];
     uint32_t count[BOOKS_OF_PART][BOOK_WARPS][16]; /* symbols of a warp by length */
     entry_map map[WARPS];
