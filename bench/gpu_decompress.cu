@@ -5,6 +5,7 @@
  * sweep over 256 MB.  The floor is the archive read and the field written once at the copy's 4.2 TB/s.
  *
  *   gpu_decompress [scale = 1: 512^3] [name filter]
+ *   gpu_decompress 1 rows                  256 x 512 x N with rows that begin in the middle of lines and sectors, instead
  *   gpu_decompress --archives FILE ...     archives that csz has written, instead
  *
  * Built with CSZ_CUT (src/cuda/decompress_port.cuh), like the decoder, it times what is left when stages are cut out and compares nothing.
@@ -275,6 +276,10 @@ int main(int argc, char **argv) {
         if ((std::string(kinds[i].name) + " " + note).find(filter) != std::string::npos)
             trial<double>(context, kinds[i], dims, CSZ_WORKFLOW_AUTO, note);
     };
+    if (filter == "rows") {
+        for (uint64_t nx : {512, 504, 500, 502, 501})
+            f32(1, {side / 2, side, nx}, ("rows of " + std::to_string(nx)).c_str());
+    }
     for (int i = 0; i < 9; i++) f32(i, {side, side, side}, "f32 3d");
     const uint64_t less = side * 13 / 16 / 32 * 32;
     for (int i : {0, 2, 3, 5, 6}) f64(i, {less, less, less}, "f64 3d");

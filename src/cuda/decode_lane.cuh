@@ -269,12 +269,22 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
             run = (uint32_t)bits_take(r, 7) + 1;
             left -= 16 + 7;
         } else {
-            const uint32_t value = bits_symbol<12>(r, tables + TABLE_RV),
-                           symbol = ((value >> 8) + CSZ_DIRECT_HALF) & 255, nraw = csz_symbol_nraw(symbol);
-            delta = (uint32_t)csz_symbol_delta(symbol, bits_take(r, nraw)) & 0xFFFF;
+            const uint32_t window = bits_window(r), entry = tables[TABLE_RV + (window >> (32 - 12))],
+                           symbol = ((entry >> 8) + CSZ_DIRECT_HALF) & 255;
+            uint32_t nraw;
+            if (symbol < CSZ_NARROW_N) { /* its raw bits lie in the same window: both are at most 25 */
+                const int value = (int)symbol - CSZ_DIRECT_HALF;
+                nraw = value_nraw(value);
+                delta = value_delta(value, __funnelshift_l(0, window, entry), nraw) & 0xFFFF;
+                bits_move(r, r->at + entry + nraw);
+            } else {
+                bits_move(r, r->at + entry);
+                nraw = csz_symbol_nraw(symbol);
+                delta = (uint32_t)csz_symbol_delta(symbol, bits_take(r, nraw)) & 0xFFFF;
+            }
             const uint32_t length = bits_symbol<11>(r, tables + TABLE_RL);
             run = (length >> 8) + 1;
-            left -= (int)((value & 31) + nraw + (length & 31));
+            left -= (int)((entry & 31) + nraw + (length & 31));
         }
         if (run > 128 - i) return 0;
         const uint32_t end = i + run;

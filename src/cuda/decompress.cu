@@ -12,10 +12,11 @@
 
 /* ---- the common path ---- */
 
-/* Claim i of a job on its way into a task. */
-CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, const block_job *facts, uint32_t i) {
-    if (i < facts->nbox) {
-        copy16_start((uint4 *)&task->begin, call->claims + facts->number * (size_t)call->max_tiles + i);
+/* Claim i of a job, of which the box touches nbox tiles, on its way into a task. */
+CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, uint32_t job_number, uint32_t nbox,
+                           uint32_t i) {
+    if (i < nbox) {
+        copy16_start((uint4 *)&task->begin, call->claims + job_number * (size_t)call->max_tiles + i);
     } else {
         task->begin = task->end = 0;
         task->number = NO_TILE;
@@ -25,16 +26,17 @@ CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, const block
 /* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
 enum { DEALT = 0xFFFFFFFFu };
 CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
-    const uint32_t i = atomicAdd(&facts->taken, 1u);
+    const uint32_t i = facts->ngroups + atomicAdd(&facts->taken, 1u);
     if (i >= facts->dealt) return counter_next(&facts->own->counter);
-    claim_copy(task, call, facts, i * facts->nblocks + blockIdx.x - facts->first_block);
+    claim_copy(task, call, facts->number, facts->nbox, i * facts->nblocks + blockIdx.x - facts->first_block);
     return DEALT;
 }
 
 /* With what that returned: the ticket's claim on its way. */
 CSZ_DEVICE void claim_redeem(tile_task *task, const decode_call *call, const block_job *facts,
                              uint32_t ticket) {
-    if (ticket != DEALT) claim_copy(task, call, facts, facts->dealt * facts->nblocks + ticket);
+    if (ticket != DEALT)
+        claim_copy(task, call, facts->number, facts->nbox, facts->dealt * facts->nblocks + ticket);
 }
 
 /* Waits for the claim and fills in the task. */
@@ -130,24 +132,27 @@ record_decode_other(const decode_call *call, const decode_job *job, uint32_t job
 }
 
 /*
- * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work.
+ * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work.  has_first: a block's first job, of which the
+ * claim of a group's first tile is there already where tiles were dealt to so many.
  */
 template <typename V, int RANK>
 CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
-                          const uint32_t *weights, uint32_t tile_weight, uint4 *memory) {
+                          const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory) {
     typedef value_traits<V> traits;
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     if (r == 0) {
-        ticket = claim_start(group_task(shared, 0), call, facts);
-        claim_redeem(group_task(shared, 0), call, facts, ticket);
+        if (!has_first || threadIdx.x / GROUP_THREADS >= facts->dealt) {
+            ticket = claim_start(group_task(shared, 0), call, facts);
+            claim_redeem(group_task(shared, 0), call, facts, ticket);
+        }
         claim_finish<V>(group_task(shared, 0), call, facts);
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
         /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
-        r = unknown(threadIdx.x) % GROUP_THREADS;
-        shared = group_memory(call, memory, unknown(threadIdx.x));
+        r = thread_anew() % GROUP_THREADS;
+        shared = group_memory(call, memory, thread_anew());
         const tile_task *task = group_task(shared, turn);
         if (task->place.tile == NO_TILE) break;
         const uint32_t *payload = facts->frame + facts->payload_word;
@@ -184,8 +189,8 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         }
         __syncwarp();
 
-        r = unknown(threadIdx.x) % GROUP_THREADS;
-        shared = group_memory(call, memory, unknown(threadIdx.x));
+        r = thread_anew() % GROUP_THREADS;
+        shared = group_memory(call, memory, thread_anew());
         if (r == 0) claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
         const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
         if (summed) {
@@ -199,14 +204,14 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         const tile_task *next = group_task(shared, turn + 1);
         const uint32_t next_nwords = next->end - next->begin;
         if (next_nwords <= facts->stage_words)
-            record_stage(group_stage(facts, memory, unknown(threadIdx.x)),
+            record_stage(group_stage(facts, memory, thread_anew()),
                          facts->frame + facts->payload_word + next->begin, next_nwords, r);
         if (RANK == 3 && summed) {
             sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             __syncwarp();
         }
-        r = unknown(threadIdx.x) % GROUP_THREADS;
-        shared = group_memory(call, memory, unknown(threadIdx.x));
+        r = thread_anew() % GROUP_THREADS;
+        shared = group_memory(call, memory, thread_anew());
         task = group_task(shared, turn);
         if (CSZ_CUT < 2 && after.kind() == KIND_FAST) {
             tile_restore<V> how;
@@ -233,75 +238,91 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     }
 }
 
-/* Blocks are spread over the jobs by their tiles: block b begins with the job of tile b * nbox / gridDim.x of all.  So many blocks begin with a job before the one that has n tiles before it. */
-CSZ_DEVICE uint32_t blocks_before(const decode_call *call, uint64_t n) {
-    return (uint32_t)((n * gridDim.x + call->nbox - 1) / call->nbox);
-}
+/* The job that block b begins with, and all blocks that do: the last job whose first block is not behind b. */
+struct block_begin {
+    uint32_t home;
+    job_blocks blocks;
+};
 
-/* The job that block b begins with. */
-CSZ_DEVICE uint32_t block_home(const decode_call *call, uint32_t b) {
-    uint32_t home = 0, n = call->njobs;
+static __device__ __noinline__ block_begin block_begin_of(const decode_call *call, uint32_t b) {
+    uint32_t n = call->njobs;
+    block_begin begin;
+    begin.home = 0;
     while (n > 1) { /* it is one of the n jobs from home on */
         const uint32_t half = n / 2;
-        if (blocks_before(call, call->jobs[home + half].tiles_before) <= b) {
-            home += half;
+        if (job_blocks_of(call, begin.home + half).first <= b) {
+            begin.home += half;
             n -= half;
         } else {
             n = half;
         }
     }
-    return home;
+    begin.blocks = job_blocks_of(call, begin.home);
+    return begin;
+}
+
+/* The i-th job from home on, round about. */
+CSZ_DEVICE uint32_t job_after(const decode_call *call, uint32_t home, uint32_t i) {
+    return home + i < call->njobs ? home + i : home + i - call->njobs;
 }
 
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {
     CSZ_SHARED_DYNAMIC(memory);
-    __shared__ uint32_t chosen, sound, shared_home, tile_weight;
+    __shared__ uint32_t chosen, tile_weight;
+    __shared__ block_begin begin;
     __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
-    const uint32_t group = threadIdx.x / GROUP_THREADS;
-    if (threadIdx.x < GROUP_THREADS) {
-        const uint32_t weight = thread_weight(threadIdx.x), all = warp_sum_u32(weight * units_weight());
-        weights[threadIdx.x] = weight;
-        if (threadIdx.x == 0) tile_weight = all;
+    /* What needs nothing of the tables kernel is done while that runs. */
+    if (thread_anew() == 0) begin = block_begin_of(&call, blockIdx.x);
+    const uint32_t thread = thread_anew();
+    if (thread < GROUP_THREADS) {
+        const uint32_t weight = thread_weight(thread), all = warp_sum_u32(weight * units_weight());
+        weights[thread] = weight;
+        if (thread == 0) tile_weight = all;
     }
+    if (call.nfields == 1 && call.check_groups) { /* the archive's first megabytes, on their way to the L2 */
+        const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
+        if (at < call.one.nbytes) line_prefetch((const uint8_t *)call.one.archive + at);
+    }
+    __syncthreads();
     previous_wait();
     next_may_start();
+    /* The claim of a group's first tile comes with the job, which may turn out to have fewer groups. */
+    if (threadIdx.x % GROUP_THREADS == 0)
+        claim_copy(group_task(group_memory(&call, memory, threadIdx.x), 0), &call, begin.home,
+                   begin.blocks.nbox,
+                   threadIdx.x / GROUP_THREADS * begin.blocks.n + blockIdx.x - begin.blocks.first);
     uint16_t *tables = (uint16_t *)memory;
     /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
-    if (threadIdx.x == 0) shared_home = block_home(&call, blockIdx.x);
-    __syncthreads();
-    const uint32_t home = shared_home;
     for (uint32_t turn = 0; turn < call.njobs;) {
-        const uint32_t job_number = home + turn < call.njobs ? home + turn : home + turn - call.njobs;
+        const uint32_t job_number = job_after(&call, begin.home, turn);
+        uint32_t faults = 0;
+        if (threadIdx.x < sizeof(decode_job) / 16)
+            copy16_start((uint4 *)&facts + threadIdx.x,
+                         (const uint4 *)(call.jobs + job_number) + threadIdx.x);
+        if (threadIdx.x < TABLE_PARTS) faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
         if (threadIdx.x == 0) {
-            *(decode_job *)&facts = call.jobs[job_number];
             facts.number = job_number;
-            facts.first_block = blocks_before(&call, facts.tiles_before);
-            facts.nblocks = blocks_before(&call, facts.tiles_before + facts.nbox) - facts.first_block;
-            facts.dealt = tiles_dealt(facts.nbox, facts.nblocks, facts.ngroups);
-            facts.taken = turn ? facts.dealt : 0;
+            facts.taken = turn ? 1u << 31 : 0;
             facts.own = call.jobs + job_number;
-            sound = job_is_sound(&call, job_number);
             chosen = call.njobs;
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
         for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x)
             copy16_start(memory + i, from + i);
         copy16_wait();
-        __syncthreads();
-        if (sound && group < facts.ngroups)
-            group_run<V, RANK>(&call, &facts, tables, weights, tile_weight, memory);
+        if (!__syncthreads_or(faults != 0) && threadIdx.x / GROUP_THREADS < facts.ngroups)
+            group_run<V, RANK>(&call, &facts, tables, weights, tile_weight, turn == 0, memory);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
-            const uint32_t number = home + i < call.njobs ? home + i : home + i - call.njobs;
-            const volatile decode_job *other = call.jobs + number;
+            const uint32_t number = job_after(&call, begin.home, i);
+            const decode_job *other = call.jobs + number;
             /* a job that no block has begun is always taken */
-            const uint32_t nbox = other->nbox, ngroups = other->ngroups,
-                           nblocks = blocks_before(&call, other->tiles_before + nbox) -
-                                     blocks_before(&call, other->tiles_before),
-                           claimed = nblocks * tiles_dealt(nbox, nblocks, ngroups) + other->counter,
+            const uint32_t nbox = __ldcg(&other->nbox), ngroups = __ldcg(&other->ngroups),
+                           claimed = __ldcg(&other->nblocks) * __ldcg(&other->dealt) +
+                                     *(const volatile uint32_t *)&other->counter,
                            left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);

@@ -340,7 +340,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     typedef value_traits<V> traits;
     const csz_geometry *g = &call->geometry;
     const uint32_t *offsets = call->offsets + job->tile_base + place->tile;
-    const uint32_t offset = offsets[0], nwords = offsets[1] - offset;
+    const uint32_t offset = __ldcg(offsets), nwords = __ldcg(offsets + 1) - offset;
     const uint32_t *record = job->frame + job->payload_word + offset;
     const tile_target<V> target = tile_target_of<V>(call, place);
     if (call->all_odd && call->check_groups) {
@@ -446,17 +446,16 @@ struct group_expected {
     unsigned long long words;
 };
 
-CSZ_DEVICE group_expected group_expected_of(const decode_call *call, uint64_t i) {
-    const uint32_t number = (uint32_t)(i / call->max_groups), group = (uint32_t)(i % call->max_groups);
-    const decode_job *job = call->jobs + number;
+CSZ_DEVICE group_expected group_expected_of(const decode_call *call, uint32_t i) {
+    const uint32_t number = i / call->max_groups, group = i % call->max_groups;
+    const decode_job job = job_read(call->jobs + number);
     group_expected e = {0, 0, 0, 0, 0};
-    for (uint32_t part = 0; part < TABLE_PARTS; part++)
-        e.faults |= call->verdict[number * TABLE_PARTS + part];
+    e.faults = job_faults(call, number);
     if (e.faults) return e;
-    const uint32_t *frame = job->frame;
-    e.checks_values = group == 0 && job->whole;
+    const uint32_t *frame = job.frame;
+    e.checks_values = group == 0 && job.whole;
     e.values = frame[5];
-    e.checks_words = call->check_groups && group * CSZ_INDEX_GROUP < job->ntiles;
+    e.checks_words = call->check_groups && group * CSZ_INDEX_GROUP < job.ntiles;
     if (e.checks_words) {
         const uint32_t *entry = frame + 8 + frame[4] / 4 + 3 * group;
         e.words = entry[1] | (unsigned long long)entry[2] << 32;
@@ -464,20 +463,39 @@ CSZ_DEVICE group_expected group_expected_of(const decode_call *call, uint64_t i)
     return e;
 }
 
-/* Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found; a thread a group of tiles, the first of which is given. */
-static __device__ void checksums_compare(const decode_call *call, group_expected e) {
-    const uint64_t n = (uint64_t)call->njobs * call->max_groups;
-    for (uint64_t i = threadIdx.x; i < n; i += blockDim.x) {
-        const uint32_t number = (uint32_t)(i / call->max_groups), group = (uint32_t)(i % call->max_groups);
-        const decode_job *job = call->jobs + number;
-        if (i != threadIdx.x) e = group_expected_of(call, i);
-        uint32_t faults = group == 0 ? e.faults : 0;
-        if (e.checks_values && *(volatile uint32_t *)&job->value_sum != e.values)
-            faults |= CSZ_CUDA_FAULT_VALUES;
-        if (e.checks_words &&
-            *(volatile unsigned long long *)&call->group_sum[job->group_base + group] != e.words)
-            faults |= CSZ_CUDA_FAULT_CHECKSUM;
-        if (faults) fault(job, faults);
+/* What has been added up for a group; i is its place in group_sum[] too. */
+struct group_found {
+    uint32_t values;
+    unsigned long long words;
+};
+
+CSZ_DEVICE group_found group_found_of(const decode_call *call, uint32_t i) {
+    group_found f;
+    f.values = *(volatile uint32_t *)&call->jobs[i / call->max_groups].value_sum;
+    f.words = *(volatile unsigned long long *)(call->group_sum + i);
+    return f;
+}
+
+/*
+ * Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found: groups i, i + stride ..., of which the first is given.
+ */
+static __device__ void checksums_compare(const decode_call *call, uint32_t i, uint32_t stride,
+                                         group_expected e, group_found f) {
+    const uint32_t n = call->njobs * call->max_groups;
+    while (i < n) {
+        const uint32_t number = i / call->max_groups;
+        uint32_t faults = i % call->max_groups == 0 ? e.faults : 0;
+        if (e.checks_values && f.values != e.values) faults |= CSZ_CUDA_FAULT_VALUES;
+        if (e.checks_words && f.words != e.words) faults |= CSZ_CUDA_FAULT_CHECKSUM;
+        if (faults) {
+            const decode_job job = job_read(call->jobs + number);
+            fault(&job, faults);
+        }
+        i += stride;
+        if (i < n) {
+            e = group_expected_of(call, i);
+            f = group_found_of(call, i);
+        }
     }
 }
 
@@ -497,18 +515,23 @@ static __device__ void results_write(const decode_call *call) {
 
 template <typename V>
 static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
-    general_kernel(const decode_call call) {
+    general_kernel(const __grid_constant__ decode_call call) {
     typedef typename value_traits<V>::bits integer;
     __shared__ general_shared<integer> shared;
+    /* Groups are compared a thread each, by the first blocks; by the last one to finish where tiles are left for this kernel. */
+    const uint32_t ngroups = call.njobs * call.max_groups,
+                   needed = (ngroups + GENERAL_THREADS - 1) / GENERAL_THREADS,
+                   ncompare = needed < gridDim.x ? needed : gridDim.x,
+                   own = blockIdx.x * GENERAL_THREADS + threadIdx.x;
     /* The kernels before this one let it start after the tables kernel, so what that wrote is there while they work; not so where there is no other. */
     group_expected expected = {0, 0, 0, 0, 0};
-    const uint32_t is_early =
-        !call.all_odd && blockIdx.x == 0 && threadIdx.x < (uint64_t)call.njobs * call.max_groups;
-    if (is_early) expected = group_expected_of(&call, threadIdx.x);
+    group_found found = {0, 0};
+    const uint32_t is_early = !call.all_odd && own < ngroups;
+    if (is_early) expected = group_expected_of(&call, own);
     previous_wait();
-    const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : call.counters->n_odd;
-    /* Blocks without a tile leave at once, but for the first where no block has one. */
-    const uint32_t nblocks = n == 0 ? 1 : n < gridDim.x ? (uint32_t)n : gridDim.x;
+    if (is_early) found = group_found_of(&call, own);
+    const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : __ldcg(&call.counters->n_odd);
+    const uint32_t nblocks = n == 0 ? ncompare : n < gridDim.x ? (uint32_t)n : gridDim.x;
     if (blockIdx.x >= nblocks) return;
     if (n) {
         shared.unit_weight[threadIdx.x] = csz_value_weight(threadIdx.x, 31);
@@ -517,23 +540,24 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     }
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
         uint32_t wrong = 0;
-        const uint32_t number = call.all_odd ? (uint32_t)(i / call.max_tiles) : call.odd[i].x;
-        decode_job *job = call.jobs + number;
+        const uint32_t number = call.all_odd ? (uint32_t)(i / call.max_tiles) : __ldcg(&call.odd[i].x);
+        const decode_job job = job_read(call.jobs + number);
         tile_place place;
         if (call.all_odd) {
             if (!job_is_sound(&call, number)) continue;
-            place = tile_place_of(job, (uint32_t)(i % call.max_tiles));
+            place = tile_place_of(&job, (uint32_t)(i % call.max_tiles));
             if (place.tile == NO_TILE) continue;
         } else {
-            place = tile_place_by_number(job, call.odd[i].y);
+            place = tile_place_by_number(&job, __ldcg(&call.odd[i].y));
         }
         uint32_t hash =
-            general_tile<V>(&call, job, &place, call.tables + (size_t)number * TABLE_N, &shared, &wrong);
+            general_tile<V>(&call, &job, &place, call.tables + (size_t)number * TABLE_N, &shared, &wrong);
         hash = warp_sum_u32(hash);
-        if ((threadIdx.x & 31) == 0) atomicAdd(&job->value_sum, hash);
-        if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
+        if ((threadIdx.x & 31) == 0) atomicAdd(&call.jobs[number].value_sum, hash);
+        if (wrong) fault(&job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();
     }
+    if (n == 0) checksums_compare(&call, own, ncompare * GENERAL_THREADS, expected, found);
     if (nblocks > 1) {
         __threadfence();
         __syncthreads();
@@ -541,38 +565,41 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         __syncthreads();
         if (!shared.last) return;
     }
-    if (!is_early && threadIdx.x < (uint64_t)call.njobs * call.max_groups)
-        expected = group_expected_of(&call, threadIdx.x);
-    checksums_compare(&call, expected);
+    if (n && threadIdx.x < ngroups)
+        checksums_compare(&call, threadIdx.x, GENERAL_THREADS, group_expected_of(&call, threadIdx.x),
+                          group_found_of(&call, threadIdx.x));
     __threadfence();
     __syncthreads();
     results_write(&call);
 }
 
 /* Checksums of the groups that hold tiles of the box, where the box is not the whole field. */
-static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const decode_call call) {
+static __global__ void __launch_bounds__(VERIFY_THREADS)
+    verify_kernel(const __grid_constant__ decode_call call) {
     __shared__ unsigned long long sums[VERIFY_THREADS / 32];
     next_may_start();
     previous_wait();
     const uint64_t n = (uint64_t)call.njobs * call.max_groups;
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
-        const decode_job *job = call.jobs + i / call.max_groups;
-        const uint32_t group = (uint32_t)(i % call.max_groups), first = group * CSZ_INDEX_GROUP;
-        if (!job_is_sound(&call, (uint32_t)(i / call.max_groups)) || first >= job->ntiles) continue;
-        const uint32_t end = first + CSZ_INDEX_GROUP < job->ntiles ? first + CSZ_INDEX_GROUP : job->ntiles;
+        const uint32_t number = (uint32_t)(i / call.max_groups), group = (uint32_t)(i % call.max_groups),
+                       first = group * CSZ_INDEX_GROUP;
+        const decode_job job = job_read(call.jobs + number);
+        if (!job_is_sound(&call, number) || first >= job.ntiles) continue;
+        const uint32_t end = first + CSZ_INDEX_GROUP < job.ntiles ? first + CSZ_INDEX_GROUP : job.ntiles;
         uint32_t touched = 0;
         if (first + threadIdx.x < end) {
-            const tile_place p = tile_place_by_number(job, first + threadIdx.x);
+            const tile_place p = tile_place_by_number(&job, first + threadIdx.x);
             touched = 1;
             for (int d = 0; d < 3; d++) {
-                uint32_t at = p.at[d] - job->first[d] - job->box_first[d];
-                if (at >= job->box_tiles[d]) touched = 0;
+                uint32_t at = p.at[d] - job.first[d] - job.box_first[d];
+                if (at >= job.box_tiles[d]) touched = 0;
             }
         }
         if (!__syncthreads_or(touched)) continue;
-        const uint32_t *offsets = call.offsets + job->tile_base, *payload = job->frame + job->payload_word;
+        const uint32_t *offsets = call.offsets + job.tile_base, *payload = job.frame + job.payload_word,
+                       last = __ldcg(offsets + end);
         unsigned long long sum = 0;
-        for (uint32_t w = offsets[first] + threadIdx.x; w < offsets[end]; w += VERIFY_THREADS)
+        for (uint32_t w = __ldcg(offsets + first) + threadIdx.x; w < last; w += VERIFY_THREADS)
             sum += csz_hash_term(payload[w], w);
         sum = warp_sum_u64(sum);
         if ((threadIdx.x & 31) == 0) sums[threadIdx.x >> 5] = sum;
@@ -580,8 +607,8 @@ static __global__ void __launch_bounds__(VERIFY_THREADS) verify_kernel(const dec
         if (threadIdx.x == 0) {
             sum = 0;
             for (uint32_t k = 0; k < VERIFY_THREADS / 32; k++) sum += sums[k];
-            const uint32_t *frame = job->frame, *entry = frame + 8 + frame[4] / 4 + 3 * group;
-            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(job, CSZ_CUDA_FAULT_CHECKSUM);
+            const uint32_t *frame = job.frame, *entry = frame + 8 + frame[4] / 4 + 3 * group;
+            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(&job, CSZ_CUDA_FAULT_CHECKSUM);
         }
         __syncthreads();
     }

@@ -96,12 +96,14 @@ typedef struct decode_job {
     uint32_t nbox;                               /* of the part */
     uint32_t tile_base;                          /* where its tiles stand in offsets[] */
     uint32_t group_base;                         /* where its groups of 64 stand in group_sum[] */
-    uint64_t tiles_before;                       /* of the jobs before it */
-    uint32_t ngroups, stage_chunks, stage_words; /* of a block of the decode kernel */
-    uint32_t counter;                            /* tiles claimed */
+    uint32_t first_block, nblocks;               /* those of the decode kernel that begin with it */
+    uint32_t ngroups, stage_chunks, stage_words; /* of such a block */
+    uint32_t dealt;                              /* tiles that each of these blocks has for itself */
+    uint32_t counter;                            /* claimed of the others */
     uint32_t value_sum;
-    uint32_t padding; /* a copy reads it too */
 } decode_job;
+
+static_assert(sizeof(decode_job) % 16 == 0, "copied 16 bytes at a time");
 
 /* Counters of a call, zeroed by the tables kernel. */
 typedef struct decode_counters {
@@ -156,15 +158,108 @@ typedef struct decode_call {
     uint2 *odd;                    /* (job, tile of the part) left to the general kernel */
 } decode_call;
 
-/* 1 if header, books and index hold: a job's tiles may be decoded. */
-CSZ_DEVICE uint32_t job_is_sound(const decode_call *call, uint32_t job_number) {
+/*
+ * What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, copy16_start): the later one may be there before the first has ended, and nothing promises that waiting empties the L1.
+ */
+
+/* What the tables kernel has found wrong with a job; 0: header, books and index hold, its tiles may be decoded. */
+CSZ_DEVICE uint32_t job_faults(const decode_call *call, uint32_t job_number) {
     uint32_t faults = 0;
-    for (uint32_t i = 0; i < TABLE_PARTS; i++) faults |= call->verdict[job_number * TABLE_PARTS + i];
-    return faults == 0;
+#pragma unroll
+    for (uint32_t i = 0; i < TABLE_PARTS; i++) faults |= __ldcg(call->verdict + job_number * TABLE_PARTS + i);
+    return faults;
+}
+CSZ_DEVICE decode_job job_read(const decode_job *job) {
+    union {
+        uint4 chunk[sizeof(decode_job) / 16];
+        decode_job job;
+    } u;
+#pragma unroll
+    for (uint32_t i = 0; i < sizeof(decode_job) / 16; i++) u.chunk[i] = __ldcg((const uint4 *)job + i);
+    return u.job;
+}
+CSZ_DEVICE uint32_t job_is_sound(const decode_call *call, uint32_t job_number) {
+    return job_faults(call, job_number) == 0;
 }
 
 CSZ_DEVICE decode_item call_item(const decode_call *call, uint32_t field) {
     return call->items ? call->items[field] : call->one;
+}
+
+/* ---- what geometry alone says of a job ---- */
+
+/* A job's frame: number, first tile and extents in tiles. */
+struct job_frame {
+    uint64_t number, first[3];
+    uint32_t tiles[3], ntiles;
+};
+
+/* job_number: among the jobs of its field. */
+CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) {
+    const csz_geometry *g = &call->geometry;
+    const uint32_t row = job_number / call->job_frames[2], plane = row / call->job_frames[1];
+    const uint64_t at[3] = {call->job_first[0] + plane,
+                            call->job_first[1] + row - plane * call->job_frames[1],
+                            call->job_first[2] + job_number - row * call->job_frames[2]};
+    job_frame f;
+    f.number = (at[0] * g->nframes3[1] + at[1]) * g->nframes3[2] + at[2];
+    f.ntiles = 1;
+    for (int i = 0; i < 3; i++) {
+        f.first[i] = at[i] * g->frame[i];
+        const uint64_t left = g->grid[i] - f.first[i];
+        f.tiles[i] = (uint32_t)(left < g->frame[i] ? left : g->frame[i]);
+        f.ntiles *= f.tiles[i];
+    }
+    return f;
+}
+
+/* The part of a frame that the box touches, in tiles from its first. */
+struct job_box {
+    uint32_t first[3], tiles[3], ntiles;
+};
+
+CSZ_DEVICE job_box job_box_of(const decode_call *call, const job_frame *frame) {
+    job_box b;
+    b.ntiles = 1;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        const uint32_t t = call->geometry.log2_t[i];
+        const uint64_t begin = call->begin[i] >> t, end = csz_tiles_along(call->end[i], t),
+                       lo = begin > frame->first[i] ? begin - frame->first[i] : 0,
+                       hi = end < frame->first[i] + frame->tiles[i] ? end - frame->first[i] : frame->tiles[i];
+        b.first[i] = (uint32_t)lo;
+        b.tiles[i] = (uint32_t)(hi - lo);
+        b.ntiles *= b.tiles[i];
+    }
+    return b;
+}
+
+/* The blocks of the decode kernel that begin with a job, and the tiles of it that the box touches. */
+struct job_blocks {
+    uint32_t first, n, nbox;
+};
+
+/* Blocks are spread over the jobs by their tiles: block b begins with the job of tile b * nbox / decode_blocks of all. */
+CSZ_DEVICE job_blocks job_blocks_of(const decode_call *call, uint32_t job_number) {
+    const uint32_t field = job_number / call->nframes_box;
+    const job_frame frame = job_frame_of(call, job_number - field * call->nframes_box);
+    const job_box own = job_box_of(call, &frame);
+    uint64_t all[3], before[3];
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        const uint32_t t = call->geometry.log2_t[i];
+        const uint64_t begin = call->begin[i] >> t;
+        all[i] = csz_tiles_along(call->end[i], t) - begin;
+        before[i] = frame.first[i] > begin ? frame.first[i] - begin : 0;
+    }
+    const uint64_t tiles_before = field * (all[0] * all[1] * all[2]) + before[0] * all[1] * all[2] +
+                                  own.tiles[0] * (before[1] * all[2] + own.tiles[1] * before[2]);
+    job_blocks b;
+    b.first = (uint32_t)((tiles_before * call->decode_blocks + call->nbox - 1) / call->nbox);
+    b.n = (uint32_t)(((tiles_before + own.ntiles) * call->decode_blocks + call->nbox - 1) / call->nbox) -
+          b.first;
+    b.nbox = own.ntiles;
+    return b;
 }
 
 /* A tile's place: number in its frame, and the tile's coordinates in the field's grid. */

@@ -20,6 +20,7 @@
 #include "emu.h"
 #define CSZ_DEVICE static __device__ __forceinline__
 #define counter_next(p) atomicAdd(p, 1u)
+#define thread_anew() threadIdx.x
 #define sum_add atomicAdd
 
 #else
@@ -92,10 +93,11 @@ CSZ_DEVICE void sum_add(unsigned long long *p, unsigned long long n) {
     asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "l"(n) : "memory");
 }
 
-/* x, of which the compiler no longer knows that: what is computed from it is computed again. */
-CSZ_DEVICE uint32_t unknown(uint32_t x) {
-    asm volatile("" : "+r"(x));
-    return x;
+/* The thread's number, asked for anew: one known once is kept on the stack, with what is computed from it. */
+CSZ_DEVICE uint32_t thread_anew(void) {
+    uint32_t t;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+    return t;
 }
 
 /* Second bytes of two words, sign-extended, as the halves of one. */
@@ -105,13 +107,16 @@ CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
     return r;
 }
 
+/* Asks for the line of memory that p is in, without waiting. */
+CSZ_DEVICE void line_prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
 /* Copies 16 bytes from global to shared memory without waiting, where the chip can. */
 CSZ_DEVICE void copy16_start(uint4 *shared, const uint4 *global) {
 #if __CUDA_ARCH__ >= 800
     uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
 #else
-    *shared = *global;
+    *shared = __ldcg(global);
 #endif
 }
 

@@ -8,22 +8,13 @@
 
 #include "cuda/decompress_group.cuh"
 
-/*
- * A job as a block sees it.  Most of its tiles are dealt to the blocks that begin with it, every nblocks-th claim to each, whose groups share them by a counter in shared memory; the rest are for
- * whoever comes first, by a counter in memory, so that blocks end together.  A single round of tiles is dealt whole.
- */
-struct block_job : decode_job {
+/* A job as a block sees it. */
+struct alignas(16) block_job : decode_job {
     uint32_t number;
-    uint32_t first_block, nblocks; /* those that begin with it */
-    uint32_t dealt;                /* to each of them */
-    uint32_t taken;                /* of what was dealt to this one; for others more than that */
+    uint32_t
+        taken; /* claims of what was dealt to this block, after the first of each group; for other blocks more than that */
     decode_job *own;
 };
-
-CSZ_DEVICE uint32_t tiles_dealt(uint32_t nbox, uint32_t nblocks, uint32_t ngroups) {
-    if (nblocks == 0) return 0;
-    return nbox <= nblocks * ngroups ? (nbox + nblocks - 1) / nblocks : nbox / 4 * 3 / nblocks;
-}
 
 /* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
 CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint32_t hash, uint32_t r) {

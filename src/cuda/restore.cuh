@@ -335,12 +335,18 @@ CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *fi
                                            const tile_target<V> *target, V magic, V step, uint32_t order) {
     const uint32_t full_sums = RANK > 1 && order == CSZ_ORDER_FULL;
     uint32_t hash = 0, w[4], carry[4];
+    /* rows that end the tile without being held need not be summed, nor columns */
+    const uint32_t ngroups = RANK == 2 ? (target->hi[1] + 7) / 8 : 4;
 #pragma unroll 1
     for (uint32_t j = 0; j < 4; j++) {
         const uint32_t x = 32 * j + r;
         uint32_t part = 0, start = 0x8000u, above = start;
+        if (RANK == 2 && (32 * j >= target->hi[2] || 32 * j + 32 <= target->lo[2])) {
+            hash *= CSZ_VALUE_J;
+            continue;
+        }
 #pragma unroll 1
-        for (uint32_t g = 0; g < 4; g++) {
+        for (uint32_t g = 0; g < ngroups; g++) {
             if (!FLAT) column_load(w, code, 32 * g + (x >> 2), x);
             if (!FLAT && full_sums) {
                 w[0] = __vadd2(w[0], above);
@@ -360,6 +366,8 @@ CSZ_DEVICE uint32_t tile_finish_columns_2d(const uint4 *code, const uint32_t *fi
             part = part * csz_pow_u32(CSZ_VALUE_J, 4) +
                    column_store_held<V, FLAT>(w, p, slice_stride<RANK>(target), held, magic, step);
         }
+#pragma unroll 1
+        for (uint32_t g = ngroups; g < 4; g++) part *= csz_pow_u32(CSZ_VALUE_J, 4);
         hash = hash * CSZ_VALUE_J + part;
     }
     return hash * csz_value_weight(32 * 3 + 24 + (r >> 2), 28 + (r & 3));

@@ -205,52 +205,8 @@ static __device__ uint32_t footer_checksum_holds(const decode_call *call, const 
 
 /* ---- kernel ---- */
 
-/* A job's frame: number, first tile and extents in tiles. */
-struct job_frame {
-    uint64_t number, first[3];
-    uint32_t tiles[3], ntiles;
-};
-
-/* job_number: among the jobs of its field. */
-CSZ_DEVICE job_frame job_frame_of(const decode_call *call, uint32_t job_number) {
-    const csz_geometry *g = &call->geometry;
-    const uint32_t row = job_number / call->job_frames[2], plane = row / call->job_frames[1];
-    const uint64_t at[3] = {call->job_first[0] + plane,
-                            call->job_first[1] + row - plane * call->job_frames[1],
-                            call->job_first[2] + job_number - row * call->job_frames[2]};
-    job_frame f;
-    f.number = (at[0] * g->nframes3[1] + at[1]) * g->nframes3[2] + at[2];
-    f.ntiles = 1;
-    for (int i = 0; i < 3; i++) {
-        f.first[i] = at[i] * g->frame[i];
-        const uint64_t left = g->grid[i] - f.first[i];
-        f.tiles[i] = (uint32_t)(left < g->frame[i] ? left : g->frame[i]);
-        f.ntiles *= f.tiles[i];
-    }
-    return f;
-}
-
-/* The part of a frame that the box touches, in tiles from its first. */
-struct job_box {
-    uint32_t first[3], tiles[3];
-};
-
-CSZ_DEVICE job_box job_box_of(const decode_call *call, const job_frame *frame) {
-    job_box b;
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
-        const uint32_t t = call->geometry.log2_t[i];
-        const uint64_t begin = call->begin[i] >> t, end = csz_tiles_along(call->end[i], t),
-                       lo = begin > frame->first[i] ? begin - frame->first[i] : 0,
-                       hi = end < frame->first[i] + frame->tiles[i] ? end - frame->first[i] : frame->tiles[i];
-        b.first[i] = (uint32_t)lo;
-        b.tiles[i] = (uint32_t)(hi - lo);
-    }
-    return b;
-}
-
 CSZ_DEVICE uint32_t job_box_is_frame(const job_box *box, const job_frame *frame) {
-    return box->tiles[0] * box->tiles[1] * box->tiles[2] == frame->ntiles;
+    return box->ntiles == frame->ntiles;
 }
 
 CSZ_DEVICE uint32_t job_box_holds(const job_box *box, const job_frame *frame, uint32_t tile) {
@@ -264,30 +220,25 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
     const job_box own = job_box_of(call, frame);
-    uint32_t whole = 1, nbox = 1;
-    uint64_t box[3], before[3];
+    const job_blocks blocks = job_blocks_of(call, job_number);
+    uint32_t whole = 1;
     for (int i = 0; i < 3; i++) {
-        const uint64_t begin = call->begin[i] >> g->log2_t[i];
         job->first[i] = (uint32_t)frame->first[i];
         job->tiles[i] = frame->tiles[i];
         job->box_first[i] = own.first[i];
         job->box_tiles[i] = own.tiles[i];
-        nbox *= own.tiles[i];
-        box[i] = csz_tiles_along(call->end[i], g->log2_t[i]) - begin;
-        before[i] = frame->first[i] > begin ? frame->first[i] - begin : 0;
         uint64_t last = (frame->first[i] + frame->tiles[i]) << g->log2_t[i];
         if (last > g->n[i]) last = g->n[i];
         if (call->begin[i] > frame->first[i] << g->log2_t[i] || call->end[i] < last) whole = 0;
     }
     job->whole = whole;
-    job->nbox = nbox;
-    job->tiles_before = job_number / call->nframes_box * (box[0] * box[1] * box[2]) +
-                        before[0] * box[1] * box[2] +
-                        own.tiles[0] * (before[1] * box[2] + own.tiles[1] * before[2]);
+    job->nbox = own.ntiles;
+    job->first_block = blocks.first;
+    job->nblocks = blocks.n;
     job->ntiles = frame->ntiles;
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
-    job->counter = job->value_sum = job->padding = 0;
+    job->counter = job->value_sum = 0;
     const decode_item item = call_item(call, job_number / call->nframes_box);
     job->frame = v->words + f->first_word;
     job->words_left = v->footer_word - f->first_word;
@@ -305,34 +256,46 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
  */
 enum { COUNTED_MIN = 5 };
 struct stage_counts {
-    uint32_t fit[GROUPS_MAX + 1]; /* records that fit beside so many groups; [0]: counted */
+    uint32_t n[GROUPS_MAX + 1]; /* records, by the most groups beside which they fit */
 };
 
-/* Whole warps call it, each thread with the size of a record. */
 static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t nwords) {
-    const uint32_t lane = threadIdx.x & 31, most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
-                   counted = nwords >= COUNTED_MIN && nwords <= most,
+    const uint32_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
                    groups = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords));
-    uint32_t own = 0;
-#pragma unroll 1
-    for (uint32_t k = 0; k <= GROUPS_MAX; k++) {
-        const uint32_t votes = __ballot_sync(~0u, counted && groups >= k);
-        if (lane == k) own = (uint32_t)__popc(votes);
-    }
-    if (lane <= GROUPS_MAX && own) atomicAdd(&counts->fit[lane], own);
+    if (nwords >= COUNTED_MIN && nwords <= most)
+        atomicAdd(&counts->n[groups < GROUPS_MAX ? groups : GROUPS_MAX], 1u);
+}
+
+/*
+ * A job's first tiles are dealt to the blocks that begin with it, every nblocks-th claim to each, whose groups share them by a counter in shared memory; the rest are for whoever comes first, by a
+ * counter in memory, so that blocks end together.  A single round of tiles is dealt whole, otherwise three quarters of them and at most two rounds: blocks of a frame whose tiles take longer than
+ * others' must leave enough that the others can help with.
+ */
+CSZ_DEVICE uint32_t tiles_dealt(job_blocks blocks, uint32_t ngroups) {
+    if (blocks.n == 0) return 0;
+    if (blocks.nbox <= blocks.n * ngroups) return (blocks.nbox + blocks.n - 1) / blocks.n;
+    const uint32_t most = blocks.nbox / 4 * 3 / blocks.n;
+    return most < 2 * ngroups ? most : 2 * ngroups;
 }
 
 /* By the first warp, once all are counted. */
-static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const decode_call *call) {
+static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const job_blocks *blocks,
+                                    const decode_call *call) {
     const uint32_t k = threadIdx.x & 31;
     /* where groups have but a few tiles each, no more of them than share these evenly */
     const uint32_t nbox = call->nbox < 1u << 30 ? (uint32_t)call->nbox : 1u << 30,
                    tiles = (nbox + call->decode_blocks - 1) / call->decode_blocks,
                    rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups,
                    even = rounds <= 3 ? (tiles + rounds - 1) / rounds : call->max_ngroups;
-    uint32_t best = ~0u;
+    uint32_t best = ~0u, fit = k <= GROUPS_MAX ? counts->n[k] : 0; /* beside k groups and more */
+#pragma unroll 1
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        const uint32_t down = __shfl_down_sync(~0u, fit, o);
+        if (k + o < 32) fit += down;
+    }
+    const uint32_t all = __shfl_sync(~0u, fit, 0);
     if (k >= 1 && k <= even) {
-        const uint32_t all = counts->fit[0], cost = (3 * all - 2 * counts->fit[k]) * (2 * GROUPS_MAX - k);
+        const uint32_t cost = (3 * all - 2 * fit) * (2 * GROUPS_MAX - k);
         best = cost << 5 | (31 - k); /* of equals the one with more groups */
     }
 #pragma unroll 1
@@ -344,23 +307,38 @@ static __device__ void stage_choose(decode_job *job, const stage_counts *counts,
     job->ngroups = 31 - (best & 31);
     job->stage_chunks = call->shared_chunks / job->ngroups - GROUP_CHUNKS;
     job->stage_words = stage_words_of(job->stage_chunks);
+    job->dealt = tiles_dealt(*blocks, job->ngroups);
 }
 
-/* Eight sizes, two a word: the next comes to the front, the first to the end. */
-CSZ_DEVICE void sizes_turn(uint32_t *word) {
-    const uint32_t first = word[0];
+/* Of 8 tiles in a row, for each thread: sizes, two a word, the first one's record, those in the box and the light ones before and among them. */
+struct claims_shared {
+    uint4 sizes[THREADS];
+    uint32_t at[THREADS], rank[THREADS];
+    uint16_t bits[THREADS];
+};
+
+/* Sum of the first k of eight sizes; *own receives the next. */
+CSZ_DEVICE uint32_t sizes_before(uint4 sizes, uint32_t k, uint32_t *own) {
+    const uint32_t word[4] = {sizes.x, sizes.y, sizes.z, sizes.w};
+    uint32_t sum = 0;
 #pragma unroll
-    for (int i = 0; i < 3; i++) word[i] = word[i] >> 16 | word[i + 1] << 16;
-    word[3] = word[3] >> 16 | first << 16;
+    for (uint32_t i = 0; i < 4; i++) {
+        if (2 * i < k) sum += word[i] & 0xFFFF;
+        if (2 * i + 1 < k) sum += word[i] >> 16;
+        if (2 * i == k) *own = word[i] & 0xFFFF;
+        if (2 * i + 1 == k) *own = word[i] >> 16;
+    }
+    return sum;
 }
 
 /*
  * Tiles in the order in which groups claim them: the frame's own, but for a quarter that is kept for the end, of records no longer than the mean, so that what is at work when groups run out of
- * tiles is soon done.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time.
+ * tiles is soon done.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at eight in a row, then claims go out in order, so that
+ * stores fill lines.
  */
 static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
                                    const job_frame *frame, const job_box *box, uint4 *claims,
-                                   stage_counts *stage, uint32_t *shared) {
+                                   claims_shared *s, stage_counts *stage, uint32_t *shared) {
     const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
     const uint32_t mean = ((uint32_t)f->nwords - f->payload_word) / frame->ntiles;
     for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
@@ -375,15 +353,16 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
         }
         /* eight threads share a group, whose first word the index tells */
         uint32_t at = 0;
-        if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
-        if (t0 - 8 * (threadIdx.x & 31) < frame->ntiles) stage_count(stage, call, asked); /* whole warps */
+        if (t0 < frame->ntiles) {
+            at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
+            stage_count(stage, call, asked);
+        }
         uint32_t before = sum;
 #pragma unroll 1
         for (uint32_t o = 1; o < 8; o <<= 1) {
             const uint32_t up = __shfl_up_sync(~0u, before, o);
             if ((threadIdx.x & 7) >= o) before += up;
         }
-        at += before - sum;
         if (t0 + 8 <= frame->ntiles && job_box_is_frame(box, frame)) {
             in = 255;
         } else {
@@ -395,32 +374,42 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
         /* both ranks in one sum */
         uint32_t total, rank = (uint32_t)__popc(in) << 16 | (uint32_t)__popc(light);
         rank = block_scan(rank, &total, shared);
+        s->sizes[threadIdx.x] = make_uint4(word[0], word[1], word[2], word[3]);
+        s->at[threadIdx.x] = at + before - sum;
+        s->rank[threadIdx.x] = rank;
+        s->bits[threadIdx.x] = (uint16_t)(in | light << 8);
+        __syncthreads();
         const uint32_t n = total >> 16, last = n / 4 < (total & 0xFFFF) ? n / 4 : total & 0xFFFF,
                        first_last = (total & 0xFFFF) - last;
 #pragma unroll 1
-        for (uint32_t i = 0; i < 8; i++) {
-            const uint32_t nwords = word[0] & 0xFFFF, lights = rank & 0xFFFF,
+        for (uint32_t i = threadIdx.x; i < 8 * THREADS && chunk + i < frame->ntiles; i += THREADS) {
+            const uint32_t k = i & 7, bits = s->bits[i >> 3], below = (1u << k) - 1;
+            if (!(bits >> k & 1)) continue;
+            const uint32_t lights = (s->rank[i >> 3] & 0xFFFF) + (uint32_t)__popc(bits >> 8 & below),
+                           place = (s->rank[i >> 3] >> 16) + (uint32_t)__popc(bits & below),
                            moved = lights > first_last ? lights - first_last : 0,
-                           is_last = light >> i & 1 && lights >= first_last;
-            if (in >> i & 1)
-                claims[is_last ? n - last + moved : (rank >> 16) - moved] =
-                    make_uint4(at, at + nwords, 0, t0 + i);
-            rank += (in >> i & 1) << 16 | (light >> i & 1);
-            at += nwords;
-            sizes_turn(word);
+                           is_last = bits >> (8 + k) & 1 && lights >= first_last;
+            uint32_t nwords = 0;
+            const uint32_t begin = s->at[i >> 3] + sizes_before(s->sizes[i >> 3], k, &nwords);
+            claims[is_last ? n - last + moved : place - moved] =
+                make_uint4(begin, begin + nwords, 0, chunk + i);
         }
         claims += n;
+        __syncthreads();
     }
 }
 
 static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
-    __shared__ books_shared books;
+    __shared__ union {
+        books_shared books;
+        claims_shared claims;
+    } own;
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
     __shared__ stage_counts stage;
+    __shared__ job_blocks blocks;
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
-    next_may_start();
     const job_frame frame = job_frame_of(&call, number - first);
     const archive_view view = archive_open(&call, field, sums, header);
     frame_parts f = {};
@@ -432,6 +421,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             f.sound = 0;
         if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
     }
+    next_may_start(); /* not before: the next kernel's code and prefetches would be in the way of these loads */
     if (part == TABLE_PART_CHECKSUM) {
         if (!faults && number == first && !footer_checksum_holds(&call, &view, sums))
             faults = CSZ_CUDA_FAULT_FOOTER;
@@ -448,14 +438,15 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             faults = CSZ_CUDA_FAULT_INDEX;
     } else if (part == TABLE_PART_CLAIMS) {
         const job_box box = job_box_of(&call, &frame);
-        if (threadIdx.x <= GROUPS_MAX) stage.fit[threadIdx.x] = 0;
+        if (threadIdx.x <= GROUPS_MAX) stage.n[threadIdx.x] = 0;
+        if (threadIdx.x == THREADS - 1) blocks = job_blocks_of(&call, number);
         __syncthreads();
         if (!faults && !call.all_odd)
-            claims_make(&call, &view, &f, &frame, &box, call.claims + (size_t)number * call.max_tiles, &stage,
-                        scan);
+            claims_make(&call, &view, &f, &frame, &box, call.claims + (size_t)number * call.max_tiles,
+                        &own.claims, &stage, scan);
         __syncthreads();
-        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &call);
-    } else if (!faults && !books_read(&books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
+        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &blocks, &call);
+    } else if (!faults && !books_read(&own.books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
     }

@@ -48,13 +48,34 @@ struct entry_map {
     uint32_t low, high;
 };
 
+/* A block fills a part of the tables and makes the codes of the books in it, BOOK_WARPS warps a book, a symbol a thread. */
+enum { BOOKS_OF_PART = 3, BOOK_WARPS = CSZ_SYMBOLS_MAX / 32, PART_N = TABLE_N / TABLE_PARTS_BOOKS };
+
+CSZ_FN int book_first_of_part(uint32_t part) {
+    return part == 0 ? CSZ_BOOK_S : part == 1 ? CSZ_BOOK_PE : part == 2 ? CSZ_BOOK_MV : CSZ_BOOK_W;
+}
+CSZ_FN int book_last_of_part(uint32_t part) {
+    return part == 0 ? CSZ_BOOK_PV : part == 1 ? CSZ_BOOK_QE : part == 2 ? CSZ_BOOK_W : CSZ_BOOK_RL;
+}
+static_assert(4 * TABLE_PE == TABLE_N && 2 * TABLE_MV == TABLE_N && 4 * TABLE_W < 3 * TABLE_N &&
+                  4 * TABLE_RV > 3 * TABLE_N && PART_N == TABLE_N / 4,
+              "the parts' books");
+static_assert(BOOKS_OF_PART * BOOK_WARPS <= 32, "a block has the warps");
+
+/* What a run of tokens makes of lengths, see length_step. */
+struct length_map {
+    int after[2];
+};
+
 struct books_shared {
-    alignas(4) uint8_t lengths[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    uint8_t lengths[BOOKS_OF_PART][CSZ_SYMBOLS_MAX];
     uint8_t token[TOKENS_MAX + 64];
-    uint16_t sorted[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
-    uint32_t first[CSZ_NBOOKS][16], offset[CSZ_NBOOKS][16],
-        limit[CSZ_NBOOKS][16]; /* by length: first code, its place in sorted, end of its codes in the table */
-    uint32_t next[CSZ_NBOOKS][16];
+    uint16_t sorted[BOOKS_OF_PART][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
+    uint32_t first[BOOKS_OF_PART][16], offset[BOOKS_OF_PART][16],
+        limit[BOOKS_OF_PART]
+             [16]; /* by length: first code, its place in sorted, end of its codes in the table */
+    length_map run[BOOKS_OF_PART][BOOK_WARPS];
+    uint32_t count[BOOKS_OF_PART][BOOK_WARPS][16]; /* symbols of a warp by length */
     entry_map map[WARPS];
     uint32_t wrong;
 };
@@ -140,13 +161,9 @@ static __device__ uint32_t tokens_read(books_shared *s, uint32_t word, uint32_t 
 }
 
 /*
- * What a run of tokens makes of the last length that was not 0 and of whether the length before is 0, for both cases of the latter: bit 0 of an
- * entry says that it is 0 after, bit 1 that the length is absolute, the rest is the length or what is added to it.
+ * What a token makes of the last length that was not 0 and of whether the length before is 0: bit 0 of a state says that it is 0, bit 1 that the length is absolute, the rest is the length or what is
+ * added to it.  A length_map has what comes of both cases of bit 0.
  */
-struct length_map {
-    int after[2];
-};
-
 CSZ_DEVICE int length_step(int state, int token) {
     const int zero = state & 1;
     if (token == TOKEN_SAME) return state;
@@ -156,12 +173,10 @@ CSZ_DEVICE int length_step(int state, int token) {
     return (token & 15) << 2 | 2;
 }
 
-CSZ_DEVICE length_map length_map_compose(length_map a, length_map b) {
-    for (int z = 0; z < 2; z++) {
-        const int then = b.after[a.after[z] & 1];
-        a.after[z] = then & 2 ? then : (a.after[z] & ~1) + then;
-    }
-    return a;
+/* A map after a state. */
+CSZ_DEVICE int length_map_apply(length_map m, int state) {
+    const int then = m.after[state & 1];
+    return then & 2 ? then : (state & ~1) + then;
 }
 
 /* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
@@ -169,97 +184,93 @@ struct book_facts {
     uint32_t n, first, kind, token;
 };
 
-/* Warp b gives book b its lengths; a lane takes eight symbols in the order of lengths. */
-static __device__ void lengths_read(books_shared *s, const decode_call *call, const book_facts *own) {
-    const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, n = own->n, first = own->first, kind = own->kind,
-                   first_token = own->token;
-    if (kind != CSZ_KIND_EXPLICIT) {
-        const uint8_t *lengths = call->builtin + ((uint32_t)book * CSZ_BUILTIN_N + kind) * CSZ_SYMBOLS_MAX;
-#pragma unroll 2
-        for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX / 4; j += 32)
-            ((uint32_t *)s->lengths[book])[j] = ((const uint32_t *)lengths)[j];
-        return;
-    }
-#pragma unroll 1
-    for (uint32_t j = lane; j < CSZ_SYMBOLS_MAX / 4; j += 32) ((uint32_t *)s->lengths[book])[j] = 0;
-    __syncwarp();
-    length_map map = {{0, 1}};
-    const uint32_t j0 = first + 8 * lane;
-#pragma unroll 1
-    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
-        const int token = s->token[first_token + j - first];
-        for (int z = 0; z < 2; z++) map.after[z] = length_step(map.after[z], token);
-    }
+/* The thread's token, of explicit lengths in their order, as a map together with those of the lanes before it. */
+static __device__ length_map lengths_scan(books_shared *s, const book_facts *own, uint32_t book) {
+    const uint32_t j = threadIdx.x % CSZ_SYMBOLS_MAX, lane = threadIdx.x & 31,
+                   token = j >= own->first && j < own->n ? s->token[own->token + j - own->first] : TOKEN_SAME;
+    length_map map;
+    for (int z = 0; z < 2; z++) map.after[z] = length_step(z, (int)token);
 #pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
         length_map before;
         for (int z = 0; z < 2; z++) before.after[z] = (int)__shfl_up_sync(~0u, (uint32_t)map.after[z], o);
-        if (lane >= o) map = length_map_compose(before, map);
+        if (lane >= o) {
+            for (int z = 0; z < 2; z++) before.after[z] = length_map_apply(map, before.after[z]);
+            map = before;
+        }
     }
-    int state = (int)__shfl_up_sync(~0u, (uint32_t)map.after[0], 1);
-    if (lane == 0) state = 0;
-    if (!(state & 2)) state = state + (6 << 2 | 2);
-    uint32_t wrong = 0;
-#pragma unroll 1
-    for (uint32_t j = j0; j < j0 + 8 && j < n; j++) {
-        state = length_step(state, s->token[first_token + j - first]);
-        const int last = state >> 2;
-        if (last < 1 || last > CSZ_LENGTH_MAX) wrong = 1;
-        s->lengths[book][csz_book_symbol_at(book, j)] = (uint8_t)(state & 1 ? 0 : last & 15);
-    }
-    if (wrong) s->wrong = 1;
+    if (lane == 31) s->run[book][j / 32] = map;
+    return map;
 }
 
-/* Warp b sorts book b's symbols by code and checks that the code is complete. */
-static __device__ void codes_make(books_shared *s, uint32_t n) {
-    const int book = (int)(threadIdx.x >> 5);
-    const uint32_t lane = threadIdx.x & 31, limit = csz_book_limit(book);
-    uint32_t *next = s->next[book];
-    if (lane < 16) next[lane] = 0;
-    __syncwarp();
+/* With the maps of the warps before: the thread's length, to its symbol. */
+static __device__ void lengths_store(books_shared *s, const book_facts *own, length_map map, int number,
+                                     uint32_t book) {
+    const uint32_t j = threadIdx.x % CSZ_SYMBOLS_MAX;
+    int state = 0;
 #pragma unroll 1
-    for (uint32_t symbol = lane; symbol < n; symbol += 32)
-        atomicAdd(&next[s->lengths[book][symbol] & 15], 1u);
-    __syncwarp();
-    /* every lane computes the same; lane l keeps what belongs to length l */
-    uint32_t first = 0, offset = 0, used = 0, kraft = 0;
-#pragma unroll 3
-    for (uint32_t l = 1; l <= 15; l++) {
-        uint32_t count = next[l];
-        if (lane == l) {
-            s->first[book][l] = first;
-            s->offset[book][l] = offset;
-            s->limit[book][l] = l <= limit ? (first + count) << (limit - l) : 0;
-        }
-        if (l <= limit) kraft += count << (limit - l);
-        first = (first + count) << 1;
-        offset += count;
-        used += count;
-        if (l > limit && count && lane == 0) s->wrong = 1;
+    for (uint32_t w = 0; w < j / 32; w++) state = length_map_apply(s->run[book][w], state);
+    state = length_map_apply(map, state);
+    if (!(state & 2)) state += 6 << 2 | 2; /* what the first is relative to */
+    const int last = state >> 2;
+    const uint32_t used = j >= own->first && j < own->n;
+    if (used && (last < 1 || last > CSZ_LENGTH_MAX)) s->wrong = 1;
+    s->lengths[book][csz_book_symbol_at(number, j)] = (uint8_t)(used && !(state & 1) ? last & 15 : 0);
+}
+
+/* The thread's symbol among those of its warp with the same length. */
+static __device__ uint32_t lengths_count(books_shared *s, uint32_t length, uint32_t book) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t equal = ~0u, *count = s->count[book][threadIdx.x / 32 % BOOK_WARPS];
+#pragma unroll
+    for (uint32_t bit = 0; bit < 4; bit++) {
+        const uint32_t votes = __ballot_sync(~0u, (length >> bit) & 1);
+        equal &= (length >> bit) & 1 ? votes : ~votes;
     }
-    if (lane == 0 && (used == 1 ? next[1] != 1 : kraft != 1u << limit)) s->wrong = 1;
+    if (lane < 16) count[lane] = 0;
     __syncwarp();
-    if (lane < 16) next[lane] = lane ? s->offset[book][lane] : 0;
-    __syncwarp();
+    const uint32_t rank = (uint32_t)__popc(equal & ((1u << lane) - 1));
+    if (rank == 0 && length) count[length] = (uint32_t)__popc(equal);
+    return rank;
+}
+
+/* With the counts of all warps: symbols sorted by code, and whether the code is complete. */
+static __device__ void codes_make(books_shared *s, uint32_t length, uint32_t rank, uint32_t limit,
+                                  uint32_t book) {
+    const uint32_t symbol = threadIdx.x % CSZ_SYMBOLS_MAX, lane = threadIdx.x & 31;
+    uint32_t total = 0, before = 0; /* symbols of length `lane`, and those of the warps before */
+#pragma unroll
+    for (uint32_t w = 0; w < BOOK_WARPS; w++) {
+        const uint32_t n = lane < 16 ? s->count[book][w][lane] : 0;
+        total += n;
+        if (w < symbol / 32) before += n;
+    }
+    const uint32_t space = lane <= limit ? total << (limit - lane) : 0; /* what they take of the table */
+    uint32_t used = total, end = space;
 #pragma unroll 1
-    for (uint32_t symbol = lane; symbol < (n + 31) / 32 * 32; symbol += 32) {
-        uint32_t length = symbol < n ? s->lengths[book][symbol] & 15 : 0, equal = ~0u;
-        for (uint32_t bit = 0; bit < 4; bit++) {
-            uint32_t votes = __ballot_sync(~0u, (length >> bit) & 1);
-            equal &= (length >> bit) & 1 ? votes : ~votes;
+    for (uint32_t o = 1; o < 16; o <<= 1) {
+        const uint32_t used_up = __shfl_up_sync(~0u, used, o), end_up = __shfl_up_sync(~0u, end, o);
+        if (lane >= o) {
+            used += used_up;
+            end += end_up;
         }
-        uint32_t rank = (uint32_t)__popc(equal & ((1u << lane) - 1)), at = next[length] + rank;
-        if (length && at < CSZ_SYMBOLS_MAX) s->sorted[book][at] = (uint16_t)(length << 8 | symbol);
-        __syncwarp();
-        if (rank == 0 && length) next[length] += (uint32_t)__popc(equal);
-        __syncwarp();
     }
+    if (symbol < 16) {
+        s->first[book][lane] = lane <= limit ? (end - space) >> (limit - lane) : 0;
+        s->offset[book][lane] = used - total;
+        s->limit[book][lane] = lane <= limit ? end : 0;
+        if (lane > limit && total) s->wrong = 1;
+    }
+    /* a symbol alone has a code of one bit; otherwise codes fill the table */
+    const uint32_t ones = __shfl_sync(~0u, total, 1);
+    if (symbol == 15 && (used == 1 ? ones != 1 : end != 1u << limit)) s->wrong = 1;
+    const uint32_t place = __shfl_sync(~0u, used - total + before, (int)length) + rank;
+    if (length && place < CSZ_SYMBOLS_MAX) s->sorted[book][place] = (uint16_t)(length << 8 | symbol);
 }
 
 /* All threads: eight entries of a table at a time, by walking up the sorted symbols; a block fills its part of the tables. */
 static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_t *tables) {
-    const uint32_t n = TABLE_N / 8 / TABLE_PARTS_BOOKS;
+    const uint32_t n = PART_N / 8;
     for (uint32_t i = part * n + threadIdx.x; i < (part + 1) * n; i += THREADS) {
         uint32_t at = 8 * i;
         int book = 0;
@@ -272,6 +283,7 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
             }
         }
         const uint32_t limit = csz_book_limit(book), origin = csz_book_of_deltas(book) ? CSZ_DIRECT_HALF : 0;
+        book -= book_first_of_part(part);
         uint32_t index = at - first, place = 0, own = 1;
 #pragma unroll 4
         for (uint32_t l = 1; l <= 12; l++) own += l <= limit && index >= s->limit[book][l];
@@ -305,25 +317,38 @@ static __device__ uint32_t books_read(books_shared *s, const decode_call *call, 
                    nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4,
                    word = i < 2 * nwords ? section[3 + i / 2] : ~0u,
                    next = i + 2 < 2 * nwords ? section[4 + i / 2] : ~0u;
+    const uint32_t book = i / CSZ_SYMBOLS_MAX; /* of the part's; some have two, and the last warps none */
+    const int number = book_first_of_part(part) + (int)book;
+    const uint32_t has_book = book < BOOKS_OF_PART && number <= book_last_of_part(part);
     book_facts own = {0, 0, 0, 0};
-    uint32_t ntokens = 0, wrong = head[2] >> 16;
+    uint32_t ntokens = 0, wrong = head[2] >> 16, length = 0, rank = 0;
 #pragma unroll
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         const uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255, n = csz_book_size(b),
                        first = csz_book_first(b);
         wrong |= kind > CSZ_KIND_EXPLICIT;
-        if ((uint32_t)b == i >> 5) own = {n, first, kind, ntokens};
+        if (b == number) own = {n, first, kind, ntokens};
         if (kind == CSZ_KIND_EXPLICIT) ntokens += n - first;
     }
     if (wrong || (ntokens == 0 && nwords != 0)) return 0;
+    const uint32_t is_explicit = has_book && own.kind == CSZ_KIND_EXPLICIT;
+    if (has_book && !is_explicit)
+        length = call->builtin[((uint32_t)number * CSZ_BUILTIN_N + own.kind) * CSZ_SYMBOLS_MAX +
+                               i % CSZ_SYMBOLS_MAX];
     if (i == 0) s->wrong = 0;
     if (ntokens && !tokens_read(s, word, next, nwords, ntokens, shared)) return 0;
     __syncthreads();
-    if (i < 32 * CSZ_NBOOKS) {
-        lengths_read(s, call, &own);
-        __syncwarp();
-        codes_make(s, own.n);
+    length_map map = {{0, 0}};
+    if (is_explicit) map = lengths_scan(s, &own, book);
+    __syncthreads();
+    if (is_explicit) lengths_store(s, &own, map, number, book);
+    __syncthreads();
+    if (has_book) {
+        if (is_explicit) length = s->lengths[book][i % CSZ_SYMBOLS_MAX];
+        rank = lengths_count(s, length, book);
     }
+    __syncthreads();
+    if (has_book) codes_make(s, length, rank, csz_book_limit(number), book);
     __syncthreads();
     if (s->wrong) return 0;
     tables_fill(s, part, tables);

@@ -142,7 +142,6 @@ static inline void copy16_wait() {
     for (const emu::copy &c : emu::current->copies) memcpy(c.to, c.from, c.nbytes);
     emu::current->copies.clear();
 }
-static inline uint32_t unknown(uint32_t x) { return x; }
 static inline void line_prefetch(const void *) {}
 
 template <class T> static inline T __ldg(const T *p) { return *p; }
