@@ -332,13 +332,13 @@ CSZ_DEVICE uint32_t sizes_before(uint4 sizes, uint32_t k, uint32_t *own) {
 }
 
 /*
- * Tiles in the order in which groups claim them: the frame's own, but for a quarter that is kept for the end, of records no longer than the mean, so that what is at work when groups run out of
- * tiles is soon done.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at eight in a row, then claims go out in order, so that
+ * Tiles in the order in which groups claim them: the frame's own, but for a round of them, at most a quarter, that is kept for the end, of records no longer than the mean, so that what is at work
+ * when groups run out of tiles is soon done.  No more than that, since stores in order are the quicker ones.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at eight in a row, then claims go out in order, so that
  * stores fill lines.
  */
 static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
-                                   const job_frame *frame, const job_box *box, uint4 *claims,
-                                   claims_shared *s, stage_counts *stage, uint32_t *shared) {
+                                   const job_frame *frame, const job_box *box, const job_blocks *blocks,
+                                   uint4 *claims, claims_shared *s, stage_counts *stage, uint32_t *shared) {
     const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
     const uint32_t mean = ((uint32_t)f->nwords - f->payload_word) / frame->ntiles;
     for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
@@ -379,16 +379,17 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
         s->rank[threadIdx.x] = rank;
         s->bits[threadIdx.x] = (uint16_t)(in | light << 8);
         __syncthreads();
-        const uint32_t n = total >> 16, last = n / 4 < (total & 0xFFFF) ? n / 4 : total & 0xFFFF,
-                       first_last = (total & 0xFFFF) - last;
+        const uint32_t n = total >> 16, lights = total & 0xFFFF, round = blocks->n * call->max_ngroups,
+                       most = n / 4 < round ? n / 4 : round, last = most < lights ? most : lights,
+                       first_last = lights - last;
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < 8 * THREADS && chunk + i < frame->ntiles; i += THREADS) {
             const uint32_t k = i & 7, bits = s->bits[i >> 3], below = (1u << k) - 1;
             if (!(bits >> k & 1)) continue;
-            const uint32_t lights = (s->rank[i >> 3] & 0xFFFF) + (uint32_t)__popc(bits >> 8 & below),
+            const uint32_t light_rank = (s->rank[i >> 3] & 0xFFFF) + (uint32_t)__popc(bits >> 8 & below),
                            place = (s->rank[i >> 3] >> 16) + (uint32_t)__popc(bits & below),
-                           moved = lights > first_last ? lights - first_last : 0,
-                           is_last = bits >> (8 + k) & 1 && lights >= first_last;
+                           moved = light_rank > first_last ? light_rank - first_last : 0,
+                           is_last = bits >> (8 + k) & 1 && light_rank >= first_last;
             uint32_t nwords = 0;
             const uint32_t begin = s->at[i >> 3] + sizes_before(s->sizes[i >> 3], k, &nwords);
             claims[is_last ? n - last + moved : place - moved] =
@@ -442,8 +443,8 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (threadIdx.x == THREADS - 1) blocks = job_blocks_of(&call, number);
         __syncthreads();
         if (!faults && !call.all_odd)
-            claims_make(&call, &view, &f, &frame, &box, call.claims + (size_t)number * call.max_tiles,
-                        &own.claims, &stage, scan);
+            claims_make(&call, &view, &f, &frame, &box, &blocks,
+                        call.claims + (size_t)number * call.max_tiles, &own.claims, &stage, scan);
         __syncthreads();
         if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &blocks, &call);
     } else if (!faults && !books_read(&own.books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
