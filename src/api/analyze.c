@@ -37,11 +37,11 @@ enum {
 
 /* ---- prediction ---- */
 
-/* The sample's counts as the compressor would have them, which counts `factor` times as many tiles of a frame. */
-static void scale_counts(uint32_t *restrict counts, size_t n, double factor) {
+/* The sample's counts as the compressor would have them, which counts `factor` times as many tiles of a frame.  None stays none; a sample's counts are below 2^24. */
+static void scale_counts(uint32_t *restrict counts, size_t n, float factor) {
     for (size_t i = 0; i < n; i++) {
-        const double scaled = (double)counts[i] * factor + 0.5; /* none stays none */
-        counts[i] = (uint32_t)(scaled < 4e9 ? scaled : 4e9);
+        const float scaled = (float)counts[i] * factor + 0.5f;
+        counts[i] = (uint32_t)(scaled < 4e9f ? scaled : 4e9f);
     }
 }
 
@@ -189,8 +189,8 @@ static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *hea
     csz_sample *sample = &job->workers[0]->sample;
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     uint32_t nbits[NWORKFLOWS];
-    double factor = (double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
-                    ((double)frame.ntiles * (double)job->nchosen);
+    const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
+                                 ((double)frame.ntiles * (double)job->nchosen));
     /* all tiles were probes: there is no rest */
     scale_counts((uint32_t *)&sample->probe, sizeof sample->probe / sizeof(uint32_t), factor);
     scale_counts(sample->single, CSZ_SYMBOLS_MAX, factor);

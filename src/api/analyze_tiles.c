@@ -148,18 +148,32 @@ static void symbol_costs(uint32_t *cost, const csz_book *books) {
                   csz_symbol_nraw(s) * 0x10001u;
 }
 
-/* Adds the codes of the run lengths of a lane, whose runs start where `start` has bits. */
+/* The next bit that is set behind `at` in 128, or 128. */
+static uint32_t next_bit(const uint64_t *mask, uint32_t at) {
+    for (at++; at < 128; at = (at | 63) + 1) {
+        const uint64_t left = mask[at >> 6] >> (at & 63);
+        if (left) return at + (uint32_t)__builtin_ctzll(left);
+    }
+    return 128;
+}
+
+/*
+ * Bits of the codes of the run lengths of a lane, whose runs start where `start` has bits.  Short runs, the rule where deltas change often, are taken many at a time: a run has
+ * length n if the next start is n further on and none lies between.
+ */
 static uint32_t lengths_nbits(const uint64_t *start, const uint8_t *run) {
-    uint32_t nbits = 0, last = 128;
-    for (int k = 1; k >= 0; k--) {
-        for (uint64_t left = start[k]; left;) { /* from the end, as a run is as long as it is to the next */
-            uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
-            left ^= (uint64_t)1 << at;
-            at += 64 * (uint32_t)k;
-            nbits += run[last - at - 1];
-            last = at;
+    uint32_t nbits = 0;
+    uint64_t left[2] = {start[0], start[1]};
+    for (uint32_t n = 1; n <= 8 && (left[0] | left[1]); n++) {
+        const uint64_t next[2] = {start[0] >> n | start[1] << (64 - n),
+                                  start[1] >> n | (uint64_t)1 << (64 - n)};
+        for (int k = 0; k < 2; k++) {
+            nbits += run[n - 1] * (uint32_t)__builtin_popcountll(left[k] & next[k]);
+            left[k] &= ~next[k];
         }
     }
+    for (uint32_t at = next_bit(left, UINT32_MAX); at < 128; at = next_bit(left, at))
+        nbits += run[next_bit(start, at) - at - 1];
     return nbits;
 }
 
