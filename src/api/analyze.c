@@ -112,8 +112,7 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_book_offer *offer
                               const csz_book_offer *of_runs) {
     uint32_t nbits = 0;
     for (int b = 0; b < CSZ_NBOOKS; b++)
-        if (books[b].kind == CSZ_KIND_EXPLICIT)
-            nbits += (b < CSZ_BOOK_RV ? offers : of_runs)[b].own_nbits;
+        if (books[b].kind == CSZ_KIND_EXPLICIT) nbits += (b < CSZ_BOOK_RV ? offers : of_runs)[b].own_nbits;
     return nbits;
 }
 
@@ -133,9 +132,10 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t nbits[N
     nbits[CSZ_WORKFLOW_RLE] = 0;
     nbits[CSZ_WORKFLOW_RLE_VLE] = lengths_nbits(books[CSZ_WORKFLOW_RLE_VLE], runs, runs);
     const int policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1, 1);
-    const csz_book_offer *of_auto = csz_policy_is_vector((uint32_t)policy) ? offers.vector : offers.probe[policy];
-    nbits[CSZ_WORKFLOW_AUTO] = lengths_nbits(books[CSZ_WORKFLOW_AUTO], of_auto,
-                                             policy == CSZ_POLICY_WEIGHED ? runs : of_auto);
+    const csz_book_offer *of_auto =
+        csz_policy_is_vector((uint32_t)policy) ? offers.vector : offers.probe[policy];
+    nbits[CSZ_WORKFLOW_AUTO] =
+        lengths_nbits(books[CSZ_WORKFLOW_AUTO], of_auto, policy == CSZ_POLICY_WEIGHED ? runs : of_auto);
     return policy;
 }
 
@@ -477,9 +477,8 @@ static csz_status analyze_source(csz_context *context, csz_analysis *analyses, c
     if (o->bound_mode != CSZ_BOUND_ABS && n)
         status = find_range(context, from, &header, o->threads, &has_range, &min, &max);
     if (status) return status;
-    const int nthreads =
-        threads_for(context, exact ? header.geometry.ntiles : sample_size(header.geometry.ntiles),
-                           o->threads);
+    const int nthreads = threads_for(
+        context, exact ? header.geometry.ntiles : sample_size(header.geometry.ntiles), o->threads);
     csz_looks looks;
     status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact),
                             clamp(header.geometry.ntiles / ROW_STRIDE, ROWS_LEAST, ROWS_MOST));
