@@ -29,7 +29,7 @@ enum {
     ROW_STRIDE = 4,
     ROWS_LEAST = 32,
     ROWS_MOST = 512,
-    START_N = 1 << 22, /* values from which threads are started to find the range */
+    START_N = 1 << 20, /* values from which threads are started to find the range */
     PAIRS_LEAST = 512,
     PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
