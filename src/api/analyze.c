@@ -74,7 +74,7 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
                        uint32_t frame_tiles) {
     const uint32_t n = csz_book_size(book), stride = csz_sample_stride(frame_tiles);
     if (frame_tiles <= BUILTIN_TILES) {
-        csz_book_offer_make(offer, cache, book, count, stride, stride > 1);
+        csz_book_offer_make(offer, cache, book, count, stride);
         return;
     }
     memset(offer, 0, sizeof *offer);
@@ -110,10 +110,12 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
     csz_book_offer offers[CSZ_POLICY_N][CSZ_NBOOKS];
     uint64_t least = UINT64_MAX;
     int best = CSZ_POLICY_VECTOR;
+    uint32_t single[CSZ_SYMBOLS_MAX];
+    csz_policy_singles(single, sample);
     for (int policy = CSZ_POLICY_VECTOR; policy <= CSZ_POLICY_RUNS; policy++) {
         for (int b = 0; b < CSZ_NBOOKS; b++) {
-            const uint32_t *count = policy == CSZ_POLICY_VECTOR || b == CSZ_BOOK_W ? sample->probe.count[b]
-                                    : b == CSZ_BOOK_S                              ? sample->single
+            const uint32_t *count = policy == CSZ_POLICY_VECTOR || b == CSZ_BOOK_W ? sample->count.count[b]
+                                    : b == CSZ_BOOK_S                              ? single
                                     : b == CSZ_BOOK_RV                             ? sample->run_value
                                                                                    : sample->run_length;
             if (book_is_of(policy, b))
@@ -130,9 +132,9 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cach
     if (best != CSZ_POLICY_VECTOR) {
         memcpy(books[0], books[workflow_of[best]], sizeof books[0]);
     } else if (csz_count_of(
-                   sample->probe.count[CSZ_BOOK_RV])) { /* the run-length candidates among the tiles */
+                   sample->count.count[CSZ_BOOK_RV])) { /* the run-length candidates among the tiles */
         for (int b = CSZ_BOOK_RV; b <= CSZ_BOOK_RL; b++)
-            make_offer(&offers[CSZ_POLICY_VECTOR][b], cache, b, sample->probe.count[b], frame_tiles);
+            make_offer(&offers[CSZ_POLICY_VECTOR][b], cache, b, sample->count.count[b], frame_tiles);
         csz_books_settle(books[0], offers[CSZ_POLICY_VECTOR], frame_tiles);
     }
     return best;
@@ -189,11 +191,7 @@ static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *hea
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     double factor = (double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                     ((double)frame.ntiles * (double)job->nchosen);
-    /* all tiles were probes: there is no rest */
-    scale_counts((uint32_t *)&sample->probe, sizeof sample->probe / sizeof(uint32_t), factor);
-    scale_counts(sample->single, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample->run_value, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample->run_length, CSZ_SYMBOLS_MAX, factor);
+    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
     int policy = choose_books(books, job->scratch->builtins, sample, frame.ntiles);
     make_tables(job, books, policy);
     csz_analysis_encode(job);

@@ -110,7 +110,7 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
     uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
-    csz_tile_count(w, &job->plan[0], &worker->tally, 1,
+    csz_tile_count(w, &job->plan[0], &worker->tally,
                    csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
     if (w->klass)
         k->sums.extra_run_bits +=

@@ -115,14 +115,14 @@ static uint64_t beside_nbits(int book, const uint32_t *count) {
 }
 
 void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
-                         uint32_t stride, int is_sample) {
+                         uint32_t stride) {
     uint32_t n = csz_book_size(book);
     *offer = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED, .own.kind = CSZ_KIND_EXPLICIT};
     const int is_used = total_count(count, n) != 0;
     if (is_used) offer->builtin.kind = (uint8_t)builtin_choose(cache, book, count);
     builtin_lengths(offer->builtin.lengths, cache, book, offer->builtin.kind);
     if (!is_used) return;
-    explicit_lengths(offer->own.lengths, book, count, is_sample);
+    explicit_lengths(offer->own.lengths, book, count, stride > 1);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
     uint64_t builtin = coded_nbits(count, offer->builtin.lengths, n),
              own = coded_nbits(count, offer->own.lengths, n), beside = beside_nbits(book, count);
@@ -159,7 +159,7 @@ void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histo
                       uint32_t ntiles, uint32_t stride) {
     csz_book_offer offers[CSZ_NBOOKS];
     for (int b = 0; b < CSZ_NBOOKS; b++)
-        csz_book_offer_make(&offers[b], cache, b, histograms->count[b], stride, stride > 1);
+        csz_book_offer_make(&offers[b], cache, b, histograms->count[b], stride);
     csz_books_settle(books, offers, ntiles);
 }
 

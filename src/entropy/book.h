@@ -240,12 +240,9 @@ typedef struct csz_book_offer {
     uint64_t builtin_cost, own_cost;
 } csz_book_offer;
 
-/*
- * stride: how many symbols each counted one stands for.  is_sample: the frame may hold symbols that were not counted, so each gets a code; where the counts only serve to
- * compare and all will be counted before a book is used, codes of symbols that never come would make a small alphabet look dear.
- */
+/* stride: how many symbols each counted one stands for.  Above 1 the frame may hold symbols that were not counted, so that each gets a code. */
 void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
-                         uint32_t stride, int is_sample);
+                         uint32_t stride);
 
 /* All books of a frame from what each could be, explicit lengths by what they save (csz_book_comes_first) where there is room for them; returns their cost. */
 uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles);
