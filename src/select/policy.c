@@ -49,26 +49,34 @@ static const csz_book_offer *offer_of(const csz_policy_offers *offers, int polic
     }
 }
 
-static uint64_t settle(csz_book *books, const csz_policy_offers *offers, int policy, uint32_t ntiles) {
+/* Settles the offers of a policy; adds to `own` the books that are explicit. */
+static uint64_t settle(csz_book *books, uint32_t *own, const csz_policy_offers *offers, int policy,
+                       uint32_t ntiles) {
     csz_book_offer set[CSZ_NBOOKS];
     for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, policy, b);
-    return csz_books_settle(books, set, ntiles);
+    const uint64_t cost = csz_books_settle(books, set, ntiles);
+    for (int b = 0; b < CSZ_NBOOKS; b++) *own |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
+    return cost;
 }
 
 int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
                       uint32_t ntiles, int is_auto) {
     uint64_t cost[CSZ_POLICY_N];
+    uint32_t own[CSZ_POLICY_N + 1] = {0};
     int best = CSZ_POLICY_VECTOR;
     for (int policy = CSZ_POLICY_VECTOR; is_auto && policy < CSZ_POLICY_N; policy++) {
-        cost[policy] = settle(books, offers, policy, ntiles);
+        cost[policy] = settle(books, &own[policy], offers, policy, ntiles);
         if (cost[policy] < cost[best]) best = policy;
     }
     if (is_auto && cost[CSZ_POLICY_VECTOR] <= cost[CSZ_POLICY_SINGLE] &&
-        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], ntiles, sample->ntiles))
-        best = CSZ_POLICY_WEIGHED;
+        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], ntiles, sample->ntiles)) {
+        settle(books, &own[CSZ_POLICY_WEIGHED], offers, CSZ_POLICY_WEIGHED, ntiles);
+        if (own[CSZ_POLICY_WEIGHED] == (own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS]))
+            return CSZ_POLICY_WEIGHED;
+    }
     if (best == CSZ_POLICY_VECTOR)
         csz_books_settle(books, offers->vector, ntiles);
     else
-        settle(books, offers, best, ntiles);
+        settle(books, &own[best], offers, best, ntiles);
     return best;
 }
