@@ -20,9 +20,13 @@ void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
         sum->run_length[s] += t->run_length[s];
 }
 
-void csz_tally_add(csz_sample *sum, const csz_tally *t) {
-    sum->ntiles += t->ntiles;
+void csz_tally_add_tiles(csz_sample *sum, const csz_tally *t) {
     sum->ncodes += t->ncodes;
+    for (uint32_t k = 0; k < CSZ_KINDS; k++) sum->kind[k] += t->kind[k];
+}
+
+void csz_tally_add(csz_sample *sum, const csz_tally *t) {
+    csz_tally_add_tiles(sum, t);
     for (int b = 0; b < CSZ_NBOOKS; b++) csz_tally_add_book(sum, t, b);
 }
 
@@ -267,8 +271,9 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
         count_mode(w, tally->count, mode);
         return;
     }
-    tally->ntiles++;
-    if (w->klass == 0) tally->ncodes += w->statistics.n_codes;
+    const csz_tile_statistics *s = &w->statistics;
+    tally->kind[csz_tile_kind(w->klass, s->n_nonzero, s->n_maybe_even)]++;
+    if (w->klass == 0) tally->ncodes += s->n_codes;
     count_for_auto(w, tally, mode, stride);
-    if (w->statistics.rle_candidate) count_mode(w, tally->count, CSZ_MODE_RLE_VLE);
+    if (s->rle_candidate) count_mode(w, tally->count, CSZ_MODE_RLE_VLE);
 }

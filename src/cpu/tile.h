@@ -53,7 +53,7 @@ typedef struct csz_tally {
     uint32_t rough[4][CSZ_SYMBOLS_MAX];         /* tiles whose deltas stand for book S and, nearly all, for book RV */
     uint32_t run_value[4][2 * CSZ_SYMBOLS_MAX]; /* other deltas: those that start no run, then those that do */
     uint32_t run_length[CSZ_SYMBOLS_MAX];
-    uint32_t ntiles, ncodes;
+    uint32_t ncodes, kind[CSZ_KINDS];
 } csz_tally;
 
 /* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */
@@ -84,6 +84,7 @@ typedef struct csz_tile_tail {
 typedef struct csz_tile_statistics {
     uint32_t n_nonzero;
     uint32_t n_codes; /* in pairs of units that have a nonzero */
+    uint32_t n_maybe_even; /* units of zeros or of nonzeros alone */
     int rle_candidate;
     uint8_t unit_nonzero[CSZ_TILE_UNITS];
 } csz_tile_statistics;
@@ -162,8 +163,9 @@ uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const 
 /* Adds the tile's symbols to the tally; with workflow auto also its runs.  stride: of the frame's sample. */
 void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
 
-/* Adds a tally to the sample of its frame; of one book alone, whatever policy would use it. */
+/* Adds a tally to the sample of its frame: all; what is known of tiles; one book, whatever policy would use it. */
 void csz_tally_add(csz_sample *sum, const csz_tally *tally);
+void csz_tally_add_tiles(csz_sample *sum, const csz_tally *tally);
 void csz_tally_add_book(csz_sample *sum, const csz_tally *tally, int book);
 
 /* Counts the deltas: statistics, which counting and encoding need. */

@@ -14,28 +14,69 @@ enum csz_policy {
     CSZ_POLICY_VECTOR = 0,
     CSZ_POLICY_SINGLE = 1,
     CSZ_POLICY_RUNS = 2,
-    CSZ_POLICY_N,                     /* that have a cost of their own */
-    CSZ_POLICY_WEIGHED = CSZ_POLICY_N /* vector, but every tile weighs runs */
+    CSZ_POLICY_N,                      /* that have a cost of their own */
+    CSZ_POLICY_WEIGHED = CSZ_POLICY_N, /* vector, but every tile weighs runs */
+    CSZ_POLICY_MASK = 3,
+    CSZ_POLICY_KINDS_AT = 2 /* above the policy: a bit for each kind of tile that the sample hardly knows, whose tiles weigh runs too */
 };
 
-enum { CSZ_POLICY_FEW_TILES = 32 };
+enum {
+    CSZ_POLICY_FEW_TILES = 64, /* of a sample */
+    CSZ_KIND_WIDE = 26,
+    CSZ_KINDS = CSZ_KIND_WIDE + 1,
+    CSZ_KIND_KNOWN = 4 /* sampled tiles of a kind from which on it is known */
+};
 
 /* What was counted of a frame's sampled tiles. */
 typedef struct csz_sample {
     csz_histograms count;                 /* as policy vector codes them, or the forced workflow */
     uint32_t run_value[CSZ_SYMBOLS_MAX];  /* as policy runs does: book RV */
     uint32_t run_length[CSZ_SYMBOLS_MAX]; /* book RL */
-    uint32_t ntiles;                      /* that have symbols */
     uint32_t ncodes;                      /* of 16 bits that policy single would code one by one */
+    uint32_t kind[CSZ_KINDS];             /* tiles that have symbols, by kind */
 } csz_sample;
 
 /*
- * 1 if tiles weigh runs one by one, by exact size: where costs, which are estimates, leave it open whether runs are best; and in a frame of which only some tiles are sampled where few of those
- * have any symbols, so that what the frame holds is hardly known.  Neither is common, as weighing takes its time.
+ * The kind of a tile that is not constant: by the octave of its nonzero deltas, and by whether half its units have either none or nothing else.  Tiles that differ much in what they take differ in this, so
+ * that one of a kind that a sample lacks is one that the sample's costs do not tell of.
+ */
+CSZ_FN uint32_t csz_tile_kind(uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
+    return klass ? (uint32_t)CSZ_KIND_WIDE : 2 * (uint32_t)csz_log2_u32(nnonzero) + (nmaybe_even >= 64);
+}
+
+/* The kinds that a frame's sample hardly knows, as they stand above its policy: none where all tiles are sampled. */
+CSZ_FN uint32_t csz_policy_unknown_kinds(const uint32_t *kind, uint32_t ntiles) {
+    uint32_t unknown = 0;
+    if (csz_sample_stride(ntiles) == 1) return 0;
+    for (uint32_t k = 0; k < CSZ_KINDS; k++) unknown |= (uint32_t)(kind[k] < CSZ_KIND_KNOWN) << k;
+    return unknown << CSZ_POLICY_KINDS_AT;
+}
+
+CSZ_FN int csz_policy_is_vector(uint32_t policy) {
+    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_VECTOR ||
+           (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED;
+}
+
+/* 1 if a tile that is not constant weighs runs, plain and coded, by exact size, whatever its deltas are; policy: with the kinds above it. */
+CSZ_FN int csz_policy_weighs_tile(uint32_t policy, uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
+    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED ||
+           (policy >> CSZ_POLICY_KINDS_AT >> csz_tile_kind(klass, nnonzero, nmaybe_even) & 1);
+}
+
+/* The mode of runs that a tile weighs, from the bits of all its runs in either: without books where they take fewer. */
+CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
+    return plain_nbits < coded_nbits ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
+}
+
+/*
+ * 1 if all tiles weigh runs: where costs, which are estimates, leave it open whether runs are best; and in a frame of which only some tiles are sampled where few of those
+ * have any symbols, so that what the frame holds is hardly known, or where runs seem best.  None is common, as weighing takes its time.
  */
 CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t ntiles, uint32_t nsampled) {
-    return (csz_sample_stride(ntiles) > 1 && nsampled < CSZ_POLICY_FEW_TILES) ||
-           (4 * runs >= 3 * vector && runs < vector + vector / 64 + 12 * (uint64_t)ntiles);
+    const uint64_t little = 12 * (uint64_t)ntiles;
+    if (csz_sample_stride(ntiles) > 1)
+        return nsampled < CSZ_POLICY_FEW_TILES || runs < vector + vector / 16 + little;
+    return 4 * runs >= 3 * vector && runs < vector + vector / 64 + little;
 }
 
 /* How often a symbol of 16-bit deltas stands in the vector symbol of book PV or QV: its digits that are the delta. */
@@ -46,15 +87,6 @@ CSZ_FN uint32_t csz_policy_digits(int book, uint32_t vector, uint32_t delta_symb
     if (v > 2 * radius) return 0;
     for (uint32_t at = 0; at < 8; at += nbits) n += (vector >> at & ((1u << nbits) - 1)) == v;
     return n;
-}
-
-CSZ_FN int csz_policy_is_vector(uint32_t policy) {
-    return policy == CSZ_POLICY_VECTOR || policy == CSZ_POLICY_WEIGHED;
-}
-
-/* Units of equal deltas from which on a tile weighs runs. */
-CSZ_FN uint32_t csz_policy_runs_units(uint32_t policy, uint32_t klass) {
-    return policy == CSZ_POLICY_WEIGHED ? 0 : csz_runs_candidate_units(klass);
 }
 
 /* What each book could be: as policy vector and the forced workflows count, and as the policies single (S) and runs (RV, RL) do; and without counts. */
