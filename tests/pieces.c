@@ -203,6 +203,7 @@ typedef struct weave {
     enum { FIXED, EVEN, RANDOM } lengths;
     int64_t value, few[16];
     double share, lanes; /* of the deltas, and of the lanes, that are not 0 */
+    double split;        /* how often the first of two values comes */
     uint32_t length;
     double tiles; /* how many tiles are of this kind, relative to the others */
 } weave;
@@ -212,12 +213,13 @@ static int64_t either_sign(rng *r, int64_t d) { return rng_below(r, 2) ? d : -d;
 static weave weave_make(rng *r) {
     static const double lanes[] = {1, 1, 1, 0.5, 0.2, 0.05};
     weave w;
-    w.kind = rng_below(r, WEAVES);
-    w.draw = rng_below(r, DRAWS);
+    w.kind = rng_below(r, 3) ? rng_below(r, WEAVES) : DENSE;
+    w.draw = rng_below(r, 2) ? rng_below(r, DRAWS) : TWO_VALUES;
     w.lengths = rng_below(r, 3);
     w.value = either_sign(r, any_size(r, rng_below(r, 3) ? 60 : 20000));
     for (uint32_t i = 0; i < 16; i++) w.few[i] = either_sign(r, any_size(r, rng_below(r, 2) ? 60 : 20000));
     w.share = 1.0 / any_size(r, 2048);
+    w.split = rng_unit(r);
     w.lanes = lanes[rng_below(r, 6)];
     w.length = any_size(r, 200);
     w.tiles = 1.0 / any_size(r, rng_below(r, 2) ? 8 : 1024);
@@ -229,7 +231,7 @@ static int64_t weave_draw(const weave *w, rng *r) {
     int64_t d = 0;
     switch (w->draw) {
     case ONE_VALUE: return w->value;
-    case TWO_VALUES: return rng_below(r, 2) ? w->value : 0;
+    case TWO_VALUES: return rng_unit(r) < w->split ? w->value : 0;
     case A_FEW: return w->few[rng_below(r, 1 + w->length % 16)];
     case UNIFORM: return (int64_t)rng_below(r, 2 * (uint32_t)most + 1) - most;
     case GEOMETRIC:
@@ -286,47 +288,82 @@ static void weave_tile(double *tile, const weave *w, rng *r, const uint32_t *ext
     for (uint32_t e = 0; e < TILE_N; e++) tile[e] = (double)(base + (int16_t)(uint16_t)q[e]);
 }
 
-static csz_field woven_field(rng *r, uint32_t *ntiles) {
+static csz_field woven_field(rng *r) {
     const csz_type type = (csz_type)rng_below(r, 2);
     const uint32_t size = rng_below(r, 8);
-    *ntiles = size < 3   ? 1 + rng_below(r, 63)
-              : size < 6 ? 64 + rng_below(r, 448)
-              : size < 7 ? 505 + rng_below(r, 14)
-                         : 512 + rng_below(r, rng_below(r, 2) ? 500 : 2500);
-    const uint32_t wide = 1 + rng_below(r, *ntiles < 16 ? *ntiles : 16),
-                   deep = 1 + rng_below(r, *ntiles / wide < 8 ? *ntiles / wide : 8);
+    const uint32_t ntiles = size < 3   ? 1 + rng_below(r, 63)
+                            : size < 6 ? 64 + rng_below(r, 448)
+                            : size < 7 ? 505 + rng_below(r, 14)
+                                       : 512 + rng_below(r, rng_below(r, 2) ? 500 : 2500);
+    const uint32_t wide = 1 + rng_below(r, ntiles < 16 ? ntiles : 16),
+                   deep = 1 + rng_below(r, ntiles / wide < 8 ? ntiles / wide : 8);
     switch (rng_below(r, 3)) {
-    case 0: return field_1d(type, (uint64_t)*ntiles * 4096);
-    case 1: return field_2d(type, 32 * (*ntiles / wide), 128 * wide);
-    default: return field_3d(type, 8 * (*ntiles / (wide * deep)), 16 * deep, 32 * wide);
+    case 0: return field_1d(type, (uint64_t)ntiles * 4096);
+    case 1: return field_2d(type, 32 * (ntiles / wide), 128 * wide);
+    default: return field_3d(type, 8 * (ntiles / (wide * deep)), 16 * deep, 32 * wide);
     }
+}
+
+/*
+ * How the tiles of a field are shared among kinds: all of one; a part of one and the others of nothing or one value; a few of one in faint or empty ones; or any of six, in
+ * stretches.
+ */
+typedef struct loom {
+    enum { ALL_ALIKE, A_PART, A_HANDFUL, A_MIX, LOOMS } kind;
+    weave weaves[6];
+    uint32_t nweaves, together;
+    double part; /* of the tiles that are of the first kind */
+    double sum;
+} loom;
+
+static loom loom_make(rng *r, uint64_t ntiles) {
+    loom l;
+    l.kind = rng_below(r, LOOMS);
+    l.nweaves = l.kind == A_MIX ? 1 + rng_below(r, 6) : 2;
+    l.together = l.kind == A_HANDFUL || l.kind == A_PART ? 1 : any_size(r, 64);
+    l.sum = 0;
+    for (uint32_t i = 0; i < l.nweaves; i++) {
+        l.weaves[i] = weave_make(r);
+        l.sum += l.weaves[i].tiles;
+    }
+    l.part = l.kind == ALL_ALIKE ? 1 : l.kind == A_PART ? rng_unit(r) : any_size(r, 16) / (double)ntiles;
+    if (l.kind == A_MIX) return l;
+    weave *background = &l.weaves[1];
+    background->kind = rng_below(r, 2);
+    if (l.kind == A_HANDFUL && rng_below(r, 2)) {
+        background->kind = rng_below(r, 2) ? SPRINKLED : PERIODIC;
+        background->draw = ONE_VALUE;
+        background->share = 1.0 / (64 + any_size(r, 4096));
+        background->length = 100 + rng_below(r, 2000);
+        background->lanes = 1;
+    }
+    return l;
+}
+
+static const weave *loom_next(const loom *l, rng *r) {
+    if (l->kind != A_MIX) return &l->weaves[rng_unit(r) >= l->part];
+    const weave *w = l->weaves;
+    double at = rng_unit(r) * l->sum;
+    for (; w < l->weaves + l->nweaves - 1 && at >= w->tiles; w++) at -= w->tiles;
+    return w;
 }
 
 test_field woven_make(uint64_t seed, csz_options *options) {
     rng r = rng_make(seed + 2000000);
-    uint32_t ntiles, extent[3], hot = 0;
-    test_field s = sample_make(woven_field(&r, &ntiles), ZEROS, 1);
-    weave weaves[6];
-    double sum = 0;
-    const uint32_t nweaves = 1 + rng_below(&r, 6), together = any_size(&r, 64);
-    for (uint32_t i = 0; i < nweaves; i++) weaves[i] = weave_make(&r);
-    if (rng_below(&r, 4) == 0) hot = any_size(&r, 1 + ntiles / 8); /* tiles of the last kind alone, among others */
-    for (uint32_t i = 0; i < nweaves - (hot && nweaves > 1); i++) sum += weaves[i].tiles;
+    uint32_t extent[3];
+    test_field s = sample_make(woven_field(&r), ZEROS, 1);
     tile_extents(extent, s.field.ndim);
     uint64_t n[3] = {1, 1, 1}, grid[3];
     for (int i = 0; i < s.field.ndim; i++) n[3 - s.field.ndim + i] = s.field.dims[i];
     for (int i = 0; i < 3; i++) grid[i] = n[i] / extent[i];
-    const uint64_t count = grid[0] * grid[1] * grid[2];
-    const weave *w = weaves;
-    const double scale = rng_below(&r, 3) ? 1 : 0.1; /* at 0.1 the bound of 0.5 makes others of the deltas */
-    for (uint64_t t = 0; t < count; t++) {
+    const uint64_t ntiles = grid[0] * grid[1] * grid[2];
+    const loom l = loom_make(&r, ntiles);
+    const weave *w = l.weaves;
+    const double scale = rng_below(&r, 8) ? 1 : 0.1; /* 0.1: the bound of 0.5 makes others of the deltas */
+    for (uint64_t t = 0; t < ntiles; t++) {
         double tile[TILE_N];
-        if (t % together == 0) {
-            double at = rng_unit(&r) * sum;
-            for (w = weaves; w < weaves + nweaves - 1 && at >= w->tiles; w++) at -= w->tiles;
-        }
-        const int is_hot = hot && rng_below(&r, (uint32_t)count) < hot;
-        weave_tile(tile, is_hot ? &weaves[nweaves - 1] : w, &r, extent, s.field.ndim);
+        if (t % l.together == 0) w = loom_next(&l, &r);
+        weave_tile(tile, w, &r, extent, s.field.ndim);
         const uint64_t at[3] = {t / grid[2] / grid[1] * extent[0], t / grid[2] % grid[1] * extent[1],
                                 t % grid[2] * extent[2]};
         for (uint32_t e = 0; e < TILE_N; e++) {

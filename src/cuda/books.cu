@@ -443,6 +443,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg((const uint32_t *)made->code + 32 * i + lane);
 #pragma unroll
     for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
+    const uint32_t ntiles_of_kind = lane < CSZ_KINDS ? __ldcg(&job.work.sample[frame].kind[lane]) : 0;
     const uint32_t nwords_left = ncandidates_of(job.is_auto) * (uint32_t)(sizeof(book_candidate) / 4);
     for (uint32_t i = t; i < nwords_left; i += BOOK_THREADS)
         ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
@@ -456,13 +457,20 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
+    uint32_t unknown = 0;
+    bool beside_runs = false; /* tiles weigh their own modes, with built-in books */
     if (job.is_auto) {
-        if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
-        if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
-            policy = CSZ_POLICY_RUNS;
-        if (sh.choice[SET_VECTOR].cost <= sh.choice[SET_SINGLE].cost &&
-            csz_policy_weighs(sh.choice[SET_VECTOR].cost, sh.choice[SET_RUNS].cost, ntiles,
-                              __ldcg(&job.work.sample[frame].ntiles)) &&
+        const uint64_t vector = sh.choice[SET_VECTOR].cost, single = sh.choice[SET_SINGLE].cost,
+                       runs = sh.choice[SET_RUNS].cost;
+        const bool is_sampled = csz_sample_stride(ntiles) > 1;
+        const uint32_t kinds =
+            __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
+        if (is_sampled) unknown = kinds << CSZ_POLICY_KINDS_AT;
+        if (single < vector) policy = CSZ_POLICY_SINGLE;
+        if (runs < min(vector, single)) policy = CSZ_POLICY_RUNS;
+        beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
+        if (!beside_runs && policy != CSZ_POLICY_SINGLE &&
+            csz_policy_weighs(vector, runs, ntiles, csz_warp_add(ntiles_of_kind)) &&
             sh.choice[SET_WEIGHED].own ==
                 (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)) /* there is room */
             policy = CSZ_POLICY_WEIGHED;
@@ -500,6 +508,9 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
                 csz_shared_or(&sh.section[at + 1], __funnelshift_r(0u, bits[i], shift));
             }
         }
+    } else if (beside_runs) {
+        number = book;
+        kind = sh.candidate[book].builtin;
     }
     if (kind != CSZ_KIND_EXPLICIT) {
         if (number == book) {
@@ -524,7 +535,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
-        job.work.policy[frame] = (uint32_t)policy;
+        job.work.policy[frame] = (beside_runs ? (uint32_t)CSZ_POLICY_WEIGHED : (uint32_t)policy) | unknown;
         job.work.section_nwords[frame] = nwords;
     }
 }

@@ -167,12 +167,12 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
     }
 }
 
-/* ncodes: that policy single would code.  Has a barrier before, none after. */
+/* kind: of the tile; ncodes: that policy single would code.  Has a barrier before, none after. */
 template <typename V>
-CSZ_DEVICE void runs_end(histogram_shared<V> &sh, uint32_t ncodes, csz_device_sample *sample) {
+CSZ_DEVICE void runs_end(histogram_shared<V> &sh, uint32_t kind, uint32_t ncodes, csz_device_sample *sample) {
     csz_previous_wait();
     if (threadIdx.x == 0) {
-        atomicAdd(&sample->ntiles, 1u);
+        atomicAdd(&sample->kind[kind], 1u);
         atomicAdd(&sample->ncodes, ncodes);
     }
     __syncthreads();
@@ -191,8 +191,8 @@ CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) 
 
 /* A tile of class 0 as policy runs would code it. */
 template <typename V>
-CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t npairs,
-                              uint32_t stride, csz_device_sample *sample) {
+CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t kind,
+                              uint32_t npairs, uint32_t stride, csz_device_sample *sample) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t *parked = parked_in(sh);
     uint32_t *bins = run_bins(sh);
@@ -219,7 +219,7 @@ CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool fou
     } else {
         count_parked_runs(bins + RUN_VALUE, bins + RUN_LENGTH, parked, four_empty);
     }
-    runs_end(sh, 64 * npairs, sample);
+    runs_end(sh, kind, 64 * npairs, sample);
 }
 
 /* A tile of a class above 0.  Returns the books that it uses. */
@@ -254,7 +254,7 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     if (sh.task.for_runs) {
         runs_begin(sh);
         count_runs(run_bins(sh) + RUN_VALUE, run_bins(sh) + RUN_LENGTH, deltas, four_empty);
-        runs_end(sh, 0, sh.task.sample);
+        runs_end(sh, CSZ_KIND_WIDE, 0, sh.task.sample);
     }
     return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
@@ -304,7 +304,8 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
         }
     }
     if (sh.task.for_runs)
-        count_tile_runs(sh, pair_empty, four_empty, codes.npairs, sh.task.stride, sh.task.sample);
+        count_tile_runs(sh, pair_empty, four_empty, csz_tile_kind(0, codes.nnonzero, codes.nmaybe_even),
+                        codes.npairs, sh.task.stride, sh.task.sample);
     return books;
 }
 
