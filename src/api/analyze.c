@@ -63,7 +63,7 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
                        uint32_t frame_tiles) {
     const uint32_t n = csz_book_size(book), stride = csz_sample_stride(frame_tiles);
     if (frame_tiles <= BUILTIN_TILES) {
-        csz_book_offer_make(offer, cache, book, count, stride, stride > 1);
+        csz_book_offer_make(offer, cache, book, count, stride);
         return;
     }
     memset(offer, 0, sizeof *offer);
@@ -80,7 +80,8 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     csz_book_lengths(offer->own.lengths, weights, n, csz_book_limit(book));
     for (uint32_t s = 0; s < n; s++) {
         if (count[s])
-            nbits += (uint64_t)count[s] * (128 * offer->own.lengths[s] + csz_symbol_beside(book, s));
+            nbits += (uint64_t)count[s] * (128 * (offer->own.lengths[s] + csz_symbol_raw(book, s)) +
+                                           7 * csz_symbol_share(book, s));
     }
     memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
@@ -89,30 +90,27 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
 }
 
-/* What the books of a policy are made of; those of vector's tiles that are run lengths are no part of its cost. */
+/* As csz_policy_weigh makes them of each book. */
 static void make_offers(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
                         uint32_t frame_tiles) {
-    const csz_book_offer unused = {.builtin.kind = CSZ_KIND_UNUSED};
+    uint32_t single[CSZ_SYMBOLS_MAX];
+    csz_policy_singles(single, sample);
     for (int b = 0; b < CSZ_NBOOKS; b++) {
-        const int is_of_runs = b == CSZ_BOOK_RV || b == CSZ_BOOK_RL;
-        make_offer(&offers->vector[b], cache, b, sample->probe.count[b], frame_tiles);
-        offers->probe[CSZ_POLICY_VECTOR][b] = is_of_runs ? unused : offers->vector[b];
-        offers->probe[CSZ_POLICY_SINGLE][b] = b == CSZ_BOOK_W ? offers->vector[b] : unused;
-        offers->probe[CSZ_POLICY_RUNS][b] = unused;
+        make_offer(&offers->vector[b], cache, b, sample->count.count[b], frame_tiles);
+        offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
     }
-    make_offer(&offers->probe[CSZ_POLICY_SINGLE][CSZ_BOOK_S], cache, CSZ_BOOK_S, sample->single, frame_tiles);
-    make_offer(&offers->probe[CSZ_POLICY_RUNS][CSZ_BOOK_RV], cache, CSZ_BOOK_RV, sample->run_value,
-               frame_tiles);
-    make_offer(&offers->probe[CSZ_POLICY_RUNS][CSZ_BOOK_RL], cache, CSZ_BOOK_RL, sample->run_length,
-               frame_tiles);
+    make_offer(&offers->single, cache, CSZ_BOOK_S, single, frame_tiles);
+    make_offer(&offers->runs[0], cache, CSZ_BOOK_RV, sample->run_value, frame_tiles);
+    make_offer(&offers->runs[1], cache, CSZ_BOOK_RL, sample->run_length, frame_tiles);
 }
 
-/* Bits of the explicit lengths of a set of books that was made from these offers. */
-static uint32_t lengths_nbits(const csz_book *books, const csz_book_offer *offers,
-                              const csz_book_offer *of_runs) {
+/* Bits of the explicit lengths of a policy's books; vector's own have the runs of tiles that weigh them. */
+static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *offers, int policy) {
     uint32_t nbits = 0;
     for (int b = 0; b < CSZ_NBOOKS; b++)
-        if (books[b].kind == CSZ_KIND_EXPLICIT) nbits += (b < CSZ_BOOK_RV ? offers : of_runs)[b].own_nbits;
+        if (books[b].kind == CSZ_KIND_EXPLICIT)
+            nbits += (policy == CSZ_POLICY_VECTOR ? &offers->vector[b] : csz_policy_offer(offers, policy, b))
+                         ->own_nbits;
     return nbits;
 }
 
@@ -122,20 +120,20 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_book_offer *offer
  */
 static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t nbits[NWORKFLOWS],
                         csz_builtin_cache *cache, const csz_sample *sample, uint32_t frame_tiles) {
+    static const int forced[][2] = {{CSZ_WORKFLOW_HUFFMAN, CSZ_POLICY_SINGLE},
+                                    {CSZ_WORKFLOW_RLE_VLE, CSZ_POLICY_RUNS}};
     csz_policy_offers offers;
     make_offers(&offers, cache, sample, frame_tiles);
-    const csz_book_offer *single = offers.probe[CSZ_POLICY_SINGLE], *runs = offers.probe[CSZ_POLICY_RUNS];
-    csz_books_settle(books[CSZ_WORKFLOW_HUFFMAN], single, frame_tiles);
-    csz_books_settle(books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
+    for (int i = 0; i < 2; i++) {
+        csz_book_offer set[CSZ_NBOOKS];
+        for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *csz_policy_offer(&offers, forced[i][1], b);
+        csz_books_settle(books[forced[i][0]], set, frame_tiles);
+        nbits[forced[i][0]] = lengths_nbits(books[forced[i][0]], &offers, forced[i][1]);
+    }
     for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
-    nbits[CSZ_WORKFLOW_HUFFMAN] = lengths_nbits(books[CSZ_WORKFLOW_HUFFMAN], single, single);
     nbits[CSZ_WORKFLOW_RLE] = 0;
-    nbits[CSZ_WORKFLOW_RLE_VLE] = lengths_nbits(books[CSZ_WORKFLOW_RLE_VLE], runs, runs);
-    const int policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1, 1);
-    const csz_book_offer *of_auto =
-        csz_policy_is_vector((uint32_t)policy) ? offers.vector : offers.probe[policy];
-    nbits[CSZ_WORKFLOW_AUTO] =
-        lengths_nbits(books[CSZ_WORKFLOW_AUTO], of_auto, policy == CSZ_POLICY_WEIGHED ? runs : of_auto);
+    const int policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    nbits[CSZ_WORKFLOW_AUTO] = lengths_nbits(books[CSZ_WORKFLOW_AUTO], &offers, policy & CSZ_POLICY_MASK);
     return policy;
 }
 
@@ -144,7 +142,7 @@ static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NB
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         uint8_t any = 0;
         for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
-        if (any && csz_policy_is_vector((uint32_t)policy))
+        if (any && policy != CSZ_POLICY_SINGLE && policy != CSZ_POLICY_RUNS)
             csz_code_table_make(&job->tables, b, books[0][b].lengths);
         job->forced[b] = books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b];
     }
@@ -191,12 +189,7 @@ static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *hea
     uint32_t nbits[NWORKFLOWS];
     const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                                  ((double)frame.ntiles * (double)job->nchosen));
-    /* all tiles were probes: there is no rest */
-    scale_counts((uint32_t *)&sample->probe, sizeof sample->probe / sizeof(uint32_t), factor);
-    scale_counts(sample->single, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample->run_value, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample->run_length, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(&sample->nprobes, 1, factor);
+    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
     int policy = choose_books(books, nbits, job->scratch->builtins, sample, frame.ntiles);
     make_tables(job, books, policy);
     csz_analysis_encode(job);
@@ -266,7 +259,7 @@ static way way_of_policy(int policy, const csz_analysis_sums *t) {
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) ncodes += t->histogram[i];
     const uint64_t zeros = t->histogram[CSZ_ANALYSIS_NCODES / 2];
     if (t->noutliers == 0 && zeros == ncodes && (ncodes == 0 || t->nexceptions == 0)) return WAY_ONE_VALUE;
-    return of[policy];
+    return of[policy & CSZ_POLICY_MASK];
 }
 
 static void explain(csz_analysis *a, way how) {

@@ -5,8 +5,6 @@
  */
 #include "api/analysis.h"
 
-#include <stddef.h>
-
 #include "cpu/bits.h"
 #include "cpu/scratch.h"
 #include "cpu/symbols.h"
@@ -112,7 +110,7 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
     uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
-    csz_tile_count(w, &job->plan[0], &worker->tally, 1,
+    csz_tile_count(w, &job->plan[0], &worker->tally,
                    csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
     if (w->klass)
         k->sums.extra_run_bits +=
@@ -236,39 +234,17 @@ static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_
     k->sums.squares += (uint64_t)words[0] * words[0];
 }
 
-/* Every tile is counted as a probe, so that the other half of a tally and of a sample stays unused: what was left there is neither cleared nor read. */
-static void clear_tally(csz_tally *tally) {
-    memset(tally->probe, 0, sizeof *tally - offsetof(csz_tally, probe));
-}
-
-static void clear_worker(csz_analysis_worker *k) {
-    memset(&k->sample.probe, 0, sizeof *k - offsetof(csz_analysis_worker, sample.probe));
-}
-
-static void add_tally(csz_sample *sum, const csz_tally *t) {
-    uint32_t *restrict to = (uint32_t *)&sum->probe;
-    for (size_t i = 0; i < sizeof sum->probe / sizeof *to; i++)
-        to[i] += ((const uint32_t *)&t->probe[0])[i] + ((const uint32_t *)&t->probe[1])[i] +
-                 ((const uint32_t *)&t->probe[2])[i] + ((const uint32_t *)&t->probe[3])[i];
-    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
-        sum->single[s] += t->single[s];
-        sum->run_value[s] += t->run_value[s];
-        sum->run_length[s] += t->run_length[s];
-    }
-    sum->nprobes += t->nprobes;
-}
-
 /* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty.  What was counted is to be cleared. */
 static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int with_sample) {
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
         k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
-    add_tally(&k->sample, tally);
+    csz_tally_add(&k->sample, tally);
     if (!with_sample) return;
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
         k->sums.run_value[s] += k->sample.run_value[s];
         k->sums.run_length[s] += k->sample.run_length[s];
     }
-    memset(&k->sample.probe, 0, sizeof k->sample - offsetof(csz_sample, probe));
+    memset(&k->sample, 0, sizeof k->sample);
 }
 
 /* The elements that are looked at, on the plan's bound. */
@@ -302,7 +278,7 @@ static void pass_body(void *arg, int rank) {
             if (done % FLUSH_TILES) continue;
             flush_counts(k, &worker->tally, 1);
             memset(k->part, 0, sizeof k->part);
-            clear_tally(&worker->tally);
+            memset(&worker->tally, 0, sizeof worker->tally);
         }
     }
 }
@@ -317,8 +293,8 @@ static void run_pass(csz_analysis_job *job, int encode) {
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
     job->keep_sample = keep_sample;
     for (int i = 0; i < job->nthreads; i++) {
-        clear_worker(job->workers[i]);
-        clear_tally(&job->scratch->workers[i]->tally);
+        memset(job->workers[i], 0, sizeof *job->workers[i]);
+        memset(&job->scratch->workers[i]->tally, 0, sizeof job->scratch->workers[i]->tally);
     }
     run_pass(job, 0);
     csz_analysis_worker *to = job->workers[0];
@@ -326,9 +302,8 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
         csz_analysis_worker *from = job->workers[i];
         flush_counts(from, &job->scratch->workers[i]->tally, !keep_sample);
         if (i == 0) continue;
-        const size_t unused = offsetof(csz_sample, probe) / sizeof(uint32_t);
         const uint32_t *counts = (const uint32_t *)&from->sample;
-        for (size_t c = unused; c < sizeof to->sample / sizeof *counts; c++)
+        for (size_t c = 0; c < sizeof to->sample / sizeof *counts; c++)
             ((uint32_t *)&to->sample)[c] += counts[c];
         const uint64_t *sums = (const uint64_t *)&from->sums;
         for (size_t c = 0; c < sizeof to->sums / sizeof *sums; c++) ((uint64_t *)&to->sums)[c] += sums[c];

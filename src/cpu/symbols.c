@@ -43,7 +43,9 @@ void csz_tile_measure(csz_tile_work *w) {
     } else {
         measure_narrow(w, s);
     }
-    s->n_nonzero = s->n_codes = 0;
+    s->n_nonzero = s->n_codes = s->n_maybe_even = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
+        s->n_maybe_even += (uint32_t)(s->unit_nonzero[unit] % 32 == 0);
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
         uint32_t n = (uint32_t)s->unit_nonzero[unit] + s->unit_nonzero[unit + 1];
         s->n_nonzero += n;
@@ -60,6 +62,7 @@ int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy)
     case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
     default: break;
     }
+    policy &= CSZ_POLICY_MASK;
     if (policy == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
     if (policy == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
     return csz_mode_by_share(s->n_nonzero, s->n_codes);
