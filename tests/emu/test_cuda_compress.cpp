@@ -43,15 +43,16 @@ enum kind {
     MIXED,
     PATCHES,
     LONELY,
-    STRANGE_SINGLE,
+    NKINDS,
+    STRANGE_SINGLE = NKINDS, /* not in every loop */
     STRANGE_VECTOR,
-    STRANGE_RUNS,
-    NKINDS
+    STRANGE_RUNS
 };
 static const char *kind_names[] = {"smooth",   "gentle",   "noise3",  "noise6", "noise10", "sparse",
                                    "jumps",    "specials", "land",    "rough",  "wild",    "zero",
                                    "constant", "nans",     "large",   "ramp",   "steep",   "runs",
-                                   "near",     "mixed",    "patches", "lonely"};
+                                   "near",     "mixed",    "patches", "lonely", "strange single", "strange vector",
+                                   "strange runs"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
