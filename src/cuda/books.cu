@@ -470,7 +470,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         if (runs < min(vector, single)) policy = CSZ_POLICY_RUNS;
         beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
         if (!beside_runs && policy != CSZ_POLICY_SINGLE &&
-            csz_policy_weighs(vector, runs, ntiles, csz_warp_add(ntiles_of_kind)) &&
+            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles,
+                              csz_warp_add(ntiles_of_kind)) &&
             sh.choice[SET_WEIGHED].own ==
                 (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)) /* there is room */
             policy = CSZ_POLICY_WEIGHED;

@@ -70,13 +70,15 @@ CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
 
 /*
  * 1 if all tiles weigh runs: where costs, which are estimates, leave it open whether runs are best; and in a frame of which only some tiles are sampled where few of those
- * have any symbols, so that what the frame holds is hardly known, or where runs seem best.  None is common, as weighing takes its time.
+ * have any symbols, so that what the frame holds is hardly known, or where runs seem best.  None is common, as weighing takes its time.  books_nbits: of the explicit books of runs, which a small frame may
+ * not earn back.
  */
-CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t ntiles, uint32_t nsampled) {
+CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t books_nbits, uint32_t ntiles,
+                             uint32_t nsampled) {
     const uint64_t little = 12 * (uint64_t)ntiles;
     if (csz_sample_stride(ntiles) > 1)
         return nsampled < CSZ_POLICY_FEW_TILES || runs < vector + vector / 16 + little;
-    return 4 * runs >= 3 * vector && runs < vector + vector / 64 + little;
+    return 4 * runs >= 3 * vector && runs < vector + vector / 64 + little && books_nbits < vector / 128;
 }
 
 /* How often a symbol of 16-bit deltas stands in the vector symbol of book PV or QV: its digits that are the delta. */
