@@ -19,7 +19,7 @@ enum {
     /*
      * A sampled tile costs some twice what a compressed one does (counted as every policy would code it, coded as auto would, measured for the others), and books as much as another;
      * the range takes 3 to 5% of the time of compressing.  With one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis of one bound stays below a tenth of compressing
-     * from some 3 MB on.  One row for ROW_STRIDE tiles costs less than the tiles do.
+     * from 2 to 3 MB on.  One row for ROW_STRIDE tiles costs less than the tiles do.
      */
     SAMPLE_STRIDE = 128,
     SAMPLE_ALL = 4,
