@@ -2,19 +2,27 @@
 /* policy.c: costs of the three policies on the sampled tiles, each with books made for it, and the choice. */
 #include "select/policy.h"
 
+/* Adds the deltas that the vector symbols of book PV or QV stand for: csz_policy_digits of every delta at once. */
+static void add_digits(uint32_t *count, const uint32_t *of, int book) {
+    const uint32_t nbits = book == CSZ_BOOK_PV ? 4 : 2, radius = book == CSZ_BOOK_PV ? 7 : 1;
+    for (uint32_t v = 0; v < CSZ_SYMBOLS_MAX; v++) {
+        for (uint32_t at = 0; of[v] && at < 8; at += nbits) {
+            const uint32_t digit = v >> at & ((1u << nbits) - 1);
+            if (digit <= 2 * radius) count[CSZ_DIRECT_HALF - radius + digit] += of[v];
+        }
+    }
+}
+
 void csz_policy_singles(uint32_t *count, const csz_sample *sample) {
     const uint32_t(*of)[CSZ_SYMBOLS_MAX] = sample->count.count;
     uint32_t nonzero = 0;
     memset(count, 0, CSZ_SYMBOLS_MAX * sizeof *count);
-    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) {
-        if (s == CSZ_DIRECT_HALF) continue;
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++)
         count[s] = of[CSZ_BOOK_S][s] + of[CSZ_BOOK_PE][s] + of[CSZ_BOOK_QE][s] + of[CSZ_BOOK_ME][s];
-        for (uint32_t v = 0; s + 7 >= CSZ_DIRECT_HALF && s <= CSZ_DIRECT_HALF + 7 && v < 256; v++) {
-            count[s] += of[CSZ_BOOK_PV][v] * csz_policy_digits(CSZ_BOOK_PV, v, s) +
-                        of[CSZ_BOOK_QV][v] * csz_policy_digits(CSZ_BOOK_QV, v, s);
-        }
-        nonzero += count[s];
-    }
+    add_digits(count, of[CSZ_BOOK_PV], CSZ_BOOK_PV);
+    add_digits(count, of[CSZ_BOOK_QV], CSZ_BOOK_QV);
+    count[CSZ_DIRECT_HALF] = 0;
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) nonzero += count[s];
     /* lanes of other modes have more zeros, or fewer: those of S have all the rest */
     count[CSZ_DIRECT_HALF] = sample->ncodes > nonzero ? sample->ncodes - nonzero : 0;
 }
@@ -88,8 +96,8 @@ int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const cs
     uint32_t runs_nbits = 0;
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;
-    if (best != CSZ_POLICY_SINGLE && csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS],
-                                                       runs_nbits, ntiles, nsampled)) {
+    if (best != CSZ_POLICY_SINGLE &&
+        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled)) {
         settle(books, &own[CSZ_POLICY_WEIGHED], offers, CSZ_POLICY_WEIGHED, ntiles);
         if (own[CSZ_POLICY_WEIGHED] == (own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS]))
             return CSZ_POLICY_WEIGHED | unknown;
