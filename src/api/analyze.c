@@ -91,8 +91,8 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     csz_book_lengths(offer->own.lengths, weights, n, csz_book_limit(book));
     for (uint32_t s = 0; s < n; s++) {
         if (count[s])
-            nbits += (uint64_t)count[s] *
-                     (128 * (offer->own.lengths[s] + csz_symbol_raw(book, s)) + 7 * csz_symbol_share(book, s));
+            nbits += (uint64_t)count[s] * (128 * (offer->own.lengths[s] + csz_symbol_raw(book, s)) +
+                                           7 * csz_symbol_share(book, s));
     }
     memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);

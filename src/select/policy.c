@@ -89,8 +89,8 @@ int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const cs
     uint32_t runs_nbits = 0;
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;
-    if (best != CSZ_POLICY_SINGLE && csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS],
-                                                       runs_nbits, ntiles, nsampled)) {
+    if (best != CSZ_POLICY_SINGLE &&
+        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled)) {
         settle(books, &own[CSZ_POLICY_WEIGHED], offers, CSZ_POLICY_WEIGHED, ntiles);
         if (own[CSZ_POLICY_WEIGHED] == (own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS]))
             return CSZ_POLICY_WEIGHED | unknown;

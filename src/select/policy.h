@@ -17,7 +17,8 @@ enum csz_policy {
     CSZ_POLICY_N,                      /* that have a cost of their own */
     CSZ_POLICY_WEIGHED = CSZ_POLICY_N, /* vector, but every tile weighs runs */
     CSZ_POLICY_MASK = 3,
-    CSZ_POLICY_KINDS_AT = 2 /* above the policy: a bit for each kind of tile that the sample hardly knows, whose tiles weigh runs too */
+    CSZ_POLICY_KINDS_AT =
+        2 /* above the policy: a bit for each kind of tile that the sample hardly knows, whose tiles weigh runs too */
 };
 
 enum {
