@@ -150,7 +150,7 @@ static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NB
         job->forced[b] =
             books[book_is_of(CSZ_POLICY_RUNS, b) ? CSZ_WORKFLOW_RLE_VLE : CSZ_WORKFLOW_HUFFMAN][b];
     }
-    job->tables.policy = policy;
+    job->tables.policy = (uint32_t)policy;
 }
 
 /* Bits a value of auto's payload: an estimate and its variance. */

@@ -40,7 +40,7 @@ typedef struct csz_tile_plan {
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
 typedef struct csz_code_tables {
     uint32_t code[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-    int policy; /* of the frame, for the auto workflow */
+    uint32_t policy; /* of the frame, for the auto workflow */
 } csz_code_tables;
 
 typedef struct csz_decode_tables {

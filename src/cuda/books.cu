@@ -459,12 +459,17 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     int policy = CSZ_POLICY_VECTOR;
     uint32_t unknown = 0;
     bool beside_runs = false; /* tiles weigh their own modes, with built-in books */
+    bool unseen_single = false;
     if (job.is_auto) {
         const uint64_t vector = sh.choice[SET_VECTOR].cost, single = sh.choice[SET_SINGLE].cost,
                        runs = sh.choice[SET_RUNS].cost;
         const bool is_sampled = csz_sample_stride(ntiles) > 1;
         const uint32_t kinds = __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
         if (is_sampled) unknown = kinds << CSZ_POLICY_KINDS_AT;
+        unknown |= csz_policy_unseen_modes(
+            sh.candidate[CSZ_BOOK_MV].cost_builtin != 0, sh.candidate[CSZ_BOOK_QV].cost_builtin != 0,
+            sh.candidate[CSZ_BOOK_PV].cost_builtin != 0, ntiles); /* no counts, no cost */
+        unseen_single = is_sampled && sh.candidate[CSZ_BOOK_S].cost_builtin == 0;
         if (single < vector) policy = CSZ_POLICY_SINGLE;
         if (runs < min(vector, single)) policy = CSZ_POLICY_RUNS;
         beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
@@ -511,6 +516,10 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     } else if (beside_runs) {
         number = book;
         kind = sh.candidate[book].builtin;
+    }
+    if (unseen_single && book == CSZ_BOOK_S && (set == SET_FINAL || set == SET_WEIGHED || beside_runs)) {
+        number = OF_SINGLE; /* the built-in book that would code all tiles best */
+        kind = sh.candidate[number].builtin;
     }
     if (kind != CSZ_KIND_EXPLICIT) {
         if (number == book) {
