@@ -319,7 +319,8 @@ static void auto_keeps_up_on_deltas_of_two_values(void **state) {
             test_field s = sample_make(field_1d(CSZ_F32, ntiles[k] * 4096), ZEROS, 1);
             for (uint64_t t = 0; t < ntiles[k]; t++) {
                 int delta[4096];
-                for (uint32_t i = 0; i < 4096; i++) delta[i] = rng_unit(&r) < deltas[j].share ? deltas[j].value : 0;
+                for (uint32_t i = 0; i < 4096; i++)
+                    delta[i] = rng_unit(&r) < deltas[j].share ? deltas[j].value : 0;
                 store_deltas(&s, t, delta);
             }
             assert_keeps_up(&s, "deltas of two values, tiles", ntiles[k]);
@@ -358,9 +359,10 @@ static void auto_keeps_up_where_a_sample_misses_saws(void **state) {
         uint64_t ntiles;
         uint32_t nsaws, period, slope;
         double faint; /* spikes of a tile of the background */
-    } cases[] = {{700, 1, 100, 87, 1},   {3000, 1, 10, 3832, 0}, {2048, 3, 100, 161, 5}, {700, 2, 100, 1547, 0},
-                 {3000, 8, 10, 88, 0},   {2048, 5, 30, 494, 0},  {3000, 2, 100, 153, 1}, {1024, 1, 500, 60, 0},
-                 {3000, 2, 500, 7, 0.2}, {512, 4, 20, 300, 5}};
+    } cases[] = {{700, 1, 100, 87, 1},   {3000, 1, 10, 3832, 0}, {2048, 3, 100, 161, 5},
+                 {700, 2, 100, 1547, 0}, {3000, 8, 10, 88, 0},   {2048, 5, 30, 494, 0},
+                 {3000, 2, 100, 153, 1}, {1024, 1, 500, 60, 0},  {3000, 2, 500, 7, 0.2},
+                 {512, 4, 20, 300, 5}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         const uint64_t ntiles = cases[k].ntiles;
         const uint32_t stride = csz_sample_stride((uint32_t)ntiles);

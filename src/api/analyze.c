@@ -118,8 +118,8 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
  * Books of every workflow, as the compressor would build them for a frame of so many tiles: those of the policies single and runs are the forced
  * workflows', and auto's are those of the policy that the compressor would take.  Returns that policy.
  */
-static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t nbits[NWORKFLOWS],
-                        csz_builtin_cache *cache, const csz_sample *sample, uint32_t frame_tiles) {
+static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t nbits[NWORKFLOWS],
+                             csz_builtin_cache *cache, const csz_sample *sample, uint32_t frame_tiles) {
     static const int forced[][2] = {{CSZ_WORKFLOW_HUFFMAN, CSZ_POLICY_SINGLE},
                                     {CSZ_WORKFLOW_RLE_VLE, CSZ_POLICY_RUNS}};
     csz_policy_offers offers;
@@ -132,13 +132,14 @@ static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t nbits[N
     }
     for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
     nbits[CSZ_WORKFLOW_RLE] = 0;
-    const int policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
-    nbits[CSZ_WORKFLOW_AUTO] = lengths_nbits(books[CSZ_WORKFLOW_AUTO], &offers, policy & CSZ_POLICY_MASK);
+    const uint32_t policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    nbits[CSZ_WORKFLOW_AUTO] =
+        lengths_nbits(books[CSZ_WORKFLOW_AUTO], &offers, (int)(policy & CSZ_POLICY_MASK));
     return policy;
 }
 
 /* Auto's code tables, of those books that have codes; and the forced workflows' books in one set: huffman has S and W, rle+vle RV and RL, rle none. */
-static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], int policy) {
+static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t policy) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         uint8_t any = 0;
         for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
@@ -182,7 +183,7 @@ static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, d
 }
 
 /* Predicts what each workflow takes from the sample that was just counted; returns auto's policy. */
-static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
+static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
     csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
     csz_sample *sample = &job->workers[0]->sample;
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
@@ -190,7 +191,7 @@ static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *hea
     const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                                  ((double)frame.ntiles * (double)job->nchosen));
     scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    int policy = choose_books(books, nbits, job->scratch->builtins, sample, frame.ntiles);
+    const uint32_t policy = choose_books(books, nbits, job->scratch->builtins, sample, frame.ntiles);
     make_tables(job, books, policy);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
@@ -253,7 +254,7 @@ static way way_of_tiles(const csz_tile_counts *t) {
 }
 
 /* From auto's policy and the tiles that were counted; a tile of one bit pattern has no codes. */
-static way way_of_policy(int policy, const csz_analysis_sums *t) {
+static way way_of_policy(uint32_t policy, const csz_analysis_sums *t) {
     static const way of[] = {WAY_TILE_BY_TILE, WAY_HUFFMAN, WAY_RUNS, WAY_TILE_BY_TILE};
     uint64_t ncodes = 0;
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) ncodes += t->histogram[i];
@@ -333,7 +334,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
                           const csz_tile_counts *tiles) {
     const int exact = tiles != NULL;
     const uint64_t n = header->geometry.nelements;
-    int policy = CSZ_POLICY_VECTOR;
+    uint32_t policy = CSZ_POLICY_VECTOR;
     for (int i = 0; i < NWORKFLOWS; i++) {
         header->workflow = (csz_workflow)i;
         job->plan[i] = csz_tile_plan_of(header);

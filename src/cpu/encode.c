@@ -323,9 +323,10 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
     }
     const csz_tile_statistics *s = &w->statistics;
-    const uint32_t policy = (uint32_t)tables->policy;
-    const int mode = csz_tile_mode(w, plan, tables->policy),
-              is_open = plan->workflow == CSZ_WORKFLOW_AUTO && mode != CSZ_MODE_CONSTANT && mode != CSZ_MODE_RLE_VLE;
+    const uint32_t policy = tables->policy;
+    const int mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
+                                                               mode != CSZ_MODE_CONSTANT &&
+                                                               mode != CSZ_MODE_RLE_VLE;
     const int weighs = is_open && csz_policy_weighs_tile(policy, w->klass, s->n_nonzero, s->n_maybe_even);
     uint32_t words, runs_words = UINT32_MAX;
     int runs_mode = CSZ_MODE_RLE_VLE;

@@ -53,7 +53,7 @@ void csz_tile_measure(csz_tile_work *w) {
     }
 }
 
-int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy) {
+int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, uint32_t policy) {
     const csz_tile_statistics *s = &w->statistics;
     if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
     switch (plan->workflow) {
@@ -62,10 +62,9 @@ int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy)
     case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
     default: break;
     }
-    policy &= CSZ_POLICY_MASK;
-    if (policy == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
-    if (policy == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
-    return csz_mode_by_share(s->n_nonzero, s->n_codes);
+    if ((policy & CSZ_POLICY_MASK) == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
+    if ((policy & CSZ_POLICY_MASK) == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
+    return csz_policy_mode(policy, csz_mode_by_share(s->n_nonzero, s->n_codes));
 }
 
 /* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are none. */

@@ -40,7 +40,7 @@ typedef struct csz_tile_plan {
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
 typedef struct csz_code_tables {
     uint32_t code[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-    int policy; /* of the frame, for the auto workflow */
+    uint32_t policy; /* of the frame, for the auto workflow */
 } csz_code_tables;
 
 typedef struct csz_decode_tables {
@@ -50,8 +50,9 @@ typedef struct csz_decode_tables {
 /* What one thread counts of a frame's sample: csz_sample, some of it in four parts to be added up. */
 typedef struct csz_tally {
     csz_histograms count[4];
-    uint32_t rough[4][CSZ_SYMBOLS_MAX];         /* tiles whose deltas stand for book S and, nearly all, for book RV */
-    uint32_t run_value[4][2 * CSZ_SYMBOLS_MAX]; /* other deltas: those that start no run, then those that do */
+    uint32_t rough[4][CSZ_SYMBOLS_MAX]; /* tiles whose deltas stand for book S and, nearly all, for book RV */
+    uint32_t run_value[4]
+                      [2 * CSZ_SYMBOLS_MAX]; /* other deltas: those that start no run, then those that do */
     uint32_t run_length[CSZ_SYMBOLS_MAX];
     uint32_t ncodes, kind[CSZ_KINDS];
 } csz_tally;
@@ -83,7 +84,7 @@ typedef struct csz_tile_tail {
 /* How often a tile's deltas are nonzero, and how equal they are. */
 typedef struct csz_tile_statistics {
     uint32_t n_nonzero;
-    uint32_t n_codes; /* in pairs of units that have a nonzero */
+    uint32_t n_codes;      /* in pairs of units that have a nonzero */
     uint32_t n_maybe_even; /* units of zeros or of nonzeros alone */
     int rle_candidate;
     uint8_t unit_nonzero[CSZ_TILE_UNITS];

@@ -33,7 +33,7 @@ enum {
     OF_RUN_VALUE,
     OF_RUN_LENGTH,
     NCANDIDATES,
-    NREAD = CSZ_BOOK_W,                   /* first candidates, whose counts another one reads */
+    NREAD = CSZ_BOOK_W,                     /* first candidates, whose counts another one reads */
     NLEFT = NREAD + NCANDIDATES - OF_SINGLE /* candidates whose books are not left where their counts were */
 };
 
@@ -41,20 +41,20 @@ enum {
 CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
 
 CSZ_DEVICE int set_size(int set) {
-    return set == SET_VECTOR                     ? (int)CSZ_BOOK_RV
-           : set == SET_SINGLE || set == SET_RUNS ? 2
-                                                  : (int)CSZ_NBOOKS;
+    return set == SET_VECTOR ? (int)CSZ_BOOK_RV : set == SET_SINGLE || set == SET_RUNS ? 2 : (int)CSZ_NBOOKS;
 }
 
 CSZ_DEVICE int set_candidate(int set, int i) {
-    return set == SET_SINGLE                               ? (i ? (int)CSZ_BOOK_W : (int)OF_SINGLE)
-           : set == SET_RUNS                               ? OF_RUN_VALUE + i
+    return set == SET_SINGLE                             ? (i ? (int)CSZ_BOOK_W : (int)OF_SINGLE)
+           : set == SET_RUNS                             ? OF_RUN_VALUE + i
            : set == SET_WEIGHED && i >= (int)CSZ_BOOK_RV ? OF_RUN_VALUE + i - CSZ_BOOK_RV
-                                                           : i;
+                                                         : i;
 }
 
 CSZ_DEVICE int candidate_book(int number) {
-    return number < OF_SINGLE ? number : number == OF_SINGLE ? (int)CSZ_BOOK_S : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
+    return number < OF_SINGLE    ? number
+           : number == OF_SINGLE ? (int)CSZ_BOOK_S
+                                 : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
 }
 
 struct book_candidate {
@@ -459,13 +459,17 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     int policy = CSZ_POLICY_VECTOR;
     uint32_t unknown = 0;
     bool beside_runs = false; /* tiles weigh their own modes, with built-in books */
+    bool unseen_single = false;
     if (job.is_auto) {
         const uint64_t vector = sh.choice[SET_VECTOR].cost, single = sh.choice[SET_SINGLE].cost,
                        runs = sh.choice[SET_RUNS].cost;
         const bool is_sampled = csz_sample_stride(ntiles) > 1;
-        const uint32_t kinds =
-            __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
+        const uint32_t kinds = __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
         if (is_sampled) unknown = kinds << CSZ_POLICY_KINDS_AT;
+        unknown |= csz_policy_unseen_modes(
+            sh.candidate[CSZ_BOOK_MV].cost_builtin != 0, sh.candidate[CSZ_BOOK_QV].cost_builtin != 0,
+            sh.candidate[CSZ_BOOK_PV].cost_builtin != 0, ntiles); /* no counts, no cost */
+        unseen_single = is_sampled && sh.candidate[CSZ_BOOK_S].cost_builtin == 0;
         if (single < vector) policy = CSZ_POLICY_SINGLE;
         if (runs < min(vector, single)) policy = CSZ_POLICY_RUNS;
         beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
@@ -512,6 +516,10 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     } else if (beside_runs) {
         number = book;
         kind = sh.candidate[book].builtin;
+    }
+    if (unseen_single && book == CSZ_BOOK_S && (set == SET_FINAL || set == SET_WEIGHED || beside_runs)) {
+        number = OF_SINGLE; /* the built-in book that would code all tiles best */
+        kind = sh.candidate[number].builtin;
     }
     if (kind != CSZ_KIND_EXPLICIT) {
         if (number == book) {
@@ -620,8 +628,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     } else if (t < CSZ_SYMBOLS_MAX) {
         count = __ldcg(counts + t);
     }
-    const book_candidate c =
-        candidate_make(*shared_kept(&sh.book), book, count, stride, part);
+    const book_candidate c = candidate_make(*shared_kept(&sh.book), book, count, stride, part);
     __syncthreads();
     uint32_t *to = (uint32_t *)made_at(job.work, frame, number);
     if (t < sizeof(book_made) / 4) __stcg(to + t, ((const uint32_t *)&sh.book.made)[t]);

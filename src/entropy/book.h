@@ -106,8 +106,8 @@ CSZ_FN uint32_t csz_lane_width(int book, uint64_t n, uint64_t sum, uint64_t squa
     const int log2_k = book == CSZ_BOOK_S || book == CSZ_BOOK_W ? 6 : book == CSZ_BOOK_MV ? 4 : 5;
     const uint64_t variance = n * squares - sum * sum; /* times n^2 */
     if (variance == 0) return 0;
-    const int64_t twice = (int64_t)csz_log2_fixed(variance) - 2 * (int64_t)csz_log2_fixed(n) +
-                          256 * log2_k + 2 * 683; /* 256 * (log2(4.5) + 0.5) */
+    const int64_t twice = (int64_t)csz_log2_fixed(variance) - 2 * (int64_t)csz_log2_fixed(n) + 256 * log2_k +
+                          2 * 683; /* 256 * (log2(4.5) + 0.5) */
     return twice > 0 ? (uint32_t)twice / 2 : 0;
 }
 

@@ -66,45 +66,51 @@ static uint64_t settle(csz_book *books, uint32_t *own, const csz_policy_offers *
     return cost;
 }
 
-/* Policy runs of a frame of which only some tiles are sampled: tiles weigh their own modes, with built-in books. */
-static void settle_beside_runs(csz_book *books, const csz_policy_offers *offers, uint32_t ntiles) {
-    uint32_t own = 0;
-    settle(books, &own, offers, CSZ_POLICY_RUNS, ntiles);
-    for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = offers->vector[b].builtin;
+/* Where only some tiles are sampled, and none of them has mode S: the built-in book that would code all of them best. */
+static void settle_unseen_single(csz_book *books, const csz_policy_offers *offers, uint32_t ntiles) {
+    if (csz_sample_stride(ntiles) > 1 && offers->vector[CSZ_BOOK_S].builtin_cost == 0)
+        books[CSZ_BOOK_S] = offers->single.builtin;
 }
 
-int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
-                      uint32_t ntiles, int is_auto) {
+uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
+                           uint32_t ntiles, int is_auto) {
     uint64_t cost[CSZ_POLICY_N];
-    uint32_t own[CSZ_POLICY_N + 1] = {0}, nsampled = 0;
-    int best = CSZ_POLICY_VECTOR;
+    uint32_t own[CSZ_POLICY_N + 1] = {0}, nsampled = 0, runs_nbits = 0, best = CSZ_POLICY_VECTOR;
     if (!is_auto) {
         csz_books_settle(books, offers->vector, ntiles);
         return CSZ_POLICY_VECTOR;
     }
-    for (int policy = CSZ_POLICY_VECTOR; policy < CSZ_POLICY_N; policy++) {
-        cost[policy] = settle(books, &own[policy], offers, policy, ntiles);
+    for (uint32_t policy = CSZ_POLICY_VECTOR; policy < CSZ_POLICY_N; policy++) {
+        cost[policy] = settle(books, &own[policy], offers, (int)policy, ntiles);
         if (cost[policy] < cost[best]) best = policy;
     }
     for (uint32_t k = 0; k < CSZ_KINDS; k++) nsampled += sample->kind[k];
-    const int unknown = (int)csz_policy_unknown_kinds(sample->kind, ntiles);
-    if (best == CSZ_POLICY_RUNS && csz_sample_stride(ntiles) > 1 &&
-        4 * cost[CSZ_POLICY_RUNS] < 3 * cost[CSZ_POLICY_VECTOR]) {
-        settle_beside_runs(books, offers, ntiles);
-        return CSZ_POLICY_WEIGHED | unknown;
-    }
-    uint32_t runs_nbits = 0;
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;
+    const uint32_t unknown = csz_policy_unknown_kinds(sample->kind, ntiles) |
+                             csz_policy_unseen_modes(offers->vector[CSZ_BOOK_MV].builtin_cost != 0,
+                                                     offers->vector[CSZ_BOOK_QV].builtin_cost != 0,
+                                                     offers->vector[CSZ_BOOK_PV].builtin_cost != 0, ntiles);
+    if (best == CSZ_POLICY_RUNS && csz_sample_stride(ntiles) > 1 &&
+        4 * cost[CSZ_POLICY_RUNS] < 3 * cost[CSZ_POLICY_VECTOR]) {
+        /* tiles weigh their own modes, with built-in books */
+        settle(books, &own[CSZ_POLICY_RUNS], offers, CSZ_POLICY_RUNS, ntiles);
+        for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = offers->vector[b].builtin;
+        settle_unseen_single(books, offers, ntiles);
+        return CSZ_POLICY_WEIGHED | unknown;
+    }
     if (best != CSZ_POLICY_SINGLE &&
         csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled)) {
         settle(books, &own[CSZ_POLICY_WEIGHED], offers, CSZ_POLICY_WEIGHED, ntiles);
+        settle_unseen_single(books, offers, ntiles);
         if (own[CSZ_POLICY_WEIGHED] == (own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS]))
             return CSZ_POLICY_WEIGHED | unknown;
     }
-    if (best == CSZ_POLICY_VECTOR)
+    if (best == CSZ_POLICY_VECTOR) {
         csz_books_settle(books, offers->vector, ntiles);
-    else
-        settle(books, &own[best], offers, best, ntiles);
+        settle_unseen_single(books, offers, ntiles);
+    } else {
+        settle(books, &own[best], offers, (int)best, ntiles);
+    }
     return best | unknown;
 }

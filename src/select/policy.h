@@ -17,7 +17,10 @@ enum csz_policy {
     CSZ_POLICY_N,                      /* that have a cost of their own */
     CSZ_POLICY_WEIGHED = CSZ_POLICY_N, /* vector, but every tile weighs runs */
     CSZ_POLICY_MASK = 3,
-    CSZ_POLICY_KINDS_AT = 2 /* above the policy: a bit for each kind of tile that the sample hardly knows, whose tiles weigh runs too */
+    /* what a sample does not know stands above the policy: a bit for each kind of tile that it hardly knows, whose tiles weigh runs; and one for each mode, M, Q and P, that it
+       lacks, whose place S takes */
+    CSZ_POLICY_KINDS_AT = 2,
+    CSZ_POLICY_MODES_AT = 28 /* plus the mode */
 };
 
 enum {
@@ -55,6 +58,19 @@ CSZ_FN uint32_t csz_policy_unknown_kinds(const uint32_t *kind, uint32_t ntiles) 
 CSZ_FN int csz_policy_is_vector(uint32_t policy) {
     return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_VECTOR ||
            (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED;
+}
+
+/* The modes that no sampled tile has, as they stand above the policy, where only some tiles are sampled: their books know nothing, while book S may know what most deltas are. */
+CSZ_FN uint32_t csz_policy_unseen_modes(int has_m, int has_q, int has_p, uint32_t ntiles) {
+    if (csz_sample_stride(ntiles) == 1) return 0;
+    return (uint32_t)!has_m << (CSZ_POLICY_MODES_AT + CSZ_MODE_M) |
+           (uint32_t)!has_q << (CSZ_POLICY_MODES_AT + CSZ_MODE_Q) |
+           (uint32_t)!has_p << (CSZ_POLICY_MODES_AT + CSZ_MODE_P);
+}
+
+/* The mode of a tile of class 0 that is not constant, in a frame of policy vector or one that weighs. */
+CSZ_FN int csz_policy_mode(uint32_t policy, int mode) {
+    return mode < CSZ_MODE_S && (policy >> (CSZ_POLICY_MODES_AT + mode) & 1) ? CSZ_MODE_S : mode;
 }
 
 /* 1 if a tile that is not constant weighs runs, plain and coded, by exact size, whatever its deltas are; policy: with the kinds above it. */
@@ -108,9 +124,9 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
 
 /*
  * Policy of a frame, and its books: the one whose books, built under the same limits as the frame's, code the sampled tiles in the fewest bits, the first of equals;
- * vector where the workflow is forced.
+ * vector where the workflow is forced.  What the sample does not know stands above it.
  */
-int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
-                      uint32_t ntiles, int is_auto);
+uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
+                           uint32_t ntiles, int is_auto);
 
 #endif

@@ -48,11 +48,11 @@ enum kind {
     STRANGE_VECTOR,
     STRANGE_RUNS
 };
-static const char *kind_names[] = {"smooth",   "gentle",   "noise3",  "noise6", "noise10", "sparse",
-                                   "jumps",    "specials", "land",    "rough",  "wild",    "zero",
-                                   "constant", "nans",     "large",   "ramp",   "steep",   "runs",
-                                   "near",     "mixed",    "patches", "lonely", "strange single", "strange vector",
-                                   "strange runs"};
+static const char *kind_names[] = {"smooth",  "gentle", "noise3",         "noise6",         "noise10",
+                                   "sparse",  "jumps",  "specials",       "land",           "rough",
+                                   "wild",    "zero",   "constant",       "nans",           "large",
+                                   "ramp",    "steep",  "runs",           "near",           "mixed",
+                                   "patches", "lonely", "strange single", "strange vector", "strange runs"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
