@@ -382,6 +382,29 @@ static void auto_keeps_up_where_a_sample_misses_saws(void **state) {
     }
 }
 
+/* Steps of four in a few tiles, whose vector mode no sampled tile of a faint field has: its book knows nothing, plain codes know the zeros. */
+static void auto_keeps_up_where_a_sample_misses_steps(void **state) {
+    (void)state;
+    for (uint64_t nsteps = 4; nsteps <= 40; nsteps *= 3) {
+        const uint32_t ntiles = 3000, stride = csz_sample_stride(ntiles);
+        rng r = rng_make(nsteps);
+        test_field s = sample_make(field_1d(CSZ_F32, (uint64_t)ntiles * 4096), ZEROS, 1);
+        for (uint32_t n = ntiles / 5; n-- > 0;)
+            store_at(s.data, CSZ_F32, rng_next(&r) % s.n, rng_below(&r, 2) ? 1 : -5);
+        for (uint64_t k = 1; k <= nsteps; k++) {
+            uint64_t t = k * ntiles / (nsteps + 1);
+            int value = 0;
+            while (csz_sample_tile((uint32_t)t / stride, ntiles) == t) t++;
+            for (uint64_t i = 0; i < 4096; i++) {
+                if (i % 4 == 0) value = (int)rng_below(&r, 16000) - 8000;
+                store_at(s.data, CSZ_F32, 4096 * t + i, value);
+            }
+        }
+        assert_keeps_up(&s, "steps that no sample has, tiles", nsteps);
+        sample_free(&s);
+    }
+}
+
 /* Tiles of noise that no sample has, where the sample speaks for runs. */
 static void auto_keeps_up_where_a_sample_misses_noise(void **state) {
     (void)state;
@@ -439,6 +462,7 @@ int main(void) {
         cmocka_unit_test(auto_keeps_up_on_deltas_of_two_values),
         cmocka_unit_test(auto_keeps_up_where_some_tiles_hold_all),
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_saws),
+        cmocka_unit_test(auto_keeps_up_where_a_sample_misses_steps),
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_noise),
         cmocka_unit_test(auto_keeps_up_where_a_sample_tells_little),
     };

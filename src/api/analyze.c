@@ -104,13 +104,11 @@ static void make_offers(csz_policy_offers *offers, csz_builtin_cache *cache, con
     make_offer(&offers->runs[1], cache, CSZ_BOOK_RL, sample->run_length, frame_tiles);
 }
 
-/* Bits of the explicit lengths of a policy's books; vector's own have the runs of tiles that weigh them. */
-static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *offers, int policy) {
+/* Bits of the explicit lengths of a set of books. */
+static uint32_t lengths_nbits(const csz_book *books) {
     uint32_t nbits = 0;
     for (int b = 0; b < CSZ_NBOOKS; b++)
-        if (books[b].kind == CSZ_KIND_EXPLICIT)
-            nbits += (policy == CSZ_POLICY_VECTOR ? &offers->vector[b] : csz_policy_offer(offers, policy, b))
-                         ->own_nbits;
+        if (books[b].kind == CSZ_KIND_EXPLICIT) nbits += csz_explicit_nbits(b, books[b].lengths);
     return nbits;
 }
 
@@ -118,24 +116,20 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
  * Books of every workflow, as the compressor would build them for a frame of so many tiles: those of the policies single and runs are the forced
  * workflows', and auto's are those of the policy that the compressor would take.  Returns that policy.
  */
-static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t nbits[NWORKFLOWS],
-                             csz_builtin_cache *cache, const csz_sample *sample, uint32_t frame_tiles) {
-    static const int forced[][2] = {{CSZ_WORKFLOW_HUFFMAN, CSZ_POLICY_SINGLE},
-                                    {CSZ_WORKFLOW_RLE_VLE, CSZ_POLICY_RUNS}};
+static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cache *cache,
+                             const csz_sample *sample, uint32_t frame_tiles) {
     csz_policy_offers offers;
     make_offers(&offers, cache, sample, frame_tiles);
-    for (int i = 0; i < 2; i++) {
-        csz_book_offer set[CSZ_NBOOKS];
-        for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *csz_policy_offer(&offers, forced[i][1], b);
-        csz_books_settle(books[forced[i][0]], set, frame_tiles);
-        nbits[forced[i][0]] = lengths_nbits(books[forced[i][0]], &offers, forced[i][1]);
-    }
+    csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
+    memcpy(huffman, offers.none, sizeof huffman);
+    memcpy(runs, offers.none, sizeof runs);
+    huffman[CSZ_BOOK_S] = offers.single;
+    huffman[CSZ_BOOK_W] = offers.vector[CSZ_BOOK_W];
+    memcpy(runs + CSZ_BOOK_RV, offers.runs, sizeof offers.runs);
+    csz_books_settle(books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
+    csz_books_settle(books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
     for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
-    nbits[CSZ_WORKFLOW_RLE] = 0;
-    const uint32_t policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
-    nbits[CSZ_WORKFLOW_AUTO] =
-        lengths_nbits(books[CSZ_WORKFLOW_AUTO], &offers, (int)(policy & CSZ_POLICY_MASK));
-    return policy;
+    return csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
 }
 
 /* Auto's code tables, of those books that have codes; and the forced workflows' books in one set: huffman has S and W, rle+vle RV and RL, rle none. */
@@ -187,11 +181,10 @@ static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header
     csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
     csz_sample *sample = &job->workers[0]->sample;
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
-    uint32_t nbits[NWORKFLOWS];
     const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                                  ((double)frame.ntiles * (double)job->nchosen));
     scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    const uint32_t policy = choose_books(books, nbits, job->scratch->builtins, sample, frame.ntiles);
+    const uint32_t policy = choose_books(books, job->scratch->builtins, sample, frame.ntiles);
     make_tables(job, books, policy);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
@@ -201,7 +194,8 @@ static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header
         /* what the rows say of auto they say of all */
         double payload = r.mean * n / 8;
         if (sums->words[0]) payload *= (double)sums->words[i] / (double)sums->words[0];
-        a->workflow[i].nbytes_predicted = fixed_nbytes(header, nbits[i]) + ((uint64_t)payload + 7) / 8 * 8;
+        a->workflow[i].nbytes_predicted =
+            fixed_nbytes(header, lengths_nbits(books[i])) + ((uint64_t)payload + 7) / 8 * 8;
     }
     a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
     return policy;

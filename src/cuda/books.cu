@@ -57,6 +57,14 @@ CSZ_DEVICE int candidate_book(int number) {
                                  : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
 }
 
+/* What takes the place of book S where no sampled tile has mode S: see vector_offers in select/policy.c. */
+enum { SINGLE_NOT, SINGLE_BUILTIN, SINGLE_ANY };
+
+CSZ_DEVICE int single_instead(int set, int number, uint32_t single) {
+    return number == (int)CSZ_BOOK_S && (set == SET_FINAL || set == SET_WEIGHED) && single ? (int)OF_SINGLE
+                                                                                           : number;
+}
+
 struct book_candidate {
     uint32_t builtin, explicit_nbits, worth,
         unused; /* none is left to the compiler: all are copied as words */
@@ -390,12 +398,13 @@ CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) 
  * The books of a set: explicit lengths are taken, those that save most first, where there is room for them, and stored in order.  One warp, a lane for each book.  All fit but in
  * frames of few tiles.
  */
-CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles) {
+CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles, uint32_t single) {
     const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
     const bool is_book = (int)lane < set_size(set);
-    const int number = set_candidate(set, is_book ? (int)lane : 0), book = candidate_book(number);
+    const int number = single_instead(set, set_candidate(set, is_book ? (int)lane : 0), single),
+              book = candidate_book(number);
     const book_candidate &c = sh.candidate[number];
-    const bool worth = is_book && c.worth;
+    const bool worth = is_book && c.worth && (number != OF_SINGLE || single != SINGLE_BUILTIN);
     uint32_t all_own = __ballot_sync(CSZ_ALL, worth);
     const uint32_t wanted = worth ? c.explicit_nbits : 0;
     if (csz_warp_add(wanted) > room) {
@@ -454,30 +463,33 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     for (int i = 0; i < PER_LANE / 2; i++)
         builtin_code[i] =
             __ldg((const uint32_t *)job.builtins->code[book][sh.candidate[book].builtin] + 32 * i + lane);
-    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
+    const bool is_sampled = csz_sample_stride(ntiles) > 1;
+    const uint32_t nsampled = csz_warp_add(ntiles_of_kind);
+    const uint32_t instead = !job.is_auto || !is_sampled || sh.candidate[CSZ_BOOK_S].cost_builtin
+                                 ? (uint32_t)SINGLE_NOT
+                             : nsampled < CSZ_POLICY_FEW_TILES ? (uint32_t)SINGLE_ANY
+                                                               : (uint32_t)SINGLE_BUILTIN;
+    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles, instead);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
     uint32_t unknown = 0;
     bool beside_runs = false; /* tiles weigh their own modes, with built-in books */
-    bool unseen_single = false;
     if (job.is_auto) {
         const uint64_t vector = sh.choice[SET_VECTOR].cost, single = sh.choice[SET_SINGLE].cost,
                        runs = sh.choice[SET_RUNS].cost;
-        const bool is_sampled = csz_sample_stride(ntiles) > 1;
         const uint32_t kinds = __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
         if (is_sampled) unknown = kinds << CSZ_POLICY_KINDS_AT;
         unknown |= csz_policy_unseen_modes(
             sh.candidate[CSZ_BOOK_MV].cost_builtin != 0, sh.candidate[CSZ_BOOK_QV].cost_builtin != 0,
             sh.candidate[CSZ_BOOK_PV].cost_builtin != 0, ntiles); /* no counts, no cost */
-        unseen_single = is_sampled && sh.candidate[CSZ_BOOK_S].cost_builtin == 0;
         if (single < vector) policy = CSZ_POLICY_SINGLE;
         if (runs < min(vector, single)) policy = CSZ_POLICY_RUNS;
         beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
         if (!beside_runs && policy != CSZ_POLICY_SINGLE &&
-            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles,
-                              csz_warp_add(ntiles_of_kind)) &&
-            sh.choice[SET_WEIGHED].own ==
-                (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)) /* there is room */
+            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles, nsampled) &&
+            (is_sampled || /* there is room */
+             sh.choice[SET_WEIGHED].own ==
+                 (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)))
             policy = CSZ_POLICY_WEIGHED;
     }
     const int set = policy == CSZ_POLICY_SINGLE    ? SET_SINGLE
@@ -494,7 +506,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     const uint32_t *codes = NULL;
     int number = -1;
     if (place >= 0) {
-        number = set_candidate(set, place);
+        number = single_instead(set, set_candidate(set, place), instead);
         kind = sh.candidate[number].builtin;
         if (choice.own >> place & 1) {
             kind = CSZ_KIND_EXPLICIT;
@@ -514,11 +526,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
             }
         }
     } else if (beside_runs) {
-        number = book;
-        kind = sh.candidate[book].builtin;
-    }
-    if (unseen_single && book == CSZ_BOOK_S && (set == SET_FINAL || set == SET_WEIGHED || beside_runs)) {
-        number = OF_SINGLE; /* the built-in book that would code all tiles best */
+        number = single_instead(SET_WEIGHED, book, instead);
         kind = sh.candidate[number].builtin;
     }
     if (kind != CSZ_KIND_EXPLICIT) {

@@ -43,7 +43,18 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
                             book == CSZ_BOOK_RV ? sample->run_value : sample->run_length, stride);
 }
 
-const csz_book_offer *csz_policy_offer(const csz_policy_offers *offers, int policy, int book) {
+/* Offers of policy vector, and what takes the place of book S where only some tiles are sampled and none of them has mode S: policy single's, with its own lengths only where little was sampled, as
+   those then have short codes for what may come. */
+static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, uint32_t ntiles,
+                          uint32_t nsampled) {
+    for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = offers->vector[b];
+    if (csz_sample_stride(ntiles) == 1 || set[CSZ_BOOK_S].builtin_cost) return;
+    set[CSZ_BOOK_S] = offers->single;
+    set[CSZ_BOOK_S].is_worth_them &= nsampled < CSZ_POLICY_FEW_TILES;
+}
+
+/* The offers of a policy; of policy vector without the runs of the tiles that weigh them. */
+static const csz_book_offer *offer_of(const csz_policy_offers *offers, int policy, int book) {
     const int is_runs = book >= CSZ_BOOK_RV;
     switch (policy) {
     case CSZ_POLICY_VECTOR: return is_runs ? &offers->none[book] : &offers->vector[book];
@@ -51,8 +62,7 @@ const csz_book_offer *csz_policy_offer(const csz_policy_offers *offers, int poli
         return book == CSZ_BOOK_S   ? &offers->single
                : book == CSZ_BOOK_W ? &offers->vector[book]
                                     : &offers->none[book];
-    case CSZ_POLICY_RUNS: return is_runs ? &offers->runs[book - CSZ_BOOK_RV] : &offers->none[book];
-    default: return is_runs ? &offers->runs[book - CSZ_BOOK_RV] : &offers->vector[book];
+    default: return is_runs ? &offers->runs[book - CSZ_BOOK_RV] : &offers->none[book];
     }
 }
 
@@ -60,22 +70,16 @@ const csz_book_offer *csz_policy_offer(const csz_policy_offers *offers, int poli
 static uint64_t settle(csz_book *books, uint32_t *own, const csz_policy_offers *offers, int policy,
                        uint32_t ntiles) {
     csz_book_offer set[CSZ_NBOOKS];
-    for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *csz_policy_offer(offers, policy, b);
+    for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, policy, b);
     const uint64_t cost = csz_books_settle(books, set, ntiles);
     for (int b = 0; b < CSZ_NBOOKS; b++) *own |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
     return cost;
 }
 
-/* Where only some tiles are sampled, and none of them has mode S: the built-in book that would code all of them best. */
-static void settle_unseen_single(csz_book *books, const csz_policy_offers *offers, uint32_t ntiles) {
-    if (csz_sample_stride(ntiles) > 1 && offers->vector[CSZ_BOOK_S].builtin_cost == 0)
-        books[CSZ_BOOK_S] = offers->single.builtin;
-}
-
 uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
                            uint32_t ntiles, int is_auto) {
     uint64_t cost[CSZ_POLICY_N];
-    uint32_t own[CSZ_POLICY_N + 1] = {0}, nsampled = 0, runs_nbits = 0, best = CSZ_POLICY_VECTOR;
+    uint32_t own[CSZ_POLICY_N] = {0}, nsampled = 0, runs_nbits = 0, best = CSZ_POLICY_VECTOR;
     if (!is_auto) {
         csz_books_settle(books, offers->vector, ntiles);
         return CSZ_POLICY_VECTOR;
@@ -85,6 +89,8 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
         if (cost[policy] < cost[best]) best = policy;
     }
     for (uint32_t k = 0; k < CSZ_KINDS; k++) nsampled += sample->kind[k];
+    csz_book_offer set[CSZ_NBOOKS];
+    vector_offers(set, offers, ntiles, nsampled);
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;
     const uint32_t unknown = csz_policy_unknown_kinds(sample->kind, ntiles) |
@@ -95,22 +101,22 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
         4 * cost[CSZ_POLICY_RUNS] < 3 * cost[CSZ_POLICY_VECTOR]) {
         /* tiles weigh their own modes, with built-in books */
         settle(books, &own[CSZ_POLICY_RUNS], offers, CSZ_POLICY_RUNS, ntiles);
-        for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = offers->vector[b].builtin;
-        settle_unseen_single(books, offers, ntiles);
+        for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = set[b].builtin;
         return CSZ_POLICY_WEIGHED | unknown;
     }
     if (best != CSZ_POLICY_SINGLE &&
         csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled)) {
-        settle(books, &own[CSZ_POLICY_WEIGHED], offers, CSZ_POLICY_WEIGHED, ntiles);
-        settle_unseen_single(books, offers, ntiles);
-        if (own[CSZ_POLICY_WEIGHED] == (own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS]))
-            return CSZ_POLICY_WEIGHED | unknown;
+        csz_book_offer both[CSZ_NBOOKS];
+        uint32_t wanted = own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS], got = 0;
+        for (int b = 0; b < CSZ_NBOOKS; b++)
+            both[b] = b < CSZ_BOOK_RV ? set[b] : offers->runs[b - CSZ_BOOK_RV];
+        csz_books_settle(books, both, ntiles);
+        for (int b = 0; b < CSZ_NBOOKS; b++) got |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
+        if (csz_sample_stride(ntiles) > 1 || got == wanted) return CSZ_POLICY_WEIGHED | unknown;
     }
-    if (best == CSZ_POLICY_VECTOR) {
-        csz_books_settle(books, offers->vector, ntiles);
-        settle_unseen_single(books, offers, ntiles);
-    } else {
+    if (best == CSZ_POLICY_VECTOR)
+        csz_books_settle(books, set, ntiles);
+    else
         settle(books, &own[best], offers, (int)best, ntiles);
-    }
     return best | unknown;
 }

@@ -112,9 +112,6 @@ typedef struct csz_policy_offers {
     csz_book_offer vector[CSZ_NBOOKS], single, runs[2], none[CSZ_NBOOKS];
 } csz_policy_offers;
 
-/* The offer of a policy for a book; of policy vector without the runs of the tiles that weigh them. */
-const csz_book_offer *csz_policy_offer(const csz_policy_offers *offers, int policy, int book);
-
 /* Book S of policy single: the deltas of all modes, which the counts of their symbols tell. */
 void csz_policy_singles(uint32_t *count, const csz_sample *sample);
 
