@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD ?= build
 DATA ?= ../shared/data
-CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh')
+CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
 # hdf5_writer.c is built against the installed copy alone.
 C_UNITS = $(filter-out examples/hdf5_writer.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))

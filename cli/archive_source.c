@@ -124,7 +124,12 @@ int cli_archive_source_end(cli_archive_source *s) {
     const size_t n = s->shape.footer_nbytes;
     unsigned char *found = malloc(n), *wanted = malloc(n), surplus;
     size_t nsurplus = 0;
-    int status = found && wanted ? read_exactly(s, found, n) : cli_fail_memory("an index", 2 * (uint64_t)n);
+    if (!found || !wanted) {
+        free(found);
+        free(wanted);
+        return cli_fail_memory("an index", 2 * (uint64_t)n);
+    }
+    int status = read_exactly(s, found, n);
     if (status == CLI_DONE &&
         (csz_plan_footer(wanted, n, s->sizes, s->plan) != CSZ_OK || memcmp(found, wanted, n) != 0))
         status = cli_archive_source_fail(s, CSZ_ERROR_CORRUPT);

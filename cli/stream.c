@@ -146,8 +146,8 @@ int cli_temporary_open(uint64_t nbytes) {
 int cli_stream_spool(cli_stream *s, uint64_t most_nbytes) {
     unsigned char *buffer = malloc(SPOOL_NBYTES);
     uint64_t at = 0;
-    int descriptor = -1, status = buffer ? CLI_DONE : cli_fail_memory("a buffer", SPOOL_NBYTES);
-    if (status == CLI_DONE && (descriptor = cli_temporary_open(most_nbytes)) < 0) status = CLI_FAILED;
+    if (!buffer) return cli_fail_memory("a buffer", SPOOL_NBYTES);
+    int descriptor = cli_temporary_open(most_nbytes), status = descriptor < 0 ? CLI_FAILED : CLI_DONE;
     while (status == CLI_DONE && at <= most_nbytes) {
         uint64_t left = most_nbytes - at < SPOOL_NBYTES ? most_nbytes - at + 1 : SPOOL_NBYTES;
         size_t n;

@@ -193,3 +193,186 @@ test_field sampled_make(uint64_t seed, csz_options *options) {
     *options = options_make(CSZ_BOUND_ABS, bounds[rng_below(&r, 4)]);
     return s;
 }
+
+/* ---- fields made from the deltas of their tiles ---- */
+
+/* Tiles of one kind by their deltas in code order. */
+typedef struct weave {
+    enum { NOTHING, CONSTANT_TILE, DENSE, SPRINKLED, RUNS, UNITS, LANES, PERIODIC, SAWTOOTH, WEAVES } kind;
+    enum { ONE_VALUE, TWO_VALUES, A_FEW, UNIFORM, GEOMETRIC, OCTAVES, DRAWS } draw;
+    enum { FIXED, EVEN, RANDOM } lengths;
+    int64_t value, few[16];
+    double share, lanes; /* of the deltas, and of the lanes, that are not 0 */
+    double split;        /* how often the first of two values comes */
+    uint32_t length;
+    double tiles; /* how many tiles are of this kind, relative to the others */
+} weave;
+
+static int64_t either_sign(rng *r, int64_t d) { return rng_below(r, 2) ? d : -d; }
+
+static weave weave_make(rng *r) {
+    static const double lanes[] = {1, 1, 1, 0.5, 0.2, 0.05};
+    weave w;
+    w.kind = rng_below(r, 3) ? rng_below(r, WEAVES) : DENSE;
+    w.draw = rng_below(r, 2) ? rng_below(r, DRAWS) : TWO_VALUES;
+    w.lengths = rng_below(r, 3);
+    w.value = either_sign(r, any_size(r, rng_below(r, 3) ? 60 : 20000));
+    for (uint32_t i = 0; i < 16; i++) w.few[i] = either_sign(r, any_size(r, rng_below(r, 2) ? 60 : 20000));
+    w.share = 1.0 / any_size(r, 2048);
+    w.split = rng_unit(r);
+    w.lanes = lanes[rng_below(r, 6)];
+    w.length = any_size(r, 200);
+    w.tiles = 1.0 / any_size(r, rng_below(r, 2) ? 8 : 1024);
+    return w;
+}
+
+static int64_t weave_draw(const weave *w, rng *r) {
+    const int64_t most = w->value < 0 ? -w->value : w->value;
+    int64_t d = 0;
+    switch (w->draw) {
+    case ONE_VALUE: return w->value;
+    case TWO_VALUES: return rng_unit(r) < w->split ? w->value : 0;
+    case A_FEW: return w->few[rng_below(r, 1 + w->length % 16)];
+    case UNIFORM: return (int64_t)rng_below(r, 2 * (uint32_t)most + 1) - most;
+    case GEOMETRIC:
+        while (d < most && rng_unit(r) < 0.02 * (w->length % 49 + 1)) d++;
+        return either_sign(r, d);
+    default: return either_sign(r, any_size(r, (uint32_t)most));
+    }
+}
+
+static uint32_t weave_length(const weave *w, rng *r) {
+    uint32_t n = 1;
+    if (w->lengths == FIXED) return w->length;
+    if (w->lengths == EVEN) return 1 + rng_below(r, 2 * w->length);
+    while (n < 1000 && rng_unit(r) * w->length > 1) n++;
+    return n;
+}
+
+/* The deltas of a tile in code order. */
+static void weave_deltas(int64_t *d, const weave *w, rng *r) {
+    memset(d, 0, TILE_N * sizeof *d);
+    if (w->kind == NOTHING || w->kind == CONSTANT_TILE) return;
+    for (uint32_t i = 0, n = 1; i < TILE_N; i += n) {
+        const int64_t value = weave_draw(w, r);
+        n = w->kind == RUNS ? weave_length(w, r) : w->kind == UNITS ? 32 : w->kind == LANES ? 128 : 1;
+        if (w->kind == SPRINKLED && rng_unit(r) >= w->share) continue;
+        if (w->kind == PERIODIC && i % (w->length + 1)) continue;
+        for (uint32_t k = i; k < i + n && k < TILE_N; k++) d[k] = value;
+    }
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        if (rng_unit(r) >= w->lanes) memset(d + 128 * lane, 0, 128 * sizeof *d);
+    }
+}
+
+/* A tile's values, in the order of its elements: partial sums of its deltas along each dim, within 16 bits; or a saw along all of it. */
+static void weave_tile(double *tile, const weave *w, rng *r, const uint32_t *extent, int ndim) {
+    int64_t d[TILE_N], q[TILE_N];
+    if (w->kind == SAWTOOTH) {
+        for (uint32_t e = 0; e < TILE_N; e++)
+            tile[e] = (double)((int64_t)(e % (w->length + 1)) * w->value % 30000);
+        return;
+    }
+    weave_deltas(d, w, r);
+    for (uint32_t i = 0; i < TILE_N; i++) {
+        const uint32_t unit = i >> 5, b = i & 31;
+        q[ndim == 3 ? 512 * (b >> 2) + 4 * unit + (b & 3)
+                    : 1024 * (unit >> 5) + 128 * (b >> 2) + 4 * (unit & 31) + (b & 3)] = d[i];
+    }
+    for (uint32_t k = 3, stride = 1; k-- > 0; stride *= extent[k]) {
+        for (uint32_t e = 0; e < TILE_N; e++) {
+            if (e / stride % extent[k]) q[e] += q[e - stride];
+        }
+    }
+    const int64_t base = w->kind == CONSTANT_TILE ? w->value : 0;
+    for (uint32_t e = 0; e < TILE_N; e++) tile[e] = (double)(base + (int16_t)(uint16_t)q[e]);
+}
+
+static csz_field woven_field(rng *r) {
+    const csz_type type = (csz_type)rng_below(r, 2);
+    const uint32_t size = rng_below(r, 8);
+    const uint32_t ntiles = size < 3   ? 1 + rng_below(r, 63)
+                            : size < 6 ? 64 + rng_below(r, 448)
+                            : size < 7 ? 505 + rng_below(r, 14)
+                                       : 512 + rng_below(r, rng_below(r, 2) ? 500 : 2500);
+    const uint32_t wide = 1 + rng_below(r, ntiles < 16 ? ntiles : 16),
+                   deep = 1 + rng_below(r, ntiles / wide < 8 ? ntiles / wide : 8);
+    switch (rng_below(r, 3)) {
+    case 0: return field_1d(type, (uint64_t)ntiles * 4096);
+    case 1: return field_2d(type, 32 * (ntiles / wide), 128 * wide);
+    default: return field_3d(type, 8 * (ntiles / (wide * deep)), 16 * deep, 32 * wide);
+    }
+}
+
+/*
+ * How the tiles of a field are shared among kinds: all of one; a part of one and the others of nothing or one value; a few of one in faint or empty ones; or any of six, in
+ * stretches.
+ */
+typedef struct loom {
+    enum { ALL_ALIKE, A_PART, A_HANDFUL, A_MIX, LOOMS } kind;
+    weave weaves[6];
+    uint32_t nweaves, together;
+    double part; /* of the tiles that are of the first kind */
+    double sum;
+} loom;
+
+static loom loom_make(rng *r, uint64_t ntiles) {
+    loom l;
+    l.kind = rng_below(r, LOOMS);
+    l.nweaves = l.kind == A_MIX ? 1 + rng_below(r, 6) : 2;
+    l.together = l.kind == A_HANDFUL || l.kind == A_PART ? 1 : any_size(r, 64);
+    l.sum = 0;
+    for (uint32_t i = 0; i < l.nweaves; i++) {
+        l.weaves[i] = weave_make(r);
+        l.sum += l.weaves[i].tiles;
+    }
+    l.part = l.kind == ALL_ALIKE ? 1 : l.kind == A_PART ? rng_unit(r) : any_size(r, 16) / (double)ntiles;
+    if (l.kind == A_MIX) return l;
+    weave *background = &l.weaves[1];
+    background->kind = rng_below(r, 2);
+    if (l.kind == A_HANDFUL && rng_below(r, 2)) {
+        background->kind = rng_below(r, 2) ? SPRINKLED : PERIODIC;
+        background->draw = ONE_VALUE;
+        background->share = 1.0 / (64 + any_size(r, 4096));
+        background->length = 100 + rng_below(r, 2000);
+        background->lanes = 1;
+    }
+    return l;
+}
+
+static const weave *loom_next(const loom *l, rng *r) {
+    if (l->kind != A_MIX) return &l->weaves[rng_unit(r) >= l->part];
+    const weave *w = l->weaves;
+    double at = rng_unit(r) * l->sum;
+    for (; w < l->weaves + l->nweaves - 1 && at >= w->tiles; w++) at -= w->tiles;
+    return w;
+}
+
+test_field woven_make(uint64_t seed, csz_options *options) {
+    rng r = rng_make(seed + 2000000);
+    uint32_t extent[3];
+    test_field s = sample_make(woven_field(&r), ZEROS, 1);
+    tile_extents(extent, s.field.ndim);
+    uint64_t n[3] = {1, 1, 1}, grid[3];
+    for (int i = 0; i < s.field.ndim; i++) n[3 - s.field.ndim + i] = s.field.dims[i];
+    for (int i = 0; i < 3; i++) grid[i] = n[i] / extent[i];
+    const uint64_t ntiles = grid[0] * grid[1] * grid[2];
+    const loom l = loom_make(&r, ntiles);
+    const weave *w = l.weaves;
+    const double scale = rng_below(&r, 8) ? 1 : 0.1; /* 0.1: the bound of 0.5 makes others of the deltas */
+    for (uint64_t t = 0; t < ntiles; t++) {
+        double tile[TILE_N];
+        if (t % l.together == 0) w = loom_next(&l, &r);
+        weave_tile(tile, w, &r, extent, s.field.ndim);
+        const uint64_t at[3] = {t / grid[2] / grid[1] * extent[0], t / grid[2] % grid[1] * extent[1],
+                                t % grid[2] * extent[2]};
+        for (uint32_t e = 0; e < TILE_N; e++) {
+            const uint64_t z = at[0] + e / extent[2] / extent[1], y = at[1] + e / extent[2] % extent[1],
+                           x = at[2] + e % extent[2];
+            store_at(s.data, s.field.type, (z * n[1] + y) * n[2] + x, scale * tile[e]);
+        }
+    }
+    *options = options_make(CSZ_BOUND_ABS, 0.5);
+    if (rng_below(&r, 8) == 0) *options = options_make(CSZ_BOUND_REL, 1e-4);
+    return s;
+}

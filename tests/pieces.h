@@ -17,4 +17,10 @@ test_field patched_make(csz_field field, uint64_t seed);
 /* One of either, of 512 to 4,000 tiles, and options with a bound for it. */
 test_field sampled_make(uint64_t seed, csz_options *options);
 
+/*
+ * Tiles of up to six kinds by their deltas in the order of codes: of one or two values, of few, even, geometric or of any octave; dense, sprinkled, in runs, units or lanes, periodic; saws; some lanes
+ * empty, some kinds in a few tiles alone.  1 to 3,000 tiles of 1 to 3 dims, and options with a bound for it.
+ */
+test_field woven_make(uint64_t seed, csz_options *options);
+
 #endif

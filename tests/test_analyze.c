@@ -146,6 +146,40 @@ static void predictions_say_how_far_to_trust_them(void **state) {
     assert_true(outside * 10 <= n);
 }
 
+/* Two kinds of tile: stairs, whose differences come in runs of 8 to 15, and steps of -1, 0 and 1, which vector modes code best. */
+static test_field stairs_and_steps(uint64_t ntiles) {
+    test_field s = sample_make(field_1d(CSZ_F32, ntiles * 4096), ZEROS, 1);
+    rng r = rng_make(7);
+    int64_t at = 0, slope = 0;
+    for (uint64_t i = 0, left = 0; i < s.n; i++) {
+        const int is_stairs = csz_scatter(13, i / 4096) % 5 < 2;
+        if (is_stairs && (left-- == 0 || i % 4096 == 0)) {
+            left = 7 + rng_below(&r, 8);
+            slope = (int64_t)rng_below(&r, 25) * (at > 0 ? -1 : 1);
+        }
+        at += is_stairs ? slope : (int64_t)rng_below(&r, 3) - 1;
+        store_at(s.data, CSZ_F32, i, (double)at);
+    }
+    return s;
+}
+
+/* In a frame whose tiles weigh runs one by one the prediction knows what they gain. */
+static void tiles_that_weigh_runs_are_predicted(void **state) {
+    (void)state;
+    test_field s = stairs_and_steps(1024);
+    csz_options o = options_make(CSZ_BOUND_ABS, 0.5);
+    csz_analysis a = analysis_of(&s, &o, 0.5, 0);
+    archive made = archive_make(&s, &o);
+    csz_tile_counts tiles;
+    ASSERT_OK(csz_survey(the_context(), &tiles, made.bytes, made.nbytes));
+    assert_true(tiles.rle_vle > 256 && tiles.quad + tiles.pair > 256); /* each tile its own way */
+    double wrong = (double)a.workflow[0].nbytes_predicted / (double)made.nbytes - 1;
+    if (fabs(wrong) > 0.25) fail_msg("%g wrong", wrong);
+    assert_true(a.regret < -0.1);
+    archive_free(&made);
+    sample_free(&s);
+}
+
 static void threads_change_nothing(void **state) {
     (void)state;
     test_field s = sample_make(field_3d(CSZ_F32, 64, 128, 160), ROUGH, 8);
@@ -227,6 +261,7 @@ int main(void) {
         cmocka_unit_test(reasons_follow_what_was_chosen),
         cmocka_unit_test(predictions_come_close),
         cmocka_unit_test(predictions_say_how_far_to_trust_them),
+        cmocka_unit_test(tiles_that_weigh_runs_are_predicted),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(madograms_measure_what_they_say),
         cmocka_unit_test(huffman_averages_are_optimal),

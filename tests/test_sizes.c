@@ -6,6 +6,8 @@
 #include "pieces.h"
 #include "support.h"
 
+#include "core/geometry.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +162,7 @@ static void auto_is_hardly_larger_than_the_best_forced_workflow(void **state) {
     assert_int_equal(failures, 0);
 }
 
-/* Fields of few values or one slope, large enough that only some of their tiles are probes. */
+/* Fields of few values or one slope. */
 static void auto_keeps_up_on_fields_of_few_values(void **state) {
     (void)state;
     rng r = rng_make(9);
@@ -258,10 +260,7 @@ static void auto_keeps_up_where_books_want_more_room_than_there_is(void **state)
     sample_free(&s);
 }
 
-/*
- * Frames of which a quarter of the tiles are probes: deltas of two values alone, for which a book that has codes for all others too seems dear; and records of four tiles, one of noise
- * and three of a saw, which probes at every fourth tile would see as noise or as nothing but saws.
- */
+/* Frames that are counted whole: deltas of two values alone, for which a book that has codes for all others too seems dear; and records of four tiles, one of noise and three of a saw. */
 static void auto_keeps_up_where_a_quarter_of_the_tiles_could_mislead(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -282,6 +281,148 @@ static void auto_keeps_up_where_a_quarter_of_the_tiles_could_mislead(void **stat
         const workflow_sizes sizes = workflow_sizes_of(&s, o);
         if (!is_hardly_larger(&sizes))
             fail_msg("kind %d: auto %zu, best %zu", kind, sizes.automatic, sizes.best);
+        sample_free(&s);
+    }
+}
+
+/* A tile of a 1-D field from its deltas in code order, in quanta of the bound 0.5. */
+static void store_deltas(const test_field *s, uint64_t tile, const int *delta) {
+    int by_element[4096], value = 0;
+    for (uint32_t i = 0; i < 4096; i++) {
+        const uint32_t unit = i >> 5, b = i & 31;
+        by_element[1024 * (unit >> 5) + 128 * (b >> 2) + 4 * (unit & 31) + (b & 3)] = delta[i];
+    }
+    for (uint32_t e = 0; e < 4096; e++) {
+        value += by_element[e];
+        store_at(s->data, s->field.type, 4096 * tile + e, value);
+    }
+}
+
+static void assert_keeps_up(const test_field *s, const char *what, uint64_t variant) {
+    const workflow_sizes sizes = workflow_sizes_of(s, options_make(CSZ_BOUND_ABS, 0.5));
+    if (!is_hardly_larger(&sizes))
+        fail_msg("%s, %llu: auto %zu, workflow %d %zu", what, (unsigned long long)variant, sizes.automatic,
+                 sizes.who, sizes.best);
+}
+
+/* Where plain codes of one bit leave all lanes alike, so that their lengths take nothing. */
+static void auto_keeps_up_on_deltas_of_two_values(void **state) {
+    (void)state;
+    static const uint64_t ntiles[] = {1, 8, 16, 40, 63, 64, 200, 511, 512};
+    static const struct {
+        double share;
+        int value;
+    } deltas[] = {{0.44, 1}, {0.58, 1}, {0.22, 2}, {0.24, 2}, {0.3, 2}, {0.5, 8}};
+    for (size_t k = 0; k < sizeof ntiles / sizeof ntiles[0]; k++) {
+        for (size_t j = 0; j < sizeof deltas / sizeof deltas[0]; j++) {
+            rng r = rng_make(40 + k);
+            test_field s = sample_make(field_1d(CSZ_F32, ntiles[k] * 4096), ZEROS, 1);
+            for (uint64_t t = 0; t < ntiles[k]; t++) {
+                int delta[4096];
+                for (uint32_t i = 0; i < 4096; i++)
+                    delta[i] = rng_unit(&r) < deltas[j].share ? deltas[j].value : 0;
+                store_deltas(&s, t, delta);
+            }
+            assert_keeps_up(&s, "deltas of two values, tiles", ntiles[k]);
+            sample_free(&s);
+        }
+    }
+}
+
+/* Frames of 64 tiles and more of which a few, wherever they are, hold most: runs of large values, among others of noise or of nothing; or two values in half the lanes. */
+static void auto_keeps_up_where_some_tiles_hold_all(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        rng r = rng_make(seed);
+        const uint32_t ntiles = seed % 3 ? 64 + rng_below(&r, 80) : 65;
+        test_field s = sample_make(field_1d(CSZ_F32, (uint64_t)ntiles * 4096), ZEROS, 1);
+        for (uint32_t t = 0; t < ntiles; t++) {
+            const uint32_t kind = rng_below(&r, 8), end = kind == 0 ? 4096 : kind == 1 ? 2048 : 512;
+            int delta[4096] = {0}, d = 0;
+            for (uint32_t i = 0; kind < 4 && i < end; i++) {
+                if (kind == 0 && rng_below(&r, 12) == 0) d = (int)rng_below(&r, 4001) - 2000;
+                if (kind == 1) d = rng_below(&r, 2) ? 8 : 0;
+                if (kind > 1) d = (int)rng_below(&r, 7) - 3;
+                delta[i] = d;
+            }
+            store_deltas(&s, t, delta);
+        }
+        assert_keeps_up(&s, "some tiles that hold all, seed", seed);
+        sample_free(&s);
+    }
+}
+
+/* Saws in one tile, or a few, that no sample has, in an empty field or a faint one: coded runs, or plain ones, take much less than what the sample's costs speak for. */
+static void auto_keeps_up_where_a_sample_misses_saws(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t ntiles;
+        uint32_t nsaws, period, slope;
+        double faint; /* spikes of a tile of the background */
+    } cases[] = {{700, 1, 100, 87, 1},   {3000, 1, 10, 3832, 0}, {2048, 3, 100, 161, 5},
+                 {700, 2, 100, 1547, 0}, {3000, 8, 10, 88, 0},   {2048, 5, 30, 494, 0},
+                 {3000, 2, 100, 153, 1}, {1024, 1, 500, 60, 0},  {3000, 2, 500, 7, 0.2},
+                 {512, 4, 20, 300, 5}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        const uint64_t ntiles = cases[k].ntiles;
+        const uint32_t stride = csz_sample_stride((uint32_t)ntiles);
+        rng r = rng_make(70 + k);
+        test_field s = sample_make(field_1d(CSZ_F32, ntiles * 4096), ZEROS, 1);
+        for (uint64_t n = (uint64_t)(cases[k].faint * (double)ntiles); n-- > 0;)
+            store_at(s.data, CSZ_F32, rng_next(&r) % s.n, rng_below(&r, 2) ? 1 : -5);
+        for (uint32_t saw = 0; saw < cases[k].nsaws; saw++) {
+            uint64_t t = (saw + 1) * ntiles / (cases[k].nsaws + 1);
+            while (csz_sample_tile((uint32_t)t / stride, (uint32_t)ntiles) == t) t++;
+            for (uint64_t i = 0; i < 4096; i++)
+                store_at(s.data, CSZ_F32, 4096 * t + i,
+                         (double)(i % cases[k].period * cases[k].slope % 30000));
+        }
+        assert_keeps_up(&s, "saws that no sample has, case", k);
+        sample_free(&s);
+    }
+}
+
+/* Steps of four in a few tiles, whose vector mode no sampled tile of a faint field has: its book knows nothing, plain codes know the zeros. */
+static void auto_keeps_up_where_a_sample_misses_steps(void **state) {
+    (void)state;
+    for (uint64_t nsteps = 4; nsteps <= 40; nsteps *= 3) {
+        const uint32_t ntiles = 3000, stride = csz_sample_stride(ntiles);
+        rng r = rng_make(nsteps);
+        test_field s = sample_make(field_1d(CSZ_F32, (uint64_t)ntiles * 4096), ZEROS, 1);
+        for (uint32_t n = ntiles / 5; n-- > 0;)
+            store_at(s.data, CSZ_F32, rng_next(&r) % s.n, rng_below(&r, 2) ? 1 : -5);
+        for (uint64_t k = 1; k <= nsteps; k++) {
+            uint64_t t = k * ntiles / (nsteps + 1);
+            int value = 0;
+            while (csz_sample_tile((uint32_t)t / stride, ntiles) == t) t++;
+            for (uint64_t i = 0; i < 4096; i++) {
+                if (i % 4 == 0) value = (int)rng_below(&r, 16000) - 8000;
+                store_at(s.data, CSZ_F32, 4096 * t + i, value);
+            }
+        }
+        assert_keeps_up(&s, "steps that no sample has, tiles", nsteps);
+        sample_free(&s);
+    }
+}
+
+/* Tiles of noise that no sample has, where the sample speaks for runs. */
+static void auto_keeps_up_where_a_sample_misses_noise(void **state) {
+    (void)state;
+    for (uint64_t ntiles = 512; ntiles < 2000; ntiles += 700) {
+        const uint32_t stride = csz_sample_stride((uint32_t)ntiles);
+        rng r = rng_make(ntiles);
+        test_field s = sample_make(field_1d(CSZ_F32, ntiles * 4096), ZEROS, 1);
+        for (uint64_t t = 0, missed = 0; t < ntiles; t++) {
+            const int is_noise = missed < 45 && csz_sample_tile((uint32_t)t / stride, (uint32_t)ntiles) != t;
+            int delta[4096], d = 0;
+            missed += (uint64_t)is_noise;
+            for (uint32_t i = 0; i < 4096; i++) {
+                if (is_noise || i % 60 == 0) d = (int)rng_below(&r, 41) - 20;
+                delta[i] = is_noise || i / 128 % 16 == 3 ? d : 0;
+            }
+            store_deltas(&s, t, delta);
+        }
+        assert_keeps_up(&s, "noise that no sample has, tiles", ntiles);
         sample_free(&s);
     }
 }
@@ -318,6 +459,11 @@ int main(void) {
         cmocka_unit_test(auto_keeps_up_on_steep_slopes_beside_noise),
         cmocka_unit_test(auto_keeps_up_where_books_want_more_room_than_there_is),
         cmocka_unit_test(auto_keeps_up_where_a_quarter_of_the_tiles_could_mislead),
+        cmocka_unit_test(auto_keeps_up_on_deltas_of_two_values),
+        cmocka_unit_test(auto_keeps_up_where_some_tiles_hold_all),
+        cmocka_unit_test(auto_keeps_up_where_a_sample_misses_saws),
+        cmocka_unit_test(auto_keeps_up_where_a_sample_misses_steps),
+        cmocka_unit_test(auto_keeps_up_where_a_sample_misses_noise),
         cmocka_unit_test(auto_keeps_up_where_a_sample_tells_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,8 +188,8 @@ static int evaluate_real(const settings *s, csz_context *context, const char *fo
     int n = 0, failed = s->list_path && s->data_folder &&
                         bench_fields_read(fields, &n, s->list_path, s->data_folder) != 0;
     for (int i = 0; !failed && i < n; i++) {
-        char name[8 + sizeof fields[i].name] = "real/";
-        strcat(name, fields[i].name);
+        char name[8 + sizeof fields[i].name];
+        snprintf(name, sizeof name, "real/%.*s", (int)sizeof fields[i].name, fields[i].name);
         if (s->only && !strstr(name, s->only)) continue;
         fprintf(stderr, "  %s\n", fields[i].name);
         if (s->share)

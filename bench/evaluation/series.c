@@ -20,7 +20,6 @@ static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_til
     static csz_tally tally;
     static csz_builtin_cache cache; /* warm, as a context's is */
     static csz_policy_offers offers;
-    csz_histograms h;
     csz_book books[CSZ_NBOOKS];
     csz_frame_box frame = csz_frame_box_at(&plan->geometry, 0);
     uint32_t nsamples = csz_sample_count(frame.ntiles), stride = csz_sample_stride(frame.ntiles);
@@ -30,20 +29,14 @@ static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_til
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
         csz_tile_quantize(w, plan, data, &box);
         if (!w->is_fill) csz_tile_measure(w);
-        csz_tile_count(w, plan, &tally, csz_policy_is_probe(s, frame.ntiles), stride);
+        csz_tile_count(w, plan, &tally, stride);
     }
     csz_tally_add(&sample, &tally);
     for (int book = 0; book < CSZ_NBOOKS; book++)
-        csz_policy_weigh(&offers, &cache, &sample, frame.ntiles, 1, 0, book);
-    /* the probes' word is taken where they leave it open: a second count would be saved too */
-    tables->policy = csz_policy_choose(books, &offers, &sample, frame.ntiles, 1, 0) & ~CSZ_POLICY_UNSURE;
-    if (complete && tables->policy == CSZ_POLICY_VECTOR && stride == 1) {
-        for (int b = 0; b < CSZ_NBOOKS; b++) {
-            for (int k = 0; k < CSZ_SYMBOLS_MAX; k++)
-                h.count[b][k] = sample.rest.count[b][k] + sample.probe.count[b][k];
-        }
-        csz_books_choose(books, &cache, &h, frame.ntiles, 2);
-    }
+        csz_policy_weigh(&offers, &cache, &sample, frame.ntiles, 1, book);
+    tables->policy = csz_policy_choose(books, &offers, &sample, frame.ntiles, 1);
+    if (complete && tables->policy == CSZ_POLICY_VECTOR && stride == 1)
+        csz_books_choose(books, &cache, &sample.count, frame.ntiles, 2);
     csz_code_tables_make(tables, books);
 }
 

@@ -33,10 +33,11 @@ static int fail(const char *what, const char *name) {
 
 static int parse(request *r, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        const int is_last = i + 1 == argc;
+        const char *value = is_last ? "" : argv[i + 1];
         int takes = strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--scale") == 0 ||
                     strcmp(argv[i], "--sdrbench") == 0 || strcmp(argv[i], "-j") == 0;
-        if (takes && !value) return -1;
+        if (takes && is_last) return -1;
         if (strncmp(argv[i], "-j", 2) == 0 && argv[i][2]) { /* -j4 */
             r->nthreads = atoi(argv[i] + 2);
             if (r->nthreads < 1) return -1;

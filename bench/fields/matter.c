@@ -70,7 +70,7 @@ static orbital make_orbital(uint64_t number) {
     }
     for (int a = 0; a < ATOMS; a++) {
         for (int axis = 0; axis < 3; axis++) /* the atoms are the same for all orbitals */
-            o.at[a][axis] = 0.5 + 0.5 * fields_random(299, (uint64_t)(3 * a + axis));
+            o.at[a][axis] = 0.5 + 0.5 * fields_random(299, 3 * (uint64_t)a + (uint64_t)axis);
         o.bump[a] = 2.5 * fields_random(300 + number * 64 + 40, (uint64_t)a);
     }
     return o;

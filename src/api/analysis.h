@@ -28,47 +28,6 @@ typedef struct csz_analysis_worker {
     csz_analysis_sums sums;
 } csz_analysis_worker;
 
-/*
- * Where the tiles lie: in the field, or one behind the other in a copy of those that were chosen.  A copy's tile s is at places[s] of its own grid and has the extents that
- * the field's tile has.
- */
-typedef struct csz_analysis_job {
-    const void *data;
-    csz_geometry geometry;              /* the field's */
-    csz_geometry layout;                /* of data: the field's, or a copy's */
-    csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
-    csz_code_tables tables;             /* of auto */
-    csz_book forced[CSZ_NBOOKS];        /* of the forced workflows, which have no book in common */
-    csz_code_tables forced_tables;      /* for tiles that have to be coded to be measured */
-    csz_cpu_scratch *scratch;
-    csz_analysis_worker **workers;
-    int nthreads;
-    int is_copy;
-    uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
-    uint32_t npairs_each;
-    int keep_sample, encode; /* the first pass, for the second; the second */
-    atomic_ullong next;
-} csz_analysis_job;
-
-/* The tile that is number s of those chosen. */
-uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
-
-/*
- * Counts the chosen tiles; the sums of all workers are then the first one's.  keep_sample: its sample is theirs too, for books, and deltas stay in scratch->kept, which has
- * room for them; only for as many tiles as counts of 32 bits can take.
- */
-csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
-
-/* Codes a sample that was kept with the tables; adds words and squares to the same sums. */
-void csz_analysis_encode(csz_analysis_job *job);
-
-/* Sum of the counts of an alphabet. */
-static inline uint64_t csz_count_of(const uint32_t *counts) {
-    uint64_t sum = 0;
-    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) sum += counts[s];
-    return sum;
-}
-
 /* ---- looks: pairs of quanta for the madogram, and rows of neighbours for the rate ---- */
 
 /* Elements of the field that are looked at. */
@@ -88,6 +47,44 @@ typedef struct csz_rows_rate {
     double mean, variance;
 } csz_rows_rate;
 
+/*
+ * Where the tiles lie: in the field, or one behind the other in a copy of those that were chosen.  A copy's tile s is at places[s] of its own grid and has the extents that
+ * the field's tile has.
+ */
+typedef struct csz_analysis_job {
+    const void *data;
+    csz_geometry geometry;              /* the field's */
+    csz_geometry layout;                /* of data: the field's, or a copy's */
+    csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
+    csz_code_tables tables;             /* of auto */
+    csz_book forced[CSZ_NBOOKS];        /* of the forced workflows, which have no book in common */
+    csz_code_tables forced_tables;      /* for tiles that have to be coded to be measured */
+    csz_cpu_scratch *scratch;
+    csz_analysis_worker **workers;
+    int nthreads;
+    int is_copy;
+    uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
+    uint32_t npairs_each;
+    csz_looks *looks; /* taken while a sample is counted that is kept */
+    int has_looked;
+    csz_madogram_sums quanta; /* what they show, of pairs and of rows */
+    csz_rows_rate rows;
+    int keep_sample, encode; /* the first pass, for the second; the second */
+    atomic_ullong next;
+} csz_analysis_job;
+
+/* The tile that is number s of those chosen. */
+uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
+
+/*
+ * Counts the chosen tiles; the sums of all workers are then the first one's.  keep_sample: its sample is theirs too, for books, deltas stay in scratch->kept, which has
+ * room for them, and the looks are taken beside; only for as many tiles as counts of 32 bits can take.
+ */
+csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
+
+/* Codes a sample that was kept with the tables; adds words and squares to the same sums. */
+void csz_analysis_encode(csz_analysis_job *job);
+
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
 void csz_looks_free(csz_looks *looks);
 
@@ -101,5 +98,12 @@ void csz_looks_fetch(csz_looks *looks, const void *data, csz_type type);
 void csz_looks_quantize(csz_looks *looks, const csz_tile_plan *plan);
 void csz_looks_pairs(csz_madogram_sums *sums, const csz_looks *looks);
 csz_rows_rate csz_looks_rows(const csz_looks *looks);
+
+/* Sum of the counts of an alphabet. */
+static inline uint64_t csz_count_of(const uint32_t *counts) {
+    uint64_t sum = 0;
+    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) sum += counts[s];
+    return sum;
+}
 
 #endif

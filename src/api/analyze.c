@@ -19,7 +19,7 @@ enum {
     /*
      * A sampled tile costs some twice what a compressed one does (counted as every policy would code it, coded as auto would, measured for the others), and books as much as another;
      * the range takes 3 to 5% of the time of compressing.  With one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis of one bound stays below a tenth of compressing
-     * from some 3 MB on.  One row for ROW_STRIDE tiles costs less than the tiles do.
+     * from 2 to 3 MB on.  One row for ROW_STRIDE tiles costs less than the tiles do.
      */
     SAMPLE_STRIDE = 128,
     SAMPLE_ALL = 4,
@@ -29,7 +29,7 @@ enum {
     ROW_STRIDE = 4,
     ROWS_LEAST = 32,
     ROWS_MOST = 512,
-    START_N = 1 << 22, /* values from which threads are started to find the range */
+    START_N = 1 << 20, /* values from which threads are started to find the range */
     PAIRS_LEAST = 512,
     PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
@@ -37,33 +37,22 @@ enum {
 
 /* ---- prediction ---- */
 
-/* The sample's counts as the compressor would have them, which counts `factor` times as many tiles of a frame. */
-static void scale_counts(uint32_t *restrict counts, size_t n, double factor) {
+/* The sample's counts as the compressor would have them, which counts `factor` times as many tiles of a frame.  None stays none; a sample's counts are below 2^24. */
+static void scale_counts(uint32_t *restrict counts, size_t n, float factor) {
     for (size_t i = 0; i < n; i++) {
-        const double scaled = (double)counts[i] * factor + 0.5; /* none stays none */
-        counts[i] = (uint32_t)(scaled < 4e9 ? scaled : 4e9);
+        const float scaled = (float)counts[i] * factor + 0.5f;
+        counts[i] = (uint32_t)(scaled < 4e9f ? scaled : 4e9f);
     }
 }
 
 /* Bytes of everything but the payload: header, footer, and each frame's header, books and index. */
-static uint64_t fixed_nbytes(const csz_header *header, const csz_book *books) {
+static uint64_t fixed_nbytes(const csz_header *header, uint32_t lengths_nbits) {
     const csz_geometry *g = &header->geometry;
-    uint32_t nbits = 0;
-    for (int b = 0; b < CSZ_NBOOKS; b++)
-        if (books[b].kind == CSZ_KIND_EXPLICIT) nbits += csz_explicit_nbits(b, books[b].lengths);
-    const uint32_t books_nbytes = CSZ_BOOKS_FIXED_NBYTES + (nbits + 31) / 32 * 4;
+    const uint32_t books_nbytes = CSZ_BOOKS_FIXED_NBYTES + (lengths_nbits + 31) / 32 * 4;
     uint64_t nbytes = csz_header_nbytes(header) + csz_footer_nbytes(g->nframes);
     for (uint64_t f = 0; f < g->nframes; f++)
         nbytes += csz_frame_layout_of(csz_frame_box_at(g, f).ntiles, books_nbytes).payload;
     return nbytes;
-}
-
-static int book_is_of(int policy, int book) {
-    switch (policy) {
-    case CSZ_POLICY_SINGLE: return book == CSZ_BOOK_S || book == CSZ_BOOK_W;
-    case CSZ_POLICY_RUNS: return book == CSZ_BOOK_RV || book == CSZ_BOOK_RL;
-    default: return book != CSZ_BOOK_RV && book != CSZ_BOOK_RL;
-    }
 }
 
 /*
@@ -74,7 +63,7 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
                        uint32_t frame_tiles) {
     const uint32_t n = csz_book_size(book), stride = csz_sample_stride(frame_tiles);
     if (frame_tiles <= BUILTIN_TILES) {
-        csz_book_offer_make(offer, cache, book, count, stride, stride > 1);
+        csz_book_offer_make(offer, cache, book, count, stride);
         return;
     }
     memset(offer, 0, sizeof *offer);
@@ -91,7 +80,8 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     csz_book_lengths(offer->own.lengths, weights, n, csz_book_limit(book));
     for (uint32_t s = 0; s < n; s++) {
         if (count[s])
-            nbits += (uint64_t)count[s] * (128 * offer->own.lengths[s] + csz_symbol_beside(book, s));
+            nbits += (uint64_t)count[s] * (128 * (offer->own.lengths[s] + csz_symbol_raw(book, s)) +
+                                           7 * csz_symbol_share(book, s));
     }
     memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
@@ -100,52 +90,56 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
 }
 
+/* As csz_policy_weigh makes them of each book. */
+static void make_offers(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
+                        uint32_t frame_tiles) {
+    uint32_t single[CSZ_SYMBOLS_MAX];
+    csz_policy_singles(single, sample);
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        make_offer(&offers->vector[b], cache, b, sample->count.count[b], frame_tiles);
+        offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
+    }
+    make_offer(&offers->single, cache, CSZ_BOOK_S, single, frame_tiles);
+    make_offer(&offers->runs[0], cache, CSZ_BOOK_RV, sample->run_value, frame_tiles);
+    make_offer(&offers->runs[1], cache, CSZ_BOOK_RL, sample->run_length, frame_tiles);
+}
+
+/* Bits of the explicit lengths of a set of books. */
+static uint32_t lengths_nbits(const csz_book *books) {
+    uint32_t nbits = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++)
+        if (books[b].kind == CSZ_KIND_EXPLICIT) nbits += csz_explicit_nbits(b, books[b].lengths);
+    return nbits;
+}
+
 /*
  * Books of every workflow, as the compressor would build them for a frame of so many tiles: those of the policies single and runs are the forced
- * workflows', and auto takes the policy of least cost.  Returns that policy.
+ * workflows', and auto's are those of the policy that the compressor would take.  Returns that policy.
  */
-static int choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cache *cache,
-                        const csz_sample *sample, uint32_t frame_tiles) {
-    static const int workflow_of[] = {CSZ_WORKFLOW_AUTO, CSZ_WORKFLOW_HUFFMAN, CSZ_WORKFLOW_RLE_VLE};
-    csz_book_offer offers[CSZ_POLICY_N][CSZ_NBOOKS];
-    uint64_t least = UINT64_MAX;
-    int best = CSZ_POLICY_VECTOR;
-    for (int policy = CSZ_POLICY_VECTOR; policy <= CSZ_POLICY_RUNS; policy++) {
-        for (int b = 0; b < CSZ_NBOOKS; b++) {
-            const uint32_t *count = policy == CSZ_POLICY_VECTOR || b == CSZ_BOOK_W ? sample->probe.count[b]
-                                    : b == CSZ_BOOK_S                              ? sample->single
-                                    : b == CSZ_BOOK_RV                             ? sample->run_value
-                                                                                   : sample->run_length;
-            if (book_is_of(policy, b))
-                make_offer(&offers[policy][b], cache, b, count, frame_tiles);
-            else
-                offers[policy][b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
-        }
-        uint64_t cost = csz_books_settle(books[workflow_of[policy]], offers[policy], frame_tiles);
-        if (cost >= least) continue;
-        least = cost;
-        best = policy;
-    }
+static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cache *cache,
+                             const csz_sample *sample, uint32_t frame_tiles) {
+    csz_policy_offers offers;
+    make_offers(&offers, cache, sample, frame_tiles);
+    csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
+    memcpy(huffman, offers.none, sizeof huffman);
+    memcpy(runs, offers.none, sizeof runs);
+    huffman[CSZ_BOOK_S] = offers.single;
+    huffman[CSZ_BOOK_W] = offers.vector[CSZ_BOOK_W];
+    memcpy(runs + CSZ_BOOK_RV, offers.runs, sizeof offers.runs);
+    csz_books_settle(books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
+    csz_books_settle(books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
     for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
-    if (best != CSZ_POLICY_VECTOR) {
-        memcpy(books[0], books[workflow_of[best]], sizeof books[0]);
-    } else if (csz_count_of(
-                   sample->probe.count[CSZ_BOOK_RV])) { /* the run-length candidates among the tiles */
-        for (int b = CSZ_BOOK_RV; b <= CSZ_BOOK_RL; b++)
-            make_offer(&offers[CSZ_POLICY_VECTOR][b], cache, b, sample->probe.count[b], frame_tiles);
-        csz_books_settle(books[0], offers[CSZ_POLICY_VECTOR], frame_tiles);
-    }
-    return best;
+    return csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
 }
 
 /* Auto's code tables, of those books that have codes; and the forced workflows' books in one set: huffman has S and W, rle+vle RV and RL, rle none. */
-static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], int policy) {
+static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t policy) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         uint8_t any = 0;
         for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
-        if (any && policy == CSZ_POLICY_VECTOR) csz_code_table_make(&job->tables, b, books[0][b].lengths);
-        job->forced[b] =
-            books[book_is_of(CSZ_POLICY_RUNS, b) ? CSZ_WORKFLOW_RLE_VLE : CSZ_WORKFLOW_HUFFMAN][b];
+        if (any && policy != CSZ_POLICY_SINGLE && policy != CSZ_POLICY_RUNS)
+            csz_code_table_make(&job->tables, b, books[0][b].lengths);
+        job->forced[b] = books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b];
     }
     job->tables.policy = policy;
 }
@@ -183,28 +177,25 @@ static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, d
 }
 
 /* Predicts what each workflow takes from the sample that was just counted; returns auto's policy. */
-static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header, csz_rows_rate rows) {
+static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
     csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
     csz_sample *sample = &job->workers[0]->sample;
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
-    double factor = (double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
-                    ((double)frame.ntiles * (double)job->nchosen);
-    /* all tiles were probes: there is no rest */
-    scale_counts((uint32_t *)&sample->probe, sizeof sample->probe / sizeof(uint32_t), factor);
-    scale_counts(sample->single, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample->run_value, CSZ_SYMBOLS_MAX, factor);
-    scale_counts(sample->run_length, CSZ_SYMBOLS_MAX, factor);
-    int policy = choose_books(books, job->scratch->builtins, sample, frame.ntiles);
+    const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
+                                 ((double)frame.ntiles * (double)job->nchosen));
+    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
+    const uint32_t policy = choose_books(books, job->scratch->builtins, sample, frame.ntiles);
     make_tables(job, books, policy);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
     const double n = (double)header->geometry.nelements;
-    const rate r = join_rates(sums, (double)job->ntiles, (double)job->nchosen, n, rows);
+    const rate r = join_rates(sums, (double)job->ntiles, (double)job->nchosen, n, job->rows);
     for (int i = 0; i < NWORKFLOWS; i++) {
         /* what the rows say of auto they say of all */
         double payload = r.mean * n / 8;
         if (sums->words[0]) payload *= (double)sums->words[i] / (double)sums->words[0];
-        a->workflow[i].nbytes_predicted = fixed_nbytes(header, books[i]) + ((uint64_t)payload + 7) / 8 * 8;
+        a->workflow[i].nbytes_predicted =
+            fixed_nbytes(header, lengths_nbits(books[i])) + ((uint64_t)payload + 7) / 8 * 8;
     }
     a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
     return policy;
@@ -212,7 +203,7 @@ static int predict(csz_analysis_job *job, csz_analysis *a, const csz_header *hea
 
 /* ---- the whole ---- */
 
-static void describe_counts(csz_analysis *a, const csz_analysis_job *job, const csz_madogram_sums *quanta) {
+static void describe_counts(csz_analysis *a, const csz_analysis_job *job) {
     uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
     const csz_analysis_sums *t = &job->workers[0]->sums;
     double n = t->n ? (double)t->n : 1;
@@ -238,7 +229,7 @@ static void describe_counts(csz_analysis *a, const csz_analysis_job *job, const 
     a->escape_share = (double)(t->noutliers + escapes) / n;
     a->exception_share = (double)t->nexceptions / n;
     csz_madogram_finish(&a->codes, &t->codes);
-    csz_madogram_finish(&a->quanta, quanta);
+    csz_madogram_finish(&a->quanta, &job->quanta);
 }
 
 static const char *const workflow_names[NWORKFLOWS] = {"auto", "huffman", "rle", "rle+vle"};
@@ -257,13 +248,13 @@ static way way_of_tiles(const csz_tile_counts *t) {
 }
 
 /* From auto's policy and the tiles that were counted; a tile of one bit pattern has no codes. */
-static way way_of_policy(int policy, const csz_analysis_sums *t) {
-    static const way of[] = {WAY_TILE_BY_TILE, WAY_HUFFMAN, WAY_RUNS};
+static way way_of_policy(uint32_t policy, const csz_analysis_sums *t) {
+    static const way of[] = {WAY_TILE_BY_TILE, WAY_HUFFMAN, WAY_RUNS, WAY_TILE_BY_TILE};
     uint64_t ncodes = 0;
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) ncodes += t->histogram[i];
     const uint64_t zeros = t->histogram[CSZ_ANALYSIS_NCODES / 2];
     if (t->noutliers == 0 && zeros == ncodes && (ncodes == 0 || t->nexceptions == 0)) return WAY_ONE_VALUE;
-    return of[policy];
+    return of[policy & CSZ_POLICY_MASK];
 }
 
 static void explain(csz_analysis *a, way how) {
@@ -333,12 +324,11 @@ static uint64_t pairs_wanted(uint64_t nelements, int exact) {
 }
 
 /* One bound.  header has everything but the bound; tiles are auto's, NULL where nothing was coded. */
-static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_looks *looks, csz_header *header,
+static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *header,
                           const csz_tile_counts *tiles) {
     const int exact = tiles != NULL;
     const uint64_t n = header->geometry.nelements;
-    csz_madogram_sums quanta = {{0}, {0}, {0}};
-    int policy = CSZ_POLICY_VECTOR;
+    uint32_t policy = CSZ_POLICY_VECTOR;
     for (int i = 0; i < NWORKFLOWS; i++) {
         header->workflow = (csz_workflow)i;
         job->plan[i] = csz_tile_plan_of(header);
@@ -348,14 +338,13 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_looks *loo
     a->ntiles = job->ntiles;
     a->nbytes_field = n * (header->field.type == CSZ_F32 ? 4u : 8u);
     job->nchosen = 0;
+    memset(&job->quanta, 0, sizeof job->quanta);
     if (n) {
         const uint64_t npairs = pairs_wanted(n, exact);
-        csz_looks_quantize(looks, &job->plan[0]);
-        csz_looks_pairs(&quanta, looks);
         job->nchosen = sample_size(job->ntiles);
         job->npairs_each = exact ? 0 : (uint32_t)(npairs / job->nchosen + 1);
         csz_analysis_count(job, 1);
-        policy = predict(job, a, header, csz_looks_rows(looks));
+        policy = predict(job, a, header);
         if (exact) {
             job->nchosen = job->ntiles;
             job->npairs_each = (uint32_t)(npairs / job->ntiles + 1);
@@ -366,7 +355,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_looks *loo
         for (int i = 0; i < NWORKFLOWS; i++)
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
-    describe_counts(a, job, &quanta);
+    describe_counts(a, job);
     explain(a, exact ? way_of_tiles(tiles) : way_of_policy(policy, &job->workers[0]->sums));
 }
 
@@ -374,6 +363,14 @@ static void free_job(csz_analysis_job *job) {
     for (int i = 0; job->workers && i < job->nthreads; i++) free(job->workers[i]);
     free(job->workers);
     free(job);
+}
+
+/* As find_range: threads that wait take a tile each, or the looks; others are started where each has THREAD_TILES of them. */
+static int threads_for(const csz_context *context, uint64_t ntiles, int nthreads) {
+    const uint64_t waiting = 1 + (uint64_t)context->cpu.team.nmembers, useful = ntiles / THREAD_TILES + 1,
+                   helpful = waiting < ntiles + 1 ? waiting : ntiles + 1,
+                   most = useful > helpful ? useful : helpful;
+    return (uint64_t)nthreads < most ? nthreads : (int)most;
 }
 
 static csz_analysis_job *make_job(csz_context *context, const csz_geometry *g, int nthreads) {
@@ -463,14 +460,13 @@ static csz_status analyze_source(csz_context *context, csz_analysis *analyses, c
     csz_status status = csz_geometry_of(&header.geometry, field);
     if (status) return status;
     double min = 0, max = 0, start = csz_clock();
-    int has_range = 0, nthreads = o->threads;
+    int has_range = 0;
     const uint64_t n = header.geometry.nelements;
     if (o->bound_mode != CSZ_BOUND_ABS && n)
         status = find_range(context, from, &header, o->threads, &has_range, &min, &max);
     if (status) return status;
-    uint64_t useful =
-        (exact ? header.geometry.ntiles : sample_size(header.geometry.ntiles)) / THREAD_TILES + 1;
-    if ((uint64_t)nthreads > useful) nthreads = (int)useful;
+    const int nthreads = threads_for(
+        context, exact ? header.geometry.ntiles : sample_size(header.geometry.ntiles), o->threads);
     csz_looks looks;
     status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact),
                             clamp(header.geometry.ntiles / ROW_STRIDE, ROWS_LEAST, ROWS_MOST));
@@ -481,8 +477,8 @@ static csz_status analyze_source(csz_context *context, csz_analysis *analyses, c
         status = n ? fetch_sample(job, &looks, from, &header) : CSZ_OK;
     } else if (!status) {
         job->data = from->data;
-        csz_looks_fetch(&looks, from->data, field->type);
     }
+    if (job) job->looks = &looks;
     for (size_t b = 0; !status && b < nbounds; b++) {
         csz_analysis *a = &analyses[b];
         memset(a, 0, sizeof *a);
@@ -495,7 +491,7 @@ static csz_status analyze_source(csz_context *context, csz_analysis *analyses, c
         csz_tile_counts tiles;
         if (exact) status = code_all(context, a, &tiles, from->data, field, o);
         if (!status && exact) status = csz_scratch_workers(&context->cpu, nthreads, header.geometry.rank);
-        if (!status) analyze_bound(a, job, &looks, &header, exact ? &tiles : NULL);
+        if (!status) analyze_bound(a, job, &header, exact ? &tiles : NULL);
         a->seconds = csz_clock() - start;
         start = csz_clock();
     }

@@ -136,21 +136,22 @@ static __attribute__((noinline)) void first_candidates_f64(int64_t *restrict qua
 }
 
 void csz_looks_quantize(csz_looks *looks, const csz_tile_plan *plan) {
-    if (plan->type == CSZ_F32) {
-        const float *value = looks->values;
-        first_candidates_f32(looks->quantum, looks->accepted, value, looks->n, &plan->f32);
-        for (size_t i = 0; i < looks->n; i++) {
+    const float *f32 = looks->values;
+    const double *f64 = looks->values;
+    if (plan->type == CSZ_F32)
+        first_candidates_f32(looks->quantum, looks->accepted, f32, looks->n, &plan->f32);
+    else
+        first_candidates_f64(looks->quantum, looks->accepted, f64, looks->n, &plan->f64);
+    for (size_t i = 0; i < looks->n; i++) {
+        const uint8_t *next = memchr(looks->accepted + i, 0, looks->n - i);
+        if (!next) break;
+        i = (size_t)(next - looks->accepted);
+        if (plan->type == CSZ_F32) {
             int32_t q;
-            if (looks->accepted[i]) continue;
-            looks->accepted[i] = (uint8_t)csz_quantum_f32(value[i], &plan->f32, &q);
+            looks->accepted[i] = (uint8_t)csz_quantum_f32(f32[i], &plan->f32, &q);
             looks->quantum[i] = q;
-        }
-    } else {
-        const double *value = looks->values;
-        first_candidates_f64(looks->quantum, looks->accepted, value, looks->n, &plan->f64);
-        for (size_t i = 0; i < looks->n; i++) {
-            if (!looks->accepted[i])
-                looks->accepted[i] = (uint8_t)csz_quantum_f64(value[i], &plan->f64, &looks->quantum[i]);
+        } else {
+            looks->accepted[i] = (uint8_t)csz_quantum_f64(f64[i], &plan->f64, &looks->quantum[i]);
         }
     }
 }

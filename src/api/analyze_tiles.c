@@ -110,7 +110,7 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
     uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
-    csz_tile_count(w, &job->plan[0], &worker->tally, 1,
+    csz_tile_count(w, &job->plan[0], &worker->tally,
                    csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
     if (w->klass)
         k->sums.extra_run_bits +=
@@ -139,23 +139,39 @@ static uint32_t record_words(const csz_analysis_job *job, const csz_tile_work *w
     return 1 + (n < of ? of / 32 : 0) + (nbits + 31) / 32;
 }
 
-/* Bits of a symbol and of what follows it raw, for a book of deltas. */
-static void symbol_costs(uint8_t *cost, const uint8_t *lengths) {
-    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) cost[s] = (uint8_t)(lengths[s] + csz_symbol_nraw(s));
+/* Bits of a symbol and of what follows it raw: with the book of single codes in the low half, with that of the values of runs in the high one.  128 of either fit. */
+static void symbol_costs(uint32_t *cost, const csz_book *books) {
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++)
+        cost[s] = (uint32_t)(books[CSZ_BOOK_S].lengths[s] | books[CSZ_BOOK_RV].lengths[s] << 16) +
+                  csz_symbol_nraw(s) * 0x10001u;
 }
 
-/* Adds the codes of the run lengths of a lane, whose runs start where `start` has bits. */
+/* The next bit that is set behind `at` in 128, or 128. */
+static uint32_t next_bit(const uint64_t *mask, uint32_t at) {
+    for (at++; at < 128; at = (at | 63) + 1) {
+        const uint64_t left = mask[at >> 6] >> (at & 63);
+        if (left) return at + (uint32_t)__builtin_ctzll(left);
+    }
+    return 128;
+}
+
+/*
+ * Bits of the codes of the run lengths of a lane, whose runs start where `start` has bits.  Short runs, the rule where deltas change often, are taken many at a time: a run has
+ * length n if the next start is n further on and none lies between.
+ */
 static uint32_t lengths_nbits(const uint64_t *start, const uint8_t *run) {
-    uint32_t nbits = 0, last = 128;
-    for (int k = 1; k >= 0; k--) {
-        for (uint64_t left = start[k]; left;) { /* from the end, as a run is as long as it is to the next */
-            uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
-            left ^= (uint64_t)1 << at;
-            at += 64 * (uint32_t)k;
-            nbits += run[last - at - 1];
-            last = at;
+    uint32_t nbits = 0;
+    uint64_t left[2] = {start[0], start[1]};
+    for (uint32_t n = 1; n <= 8 && (left[0] | left[1]); n++) {
+        const uint64_t next[2] = {start[0] >> n | start[1] << (64 - n),
+                                  start[1] >> n | (uint64_t)1 << (64 - n)};
+        for (int k = 0; k < 2; k++) {
+            nbits += run[n - 1] * (uint32_t)__builtin_popcountll(left[k] & next[k]);
+            left[k] &= ~next[k];
         }
     }
+    for (uint32_t at = next_bit(left, UINT32_MAX); at < 128; at = next_bit(left, at))
+        nbits += run[next_bit(start, at) - at - 1];
     return nbits;
 }
 
@@ -164,11 +180,9 @@ static uint32_t lengths_nbits(const uint64_t *start, const uint8_t *run) {
  * without a nonzero delta.
  */
 static int measure_forced(const csz_analysis_job *job, csz_tile_work *w, uint32_t *words) {
-    uint32_t single[64], plain[32], coded[32], nsingle = 0, nruns_lanes = 0;
-    uint8_t single_cost[CSZ_NARROW_N], value_cost[CSZ_NARROW_N];
+    uint32_t single[64], plain[32], coded[32], nsingle = 0, nruns_lanes = 0, cost[CSZ_NARROW_N];
     if (w->klass || w->n_special) return 0;
-    symbol_costs(single_cost, job->forced[CSZ_BOOK_S].lengths);
-    symbol_costs(value_cost, job->forced[CSZ_BOOK_RV].lengths);
+    symbol_costs(cost, job->forced);
     csz_tile_symbols_make(w, CSZ_MODE_S);
     const int16_t *restrict code = w->code16;
     uint8_t *restrict starts = w->digit;
@@ -176,19 +190,20 @@ static int measure_forced(const csz_analysis_job *job, csz_tile_work *w, uint32_
     for (uint32_t i = 1; i < CSZ_TILE_N; i++) starts[i] = code[i] != code[i - 1];
     for (uint32_t i = 0; i < CSZ_TILE_N; i += 128) starts[i] = 1;
     for (uint32_t lane = 0; lane < 32; lane++) {
-        const uint8_t *symbol = w->symbol + lane * 128, *start = starts + lane * 128;
-        uint32_t half[2] = {0, 0}, values = 0, nruns = 0;
+        uint32_t values = 0, nruns = 0;
         uint64_t mask[2];
         if (csz_lane_is_empty(w, lane, 4)) continue;
         for (uint32_t k = 0; k < 2; k++) {
-            for (uint32_t i = 64 * k; i < 64 * k + 64; i++) half[k] += single_cost[symbol[i]];
-            mask[k] = csz_mask_of_bytes(start + 64 * k) | (uint64_t)csz_mask_of_bytes(start + 64 * k + 32)
-                                                              << 32;
-            if (!csz_lane_is_empty(w, 2 * lane + k, 2)) single[nsingle++] = half[k];
-        }
-        for (uint32_t i = 0; i < 128; i++) {
-            nruns += start[i];
-            values += value_cost[symbol[i]] & (0u - (uint32_t)start[i]);
+            const uint8_t *symbol = w->symbol + lane * 128 + 64 * k, *start = starts + lane * 128 + 64 * k;
+            uint32_t all = 0, of_starts = 0;
+            for (uint32_t i = 0; i < 64; i++) {
+                all += cost[symbol[i]];
+                of_starts += cost[symbol[i]] & (0u - (uint32_t)start[i]);
+            }
+            mask[k] = csz_mask_of_bytes(start) | (uint64_t)csz_mask_of_bytes(start + 32) << 32;
+            if (!csz_lane_is_empty(w, 2 * lane + k, 2)) single[nsingle++] = all & 0xFFFF;
+            values += of_starts >> 16;
+            nruns += (uint32_t)__builtin_popcountll(mask[k]);
         }
         plain[nruns_lanes] = nruns * (16 + 7);
         coded[nruns_lanes++] = values + lengths_nbits(mask, job->forced[CSZ_BOOK_RL].lengths);
@@ -219,14 +234,11 @@ static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_
     k->sums.squares += (uint64_t)words[0] * words[0];
 }
 
-/* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty. */
-static void flush_counts(csz_analysis_worker *k, csz_tally *tally, int with_sample) {
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) {
+/* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty.  What was counted is to be cleared. */
+static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int with_sample) {
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
         k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
-        for (int j = 0; j < 4; j++) k->part[j][i] = 0;
-    }
     csz_tally_add(&k->sample, tally);
-    memset(tally, 0, sizeof *tally);
     if (!with_sample) return;
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
         k->sums.run_value[s] += k->sample.run_value[s];
@@ -235,12 +247,27 @@ static void flush_counts(csz_analysis_worker *k, csz_tally *tally, int with_samp
     memset(&k->sample, 0, sizeof k->sample);
 }
 
+/* The elements that are looked at, on the plan's bound. */
+static void take_looks(csz_analysis_job *job) {
+    if (!job->is_copy && !job->has_looked) csz_looks_fetch(job->looks, job->data, job->plan[0].type);
+    job->has_looked = 1;
+    csz_looks_quantize(job->looks, &job->plan[0]);
+    csz_looks_pairs(&job->quanta, job->looks);
+    job->rows = csz_looks_rows(job->looks);
+}
+
+/* The looks, which take as long as a tile or two, come first. */
 static void pass_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
     csz_analysis_worker *k = job->workers[rank];
     csz_worker *worker = job->scratch->workers[rank];
+    const int with_looks = job->keep_sample && !job->encode;
     for (uint32_t done = 1;; done++) {
         uint64_t s = atomic_fetch_add(&job->next, 1);
+        if (with_looks && s-- == 0) {
+            take_looks(job);
+            continue;
+        }
         if (s >= job->nchosen) break;
         uint64_t tile = csz_analysis_tile(job, s);
         csz_tile_box box = tile_box(job, tile, s);
@@ -248,17 +275,19 @@ static void pass_body(void *arg, int rank) {
             encode_tile(job, k, &worker->tile, &box, &job->scratch->kept[s]);
         } else {
             count_tile(job, k, worker, &box, tile, job->keep_sample ? &job->scratch->kept[s] : NULL);
-            if (done % FLUSH_TILES == 0) flush_counts(k, &worker->tally, 1);
+            if (done % FLUSH_TILES) continue;
+            flush_counts(k, &worker->tally, 1);
+            memset(k->part, 0, sizeof k->part);
+            memset(&worker->tally, 0, sizeof worker->tally);
         }
     }
 }
 
 static void run_pass(csz_analysis_job *job, int encode) {
-    uint64_t useful = (job->nchosen + THREAD_TILES - 1) / THREAD_TILES;
-    int n = (uint64_t)job->nthreads > useful ? (int)useful : job->nthreads;
+    const uint64_t n = job->nchosen + (job->keep_sample && !encode);
     job->encode = encode;
     atomic_store(&job->next, 0);
-    csz_team_run(&job->scratch->team, n, pass_body, job);
+    csz_team_run(&job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
 }
 
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {

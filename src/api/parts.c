@@ -29,7 +29,7 @@ csz_status csz_parts_read(void *data, uint64_t value_nbytes, const uint64_t *lo,
         const uint64_t from[3] = {lo[0] + part * stride, lo[1], lo[2]},
                        to[3] = {hi[0] + (part + n - 1) * stride, hi[1], hi[2]};
         status = read(source, n > 1 ? many : out, from, to);
-        for (uint64_t k = 0; n > 1 && k < n && !status; k++)
+        for (uint64_t k = 0; many && n > 1 && k < n && !status; k++)
             memcpy(out + k * part_nbytes, many + k * stride * plane_nbytes, (size_t)part_nbytes);
         out += n * part_nbytes;
     }

@@ -43,9 +43,10 @@ enum {
     CSZ_SYMBOLS_MAX = 256,
     CSZ_MASK_MIN = 8, /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 3,
-    CSZ_MASK_FLAGS_MAX = 5,  /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
-    CSZ_LANE_NBITS = 7,      /* of a lane's length in its record, about: for estimates */
-    CSZ_RUNS_HOPELESS = 3968 /* changes of delta in a probe from which its runs are not counted one by one */
+    CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
+    CSZ_LANE_NBITS = 7,     /* of a lane's length in its record, about: for estimates */
+    CSZ_RUNS_HOPELESS =
+        3968 /* changes of delta in a sampled tile from which its runs are not counted one by one */
 };
 
 /*
@@ -55,7 +56,7 @@ enum {
 CSZ_FN uint32_t csz_runs_candidate_units(uint32_t klass) { return klass ? 8 : 120; }
 
 /*
- * 1 if a probe with so many changes of delta counts each delta that mode S would code as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
+ * 1 if a sampled tile with so many changes of delta counts each delta that mode S would code as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
  * counted, while in a frame that is counted whole a length that was not counted would have none.
  */
 CSZ_FN int csz_runs_are_hopeless(uint32_t nchanges, uint32_t stride) {

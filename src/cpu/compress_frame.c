@@ -22,7 +22,6 @@ typedef struct compress_job {
     const void *data;
     csz_frame_box box;
     csz_kept_tile *kept; /* one for each sample; NULL where there are too many */
-    int recount;         /* second pass of the sample */
     atomic_uint next;    /* sample, or book */
     int nthreads;        /* books: whose counts there are */
     csz_sample sum;
@@ -96,7 +95,7 @@ static void recall_tile(compress_job *job, csz_tile_work *w, uint32_t t, const c
     memcpy(w->tail.words, kept->tail_words, kept->tail_nwords * sizeof *kept->tail_words);
 }
 
-/* Sampled tiles into the worker's sample; in the second pass those that were no probes, as probes. */
+/* Sampled tiles into the worker's tally. */
 static void sample_body(void *arg, int rank) {
     compress_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
@@ -105,50 +104,48 @@ static void sample_body(void *arg, int rank) {
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
-        int is_probe = csz_policy_is_probe(s, job->box.ntiles);
-        if (job->recount && is_probe) continue;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        const uint32_t stride = csz_sample_stride(job->box.ntiles);
-        if (job->recount) {
-            recall_tile(job, &worker->tile, t, &box);
-            csz_tile_count_probe(&worker->tile, job->plan, &worker->tally, stride);
-        } else {
-            quantize_tile(job, &worker->tile, t, &box);
-            csz_tile_count(&worker->tile, job->plan, &worker->tally, is_probe, stride);
-        }
+        quantize_tile(job, &worker->tile, t, &box);
+        csz_tile_count(&worker->tile, job->plan, &worker->tally, csz_sample_stride(job->box.ntiles));
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
 
-/* What a book could be, one after another: the counts of all threads, then the books of every policy. */
+/* The counts of all threads, a book after another. */
+static void counts_body(void *arg, int rank) {
+    compress_job *job = arg;
+    (void)rank;
+    for (;;) {
+        uint32_t b = atomic_fetch_add(&job->next, 1);
+        if (b >= CSZ_NBOOKS) break;
+        for (int i = 0; i < job->nthreads; i++)
+            csz_tally_add_book(&job->sum, &job->scratch->workers[i]->tally, (int)b);
+    }
+}
+
+/* What a book could be, one after another: the books of every policy. */
 static void books_body(void *arg, int rank) {
     compress_job *job = arg;
     (void)rank;
     for (;;) {
         uint32_t b = atomic_fetch_add(&job->next, 1);
         if (b >= CSZ_NBOOKS) break;
-        csz_sample *sum = &job->sum;
-        for (int i = 0; i < job->nthreads; i++)
-            csz_tally_add_book(sum, &job->scratch->workers[i]->tally, (int)b);
-        for (uint32_t s = 0; job->recount && s < CSZ_SYMBOLS_MAX; s++) {
-            sum->probe.count[b][s] += sum->rest.count[b][s];
-            sum->rest.count[b][s] = 0;
-        }
-        csz_policy_weigh(&job->offers, job->scratch->builtins, sum, job->box.ntiles,
-                         job->plan->workflow == CSZ_WORKFLOW_AUTO, job->recount, (int)b);
+        csz_policy_weigh(&job->offers, job->scratch->builtins, &job->sum, job->box.ntiles,
+                         job->plan->workflow == CSZ_WORKFLOW_AUTO, (int)b);
     }
 }
 
 /* Policy and books of the frame from what its threads have counted. */
 static int choose_books(compress_job *job, csz_book *books, int nthreads) {
-    memset(&job->sum, 0, sizeof job->sum);
     job->nthreads = nthreads;
+    for (int i = 0; i < nthreads; i++) csz_tally_add_tiles(&job->sum, &job->scratch->workers[i]->tally);
+    atomic_store(&job->next, 0);
+    csz_team_run(&job->scratch->team, nthreads, counts_body, job);
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, books_body, job);
-    for (int i = 0; i < nthreads; i++) job->sum.nprobes += job->scratch->workers[i]->tally.nprobes;
     return csz_policy_choose(books, &job->offers, &job->sum, job->box.ntiles,
-                             job->plan->workflow == CSZ_WORKFLOW_AUTO, job->recount);
+                             job->plan->workflow == CSZ_WORKFLOW_AUTO);
 }
 
 /* Codes the tiles of a chunk into its buffer. */
@@ -241,14 +238,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     double mark = csz_now();
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
-    int policy = choose_books(&job, books, nthreads);
-    if (csz_policy_recounts(job.box.ntiles, policy)) {
-        job.recount = 1;
-        atomic_store(&job.next, 0);
-        csz_team_run(&s->team, nthreads, sample_body, &job);
-        policy = choose_books(&job, books, nthreads);
-    }
-    s->code_tables->policy = policy;
+    s->code_tables->policy = choose_books(&job, books, nthreads);
     csz_code_tables_make(s->code_tables, books);
     uint32_t books_nbytes = csz_books_write(section, books);
     csz_lap(s->profile, &mark, &s->stages.books);

@@ -2,6 +2,8 @@
 /* decompress_frame.c: a frame over threads: checksums of the groups, then chunks of tiles straight into the field. */
 #include "cpu/scratch.h"
 
+#include <stdlib.h>
+
 typedef struct decompress_job {
     csz_cpu_scratch *scratch;
     const csz_tile_plan *plan;
@@ -115,6 +117,8 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     job.box = csz_frame_box_at(&plan->geometry, frame);
     nthreads = csz_threads_for(job.box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
+    if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
+    if (!status && !s->decode_tables) status = CSZ_ERROR_MEMORY;
     if (status) return status;
     csz_team_start(&s->team, nthreads); /* while the tables are made */
 

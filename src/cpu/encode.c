@@ -251,6 +251,22 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
+/* The mode of runs in which the tile's lanes take fewer bits. */
+static int cheaper_runs(const csz_tile_work *w, const csz_code_tables *t) {
+    uint32_t plain = 0, coded = 0;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        if (csz_lane_is_empty(w, lane, 4)) continue;
+        for (uint32_t at = lane * 128, end = at + 128, run; at < end; at += run) {
+            uint64_t raw;
+            uint32_t nraw, symbol = csz_delta_symbol(csz_code_at(w, at), &raw, &nraw);
+            run = csz_run_at(w, at, end);
+            plain += (16u << w->klass) + 7;
+            coded += (t->code[CSZ_BOOK_RV][symbol] & 255) + nraw + (t->code[CSZ_BOOK_RL][run - 1] & 255);
+        }
+    }
+    return csz_policy_runs_mode(plain, coded);
+}
+
 /* The record of one mode, from word 0 of record[]. */
 static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t,
                            const csz_tile_box *box, int mode) {
@@ -307,15 +323,18 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
     }
     const csz_tile_statistics *s = &w->statistics;
-    int mode = csz_tile_mode(w, plan, tables->policy);
+    const uint32_t policy = tables->policy;
+    const int mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
+                                                               mode != CSZ_MODE_CONSTANT &&
+                                                               mode != CSZ_MODE_RLE_VLE;
+    const int weighs = is_open && csz_policy_weighs_tile(policy, w->klass, s->n_nonzero, s->n_maybe_even);
     uint32_t words, runs_words = UINT32_MAX;
-    int is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
-    if (is_auto && mode != CSZ_MODE_CONSTANT &&
-        (tables->policy == CSZ_POLICY_WEIGHED || (tables->policy == CSZ_POLICY_VECTOR && s->rle_candidate))) {
-        runs_words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
-    }
+    int runs_mode = CSZ_MODE_RLE_VLE;
+    if (weighs) runs_mode = cheaper_runs(w, tables);
+    if (weighs || (is_open && csz_policy_is_vector(policy) && s->rle_candidate))
+        runs_words = put_record(w, plan, tables, box, runs_mode);
     words = put_record(w, plan, tables, box, mode);
-    if (runs_words < words) words = put_record(w, plan, tables, box, CSZ_MODE_RLE_VLE);
+    if (runs_words < words) words = put_record(w, plan, tables, box, runs_mode);
     uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
     return words < raw_words ? words : put_raw(w, plan, data, box);
 }

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cpu/scratch.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -42,10 +43,13 @@ csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
 }
 
 csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
-    if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
     if (!s->code_tables) s->code_tables = calloc(1, sizeof *s->code_tables);
-    if (!s->builtins) s->builtins = calloc(1, sizeof *s->builtins);
-    if (!s->decode_tables || !s->code_tables || !s->builtins) return CSZ_ERROR_MEMORY;
+    if (!s->builtins) {
+        s->builtins = malloc(sizeof *s->builtins);
+        if (s->builtins) /* what says which are made: the rest is 30 pages that a short call never needs */
+            memset(s->builtins, 0, offsetof(csz_builtin_cache, cost));
+    }
+    if (!s->code_tables || !s->builtins) return CSZ_ERROR_MEMORY;
     if (n > s->nworkers) {
         csz_worker **grown = realloc(s->workers, (size_t)n * sizeof *grown);
         if (!grown) return CSZ_ERROR_MEMORY;

@@ -43,7 +43,9 @@ void csz_tile_measure(csz_tile_work *w) {
     } else {
         measure_narrow(w, s);
     }
-    s->n_nonzero = s->n_codes = 0;
+    s->n_nonzero = s->n_codes = s->n_maybe_even = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
+        s->n_maybe_even += (uint32_t)(s->unit_nonzero[unit] % 32 == 0);
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
         uint32_t n = (uint32_t)s->unit_nonzero[unit] + s->unit_nonzero[unit + 1];
         s->n_nonzero += n;
@@ -51,7 +53,7 @@ void csz_tile_measure(csz_tile_work *w) {
     }
 }
 
-int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy) {
+int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, uint32_t policy) {
     const csz_tile_statistics *s = &w->statistics;
     if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
     switch (plan->workflow) {
@@ -60,9 +62,9 @@ int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy)
     case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
     default: break;
     }
-    if (policy == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
-    if (policy == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
-    return csz_mode_by_share(s->n_nonzero, s->n_codes);
+    if ((policy & CSZ_POLICY_MASK) == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
+    if ((policy & CSZ_POLICY_MASK) == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
+    return csz_policy_mode(policy, csz_mode_by_share(s->n_nonzero, s->n_codes));
 }
 
 /* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are none. */

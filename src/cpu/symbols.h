@@ -8,7 +8,7 @@
 #include "cpu/tile.h"
 
 /* The mode by the rule, before run lengths and raw values are compared. */
-int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, int policy);
+int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, uint32_t policy);
 
 /*
  * symbol[] of a mode of class 0, in the order of codes: for P 16 a unit, Q 8, M 4, S 32.  For P, Q and M also the escapes of the tile: their deltas

@@ -40,18 +40,21 @@ typedef struct csz_tile_plan {
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
 typedef struct csz_code_tables {
     uint32_t code[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-    int policy; /* of the frame, for the auto workflow */
+    uint32_t policy; /* of the frame, for the auto workflow */
 } csz_code_tables;
 
 typedef struct csz_decode_tables {
     uint16_t entry[CSZ_NBOOKS][1 << CSZ_LENGTH_MAX];
 } csz_decode_tables;
 
-/* What one thread counts of a frame's sample: the histograms of csz_sample, some in four parts to be added up. */
+/* What one thread counts of a frame's sample: csz_sample, some of it in four parts to be added up. */
 typedef struct csz_tally {
-    csz_histograms rest[4], probe[4];
-    uint32_t single[CSZ_SYMBOLS_MAX], run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
-    uint32_t nprobes;
+    csz_histograms count[4];
+    uint32_t rough[4][CSZ_SYMBOLS_MAX]; /* tiles whose deltas stand for book S and, nearly all, for book RV */
+    uint32_t run_value[4]
+                      [2 * CSZ_SYMBOLS_MAX]; /* other deltas: those that start no run, then those that do */
+    uint32_t run_length[CSZ_SYMBOLS_MAX];
+    uint32_t ncodes, kind[CSZ_KINDS];
 } csz_tally;
 
 /* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */
@@ -81,7 +84,8 @@ typedef struct csz_tile_tail {
 /* How often a tile's deltas are nonzero, and how equal they are. */
 typedef struct csz_tile_statistics {
     uint32_t n_nonzero;
-    uint32_t n_codes; /* in pairs of units that have a nonzero */
+    uint32_t n_codes;      /* in pairs of units that have a nonzero */
+    uint32_t n_maybe_even; /* units of zeros or of nonzeros alone */
     int rle_candidate;
     uint8_t unit_nonzero[CSZ_TILE_UNITS];
 } csz_tile_statistics;
@@ -157,15 +161,12 @@ void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
-/* Adds the tile's symbols to the tally; a probe's also as the other policies would code it.  stride: of the frame's sample. */
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, int is_probe,
-                    uint32_t stride);
+/* Adds the tile's symbols to the tally; with workflow auto also its runs.  stride: of the frame's sample. */
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
 
-/* What csz_tile_count adds for a probe alone. */
-void csz_tile_count_probe(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
-
-/* Adds a tally to the sample of its frame; of one book alone, whatever policy would use it. */
+/* Adds a tally to the sample of its frame: all; what is known of tiles; one book, whatever policy would use it. */
 void csz_tally_add(csz_sample *sum, const csz_tally *tally);
+void csz_tally_add_tiles(csz_sample *sum, const csz_tally *tally);
 void csz_tally_add_book(csz_sample *sum, const csz_tally *tally, int book);
 
 /* Counts the deltas: statistics, which counting and encoding need. */

@@ -24,41 +24,45 @@ enum {
 static_assert((CSZ_FRAME_TILES / 16 + 1) * CSZ_TILE_N < 1 << 24, "a float holds a weight");
 
 /*
- * Candidates, one a block: the books policy vector ends up with; then the probes' books of each policy.  Of the latter those of policies single and
- * runs are also what the frame gets, where the policy is chosen.  Policies vector and single have the same book W.
+ * Candidates, one a block: the books of policy vector or a forced workflow; then S of policy single, and RV and RL of policy runs.  A set is the candidates of a policy in the order of
+ * their books: what policy vector ends up with, with the books of runs that some tiles weigh, what it is compared by, without them, and those of the others.
  */
-enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, NSETS };
+enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, SET_WEIGHED, NSETS };
 enum {
-    OF_VECTOR = CSZ_NBOOKS,
-    OF_W = OF_VECTOR + CSZ_BOOK_W,
-    OF_SINGLE,
+    OF_SINGLE = CSZ_NBOOKS,
     OF_RUN_VALUE,
     OF_RUN_LENGTH,
     NCANDIDATES,
-    NLEFT = NCANDIDATES - OF_W /* those of probes that a frame may get */
+    NREAD = CSZ_BOOK_W,                     /* first candidates, whose counts another one reads */
+    NLEFT = NREAD + NCANDIDATES - OF_SINGLE /* candidates whose books are not left where their counts were */
 };
 
 /* A forced workflow has the final books alone. */
 CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
 
 CSZ_DEVICE int set_size(int set) {
-    return set == SET_FINAL ? (int)CSZ_NBOOKS : set == SET_VECTOR ? (int)CSZ_BOOK_RV : 2;
+    return set == SET_VECTOR ? (int)CSZ_BOOK_RV : set == SET_SINGLE || set == SET_RUNS ? 2 : (int)CSZ_NBOOKS;
 }
 
-/* Books of a set are in order. */
 CSZ_DEVICE int set_candidate(int set, int i) {
-    return set == SET_FINAL    ? i
-           : set == SET_VECTOR ? OF_VECTOR + i
-           : set == SET_RUNS   ? OF_RUN_VALUE + i
-           : i                 ? (int)OF_W
-                               : (int)OF_SINGLE;
+    return set == SET_SINGLE                             ? (i ? (int)CSZ_BOOK_W : (int)OF_SINGLE)
+           : set == SET_RUNS                             ? OF_RUN_VALUE + i
+           : set == SET_WEIGHED && i >= (int)CSZ_BOOK_RV ? OF_RUN_VALUE + i - CSZ_BOOK_RV
+                                                         : i;
 }
 
 CSZ_DEVICE int candidate_book(int number) {
-    return number < OF_VECTOR    ? number
-           : number <= OF_W      ? number - OF_VECTOR
+    return number < OF_SINGLE    ? number
            : number == OF_SINGLE ? (int)CSZ_BOOK_S
                                  : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
+}
+
+/* What takes the place of book S where no sampled tile has mode S: see vector_offers in select/policy.c. */
+enum { SINGLE_NOT, SINGLE_BUILTIN, SINGLE_ANY };
+
+CSZ_DEVICE int single_instead(int set, int number, uint32_t single) {
+    return number == (int)CSZ_BOOK_S && (set == SET_FINAL || set == SET_WEIGHED) && single ? (int)OF_SINGLE
+                                                                                           : number;
 }
 
 struct book_candidate {
@@ -74,8 +78,8 @@ struct book_made {
 };
 
 /*
- * What the candidates of a frame leave for the last block: in the frame's tables, which it writes after it has read this.  Final books are left where the
- * counts were that nobody else reads.
+ * What the candidates of a frame leave for the last block: in the frame's tables, which it writes after it has read this.  Books whose counts nobody else reads are left where
+ * those were.
  */
 struct books_left {
     book_candidate candidate[NCANDIDATES];
@@ -98,7 +102,8 @@ struct book_shared {
     uint32_t used[SYMBOL_WARPS];      /* which of those are not 0 */
     /* a word for each warp */
     uint32_t nused[SYMBOL_WARPS], any[SYMBOL_WARPS], own[SYMBOL_WARPS], nbits[SYMBOL_WARPS];
-    uint64_t beside[SYMBOL_WARPS];
+    uint32_t total[SYMBOL_WARPS], raw[SYMBOL_WARPS], follows[SYMBOL_WARPS], shares[SYMBOL_WARPS];
+    uint64_t squares[SYMBOL_WARPS];
     unsigned long long cost[CSZ_BUILTIN_N];
     uint32_t coded[CSZ_BUILTIN_N]; /* bits of all symbols under each built-in book */
     uint32_t builtin;              /* the cheapest of them */
@@ -125,7 +130,6 @@ struct books_job {
     csz_work work;
     const csz_cuda_builtins *builtins;
     int is_auto;
-    int second; /* frames that were counted again */
 };
 
 /* The same pointer into shared memory, whose address stays in a register: where the compiler knows how to make it, it does so again in each turn of a loop, which waits for it. */
@@ -265,13 +269,13 @@ CSZ_DEVICE void symbols_rank(book_shared &b) {
  * The block's candidate from the counts, one a thread; what an explicit book needs goes to b.made.  stride: how many symbols each counted one stands for.
  */
 CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t count, uint32_t stride,
-                                         bool is_sample, const builtin_part &part) {
+                                         const builtin_part &part) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5, before = (1u << lane) - 1;
     const uint32_t n = csz_book_size(book), first = csz_book_first(book), limit = csz_book_limit(book);
     const bool is_symbol = t < CSZ_SYMBOLS_MAX;
     /* places below `first` are the deltas around 0 */
     const bool excluded = first && t + first / 2 >= CSZ_DIRECT_HALF && t <= CSZ_DIRECT_HALF + first / 2;
-    const uint32_t weight = t < n && !excluded ? count + is_sample : 0;
+    const uint32_t weight = t < n && !excluded ? count + (stride > 1) : 0;
     if (is_symbol) {
         ((float *)b.weight)[t] = weight ? (float)weight : 0x1p30f;
         ((uint32_t *)b.count)[t] = count;
@@ -301,8 +305,15 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     if (warp == TREE_WARP) lengths_make(b, nused, limit);
     if (is_symbol) {
         builtins_weigh(b, part);
-        const uint64_t beside = csz_warp_sum_u64((uint64_t)count * csz_symbol_beside(book, t));
-        if (lane == 0) b.beside[warp] = beside;
+        const uint32_t total = csz_warp_add(count), raw = csz_warp_add(count * csz_symbol_raw(book, t)),
+                       follows = csz_warp_add(count * csz_symbol_follows(book, t)),
+                       shares = csz_warp_add(count * csz_symbol_share(book, t));
+        if (lane == 0) {
+            b.total[warp] = total;
+            b.raw[warp] = raw;
+            b.follows[warp] = follows;
+            b.shares[warp] = shares;
+        }
     }
     __syncthreads();
     if (warp == TREE_WARP) builtin_choose(b);
@@ -318,8 +329,12 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
             if (lane == l) mine = (uint32_t)__popc(all);
         }
         if (lane < 16) b.of_length[warp][lane] = mine;
-        const uint32_t own = csz_warp_add(count * length);
-        if (lane == 0) b.own[warp] = own;
+        const uint32_t own = csz_warp_add(count * length), in_lane = length + csz_symbol_follows(book, t);
+        const uint64_t squares = csz_warp_sum_u64((uint64_t)count * (in_lane * in_lane));
+        if (lane == 0) {
+            b.own[warp] = own;
+            b.squares[warp] = squares;
+        }
     }
     __syncthreads();
     /* the place's length, the one before it and the last that is not 0 */
@@ -361,10 +376,12 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     }
     c.builtin = b.builtin;
     const uint32_t with_builtin = b.coded[c.builtin], own = sum_of_warps(b.own);
-    uint64_t beside = 0;
+    uint64_t squares = 0;
 #pragma unroll
-    for (int i = 0; i < SYMBOL_WARPS; i++) beside += b.beside[i];
-    beside >>= 7;
+    for (int i = 0; i < SYMBOL_WARPS; i++) squares += b.squares[i];
+    const uint32_t width =
+        csz_lane_width(book, sum_of_warps(b.total), (uint64_t)own + sum_of_warps(b.follows), squares);
+    const uint64_t beside = sum_of_warps(b.raw) + ((uint64_t)sum_of_warps(b.shares) * width >> 15);
     c.worth = with_builtin > own && (uint64_t)(with_builtin - own) * stride > c.explicit_nbits;
     c.cost_builtin = ((uint64_t)with_builtin + beside) * stride;
     c.cost_explicit = ((uint64_t)own + beside) * stride + c.explicit_nbits;
@@ -373,20 +390,21 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
 
 /* Where a frame's explicit book is left. */
 CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) {
-    return number < OF_VECTOR ? (book_made *)work.sample[frame].rest.count[number]
-                              : &((books_left *)&work.table[frame])->made[number - OF_W];
+    if (number >= NREAD && number < OF_SINGLE) return (book_made *)work.sample[frame].count.count[number];
+    return &((books_left *)&work.table[frame])->made[number < NREAD ? number : number - OF_SINGLE + NREAD];
 }
 
 /*
  * The books of a set: explicit lengths are taken, those that save most first, where there is room for them, and stored in order.  One warp, a lane for each book.  All fit but in
  * frames of few tiles.
  */
-CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles) {
+CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles, uint32_t single) {
     const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
     const bool is_book = (int)lane < set_size(set);
-    const int number = set_candidate(set, is_book ? (int)lane : 0), book = candidate_book(number);
+    const int number = single_instead(set, set_candidate(set, is_book ? (int)lane : 0), single),
+              book = candidate_book(number);
     const book_candidate &c = sh.candidate[number];
-    const bool worth = is_book && c.worth;
+    const bool worth = is_book && c.worth && (number != OF_SINGLE || single != SINGLE_BUILTIN);
     uint32_t all_own = __ballot_sync(CSZ_ALL, worth);
     const uint32_t wanted = worth ? c.explicit_nbits : 0;
     if (csz_warp_add(wanted) > room) {
@@ -434,6 +452,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg((const uint32_t *)made->code + 32 * i + lane);
 #pragma unroll
     for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
+    const uint32_t ntiles_of_kind = lane < CSZ_KINDS ? __ldcg(&job.work.sample[frame].kind[lane]) : 0;
     const uint32_t nwords_left = ncandidates_of(job.is_auto) * (uint32_t)(sizeof(book_candidate) / 4);
     for (uint32_t i = t; i < nwords_left; i += BOOK_THREADS)
         ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
@@ -444,50 +463,60 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     for (int i = 0; i < PER_LANE / 2; i++)
         builtin_code[i] =
             __ldg((const uint32_t *)job.builtins->code[book][sh.candidate[book].builtin] + 32 * i + lane);
-    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles);
+    const bool is_sampled = csz_sample_stride(ntiles) > 1;
+    const uint32_t nsampled = csz_warp_add(ntiles_of_kind);
+    const uint32_t instead = !job.is_auto || !is_sampled || sh.candidate[CSZ_BOOK_S].cost_builtin
+                                 ? (uint32_t)SINGLE_NOT
+                             : nsampled < CSZ_POLICY_FEW_TILES ? (uint32_t)SINGLE_ANY
+                                                               : (uint32_t)SINGLE_BUILTIN;
+    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles, instead);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
-    uint32_t doubt = 0;
+    uint32_t unknown = 0;
+    bool beside_runs = false; /* tiles weigh their own modes, with built-in books */
     if (job.is_auto) {
-        if (sh.choice[SET_SINGLE].cost < sh.choice[SET_VECTOR].cost) policy = CSZ_POLICY_SINGLE;
-        if (sh.choice[SET_RUNS].cost < min(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost))
-            policy = CSZ_POLICY_RUNS;
-        if (sh.choice[SET_VECTOR].cost <= sh.choice[SET_SINGLE].cost &&
-            csz_policy_weighs(sh.choice[SET_VECTOR].cost, sh.choice[SET_RUNS].cost, ntiles,
-                              __ldcg(&job.work.sample[frame].nprobes)))
+        const uint64_t vector = sh.choice[SET_VECTOR].cost, single = sh.choice[SET_SINGLE].cost,
+                       runs = sh.choice[SET_RUNS].cost;
+        const uint32_t kinds = __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
+        if (is_sampled) unknown = kinds << CSZ_POLICY_KINDS_AT;
+        unknown |= csz_policy_unseen_modes(
+            sh.candidate[CSZ_BOOK_MV].cost_builtin != 0, sh.candidate[CSZ_BOOK_QV].cost_builtin != 0,
+            sh.candidate[CSZ_BOOK_PV].cost_builtin != 0, ntiles); /* no counts, no cost */
+        if (single < vector) policy = CSZ_POLICY_SINGLE;
+        if (runs < min(vector, single)) policy = CSZ_POLICY_RUNS;
+        beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
+        if (!beside_runs && policy != CSZ_POLICY_SINGLE &&
+            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles, nsampled) &&
+            (is_sampled || /* there is room */
+             sh.choice[SET_WEIGHED].own ==
+                 (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)))
             policy = CSZ_POLICY_WEIGHED;
-        if (!job.second && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
-            doubt = csz_policy_doubt(sh.choice[SET_VECTOR].cost, sh.choice[SET_SINGLE].cost,
-                                     sh.choice[SET_RUNS].cost, ntiles);
     }
-    /* the final books of policy vector stand for the probes'; where runs are weighed, theirs come from policy runs, and there is room for all */
-    const bool weighed = policy == CSZ_POLICY_WEIGHED;
-    const int set = policy == CSZ_POLICY_SINGLE                                          ? SET_SINGLE
-                    : policy == CSZ_POLICY_RUNS || (weighed && book >= (int)CSZ_BOOK_RV) ? SET_RUNS
-                                                                                         : SET_FINAL;
-    const uint32_t vector_nbits = weighed ? sh.choice[SET_FINAL].start[CSZ_BOOK_RV] : 0;
-    const int place = set == SET_FINAL    ? book
-                      : set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
-                                             : book == CSZ_BOOK_W ? 1
-                                                                  : -1)
-                                          : book - CSZ_BOOK_RV;
+    const int set = policy == CSZ_POLICY_SINGLE    ? SET_SINGLE
+                    : policy == CSZ_POLICY_RUNS    ? SET_RUNS
+                    : policy == CSZ_POLICY_WEIGHED ? SET_WEIGHED
+                                                   : SET_FINAL;
+    const int place = set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
+                                           : book == CSZ_BOOK_W ? 1
+                                                                : -1)
+                      : set == SET_RUNS ? book - CSZ_BOOK_RV
+                                        : book;
     const set_choice &choice = sh.choice[set];
     uint32_t kind = CSZ_KIND_UNUSED;
     const uint32_t *codes = NULL;
+    int number = -1;
     if (place >= 0) {
-        const int number = set_candidate(set, place);
+        number = single_instead(set, set_candidate(set, place), instead);
         kind = sh.candidate[number].builtin;
         if (choice.own >> place & 1) {
             kind = CSZ_KIND_EXPLICIT;
-            if (set != SET_FINAL) {
+            if (number != book) {
                 made = made_at(job.work, frame, number);
                 codes = (const uint32_t *)made->code;
 #pragma unroll
                 for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
             }
-            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place] +
-                                   (weighed && set == SET_RUNS ? vector_nbits : 0),
-                           shift = start & 31;
+            const uint32_t start = 8 * CSZ_BOOKS_FIXED_NBYTES + choice.start[place], shift = start & 31;
 #pragma unroll
             for (uint32_t i = 0; i < BITS_WORDS / 32; i++) {
                 const uint32_t at = (start >> 5) + 32 * i + lane;
@@ -496,9 +525,12 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
                 csz_shared_or(&sh.section[at + 1], __funnelshift_r(0u, bits[i], shift));
             }
         }
+    } else if (beside_runs) {
+        number = single_instead(SET_WEIGHED, book, instead);
+        kind = sh.candidate[number].builtin;
     }
     if (kind != CSZ_KIND_EXPLICIT) {
-        if (set == SET_FINAL) {
+        if (number == book) {
 #pragma unroll
             for (int i = 0; i < PER_LANE / 2; i++) code[i] = builtin_code[i];
         } else {
@@ -517,11 +549,10 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         __stcg(table + 32 * i + lane, make_uint2(csz_packet(code[i] >> 4 & 0xFFFu, code[i] & 15u),
                                                  csz_packet(code[i] >> 20, code[i] >> 16 & 15u)));
     }
-    const uint32_t nbits = weighed ? vector_nbits + sh.choice[SET_RUNS].total : choice.total,
-                   nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (nbits + 31) / 32;
+    const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
-        job.work.policy[frame] = (uint32_t)policy | doubt;
+        job.work.policy[frame] = (beside_runs ? (uint32_t)CSZ_POLICY_WEIGHED : (uint32_t)policy) | unknown;
         job.work.section_nwords[frame] = nwords;
     }
 }
@@ -537,6 +568,45 @@ CSZ_DEVICE uint32_t block_arrive(uint32_t *counter) {
 #endif
 }
 
+/*
+ * Counts of book S of policy single, a symbol a thread: as csz_policy_singles.  Has barriers, also after its last use of what is shared.
+ */
+CSZ_COLD uint32_t singles_count(book_shared &b, const csz_device_sample *sample) {
+    const uint32_t(*of)[CSZ_SYMBOLS_MAX] = sample->count.count;
+    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const bool is_symbol = t < CSZ_SYMBOLS_MAX;
+    uint32_t *digit = b.placed, pairs = 0, fours = 0, count = 0;
+    if (is_symbol) {
+        pairs = __ldcg(&of[CSZ_BOOK_PV][t]);
+        fours = __ldcg(&of[CSZ_BOOK_QV][t]);
+        count = __ldcg(&of[CSZ_BOOK_S][t]) + __ldcg(&of[CSZ_BOOK_PE][t]) + __ldcg(&of[CSZ_BOOK_QE][t]) +
+                __ldcg(&of[CSZ_BOOK_ME][t]);
+        digit[t] = 0;
+    }
+    const uint32_t ncodes = __ldcg(&sample->ncodes);
+    __syncthreads();
+    if (pairs) {
+        atomicAdd(&digit[t & 15], pairs);
+        atomicAdd(&digit[t >> 4], pairs);
+    }
+#pragma unroll 1
+    for (uint32_t at = 0; fours && at < 8; at += 2) {
+        const uint32_t v = t >> at & 3;
+        if (v == 0 || v == 2) atomicAdd(&digit[v + 6], fours);
+    }
+    __syncthreads();
+    const uint32_t v = t + 7 - CSZ_DIRECT_HALF; /* 15 is the escape */
+    if (v < 15) count += digit[v];
+    if (t == CSZ_DIRECT_HALF || t >= CSZ_NARROW_N) count = 0;
+    const uint32_t sum = csz_warp_add(count);
+    if (is_symbol && lane == 0) b.any[warp] = sum;
+    __syncthreads();
+    const uint32_t nonzero = sum_of_warps(b.any);
+    if (t == CSZ_DIRECT_HALF) count = ncodes > nonzero ? ncodes - nonzero : 0;
+    __syncthreads();
+    return count;
+}
+
 static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_kernel(const __grid_constant__ books_job job) {
     CSZ_DYNAMIC_SHARED(books_shared, sh);
@@ -545,8 +615,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     const uint32_t frame = blockIdx.x / ncandidates;
     const int number = (int)(blockIdx.x % ncandidates), book = candidate_book(number);
     const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
-    const uint32_t stride =
-        csz_sample_stride(ntiles) * (number < OF_VECTOR || job.second ? 1 : csz_policy_stride(ntiles));
+    const uint32_t stride = csz_sample_stride(ntiles);
     builtin_part part;
     if (warp < SYMBOL_WARPS) {
 #pragma unroll
@@ -557,29 +626,20 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
         }
     }
     const csz_device_sample *sample = &job.work.sample[frame];
-    /* counted again, all sampled tiles are probes */
-    const uint32_t *counts = number < OF_VECTOR && !job.second ? sample->rest.count[number]
-                             : number <= OF_W                  ? sample->probe.count[book]
-                             : number == OF_SINGLE             ? sample->single
-                             : number == OF_RUN_VALUE          ? sample->run_value
-                                                               : sample->run_length;
-    const uint32_t *more = number < OF_VECTOR ? (job.second ? NULL : sample->probe.count[book])
-                           : number == OF_SINGLE || number == OF_RUN_VALUE ? sample->rough
-                                                                           : NULL;
+    const uint32_t *counts = number < OF_SINGLE       ? sample->count.count[book]
+                             : number == OF_RUN_VALUE ? sample->run_value
+                                                      : sample->run_length;
     csz_previous_wait();
-    if (job.second && !csz_policy_recounts(ntiles, (int)__ldcg(&job.work.policy[frame]))) return;
     uint32_t count = 0;
-    if (t < CSZ_SYMBOLS_MAX) {
+    if (number == OF_SINGLE) {
+        count = singles_count(*shared_kept(&sh.book), sample);
+    } else if (t < CSZ_SYMBOLS_MAX) {
         count = __ldcg(counts + t);
-        if (more) count += __ldcg(more + t);
     }
-    const book_candidate c =
-        candidate_make(*shared_kept(&sh.book), book, count, stride, csz_sample_stride(ntiles) > 1, part);
+    const book_candidate c = candidate_make(*shared_kept(&sh.book), book, count, stride, part);
     __syncthreads();
-    if (number < OF_VECTOR || number >= OF_W) {
-        uint32_t *to = (uint32_t *)made_at(job.work, frame, number);
-        if (t < sizeof(book_made) / 4) __stcg(to + t, ((const uint32_t *)&sh.book.made)[t]);
-    }
+    uint32_t *to = (uint32_t *)made_at(job.work, frame, number);
+    if (t < sizeof(book_made) / 4) __stcg(to + t, ((const uint32_t *)&sh.book.made)[t]);
     if (t == 0) sh.candidate[0] = c;
     __syncwarp();
     if (t < sizeof c / 4)
@@ -597,13 +657,12 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
 }
 
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
-                    bool second, cudaStream_t stream) {
+                    cudaStream_t stream) {
     books_job job;
     job.geometry = plan->geometry;
     job.work = work;
     job.builtins = d_builtins;
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
-    job.second = second;
     const uint32_t ncandidates = ncandidates_of(job.is_auto);
     CSZ_SHARED_LARGE(books_kernel);
     CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS,

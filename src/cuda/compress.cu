@@ -48,15 +48,17 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         constant_encode<V>(sh, job);
         return;
     }
-    if (mode != CSZ_MODE_CONSTANT && !is_vector) mode = CSZ_MODE_S;
+    if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
+    const bool weighs = mode != CSZ_MODE_CONSTANT && job.tile.workflow == CSZ_WORKFLOW_AUTO &&
+                        csz_policy_weighs_tile(sh.policy, 0, codes.nnonzero, codes.nmaybe_even);
     const bool maybe_runs =
-        mode != CSZ_MODE_CONSTANT &&
-        (is_vector ? codes.nmaybe_even >= csz_policy_runs_units(sh.policy, 0)
-                   : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO);
+        weighs || (mode != CSZ_MODE_CONSTANT &&
+                   (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
+                              : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO));
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {
         const rare_result rare =
-            tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial);
+            tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial, weighs);
         if (rare.done) return;
         runs_words = rare.runs_words;
     }

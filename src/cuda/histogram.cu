@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes chunks of a few samples of a frame, either probes (select/policy.h) or others, through the same
- * front as the encoder, counts in its own bins in shared memory, and adds those to the frame's when a chunk ends.  Probes' further bins lie in the region the front no longer needs
- * and are added at once.
+ * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes chunks of a few samples of a frame through the same
+ * front as the encoder, counts in its own bins in shared memory, and adds those to the frame's when a chunk ends.  The bins of a tile's runs, as policy runs would code it, lie in the region the front no
+ * longer needs and are added at once.
  *
  * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.  A single field whose bound is known
  * needs nothing of csz_cuda_prepare before bins are added, so that its tiles are loaded and counted meanwhile.
@@ -16,20 +16,15 @@ enum {
     CHUNK = 4 /* tiles that a block claims at once, at most */
 };
 
-/*
- * Sampled tiles, the longest work first: probes as policies single and runs would code them, where there are blocks enough to do that beside the next list (else they do both);
- * probes as policy vector codes them; other tiles.  Blocks of one multiprocessor get tiles of all lists.
- */
-enum { LIST_POLICIES, LIST_PROBES, LIST_OTHERS, NLISTS };
+/* Sampled tiles, for their runs, where there are blocks enough to do that beside the next list (else it does both); and for the books of policy vector or a forced workflow. */
+enum { LIST_RUNS, LIST_BOOKS, NLISTS };
 
 template <typename V> struct histogram_job {
     csz_job<V> tile;
     csz_work work;
     csz_device_sample *sample;
-    const uint32_t
-        *policy; /* of each frame: not null in the second pass, which counts as probes what were none */
     /* the lists, one after the other, in chunks of up to so many tiles of a frame, which blocks take in turn */
-    uint32_t chunk_ntiles, chunk_at[NLISTS + 1], field_nchunks[NLISTS];
+    uint32_t chunk_ntiles, chunk_at[NLISTS + 1], field_nchunks;
     uint32_t frame_ntiles; /* 0 where they differ */
 };
 
@@ -49,16 +44,15 @@ CSZ_DEVICE constexpr uint32_t bins_at(int book) {
 
 enum {
     FRAME_BINS = 1928, /* bins_at(CSZ_NBOOKS) */
-    /* of a probe, as policies single and runs would code it */
-    PROBE_SINGLE = 0,
-    PROBE_RUN_VALUE = PROBE_SINGLE + CSZ_NARROW_N,
-    PROBE_RUN_LENGTH = PROBE_RUN_VALUE + CSZ_WIDE_N,
-    PROBE_BINS = PROBE_RUN_LENGTH + 128
+    /* of a tile's runs */
+    RUN_VALUE = 0,
+    RUN_LENGTH = RUN_VALUE + CSZ_WIDE_N,
+    RUN_BINS = RUN_LENGTH + 128
 };
 
-/* How tiles are counted: as policy vector or a forced workflow codes them, as the other policies do, or both. */
+/* How tiles are counted: as policy vector or a forced workflow codes them, as policy runs does, or both. */
 struct tile_task {
-    uint32_t for_books, for_policies, as_probes;
+    uint32_t for_books, for_runs;
     uint32_t stride;
     csz_device_sample *sample;
 };
@@ -86,10 +80,10 @@ template <typename V> CSZ_DEVICE uint32_t *parked_in(histogram_shared<V> &sh) {
     return csz_exchange(sh.front);
 }
 
-template <typename V> CSZ_DEVICE uint32_t *probe_bins(histogram_shared<V> &sh) {
+template <typename V> CSZ_DEVICE uint32_t *run_bins(histogram_shared<V> &sh) {
     static_assert(bins_at(CSZ_NBOOKS) == FRAME_BINS, "bins follow each other");
-    static_assert(PROBE_BINS + CSZ_EXCHANGE_WORDS <= sizeof sh.front.region / 4,
-                  "the region holds a probe's bins and the parked deltas");
+    static_assert(RUN_BINS + CSZ_EXCHANGE_WORDS <= sizeof sh.front.region / 4,
+                  "the region holds the bins of runs and the parked deltas");
     return sh.front.region;
 }
 
@@ -154,8 +148,8 @@ CSZ_COLD void count_parked_runs(uint32_t *values, uint32_t *lengths, const uint3
 }
 
 /* Nobody needs the region's start any more.  Has a barrier. */
-template <typename V> CSZ_DEVICE void probe_begin(histogram_shared<V> &sh) {
-    for (uint32_t i = threadIdx.x; i < PROBE_BINS; i += CSZ_TILE_THREADS) probe_bins(sh)[i] = 0;
+template <typename V> CSZ_DEVICE void runs_begin(histogram_shared<V> &sh) {
+    for (uint32_t i = threadIdx.x; i < RUN_BINS; i += CSZ_TILE_THREADS) run_bins(sh)[i] = 0;
     __syncthreads();
 }
 
@@ -173,15 +167,17 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
     }
 }
 
-/* Has a barrier before, none after. */
+/* kind: of the tile; ncodes: that policy single would code.  Has a barrier before, none after. */
 template <typename V>
-CSZ_DEVICE void probe_end(histogram_shared<V> &sh, bool hopeless, csz_device_sample *sample) {
+CSZ_DEVICE void runs_end(histogram_shared<V> &sh, uint32_t kind, uint32_t ncodes, csz_device_sample *sample) {
     csz_previous_wait();
+    if (threadIdx.x == 0) {
+        atomicAdd(&sample->kind[kind], 1u);
+        atomicAdd(&sample->ncodes, ncodes);
+    }
     __syncthreads();
-    bins_flush(probe_bins(sh) + PROBE_SINGLE, hopeless ? sample->rough : sample->single, CSZ_NARROW_N);
-    if (hopeless) return;
-    bins_flush(probe_bins(sh) + PROBE_RUN_VALUE, sample->run_value, CSZ_WIDE_N);
-    bins_flush(probe_bins(sh) + PROBE_RUN_LENGTH, sample->run_length, 128);
+    bins_flush(run_bins(sh) + RUN_VALUE, sample->run_value, CSZ_WIDE_N);
+    bins_flush(run_bins(sh) + RUN_LENGTH, sample->run_length, 128);
 }
 
 /* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long.  Behind a barrier. */
@@ -193,19 +189,19 @@ CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) 
     }
 }
 
-/* A probe of class 0 as the policies single and runs would code it. */
+/* A tile of class 0 as policy runs would code it. */
 template <typename V>
-CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t npairs,
-                          uint32_t stride, csz_device_sample *sample) {
+CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t kind,
+                              uint32_t npairs, uint32_t stride, csz_device_sample *sample) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t *parked = parked_in(sh);
-    uint32_t *bins = probe_bins(sh);
+    uint32_t *bins = run_bins(sh);
     {
         uint32_t w[16], sum = 0;
         csz_words_fetch(w, parked);
         if (lane == 31) ((uint32_t *)&sh.last)[warp] = w[15] >> 16;
         uint32_t before = __shfl_up_sync(CSZ_ALL, w[15] >> 16, 1);
-        probe_begin(sh);
+        runs_begin(sh);
         if (lane == 0) before = warp ? ((const uint32_t *)&sh.last)[warp - 1] : w[0] & 0xFFFFu;
         before |= w[15] << 16;
 #pragma unroll
@@ -217,13 +213,13 @@ CSZ_COLD void count_probe(histogram_shared<V> &sh, bool pair_empty, bool four_em
         if (lane == 0) ((uint32_t *)&sh.changes)[warp] = sum;
     }
     __syncthreads();
-    const bool hopeless = csz_runs_are_hopeless(csz_sum_of(sh.changes), stride);
-    if (!pair_empty) count_singles(bins + PROBE_SINGLE, parked);
-    if (!hopeless) count_parked_runs(bins + PROBE_RUN_VALUE, bins + PROBE_RUN_LENGTH, parked, four_empty);
-    csz_previous_wait();
-    if (hopeless && t == 0) atomicAdd(&sample->run_length[0], 64 * npairs);
-    if (t == 0) atomicAdd(&sample->nprobes, 1u);
-    probe_end(sh, hopeless, sample);
+    if (csz_runs_are_hopeless(csz_sum_of(sh.changes), stride)) {
+        if (!pair_empty) count_singles(bins + RUN_VALUE, parked);
+        if (t == 0) bins[RUN_LENGTH] = 64 * npairs;
+    } else {
+        count_parked_runs(bins + RUN_VALUE, bins + RUN_LENGTH, parked, four_empty);
+    }
+    runs_end(sh, kind, 64 * npairs, sample);
 }
 
 /* A tile of a class above 0.  Returns the books that it uses. */
@@ -255,12 +251,10 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
         for (int b = 0; b < 32; b++) atomicAdd(count + bins_at(CSZ_BOOK_W) + symbol_of(d[b]), 1u);
     }
     if (as_runs) count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
-    if (sh.task.for_policies) {
-        probe_begin(sh);
-        count_runs(probe_bins(sh) + PROBE_RUN_VALUE, probe_bins(sh) + PROBE_RUN_LENGTH, deltas, four_empty);
-        csz_previous_wait();
-        if (t == 0) atomicAdd(&sh.task.sample->nprobes, 1u);
-        probe_end(sh, false, sh.task.sample);
+    if (sh.task.for_runs) {
+        runs_begin(sh);
+        count_runs(run_bins(sh) + RUN_VALUE, run_bins(sh) + RUN_LENGTH, deltas, four_empty);
+        runs_end(sh, CSZ_KIND_WIDE, 0, sh.task.sample);
     }
     return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
@@ -309,8 +303,9 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
             count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
         }
     }
-    if (sh.task.for_policies)
-        count_probe(sh, pair_empty, four_empty, codes.npairs, sh.task.stride, sh.task.sample);
+    if (sh.task.for_runs)
+        count_tile_runs(sh, pair_empty, four_empty, csz_tile_kind(0, codes.nnonzero, codes.nmaybe_even),
+                        codes.npairs, sh.task.stride, sh.task.sample);
     return books;
 }
 
@@ -324,28 +319,9 @@ template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const
     }
 }
 
-/* A probe to so many samples of a frame; 0 where there are none. */
-CSZ_FN uint32_t probes_step(int workflow, uint32_t ntiles) {
-    return workflow == CSZ_WORKFLOW_AUTO ? csz_policy_stride(ntiles) : 0;
-}
-
-/* How many of a frame's samples a list has, how many chunks they are, and which its tile i is.  Divisors are known where they can be: others take a tenth of a microsecond each. */
-CSZ_FN uint32_t list_count(int list, uint32_t step, uint32_t count) {
-    const uint32_t whole = count / CSZ_POLICY_STRIDE, left = count % CSZ_POLICY_STRIDE;
-    const uint32_t nprobes = step == CSZ_POLICY_STRIDE ? whole + (csz_policy_probe_of(whole) < left)
-                             : step                    ? count
-                                                       : 0;
-    return list == LIST_OTHERS ? count - nprobes : nprobes;
-}
+/* Divisors are known where they can be: others take a tenth of a microsecond each. */
 CSZ_FN uint32_t list_nchunks(uint32_t nlisted, uint32_t chunk_ntiles) {
     return chunk_ntiles == 1 ? nlisted : (nlisted + chunk_ntiles - 1) / chunk_ntiles;
-}
-CSZ_FN uint32_t list_sample(int list, uint32_t step, uint32_t i) {
-    if (list != LIST_OTHERS)
-        return step == CSZ_POLICY_STRIDE ? CSZ_POLICY_STRIDE * i + csz_policy_probe_of(i) : i;
-    if (step == 0) return i;
-    const uint32_t group = i / (CSZ_POLICY_STRIDE - 1), k = i % (CSZ_POLICY_STRIDE - 1);
-    return CSZ_POLICY_STRIDE * group + k + (k >= csz_policy_probe_of(group));
 }
 
 /* One thread. */
@@ -371,23 +347,19 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
     const uint32_t lane = threadIdx.x & 31;
     const csz_geometry *g = &job.tile.geometry;
     list_place at = sh.place;
-    const int list = chunk < job.chunk_at[LIST_PROBES]   ? LIST_POLICIES
-                     : chunk < job.chunk_at[LIST_OTHERS] ? LIST_PROBES
-                                                         : LIST_OTHERS;
+    const int list = chunk < job.chunk_at[LIST_BOOKS] ? LIST_RUNS : LIST_BOOKS;
     chunk -= job.chunk_at[list];
-    if (list != at.list || chunk - at.first >= job.field_nchunks[list]) {
+    if (list != at.list || chunk - at.first >= job.field_nchunks) {
         at.list = list;
         at.number = 0;
-        at.field = job.work.nfields > 1 ? chunk / job.field_nchunks[list] : 0;
-        at.first = at.field * job.field_nchunks[list];
+        at.field = job.work.nfields > 1 ? chunk / job.field_nchunks : 0;
+        at.first = at.field * job.field_nchunks;
     }
-    uint32_t ntiles, step, nlisted;
+    uint32_t ntiles, nlisted;
 #pragma unroll 1
     for (;;) {
         ntiles = job.frame_ntiles ? job.frame_ntiles : csz_frame_box_small(g, at.number).ntiles;
-        const uint32_t count = csz_sample_count(ntiles);
-        step = probes_step(job.tile.workflow, ntiles);
-        nlisted = list_count(list, step, count);
+        nlisted = csz_sample_count(ntiles);
         const uint32_t nchunks = list_nchunks(nlisted, job.chunk_ntiles), ahead = chunk - at.first;
         if (ahead < nchunks) break;
         const uint32_t nframes = job.frame_ntiles ? ahead / nchunks : 1;
@@ -400,18 +372,15 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
     }
     const uint32_t frame = at.field * job.work.nframes + at.number,
                    from = (chunk - at.first) * job.chunk_ntiles;
-    uint32_t nclaims = min(nlisted - from, job.chunk_ntiles);
-    if (job.policy && !csz_policy_recounts(ntiles, (int)__ldcg(&job.policy[frame]))) nclaims = 0;
-    if (lane < nclaims)
-        claim_make(&sh.claim[lane], job.work, g, at.field, at.number, ntiles,
-                   list_sample(list, step, from + lane));
+    const uint32_t nclaims = min(nlisted - from, job.chunk_ntiles);
+    if (lane < nclaims) claim_make(&sh.claim[lane], job.work, g, at.field, at.number, ntiles, from + lane);
     __syncwarp(); /* the place has been read */
     if (lane != 0) return;
     sh.place = at;
     sh.nclaims = nclaims;
-    sh.task.for_books = list != LIST_POLICIES;
-    sh.task.as_probes = list != LIST_OTHERS || job.policy;
-    sh.task.for_policies = sh.task.as_probes && (list == LIST_POLICIES || job.chunk_at[LIST_PROBES] == 0);
+    sh.task.for_books = list == LIST_BOOKS;
+    sh.task.for_runs =
+        job.tile.workflow == CSZ_WORKFLOW_AUTO && (list == LIST_RUNS || job.chunk_at[LIST_BOOKS] == 0);
     sh.task.stride = csz_sample_stride(ntiles);
     sh.task.sample = &job.sample[frame];
 }
@@ -452,9 +421,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             }
             __syncthreads();
         }
-        if (books)
-            frame_flush((uint32_t *)sh.count, books,
-                        sh.task.as_probes ? &sh.task.sample->probe : &sh.task.sample->rest);
+        if (books) frame_flush((uint32_t *)sh.count, books, &sh.task.sample->count);
         __syncthreads();
     }
     csz_previous_wait();
@@ -462,37 +429,29 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
 
 template <typename V, int RANK>
 static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
-                             bool second, cudaStream_t stream) {
+                             cudaStream_t stream) {
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
     job.sample = work.sample;
-    job.policy = second ? work.policy : NULL;
     const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64);
-    uint32_t nsamples = 0, nprobes = 0;
+    uint32_t nsamples = 0;
     job.frame_ntiles = csz_frame_box_at(&plan->geometry, 0).ntiles;
     for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
-        const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles, count = csz_sample_count(ntiles);
+        const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles;
         if (ntiles != job.frame_ntiles) job.frame_ntiles = 0;
-        nsamples += work.nfields * count;
-        nprobes += work.nfields * list_count(LIST_PROBES, probes_step((int)plan->workflow, ntiles), count);
+        nsamples += work.nfields * csz_sample_count(ntiles);
     }
     /* one chunk, or two, for each block that is there at once, and more only where chunks would be too large */
     job.chunk_ntiles = min((nsamples - 1) / (2 * resident) + 1, (uint32_t)CHUNK);
-    memset(job.field_nchunks, 0, sizeof job.field_nchunks);
-    for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
-        const uint32_t ntiles = csz_frame_box_at(&plan->geometry, f).ntiles, count = csz_sample_count(ntiles),
-                       step = probes_step((int)plan->workflow, ntiles);
-        for (int list = 0; list < NLISTS; list++)
-            job.field_nchunks[list] += list_nchunks(list_count(list, step, count), job.chunk_ntiles);
-    }
-    const bool is_shared = !second && nsamples + nprobes <= resident;
-    uint32_t nchunks = 0;
-    for (int list = 0; list < NLISTS; list++) {
-        const bool is_left_out = list == LIST_POLICIES ? !is_shared : list == LIST_PROBES && second;
-        job.chunk_at[list] = nchunks;
-        if (!is_left_out) nchunks += work.nfields * job.field_nchunks[list];
-    }
+    job.field_nchunks = 0;
+    for (uint64_t f = 0; f < plan->geometry.nframes; f++)
+        job.field_nchunks +=
+            list_nchunks(csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles), job.chunk_ntiles);
+    const bool is_shared = plan->workflow == CSZ_WORKFLOW_AUTO && 2 * nsamples <= resident;
+    job.chunk_at[LIST_RUNS] = 0;
+    job.chunk_at[LIST_BOOKS] = is_shared ? work.nfields * job.field_nchunks : 0;
+    const uint32_t nchunks = job.chunk_at[LIST_BOOKS] + work.nfields * job.field_nchunks;
     job.chunk_at[NLISTS] = nchunks;
     const uint32_t grid = nchunks < resident ? nchunks : resident;
     CSZ_SHARED_LARGE((histogram_kernel<V, RANK>));
@@ -500,8 +459,8 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
                     work.chained, stream, job);
 }
 
-void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, bool second,
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                         cudaStream_t stream) {
     if (plan->workflow == CSZ_WORKFLOW_RLE) return; /* needs no books */
-    CSZ_DISPATCH(plan, histogram_launch, work, d_data, plan, nsms, second, stream);
+    CSZ_DISPATCH(plan, histogram_launch, work, d_data, plan, nsms, stream);
 }

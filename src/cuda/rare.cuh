@@ -36,6 +36,23 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
     return hash;
 }
 
+/* Which runs a tile weighs, besides its mode: none, coded ones, or the cheaper of coded and plain ones. */
+enum { RUNS_NONE, RUNS_CODED, RUNS_EITHER };
+
+/* The cheaper mode of a tile's runs, from the bits of this thread's.  Has barriers. */
+template <typename V>
+CSZ_DEVICE int runs_cheaper(encode_shared<V> &sh, uint32_t plain_nbits, uint32_t coded_nbits) {
+    const uint32_t plain = csz_warp_add(plain_nbits), coded = csz_warp_add(coded_nbits), t = csz_thread();
+    if ((t & 31) == 0) {
+        ((uint32_t *)&sh.nbits)[t >> 5] = plain;
+        ((uint32_t *)&sh.longest)[t >> 5] = coded;
+    }
+    __syncthreads();
+    const int mode = csz_policy_runs_mode(csz_sum_of(sh.nbits), csz_sum_of(sh.longest));
+    __syncthreads();
+    return mode;
+}
+
 struct general_result {
     uint32_t words;
     uint32_t instead; /* nothing is staged: a raw record is no larger */
@@ -48,7 +65,7 @@ template <typename V, int RANK, typename Deltas>
 CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                          const Deltas &deltas, uint32_t klass, uint32_t order,
                                          typename csz_value<V>::quantum base, uint32_t exceptions, int mode,
-                                         bool try_runs) {
+                                         int try_runs) {
     const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t *tables = &job.work.table[c.frame][0][0];
     bool nonzero = false;
@@ -64,10 +81,16 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
     csz_runs runs = {0, 0};
     if (try_runs || mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
+    int runs_mode = CSZ_MODE_RLE_VLE;
+    if (try_runs == RUNS_EITHER) {
+        const bool empty = !(fours >> (lane & ~3u) & 1);
+        runs_mode = runs_cheaper(sh, empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE, klass, tables),
+                                 empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE_VLE, klass, tables));
+    }
     record_layout best = {};
     lane_layout best_lanes = {};
     for (int pass = 0; pass < (try_runs ? 2 : 1); pass++) {
-        const int m = pass ? (int)CSZ_MODE_RLE_VLE : mode;
+        const int m = pass ? runs_mode : mode;
         csz_unit_bits n = {0, 0, 0, 0};
         const uint32_t units = m == CSZ_MODE_S ? 2 : 4;
         const bool empty = !((units == 2 ? pairs : fours) >> (lane & ~(units - 1)) & 1);
@@ -137,8 +160,10 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool runs =
-        (uint32_t)__syncthreads_count(even) >= csz_policy_runs_units(sh.policy, sh.front.klass) && is_vector;
+    const bool weighs =
+        workflow == CSZ_WORKFLOW_AUTO && csz_policy_weighs_tile(sh.policy, sh.front.klass, 0, 0) && !all_runs;
+    const bool candidate = (uint32_t)__syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass);
+    const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
@@ -154,20 +179,26 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
     return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base,
-                                   sh.front.exceptions[csz_thread()], mode, false);
+                                   sh.front.exceptions[csz_thread()], mode, RUNS_NONE);
 }
 
 /* What they would take.  fours: units of this warp that begin a lane which is not empty; nfours: such lanes of the tile. */
 template <typename V>
 CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, const csz_runs &runs, uint32_t order, uint32_t fours,
-                                 uint32_t nfours, bool special) {
+                                 uint32_t nfours, bool special, bool weighs) {
     const bool empty = !(fours >> (csz_thread() & 28) & 1);
     csz_unit_bits n = {0, 0, 0, 0};
+    int mode = CSZ_MODE_RLE_VLE;
     if (!empty) n.symbols = csz_runs_nbits_narrow(exchange_of(sh), runs, sh.run_values, sh.run_lengths);
+    if (weighs) {
+        const uint32_t plain = empty ? 0 : (uint32_t)__popc(runs.starts) * (16 + 7);
+        mode = runs_cheaper(sh, plain, n.symbols);
+        if (mode == CSZ_MODE_RLE) n.symbols = plain;
+    }
+    if (csz_thread() == 0) sh.runs_mode = (uint32_t)mode;
     const lane_layout l = lanes_place<V, false>(sh, n, 4, empty);
-    record_layout r =
-        record_begin<V>(CSZ_MODE_RLE_VLE, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
-                        csz_mode_lanes(CSZ_MODE_RLE_VLE), nfours);
+    record_layout r = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
+                                      csz_mode_lanes(mode), nfours);
     record_end(&r, l, special ? sh.special_sizes.words : 0);
     return r.words;
 }
@@ -234,7 +265,7 @@ struct rare_result {
 
 template <typename V, int RANK>
 CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, int mode, uint32_t order,
-                               uint32_t nonzero, uint32_t nspecial) {
+                               uint32_t nonzero, uint32_t nspecial, bool weighs) {
     const csz_claim &c = claim_of(sh);
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
@@ -249,7 +280,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             r.done = 1;
             general_tell<V, RANK>(sh, job, g);
         }
-    } else if (csz_policy_is_vector(sh.policy)) {
+    } else if (weighs || csz_policy_is_vector(sh.policy)) {
         const uint32_t some = __ballot_sync(CSZ_ALL, nonzero != 0), pairs = some | some >> 1,
                        fours = (pairs | pairs >> 2) & 0x11111111u, t = csz_thread();
         uint32_t w[16];
@@ -257,8 +288,9 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
         const csz_runs runs = csz_runs_find_narrow(w);
         if ((t & 31) == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(fours);
         /* units of equal deltas: none but the first differs from the one before */
-        if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_policy_runs_units(sh.policy, 0)) return r;
-        r.runs_words = runs_measure<V>(sh, runs, order, fours, csz_sum_of(sh.front.lanes), nspecial != 0);
+        if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_runs_candidate_units(0) && !weighs) return r;
+        r.runs_words =
+            runs_measure<V>(sh, runs, order, fours, csz_sum_of(sh.front.lanes), nspecial != 0, weighs);
         __syncthreads();
     }
     return r;
@@ -273,7 +305,7 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
         if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
         record_flush(sh, job, false);
-        runs_encode<V, RANK>(sh, job, c, order, CSZ_MODE_RLE_VLE);
+        runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode);
     } else {
         raw_encode<V, RANK>(sh, job);
     }

@@ -64,15 +64,6 @@ size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan) {
     return csz_cuda_work_lay_out(&work, NULL, plan);
 }
 
-/* Whether some frame's policy could want its sample counted again: only small frames are sampled whole. */
-static bool may_recount(const csz_cuda_plan *plan) {
-    if (plan->workflow != CSZ_WORKFLOW_AUTO) return false;
-    for (uint64_t f = 0; f < plan->geometry.nframes; f++) {
-        if (csz_policy_recounts(csz_frame_box_at(&plan->geometry, f).ntiles, CSZ_POLICY_SINGLE)) return true;
-    }
-    return false;
-}
-
 csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const csz_cuda_plan *plan,
                                     const csz_cuda_builtins *d_builtins, void *d_workspace,
                                     size_t workspace_nbytes, struct CUstream_st *stream) {
@@ -93,12 +84,8 @@ csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const c
         nranges = csz_cuda_range(work, d_data, plan, stream);
     csz_cuda_prepare(work, nranges, items, plan, stream);
     if (has_tiles) {
-        csz_cuda_histogram(work, d_data, plan, nsms, false, stream);
-        csz_cuda_books(work, d_builtins, plan, false, stream);
-        if (may_recount(plan)) {
-            csz_cuda_histogram(work, d_data, plan, nsms, true, stream);
-            csz_cuda_books(work, d_builtins, plan, true, stream);
-        }
+        csz_cuda_histogram(work, d_data, plan, nsms, stream);
+        csz_cuda_books(work, d_builtins, plan, stream);
         csz_cuda_encode(work, d_data, plan, nsms, stream);
     }
     return cudaGetLastError() == cudaSuccess ? CSZ_OK : CSZ_ERROR_BACKEND;

@@ -36,13 +36,9 @@ struct csz_range {
     uint32_t any, padding;
 };
 
-/*
- * A frame's sample; probes whose runs are hopeless have bins of their own, which stand for book S and for RV.  Bins begin at a line's start: additions of a warp that reached over two lines
- * took ten times as long.
- */
+/* A frame's sample.  Bins begin at a line's start: additions of a warp that reached over two lines took ten times as long. */
 struct csz_device_sample : csz_sample {
     uint32_t filling[32 - sizeof(csz_sample) / 4 % 32];
-    uint32_t rough[CSZ_SYMBOLS_MAX];
 };
 static_assert(sizeof(csz_device_sample) % 128 == 0, "the next frame's bins begin at a line's start");
 
@@ -105,10 +101,10 @@ void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,
                       const csz_cuda_plan *plan, cudaStream_t stream);
-void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms, bool second,
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                         cudaStream_t stream);
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
-                    bool second, cudaStream_t stream);
+                    cudaStream_t stream);
 void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                      cudaStream_t stream);
 

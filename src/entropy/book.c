@@ -107,25 +107,33 @@ static void explicit_lengths(uint8_t *lengths, int book, const uint32_t *count, 
     csz_book_lengths(lengths, weights, n, csz_book_limit(book));
 }
 
-/* Raw bits and the lengths of lanes. */
-static uint64_t beside_nbits(int book, const uint32_t *count) {
-    uint64_t sum = 0;
-    for (uint32_t s = 0; s < csz_book_size(book); s++) sum += (uint64_t)count[s] * csz_symbol_beside(book, s);
-    return sum >> 7;
+/* Raw bits and the lengths of lanes, as the codes' lengths have them vary. */
+static uint64_t beside_nbits(int book, const uint32_t *count, const uint8_t *lengths) {
+    uint64_t raw = 0, n = 0, sum = 0, squares = 0, shares = 0;
+    for (uint32_t s = 0; s < csz_book_size(book); s++) {
+        const uint64_t nbits = lengths[s] + csz_symbol_follows(book, s);
+        raw += (uint64_t)count[s] * csz_symbol_raw(book, s);
+        n += count[s];
+        sum += count[s] * nbits;
+        squares += count[s] * nbits * nbits;
+        shares += (uint64_t)count[s] * csz_symbol_share(book, s);
+    }
+    return raw + (shares * csz_lane_width(book, n, sum, squares) >> 15);
 }
 
 void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
-                         uint32_t stride, int is_sample) {
+                         uint32_t stride) {
     uint32_t n = csz_book_size(book);
     *offer = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED, .own.kind = CSZ_KIND_EXPLICIT};
     const int is_used = total_count(count, n) != 0;
     if (is_used) offer->builtin.kind = (uint8_t)builtin_choose(cache, book, count);
     builtin_lengths(offer->builtin.lengths, cache, book, offer->builtin.kind);
     if (!is_used) return;
-    explicit_lengths(offer->own.lengths, book, count, is_sample);
+    explicit_lengths(offer->own.lengths, book, count, stride > 1);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
     uint64_t builtin = coded_nbits(count, offer->builtin.lengths, n),
-             own = coded_nbits(count, offer->own.lengths, n), beside = beside_nbits(book, count);
+             own = coded_nbits(count, offer->own.lengths, n),
+             beside = beside_nbits(book, count, offer->own.lengths);
     offer->is_worth_them = builtin > own && (builtin - own) * stride > offer->own_nbits;
     offer->builtin_cost = (builtin + beside) * stride;
     offer->own_cost = (own + beside) * stride + offer->own_nbits;
@@ -159,18 +167,8 @@ void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histo
                       uint32_t ntiles, uint32_t stride) {
     csz_book_offer offers[CSZ_NBOOKS];
     for (int b = 0; b < CSZ_NBOOKS; b++)
-        csz_book_offer_make(&offers[b], cache, b, histograms->count[b], stride, stride > 1);
+        csz_book_offer_make(&offers[b], cache, b, histograms->count[b], stride);
     csz_books_settle(books, offers, ntiles);
-}
-
-uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride) {
-    uint64_t cost = 0;
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        const uint32_t *count = histograms->count[b];
-        cost += (coded_nbits(count, books[b].lengths, csz_book_size(b)) + beside_nbits(b, count)) * stride;
-        if (books[b].kind == CSZ_KIND_EXPLICIT) cost += csz_explicit_nbits(b, books[b].lengths);
-    }
-    return cost;
 }
 
 /* Bits of a section, most significant first in each little-endian word. */

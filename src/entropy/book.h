@@ -56,20 +56,59 @@ CSZ_FN int csz_book_of_deltas(int book) {
     return book != CSZ_BOOK_PV && book != CSZ_BOOK_QV && book != CSZ_BOOK_MV && book != CSZ_BOOK_RL;
 }
 
-/*
- * What a symbol takes beside its code, in 128ths of a bit, on average: raw bits, and its share of the length of its lane, which is one for 64 codes with S, W and PV and for 128 with
- * the others.
- */
-CSZ_FN uint32_t csz_symbol_beside(int book, uint32_t symbol) {
+/* log2 in 1/256, by the leading bit and linear interpolation: only compares built-in books. */
+CSZ_FN uint64_t csz_log2_fixed(uint64_t x) {
+    int k = csz_log2_u64(x);
+    uint64_t rest = x - ((uint64_t)1 << k);
+    return (uint64_t)256 * (uint64_t)k + (k >= 8 ? rest >> (k - 8) : rest << (8 - k));
+}
+
+/* Codes that a symbol stands for in a lane, which has 64 or 128 of them, in 128ths of a lane; 0 for books of escapes and of values of runs, whose codes are counted with the other book. */
+CSZ_FN uint32_t csz_symbol_share(int book, uint32_t symbol) {
     switch (book) {
     case CSZ_BOOK_S:
-    case CSZ_BOOK_W: return 128 * csz_symbol_nraw(symbol) + 2 * CSZ_LANE_NBITS;
+    case CSZ_BOOK_W: return 2;
     case CSZ_BOOK_PV:
-    case CSZ_BOOK_QV: return 4 * CSZ_LANE_NBITS;
-    case CSZ_BOOK_MV: return 8 * CSZ_LANE_NBITS;
-    case CSZ_BOOK_RL: return (symbol + 1) * CSZ_LANE_NBITS;
-    default: return 128 * csz_symbol_nraw(symbol);
+    case CSZ_BOOK_QV: return 4;
+    case CSZ_BOOK_MV: return 8;
+    case CSZ_BOOK_RL: return symbol + 1;
+    default: return 0;
     }
+}
+
+/* Raw bits behind a symbol. */
+CSZ_FN uint32_t csz_symbol_raw(int book, uint32_t symbol) {
+    return csz_book_of_deltas(book) ? csz_symbol_nraw(symbol) : 0;
+}
+
+/* What follows a vector symbol, about, in bits: its escapes. */
+CSZ_FN uint32_t csz_symbol_follows(int book, uint32_t symbol) {
+    uint32_t n = 0;
+    switch (book) {
+    case CSZ_BOOK_PV: return 8 * ((symbol & 15) == 15) + 8 * (symbol >> 4 == 15);
+    case CSZ_BOOK_QV:
+        for (uint32_t at = 0; at < 8; at += 2) n += 4 * ((symbol >> at & 3) == 3);
+        return n;
+    case CSZ_BOOK_MV:
+        for (uint32_t at = 0; at < 8; at++) n += 2 * (symbol >> at & 1);
+        return n;
+    default: return csz_symbol_raw(book, symbol);
+    }
+}
+
+/*
+ * Bits of a lane's length in its record, about, in 256ths.  n symbols take `sum` bits with what follows them, whose squares sum up to `squares`.  A lane of k symbols varies by k times their variance, the
+ * lengths of a tile's lanes reach over some 4.5 standard deviations, and the bits of a number of that size are half a bit more than its logarithm; lanes that are alike have none.  How many runs a lane has varies
+ * with the field, and no histogram tells it: their lengths count 7 bits.
+ */
+CSZ_FN uint32_t csz_lane_width(int book, uint64_t n, uint64_t sum, uint64_t squares) {
+    if (book == CSZ_BOOK_RL) return 256 * CSZ_LANE_NBITS;
+    const int log2_k = book == CSZ_BOOK_S || book == CSZ_BOOK_W ? 6 : book == CSZ_BOOK_MV ? 4 : 5;
+    const uint64_t variance = n * squares - sum * sum; /* times n^2 */
+    if (variance == 0) return 0;
+    const int64_t twice = (int64_t)csz_log2_fixed(variance) - 2 * (int64_t)csz_log2_fixed(n) + 256 * log2_k +
+                          2 * 683; /* 256 * (log2(4.5) + 0.5) */
+    return twice > 0 ? (uint32_t)twice / 2 : 0;
 }
 
 /* Places in the order of lengths that the book cannot use: the deltas its vector symbols cover. */
@@ -157,13 +196,6 @@ CSZ_FN void csz_builtin_weights(uint32_t *weights, int book, int kind) {
     for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(book, j)] = 0;
 }
 
-/* log2 in 1/256, by the leading bit and linear interpolation: only compares built-in books. */
-CSZ_FN uint64_t csz_log2_fixed(uint64_t x) {
-    int k = csz_log2_u64(x);
-    uint64_t rest = x - ((uint64_t)1 << k);
-    return (uint64_t)256 * (uint64_t)k + (k >= 8 ? rest >> (k - 8) : rest << (8 - k));
-}
-
 /* ---- explicit lengths ---- */
 
 /* Lengths are coded against the one before (0 if that symbol does not occur) and the last that was not 0. */
@@ -232,7 +264,7 @@ typedef struct csz_builtin_cache {
 /* Lengths from weights of any order. */
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
 
-/* What a book could be, and what the counted symbols would then take: bits as csz_books_cost counts them. */
+/* What a book could be, and the bits that the counted symbols would then take, about: codes, raw bits, lengths of lanes, and explicit lengths. */
 typedef struct csz_book_offer {
     csz_book builtin, own;
     uint32_t own_nbits; /* of its lengths in the section */
@@ -240,12 +272,9 @@ typedef struct csz_book_offer {
     uint64_t builtin_cost, own_cost;
 } csz_book_offer;
 
-/*
- * stride: how many symbols each counted one stands for.  is_sample: the frame may hold symbols that were not counted, so each gets a code; where the counts only serve to
- * compare and all will be counted before a book is used, codes of symbols that never come would make a small alphabet look dear.
- */
+/* stride: how many symbols each counted one stands for.  Above 1 the frame may hold symbols that were not counted, so that each gets a code. */
 void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
-                         uint32_t stride, int is_sample);
+                         uint32_t stride);
 
 /* All books of a frame from what each could be, explicit lengths by what they save (csz_book_comes_first) where there is room for them; returns their cost. */
 uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles);
@@ -253,9 +282,6 @@ uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_
 /* Kinds and lengths of all books of a frame: an offer for each, settled. */
 void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
                       uint32_t ntiles, uint32_t stride);
-
-/* Bits that the counted symbols take with these books, `stride` times over: codes, raw bits, lengths of lanes, and explicit lengths. */
-uint64_t csz_books_cost(const csz_book *books, const csz_histograms *histograms, uint32_t stride);
 
 /* The section of books; returns its size in bytes.  out has room for CSZ_BOOKS_MAX_NBYTES. */
 uint32_t csz_books_write(uint8_t *out, const csz_book *books);

@@ -4,28 +4,40 @@
 
 #include <string.h>
 
-/* Least squares of v over d = 1, 2, ...; a flat line through the mean where all pairs have one distance. */
-static void fit_line(double *slope, double *intercept, const double *v, const uint64_t *npairs) {
-    double n = 0, sum_d = 0, sum_v = 0, dd = 0, dv = 0;
+/* Pairs of each distance d = 1, 2, ... as weights, and their sums. */
+typedef struct distances {
+    double weight[CSZ_ANALYSIS_NDISTANCES];
+    double n, mean, squares; /* squares: about the mean */
+} distances;
+
+static void weigh_distances(distances *w, const uint64_t *npairs) {
+    double sum = 0;
+    w->n = w->squares = 0;
     for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
-        double weight = (double)npairs[i];
-        n += weight;
-        sum_d += weight * (i + 1);
-        sum_v += weight * v[i];
+        w->weight[i] = (double)npairs[i];
+        w->n += w->weight[i];
+        sum += w->weight[i] * (i + 1);
     }
-    *slope = *intercept = 0;
-    if (n == 0) return;
+    w->mean = w->n > 0 ? sum / w->n : 0;
+    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++)
+        w->squares += w->weight[i] * (i + 1 - w->mean) * (i + 1 - w->mean);
+}
+
+/* Least squares of v over d; a flat line through the mean where all pairs have one distance. */
+static void fit_line(double *slope, double *intercept, const double *v, const distances *w) {
+    double sum = 0, products = 0;
     for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
-        double d = i + 1 - sum_d / n, weight = (double)npairs[i];
-        dd += weight * d * d;
-        dv += weight * d * (v[i] - sum_v / n);
+        const double weighted = w->weight[i] * v[i];
+        sum += weighted;
+        products += weighted * (i + 1 - w->mean); /* the mean of v would add nothing */
     }
-    if (dd > 0) *slope = dv / dd;
-    *intercept = sum_v / n - *slope * (sum_d / n);
+    *slope = w->squares > 0 ? products / w->squares : 0;
+    *intercept = w->n > 0 ? sum / w->n - *slope * w->mean : 0;
 }
 
 void csz_madogram_finish(csz_madogram *m, const csz_madogram_sums *sums) {
     uint64_t npairs = 0, differ = 0;
+    distances weights;
     memset(m, 0, sizeof *m);
     for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
         uint64_t n = sums->npairs[i];
@@ -36,8 +48,9 @@ void csz_madogram_finish(csz_madogram *m, const csz_madogram_sums *sums) {
         npairs += n;
         differ += sums->differ[i];
     }
-    fit_line(&m->absolute_slope, &m->absolute_intercept, m->absolute, m->npairs);
-    fit_line(&m->binary_slope, &m->binary_intercept, m->binary, m->npairs);
+    weigh_distances(&weights, m->npairs);
+    fit_line(&m->absolute_slope, &m->absolute_intercept, m->absolute, &weights);
+    fit_line(&m->binary_slope, &m->binary_intercept, m->binary, &weights);
     m->roughness = npairs ? (double)differ / (double)npairs : 0;
     m->smoothness = 1 - m->roughness;
 }

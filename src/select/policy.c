@@ -1,52 +1,122 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* policy.c: costs of the three policies on the probes, each with books made for it, and the choice. */
+/* policy.c: costs of the three policies on the sampled tiles, each with books made for it, and the choice. */
 #include "select/policy.h"
 
-/* What counts for a book of a set; NULL where the set has none of it. */
-static const uint32_t *counts_of(const csz_sample *sample, int policy, int book) {
-    switch (policy) {
-    case CSZ_POLICY_VECTOR: return book < CSZ_BOOK_RV ? sample->probe.count[book] : NULL;
-    case CSZ_POLICY_SINGLE:
-        return book == CSZ_BOOK_S ? sample->single : book == CSZ_BOOK_W ? sample->probe.count[book] : NULL;
-    default: return book == CSZ_BOOK_RV ? sample->run_value : book == CSZ_BOOK_RL ? sample->run_length : NULL;
+/* Adds the deltas that the vector symbols of book PV or QV stand for: csz_policy_digits of every delta at once. */
+static void add_digits(uint32_t *count, const uint32_t *of, int book) {
+    const uint32_t nbits = book == CSZ_BOOK_PV ? 4 : 2, radius = book == CSZ_BOOK_PV ? 7 : 1;
+    for (uint32_t v = 0; v < CSZ_SYMBOLS_MAX; v++) {
+        for (uint32_t at = 0; of[v] && at < 8; at += nbits) {
+            const uint32_t digit = v >> at & ((1u << nbits) - 1);
+            if (digit <= 2 * radius) count[CSZ_DIRECT_HALF - radius + digit] += of[v];
+        }
     }
+}
+
+void csz_policy_singles(uint32_t *count, const csz_sample *sample) {
+    const uint32_t(*of)[CSZ_SYMBOLS_MAX] = sample->count.count;
+    uint32_t nonzero = 0;
+    memset(count, 0, CSZ_SYMBOLS_MAX * sizeof *count);
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++)
+        count[s] = of[CSZ_BOOK_S][s] + of[CSZ_BOOK_PE][s] + of[CSZ_BOOK_QE][s] + of[CSZ_BOOK_ME][s];
+    add_digits(count, of[CSZ_BOOK_PV], CSZ_BOOK_PV);
+    add_digits(count, of[CSZ_BOOK_QV], CSZ_BOOK_QV);
+    count[CSZ_DIRECT_HALF] = 0;
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) nonzero += count[s];
+    /* lanes of other modes have more zeros, or fewer: those of S have all the rest */
+    count[CSZ_DIRECT_HALF] = sample->ncodes > nonzero ? sample->ncodes - nonzero : 0;
 }
 
 void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
-                      uint32_t ntiles, int is_auto, int all_are_probes, int book) {
+                      uint32_t ntiles, int is_auto, int book) {
     static const uint32_t none[CSZ_SYMBOLS_MAX];
-    const uint32_t stride = csz_sample_stride(ntiles),
-                   probe_stride = stride * (all_are_probes ? 1 : csz_policy_stride(ntiles));
-    uint32_t all[CSZ_SYMBOLS_MAX];
-    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++)
-        all[s] = sample->rest.count[book][s] + sample->probe.count[book][s];
-    csz_book_offer_make(&offers->vector[book], cache, book, all, stride, stride > 1);
-    for (int policy = CSZ_POLICY_VECTOR; is_auto && policy < CSZ_POLICY_N; policy++) {
-        const uint32_t *count = counts_of(sample, policy, book);
-        csz_book_offer_make(&offers->probe[policy][book], cache, book, count ? count : none, probe_stride,
-                            stride > 1);
+    const uint32_t stride = csz_sample_stride(ntiles);
+    csz_book_offer_make(&offers->vector[book], cache, book, sample->count.count[book], stride);
+    csz_book_offer_make(&offers->none[book], cache, book, none, stride);
+    if (is_auto && book == CSZ_BOOK_S) {
+        uint32_t single[CSZ_SYMBOLS_MAX];
+        csz_policy_singles(single, sample);
+        csz_book_offer_make(&offers->single, cache, book, single, stride);
+    }
+    if (is_auto && book >= CSZ_BOOK_RV)
+        csz_book_offer_make(&offers->runs[book - CSZ_BOOK_RV], cache, book,
+                            book == CSZ_BOOK_RV ? sample->run_value : sample->run_length, stride);
+}
+
+/* Offers of policy vector, and what takes the place of book S where only some tiles are sampled and none of them has mode S: policy single's, with its own lengths only where little was sampled, as
+   those then have short codes for what may come. */
+static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, uint32_t ntiles,
+                          uint32_t nsampled) {
+    for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = offers->vector[b];
+    if (csz_sample_stride(ntiles) == 1 || set[CSZ_BOOK_S].builtin_cost) return;
+    set[CSZ_BOOK_S] = offers->single;
+    set[CSZ_BOOK_S].is_worth_them &= nsampled < CSZ_POLICY_FEW_TILES;
+}
+
+/* The offers of a policy; of policy vector without the runs of the tiles that weigh them. */
+static const csz_book_offer *offer_of(const csz_policy_offers *offers, int policy, int book) {
+    const int is_runs = book >= CSZ_BOOK_RV;
+    switch (policy) {
+    case CSZ_POLICY_VECTOR: return is_runs ? &offers->none[book] : &offers->vector[book];
+    case CSZ_POLICY_SINGLE:
+        return book == CSZ_BOOK_S   ? &offers->single
+               : book == CSZ_BOOK_W ? &offers->vector[book]
+                                    : &offers->none[book];
+    default: return is_runs ? &offers->runs[book - CSZ_BOOK_RV] : &offers->none[book];
     }
 }
 
-int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
-                      uint32_t ntiles, int is_auto, int all_are_probes) {
+/* Settles the offers of a policy; adds to `own` the books that are explicit. */
+static uint64_t settle(csz_book *books, uint32_t *own, const csz_policy_offers *offers, int policy,
+                       uint32_t ntiles) {
+    csz_book_offer set[CSZ_NBOOKS];
+    for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, policy, b);
+    const uint64_t cost = csz_books_settle(books, set, ntiles);
+    for (int b = 0; b < CSZ_NBOOKS; b++) *own |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
+    return cost;
+}
+
+uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
+                           uint32_t ntiles, int is_auto) {
     uint64_t cost[CSZ_POLICY_N];
-    int best = CSZ_POLICY_VECTOR;
-    for (int policy = CSZ_POLICY_VECTOR; is_auto && policy < CSZ_POLICY_N; policy++) {
-        cost[policy] = csz_books_settle(books, offers->probe[policy], ntiles);
+    uint32_t own[CSZ_POLICY_N] = {0}, nsampled = 0, runs_nbits = 0, best = CSZ_POLICY_VECTOR;
+    if (!is_auto) {
+        csz_books_settle(books, offers->vector, ntiles);
+        return CSZ_POLICY_VECTOR;
+    }
+    for (uint32_t policy = CSZ_POLICY_VECTOR; policy < CSZ_POLICY_N; policy++) {
+        cost[policy] = settle(books, &own[policy], offers, (int)policy, ntiles);
         if (cost[policy] < cost[best]) best = policy;
     }
-    if (is_auto && cost[CSZ_POLICY_VECTOR] <= cost[CSZ_POLICY_SINGLE] &&
-        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], ntiles, sample->nprobes)) {
-        csz_book_offer both[CSZ_NBOOKS];
-        for (int b = 0; b < CSZ_NBOOKS; b++)
-            both[b] = b < CSZ_BOOK_RV ? offers->vector[b] : offers->probe[CSZ_POLICY_RUNS][b];
-        csz_books_settle(books, both, ntiles);
-        return CSZ_POLICY_WEIGHED;
+    for (uint32_t k = 0; k < CSZ_KINDS; k++) nsampled += sample->kind[k];
+    csz_book_offer set[CSZ_NBOOKS];
+    vector_offers(set, offers, ntiles, nsampled);
+    for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
+        runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;
+    const uint32_t unknown = csz_policy_unknown_kinds(sample->kind, ntiles) |
+                             csz_policy_unseen_modes(offers->vector[CSZ_BOOK_MV].builtin_cost != 0,
+                                                     offers->vector[CSZ_BOOK_QV].builtin_cost != 0,
+                                                     offers->vector[CSZ_BOOK_PV].builtin_cost != 0, ntiles);
+    if (best == CSZ_POLICY_RUNS && csz_sample_stride(ntiles) > 1 &&
+        4 * cost[CSZ_POLICY_RUNS] < 3 * cost[CSZ_POLICY_VECTOR]) {
+        /* tiles weigh their own modes, with built-in books */
+        settle(books, &own[CSZ_POLICY_RUNS], offers, CSZ_POLICY_RUNS, ntiles);
+        for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = set[b].builtin;
+        return CSZ_POLICY_WEIGHED | unknown;
     }
-    csz_books_settle(books, best == CSZ_POLICY_VECTOR ? offers->vector : offers->probe[best], ntiles);
-    if (is_auto && !all_are_probes && csz_policy_recounts(ntiles, CSZ_POLICY_UNSURE))
-        best |= (int)csz_policy_doubt(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_SINGLE], cost[CSZ_POLICY_RUNS],
-                                      ntiles);
-    return best;
+    if (best != CSZ_POLICY_SINGLE &&
+        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled)) {
+        csz_book_offer both[CSZ_NBOOKS];
+        uint32_t wanted = own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS], got = 0;
+        for (int b = 0; b < CSZ_NBOOKS; b++)
+            both[b] = b < CSZ_BOOK_RV ? set[b] : offers->runs[b - CSZ_BOOK_RV];
+        csz_books_settle(books, both, ntiles);
+        for (int b = 0; b < CSZ_NBOOKS; b++) got |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
+        if (csz_sample_stride(ntiles) > 1 || got == wanted) return CSZ_POLICY_WEIGHED | unknown;
+    }
+    if (best == CSZ_POLICY_VECTOR)
+        csz_books_settle(books, set, ntiles);
+    else
+        settle(books, &own[best], offers, (int)best, ntiles);
+    return best | unknown;
 }

@@ -16,89 +16,114 @@ enum csz_policy {
     CSZ_POLICY_RUNS = 2,
     CSZ_POLICY_N,                      /* that have a cost of their own */
     CSZ_POLICY_WEIGHED = CSZ_POLICY_N, /* vector, but every tile weighs runs */
-    CSZ_POLICY_UNSURE = 4 /* beside one of them: the probes do not tell; never of a frame that is coded */
+    CSZ_POLICY_MASK = 3,
+    /* what a sample does not know stands above the policy: a bit for each kind of tile that it hardly knows, whose tiles weigh runs; and one for each mode, M, Q and P, that it
+       lacks, whose place S takes */
+    CSZ_POLICY_KINDS_AT = 2,
+    CSZ_POLICY_MODES_AT = 28 /* plus the mode */
 };
 
-enum { CSZ_POLICY_ALL_SAMPLES = 64, CSZ_POLICY_STRIDE = 4, CSZ_POLICY_FEW_PROBES = 32 };
+enum {
+    CSZ_POLICY_FEW_TILES = 64, /* of a sample */
+    CSZ_KIND_WIDE = 26,
+    CSZ_KINDS = CSZ_KIND_WIDE + 1,
+    CSZ_KIND_KNOWN = 4 /* sampled tiles of a kind from which on it is known */
+};
 
-/* Histograms of a frame's sample.  Some of the sampled tiles, the probes, are also counted as the other policies would code them. */
+/* What was counted of a frame's sampled tiles. */
 typedef struct csz_sample {
-    csz_histograms rest;                  /* sampled tiles that are no probes */
-    csz_histograms probe;                 /* probes, as policy vector codes them */
-    uint32_t single[CSZ_SYMBOLS_MAX];     /* probes: book S */
-    uint32_t run_value[CSZ_SYMBOLS_MAX];  /* probes: book RV */
-    uint32_t run_length[CSZ_SYMBOLS_MAX]; /* probes: book RL */
-    uint32_t nprobes;                     /* that have symbols */
+    csz_histograms count;                 /* as policy vector codes them, or the forced workflow */
+    uint32_t run_value[CSZ_SYMBOLS_MAX];  /* as policy runs does: book RV */
+    uint32_t run_length[CSZ_SYMBOLS_MAX]; /* book RL */
+    uint32_t ncodes;                      /* of 16 bits that policy single would code one by one */
+    uint32_t kind[CSZ_KINDS];             /* tiles that have symbols, by kind */
 } csz_sample;
 
 /*
- * Sampled tiles for each probe.  In a frame that is sampled whole a few tiles mostly tell, and the others are counted where they do not.  Of a larger frame the sample is all that is known: every tile
- * of it is a probe, so that policies single and runs get the forced workflows' own books, and a few tiles that hold most of the bits are not overlooked more often than need be.
+ * The kind of a tile that is not constant: by the octave of its nonzero deltas, and by whether half its units have either none or nothing else.  Tiles that differ much in what they take differ in this, so
+ * that one of a kind that a sample lacks is one that the sample's costs do not tell of.
  */
-CSZ_FN uint32_t csz_policy_stride(uint32_t ntiles) {
-    return csz_sample_stride(ntiles) > 1 || ntiles < CSZ_POLICY_ALL_SAMPLES ? 1 : CSZ_POLICY_STRIDE;
+CSZ_FN uint32_t csz_tile_kind(uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
+    return klass ? (uint32_t)CSZ_KIND_WIDE : 2 * (uint32_t)csz_log2_u32(nnonzero) + (nmaybe_even >= 64);
 }
 
-/* Of each group of CSZ_POLICY_STRIDE samples, which is the probe: by lot, since a field may have a period of four tiles. */
-CSZ_FN uint32_t csz_policy_probe_of(uint32_t group) { return csz_mix(group) % CSZ_POLICY_STRIDE; }
-
-/* 1 if sample s is a probe. */
-CSZ_FN int csz_policy_is_probe(uint32_t s, uint32_t ntiles) {
-    return csz_policy_stride(ntiles) == 1 ||
-           s % CSZ_POLICY_STRIDE == csz_policy_probe_of(s / CSZ_POLICY_STRIDE);
-}
-
-/*
- * 1 if the sampled tiles that were no probes are counted as probes too, and the policy chosen once more, from all: in a frame of which some are no probes, which is sampled whole, where the policy is not vector, so
- * that, as with a forced workflow, symbols that do not occur get no code; and where the probes left it open.
- */
-CSZ_FN int csz_policy_recounts(uint32_t ntiles, int policy) {
-    return policy != CSZ_POLICY_VECTOR && csz_policy_stride(ntiles) > 1;
-}
-
-/*
- * CSZ_POLICY_UNSURE if the probes' costs leave it open whether runs are best, else 0: they differ from the better of the other two by less than 1/16 and 12 bits a tile.  In
- * fields of structure a few tiles hold most runs; 1/4 of the tiles misjudged them by up to a fifth.
- */
-CSZ_FN uint32_t csz_policy_doubt(uint64_t vector, uint64_t single, uint64_t runs, uint32_t ntiles) {
-    const uint64_t other = vector < single ? vector : single, less = other < runs ? other : runs,
-                   more = other < runs ? runs : other;
-    return more - less < less / 16 + 12 * (uint64_t)ntiles ? (uint32_t)CSZ_POLICY_UNSURE : 0;
-}
-
-/*
- * 1 if tiles weigh runs one by one, by exact size, in a frame of which only some tiles are sampled: where few of those have any symbols, so that what the frame holds is hardly known, or where the
- * costs leave it open whether runs are best.  Neither is common, as weighing takes its time.
- */
-CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t ntiles, uint32_t nprobes) {
+/* The kinds that a frame's sample hardly knows, as they stand above its policy: none where all tiles are sampled. */
+CSZ_FN uint32_t csz_policy_unknown_kinds(const uint32_t *kind, uint32_t ntiles) {
+    uint32_t unknown = 0;
     if (csz_sample_stride(ntiles) == 1) return 0;
-    return nprobes < CSZ_POLICY_FEW_PROBES ||
-           (4 * runs >= 3 * vector && runs < vector + vector / 64 + 12 * (uint64_t)ntiles);
+    for (uint32_t k = 0; k < CSZ_KINDS; k++) unknown |= (uint32_t)(kind[k] < CSZ_KIND_KNOWN) << k;
+    return unknown << CSZ_POLICY_KINDS_AT;
 }
 
 CSZ_FN int csz_policy_is_vector(uint32_t policy) {
-    return policy == CSZ_POLICY_VECTOR || policy == CSZ_POLICY_WEIGHED;
+    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_VECTOR ||
+           (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED;
 }
 
-/* Units of equal deltas from which on a tile weighs runs. */
-CSZ_FN uint32_t csz_policy_runs_units(uint32_t policy, uint32_t klass) {
-    return policy == CSZ_POLICY_WEIGHED ? 0 : csz_runs_candidate_units(klass);
+/* The modes that no sampled tile has, as they stand above the policy, where only some tiles are sampled: their books know nothing, while book S may know what most deltas are. */
+CSZ_FN uint32_t csz_policy_unseen_modes(int has_m, int has_q, int has_p, uint32_t ntiles) {
+    if (csz_sample_stride(ntiles) == 1) return 0;
+    return (uint32_t)!has_m << (CSZ_POLICY_MODES_AT + CSZ_MODE_M) |
+           (uint32_t)!has_q << (CSZ_POLICY_MODES_AT + CSZ_MODE_Q) |
+           (uint32_t)!has_p << (CSZ_POLICY_MODES_AT + CSZ_MODE_P);
 }
 
-/* What each book could be: for policy vector from all sampled tiles, and for every policy from the probes. */
-typedef struct csz_policy_offers {
-    csz_book_offer vector[CSZ_NBOOKS], probe[CSZ_POLICY_N][CSZ_NBOOKS];
-} csz_policy_offers;
+/* The mode of a tile of class 0 that is not constant, in a frame of policy vector or one that weighs. */
+CSZ_FN int csz_policy_mode(uint32_t policy, int mode) {
+    return mode < CSZ_MODE_S && (policy >> (CSZ_POLICY_MODES_AT + mode) & 1) ? CSZ_MODE_S : mode;
+}
 
-/* The offers of one book, which depend on no other book: threads may share the ten.  all_are_probes: the sample was counted again, and none is left in `rest`. */
-void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
-                      uint32_t ntiles, int is_auto, int all_are_probes, int book);
+/* 1 if a tile that is not constant weighs runs, plain and coded, by exact size, whatever its deltas are; policy: with the kinds above it. */
+CSZ_FN int csz_policy_weighs_tile(uint32_t policy, uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
+    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED ||
+           (policy >> CSZ_POLICY_KINDS_AT >> csz_tile_kind(klass, nnonzero, nmaybe_even) & 1);
+}
+
+/* The mode of runs that a tile weighs, from the bits of all its runs in either: without books where they take fewer. */
+CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
+    return plain_nbits < coded_nbits ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
+}
 
 /*
- * Policy of a frame, and its books: the one whose books, built from the probes under the same limits as the frame's, code the probes in the fewest bits, the first of equals;
- * vector where the workflow is forced.  Unless all are probes, what is returned may be such that the sample has to be counted again (csz_policy_recounts).
+ * 1 if all tiles weigh runs: where costs, which are estimates, leave it open whether runs are best; and in a frame of which only some tiles are sampled where few of those
+ * have any symbols, so that what the frame holds is hardly known, or where runs seem best.  None is common, as weighing takes its time.  books_nbits: of the explicit books of runs, which a small frame may
+ * not earn back.
  */
-int csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
-                      uint32_t ntiles, int is_auto, int all_are_probes);
+CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t books_nbits, uint32_t ntiles,
+                             uint32_t nsampled) {
+    const uint64_t little = 12 * (uint64_t)ntiles;
+    if (csz_sample_stride(ntiles) > 1)
+        return nsampled < CSZ_POLICY_FEW_TILES || runs < vector + vector / 16 + little;
+    return 4 * runs >= 3 * vector && runs < vector + vector / 64 + little && books_nbits < vector / 128;
+}
+
+/* How often a symbol of 16-bit deltas stands in the vector symbol of book PV or QV: its digits that are the delta. */
+CSZ_FN uint32_t csz_policy_digits(int book, uint32_t vector, uint32_t delta_symbol) {
+    const uint32_t nbits = book == CSZ_BOOK_PV ? 4 : 2, radius = book == CSZ_BOOK_PV ? 7 : 1,
+                   v = delta_symbol + radius - CSZ_DIRECT_HALF;
+    uint32_t n = 0;
+    if (v > 2 * radius) return 0;
+    for (uint32_t at = 0; at < 8; at += nbits) n += (vector >> at & ((1u << nbits) - 1)) == v;
+    return n;
+}
+
+/* What each book could be: as policy vector and the forced workflows count, and as the policies single (S) and runs (RV, RL) do; and without counts. */
+typedef struct csz_policy_offers {
+    csz_book_offer vector[CSZ_NBOOKS], single, runs[2], none[CSZ_NBOOKS];
+} csz_policy_offers;
+
+/* Book S of policy single: the deltas of all modes, which the counts of their symbols tell. */
+void csz_policy_singles(uint32_t *count, const csz_sample *sample);
+
+/* The offers of one book, which depend on no other book: threads may share the ten. */
+void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
+                      uint32_t ntiles, int is_auto, int book);
+
+/*
+ * Policy of a frame, and its books: the one whose books, built under the same limits as the frame's, code the sampled tiles in the fewest bits, the first of equals;
+ * vector where the workflow is forced.  What the sample does not know stands above it.
+ */
+uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
+                           uint32_t ntiles, int is_auto);
 
 #endif

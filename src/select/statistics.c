@@ -22,8 +22,9 @@ csz_status csz_statistics_from_histogram(csz_statistics *s, const uint64_t *hist
     if (most == 0) return CSZ_ERROR_ARGUMENT;
     s->p1 = (double)most / total;
     for (size_t i = 0; i < nbins; i++) {
+        if (histogram[i] == 0) continue;
         double p = (double)histogram[i] / total;
-        if (p > 0) s->entropy -= p * log2(p);
+        s->entropy -= p * log2(p);
     }
     if (s->entropy < 0) s->entropy = 0; /* -0 of a single code */
     double rest = 1 - s->p1;

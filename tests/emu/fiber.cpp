@@ -40,7 +40,10 @@ asm(".text\n.align 4\n.type emu_switch, %function\nemu_switch:\n"
 extern "C" void emu_start(void) __attribute__((visibility("hidden")));
 extern "C" void emu_switch(void **save, void *load) __attribute__((visibility("hidden")));
 #elif defined(__x86_64__)
-enum { FRAME_WORDS = 8, FRAME_ENTRY = 6 }; /* six registers, the return address, and a word that aligns the entry's stack */
+enum {
+    FRAME_WORDS = 8,
+    FRAME_ENTRY = 6
+}; /* six registers, the return address, and a word that aligns the entry's stack */
 asm(".text\n.p2align 4\n.type emu_switch, @function\nemu_switch:\n"
     "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
     "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"

@@ -13,7 +13,7 @@ index3 block_dim, grid_dim;
 
 static fiber scheduler; /* the caller of launch: starts blocks and takes them away */
 static const std::function<void()> *body;
-static std::vector<thread *> ready;             /* all that may go on, the current one apart */
+static std::vector<thread *> ready;                /* all that may go on, the current one apart */
 static std::vector<std::unique_ptr<thread>> owned; /* every thread ever made; stacks are used again */
 static std::vector<thread *> unused;
 static block *ended; /* one whose last thread has just left */

@@ -43,12 +43,16 @@ enum kind {
     MIXED,
     PATCHES,
     LONELY,
-    NKINDS
+    NKINDS,
+    STRANGE_SINGLE = NKINDS, /* not in every loop */
+    STRANGE_VECTOR,
+    STRANGE_RUNS
 };
-static const char *kind_names[] = {"smooth",   "gentle",   "noise3",  "noise6", "noise10", "sparse",
-                                   "jumps",    "specials", "land",    "rough",  "wild",    "zero",
-                                   "constant", "nans",     "large",   "ramp",   "steep",   "runs",
-                                   "near",     "mixed",    "patches", "lonely"};
+static const char *kind_names[] = {"smooth",  "gentle", "noise3",         "noise6",         "noise10",
+                                   "sparse",  "jumps",  "specials",       "land",           "rough",
+                                   "wild",    "zero",   "constant",       "nans",           "large",
+                                   "ramp",    "steep",  "runs",           "near",           "mixed",
+                                   "patches", "lonely", "strange single", "strange vector", "strange runs"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -94,6 +98,21 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         return i / 4096 % 3 == 0   ? 0.01 * (double)(i / 50 % 7)
                : i / 4096 % 3 == 1 ? 0.02 * noise
                                    : (i % 97 == 0 ? 3e3 * noise : 0);
+    case STRANGE_SINGLE: /* three backgrounds for plain codes, vector modes and runs, and few tiles that a sample of them hardly knows */
+    case STRANGE_VECTOR:
+    case STRANGE_RUNS:
+        if (i / 4096 % 61 == 7) {
+            const double slope = 18 * (double)(csz_mix((uint32_t)(i / 4)) % 1000) / 1000;
+            switch (i / 4096 / 61 % 4) {
+            case 0: return slope * (double)(i % 4);       /* runs of values that are never the same */
+            case 1: return 100 * slope * (double)(i % 4); /* wide ones */
+            case 2: return 0.5 * (double)(i % 10);
+            default: return i % 50 == 0 ? NAN : 0.7 * (double)(i % 16);
+            }
+        }
+        return kind == STRANGE_SINGLE   ? 0.04 * (double)(i % 4096 + (csz_mix((uint32_t)i) & 1))
+               : kind == STRANGE_VECTOR ? (uniform() < 0.003 ? 0.004 : 0)
+                                        : 0.01 * (double)(i / 50 % 7);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
         case 0: return uniform() < 0.04 ? 0.002 * (int)(40 * uniform()) : 0;
@@ -227,7 +246,7 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, dims, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
             one(&t, CSZ_F64, dims, 1e-3, CSZ_WORKFLOW_AUTO, SPECIALS, 1);
         }
-        /* frames of which only some tiles are probes, with policies that count the others too */
+        /* frames of policies that give all tiles one mode */
         for (int kind : {RUNS, RAMP, LARGE}) one(&t, CSZ_F32, {70 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         one(&t, CSZ_F64, {70 * 4096}, 1e-7, CSZ_WORKFLOW_AUTO, RAMP);
         /* explicit books that want more room than there is */
@@ -248,7 +267,7 @@ int main(int argc, char **argv) {
         }
         printf("fill values: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
-        /* 64 samples and more, of which some are probes */
+        /* 64 samples and more */
         for (int kind = 0; kind < NKINDS; kind++)
             one(&t, (csz_type)(kind & 1), {66 * 4096 + 5}, 1e-3, CSZ_WORKFLOW_AUTO, kind, 1);
         for (int kind : {NOISE6, RUNS, SPARSE, WILD})
@@ -260,7 +279,11 @@ int main(int argc, char **argv) {
         one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, LONELY);
         one(&t, CSZ_F64, {800 * 4096 + 7}, 1e-3, CSZ_WORKFLOW_AUTO, LONELY);
         one(&t, CSZ_F32, {515 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, MIXED);
-        printf("probes: %d of %d cases failed so far\n", t.failed, t.run);
+        for (int kind : {STRANGE_SINGLE, STRANGE_VECTOR, STRANGE_RUNS}) {
+            one(&t, CSZ_F32, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
+            one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
+        }
+        printf("larger frames: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
     } else {
         if (argc > 2) dice.seed((uint64_t)atoll(argv[2]));

@@ -24,12 +24,32 @@ static uint32_t rnd() {
 }
 static double unit_random() { return rnd() / 4294967296.0; }
 
-enum kind { SMOOTH, GENTLE, NOISE3, NOISE6, NOISE10, SPARSE, JUMPS, SPECIALS, ROUGH, STEPS, FILLED, MASKED, ZEROS, HUGE_JUMPS, NKINDS };
-static const char *kind_name[] = {"smooth", "gentle", "noise3", "noise6", "noise10", "sparse", "jumps", "specials", "rough", "steps", "filled", "masked", "zeros", "huge jumps"};
+enum kind {
+    SMOOTH,
+    GENTLE,
+    NOISE3,
+    NOISE6,
+    NOISE10,
+    SPARSE,
+    JUMPS,
+    SPECIALS,
+    ROUGH,
+    STEPS,
+    FILLED,
+    MASKED,
+    ZEROS,
+    HUGE_JUMPS,
+    NKINDS
+};
+static const char *kind_name[] = {"smooth", "gentle", "noise3",   "noise6",    "noise10",
+                                  "sparse", "jumps",  "specials", "rough",     "steps",
+                                  "filled", "masked", "zeros",    "huge jumps"};
 
 static double generate(int kind, uint64_t i, uint64_t nx, uint64_t ny) {
     double x = (double)(i % nx), y = (double)(i / nx % ny), z = (double)(i / nx / ny);
-    double wave = sin(0.012 * x + 0.008 * y + 1) * cos(0.013 * y - 0.004 * z) * sin(0.011 * z + 0.003 * x + 0.5), r = unit_random() - 0.5;
+    double wave =
+               sin(0.012 * x + 0.008 * y + 1) * cos(0.013 * y - 0.004 * z) * sin(0.011 * z + 0.003 * x + 0.5),
+           r = unit_random() - 0.5;
     switch (kind) {
     case SMOOTH: return 0.01 * wave;
     case GENTLE: return 0.06 * wave;
@@ -46,7 +66,10 @@ static double generate(int kind, uint64_t i, uint64_t nx, uint64_t ny) {
     case ROUGH: return 1e30 * r;
     case STEPS: return floor(4 * wave + x / 40) * 0.1;
     case FILLED: return x > 0.4 * (double)nx ? 9.96921e36 : 0.3 * wave + 0.001 * r;
-    case MASKED: return sin(0.3 * x) + cos(0.2 * y) > 0.3 ? NAN : sin(0.2 * x + z) < -0.7 ? -0.0 : 0.3 * wave + 0.002 * r;
+    case MASKED:
+        return sin(0.3 * x) + cos(0.2 * y) > 0.3 ? NAN
+               : sin(0.2 * x + z) < -0.7         ? -0.0
+                                                 : 0.3 * wave + 0.002 * r;
     case HUGE_JUMPS: return 0.05 * wave + (unit_random() < 0.01 ? 12000 * r : 0);
     default: return 0;
     }
@@ -59,7 +82,8 @@ struct emulated {
 };
 
 /* Decodes through the emulator with buffers of exactly the sizes promised, so that a sanitizer sees every slip. */
-static emulated decode_emulated(const std::vector<uint8_t> &archive, const csz_header &h, const uint64_t *begin, const uint64_t *end) {
+static emulated decode_emulated(const std::vector<uint8_t> &archive, const csz_header &h,
+                                const uint64_t *begin, const uint64_t *end) {
     static std::vector<uint8_t> builtin;
     if (builtin.empty()) {
         builtin.resize(CSZ_CUDA_BUILTIN_NBYTES);
@@ -78,7 +102,8 @@ static emulated decode_emulated(const std::vector<uint8_t> &archive, const csz_h
         n *= end[i] - begin[i];
     }
     size_t workspace_nbytes = csz_cuda_decompress_workspace(&plan);
-    uint8_t *d_archive = (uint8_t *)aligned_alloc(16, (archive.size() + 15) / 16 * 16), *d_out = (uint8_t *)malloc(n ? n : 1);
+    uint8_t *d_archive = (uint8_t *)aligned_alloc(16, (archive.size() + 15) / 16 * 16),
+            *d_out = (uint8_t *)malloc(n ? n : 1);
     uint8_t *d_workspace = (uint8_t *)aligned_alloc(256, workspace_nbytes);
     memcpy(d_archive, archive.data(), archive.size());
     memset(d_out, 0xA5, n);
@@ -107,7 +132,8 @@ struct made {
     csz_tile_counts counts;
 };
 
-static made make_archive(csz_context *context, csz_type type, std::vector<uint64_t> dims, int kind, double bound, csz_workflow workflow) {
+static made make_archive(csz_context *context, csz_type type, std::vector<uint64_t> dims, int kind,
+                         double bound, csz_workflow workflow) {
     made m;
     m.field.type = type;
     m.field.ndim = (int)dims.size();
@@ -139,7 +165,8 @@ static made make_archive(csz_context *context, csz_type type, std::vector<uint64
     size_t capacity, nbytes;
     csz_compress_bound(&capacity, &m.field, &m.options);
     m.archive.resize(capacity);
-    csz_status s = csz_compress(context, m.archive.data(), capacity, &nbytes, data.data(), &m.field, &m.options);
+    csz_status s =
+        csz_compress(context, m.archive.data(), capacity, &nbytes, data.data(), &m.field, &m.options);
     if (s) {
         printf("compress: %s\n", csz_status_string(s));
         exit(1);
@@ -153,7 +180,8 @@ static void check_whole(csz_context *context, const made &m, const char *label) 
     csz_header h;
     if (csz_header_read(&h, m.archive.data(), m.archive.size())) return fail("header", label);
     std::vector<uint8_t> expected(h.geometry.nelements * (m.field.type == CSZ_F32 ? 4 : 8));
-    csz_status s = csz_decompress(context, expected.data(), expected.size(), m.archive.data(), m.archive.size(), &m.options);
+    csz_status s = csz_decompress(context, expected.data(), expected.size(), m.archive.data(),
+                                  m.archive.size(), &m.options);
     if (s) return fail(csz_status_string(s), label);
     const uint64_t zero[3] = {0, 0, 0};
     emulated e = decode_emulated(m.archive, h, zero, h.geometry.n);
@@ -180,7 +208,9 @@ static void check_region(csz_context *context, const made &m, const char *label)
         n *= end[i] - begin[i];
     }
     std::vector<uint8_t> expected(n * (m.field.type == CSZ_F32 ? 4 : 8));
-    csz_status s = csz_decompress_region(context, expected.data(), expected.size(), m.archive.data(), m.archive.size(), begin + 3 - m.field.ndim, end + 3 - m.field.ndim, &m.options);
+    csz_status s =
+        csz_decompress_region(context, expected.data(), expected.size(), m.archive.data(), m.archive.size(),
+                              begin + 3 - m.field.ndim, end + 3 - m.field.ndim, &m.options);
     if (s) return fail(csz_status_string(s), label);
     emulated e = decode_emulated(m.archive, h, begin, end);
     cases++;
@@ -202,7 +232,8 @@ static void mend_checksums(std::vector<uint8_t> &a, const csz_header &h) {
         for (uint32_t t = 0; t < ntiles; t++) {
             uint32_t n = csz_load_u16(&a[at + l.sizes + 2 * t]);
             if (t % 64 == 0) sum = 0;
-            for (uint32_t i = 0; i < n && word < total; i++, word++) sum += csz_hash_term(csz_load_u32(&a[at + l.payload + 4 * word]), word);
+            for (uint32_t i = 0; i < n && word < total; i++, word++)
+                sum += csz_hash_term(csz_load_u32(&a[at + l.payload + 4 * word]), word);
             csz_store_u64(&a[at + l.index + 12 * (t / 64) + 4], sum);
         }
         sum = csz_hash_frame_seed(f);
@@ -219,20 +250,23 @@ static void check_damaged(csz_context *context, const made &m, int rounds, const
     csz_header h;
     csz_header_read(&h, m.archive.data(), m.archive.size());
     const uint64_t zero[3] = {0, 0, 0};
-    std::vector<uint8_t> expected(h.geometry.nelements * (m.field.type == CSZ_F32 ? 4 : 8)), original(expected.size());
+    std::vector<uint8_t> expected(h.geometry.nelements * (m.field.type == CSZ_F32 ? 4 : 8)),
+        original(expected.size());
     csz_decompress(context, original.data(), original.size(), m.archive.data(), m.archive.size(), &m.options);
     for (int round = 0; round < rounds; round++) {
         std::vector<uint8_t> a = m.archive;
         uint64_t end = a.size(), begin = h.nbytes, books = csz_load_u32(&a[h.nbytes + 16]);
-        if (round % 4 == 1) end = begin + 32 + books;                    /* the books */
-        if (round % 4 == 2) begin += 32 + books, end = std::min(end, begin + 64); /* the index and what follows */
+        if (round % 4 == 1) end = begin + 32 + books; /* the books */
+        if (round % 4 == 2)
+            begin += 32 + books, end = std::min(end, begin + 64); /* the index and what follows */
         uint32_t changes = 1 + rnd() % 3;
         for (uint32_t c = 0; c < changes; c++) {
             uint64_t i = begin + rnd() % (end - begin);
             a[i] = rnd() & 1 ? (uint8_t)rnd() : (uint8_t)(a[i] ^ 1u << (rnd() & 7));
         }
         if (round % 8 != 7) mend_checksums(a, h);
-        csz_status s = csz_decompress(context, expected.data(), expected.size(), a.data(), a.size(), &m.options);
+        csz_status s =
+            csz_decompress(context, expected.data(), expected.size(), a.data(), a.size(), &m.options);
         emulated e = decode_emulated(a, h, zero, h.geometry.n);
         cases++;
         int sound = s == CSZ_OK, gpu_sound = e.call == CSZ_OK && e.status == 0;
@@ -253,7 +287,9 @@ int main(int argc, char **argv) {
     if (argc > 2) seed = (uint32_t)atoi(argv[2]);
     csz_context *context;
     csz_context_create(&context);
-    const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {13, 35, 70}, {64, 256}, {70, 300}, {9000}, {8192}, {3, 5, 9, 40}, {1000, 3}, {4, 300, 5}, {1}, {37}};
+    const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {13, 35, 70}, {64, 256},     {70, 300},
+                                                       {9000},       {8192},       {3, 5, 9, 40}, {1000, 3},
+                                                       {4, 300, 5},  {1},          {37}};
     int asked = 0;
     csz_tile_counts seen;
     memset(&seen, 0, sizeof seen);
@@ -264,21 +300,29 @@ int main(int argc, char **argv) {
                     if (workflow && (kind + s + workflow) % 5 && level < 2) continue;
                     if (level < 1 && asked++ % 5) continue;
                     char label[160];
-                    const double bound = kind == HUGE_JUMPS && type == 1 ? 1e-9 : kind == NOISE10 && s % 2 ? 1e-5 : 1e-3;
-                    snprintf(label, sizeof label, "shape %zu %s f%d workflow %d", s, kind_name[kind], type ? 64 : 32, workflow);
-                    made m = make_archive(context, (csz_type)type, shapes[s], kind, bound, (csz_workflow)workflow);
+                    const double bound = kind == HUGE_JUMPS && type == 1 ? 1e-9
+                                         : kind == NOISE10 && s % 2      ? 1e-5
+                                                                         : 1e-3;
+                    snprintf(label, sizeof label, "shape %zu %s f%d workflow %d", s, kind_name[kind],
+                             type ? 64 : 32, workflow);
+                    made m =
+                        make_archive(context, (csz_type)type, shapes[s], kind, bound, (csz_workflow)workflow);
                     const uint64_t *from = &m.counts.empty;
                     for (size_t i = 0; i < sizeof seen / 8; i++) (&seen.empty)[i] += from[i];
                     check_whole(context, m, label);
                     if (m.field.ndim < 4 && (kind + s) % 3 == 0) check_region(context, m, label);
-                    if ((kind * 7 + (int)s * 3 + type + workflow) % 11 == 0) check_damaged(context, m, level < 2 ? 4 : 40, label);
+                    if ((kind * 7 + (int)s * 3 + type + workflow) % 11 == 0)
+                        check_damaged(context, m, level < 2 ? 4 : 40, label);
                 }
             }
         }
     }
-    printf("tiles seen: empty %lu constant %lu fill %lu M %lu Q %lu P %lu S %lu rle %lu rle+vle %lu raw %lu masks %lu exceptions %lu\n", (unsigned long)seen.empty,
-           (unsigned long)seen.constant, (unsigned long)seen.fill, (unsigned long)seen.mask8, (unsigned long)seen.quad, (unsigned long)seen.pair,
-           (unsigned long)seen.single, (unsigned long)seen.rle, (unsigned long)seen.rle_vle, (unsigned long)seen.raw, (unsigned long)seen.masks, (unsigned long)seen.exceptions);
+    printf("tiles seen: empty %lu constant %lu fill %lu M %lu Q %lu P %lu S %lu rle %lu rle+vle %lu raw %lu "
+           "masks %lu exceptions %lu\n",
+           (unsigned long)seen.empty, (unsigned long)seen.constant, (unsigned long)seen.fill,
+           (unsigned long)seen.mask8, (unsigned long)seen.quad, (unsigned long)seen.pair,
+           (unsigned long)seen.single, (unsigned long)seen.rle, (unsigned long)seen.rle_vle,
+           (unsigned long)seen.raw, (unsigned long)seen.masks, (unsigned long)seen.exceptions);
     printf("%d cases, %d failures; %d archives of unusual form accepted\n", cases, failures, lax);
     csz_context_destroy(context);
     return failures != 0;

@@ -42,7 +42,9 @@ static uint32_t weight_of(int kind, uint32_t i, uint32_t n) {
     case 2: return 1u << std::min(i, 20u) % 20;
     case 3: return 1 + dice() % 3;
     case 4: return 1 + dice() % most;
-    case 5: return 1 + (uint32_t)(most * std::pow(0.9, (double)i)); /* a delta's frequencies, and what never occurred */
+    case 5:
+        return 1 + (uint32_t)(most *
+                              std::pow(0.9, (double)i)); /* a delta's frequencies, and what never occurred */
     case 6: return i ? 1 : most;
     case 7: return dice() % 4 ? 1 : 1 + dice() % (1u << dice() % 14);
     default: return 2 * (1 + i / 3);
@@ -60,9 +62,11 @@ int main() {
                 std::vector<uint8_t> lengths(n);
                 for (uint32_t i = 0; i < n; i++) weights[i] = weight_of(kind, i, n);
                 std::sort(weights.begin(), weights.end());
-                csz_lengths_from_sorted(lengths.data(), weights.data(), n, limit, inner.data(), parent.data());
+                csz_lengths_from_sorted(lengths.data(), weights.data(), n, limit, inner.data(),
+                                        parent.data());
                 for (uint8_t length : lengths) expected[length]++;
-                CSZ_LAUNCH(tree_kernel, 1, 32, sizeof(tree_shared), nullptr, weights.data(), n, limit, counts.data());
+                CSZ_LAUNCH(tree_kernel, 1, 32, sizeof(tree_shared), nullptr, weights.data(), n, limit,
+                           counts.data());
                 const bool same = std::equal(expected.begin(), expected.end(), counts.begin());
                 run++;
                 failed += !same;
