@@ -23,6 +23,7 @@ void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
 void csz_tally_add_tiles(csz_sample *sum, const csz_tally *t) {
     sum->ncodes += t->ncodes;
     for (uint32_t k = 0; k < CSZ_KINDS; k++) sum->kind[k] += t->kind[k];
+    for (int p = 0; p < CSZ_POLICY_N; p++) sum->bitmap_nwords[p] += t->bitmap_nwords[p];
 }
 
 void csz_tally_add(csz_sample *sum, const csz_tally *t) {
@@ -274,6 +275,11 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
     const csz_tile_statistics *s = &w->statistics;
     tally->kind[csz_tile_kind(w->klass, s->n_nonzero, s->n_maybe_even)]++;
     if (w->klass == 0) tally->ncodes += s->n_codes;
+    const uint32_t in_pairs = csz_bitmap_nwords(64, empty_lanes(w, 2) != 0),
+                   in_fours = csz_bitmap_nwords(32, empty_lanes(w, 4) != 0);
+    tally->bitmap_nwords[CSZ_POLICY_VECTOR] += csz_mode_lanes(mode) == 64 ? in_pairs : in_fours;
+    tally->bitmap_nwords[CSZ_POLICY_SINGLE] += in_pairs;
+    tally->bitmap_nwords[CSZ_POLICY_RUNS] += in_fours;
     count_for_auto(w, tally, mode, stride);
     if (s->rle_candidate) count_mode(w, tally->count, CSZ_MODE_RLE_VLE);
 }

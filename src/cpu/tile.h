@@ -54,7 +54,7 @@ typedef struct csz_tally {
     uint32_t run_value[4]
                       [2 * CSZ_SYMBOLS_MAX]; /* other deltas: those that start no run, then those that do */
     uint32_t run_length[CSZ_SYMBOLS_MAX];
-    uint32_t ncodes, kind[CSZ_KINDS];
+    uint32_t ncodes, kind[CSZ_KINDS], bitmap_nwords[CSZ_POLICY_N];
 } csz_tally;
 
 /* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */

@@ -453,6 +453,10 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
 #pragma unroll
     for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
     const uint32_t ntiles_of_kind = lane < CSZ_KINDS ? __ldcg(&job.work.sample[frame].kind[lane]) : 0;
+    uint32_t bitmap_nwords[CSZ_POLICY_N];
+#pragma unroll
+    for (int i = 0; i < CSZ_POLICY_N; i++)
+        bitmap_nwords[i] = __ldcg(&job.work.sample[frame].bitmap_nwords[i]);
     const uint32_t nwords_left = ncandidates_of(job.is_auto) * (uint32_t)(sizeof(book_candidate) / 4);
     for (uint32_t i = t; i < nwords_left; i += BOOK_THREADS)
         ((uint32_t *)sh.candidate)[i] = __ldcg((const uint32_t *)left->candidate + i);
@@ -475,8 +479,10 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     uint32_t unknown = 0;
     bool beside_runs = false; /* tiles weigh their own modes, with built-in books */
     if (job.is_auto) {
-        const uint64_t vector = sh.choice[SET_VECTOR].cost, single = sh.choice[SET_SINGLE].cost,
-                       runs = sh.choice[SET_RUNS].cost;
+        const uint64_t word = 32 * (uint64_t)csz_sample_stride(ntiles);
+        const uint64_t vector = sh.choice[SET_VECTOR].cost + word * bitmap_nwords[CSZ_POLICY_VECTOR],
+                       single = sh.choice[SET_SINGLE].cost + word * bitmap_nwords[CSZ_POLICY_SINGLE],
+                       runs = sh.choice[SET_RUNS].cost + word * bitmap_nwords[CSZ_POLICY_RUNS];
         const uint32_t kinds = __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
         if (is_sampled) unknown = kinds << CSZ_POLICY_KINDS_AT;
         unknown |= csz_policy_unseen_modes(

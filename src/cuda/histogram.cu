@@ -167,13 +167,26 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
     }
 }
 
-/* kind: of the tile; ncodes: that policy single would code.  Has a barrier before, none after. */
+/* Beside its symbols, what a tile tells of the policies' costs: its kind, codes that policy single would code, whether its pairs and fours of units are all in use, lanes of its mode. */
+struct tile_sort {
+    uint32_t kind, ncodes, nlanes;
+    bool some_pair_empty, some_four_empty;
+};
+
+/* Has a barrier before, none after. */
 template <typename V>
-CSZ_DEVICE void runs_end(histogram_shared<V> &sh, uint32_t kind, uint32_t ncodes, csz_device_sample *sample) {
+CSZ_DEVICE void runs_end(histogram_shared<V> &sh, const tile_sort &tile, csz_device_sample *sample) {
     csz_previous_wait();
     if (threadIdx.x == 0) {
-        atomicAdd(&sample->kind[kind], 1u);
-        atomicAdd(&sample->ncodes, ncodes);
+        atomicAdd(&sample->kind[tile.kind], 1u);
+        atomicAdd(&sample->ncodes, tile.ncodes);
+        const uint32_t in_pairs = csz_bitmap_nwords(64, tile.some_pair_empty),
+                       in_fours = csz_bitmap_nwords(32, tile.some_four_empty);
+        if (in_pairs) {
+            atomicAdd(&sample->bitmap_nwords[CSZ_POLICY_VECTOR], tile.nlanes == 64 ? in_pairs : in_fours);
+            atomicAdd(&sample->bitmap_nwords[CSZ_POLICY_SINGLE], in_pairs);
+            atomicAdd(&sample->bitmap_nwords[CSZ_POLICY_RUNS], in_fours);
+        }
     }
     __syncthreads();
     bins_flush(run_bins(sh) + RUN_VALUE, sample->run_value, CSZ_WIDE_N);
@@ -191,8 +204,8 @@ CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) 
 
 /* A tile of class 0 as policy runs would code it. */
 template <typename V>
-CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool four_empty, uint32_t kind,
-                              uint32_t npairs, uint32_t stride, csz_device_sample *sample) {
+CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool four_empty,
+                              const tile_sort &tile, uint32_t stride, csz_device_sample *sample) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t *parked = parked_in(sh);
     uint32_t *bins = run_bins(sh);
@@ -215,11 +228,11 @@ CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool fou
     __syncthreads();
     if (csz_runs_are_hopeless(csz_sum_of(sh.changes), stride)) {
         if (!pair_empty) count_singles(bins + RUN_VALUE, parked);
-        if (t == 0) bins[RUN_LENGTH] = 64 * npairs;
+        if (t == 0) bins[RUN_LENGTH] = tile.ncodes;
     } else {
         count_parked_runs(bins + RUN_VALUE, bins + RUN_LENGTH, parked, four_empty);
     }
-    runs_end(sh, kind, 64 * npairs, sample);
+    runs_end(sh, tile, sample);
 }
 
 /* A tile of a class above 0.  Returns the books that it uses. */
@@ -254,7 +267,10 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     if (sh.task.for_runs) {
         runs_begin(sh);
         count_runs(run_bins(sh) + RUN_VALUE, run_bins(sh) + RUN_LENGTH, deltas, four_empty);
-        runs_end(sh, CSZ_KIND_WIDE, 0, sh.task.sample);
+        const tile_sort tile = {CSZ_KIND_WIDE, 0, 64,
+                                __syncthreads_or(!(ballot >> (lane & ~1u) & 3u)) != 0,
+                                __syncthreads_or(four_empty) != 0};
+        runs_end(sh, tile, sh.task.sample);
     }
     return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
@@ -303,9 +319,11 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
             count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
         }
     }
-    if (sh.task.for_runs)
-        count_tile_runs(sh, pair_empty, four_empty, csz_tile_kind(0, codes.nnonzero, codes.nmaybe_even),
-                        codes.npairs, sh.task.stride, sh.task.sample);
+    if (sh.task.for_runs) {
+        const tile_sort tile = {csz_tile_kind(0, codes.nnonzero, codes.nmaybe_even), 64 * codes.npairs,
+                                csz_mode_lanes(mode), codes.npairs < 64, codes.nfours < 32};
+        count_tile_runs(sh, pair_empty, four_empty, tile, sh.task.stride, sh.task.sample);
+    }
     return books;
 }
 

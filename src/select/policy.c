@@ -85,7 +85,8 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
         return CSZ_POLICY_VECTOR;
     }
     for (uint32_t policy = CSZ_POLICY_VECTOR; policy < CSZ_POLICY_N; policy++) {
-        cost[policy] = settle(books, &own[policy], offers, (int)policy, ntiles);
+        cost[policy] = settle(books, &own[policy], offers, (int)policy, ntiles) +
+                       32 * (uint64_t)csz_sample_stride(ntiles) * sample->bitmap_nwords[policy];
         if (cost[policy] < cost[best]) best = policy;
     }
     for (uint32_t k = 0; k < CSZ_KINDS; k++) nsampled += sample->kind[k];

@@ -27,7 +27,7 @@ enum {
     CSZ_POLICY_FEW_TILES = 64, /* of a sample */
     CSZ_KIND_WIDE = 26,
     CSZ_KINDS = CSZ_KIND_WIDE + 1,
-    CSZ_KIND_KNOWN = 4 /* sampled tiles of a kind from which on it is known */
+    CSZ_KIND_KNOWN = 2 /* sampled tiles of a kind from which on it is known */
 };
 
 /* What was counted of a frame's sampled tiles. */
@@ -37,7 +37,11 @@ typedef struct csz_sample {
     uint32_t run_length[CSZ_SYMBOLS_MAX]; /* book RL */
     uint32_t ncodes;                      /* of 16 bits that policy single would code one by one */
     uint32_t kind[CSZ_KINDS];             /* tiles that have symbols, by kind */
+    uint32_t bitmap_nwords[CSZ_POLICY_N]; /* of those tiles' records as each policy codes them */
 } csz_sample;
+
+/* Words of a record's bitmap of lanes, of which has_empty tells whether any is empty. */
+CSZ_FN uint32_t csz_bitmap_nwords(uint32_t nlanes, int has_empty) { return has_empty ? nlanes / 32 : 0; }
 
 /*
  * The kind of a tile that is not constant: by the octave of its nonzero deltas, and by whether half its units have either none or nothing else.  Tiles that differ much in what they take differ in this, so
