@@ -327,7 +327,8 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     const int mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
                                                                mode != CSZ_MODE_CONSTANT &&
                                                                mode != CSZ_MODE_RLE_VLE;
-    const int weighs = is_open && csz_policy_weighs_tile(policy, w->klass, s->n_nonzero, s->n_maybe_even);
+    const int weighs = is_open && csz_tile_weighs(csz_policy_weighing_kinds(policy), w->klass, s->n_nonzero,
+                                                  s->n_maybe_even);
     uint32_t words, runs_words = UINT32_MAX;
     int runs_mode = CSZ_MODE_RLE_VLE;
     if (weighs) runs_mode = cheaper_runs(w, tables);

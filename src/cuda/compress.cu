@@ -49,8 +49,8 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         return;
     }
     if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
-    const bool weighs = mode != CSZ_MODE_CONSTANT && job.tile.workflow == CSZ_WORKFLOW_AUTO &&
-                        csz_policy_weighs_tile(sh.policy, 0, codes.nnonzero, codes.nmaybe_even);
+    const bool weighs = mode != CSZ_MODE_CONSTANT &&
+                        csz_tile_weighs(csz_held(&sh.weighing_kinds), 0, codes.nnonzero, codes.nmaybe_even);
     const bool maybe_runs =
         weighs || (mode != CSZ_MODE_CONSTANT &&
                    (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)

@@ -445,8 +445,7 @@ CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64
  * by nearly the window's width all the same goes the quick way; even.
  */
 template <typename V>
-CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last,
-                                                            const typename csz_value<V>::quantizer &z,
+CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last, const typename csz_value<V>::quantizer &z,
                                                             typename csz_value<V>::quantum base) {
     typedef typename csz_value<V>::quantum quantum;
     const quantum middle = base + ((csz_quick_quantum(last, z, base) - base) / 2 & ~(quantum)1);

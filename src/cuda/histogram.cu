@@ -267,8 +267,7 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     if (sh.task.for_runs) {
         runs_begin(sh);
         count_runs(run_bins(sh) + RUN_VALUE, run_bins(sh) + RUN_LENGTH, deltas, four_empty);
-        const tile_sort tile = {CSZ_KIND_WIDE, 0, 64,
-                                __syncthreads_or(!(ballot >> (lane & ~1u) & 3u)) != 0,
+        const tile_sort tile = {CSZ_KIND_WIDE, 0, 64, __syncthreads_or(!(ballot >> (lane & ~1u) & 3u)) != 0,
                                 __syncthreads_or(four_empty) != 0};
         runs_end(sh, tile, sh.task.sample);
     }

@@ -160,8 +160,8 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool weighs =
-        workflow == CSZ_WORKFLOW_AUTO && csz_policy_weighs_tile(sh.policy, sh.front.klass, 0, 0) && !all_runs;
+    const bool weighs = workflow == CSZ_WORKFLOW_AUTO &&
+                        csz_tile_weighs(sh.weighing_kinds, sh.front.klass, 0, 0) && !all_runs;
     const bool candidate = (uint32_t)__syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass);
     const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
@@ -415,6 +415,7 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
     if (csz_thread() == 0) {
         sh.frame = frame;
         sh.policy = __ldcg(&job.work.policy[frame]);
+        sh.weighing_kinds = job.tile.workflow == CSZ_WORKFLOW_AUTO ? csz_policy_weighing_kinds(sh.policy) : 0;
         if (record_waits(sh)) sh.leaving = last;
     }
     books_load(sh, job.work.table[frame]);

@@ -27,7 +27,7 @@ enum {
     CSZ_POLICY_FEW_TILES = 64, /* of a sample */
     CSZ_KIND_WIDE = 26,
     CSZ_KINDS = CSZ_KIND_WIDE + 1,
-    CSZ_KIND_KNOWN = 2 /* sampled tiles of a kind from which on it is known */
+    CSZ_KIND_KNOWN = 1 /* sampled tiles of a kind from which on it is known */
 };
 
 /* What was counted of a frame's sampled tiles. */
@@ -77,10 +77,14 @@ CSZ_FN int csz_policy_mode(uint32_t policy, int mode) {
     return mode < CSZ_MODE_S && (policy >> (CSZ_POLICY_MODES_AT + mode) & 1) ? CSZ_MODE_S : mode;
 }
 
-/* 1 if a tile that is not constant weighs runs, plain and coded, by exact size, whatever its deltas are; policy: with the kinds above it. */
-CSZ_FN int csz_policy_weighs_tile(uint32_t policy, uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
-    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED ||
-           (policy >> CSZ_POLICY_KINDS_AT >> csz_tile_kind(klass, nnonzero, nmaybe_even) & 1);
+/* The kinds of tiles that weigh runs, a bit for each; policy: with the kinds above it. */
+CSZ_FN uint32_t csz_policy_weighing_kinds(uint32_t policy) {
+    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED ? ~0u : policy >> CSZ_POLICY_KINDS_AT;
+}
+
+/* 1 if a tile that is not constant weighs runs, plain and coded, by exact size, whatever its deltas are; kinds: csz_policy_weighing_kinds of its frame. */
+CSZ_FN int csz_tile_weighs(uint32_t kinds, uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
+    return kinds >> csz_tile_kind(klass, nnonzero, nmaybe_even) & 1;
 }
 
 /* The mode of runs that a tile weighs, from the bits of all its runs in either: without books where they take fewer. */
