@@ -12,11 +12,8 @@
 /* 32 bytes of 0 and 1 to a mask, eight at a time: the multiplication moves byte i to bit 56 + i. */
 CSZ_FN uint32_t csz_mask_of_bytes(const uint8_t *flags) {
     uint32_t mask = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-        uint64_t x = 0;
-        for (uint32_t k = 0; k < 8; k++) x |= (uint64_t)flags[8 * i + k] << (8 * k);
-        mask |= (uint32_t)((x * 0x0102040810204080ull) >> 56) << (8 * i);
-    }
+    for (uint32_t i = 0; i < 4; i++)
+        mask |= (uint32_t)((csz_load_u64(flags + 8 * i) * 0x0102040810204080ull) >> 56) << (8 * i);
     return mask;
 }
 

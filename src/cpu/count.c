@@ -6,16 +6,31 @@
 #include "cpu/bits.h"
 #include "cpu/symbols.h"
 
-enum { STARTS = CSZ_SYMBOLS_MAX }; /* in run_value */
+/*
+ * Deltas that start a run: of those of 16 bits all that policy single codes, which the modes' own counts tell, less those that start none; of wide ones what was counted.
+ */
+static void add_run_values(csz_sample *sum, const csz_tally *t) {
+    static const int books[] = {CSZ_BOOK_S, CSZ_BOOK_PV, CSZ_BOOK_PE, CSZ_BOOK_QV, CSZ_BOOK_QE, CSZ_BOOK_ME};
+    csz_sample own;
+    uint32_t single[CSZ_SYMBOLS_MAX];
+    for (size_t i = 0; i < sizeof books / sizeof *books; i++) {
+        for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
+            own.count.count[books[i]][s] = t->count[0].count[books[i]][s] + t->count[1].count[books[i]][s] +
+                                           t->count[2].count[books[i]][s] + t->count[3].count[books[i]][s];
+        }
+    }
+    own.ncodes = t->ncodes;
+    csz_policy_singles(single, &own);
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
+        sum->run_value[s] += t->run_value[s] + single[s] - t->same[0][s] - t->same[1][s];
+}
 
 void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
     for (uint32_t part = 0; part < 4; part++) {
-        for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
+        for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
             sum->count.count[book][s] += t->count[part].count[book][s];
-            if (book == CSZ_BOOK_S) sum->count.count[book][s] += t->rough[part][s];
-            if (book == CSZ_BOOK_RV) sum->run_value[s] += t->rough[part][s] + t->run_value[part][STARTS + s];
-        }
     }
+    if (book == CSZ_BOOK_RV) add_run_values(sum, t);
     for (uint32_t s = 0; book == CSZ_BOOK_RL && s < CSZ_SYMBOLS_MAX; s++)
         sum->run_length[s] += t->run_length[s];
 }
@@ -152,115 +167,103 @@ static void count_lengths(uint32_t *count, const run_starts *all) {
     }
 }
 
-/* Symbols of all codes, those that start a run moved up by STARTS.  Kept out of line, as it vectorises; most tiles have direct deltas alone. */
-static __attribute__((noinline)) void mix_symbols(uint16_t *restrict mixed, const int16_t *restrict code,
-                                                  const uint8_t *restrict changes) {
-    uint16_t others = 0;
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
-        const uint16_t symbol = (uint16_t)(code[i] + CSZ_DIRECT_HALF);
-        others = (uint16_t)(others | (symbol >= CSZ_DIRECT_N));
-        mixed[i] = (uint16_t)(symbol + STARTS * changes[i]);
+/* Codes that differ from the one before, and those that do not and are not 0; the first of all counts as differing.  Kept out of line, as it vectorises. */
+static __attribute__((noinline)) void flag_codes(uint8_t *restrict starts, uint8_t *restrict others,
+                                                 const int16_t *restrict code) {
+    starts[0] = 1;
+    others[0] = 0;
+    for (uint32_t i = 1; i < CSZ_TILE_N; i++) {
+        const uint8_t is_same = code[i] == code[i - 1];
+        starts[i] = 1 - is_same;
+        others[i] = is_same & (code[i] != 0);
     }
-    for (uint32_t i = 0; others && i < CSZ_TILE_N; i++)
-        mixed[i] = (uint16_t)(csz_narrow_symbol_masked(code[i]) + (uint32_t)STARTS * changes[i]);
 }
 
-/* The lengths of a tile's runs, from the codes that differ from the one before and the first of each lane. */
-static void count_tile_lengths(const csz_tile_work *w, csz_tally *t, const uint8_t *changes) {
-    const uint32_t empty = empty_lanes(w, 4);
-    run_starts starts;
+static uint64_t mask_of_64(const uint8_t *flags) {
+    return csz_mask_of_bytes(flags) | (uint64_t)csz_mask_of_bytes(flags + 32) << 32;
+}
+
+/* The tile's starts of runs, of which there are *nstarts, and the codes that start none and are not 0; returns how many codes differ from the one before. */
+static uint32_t find_runs(run_starts *starts, run_starts *others, uint32_t *nstarts, csz_tile_work *w) {
+    uint8_t *is_start = w->digit, *is_other = (uint8_t *)w->narrow[0];
+    uint32_t nchanges = 0;
+    *nstarts = 0;
+    flag_codes(is_start, is_other, w->code16);
+    is_start[0] = 0;
     for (uint32_t lane = 0; lane < RUN_LANES; lane++) {
-        const uint8_t *flag = changes + lane * 128;
-        starts.low[lane] = csz_mask_of_bytes(flag) | (uint64_t)csz_mask_of_bytes(flag + 32) << 32;
-        starts.high[lane] = csz_mask_of_bytes(flag + 64) | (uint64_t)csz_mask_of_bytes(flag + 96) << 32;
+        const uint32_t at = 128 * lane;
+        nchanges += is_start[at];
+        is_start[at] = 1; /* a lane's first code starts a run */
+        is_other[at] = 0;
+        starts->low[lane] = mask_of_64(is_start + at);
+        starts->high[lane] = mask_of_64(is_start + at + 64);
+        others->low[lane] = mask_of_64(is_other + at);
+        others->high[lane] = mask_of_64(is_other + at + 64);
+        *nstarts +=
+            (uint32_t)(__builtin_popcountll(starts->low[lane]) + __builtin_popcountll(starts->high[lane]));
     }
-    count_lengths(t->run_length, &starts);
-    t->run_length[127] -= empty; /* they are not coded */
+    return nchanges + *nstarts - RUN_LANES;
 }
 
-/* Runs of a tile of few, one by one. */
-static void count_few_runs(const csz_tile_work *w, csz_tally *t, const uint8_t *changes) {
+/* Lengths of a tile of few runs, one by one. */
+static void count_few_lengths(const csz_tile_work *w, uint32_t *count, const run_starts *starts) {
     for (uint32_t lane = 0; lane < RUN_LANES; lane++) {
         if (csz_lane_is_empty(w, lane, 4)) continue;
-        const int16_t *code = w->code16 + lane * 128;
         uint32_t last = 0;
-        t->run_value[0][STARTS + csz_narrow_symbol(code[0])]++;
-        for (uint32_t part = 0; part < 4; part++) {
-            uint32_t m = csz_mask_of_bytes(changes + lane * 128 + part * 32) & (part ? ~0u : ~1u);
-            for (; m; m &= m - 1) {
-                const uint32_t at = 32 * part + (uint32_t)__builtin_ctz(m);
-                t->run_value[1][STARTS + csz_narrow_symbol(code[at])]++;
-                t->run_length[at - last - 1]++;
-                last = at;
-            }
+        for (uint64_t m = starts->low[lane] & ~(uint64_t)1; m; m &= m - 1) {
+            const uint32_t at = (uint32_t)__builtin_ctzll(m);
+            count[at - last - 1]++;
+            last = at;
         }
-        t->run_length[127 - last]++;
+        for (uint64_t m = starts->high[lane]; m; m &= m - 1) {
+            const uint32_t at = 64 + (uint32_t)__builtin_ctzll(m);
+            count[at - last - 1]++;
+            last = at;
+        }
+        count[127 - last]++;
     }
-}
-
-/* Runs of a tile of many: all symbols are counted, those that start a run apart. */
-static void count_many_runs(csz_tile_work *w, csz_tally *t, const uint8_t *changes) {
-    uint16_t *mixed = (uint16_t *)w->narrow[0];
-    mix_symbols(mixed, w->code16, changes);
-    for (uint32_t i = 0; i < CSZ_TILE_N; i += 4) {
-        for (uint32_t k = 0; k < 4; k++) t->run_value[k][mixed[i + k]]++;
-    }
-    t->run_value[0][STARTS + CSZ_DIRECT_HALF] -= empty_lanes(w, 4);
-    count_tile_lengths(w, t, changes);
 }
 
 /*
- * A tile of mode S nearly all of whose codes start a run: what is counted for book S serves book RV, less the others, of which a pair of units that is empty has none in book S but one where
- * it begins a lane that is not.
+ * Codes that start no run, by symbol.  Zeros are the rule among them.  So that the zeros of policy single less these are those that start a run, what the two policies leave out is
+ * evened out: empty pairs of units, and empty lanes of runs, each a start and 127 others.
  */
-static void count_rough(csz_tile_work *w, csz_tally *t, const uint8_t *changes, int is_hopeless) {
-    const uint32_t empty = empty_lanes(w, 2);
-    csz_tile_symbols_make(w, CSZ_MODE_S);
-    count_bytes(t->rough[0], t->rough[1], t->rough[2], t->rough[3], w->symbol, CSZ_TILE_N);
-    t->rough[0][CSZ_DIRECT_HALF] -= empty * 64; /* the sum of the parts is right */
-    if (is_hopeless) {
-        t->run_length[0] += (64 - empty) * 64;
-        return;
+static void count_same(const csz_tile_work *w, csz_tally *t, uint32_t nstarts, const run_starts *others,
+                       uint32_t nempty) {
+    uint32_t nothers = 0;
+    for (uint32_t lane = 0; lane < RUN_LANES; lane++) {
+        const int16_t *code = w->code16 + 128 * lane;
+        for (uint64_t m = others->low[lane]; m; m &= m - 1, nothers++)
+            t->same[0][csz_narrow_symbol(code[__builtin_ctzll(m)])]++;
+        for (uint64_t m = others->high[lane]; m; m &= m - 1, nothers++)
+            t->same[1][csz_narrow_symbol(code[64 + __builtin_ctzll(m)])]++;
     }
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
-        if (!changes[i]) t->run_value[0][STARTS + w->symbol[i]]--;
-    }
-    t->run_value[0][STARTS + CSZ_DIRECT_HALF] += empty * 64 - empty_lanes(w, 4);
-    count_tile_lengths(w, t, changes);
+    const uint32_t nzeros = CSZ_TILE_N - nstarts - nothers;
+    t->same[0][CSZ_DIRECT_HALF] +=
+        nzeros - 127 * nempty - (128 * (RUN_LANES - nempty) - w->statistics.n_codes);
 }
 
-/* The tile's symbols in its mode, which is not constant, and its runs, as policy runs would code it. */
-static void count_for_auto(csz_tile_work *w, csz_tally *t, int mode, uint32_t stride) {
-    enum { FEW = 600, MANY = 3072 };
-    if (w->klass) {
-        count_mode(w, t->count, mode);
-        count_runs(w, t->run_value[0] + STARTS, t->run_length);
-        return;
-    }
-    const int16_t *restrict code = w->code16;
-    uint8_t *restrict changes = w->digit;
-    uint32_t nchanges = 0;
-    changes[0] = 0;
-    for (uint32_t i = 1; i < CSZ_TILE_N; i++) changes[i] = code[i] != code[i - 1];
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) nchanges += changes[i];
-    for (uint32_t i = 0; i < CSZ_TILE_N; i += 128) changes[i] = 1; /* a lane's first code starts a run */
-    const int is_hopeless = csz_runs_are_hopeless(nchanges, stride);
-    if (mode == CSZ_MODE_S && nchanges >= MANY) {
-        count_rough(w, t, changes, is_hopeless);
-        return;
-    }
+/* The tile's symbols in its mode, which is not constant, and its runs, as policy runs would code it; nempty: lanes of runs. */
+static void count_for_auto(csz_tile_work *w, csz_tally *t, int mode, uint32_t stride, uint32_t nempty) {
+    enum { FEW = 600 };
     count_mode(w, t->count, mode);
-    if (is_hopeless) {
-        const uint32_t empty = empty_lanes(w, 2);
-        csz_tile_symbols_make(w, CSZ_MODE_S);
-        count_bytes(t->run_value[0] + STARTS, t->run_value[1] + STARTS, t->run_value[2] + STARTS,
-                    t->run_value[3] + STARTS, w->symbol, CSZ_TILE_N);
-        t->run_value[0][STARTS + CSZ_DIRECT_HALF] -= empty * 64;
-        t->run_length[0] += (64 - empty) * 64;
-    } else if (nchanges < FEW) {
-        count_few_runs(w, t, changes);
+    if (w->klass) {
+        count_runs(w, t->run_value, t->run_length);
+        return;
+    }
+    run_starts starts, others;
+    uint32_t nstarts;
+    const uint32_t nchanges = find_runs(&starts, &others, &nstarts, w);
+    if (csz_runs_are_hopeless(nchanges, stride)) {
+        t->run_length[0] += w->statistics.n_codes;
+        return;
+    }
+    count_same(w, t, nstarts, &others, nempty);
+    if (nchanges < FEW) {
+        count_few_lengths(w, t->run_length, &starts);
     } else {
-        count_many_runs(w, t, changes);
+        count_lengths(t->run_length, &starts);
+        t->run_length[127] -= nempty; /* they are not coded */
     }
 }
 
@@ -275,11 +278,11 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
     const csz_tile_statistics *s = &w->statistics;
     tally->kind[csz_tile_kind(w->klass, s->n_nonzero, s->n_maybe_even)]++;
     if (w->klass == 0) tally->ncodes += s->n_codes;
-    const uint32_t in_pairs = csz_bitmap_nwords(64, empty_lanes(w, 2) != 0),
-                   in_fours = csz_bitmap_nwords(32, empty_lanes(w, 4) != 0);
+    const uint32_t nempty = empty_lanes(w, 4), in_pairs = csz_bitmap_nwords(64, s->n_codes != CSZ_TILE_N),
+                   in_fours = csz_bitmap_nwords(32, nempty != 0);
     tally->bitmap_nwords[CSZ_POLICY_VECTOR] += csz_mode_lanes(mode) == 64 ? in_pairs : in_fours;
     tally->bitmap_nwords[CSZ_POLICY_SINGLE] += in_pairs;
     tally->bitmap_nwords[CSZ_POLICY_RUNS] += in_fours;
-    count_for_auto(w, tally, mode, stride);
+    count_for_auto(w, tally, mode, stride, nempty);
     if (s->rle_candidate) count_mode(w, tally->count, CSZ_MODE_RLE_VLE);
 }

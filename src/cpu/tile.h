@@ -50,9 +50,8 @@ typedef struct csz_decode_tables {
 /* What one thread counts of a frame's sample: csz_sample, some of it in four parts to be added up. */
 typedef struct csz_tally {
     csz_histograms count[4];
-    uint32_t rough[4][CSZ_SYMBOLS_MAX]; /* tiles whose deltas stand for book S and, nearly all, for book RV */
-    uint32_t run_value[4]
-                      [2 * CSZ_SYMBOLS_MAX]; /* other deltas: those that start no run, then those that do */
+    uint32_t same[2][CSZ_SYMBOLS_MAX];   /* deltas of 16 bits that start no run, in two parts */
+    uint32_t run_value[CSZ_SYMBOLS_MAX]; /* wide deltas that start one */
     uint32_t run_length[CSZ_SYMBOLS_MAX];
     uint32_t ncodes, kind[CSZ_KINDS], bitmap_nwords[CSZ_POLICY_N];
 } csz_tally;
