@@ -99,9 +99,9 @@ CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
  */
 CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t books_nbits, uint32_t ntiles,
                              uint32_t nsampled) {
-    const uint64_t most = vector + 32 * (uint64_t)ntiles;
-    if (csz_sample_stride(ntiles) > 1) return nsampled < CSZ_POLICY_FEW_TILES || runs < most + vector / 16;
-    return 4 * runs >= 3 * vector && runs < most + vector / 64 && books_nbits < vector / 128;
+    const uint64_t most = vector + vector / 64 + 32 * (uint64_t)ntiles;
+    if (csz_sample_stride(ntiles) > 1) return nsampled < CSZ_POLICY_FEW_TILES || runs < most;
+    return 4 * runs >= 3 * vector && runs < most && books_nbits < vector / 128;
 }
 
 /* How often a symbol of 16-bit deltas stands in the vector symbol of book PV or QV: its digits that are the delta. */
