@@ -90,6 +90,7 @@ wide     f32 21x22x23      -e 1e-3 -w rle+vle
 wide     f64 9999          -e 1e-3
 wide     f64 70x71         -e 1e-8
 wide     f64 21x22x23      -e 1e-8
+wide     f64 70x71         -e 1e-8 -w huffman
 wide     f64 70x71         -e 1e-8 -w rle
 wide     f64 21x22x23      -e 1e-8 -w rle+vle
 wide     f64 70x71         -e 1e-14
