@@ -376,3 +376,27 @@ test_field woven_make(uint64_t seed, csz_options *options) {
     if (rng_below(&r, 8) == 0) *options = options_make(CSZ_BOUND_REL, 1e-4);
     return s;
 }
+
+test_field heavy_make(uint64_t seed, csz_options *options) {
+    enum { NTILES = 600, NLIGHT = 20, NHEAVY = 4, KNOT = 128 };
+    rng r = rng_make(seed + 3000000);
+    test_field s = sample_make(field_1d(CSZ_F64, (uint64_t)NTILES * TILE_N), ZEROS, 1);
+    double *values = s.data, at = 0;
+    for (uint64_t i = 0; i < s.n; i++) {
+        if (i % TILE_N == 0) at = 0;
+        if (rng_below(&r, 33) == 0) at += rng_below(&r, 2) ? 1 : -1;
+        values[i] = at;
+    }
+    for (int k = 0; k < NLIGHT; k++)
+        values[rng_below(&r, NTILES) * TILE_N + 1 + rng_below(&r, TILE_N - 1)] = 1e6;
+    for (int k = 0; k < NHEAVY; k++) {
+        double *tile = values + rng_below(&r, NTILES) * TILE_N, step = 0;
+        at = 0;
+        for (uint32_t i = 0; i < TILE_N; i++) {
+            if (i % KNOT == 0) step = (double)rng_below(&r, 1u << 31) - (double)(1u << 30);
+            tile[i] = at += step;
+        }
+    }
+    *options = options_make(CSZ_BOUND_ABS, 0.5);
+    return s;
+}

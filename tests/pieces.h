@@ -23,4 +23,7 @@ test_field sampled_make(uint64_t seed, csz_options *options);
  */
 test_field woven_make(uint64_t seed, csz_options *options);
 
+/* 600 quiet tiles, of which twenty have one large value and four are steep ramps: wide tiles, light and heavy. */
+test_field heavy_make(uint64_t seed, csz_options *options);
+
 #endif

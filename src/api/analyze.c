@@ -94,7 +94,7 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
 static void make_offers(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
                         uint32_t frame_tiles) {
     uint32_t single[CSZ_SYMBOLS_MAX];
-    csz_policy_singles(single, sample);
+    csz_policy_singles(single, &sample->count, sample->ncodes);
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         make_offer(&offers->vector[b], cache, b, sample->count.count[b], frame_tiles);
         offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};

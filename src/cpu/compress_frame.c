@@ -137,7 +137,7 @@ static void books_body(void *arg, int rank) {
 }
 
 /* Policy and books of the frame from what its threads have counted. */
-static int choose_books(compress_job *job, csz_book *books, int nthreads) {
+static uint32_t choose_books(compress_job *job, csz_book *books, int nthreads) {
     job->nthreads = nthreads;
     for (int i = 0; i < nthreads; i++) csz_tally_add_tiles(&job->sum, &job->scratch->workers[i]->tally);
     atomic_store(&job->next, 0);

@@ -11,16 +11,15 @@
  */
 static void add_run_values(csz_sample *sum, const csz_tally *t) {
     static const int books[] = {CSZ_BOOK_S, CSZ_BOOK_PV, CSZ_BOOK_PE, CSZ_BOOK_QV, CSZ_BOOK_QE, CSZ_BOOK_ME};
-    csz_sample own;
+    csz_histograms own;
     uint32_t single[CSZ_SYMBOLS_MAX];
     for (size_t i = 0; i < sizeof books / sizeof *books; i++) {
         for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
-            own.count.count[books[i]][s] = t->count[0].count[books[i]][s] + t->count[1].count[books[i]][s] +
-                                           t->count[2].count[books[i]][s] + t->count[3].count[books[i]][s];
+            own.count[books[i]][s] = t->count[0].count[books[i]][s] + t->count[1].count[books[i]][s] +
+                                     t->count[2].count[books[i]][s] + t->count[3].count[books[i]][s];
         }
     }
-    own.ncodes = t->ncodes;
-    csz_policy_singles(single, &own);
+    csz_policy_singles(single, &own, t->ncodes);
     for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
         sum->run_value[s] += t->run_value[s] + single[s] - t->same[0][s] - t->same[1][s];
 }

@@ -21,7 +21,8 @@ enum {
 };
 
 /* Sums over the largest sample stay below 2^24. */
-static_assert((CSZ_FRAME_TILES / 16 + 1) * CSZ_TILE_N < 1 << 24, "a float holds a weight");
+static_assert(512 * CSZ_TILE_N < 1 << 24,
+              "a float holds a weight: no sample has more tiles (csz_sample_stride)");
 
 /*
  * Candidates, one a block: the books of policy vector or a forced workflow; then S of policy single, and RV and RL of policy runs.  A set is the candidates of a policy in the order of

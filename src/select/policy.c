@@ -13,8 +13,8 @@ static void add_digits(uint32_t *count, const uint32_t *of, int book) {
     }
 }
 
-void csz_policy_singles(uint32_t *count, const csz_sample *sample) {
-    const uint32_t(*of)[CSZ_SYMBOLS_MAX] = sample->count.count;
+void csz_policy_singles(uint32_t *count, const csz_histograms *modes, uint32_t ncodes) {
+    const uint32_t(*of)[CSZ_SYMBOLS_MAX] = modes->count;
     uint32_t nonzero = 0;
     memset(count, 0, CSZ_SYMBOLS_MAX * sizeof *count);
     for (uint32_t s = 0; s < CSZ_NARROW_N; s++)
@@ -24,7 +24,7 @@ void csz_policy_singles(uint32_t *count, const csz_sample *sample) {
     count[CSZ_DIRECT_HALF] = 0;
     for (uint32_t s = 0; s < CSZ_NARROW_N; s++) nonzero += count[s];
     /* lanes of other modes have more zeros, or fewer: those of S have all the rest */
-    count[CSZ_DIRECT_HALF] = sample->ncodes > nonzero ? sample->ncodes - nonzero : 0;
+    count[CSZ_DIRECT_HALF] = ncodes > nonzero ? ncodes - nonzero : 0;
 }
 
 void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
@@ -35,7 +35,7 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
     csz_book_offer_make(&offers->none[book], cache, book, none, stride);
     if (is_auto && book == CSZ_BOOK_S) {
         uint32_t single[CSZ_SYMBOLS_MAX];
-        csz_policy_singles(single, sample);
+        csz_policy_singles(single, &sample->count, sample->ncodes);
         csz_book_offer_make(&offers->single, cache, book, single, stride);
     }
     if (is_auto && book >= CSZ_BOOK_RV)

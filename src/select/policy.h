@@ -119,8 +119,8 @@ typedef struct csz_policy_offers {
     csz_book_offer vector[CSZ_NBOOKS], single, runs[2], none[CSZ_NBOOKS];
 } csz_policy_offers;
 
-/* Book S of policy single: the deltas of all modes, which the counts of their symbols tell. */
-void csz_policy_singles(uint32_t *count, const csz_sample *sample);
+/* Book S of policy single: the deltas of all modes, which the counts of their symbols tell; ncodes: as a sample's. */
+void csz_policy_singles(uint32_t *count, const csz_histograms *modes, uint32_t ncodes);
 
 /* The offers of one book, which depend on no other book: threads may share the ten. */
 void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
