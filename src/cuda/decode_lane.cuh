@@ -255,12 +255,42 @@ CSZ_DEVICE uint64_t bits_take(bit_reader *r, uint32_t n) {
 }
 
 /*
- * The runs of a lane of 4 units, where zeros stand already: only runs of other deltas are written.  tables are the job's, whole, since a block keeps no books of runs.
- * A lane is left once its bits are used up, so that a reader never gets further past its end than one run.
+ * Draws out the runs of a unit: a code at which none begins, as starts tells by code, has the delta of the one before it.  chunks are the unit's, seen through x; *last is the delta of the code
+ * before the unit, and is left as that of its last.
+ */
+CSZ_DEVICE void runs_draw(uint4 *chunks, uint32_t x, uint32_t starts, uint32_t *last) {
+    uint32_t low[16], high[16], delta = *last;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint4 c = chunks[i ^ x];
+        high[4 * i] = c.x;
+        high[4 * i + 1] = c.y;
+        high[4 * i + 2] = c.z;
+        high[4 * i + 3] = c.w;
+    }
+#pragma unroll
+    for (uint32_t b = 0; b < 16; b++) low[b] = delta = starts >> b & 1 ? high[b] : delta;
+    delta <<= 16;
+#pragma unroll
+    for (uint32_t b = 0; b < 16; b++) {
+        delta = starts >> (b + 16) & 1 ? high[b] : delta;
+        high[b] = __byte_perm(low[b], delta, 0x7610);
+    }
+    *last = delta >> 16;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++)
+        chunks[i ^ x] = make_uint4(high[4 * i], high[4 * i + 1], high[4 * i + 2], high[4 * i + 3]);
+}
+
+/*
+ * The runs of a lane of 4 units, where zeros stand already.  A run's delta is put where it begins; all are drawn out at the end, since the threads of a warp would wait for the longest of each 32 runs
+ * otherwise.  tables: from TABLE_RV on.  A lane is left once its bits are used up, so that a reader never gets further past its end than one run.
  */
 CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, const uint16_t *tables,
                                 uint4 *chunks, uint32_t twist) {
     int left = (int)nbits;
+    uint32_t starts[4] = {0, 0, 0, 0};
+#pragma unroll 1
     for (uint32_t i = 0; i < 128;) {
         uint32_t delta, run;
         if (left <= 0) return 0;
@@ -269,7 +299,7 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
             run = (uint32_t)bits_take(r, 7) + 1;
             left -= 16 + 7;
         } else {
-            const uint32_t window = bits_window(r), entry = tables[TABLE_RV + (window >> (32 - 12))],
+            const uint32_t window = bits_window(r), entry = tables[window >> (32 - 12)],
                            symbol = ((entry >> 8) + CSZ_DIRECT_HALF) & 255;
             uint32_t nraw;
             if (symbol < CSZ_NARROW_N) { /* its raw bits lie in the same window: both are at most 25 */
@@ -282,17 +312,21 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
                 nraw = csz_symbol_nraw(symbol);
                 delta = (uint32_t)csz_symbol_delta(symbol, bits_take(r, nraw)) & 0xFFFF;
             }
-            const uint32_t length = bits_symbol<11>(r, tables + TABLE_RL);
+            const uint32_t length = bits_symbol<11>(r, tables + (TABLE_RL - TABLE_RV));
             run = (length >> 8) + 1;
             left -= (int)((entry & 31) + nraw + (length & 31));
         }
         if (run > 128 - i) return 0;
-        const uint32_t end = i + run;
-        if (delta) {
-            for (; i < end; i++)
-                *code_half(chunks, code_place_of_unit(i >> 5, twist), i & 31) = (uint16_t)delta;
-        }
-        i = end;
+        *code_half(chunks, code_place_of_unit(i >> 5, twist), i & 31) = (uint16_t)delta;
+#pragma unroll
+        for (uint32_t u = 0; u < 4; u++) starts[u] |= (uint32_t)(i >> 5 == u) << (i & 31);
+        i += run;
+    }
+    uint32_t last = 0;
+#pragma unroll 1
+    for (uint32_t u = 0; u < 4; u++) {
+        runs_draw(chunks + 8 * (u >> 1), (4 * (u & 1)) ^ twist ^ (u & 2), starts[0], &last);
+        masks_move<4>(starts);
     }
     return left == 0;
 }

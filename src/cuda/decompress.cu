@@ -4,65 +4,23 @@
  * each takes a tile through all stages by itself: stage the record and add up its checksum, decode lanes,
  * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
  *
+ * Where rows begin within sectors, half of a block's warps each are a team, which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
+ *
  * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
  * all tiles of unusual shapes.
  */
+#include "cuda/decompress_claims.cuh"
 #include "cuda/decompress_general.cuh"
 #include "cuda/decompress_rare.cuh"
 
 /* ---- the common path ---- */
 
-/* Claim i of a job, of which the box touches nbox tiles, on its way into a task. */
-CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, uint32_t job_number, uint32_t nbox,
-                           uint32_t i) {
-    if (i < nbox) {
-        copy16_start((uint4 *)&task->begin, call->claims + job_number * (size_t)call->max_tiles + i);
-    } else {
-        task->begin = task->end = 0;
-        task->number = NO_TILE;
-    }
-}
-
-/* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
-enum { DEALT = 0xFFFFFFFFu };
-CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
-    const uint32_t i = facts->ngroups + atomicAdd(&facts->taken, 1u);
-    if (i >= facts->dealt) return counter_next(&facts->own->counter);
-    claim_copy(task, call, facts->number, facts->nbox, i * facts->nblocks + blockIdx.x - facts->first_block);
-    return DEALT;
-}
-
-/* With what that returned: the ticket's claim on its way. */
-CSZ_DEVICE void claim_redeem(tile_task *task, const decode_call *call, const block_job *facts,
-                             uint32_t ticket) {
-    if (ticket != DEALT)
-        claim_copy(task, call, facts->number, facts->nbox, facts->dealt * facts->nblocks + ticket);
-}
-
-/* Waits for the claim and fills in the task. */
-template <typename V>
-CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const block_job *facts) {
-    copy16_wait();
-    const tile_place place = tile_place_by_number(facts, task->number);
-    task->place = place;
-    if (place.tile == NO_TILE) return;
-    const uint32_t *t = call->geometry.log2_t;
-    uint32_t whole = 1;
-#pragma unroll
-    for (int i = 0; i < 3; i++) whole &= place.at[i] - call->full_first[i] < call->full_n[i];
-    task->corner =
-        place.shift +
-        ((int64_t)((uint64_t)place.at[0] << t[0]) - (int64_t)call->begin[0]) * (int64_t)call->pitch_z +
-        ((int64_t)((uint64_t)place.at[1] << t[1]) - (int64_t)call->begin[1]) * (int64_t)call->pitch_y +
-        ((int64_t)((uint64_t)place.at[2] << t[2]) - (int64_t)call->begin[2]);
-    task->held = !whole ? HELD_PART : call->aligned ? HELD_ALIGNED : HELD_ALL;
-}
-
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it.  RUNS: it may have runs.
+ * calls it.  RUNS: none, or it may have runs, or it has and finds their tables in shared memory.
  */
-template <typename V, int RANK, bool RUNS>
+enum { RUNS_NONE, RUNS_TOO, RUNS_KEPT };
+template <typename V, int RANK, int RUNS>
 CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
                                        const uint32_t *words, uint32_t nwords, const tile_task *task,
                                        const uint16_t *tables, uint4 *code, uint32_t r) {
@@ -106,9 +64,11 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     after.packed = kind | view.order << 8 | exceptions << 16;
     if (CSZ_CUT >= 4 || kind > KIND_CODED) return after;
     uint32_t good;
-    if (RUNS && view.mode >= CSZ_MODE_RLE) {
-        good = decode_lanes_of_runs<V>(&view, words, nwords, call->tables + (size_t)job_number * TABLE_N,
-                                       code, r);
+    if (RUNS == RUNS_KEPT) {
+        good = decode_lanes_of_runs<V>(&view, words, nwords, tables + TABLE_NARROW_N, code, r);
+    } else if (RUNS == RUNS_TOO && view.mode >= CSZ_MODE_RLE) {
+        good = decode_lanes_of_runs<V>(&view, words, nwords,
+                                       call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
     } else if (view.mode == CSZ_MODE_S) {
         good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
     } else if (view.mode == CSZ_MODE_P) {
@@ -122,31 +82,65 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     return after;
 }
 
-/* Records of runs and those that did not fit the stage: the same, out of the common path's way. */
+/*
+ * 1 if the tables of runs are in shared memory, where they have room.  The first group that asks brings them; others that ask meanwhile do without.
+ */
+CSZ_DEVICE uint32_t runs_are_there(const decode_call *call, block_job *facts, uint4 *memory, uint32_t r) {
+    uint32_t before = 0;
+    if (facts->first_stage == TABLE_NARROW_N / 8) return 0;
+    if (r == 0) before = atomicAdd(&facts->runs, 1u);
+    before = __shfl_sync(~0u, before, 0);
+    __threadfence_block();
+    if (before == 0) {
+        const uint4 *from = (const uint4 *)(call->tables + (size_t)facts->number * TABLE_N + TABLE_RV);
+        for (uint32_t i = r; i < RUNS_CHUNKS; i += GROUP_THREADS)
+            copy16_start(memory + TABLE_NARROW_N / 8 + i, from + i);
+        copy16_wait();
+        __threadfence_block();
+        __syncwarp();
+        if (r == 0) atomicAdd(&facts->runs, (uint32_t)RUNS_THERE);
+    }
+    return before == 0 || before >= RUNS_THERE;
+}
+
+/*
+ * Records of runs and those that did not fit the stage: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
+ * look-ups.
+ */
 template <typename V, int RANK>
 static __device__ __noinline__ tile_after<V>
-record_decode_other(const decode_call *call, const decode_job *job, uint32_t job_number,
-                    const uint32_t *words, uint32_t nwords, const tile_task *task, const uint16_t *tables,
-                    uint4 *code, uint32_t r) {
-    return record_decode<V, RANK, true>(call, job, job_number, words, nwords, task, tables, code, r);
+record_decode_other(const decode_call *call, block_job *job, const uint32_t *words, uint32_t nwords,
+                    const tile_task *task, const uint16_t *tables, uint4 *code, uint32_t r) {
+    CSZ_SHARED_DYNAMIC(memory);
+    if (nwords <= job->stage_words && runs_are_there(call, job, memory, r)) {
+        const uint32_t *stage =
+            group_stage(job, memory, threadIdx.x) + record_skew(job->frame + job->payload_word + task->begin);
+        return record_decode<V, RANK, RUNS_KEPT>(call, job, job->number, stage, nwords, task,
+                                                 (const uint16_t *)memory,
+                                                 group_memory(call, memory, threadIdx.x), r);
+    }
+    return record_decode<V, RANK, RUNS_TOO>(call, job, job->number, words, nwords, task, tables, code, r);
 }
 
 /*
  * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work.  has_first: a block's first job, of which the
  * claim of a group's first tile is there already where tiles were dealt to so many.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, bool TEAMS>
 CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
                           const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory) {
     typedef value_traits<V> traits;
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
+    const uint32_t in_team = TEAMS && facts->team > 1;
+    if (in_team) team_begin(group_task(shared, 0), call, facts);
     if (r == 0) {
-        if (!has_first || threadIdx.x / GROUP_THREADS >= facts->dealt) {
+        if (!in_team && (!has_first || threadIdx.x / GROUP_THREADS >= facts->dealt)) {
             ticket = claim_start(group_task(shared, 0), call, facts);
             claim_redeem(group_task(shared, 0), call, facts, ticket);
         }
-        claim_finish<V>(group_task(shared, 0), call, facts);
+        copy16_wait();
+        claim_finish<V, TEAMS>(group_task(shared, 0), call, facts);
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
@@ -175,23 +169,30 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         }
         __syncwarp();
 
-        if (r == 0) ticket = claim_start(group_task(shared, turn + 1), call, facts);
+        if (r == 0)
+            ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 2)
+                                              : claim_start(group_task(shared, turn + 1), call, facts);
         tile_after<V> after;
         const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
                        *words = nwords <= facts->stage_words ? stage : payload + task->begin;
         const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
-        if (nwords <= facts->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
-            after = record_decode<V, RANK, false>(call, facts, facts->number, stage, nwords, task, tables,
-                                                  shared, r);
+        if (TEAMS && task->place.tile == NO_TILE_NOW) {
+            after.base = 0;
+            after.packed = KIND_NONE;
+        } else if (nwords <= facts->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
+            after = record_decode<V, RANK, RUNS_NONE>(call, facts, facts->number, stage, nwords, task, tables,
+                                                      shared, r);
         } else {
-            after = record_decode_other<V, RANK>(call, facts, facts->number, words, nwords, task, tables,
-                                                 shared, r);
+            after = record_decode_other<V, RANK>(call, facts, words, nwords, task, tables, shared, r);
         }
         __syncwarp();
 
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
-        if (r == 0) claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+        if (TEAMS && r == 0 && facts->team > 1)
+            team_redeem(group_task(shared, turn + 1), call, facts, turn + 1, ticket);
+        else if (r == 0)
+            claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
         const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
         if (summed) {
             if (RANK == 3)
@@ -199,7 +200,10 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             else
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
         }
-        if (r == 0) claim_finish<V>(group_task(shared, turn + 1), call, facts);
+        if (r == 0) {
+            copy16_wait();
+            claim_finish<V, TEAMS>(group_task(shared, turn + 1), call, facts);
+        }
         __syncwarp();
         const tile_task *next = group_task(shared, turn + 1);
         const uint32_t next_nwords = next->end - next->begin;
@@ -213,6 +217,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
         task = group_task(shared, turn);
+        if (TEAMS && facts->team > 1) team_meet(task->number, facts->team * GROUP_THREADS);
         if (CSZ_CUT < 2 && after.kind() == KIND_FAST) {
             tile_restore<V> how;
             how.step = (V)facts->step;
@@ -233,7 +238,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             after.kind() == KIND_FAST || (after.kind() == KIND_FLAT && task->held != HELD_PART);
         if (finished && after.kind() == KIND_FLAT)
             tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
-        if (!finished || after.has_exceptions())
+        if ((!finished || after.has_exceptions()) && !(TEAMS && task->place.tile == NO_TILE_NOW))
             tile_finish_other<V, RANK>(call, facts, shared, task, after, finished, r);
     }
 }
@@ -266,7 +271,8 @@ CSZ_DEVICE uint32_t job_after(const decode_call *call, uint32_t home, uint32_t i
     return home + i < call->njobs ? home + i : home + i - call->njobs;
 }
 
-template <typename V, int RANK>
+/* TEAMS: jobs may have teams of groups. */
+template <typename V, int RANK, bool TEAMS>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {
     CSZ_SHARED_DYNAMIC(memory);
@@ -306,6 +312,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         if (threadIdx.x == 0) {
             facts.number = job_number;
             facts.taken = turn ? 1u << 31 : 0;
+            facts.runs = 0;
             facts.own = call.jobs + job_number;
             chosen = call.njobs;
         }
@@ -314,7 +321,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             copy16_start(memory + i, from + i);
         copy16_wait();
         if (!__syncthreads_or(faults != 0) && threadIdx.x / GROUP_THREADS < facts.ngroups)
-            group_run<V, RANK>(&call, &facts, tables, weights, tile_weight, turn == 0, memory);
+            group_run<V, RANK, TEAMS>(&call, &facts, tables, weights, tile_weight, turn == 0, memory);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
             const uint32_t number = job_after(&call, begin.home, i);
@@ -322,7 +329,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             /* a job that no block has begun is always taken */
             const uint32_t nbox = __ldcg(&other->nbox), ngroups = __ldcg(&other->ngroups),
                            claimed = __ldcg(&other->nblocks) * __ldcg(&other->dealt) +
-                                     *(const volatile uint32_t *)&other->counter,
+                                     *(const volatile uint32_t *)&other->counter * __ldcg(&other->team),
                            left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
                 atomicMin(&chosen, i);
@@ -449,15 +456,15 @@ static void groups_limit(decode_call *call, const device_limits *d) {
 #define CHECKED(x) ((x) == cudaSuccess)
 #endif
 
-template <typename V, int RANK>
+template <typename V, int RANK, bool TEAMS>
 static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
     const size_t nbytes = TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
 #if !defined(CSZ_EMU)
-    if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)nbytes)))
+    if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK, TEAMS>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
         return 0;
 #endif
-    return launch_early(decode_kernel<V, RANK>, call->decode_blocks, call->max_ngroups * GROUP_THREADS,
+    return launch_early(decode_kernel<V, RANK, TEAMS>, call->decode_blocks, call->max_ngroups * GROUP_THREADS,
                         nbytes, stream, d->major >= 9, *call);
 }
 
@@ -466,9 +473,10 @@ static int call_launch(const decode_call *call, const device_limits *d, int rank
     csz_cuda_tables_launch(call, stream);
     int good = 1;
     if (!call->all_odd) {
-        good = rank == 3   ? decode_launch<V, 3>(call, d, stream)
-               : rank == 2 ? decode_launch<V, 2>(call, d, stream)
-                           : decode_launch<V, 1>(call, d, stream);
+        good = rank == 3 && call->shares_sectors ? decode_launch<V, 3, true>(call, d, stream)
+               : rank == 3                       ? decode_launch<V, 3, false>(call, d, stream)
+               : rank == 2                       ? decode_launch<V, 2, false>(call, d, stream)
+                                                 : decode_launch<V, 1, false>(call, d, stream);
     }
     const int early = d->major >= 9;
     if (!call->check_groups)
@@ -541,6 +549,10 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     const int one_row = g->rank == 1;
     call.aligned = (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
     for (uint32_t f = 0; f < n; f++) call.aligned = call.aligned && (uintptr_t)items[f].d_out % 16 == 0;
+    /* tiles of other ranks have rows of 128 and more */
+    call.shares_sectors = g->rank == 3 && (call.pitch_y * size % 32 || plan->begin[2] * size % 32);
+    for (uint32_t f = 0; f < n; f++)
+        call.shares_sectors |= g->rank == 3 && (uintptr_t)items[f].d_out % 32 != 0;
     call.builtin = d_builtin;
     call.out = items[0].d_out;
     call.counters = (decode_counters *)(workspace + parts.counters);

@@ -477,11 +477,13 @@ CSZ_DEVICE group_found group_found_of(const decode_call *call, uint32_t i) {
 }
 
 /*
- * Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found: groups i, i + stride ..., of which the first is given.
+ * Compares what the kernels have added up with what the frames say, and gathers what the tables kernel has found: groups i, i + stride ..., of which the first is given.  Returns whether something
+ * is wrong.
  */
-static __device__ void checksums_compare(const decode_call *call, uint32_t i, uint32_t stride,
-                                         group_expected e, group_found f) {
+static __device__ uint32_t checksums_compare(const decode_call *call, uint32_t i, uint32_t stride,
+                                             group_expected e, group_found f) {
     const uint32_t n = call->njobs * call->max_groups;
+    uint32_t wrong = 0;
     while (i < n) {
         const uint32_t number = i / call->max_groups;
         uint32_t faults = i % call->max_groups == 0 ? e.faults : 0;
@@ -490,6 +492,7 @@ static __device__ void checksums_compare(const decode_call *call, uint32_t i, ui
         if (faults) {
             const decode_job job = job_read(call->jobs + number);
             fault(&job, faults);
+            wrong = 1;
         }
         i += stride;
         if (i < n) {
@@ -497,20 +500,26 @@ static __device__ void checksums_compare(const decode_call *call, uint32_t i, ui
             f = group_found_of(call, i);
         }
     }
+    return wrong;
 }
 
-/* Each field's verdict, once nothing can be added to its faults. */
-static __device__ void results_write(const decode_call *call) {
+/* Each field's verdict, once nothing can be added to its faults; first: those of the thread's first field. */
+static __device__ void results_write(const decode_call *call, uint32_t first) {
     uint64_t nbytes = call->is_f64 ? 8 : 4;
     for (int i = 0; i < 3; i++) nbytes *= call->end[i] - call->begin[i];
     for (uint32_t f = threadIdx.x; f < call->nfields; f += blockDim.x) {
         const decode_item item = call_item(call, f);
         if (!item.result) continue;
-        const uint32_t faults = *(volatile uint32_t *)item.faults;
+        const uint32_t faults = f == threadIdx.x ? first : *(volatile uint32_t *)item.faults;
         item.result->nbytes = nbytes;
         item.result->status = csz_cuda_fault_status(faults);
         item.result->faults = faults;
     }
+}
+
+/* Those of the thread's first field. */
+CSZ_DEVICE uint32_t faults_of_first(const decode_call *call) {
+    return threadIdx.x < call->nfields ? *(volatile uint32_t *)call_item(call, threadIdx.x).faults : 0;
 }
 
 template <typename V>
@@ -530,6 +539,7 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     if (is_early) expected = group_expected_of(&call, own);
     previous_wait();
     if (is_early) found = group_found_of(&call, own);
+    uint32_t faults = faults_of_first(&call);
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : __ldcg(&call.counters->n_odd);
     const uint32_t nblocks = n == 0 ? ncompare : n < gridDim.x ? (uint32_t)n : gridDim.x;
     if (blockIdx.x >= nblocks) return;
@@ -557,7 +567,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         if (wrong) fault(&job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();
     }
-    if (n == 0) checksums_compare(&call, own, ncompare * GENERAL_THREADS, expected, found);
+    uint32_t wrong = n != 0 || nblocks > 1; /* the faults may be others by now */
+    if (n == 0) wrong |= checksums_compare(&call, own, ncompare * GENERAL_THREADS, expected, found);
     if (nblocks > 1) {
         __threadfence();
         __syncthreads();
@@ -568,9 +579,12 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     if (n && threadIdx.x < ngroups)
         checksums_compare(&call, threadIdx.x, GENERAL_THREADS, group_expected_of(&call, threadIdx.x),
                           group_found_of(&call, threadIdx.x));
-    __threadfence();
-    __syncthreads();
-    results_write(&call);
+    if (__syncthreads_or(wrong)) {
+        __threadfence();
+        __syncthreads();
+        faults = faults_of_first(&call);
+    }
+    results_write(&call, faults);
 }
 
 /* Checksums of the groups that hold tiles of the box, where the box is not the whole field. */

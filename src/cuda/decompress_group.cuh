@@ -29,7 +29,8 @@ struct alignas(16) tile_task {
     int64_t corner;
     uint32_t begin, end; /* words */
     uint32_t held;       /* by the output: HELD_PART ... */
-    uint32_t number;     /* of the tile, as its claim says; place has it once the task is filled in */
+    uint32_t
+        number; /* of the tile, as its claim says; once the task is filled in place has it, and here stands the barrier of the group's team */
 };
 
 static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
@@ -48,7 +49,7 @@ CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t 
 
 /* Its stage.  What a reader of a damaged lane may touch past the last group's lies in the groups' parts. */
 CSZ_DEVICE uint32_t *group_stage(const decode_job *job, uint4 *memory, uint32_t thread) {
-    return (uint32_t *)(memory + TABLE_NARROW_N / 8 + thread / GROUP_THREADS * job->stage_chunks);
+    return (uint32_t *)(memory + job->first_stage + thread / GROUP_THREADS * job->stage_chunks);
 }
 static_assert(LANE_MAX_WORDS / 4 < GROUP_CHUNKS, "a reader stays in the block's memory");
 
@@ -142,7 +143,7 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
     return decode_lane<MODE>(words, lane, tables, code, r);
 }
 
-/* The same for runs. */
+/* The same for runs; tables: from TABLE_RV on. */
 template <typename V>
 CSZ_DEVICE uint32_t decode_lanes_of_runs(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
                                          const uint16_t *tables, uint4 *code, uint32_t r) {

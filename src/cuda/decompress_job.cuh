@@ -55,7 +55,8 @@ CSZ_FN uint32_t table_of_book(int book) {
 
 /*
  * Shared memory of a block of the decode kernel, in chunks of 16 bytes: its frame's tables, a stage for the record of each group (a warp with a tile), and from the
- * end backwards each group's deltas, firsts and tasks.  How many groups there are and how long their stages is the frame's choice (stage_choose).
+ * end backwards each group's deltas, firsts and tasks.  How many groups there are and how long their stages is the frame's choice (stage_choose).  Where there is room, the tables of runs lie between the
+ * others and the stages, once a group has needed them.
  */
 enum {
     GROUPS_MAX = 20, /* leaves a thread 96 registers */
@@ -64,7 +65,8 @@ enum {
     PLACES = 2, /* tiles a group knows of: at work, claimed */
     TASK_CHUNKS = 3,
     GROUP_CHUNKS = CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES, /* beside the stage */
-    STAGE_CHUNKS_MIN = 17
+    STAGE_CHUNKS_MIN = 17,
+    RUNS_CHUNKS = (TABLE_N - TABLE_RV) / 8
 };
 
 /* Words of the longest record that a stage holds, whose first chunk may begin with up to three words before the record's. */
@@ -99,8 +101,11 @@ typedef struct decode_job {
     uint32_t first_block, nblocks;               /* those of the decode kernel that begin with it */
     uint32_t ngroups, stage_chunks, stage_words; /* of such a block */
     uint32_t dealt;                              /* tiles that each of these blocks has for itself */
-    uint32_t counter;                            /* claimed of the others */
+    uint32_t counter;                            /* claimed of the others, `team` tiles each time */
     uint32_t value_sum;
+    uint32_t team; /* groups that take tiles side by side and store them together; 1: each takes its own */
+    uint32_t first_stage; /* where a block's stages begin: behind the tables that it has room for */
+    uint32_t unused[2];   /* jobs are copied in chunks of 16 bytes */
 } decode_job;
 
 static_assert(sizeof(decode_job) % 16 == 0, "copied 16 bytes at a time");
@@ -141,10 +146,11 @@ typedef struct decode_call {
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
     uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
-    uint32_t max_ngroups;              /* of a block of the decode kernel */
-    uint32_t shared_chunks;            /* of it for all groups */
-    uint32_t decode_blocks;            /* of the decode kernel */
-    uint64_t nbox;                     /* tiles of all jobs */
+    uint32_t shares_sectors; /* some start within sectors, of which tiles side by side write parts */
+    uint32_t max_ngroups;    /* of a block of the decode kernel */
+    uint32_t shared_chunks;  /* of it for all groups */
+    uint32_t decode_blocks;  /* of the decode kernel */
+    uint64_t nbox;           /* tiles of all jobs */
     const uint8_t *builtin;
     void *out; /* of the first field */
     decode_counters *counters;
@@ -268,7 +274,8 @@ typedef struct tile_place {
     int64_t shift; /* the job's */
 } tile_place;
 
-enum { NO_TILE = 0xFFFFFFFFu };
+/* In place of a tile: no more of them, or none for this turn. */
+enum { NO_TILE = 0xFFFFFFFFu, NO_TILE_NOW = 0xFFFFFFFEu };
 
 CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
     tile_place p;

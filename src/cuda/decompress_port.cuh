@@ -100,6 +100,11 @@ CSZ_DEVICE uint32_t thread_anew(void) {
     return t;
 }
 
+/* n threads of a block, whole warps, meet at one of its barriers 1 to 15. */
+CSZ_DEVICE void team_meet(uint32_t barrier, uint32_t n) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n) : "memory");
+}
+
 /* Second bytes of two words, sign-extended, as the halves of one. */
 CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
     uint32_t r;

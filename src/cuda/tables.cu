@@ -7,6 +7,7 @@
  * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and sums over a block are calls.
  */
 #include "cuda/tables_books.cuh"
+#include "cuda/tables_plan.cuh"
 
 #define MAGIC_WORD 0x2B5A5343u /* "CSZ+" */
 
@@ -239,6 +240,7 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
     job->counter = job->value_sum = 0;
+    job->unused[0] = job->unused[1] = 0;
     const decode_item item = call_item(call, job_number / call->nframes_box);
     job->frame = v->words + f->first_word;
     job->words_left = v->footer_word - f->first_word;
@@ -247,67 +249,6 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0).step
                              : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0).step;
     job->payload_word = f->payload_word;
-}
-
-/*
- * How a block of the decode kernel divides its shared memory: stages must hold most records, or these are decoded from memory at a third of the speed; more groups hide
- * more latency, though 12 do two thirds of what 20 do.  One record of eight is asked how many groups leave it a stage that holds it; those of a word or two, and those so long that they are raw or
- * wide, count for nothing.
- */
-enum { COUNTED_MIN = 5 };
-struct stage_counts {
-    uint32_t n[GROUPS_MAX + 1]; /* records, by the most groups beside which they fit */
-};
-
-static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t nwords) {
-    const uint32_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
-                   groups = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords));
-    if (nwords >= COUNTED_MIN && nwords <= most)
-        atomicAdd(&counts->n[groups < GROUPS_MAX ? groups : GROUPS_MAX], 1u);
-}
-
-/*
- * A job's first tiles are dealt to the blocks that begin with it, every nblocks-th claim to each, whose groups share them by a counter in shared memory; the rest are for whoever comes first, by a
- * counter in memory, so that blocks end together.  A single round of tiles is dealt whole, otherwise three quarters of them and at most two rounds: blocks of a frame whose tiles take longer than
- * others' must leave enough that the others can help with.
- */
-CSZ_DEVICE uint32_t tiles_dealt(job_blocks blocks, uint32_t ngroups) {
-    if (blocks.n == 0) return 0;
-    if (blocks.nbox <= blocks.n * ngroups) return (blocks.nbox + blocks.n - 1) / blocks.n;
-    const uint32_t most = blocks.nbox / 4 * 3 / blocks.n;
-    return most < 2 * ngroups ? most : 2 * ngroups;
-}
-
-/* By the first warp, once all are counted. */
-static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const job_blocks *blocks,
-                                    const decode_call *call) {
-    const uint32_t k = threadIdx.x & 31;
-    /* where groups have but a few tiles each, no more of them than share these evenly */
-    const uint32_t nbox = call->nbox < 1u << 30 ? (uint32_t)call->nbox : 1u << 30,
-                   tiles = (nbox + call->decode_blocks - 1) / call->decode_blocks,
-                   rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups,
-                   even = rounds <= 3 ? (tiles + rounds - 1) / rounds : call->max_ngroups;
-    uint32_t best = ~0u, fit = k <= GROUPS_MAX ? counts->n[k] : 0; /* beside k groups and more */
-#pragma unroll 1
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        const uint32_t down = __shfl_down_sync(~0u, fit, o);
-        if (k + o < 32) fit += down;
-    }
-    const uint32_t all = __shfl_sync(~0u, fit, 0);
-    if (k >= 1 && k <= even) {
-        const uint32_t cost = (3 * all - 2 * fit) * (2 * GROUPS_MAX - k);
-        best = cost << 5 | (31 - k); /* of equals the one with more groups */
-    }
-#pragma unroll 1
-    for (uint32_t o = 16; o > 0; o >>= 1) {
-        const uint32_t other = __shfl_xor_sync(~0u, best, o);
-        if (other < best) best = other;
-    }
-    if (k != 0) return;
-    job->ngroups = 31 - (best & 31);
-    job->stage_chunks = call->shared_chunks / job->ngroups - GROUP_CHUNKS;
-    job->stage_words = stage_words_of(job->stage_chunks);
-    job->dealt = tiles_dealt(*blocks, job->ngroups);
 }
 
 /* Of 8 tiles in a row, for each thread: sizes, two a word, the first one's record, those in the box and the light ones before and among them. */
@@ -380,8 +321,10 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
         s->bits[threadIdx.x] = (uint16_t)(in | light << 8);
         __syncthreads();
         const uint32_t n = total >> 16, lights = total & 0xFFFF, round = blocks->n * call->max_ngroups,
-                       most = n / 4 < round ? n / 4 : round, last = most < lights ? most : lights,
-                       first_last = lights - last;
+                       most = has_teams(call, blocks) ? 0
+                              : n / 4 < round         ? n / 4
+                                                      : round,
+                       last = most < lights ? most : lights, first_last = lights - last;
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < 8 * THREADS && chunk + i < frame->ntiles; i += THREADS) {
             const uint32_t k = i & 7, bits = s->bits[i >> 3], below = (1u << k) - 1;
@@ -446,7 +389,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             claims_make(&call, &view, &f, &frame, &box, &blocks,
                         call.claims + (size_t)number * call.max_tiles, &own.claims, &stage, scan);
         __syncthreads();
-        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &blocks, &call);
+        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
     } else if (!faults && !books_read(&own.books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N, scan)) {
         faults = CSZ_CUDA_FAULT_BOOKS;

@@ -86,8 +86,12 @@ static inline int __syncthreads_count(int vote) {
 }
 static inline int __syncthreads_or(int vote) { return __syncthreads_count(vote) != 0; }
 static inline void __syncthreads() { emu::meet(&emu::current->home->all, emu::block_dim.x); }
+static inline void team_meet(uint32_t barrier, uint32_t n) {
+    emu::meet(&emu::current->home->teams[barrier], n);
+}
 static inline void __syncwarp() { emu::warp_fold(0, emu_or); }
 static inline void __threadfence() {}
+static inline void __threadfence_block() {}
 
 template <class T> static inline T __shfl_sync(unsigned, T v, int from) {
     return emu::warp_exchange(v, (unsigned)from);

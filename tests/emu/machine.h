@@ -45,6 +45,7 @@ struct block {
     unsigned index = 0, running = 0;
     barrier all;
     barrier warps[BLOCK_WARPS];
+    barrier teams[BLOCK_WARPS];           /* of some warps, who say how many threads they are */
     uint64_t slots[BLOCK_WARPS][2][WARP]; /* what the lanes of a warp show each other, in turns */
     void *shared = nullptr;
 };

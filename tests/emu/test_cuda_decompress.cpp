@@ -281,6 +281,22 @@ static void check_damaged(csz_context *context, const made &m, int rounds, const
     }
 }
 
+/* Rows that begin within sectors, and enough tiles that teams of groups take them: parts of a row, a row and several rows at a time. */
+static void check_teams(csz_context *context) {
+    const std::vector<std::vector<uint64_t>> shapes = {{9, 20, 300}, {17, 60, 70}, {30, 50, 9}};
+    for (size_t s = 0; s < shapes.size(); s++) {
+        for (int type = 0; type < 2; type++) {
+            const int kind = (int)(2 * s + (size_t)type) % NKINDS;
+            char label[160];
+            snprintf(label, sizeof label, "teams, shape %zu %s f%d", s, kind_name[kind], type ? 64 : 32);
+            const made m = make_archive(context, (csz_type)type, shapes[s], kind, 1e-3, CSZ_WORKFLOW_AUTO);
+            check_whole(context, m, label);
+            check_region(context, m, label);
+            check_damaged(context, m, 4, label);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     const int level = argc > 1 ? atoi(argv[1]) : 1;
     setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -317,6 +333,7 @@ int main(int argc, char **argv) {
             }
         }
     }
+    check_teams(context);
     printf("tiles seen: empty %lu constant %lu fill %lu M %lu Q %lu P %lu S %lu rle %lu rle+vle %lu raw %lu "
            "masks %lu exceptions %lu\n",
            (unsigned long)seen.empty, (unsigned long)seen.constant, (unsigned long)seen.fill,
