@@ -11,7 +11,7 @@
 #include "cuda/port.cuh"
 #include "entropy/book.h"
 
-/* The books of 16-bit deltas, one after another in shared memory. */
+/* The books of deltas, those of 16 bits and that of wide ones, one after another in shared memory. */
 enum {
     CSZ_AT_S = 0,
     CSZ_AT_PV = CSZ_AT_S + CSZ_NARROW_N,
@@ -20,15 +20,18 @@ enum {
     CSZ_AT_QE = CSZ_AT_QV + 256,
     CSZ_AT_MV = CSZ_AT_QE + CSZ_NARROW_N,
     CSZ_AT_ME = CSZ_AT_MV + 256,
-    CSZ_NARROW_BOOKS_WORDS = CSZ_AT_ME + CSZ_NARROW_N
+    CSZ_AT_W = CSZ_AT_ME + CSZ_NARROW_N,
+    CSZ_SHARED_BOOKS_WORDS = CSZ_AT_W + CSZ_WIDE_N
 };
 
-CSZ_DEVICE constexpr uint32_t csz_narrow_book_size(int book) {
-    return book == CSZ_BOOK_PV || book == CSZ_BOOK_QV || book == CSZ_BOOK_MV ? 256 : CSZ_NARROW_N;
+CSZ_DEVICE constexpr uint32_t csz_shared_book_size(int book) {
+    return book == CSZ_BOOK_PV || book == CSZ_BOOK_QV || book == CSZ_BOOK_MV ? 256
+           : book == CSZ_BOOK_W                                              ? CSZ_WIDE_N
+                                                                             : CSZ_NARROW_N;
 }
 
-CSZ_DEVICE constexpr uint32_t csz_narrow_book_at(int book) {
-    return book == 0 ? 0 : csz_narrow_book_at(book - 1) + csz_narrow_book_size(book - 1);
+CSZ_DEVICE constexpr uint32_t csz_shared_book_at(int book) {
+    return book == 0 ? 0 : csz_shared_book_at(book - 1) + csz_shared_book_size(book - 1);
 }
 
 CSZ_DEVICE constexpr int csz_at_vectors(int mode) {
@@ -135,8 +138,8 @@ CSZ_DEVICE int32_t csz_half_delta(const uint32_t (&w)[16], int b) {
 }
 
 /*
- * A unit's words, eight a turn: parked in the exchange, or held in registers.  Loops over them take two turns and are not unrolled: the
- * instruction cache holds them, and moving the first turn's packets along costs less than fetching the same code twice.
+ * A unit's words, eight or four a turn: parked in the exchange, or held in registers.  Loops over them are not unrolled: the
+ * instruction cache holds them, and moving the first turns' packets along costs less than fetching the same code again.
  */
 struct csz_words_parked {
     const uint32_t *exchange;
@@ -146,6 +149,10 @@ struct csz_words_parked {
         x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
         x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
     }
+    __device__ __forceinline__ void quad(uint32_t (&x)[4], uint32_t turn) const {
+        const uint4 a = ((const uint4 *)exchange)[turn * CSZ_TILE_UNITS + threadIdx.x];
+        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
+    }
 };
 
 struct csz_words_held {
@@ -153,6 +160,11 @@ struct csz_words_held {
     __device__ __forceinline__ void get(uint32_t (&x)[8], uint32_t turn) const {
 #pragma unroll
         for (int i = 0; i < 8; i++) x[i] = turn ? w[8 + i] : w[i];
+    }
+    __device__ __forceinline__ void quad(uint32_t (&x)[4], uint32_t turn) const {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            x[i] = turn & 2 ? turn & 1 ? w[12 + i] : w[8 + i] : turn & 1 ? w[4 + i] : w[i];
     }
 };
 
@@ -202,55 +214,49 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
     const csz_book_pair book(of_mode);
     const uint32_t to_direct = biased + 0x00300030u,
                    bucket_at = (book.at & 0xFFFFu) - 4 * (4 * (127 + 4) - CSZ_DIRECT_N);
-    uint32_t sum = 0;
+    uint32_t sum = 0, buckets = 0; /* of the words so far in the highest bits */
 #pragma unroll 1
-    for (uint32_t turn = 0; turn < 2; turn++) {
-        uint32_t w[8], buckets = 0;
-        words.get(w, turn);
+    for (uint32_t turn = 0; turn < 4; turn++) {
+        uint32_t w[4], at[8], x[4]; /* in the book: of four low halves, then of four high ones */
+        words.quad(w, turn);
+#pragma unroll
+        for (int i = 0; i < (IS_S ? 12 : 6); i++) packets[i] = packets[i + (IS_S ? 4 : 2)];
+#pragma unroll
+        for (int i = 8; i < (IS_S ? 8 : 14); i++) packets[i] = packets[i + 2];
+        buckets >>= IS_S ? 8 : 4;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            packets[i] = packets[IS_S ? 8 + i : 4 + i];
-            packets[IS_S ? 4 + i : 8 + i] = packets[12 + i];
+            x[i] = __viaddmin_u16x2(w[i], to_direct, 0x00600060u);
+            const uint32_t pair = 4 * x[i] + book.at;
+            at[i] = pair & 0xFFFFu;
+            at[4 + i] = pair >> 16;
+        }
+        const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
+        if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
+            /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                const int word = i & 3, high = i >> 2;
+                uint32_t signs;
+                const uint32_t beyond = csz_beyond_direct(w[word], &signs);
+                const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
+                const uint32_t octave =
+                    csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
+                const bool is_bucket = k >= 16;
+                at[i] = is_bucket ? 4 * octave + bucket_at : at[i];
+                buckets |= is_bucket ? 1u << (IS_S ? 24 + 2 * word + high : 12 + word + 16 * high) : 0;
+                n->raw += is_bucket ? (octave >> 2) - 128 : 0;
+            }
         }
 #pragma unroll
-        for (int g = 0; g < 2; g++) {
-            uint32_t at[8], x[4]; /* in the book: of four low halves, then of four high ones */
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                x[i] = __viaddmin_u16x2(w[4 * g + i], to_direct, 0x00600060u);
-                const uint32_t pair = 4 * x[i] + book.at;
-                at[i] = pair & 0xFFFFu;
-                at[4 + i] = pair >> 16;
-            }
-            const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
-            if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
-                /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
-#pragma unroll
-                for (int i = 0; i < 8; i++) {
-                    const int word = 4 * g + (i & 3), high = i >> 2;
-                    uint32_t signs;
-                    const uint32_t beyond = csz_beyond_direct(w[word], &signs);
-                    const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
-                    const uint32_t octave =
-                        csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
-                    const bool is_bucket = k >= 16;
-                    at[i] = is_bucket ? 4 * octave + bucket_at : at[i];
-                    buckets |= is_bucket ? 1u << (IS_S ? 2 * word + high : word + 16 * high) : 0;
-                    n->raw += is_bucket ? (octave >> 2) - 128 : 0;
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int a = IS_S ? i : 2 * i, b = IS_S ? i + 4 : 2 * i + 1;
-                const uint32_t c0 = book.word(at[a]), c1 = book.word(at[b]);
-                sum += c0 + c1;
-                packets[IS_S    ? 8 + 4 * g + i
-                        : i < 2 ? 4 + 2 * g + i
-                                : 12 + 2 * g + i - 2] = csz_packet_merge(c0, c1);
-            }
+        for (int i = 0; i < 4; i++) {
+            const int a = IS_S ? i : 2 * i, b = IS_S ? i + 4 : 2 * i + 1;
+            const uint32_t c0 = book.word(at[a]), c1 = book.word(at[b]);
+            sum += c0 + c1;
+            packets[IS_S ? 12 + i : i < 2 ? 6 + i : 12 + i] = csz_packet_merge(c0, c1);
         }
-        n->buckets |= buckets << ((IS_S ? 16 : 8) * turn);
     }
+    n->buckets |= buckets;
     sum &= 0xFFFu; /* 32 lengths of at most 12; above them the codes' own bits */
     if (IS_S)
         n->symbols = sum;
@@ -360,46 +366,53 @@ CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
 }
 
 /*
- * Escapes few and far between, two to a packet; most: the largest number in the warp.  DIRECT: assumes that all are direct deltas; returns whether the warp was
- * wrong about that.  Short loops, that look up again when they put, were 5 to 18% slower.
+ * Escapes few and far between, two to a packet; most: the largest number in the warp.  First all are taken for direct deltas; where the warp was wrong about that, they are looked up
+ * again.  Taken from the last to the first, each pair moves those after it on by one: a short loop, of which the instruction cache holds more than of six pairs in a row.
  */
-template <bool DIRECT>
-CSZ_DEVICE bool csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
+CSZ_DEVICE void csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
                                 uint32_t most, uint32_t (&packets)[16], csz_unit_bits *n) {
-    uint32_t sum = 0, highest = 0, rest = __brev(escapes); /* code 0 in the highest bit */
+    uint32_t sum, highest;
+    bool direct = true;
+#pragma unroll 1
+    for (;;) {
+        uint32_t rest = escapes;
+        sum = highest = 0;
 #pragma unroll
-    for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) packets[i] = 0;
+        for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) packets[i] = 0;
+#pragma unroll 1
+        for (uint32_t left = most; (int32_t)left > 0; left -= 2) {
+            uint32_t packet[2];
 #pragma unroll
-    for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) {
-        if (2 * (uint32_t)i >= most) break;
-        uint32_t packet[2];
+            for (int k = 1; k >= 0; k--) {
+                const bool any = rest != 0;
+                const uint32_t b = (31u - (uint32_t)__clz((int)rest)) & 31u;
+                rest &= ~(1u << b);
+                const int32_t delta = (int32_t)csz_parked_half(exchange, b) - 32768;
+                uint32_t symbol = (uint32_t)(delta + CSZ_DIRECT_HALF);
+                if (!direct) symbol = csz_narrow_symbol(delta);
+                if (!any) symbol = 0;
+                highest = max(highest, symbol);
+                packet[k] = book[direct ? min(symbol, (uint32_t)CSZ_DIRECT_N) : symbol];
+                if (!any) packet[k] = 0;
+                sum += packet[k];
+            }
 #pragma unroll
-        for (int k = 0; k < 2; k++) {
-            const bool any = rest != 0;
-            const uint32_t b = (uint32_t)__clz((int)rest) & 31u;
-            rest &= ~(0x80000000u >> b);
-            const int32_t delta = (int32_t)csz_parked_half(exchange, b) - 32768;
-            uint32_t symbol = DIRECT ? (uint32_t)(delta + CSZ_DIRECT_HALF) : csz_narrow_symbol(delta);
-            if (!any) symbol = 0;
-            highest = max(highest, symbol);
-            packet[k] = book[DIRECT ? min(symbol, (uint32_t)CSZ_DIRECT_N) : symbol];
-            if (!any) packet[k] = 0;
-            sum += packet[k];
+            for (int i = CSZ_SPARSE_MAX / 2 - 1; i > 0; i--) packets[i] = packets[i - 1];
+            packets[0] = csz_packet_merge(packet[0], packet[1]);
         }
-        packets[i] = csz_packet_merge(packet[0], packet[1]);
+        if (!direct || !__any_sync(CSZ_ALL, highest >= CSZ_DIRECT_N)) break;
+        direct = false;
     }
     n->escapes = sum & 0xFFFu;
-    if (DIRECT) return __any_sync(CSZ_ALL, highest >= CSZ_DIRECT_N);
-    if (highest < CSZ_DIRECT_N) return false;
+    if (highest < CSZ_DIRECT_N) return;
 #pragma unroll 1
-    for (rest = escapes; rest; rest &= rest - 1) {
+    for (uint32_t rest = escapes; rest; rest &= rest - 1) {
         const uint32_t b = (uint32_t)__ffs((int)rest) - 1;
         const uint32_t symbol = csz_narrow_symbol((int32_t)csz_parked_half(exchange, b) - 32768);
         if (symbol < CSZ_DIRECT_N) continue;
         n->buckets |= 1u << b;
         n->raw += ((symbol - CSZ_DIRECT_N) >> 2) + 3;
     }
-    return false;
 }
 
 CSZ_DEVICE uint32_t csz_raw_packet(int32_t delta) {
@@ -426,7 +439,8 @@ CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t beyond, uint32_t sign) {
 }
 
 /* The same for a unit of mode S in which buckets are many: word by word, the two halves' bits, at most 26, in one go. */
-CSZ_DEVICE void csz_put_raw_all(csz_putter out, const uint32_t *exchange) {
+CSZ_COLD void csz_put_raw_all(uint32_t *stage, uint32_t bit, const uint32_t *exchange) {
+    csz_putter out(stage, bit);
 #pragma unroll 4
     for (uint32_t word = 0; word < 16; word++) {
         const uint32_t x = exchange[(word >> 2) * (4 * CSZ_TILE_UNITS) + 4 * threadIdx.x + (word & 3)];

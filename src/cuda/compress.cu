@@ -106,7 +106,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         if (!empty) {
             narrow_put(mode, stage, symbols_at, escapes_at, p);
             if (many_raw)
-                csz_put_raw_all(csz_putter(stage, raw_at), exchange_of(sh));
+                csz_put_raw_all(stage, raw_at, exchange_of(sh));
             else if (n.buckets)
                 csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
         }

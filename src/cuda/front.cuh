@@ -367,7 +367,94 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job
     }
     f.hash = r.hash();
     f.doubtful = fills || r.doubtful(window, z.bound);
+    if (z.has_fill) {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange);
+        f.doubtful |= csz_restores_fill<V>(w, z, f.middle, 1 << (window - 1));
+    }
     return f;
+}
+
+/* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
+template <typename V, int RANK, bool PLAIN, bool HASH>
+CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
+    typedef csz_value<V> value;
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const uint32_t t = csz_thread();
+    typename value::quantizer z = job.quantizer[c.field];
+    if (PLAIN) z.has_fill = 0;
+    const V *tile = job.data + c.origin;
+    const V corner_value = __ldg(tile), last_value = __ldg(tile + job.to_last);
+    /* where the unit's first four values are, and how far apart its slices */
+    const uint64_t nx = job.geometry.n[2], stride = RANK == 3 ? nx * job.geometry.n[1] : RANK == 2 ? nx : 128;
+    const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
+                         : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
+                                     : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
+    const bool quads = job.aligned;
+    V even[8], odd[8];
+    csz_load_slices<V>(even, p, stride, quads);
+    csz_load_slices<V>(odd, p + stride, stride, quads);
+    csz_rounded<V> u;
+    u.lost = !csz_base_choose(corner_value, z, &u.base);
+    u.middle = csz_middle_choose(last_value, z, u.base);
+    u.doubtful = false;
+    csz_rounding<V> r(z, u.middle, bias);
+    uint4 *parked = (uint4 *)exchange + t;
+    const auto round = [&](const V(&v)[8]) {
+        uint32_t word[4];
+        if (!PLAIN && z.has_fill) {
+#pragma unroll
+            for (int k = 0; k < 8; k++) u.doubtful |= value::to_bits(v[k]) == z.fill;
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++) word[k] = r.pair(v[k], v[k + 4]);
+        *parked = make_uint4(word[0], word[1], word[2], word[3]);
+        parked += CSZ_TILE_THREADS;
+    };
+    /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+    p += 2 * stride;
+#pragma unroll(HASH ? 1 : 2)
+    for (int turn = 0; turn < 2; turn++) {
+        round(even);
+        if (turn == 0) csz_load_slices<V>(even, p, stride, quads);
+        round(odd);
+        if (turn == 0) csz_load_slices<V>(odd, p + stride, stride, quads);
+    }
+    u.hash = HASH ? r.hash() : 0;
+    u.doubtful |= r.doubtful(window, z.bound);
+    if (!PLAIN && z.has_fill) {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange);
+        u.doubtful |= csz_restores_fill<V>(w, z, u.middle, bias);
+    }
+    return u;
+}
+
+/* The same, where there is a fill value: out of the way of those that have none. */
+template <typename V, int RANK, bool HASH>
+CSZ_COLD csz_rounded<V> csz_round_filled(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
+    return csz_round_whole<V, RANK, false, HASH>(exchange, job, c);
+}
+
+/* The careful path; of a tile of class 0 the words are parked in the exchange, in place of the deltas.  Returns the unit's nonzero deltas. */
+template <typename V, int RANK>
+CSZ_COLD uint32_t csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
+    const uint32_t t = csz_thread();
+    const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
+    sh.hash[t] = r.hash;
+    sh.exceptions[t] = r.exceptions;
+    if (sh.klass) return 0;
+    const typename csz_value<V>::quantum *d = (const typename csz_value<V>::quantum *)sh.region;
+    uint32_t w[16];
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+        w[i] = __byte_perm((uint32_t)d[i * CSZ_TILE_THREADS + t],
+                           (uint32_t)d[(i + 16) * CSZ_TILE_THREADS + t], 0x5410) ^
+               CSZ_BIASED;
+    }
+    __syncthreads();
+    csz_words_park(csz_exchange(sh), w);
+    return csz_nonzero_mask(w, CSZ_BIASED);
 }
 
 /*
@@ -377,8 +464,6 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job
 template <typename V, int RANK, bool HASH = true, typename Clear>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
                                       const csz_claim &c, const Clear &clear) {
-    typedef csz_value<V> value;
-    typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
     csz_front<V> f;
@@ -387,60 +472,14 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         f.careful = 1;
         f.nonzero[1] = f.nonzero[2] = 0;
     } else {
-        const typename value::quantizer &z = job.quantizer[c.field];
         uint32_t *exchange = csz_exchange(sh);
-        const bool has_fill = z.has_fill;
         csz_rounded<V> u;
-        if (c.full) {
-            const V bound = z.bound;
-            const V *tile = job.data + c.origin;
-            const V corner_value = __ldg(tile), last_value = csz_last_value(job, c);
-            /* where the unit's first four values are, and how far apart its slices */
-            const uint64_t nx = job.geometry.n[2], stride = RANK == 3   ? nx * job.geometry.n[1]
-                                                            : RANK == 2 ? nx
-                                                                        : 128;
-            const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
-                                 : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
-                                             : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
-            const bool quads = job.aligned;
-            const typename value::bits fill = z.fill;
-            V even[8], odd[8];
-            csz_load_slices<V>(even, p, stride, quads);
-            csz_load_slices<V>(odd, p + stride, stride, quads);
-            u.lost = !csz_base_choose(corner_value, z, &u.base);
-            u.middle = csz_middle_choose(last_value, z, u.base);
-            u.doubtful = false;
-            csz_rounding<V> r(z, u.middle, bias);
-            uint4 *parked = (uint4 *)exchange + t;
-            const auto round = [&](const V(&v)[8]) {
-                uint32_t word[4];
-                if (has_fill) {
-#pragma unroll
-                    for (int k = 0; k < 8; k++) u.doubtful |= value::to_bits(v[k]) == fill;
-                }
-#pragma unroll
-                for (int k = 0; k < 4; k++) word[k] = r.pair(v[k], v[k + 4]);
-                *parked = make_uint4(word[0], word[1], word[2], word[3]);
-                parked += CSZ_TILE_THREADS;
-            };
-            /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
-            p += 2 * stride;
-#pragma unroll(HASH ? 1 : 2)
-            for (int turn = 0; turn < 2; turn++) {
-                round(even);
-                if (turn == 0) csz_load_slices<V>(even, p, stride, quads);
-                round(odd);
-                if (turn == 0) csz_load_slices<V>(odd, p + stride, stride, quads);
-            }
-            u.hash = HASH ? r.hash() : 0;
-            u.doubtful |= r.doubtful(window, bound);
-        } else {
+        if (!c.full)
             u = csz_round_edge<V, RANK>(exchange, job, c);
-        }
-        if (has_fill) {
-            csz_words_fetch(w, exchange);
-            u.doubtful |= csz_restores_fill<V>(w, z, u.middle, bias);
-        }
+        else if (!job.has_fill)
+            u = csz_round_whole<V, RANK, true, HASH>(exchange, job, c);
+        else
+            u = csz_round_filled<V, RANK, HASH>(exchange, job, c);
         if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = u.lost = false;
         uint32_t exceptions = 0;
         if (!u.lost && __any_sync(CSZ_ALL, u.doubtful)) { /* the corner is everybody's: so is lost */
@@ -461,19 +500,10 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
     }
     if (f.careful) {
         clear();
-        const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
-        sh.hash[t] = r.hash;
-        sh.exceptions[t] = r.exceptions;
+        f.nonzero[0] = csz_careful_run<V, RANK>(sh, job, c);
         f.klass = sh.klass;
         f.is_fill = sh.is_fill;
-        const quantum *d = (const quantum *)sh.region;
-#pragma unroll
-        for (int i = 0; i < 16; i++) {
-            w[i] = __byte_perm((uint32_t)d[i * CSZ_TILE_THREADS + t],
-                               (uint32_t)d[(i + 16) * CSZ_TILE_THREADS + t], 0x5410) ^
-                   CSZ_BIASED;
-        }
-        f.nonzero[0] = csz_nonzero_mask(w, CSZ_BIASED);
+        csz_words_fetch(w, csz_exchange(sh));
     }
     return f;
 }

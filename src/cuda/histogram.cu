@@ -344,16 +344,17 @@ CSZ_FN uint32_t list_nchunks(uint32_t nlisted, uint32_t chunk_ntiles) {
 /* One thread. */
 CSZ_DEVICE void claim_make(csz_claim *c, const csz_work &work, const csz_geometry *g, uint32_t field,
                            uint32_t frame, uint32_t ntiles, uint32_t sample) {
+    csz_frame_box box;
     if (work.nframes > 1) {
-        c->box = csz_frame_box_small(g, frame);
+        box = csz_frame_box_small(g, frame);
     } else {
         for (int i = 0; i < 3; i++) {
-            c->box.first[i] = 0;
-            c->box.tiles[i] = g->grid[i];
+            box.first[i] = 0;
+            box.tiles[i] = g->grid[i];
         }
     }
     c->tile = csz_sample_tile(sample, ntiles);
-    csz_claim_place(c, g);
+    csz_claim_place(c, g, &box);
     c->field = field;
     if (field) c->origin += work.place[field].shift;
 }

@@ -54,8 +54,7 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint3
     p.sparse = most;
     if (most <= CSZ_SPARSE_MAX) {
         const uint32_t *book = narrow_escapes_book(mode, books);
-        if (csz_look_sparse<true>(exchange, book, escapes, most, p.single, n))
-            csz_look_sparse<false>(exchange, book, escapes, most, p.single, n);
+        csz_look_sparse(exchange, book, escapes, most, p.single, n);
     } else if (!empty)
         narrow_look_singles(mode, p, n, words, books, biased);
 }
@@ -66,12 +65,11 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
     csz_putter out(stage, symbols_at);
     if (mode == CSZ_MODE_S) {
 #pragma unroll 1
-        for (int turn = 0; turn < 2; turn++) {
+        for (int turn = 0; turn < 4; turn++) {
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                out.put(p.single[i]);
-                p.single[i] = p.single[8 + i];
-            }
+            for (int i = 0; i < 4; i++) out.put(p.single[i]);
+#pragma unroll
+            for (int i = 0; i < 12; i++) p.single[i] = p.single[4 + i];
         }
         out.flush();
         return;
@@ -91,10 +89,11 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
     if (p.sparse == 0) return;
     csz_putter escapes(stage, escapes_at);
     if (p.sparse <= CSZ_SPARSE_MAX) {
+#pragma unroll 1
+        for (uint32_t left = p.sparse; (int32_t)left > 0; left -= 2) {
+            escapes.put(p.single[0]);
 #pragma unroll
-        for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) {
-            if (2 * (uint32_t)i >= p.sparse) break;
-            escapes.put(p.single[i]);
+            for (int i = 1; i < CSZ_SPARSE_MAX / 2; i++) p.single[i - 1] = p.single[i];
         }
     } else {
 #pragma unroll 1

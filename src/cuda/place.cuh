@@ -39,14 +39,24 @@ struct alignas(16) record_way {
     uint32_t flags; /* WAY_... */
     uint32_t slot;  /* of its tile's claim */
     uint32_t padding;
+    unsigned long long *group_sum; /* where its checksum is added */
 };
 
 /* There is a record to store; it fits; it is raw; it brings its frame's books. */
 enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8 };
 
+/* A frame, as its tiles are found in it without a division of integers. */
+struct frame_grid {
+    uint64_t origin;  /* of tile 0: element, counted from the first field's data */
+    uint64_t step[3]; /* from a tile to the next along each dim, elements */
+    uint32_t tiles[3];
+    uint32_t last[3];           /* elements of the last tile along each dim */
+    float inverse_y, inverse_x; /* of tiles[1], tiles[2] */
+};
+
 template <typename V> struct encode_shared {
     csz_front_shared<V> front;
-    alignas(16) uint32_t books[CSZ_NARROW_BOOKS_WORDS];
+    alignas(16) uint32_t books[CSZ_SHARED_BOOKS_WORDS];
     csz_special_shared special;
     csz_special_sizes special_sizes;
     tile_facts facts;
@@ -59,21 +69,23 @@ template <typename V> struct encode_shared {
     uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
     uint32_t number;        /* of this tile among the block's */
     csz_claim claim[4];     /* of the tile before, this one and the next, in turn */
+    frame_grid grid;        /* of the last claim's frame */
     uint32_t staged_words;  /* of this tile's record */
     uint32_t staged_how;    /* STAGED_... */
     uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
     uint32_t hasty;         /* tiles whose records do not wait */
-    /* the block's part of its frame, but for the restored values' hash */
-    unsigned long long part_checksum;
+    /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
+    unsigned long long part_checksum, section_checksum;
     uint32_t part_done;
-    uint32_t frame_start_of; /* the frame whose start is known */
-    uint64_t frame_start;    /* address / 4 */
-    uint64_t out_end;        /* of its archive's room */
-    uint32_t section_nwords; /* of its books */
-    uint32_t payload_at;     /* words of it before its payload */
-    record_way way;          /* of the record that is being stored */
-    uint32_t seen_of;        /* index of the tile whose look-back has begun */
-    uint4 seen[32];          /* states of the 64 tiles before it, from the nearest on */
+    /* the frame whose start is known, as records are placed in it */
+    uint32_t frame_start_of;
+    uint64_t frame_start, payload_start; /* address / 4 */
+    uint64_t out_end;                    /* of its archive's room */
+    uint32_t section_nwords;             /* of its books */
+    uint32_t sizes_at;                   /* words of it before the sizes of tiles */
+    record_way way;                      /* of the record that is being stored */
+    uint32_t seen_of;                    /* index of the tile whose look-back has begun */
+    uint4 seen[32];                      /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;
     uint32_t hash_sum
         [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
@@ -94,35 +106,68 @@ CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, const csz_work &work
                                             b.first[2] * b.tiles[1] * b.tiles[0]);
 }
 
-/* Words of a frame before its payload, and before the sizes of tiles. */
+/* Words of a frame before the sizes of tiles. */
 CSZ_DEVICE uint32_t frame_groups(uint32_t ntiles) { return (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP; }
 CSZ_DEVICE uint32_t frame_sizes_at(uint32_t section_nwords, uint32_t ntiles) {
     return CSZ_FRAME_HEADER_NBYTES / 4 + section_nwords + 3 * frame_groups(ntiles);
 }
-CSZ_DEVICE uint32_t frame_payload_at(uint32_t section_nwords, uint32_t ntiles) {
-    return frame_sizes_at(section_nwords, ntiles) + (ntiles + 1) / 2;
-}
 
-/* What a claim has of its frame alone. */
+/* What claims have of their frame alone. */
 template <typename V>
-CSZ_DEVICE void claim_frame(csz_claim *c, const encode_job<V> &job, uint32_t frame, uint32_t first) {
+CSZ_COLD void claim_frame(frame_grid *grid, csz_claim *c, const encode_job<V> &job, uint32_t frame,
+                          uint32_t first) {
+    const csz_geometry &g = job.tile.geometry;
+    const uint32_t field = frame / job.work.nframes;
+    const csz_frame_box box = csz_frame_box_small(&g, frame - field * job.work.nframes);
+    uint64_t origin = field ? job.work.place[field].shift : 0, pitch = 1;
+#pragma unroll 1
+    for (int i = 2; i >= 0; i--) {
+        const uint64_t from = box.first[i] << g.log2_t[i], left = g.n[i] - from,
+                       all = box.tiles[i] << g.log2_t[i];
+        origin += from * pitch;
+        grid->step[i] = pitch << g.log2_t[i];
+        grid->tiles[i] = (uint32_t)box.tiles[i];
+        grid->last[i] = (1u << g.log2_t[i]) - (left < all ? (uint32_t)(all - left) : 0);
+        pitch *= g.n[i];
+    }
+    grid->origin = origin;
+    grid->inverse_y = 1.f / (float)grid->tiles[1];
+    grid->inverse_x = 1.f / (float)grid->tiles[2];
     c->frame = frame;
-    c->field = frame / job.work.nframes;
+    c->field = field;
     c->first = first;
-    c->box = csz_frame_box_small(&job.tile.geometry, frame - c->field * job.work.nframes);
+    c->ntiles = box.ntiles;
 }
 
+/* a / n by n's inverse: a frame has at most 2^20 tiles, and from half way between two multiples of n it is half of one to the nearest. */
+CSZ_DEVICE uint32_t quotient(uint32_t a, float inverse) { return (uint32_t)(((float)a + .5f) * inverse); }
+
+/* One thread; its block waits for it. */
 template <typename V>
-CSZ_DEVICE void claim_next(csz_claim *next, const csz_claim *previous, const encode_job<V> &job) {
-    *next = *previous;
-    next->index = atomicAdd(&job.work.counters[0], 1u);
-    if (next->index >= job.work.nfields * job.work.ntiles) return;
-    while (next->index - next->first >= next->box.ntiles)
-        claim_frame(next, job, next->frame + 1, next->first + next->box.ntiles);
-    next->tile = next->index - next->first;
-    next->weight = csz_tile_weight(next->tile);
-    csz_claim_place(next, &job.tile.geometry);
-    if (next->field) next->origin += job.work.place[next->field].shift;
+CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *previous,
+                           const encode_job<V> &job) {
+    const uint32_t index = atomicAdd(&job.work.counters[0], 1u), *log2_t = job.tile.geometry.log2_t;
+    next->frame = previous->frame;
+    next->field = previous->field;
+    next->first = previous->first;
+    next->ntiles = previous->ntiles;
+    next->index = index;
+    if (index >= job.work.nfields * job.work.ntiles) return;
+    while (index - next->first >= next->ntiles)
+        claim_frame(grid, next, job, next->frame + 1, next->first + next->ntiles);
+    const uint32_t tile = index - next->first, row = quotient(tile, grid->inverse_x),
+                   z = quotient(row, grid->inverse_y), y = row - z * grid->tiles[1],
+                   x = tile - row * grid->tiles[2];
+    const uint32_t nz = z + 1 == grid->tiles[0] ? grid->last[0] : 1u << log2_t[0],
+                   ny = y + 1 == grid->tiles[1] ? grid->last[1] : 1u << log2_t[1],
+                   nx = x + 1 == grid->tiles[2] ? grid->last[2] : 1u << log2_t[2];
+    next->tile = tile;
+    next->weight = csz_tile_weight(tile);
+    next->origin = grid->origin + z * grid->step[0] + y * grid->step[1] + x * grid->step[2];
+    next->extent[0] = nz;
+    next->extent[1] = ny;
+    next->extent[2] = nx;
+    next->full = nz * ny * nx == CSZ_TILE_N;
 }
 
 /* ---- look-back ---- */
@@ -292,11 +337,11 @@ CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32
     __syncthreads();
     const uint32_t ntiles = csz_frame_ntiles(&job.tile.geometry, frame % job.work.nframes);
     if (t == 0) {
-        atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum);
+        atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum + sh.section_checksum);
         __threadfence();
         sh.last = atomicAdd(&job.work.frame_sums[frame].done, sh.part_done) + sh.part_done == ntiles;
         sh.part_done = 0;
-        sh.part_checksum = 0;
+        sh.part_checksum = sh.section_checksum = 0;
         sh.leaving = NO_FRAME;
     }
     __syncthreads();
@@ -328,11 +373,12 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
         sh.frame_start = frame_start_of(job, c.frame);
         sh.out_end = job.work.place[c.field].end;
         sh.section_nwords = __ldcg(&job.work.section_nwords[c.frame]);
-        sh.payload_at = frame_payload_at(sh.section_nwords, c.box.ntiles);
+        sh.sizes_at = frame_sizes_at(sh.section_nwords, c.ntiles);
+        sh.payload_start = sh.frame_start + sh.sizes_at + (c.ntiles + 1) / 2;
         sh.frame_start_of = c.frame;
     }
     record_way way;
-    way.to = sh.frame_start + sh.payload_at + before;
+    way.to = sh.payload_start + before;
     way.at = before;
     way.words = words;
     way.from = how & STAGED_WHOLE ? 0 : (n & 1) * stage_size<V>::half;
@@ -341,8 +387,9 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     if (CSZ_CUT >= CSZ_CUT_PLACE) way.flags = 0;
     way.slot = n & 3;
     way.padding = 0;
+    way.group_sum = job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
     sh.way = way;
-    if (c.tile == c.box.ntiles - 1) { /* told at once: others wait for it */
+    if (c.tile == c.ntiles - 1) { /* told at once: others wait for it */
         const uint64_t end = way.to + words;
         atomicExch(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - sh.frame_start) & 1)));
     }
@@ -352,8 +399,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
 template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = sh.claim[sh.way.slot];
     const uint64_t start = sh.frame_start;
-    const uint32_t words = sh.way.words, before = sh.way.at, ntiles = c.box.ntiles,
-                   sizes_at = sh.payload_at - (ntiles + 1) / 2;
+    const uint32_t words = sh.way.words, before = sh.way.at, ntiles = c.ntiles, sizes_at = sh.sizes_at;
     uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
     if (start + sizes_at + c.tile / 2 < sh.out_end)
         ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
@@ -368,7 +414,7 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
         if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < sh.out_end)
             ((uint16_t *)word_at(start + sizes_at))[ntiles] = 0;
     }
-    atomicAdd(&sh.part_checksum, (unsigned long long)checksum); /* section_store adds to it too */
+    sh.part_checksum += checksum;
     sh.part_done++;
 }
 
@@ -382,7 +428,7 @@ CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, cons
         sum += csz_hash_term(word, index);
     }
     sum = csz_warp_sum_u64(sum);
-    if ((csz_thread() & 31) == 0) atomicAdd(&sh.part_checksum, (unsigned long long)sum);
+    if ((csz_thread() & 31) == 0) atomicAdd(&sh.section_checksum, (unsigned long long)sum);
 }
 
 /* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves its words zeroed. */
@@ -410,11 +456,7 @@ template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const en
         weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
     }
     sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0) {
-        const csz_claim &c = sh.claim[sh.way.slot];
-        atomicAdd(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP,
-                  (unsigned long long)sum);
-    }
+    if ((t & 31) == 0) atomicAdd(sh.way.group_sum, (unsigned long long)sum);
     if (t == CSZ_TILE_THREADS - 32) tile_index(sh, job);
     if (flags & WAY_FIRST) section_store(sh, job, sh.claim[sh.way.slot]);
 }
@@ -479,7 +521,7 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
         }
     }
     __syncthreads();
-    if (t == 32) claim_next(&sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
+    if (t == 32) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     if (sh.way.flags & WAY_SOME) record_copy(sh, job);
     if (t == 0) sh.number = n + 1;
     if (sh.leaving != NO_FRAME) frame_leave(sh, job, sh.leaving);

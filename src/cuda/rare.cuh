@@ -96,7 +96,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
         const bool empty = !((units == 2 ? pairs : fours) >> (lane & ~(units - 1)) & 1);
         if (!empty) {
             if (m == CSZ_MODE_S)
-                csz_wide_nbits(deltas, tables, &n);
+                csz_wide_nbits(deltas, sh.books + CSZ_AT_W, &n);
             else
                 n.symbols = csz_runs_nbits(deltas, runs, m, klass, tables);
         }
@@ -123,7 +123,8 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     if (!empty) {
         const csz_putter a(sh.front.region, best.bits_at + best_lanes.symbols_at);
         if (mode == CSZ_MODE_S)
-            csz_wide_put(a, csz_putter(sh.front.region, best.bits_at + best_lanes.raw_at), deltas, tables);
+            csz_wide_put(a, csz_putter(sh.front.region, best.bits_at + best_lanes.raw_at), deltas,
+                         sh.books + CSZ_AT_W);
         else
             csz_runs_put(a, deltas, runs, mode, klass, tables);
     }
@@ -344,28 +345,27 @@ template <typename V, int RANK> CSZ_COLD void other_encode(encode_shared<V> &sh,
 
 /* ---- a block's life ---- */
 
-/* The books of 16-bit deltas, which all have a multiple of four words; half the block takes the first, half the others. */
+/* The books of deltas, which all have a multiple of four words; half the block takes the first four, half the others. */
 template <typename V>
 CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYMBOLS_MAX]) {
     const uint32_t i = csz_thread() & 63, second = csz_thread() >> 6;
-    static_assert(CSZ_TILE_THREADS == 128 && CSZ_SYMBOLS_MAX == 256 && CSZ_NARROW_N % 4 == 0,
+    static_assert(CSZ_TILE_THREADS == 128 && CSZ_SYMBOLS_MAX == 256 && CSZ_NARROW_N % 4 == 0 &&
+                      CSZ_WIDE_N % 4 == 0 && CSZ_BOOK_QE + 3 == CSZ_BOOK_W,
                   "64 threads hold a book");
     const uint4 none = make_uint4(0, 0, 0, 0);
     uint4 x[4] = {none, none, none, none};
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
-        const bool mine = second ? high <= CSZ_BOOK_ME && i < csz_narrow_book_size(high) / 4
-                                 : i < csz_narrow_book_size(low) / 4;
+        const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
         if (mine) x[k] = __ldcg((const uint4 *)table[second ? high : low] + i);
     }
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
-        const bool mine = second ? high <= CSZ_BOOK_ME && i < csz_narrow_book_size(high) / 4
-                                 : i < csz_narrow_book_size(low) / 4;
+        const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
         if (mine)
-            ((uint4 *)(sh.books + (second ? csz_narrow_book_at(high) : csz_narrow_book_at(low))))[i] = x[k];
+            ((uint4 *)(sh.books + (second ? csz_shared_book_at(high) : csz_shared_book_at(low))))[i] = x[k];
     }
     for (uint32_t k = csz_thread(); k < CSZ_NARROW_N; k += CSZ_TILE_THREADS)
         sh.run_values[k] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RV][k]) & 31u);
@@ -380,9 +380,8 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
     /* what prepare wrote was there when this kernel started, and is not to come from an older L1; the books are waited for once the first tile's front is done */
     if (t == 64) __threadfence();
     if (t == 32) {
-        csz_claim none;
-        claim_frame(&none, job, 0, 0);
-        claim_next(&sh.claim[0], &none, job);
+        claim_frame(&sh.grid, &sh.claim[3], job, 0, 0);
+        claim_next(&sh.grid, &sh.claim[0], &sh.claim[3], job);
     }
     if (t == 0) {
         sh.front.biased = CSZ_BIASED;
@@ -392,7 +391,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;
         sh.frame_start_of = ~0u;
-        sh.part_checksum = 0;
+        sh.part_checksum = sh.section_checksum = 0;
         sh.part_done = 0;
     }
     __syncthreads();

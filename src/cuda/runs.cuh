@@ -2,7 +2,7 @@
 /*
  * runs.cuh: the coders of few tiles: runs (rle, rle+vle) of deltas of any width, and mode S of wide deltas.  Deltas are
  * given by a functor of the code's number.  Loops are short, and arrays they index lie in local memory: unrolled they were 200 KB of
- * instructions a tile, which no instruction cache holds, and took five times as long.  Books are read from global memory.
+ * instructions a tile, which no instruction cache holds, and took five times as long.  Books of runs are read from global memory.
  */
 #ifndef CSZ_CUDA_RUNS_CUH
 #define CSZ_CUDA_RUNS_CUH
@@ -159,23 +159,23 @@ CSZ_DEVICE void csz_runs_put(csz_putter out, const Deltas &d, const csz_runs &r,
 
 /* Mode S with book W. */
 template <typename Deltas>
-CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *tables, csz_unit_bits *n) {
+CSZ_DEVICE void csz_wide_nbits(const Deltas &d, const uint32_t *book, csz_unit_bits *n) {
 #pragma unroll 4
     for (int b = 0; b < 32; b++) {
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d.at(b), &raw, &nraw);
-        n->symbols += __ldcg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol) & 31u;
+        n->symbols += book[symbol] & 31u;
         n->raw += nraw;
     }
 }
 
 template <typename Deltas>
-CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, const Deltas &d, const uint32_t *tables) {
+CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, const Deltas &d, const uint32_t *book) {
 #pragma unroll 4
     for (int i = 0; i < 32; i++) {
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d((i >> 1) + 16 * (i & 1)), &raw, &nraw);
-        symbols.put(__ldcg(tables + CSZ_BOOK_W * CSZ_SYMBOLS_MAX + symbol));
+        symbols.put(book[symbol]);
         if (nraw) csz_put_bits(&raws, raw, nraw);
     }
     symbols.flush();

@@ -128,8 +128,10 @@ template <typename V> struct csz_job {
     const typename csz_value<V>::quantizer
         *quantizer; /* of each field; made on the device: a relative bound is known only there */
     csz_geometry geometry;
+    uint64_t to_last;       /* from a whole tile's first element to its last */
     uint32_t default_shape; /* 8 x 16 x 32, 32 x 128 or 4096 */
     uint32_t aligned;       /* every tile's rows start at multiples of 16 bytes */
+    uint32_t has_fill;      /* the quantizers' */
     int workflow;
 };
 
@@ -137,18 +139,18 @@ template <typename V> struct csz_job {
 struct csz_claim {
     uint64_t origin; /* element, counted from the first field's data */
     uint32_t index;  /* among all tiles of all frames of all fields */
+    uint32_t tile;   /* in its frame */
     uint32_t frame;  /* among all frames of all fields */
     uint32_t field;
-    uint32_t tile;      /* in its frame */
+    uint32_t first;     /* index of the frame's tile 0 */
+    uint32_t ntiles;    /* of the frame */
     uint32_t weight;    /* in its frame's hash */
     uint32_t extent[3]; /* elements in the field */
     uint32_t full;
-    uint32_t first; /* index of the frame's tile 0 */
-    csz_frame_box box;
 };
 
-CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g) {
-    csz_tile_box b = csz_tile_box_at(g, &c->box, c->tile);
+CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_frame_box *box) {
+    csz_tile_box b = csz_tile_box_at(g, box, c->tile);
     c->origin = (b.origin[0] * g->n[1] + b.origin[1]) * g->n[2] + b.origin[2];
     for (int i = 0; i < 3; i++) c->extent[i] = b.extent[i];
     c->full = csz_tile_box_count(&b) == CSZ_TILE_N;

@@ -117,10 +117,13 @@ static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const c
     job.quantizer = (const typename csz_value<V>::quantizer *)work.quantizer;
     job.geometry = *g;
     job.workflow = (int)plan->workflow;
+    job.to_last = ((((uint64_t)1 << l[0]) - 1) * g->n[1] + ((uint64_t)1 << l[1]) - 1) * g->n[2] +
+                  ((uint64_t)1 << l[2]) - 1;
     job.default_shape = g->rank == 3   ? l[0] == 3 && l[1] == 4 && l[2] == 5
                         : g->rank == 2 ? l[1] == 5 && l[2] == 7
                                        : l[2] == 12;
     job.aligned = work.aligned && (g->rank == 1 || (g->n[2] * sizeof(V)) % 16 == 0);
+    job.has_fill = plan->has_fill != 0;
     return job;
 }
 
