@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/logarithm.h"
+
 /* NaN, null in JSON, where there is none: of a field without elements, or a size that is not known. */
 static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
     return nbytes && a->nelements ? (double)a->nbytes_field / (double)nbytes : NAN;
@@ -26,7 +28,7 @@ static double known(const csz_analysis *a, double figure) { return a->nelements 
 static const double range_error = 0.3;
 
 static void print_predicted(const csz_analysis *a, uint64_t nbytes) {
-    const double ratio = ratio_of(a, nbytes), factor = exp(2 * a->prediction_error);
+    const double ratio = ratio_of(a, nbytes), factor = csz_exp(2 * a->prediction_error);
     if (a->prediction_error > range_error)
         printf("%9.2f to %-9.2f", ratio / factor, ratio * factor);
     else

@@ -36,9 +36,6 @@ typedef struct csz_looks {
     uint32_t row_n, nlines; /* differences of a row, and lines of elements they are taken from */
     size_t n;
     uint64_t *line; /* the first element of each */
-    void *values;   /* of the pairs, then of the lines */
-    int64_t *quantum;
-    uint8_t *accepted; /* has a quantum */
 } csz_looks;
 
 /* The rate of auto that rows suggest, bits a value, and how unlike they are. */
@@ -65,8 +62,8 @@ typedef struct csz_analysis_job {
     int is_copy;
     uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
     uint32_t npairs_each;
-    csz_looks *looks; /* taken while a sample is counted that is kept */
-    int has_looked;
+    const csz_looks *looks; /* taken while a sample is counted that is kept */
+    const void *looked_at;  /* their values, where data is a copy of the tiles alone */
     csz_madogram_sums quanta; /* what they show, of pairs and of rows */
     csz_rows_rate rows;
     int keep_sample, encode; /* the first pass, for the second; the second */
@@ -88,16 +85,12 @@ void csz_analysis_encode(csz_analysis_job *job);
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
 void csz_looks_free(csz_looks *looks);
 
-/* Where the n elements lie. */
+/* Where the n elements lie: those of the pairs, then of the lines. */
 void csz_looks_index(uint64_t *index, const csz_looks *looks);
 
-/* Values from host memory. */
-void csz_looks_fetch(csz_looks *looks, const void *data, csz_type type);
-
-/* Everything that follows is for the plan's bound. */
-void csz_looks_quantize(csz_looks *looks, const csz_tile_plan *plan);
-void csz_looks_pairs(csz_madogram_sums *sums, const csz_looks *looks);
-csz_rows_rate csz_looks_rows(const csz_looks *looks);
+/* What they show at the plan's bound; fetched: their values in that order, or NULL where the field is at hand. */
+void csz_looks_take(csz_madogram_sums *pairs, csz_rows_rate *rows, const csz_looks *looks,
+                    const csz_tile_plan *plan, const void *field, const void *fetched);
 
 /* Sum of the counts of an alphabet. */
 static inline uint64_t csz_count_of(const uint32_t *counts) {

@@ -149,6 +149,8 @@ typedef struct rate {
     double mean, variance;
 } rate;
 
+static double square(double x) { return x * x; }
+
 /*
  * Two estimates weighted by their variances.  The tiles' own: tiles of one field differ by about as much as their mean, so the variance of a few is joined with that
  * of PRIOR_N more of which this is all that is known.  The rows': their variance, joined likewise, and the model's error, a share and some bits.  The spreads are set so that at
@@ -162,15 +164,16 @@ static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, d
     const double mean = (double)sums->words[0] / n;
     rate r = {mean * to_rate, 0};
     if (n >= ntiles) return r;
-    const double squares = fmax(0, (double)sums->squares - n * mean * mean) * to_rate * to_rate;
-    const double scale = fmax(r.mean, rows.mean), k = (double)rows.n;
+    const double squares = (double)sums->squares - n * mean * mean;
+    const double scale = r.mean > rows.mean ? r.mean : rows.mean, k = (double)rows.n;
     const double tiles =
-        (PRIOR_N * pow(tile_spread * scale, 2) + squares) / (PRIOR_N + n - 1) / n * (1 - n / ntiles);
+        (PRIOR_N * square(tile_spread * scale) + (squares > 0 ? squares * to_rate * to_rate : 0)) /
+        (PRIOR_N + n - 1) / n * (1 - n / ntiles);
     r.variance = tiles;
     if (rows.n == 0) return r;
     const double model =
-        (PRIOR_N * pow(row_spread * scale, 2) + (k - 1) * rows.variance) / (PRIOR_N + k - 1) / k +
-        pow(model_error * scale, 2) + pow(model_error_bits, 2);
+        (PRIOR_N * square(row_spread * scale) + (k - 1) * rows.variance) / (PRIOR_N + k - 1) / k +
+        square(model_error * scale) + square(model_error_bits);
     r.mean = (r.mean * model + rows.mean * tiles) / (tiles + model);
     r.variance = tiles * model / (tiles + model);
     return r;
@@ -423,7 +426,7 @@ static csz_status find_range(csz_context *context, const source *from, const csz
 }
 
 /* The chosen tiles and what is looked at, from the device; the job then finds its tiles in the copy. */
-static csz_status fetch_sample(csz_analysis_job *job, csz_looks *looks, source *from, const csz_header *h) {
+static csz_status fetch_sample(csz_analysis_job *job, const csz_looks *looks, source *from, const csz_header *h) {
     const csz_device_field f = device_field(from, h);
     const size_t size = h->field.type == CSZ_F32 ? 4 : 8, n = (size_t)sample_size(job->ntiles);
     uint64_t *tiles = malloc(n * sizeof *tiles), *index = malloc((looks->n + 1) * sizeof *index);
@@ -436,7 +439,7 @@ static csz_status fetch_sample(csz_analysis_job *job, csz_looks *looks, source *
     free(tiles);
     free(index);
     if (status) return status;
-    if (looks->n) memcpy(looks->values, (const uint8_t *)from->copy + n * CSZ_TILE_N * size, looks->n * size);
+    job->looked_at = (const uint8_t *)from->copy + n * CSZ_TILE_N * size;
     job->is_copy = 1;
     job->data = from->copy;
     /* tiles side by side along the slowest dim that the field has */

@@ -249,11 +249,7 @@ static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int wit
 
 /* The elements that are looked at, on the plan's bound. */
 static void take_looks(csz_analysis_job *job) {
-    if (!job->is_copy && !job->has_looked) csz_looks_fetch(job->looks, job->data, job->plan[0].type);
-    job->has_looked = 1;
-    csz_looks_quantize(job->looks, &job->plan[0]);
-    csz_looks_pairs(&job->quanta, job->looks);
-    job->rows = csz_looks_rows(job->looks);
+    csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data, job->looked_at);
 }
 
 /* The looks, which take as long as a tile or two, come first. */
