@@ -30,7 +30,7 @@ enum {
     ROWS_LEAST = 32,
     ROWS_MOST = 512,
     START_N = 1 << 20, /* values from which threads are started to find the range */
-    PAIRS_LEAST = 512,
+    PAIRS_LEAST = 256,
     PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
 };
@@ -55,6 +55,21 @@ static uint64_t fixed_nbytes(const csz_header *header, uint32_t lengths_nbits) {
     return nbytes;
 }
 
+/* What counted symbols take, in 128ths of a bit: codes, raw bits, and 7 bits for the length of a lane, of which each symbol has its share. */
+static uint64_t coded_cost(int book, const uint32_t *count, const uint8_t *lengths, uint64_t nsymbols) {
+    const uint32_t n = csz_book_size(book);
+    uint64_t nbits = 0, shares = 0;
+    for (uint32_t s = 0; s < n; s++) nbits += (uint64_t)count[s] * lengths[s];
+    for (uint32_t s = CSZ_DIRECT_N; csz_book_of_deltas(book) && s < n; s++)
+        nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
+    if (book != CSZ_BOOK_RL) {
+        shares = nsymbols * csz_symbol_share(book, 0);
+    } else {
+        for (uint32_t s = 0; s < n; s++) shares += (uint64_t)count[s] * (s + 1);
+    }
+    return 128 * nbits + CSZ_LANE_NBITS * shares;
+}
+
 /*
  * What a book could be.  Of small frames, where it matters, all that the compressor weighs.  Of others its own lengths alone: the built-in books take longer to make than the whole sample does, and
  * where one of them would be taken it is for a few bytes.  Should there be no room for its lengths, they still tell about how the symbols would be coded.
@@ -70,7 +85,7 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     offer->builtin.kind = CSZ_KIND_UNUSED;
     offer->own.kind = CSZ_KIND_EXPLICIT;
     uint32_t weights[CSZ_SYMBOLS_MAX];
-    uint64_t nbits = 0, nsymbols = 0;
+    uint64_t nsymbols = 0;
     for (uint32_t s = 0; s < n; s++) {
         nsymbols += count[s];
         weights[s] = count[s] + (stride > 1);
@@ -78,15 +93,10 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     if (nsymbols == 0) return;
     for (uint32_t j = 0; j < csz_book_first(book); j++) weights[csz_book_symbol_at(book, j)] = 0;
     csz_book_lengths(offer->own.lengths, weights, n, csz_book_limit(book));
-    for (uint32_t s = 0; s < n; s++) {
-        if (count[s])
-            nbits += (uint64_t)count[s] * (128 * (offer->own.lengths[s] + csz_symbol_raw(book, s)) +
-                                           7 * csz_symbol_share(book, s));
-    }
     memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
     offer->is_worth_them = 1;
-    offer->own_cost = (nbits >> 7) * stride + offer->own_nbits;
+    offer->own_cost = (coded_cost(book, count, offer->own.lengths, nsymbols) >> 7) * stride + offer->own_nbits;
     offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
 }
 
@@ -104,20 +114,27 @@ static void make_offers(csz_policy_offers *offers, csz_builtin_cache *cache, con
     make_offer(&offers->runs[1], cache, CSZ_BOOK_RL, sample->run_length, frame_tiles);
 }
 
-/* Bits of the explicit lengths of a set of books. */
-static uint32_t lengths_nbits(const csz_book *books) {
+/* Bits of the explicit lengths of a set of books, which were all offered. */
+static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *offers) {
     uint32_t nbits = 0;
-    for (int b = 0; b < CSZ_NBOOKS; b++)
-        if (books[b].kind == CSZ_KIND_EXPLICIT) nbits += csz_explicit_nbits(b, books[b].lengths);
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        const csz_book_offer *other = b == CSZ_BOOK_S    ? &offers->single
+                                      : b >= CSZ_BOOK_RV ? &offers->runs[b - CSZ_BOOK_RV]
+                                                         : &offers->vector[b];
+        if (books[b].kind != CSZ_KIND_EXPLICIT) continue;
+        const int is_other =
+            memcmp(books[b].lengths, other->own.lengths, sizeof other->own.lengths) == 0;
+        nbits += (is_other ? other : &offers->vector[b])->own_nbits;
+    }
     return nbits;
 }
 
 /*
- * Books of every workflow, as the compressor would build them for a frame of so many tiles: those of the policies single and runs are the forced
+ * Books of every workflow, as the compressor would build them for a frame of so many tiles, and the bits of their lengths: those of the policies single and runs are the forced
  * workflows', and auto's are those of the policy that the compressor would take.  Returns that policy.
  */
-static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cache *cache,
-                             const csz_sample *sample, uint32_t frame_tiles) {
+static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t *nbits,
+                             csz_builtin_cache *cache, const csz_sample *sample, uint32_t frame_tiles) {
     csz_policy_offers offers;
     make_offers(&offers, cache, sample, frame_tiles);
     csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
@@ -129,7 +146,9 @@ static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin
     csz_books_settle(books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
     csz_books_settle(books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
     for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
-    return csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    const uint32_t policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    for (int i = 0; i < NWORKFLOWS; i++) nbits[i] = lengths_nbits(books[i], &offers);
+    return policy;
 }
 
 /* Auto's code tables, of those books that have codes; and the forced workflows' books in one set: huffman has S and W, rle+vle RV and RL, rle none. */
@@ -187,7 +206,8 @@ static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header
     const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                                  ((double)frame.ntiles * (double)job->nchosen));
     scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    const uint32_t policy = choose_books(books, job->scratch->builtins, sample, frame.ntiles);
+    uint32_t nbits[NWORKFLOWS];
+    const uint32_t policy = choose_books(books, nbits, job->scratch->builtins, sample, frame.ntiles);
     make_tables(job, books, policy);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
@@ -198,7 +218,7 @@ static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header
         double payload = r.mean * n / 8;
         if (sums->words[0]) payload *= (double)sums->words[i] / (double)sums->words[0];
         a->workflow[i].nbytes_predicted =
-            fixed_nbytes(header, lengths_nbits(books[i])) + ((uint64_t)payload + 7) / 8 * 8;
+            fixed_nbytes(header, nbits[i]) + ((uint64_t)payload + 7) / 8 * 8;
     }
     a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
     return policy;
@@ -206,21 +226,23 @@ static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header
 
 /* ---- the whole ---- */
 
-static void describe_counts(csz_analysis *a, const csz_analysis_job *job) {
+void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
     uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
     const csz_analysis_sums *t = &job->workers[0]->sums;
     double n = t->n ? (double)t->n : 1;
     a->nelements_counted = t->n;
     a->ntiles_counted = job->nchosen;
     memcpy(a->histogram, t->histogram, sizeof a->histogram);
-    if (csz_statistics_from_histogram(&a->statistics, a->histogram, CSZ_ANALYSIS_NCODES) != CSZ_OK)
+    uint32_t first = 0, end = CSZ_ANALYSIS_NCODES; /* of the codes that occur, which are mostly few */
+    while (first < end && !a->histogram[first]) first++;
+    while (end > first && !a->histogram[end - 1]) end--;
+    if (csz_statistics_from_histogram(&a->statistics, a->histogram + first, end - first) != CSZ_OK)
         memset(&a->statistics, 0, sizeof a->statistics);
-    a->huffman_bits = csz_huffman_average(a->histogram, CSZ_ANALYSIS_NCODES, scratch);
+    a->huffman_bits = csz_huffman_average(a->histogram + first, end - first, scratch);
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) runs += t->run_length[s];
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) {
-        int d = i - CSZ_ANALYSIS_NCODES / 2;
-        if (d < -CSZ_DIRECT_HALF || d >= CSZ_DIRECT_HALF) escapes += a->histogram[i];
-    }
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES / 2 - CSZ_DIRECT_HALF; i++) escapes += a->histogram[i];
+    for (int i = CSZ_ANALYSIS_NCODES / 2 + CSZ_DIRECT_HALF; i < CSZ_ANALYSIS_NCODES; i++)
+        escapes += a->histogram[i];
     double raw = 0;
     for (uint32_t s = 0; s < CSZ_WIDE_N; s++) raw += (double)t->run_value[s] * csz_symbol_nraw(s);
     a->rle_bits = ((double)runs * (16 + 7) + (double)t->extra_run_bits) / n;
@@ -347,6 +369,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         job->nchosen = sample_size(job->ntiles);
         job->npairs_each = exact ? 0 : (uint32_t)(npairs / job->nchosen + 1);
         csz_analysis_count(job, 1);
+        job->described = exact ? NULL : a;
         policy = predict(job, a, header);
         if (exact) {
             job->nchosen = job->ntiles;
@@ -358,7 +381,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         for (int i = 0; i < NWORKFLOWS; i++)
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
-    describe_counts(a, job);
+    if (exact || !n) csz_analysis_describe(a, job);
     explain(a, exact ? way_of_tiles(tiles) : way_of_policy(policy, &job->workers[0]->sums));
 }
 
@@ -368,7 +391,7 @@ static void free_job(csz_analysis_job *job) {
     free(job);
 }
 
-/* As find_range: threads that wait take a tile each, or the looks; others are started where each has THREAD_TILES of them. */
+/* Threads that are awake take a tile each, or the looks; others are started where each has THREAD_TILES of them. */
 static int threads_for(const csz_context *context, uint64_t ntiles, int nthreads) {
     const uint64_t waiting = 1 + (uint64_t)context->cpu.team.nmembers, useful = ntiles / THREAD_TILES + 1,
                    helpful = waiting < ntiles + 1 ? waiting : ntiles + 1,
@@ -411,7 +434,7 @@ static csz_device_field device_field(const source *from, const csz_header *h) {
     return f;
 }
 
-/* Threads that wait already help; to start one takes longer than a few MB do. */
+/* Threads that are awake help; to start or to wake one takes as long as a few MB do. */
 static csz_status find_range(csz_context *context, const source *from, const csz_header *h, int nthreads,
                              int *any, double *min, double *max) {
     const uint64_t n = h->geometry.nelements;
@@ -419,9 +442,8 @@ static csz_status find_range(csz_context *context, const source *from, const csz
         const csz_device_field f = device_field(from, h);
         return csz_gpu_range(&f, any, min, max);
     }
-    if (n < START_N && nthreads > 1 + context->cpu.team.nmembers) nthreads = 1 + context->cpu.team.nmembers;
-    *any = csz_cpu_range(&context->cpu.team, from->data, n, h->field.type, h->has_fill, h->fill_bits,
-                         nthreads, min, max);
+    *any = (n < START_N ? csz_cpu_range_briefly : csz_cpu_range)(
+        &context->cpu.team, from->data, n, h->field.type, h->has_fill, h->fill_bits, nthreads, min, max);
     return CSZ_OK;
 }
 

@@ -253,10 +253,9 @@ static csz_rows_rate take_rows(batch *b, const csz_looks *looks, const csz_tile_
     if (rate.n == 0) return rate;
     double entropy[ROW_N + 1] = {0}, sum = 0, squares = 0;
     const uint32_t n = looks->row_n, row_elements = looks->nlines * (n + 1), rows_each = BATCH_N / row_elements;
-    for (uint32_t k = 1; k < n; k++) {
-        const double p = (double)k / n;
-        entropy[k] = -p * csz_log2(p) - (1 - p) * csz_log2(1 - p);
-    }
+    double products[ROW_N + 1] = {0}; /* k log2 k, whose differences over n are the entropies of k of n */
+    for (uint32_t k = 1; k <= n; k++) products[k] = k * csz_log2((double)k);
+    for (uint32_t k = 1; k < n; k++) entropy[k] = (products[n] - products[k] - products[n - k]) / n;
     for (uint64_t done = 0; done < looks->nrows;) {
         const uint32_t rows = (uint32_t)(looks->nrows - done < rows_each ? looks->nrows - done : rows_each);
         b->n = 0;

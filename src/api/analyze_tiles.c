@@ -247,21 +247,20 @@ static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int wit
     memset(&k->sample, 0, sizeof k->sample);
 }
 
-/* The elements that are looked at, on the plan's bound. */
-static void take_looks(csz_analysis_job *job) {
-    csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data, job->looked_at);
-}
-
-/* The looks, which take as long as a tile or two, come first. */
+/* The looks, which take as long as a tile or two, come first, as does the description. */
 static void pass_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
     csz_analysis_worker *k = job->workers[rank];
     csz_worker *worker = job->scratch->workers[rank];
-    const int with_looks = job->keep_sample && !job->encode;
+    const int is_first_other = job->encode ? job->described != NULL : job->keep_sample;
     for (uint32_t done = 1;; done++) {
         uint64_t s = atomic_fetch_add(&job->next, 1);
-        if (with_looks && s-- == 0) {
-            take_looks(job);
+        if (is_first_other && s-- == 0) {
+            if (job->encode)
+                csz_analysis_describe(job->described, job);
+            else
+                csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data,
+                               job->looked_at);
             continue;
         }
         if (s >= job->nchosen) break;
@@ -280,10 +279,11 @@ static void pass_body(void *arg, int rank) {
 }
 
 static void run_pass(csz_analysis_job *job, int encode) {
-    const uint64_t n = job->nchosen + (job->keep_sample && !encode);
+    const uint64_t n = job->nchosen + 1;
     job->encode = encode;
     atomic_store(&job->next, 0);
-    csz_team_run(&job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
+    (job->nchosen < THREAD_TILES ? csz_team_run_briefly : csz_team_run)(
+        &job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
 }
 
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {

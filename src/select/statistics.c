@@ -11,6 +11,8 @@
 
 #include "core/logarithm.h"
 
+enum { STEP = 16 };
+
 csz_status csz_statistics_from_histogram(csz_statistics *s, const uint64_t *histogram, size_t nbins) {
     if (!s || (!histogram && nbins)) return CSZ_ERROR_ARGUMENT;
     memset(s, 0, sizeof *s);
@@ -22,10 +24,12 @@ csz_status csz_statistics_from_histogram(csz_statistics *s, const uint64_t *hist
     }
     if (most == 0) return CSZ_ERROR_ARGUMENT;
     s->p1 = (double)most / total;
-    for (size_t i = 0; i < nbins; i++) {
-        if (histogram[i] == 0) continue;
-        double p = (double)histogram[i] / total;
-        s->entropy -= p * csz_log2(p);
+    for (size_t i = 0; i < nbins; i += STEP) { /* steps of which the logarithms vectorise */
+        double term[STEP];
+        for (size_t k = 0; k < STEP; k++)
+            term[k] = i + k < nbins && histogram[i + k] ? (double)histogram[i + k] / total : 1;
+        for (size_t k = 0; k < STEP; k++) term[k] *= csz_log2(term[k]); /* 0 where there is no such code */
+        for (size_t k = 0; k < STEP; k++) s->entropy -= term[k];
     }
     if (s->entropy < 0) s->entropy = 0; /* -0 of a single code */
     double rest = 1 - s->p1;
