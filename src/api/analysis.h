@@ -22,9 +22,8 @@ typedef struct csz_analysis_sums {
 
 typedef struct csz_analysis_worker {
     csz_sample sample;
-    uint32_t part
-        [4]
-        [CSZ_ANALYSIS_NCODES]; /* the histogram in four, as equal neighbours would wait for each other's store */
+    uint32_t part[4][CSZ_ANALYSIS_NCODES + 1]; /* the histogram in four, as equal neighbours would wait for
+                                                  each other's store; and the outliers */
     csz_analysis_sums sums;
 } csz_analysis_worker;
 
@@ -53,9 +52,9 @@ typedef struct csz_analysis_job {
     csz_geometry geometry;              /* the field's */
     csz_geometry layout;                /* of data: the field's, or a copy's */
     csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
-    csz_code_tables tables;             /* of auto */
+    csz_code_tables *tables;            /* of auto, in scratch */
     csz_book forced[CSZ_NBOOKS];        /* of the forced workflows, which have no book in common */
-    csz_code_tables forced_tables;      /* for tiles that have to be coded to be measured */
+    csz_code_tables *forced_tables;     /* for tiles that have to be coded to be measured */
     csz_cpu_scratch *scratch;
     csz_analysis_worker **workers;
     int nthreads;

@@ -27,7 +27,7 @@ enum {
     SAMPLE_MOST = 512,
     BUILTIN_TILES = 16, /* the frames up to which built-in books are weighed */
     ROW_STRIDE = 4,
-    ROWS_LEAST = 32,
+    ROWS_LEAST = 24,
     ROWS_MOST = 512,
     START_N = 1 << 20, /* values from which threads are started to find the range */
     PAIRS_LEAST = 256,
@@ -157,10 +157,12 @@ static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NB
         uint8_t any = 0;
         for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
         if (any && policy != CSZ_POLICY_SINGLE && policy != CSZ_POLICY_RUNS)
-            csz_code_table_make(&job->tables, b, books[0][b].lengths);
+            csz_code_table_make(job->tables, b, books[0][b].lengths);
+        else
+            memset(job->tables->code[b], 0, sizeof job->tables->code[b]);
         job->forced[b] = books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b];
     }
-    job->tables.policy = policy;
+    job->tables->policy = policy;
 }
 
 /* Bits a value of auto's payload: an estimate and its variance. */
@@ -388,6 +390,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
 static void free_job(csz_analysis_job *job) {
     for (int i = 0; job->workers && i < job->nthreads; i++) free(job->workers[i]);
     free(job->workers);
+    free(job->forced_tables);
     free(job);
 }
 
@@ -410,8 +413,10 @@ static csz_analysis_job *make_job(csz_context *context, const csz_geometry *g, i
     job->geometry = job->layout = *g;
     job->ntiles = g->ntiles;
     job->nthreads = nthreads;
+    job->tables = context->cpu.code_tables;
+    job->forced_tables = malloc(sizeof *job->forced_tables);
     job->workers = calloc((size_t)nthreads, sizeof *job->workers);
-    for (int i = 0; job->workers && i < nthreads; i++) {
+    for (int i = 0; job->workers && job->forced_tables && i < nthreads; i++) {
         job->workers[i] = malloc(sizeof *job->workers[i]);
         if (!job->workers[i]) break;
         if (i + 1 == nthreads) return job;

@@ -48,19 +48,14 @@ static int64_t code_at(const csz_tile_work *w, uint32_t i) {
 
 static void count_codes(csz_analysis_worker *k, const csz_tile_work *w, const csz_geometry *g,
                         const csz_tile_box *box) {
-    uint64_t outliers = 0;
     if (w->klass == 0 && csz_tile_box_count(box) == CSZ_TILE_N) {
+        const int16_t *code = w->code16;
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 4) {
             for (uint32_t j = 0; j < 4; j++) {
-                uint32_t bin = (uint32_t)(w->code16[i + j] + CSZ_ANALYSIS_NCODES / 2);
-                if (bin < CSZ_ANALYSIS_NCODES) {
-                    k->part[j][bin]++;
-                } else {
-                    outliers++;
-                }
+                const uint32_t bin = (uint32_t)(code[i + j] + CSZ_ANALYSIS_NCODES / 2);
+                k->part[j][bin < CSZ_ANALYSIS_NCODES ? bin : CSZ_ANALYSIS_NCODES]++;
             }
         }
-        k->sums.noutliers += outliers;
         return;
     }
     for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
@@ -222,13 +217,13 @@ static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_
     recall_tile(job, w, box, kept);
     int measured = measure_forced(job, w, words);
     for (int i = 1; i < CSZ_NWORKFLOWS; i++) {
-        if (!measured) words[i] = csz_tile_encode(w, &job->plan[i], &job->forced_tables, job->data, box);
+        if (!measured) words[i] = csz_tile_encode(w, &job->plan[i], job->forced_tables, job->data, box);
         words[i] = words[i] < raw ? words[i] : raw;
     }
-    switch (job->tables.policy) {
+    switch (job->tables->policy) {
     case CSZ_POLICY_SINGLE: words[0] = words[CSZ_WORKFLOW_HUFFMAN]; break;
     case CSZ_POLICY_RUNS: words[0] = words[CSZ_WORKFLOW_RLE_VLE]; break;
-    default: words[0] = csz_tile_encode(w, &job->plan[0], &job->tables, job->data, box); break;
+    default: words[0] = csz_tile_encode(w, &job->plan[0], job->tables, job->data, box); break;
     }
     for (int i = 0; i < CSZ_NWORKFLOWS; i++) k->sums.words[i] += words[i];
     k->sums.squares += (uint64_t)words[0] * words[0];
@@ -238,6 +233,7 @@ static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_
 static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int with_sample) {
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
         k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
+    for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
     csz_tally_add(&k->sample, tally);
     if (!with_sample) return;
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
@@ -316,8 +312,8 @@ void csz_analysis_encode(csz_analysis_job *job) {
     int measurable = 1;
     for (int i = 1; i < job->nthreads; i++) memset(&job->workers[i]->sums, 0, sizeof *to);
     for (uint64_t s = 0; s < job->nchosen; s++) measurable &= job->scratch->kept[s].is_kept != 0;
-    job->forced_tables.policy = CSZ_POLICY_VECTOR;
-    if (!measurable) csz_code_tables_make(&job->forced_tables, job->forced);
+    job->forced_tables->policy = CSZ_POLICY_VECTOR;
+    if (!measurable) csz_code_tables_make(job->forced_tables, job->forced);
     run_pass(job, 1);
     for (int i = 1; i < job->nthreads; i++) {
         const csz_analysis_sums *from = &job->workers[i]->sums;
