@@ -16,7 +16,8 @@ typedef struct csz_analysis_sums {
     uint64_t histogram[CSZ_ANALYSIS_NCODES];
     uint64_t n, noutliers, nexceptions, extra_run_bits;
     uint64_t run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
-    uint64_t words[CSZ_NWORKFLOWS], squares; /* squares: of auto's words */
+    uint64_t words[CSZ_NWORKFLOWS], squares; /* of auto, whose squares these are, and where the sample is all of the others */
+    uint64_t common_nbits, raw_words;        /* what every workflow takes besides codes; what no tile exceeds */
     csz_madogram_sums codes;
 } csz_analysis_sums;
 
@@ -53,8 +54,7 @@ typedef struct csz_analysis_job {
     csz_geometry layout;                /* of data: the field's, or a copy's */
     csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
     csz_code_tables *tables;            /* of auto, in scratch */
-    csz_book forced[CSZ_NBOOKS];        /* of the forced workflows, which have no book in common */
-    csz_code_tables *forced_tables;     /* for tiles that have to be coded to be measured */
+    csz_code_tables *forced_tables;     /* of the forced workflows, which have no book in common, where they code the sample; or NULL */
     csz_cpu_scratch *scratch;
     csz_analysis_worker **workers;
     int nthreads;
@@ -82,7 +82,7 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 /* What was counted: everything but sizes, and what follows from them. */
 void csz_analysis_describe(csz_analysis *analysis, const csz_analysis_job *job);
 
-/* Codes a sample that was kept with the tables; adds words and squares to the same sums.  Describes beside. */
+/* Codes a sample that was kept with the tables; adds what records take to the same sums.  Describes beside. */
 void csz_analysis_encode(csz_analysis_job *job);
 
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);

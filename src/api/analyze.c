@@ -129,12 +129,24 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
     return nbits;
 }
 
+/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides (auto's are coded instead). */
+typedef struct choice {
+    csz_book books[NWORKFLOWS][CSZ_NBOOKS];
+    uint32_t lengths_nbits[NWORKFLOWS];
+    uint64_t cost[NWORKFLOWS];
+    uint32_t policy; /* auto's */
+} choice;
+
+/* What the codes of a book that was offered take. */
+static uint64_t cost_of(const csz_book *book, const csz_book_offer *offer) {
+    return book->kind == CSZ_KIND_EXPLICIT ? offer->own_cost - offer->own_nbits : offer->builtin_cost;
+}
+
 /*
- * Books of every workflow, as the compressor would build them for a frame of so many tiles, and the bits of their lengths: those of the policies single and runs are the forced
- * workflows', and auto's are those of the policy that the compressor would take.  Returns that policy.
+ * As the compressor would build them for a frame of so many tiles: the books of the policies single and runs are the forced workflows', and auto's are those of the policy that the compressor would take.
  */
-static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t *nbits,
-                             csz_builtin_cache *cache, const csz_sample *sample, uint32_t frame_tiles) {
+static void choose_books(choice *made, csz_builtin_cache *cache, const csz_sample *sample,
+                         uint32_t frame_tiles) {
     csz_policy_offers offers;
     make_offers(&offers, cache, sample, frame_tiles);
     csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
@@ -143,26 +155,46 @@ static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t *n
     huffman[CSZ_BOOK_S] = offers.single;
     huffman[CSZ_BOOK_W] = offers.vector[CSZ_BOOK_W];
     memcpy(runs + CSZ_BOOK_RV, offers.runs, sizeof offers.runs);
-    csz_books_settle(books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
-    csz_books_settle(books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
-    for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
-    const uint32_t policy = csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
-    for (int i = 0; i < NWORKFLOWS; i++) nbits[i] = lengths_nbits(books[i], &offers);
-    return policy;
+    csz_books_settle(made->books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
+    csz_books_settle(made->books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
+    for (int b = 0; b < CSZ_NBOOKS; b++) made->books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
+    made->policy = csz_policy_choose(made->books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    for (int i = 0; i < NWORKFLOWS; i++) made->lengths_nbits[i] = lengths_nbits(made->books[i], &offers);
+
+    const uint64_t stride = csz_sample_stride(frame_tiles);
+    uint64_t nruns = 0, ncodes = 0;
+    for (uint32_t s = 0; s < csz_book_size(CSZ_BOOK_RL); s++) {
+        nruns += sample->run_length[s];
+        ncodes += (uint64_t)sample->run_length[s] * (s + 1);
+    }
+    uint64_t *cost = made->cost;
+    cost[CSZ_WORKFLOW_AUTO] = 0;
+    cost[CSZ_WORKFLOW_HUFFMAN] = 32 * stride * sample->bitmap_nwords[CSZ_POLICY_SINGLE];
+    cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] =
+        32 * stride * sample->bitmap_nwords[CSZ_POLICY_RUNS];
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        cost[CSZ_WORKFLOW_HUFFMAN] += cost_of(&made->books[CSZ_WORKFLOW_HUFFMAN][b], &huffman[b]);
+        cost[CSZ_WORKFLOW_RLE_VLE] += cost_of(&made->books[CSZ_WORKFLOW_RLE_VLE][b], &runs[b]);
+    }
+    cost[CSZ_WORKFLOW_RLE] += stride * (nruns * (16 + 7) + ncodes / 128 * CSZ_LANE_NBITS);
 }
 
-/* Auto's code tables, of those books that have codes; and the forced workflows' books in one set: huffman has S and W, rle+vle RV and RL, rle none. */
-static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t policy) {
+/* Code tables of those books that have codes: auto's, and where the forced workflows code the sample theirs, of which huffman has S and W, rle+vle RV and RL, rle none. */
+static void make_tables(csz_analysis_job *job, const choice *made) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         uint8_t any = 0;
-        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
-        if (any && policy != CSZ_POLICY_SINGLE && policy != CSZ_POLICY_RUNS)
-            csz_code_table_make(job->tables, b, books[0][b].lengths);
+        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= made->books[0][b].lengths[s];
+        if (any)
+            csz_code_table_make(job->tables, b, made->books[0][b].lengths);
         else
             memset(job->tables->code[b], 0, sizeof job->tables->code[b]);
-        job->forced[b] = books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b];
+        if (job->forced_tables)
+            csz_code_table_make(
+                job->forced_tables, b,
+                made->books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b].lengths);
     }
-    job->tables->policy = policy;
+    job->tables->policy = made->policy;
+    if (job->forced_tables) job->forced_tables->policy = CSZ_POLICY_VECTOR;
 }
 
 /* Bits a value of auto's payload: an estimate and its variance. */
@@ -200,30 +232,39 @@ static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, d
     return r;
 }
 
+/* Words of the sample's tiles under a workflow; share: of a frame that the sample is. */
+static double words_of(const csz_analysis_job *job, const choice *made, int workflow, double share) {
+    const csz_analysis_sums *sums = &job->workers[0]->sums;
+    if (workflow == CSZ_WORKFLOW_AUTO || job->forced_tables) return (double)sums->words[workflow];
+    const double nbits = (double)sums->common_nbits + share * (double)made->cost[workflow] +
+                         (workflow == CSZ_WORKFLOW_RLE ? (double)sums->extra_run_bits : 0),
+                 most = 32 * (double)sums->raw_words;
+    return (nbits < most ? nbits : most) / 32;
+}
+
 /* Predicts what each workflow takes from the sample that was just counted; returns auto's policy. */
 static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
     csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
     csz_sample *sample = &job->workers[0]->sample;
-    csz_book books[NWORKFLOWS][CSZ_NBOOKS];
+    choice made;
     const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                                  ((double)frame.ntiles * (double)job->nchosen));
     scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    uint32_t nbits[NWORKFLOWS];
-    const uint32_t policy = choose_books(books, nbits, job->scratch->builtins, sample, frame.ntiles);
-    make_tables(job, books, policy);
+    choose_books(&made, job->scratch->builtins, sample, frame.ntiles);
+    make_tables(job, &made);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
-    const double n = (double)header->geometry.nelements;
+    const double n = (double)header->geometry.nelements, share = (double)job->nchosen / (double)job->ntiles;
     const rate r = join_rates(sums, (double)job->ntiles, (double)job->nchosen, n, job->rows);
     for (int i = 0; i < NWORKFLOWS; i++) {
         /* what the rows say of auto they say of all */
         double payload = r.mean * n / 8;
-        if (sums->words[0]) payload *= (double)sums->words[i] / (double)sums->words[0];
+        if (sums->words[0]) payload *= words_of(job, &made, i, share) / (double)sums->words[0];
         a->workflow[i].nbytes_predicted =
-            fixed_nbytes(header, nbits[i]) + ((uint64_t)payload + 7) / 8 * 8;
+            fixed_nbytes(header, made.lengths_nbits[i]) + ((uint64_t)payload + 7) / 8 * 8;
     }
     a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
-    return policy;
+    return made.policy;
 }
 
 /* ---- the whole ---- */
@@ -414,9 +455,10 @@ static csz_analysis_job *make_job(csz_context *context, const csz_geometry *g, i
     job->ntiles = g->ntiles;
     job->nthreads = nthreads;
     job->tables = context->cpu.code_tables;
-    job->forced_tables = malloc(sizeof *job->forced_tables);
+    const int is_whole = sample_size(g->ntiles) == g->ntiles;
+    if (is_whole) job->forced_tables = malloc(sizeof *job->forced_tables);
     job->workers = calloc((size_t)nthreads, sizeof *job->workers);
-    for (int i = 0; job->workers && job->forced_tables && i < nthreads; i++) {
+    for (int i = 0; job->workers && (job->forced_tables || !is_whole) && i < nthreads; i++) {
         job->workers[i] = malloc(sizeof *job->workers[i]);
         if (!job->workers[i]) break;
         if (i + 1 == nthreads) return job;
