@@ -66,7 +66,6 @@ typedef struct csz_analysis_job {
     csz_madogram_sums quanta; /* what they show, of pairs and of rows */
     csz_rows_rate rows;
     int keep_sample, encode; /* the first pass, for the second; the second */
-    csz_analysis *described; /* beside the second pass, what the first counted is described there; or NULL */
     atomic_ullong next;
 } csz_analysis_job;
 
@@ -79,10 +78,7 @@ uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
  */
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
-/* What was counted: everything but sizes, and what follows from them. */
-void csz_analysis_describe(csz_analysis *analysis, const csz_analysis_job *job);
-
-/* Codes a sample that was kept with the tables; adds what records take to the same sums.  Describes beside. */
+/* Codes a sample that was kept with the tables; adds what records take to the same sums. */
 void csz_analysis_encode(csz_analysis_job *job);
 
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);

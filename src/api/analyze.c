@@ -100,18 +100,70 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
 }
 
-/* As csz_policy_weigh makes them of each book. */
-static void make_offers(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
-                        uint32_t frame_tiles) {
+static void describe_counts(csz_analysis *a, const csz_analysis_job *job) {
+    uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
+    const csz_analysis_sums *t = &job->workers[0]->sums;
+    double n = t->n ? (double)t->n : 1;
+    a->nelements_counted = t->n;
+    a->ntiles_counted = job->nchosen;
+    memcpy(a->histogram, t->histogram, sizeof a->histogram);
+    uint32_t first = 0, end = CSZ_ANALYSIS_NCODES; /* of the codes that occur, which are mostly few */
+    while (first < end && !a->histogram[first]) first++;
+    while (end > first && !a->histogram[end - 1]) end--;
+    if (csz_statistics_from_histogram(&a->statistics, a->histogram + first, end - first) != CSZ_OK)
+        memset(&a->statistics, 0, sizeof a->statistics);
+    a->huffman_bits = csz_huffman_average(a->histogram + first, end - first, scratch);
+    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) runs += t->run_length[s];
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES / 2 - CSZ_DIRECT_HALF; i++) escapes += a->histogram[i];
+    for (int i = CSZ_ANALYSIS_NCODES / 2 + CSZ_DIRECT_HALF; i < CSZ_ANALYSIS_NCODES; i++)
+        escapes += a->histogram[i];
+    double raw = 0;
+    for (uint32_t s = 0; s < CSZ_WIDE_N; s++) raw += (double)t->run_value[s] * csz_symbol_nraw(s);
+    a->rle_bits = ((double)runs * (16 + 7) + (double)t->extra_run_bits) / n;
+    a->rle_vle_bits = ((double)runs * (csz_huffman_average(t->run_value, CSZ_SYMBOLS_MAX, scratch) +
+                                       csz_huffman_average(t->run_length, CSZ_SYMBOLS_MAX, scratch)) +
+                       raw) /
+                      n;
+    a->outlier_share = (double)t->noutliers / n;
+    a->escape_share = (double)(t->noutliers + escapes) / n;
+    a->exception_share = (double)t->nexceptions / n;
+    csz_madogram_finish(&a->codes, &t->codes);
+    csz_madogram_finish(&a->quanta, &job->quanta);
+}
+
+/* Offers of all books, and the description of what was counted, which threads that are awake share. */
+typedef struct offers_job {
+    csz_analysis_job *job;
+    csz_analysis *described; /* or NULL */
+    csz_policy_offers *offers;
+    uint32_t frame_tiles;
     uint32_t single[CSZ_SYMBOLS_MAX];
-    csz_policy_singles(single, &sample->count, sample->ncodes);
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        make_offer(&offers->vector[b], cache, b, sample->count.count[b], frame_tiles);
-        offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
+    atomic_int next;
+} offers_job;
+
+/* As csz_policy_weigh makes them of each book. */
+static void offers_body(void *arg, int rank) {
+    offers_job *o = arg;
+    const csz_sample *sample = &o->job->workers[0]->sample;
+    csz_builtin_cache *cache = o->job->scratch->builtins;
+    csz_policy_offers *offers = o->offers;
+    (void)rank;
+    for (;;) {
+        const int b = atomic_fetch_add(&o->next, 1) - 1;
+        if (b >= CSZ_NBOOKS + 3) break;
+        if (b < 0) {
+            if (o->described) describe_counts(o->described, o->job);
+        } else if (b < CSZ_NBOOKS) {
+            make_offer(&offers->vector[b], cache, b, sample->count.count[b], o->frame_tiles);
+            offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
+        } else if (b == CSZ_NBOOKS) {
+            make_offer(&offers->single, cache, CSZ_BOOK_S, o->single, o->frame_tiles);
+        } else {
+            const int is_length = b - CSZ_NBOOKS - 1;
+            make_offer(&offers->runs[is_length], cache, CSZ_BOOK_RV + is_length,
+                       is_length ? sample->run_length : sample->run_value, o->frame_tiles);
+        }
     }
-    make_offer(&offers->single, cache, CSZ_BOOK_S, single, frame_tiles);
-    make_offer(&offers->runs[0], cache, CSZ_BOOK_RV, sample->run_value, frame_tiles);
-    make_offer(&offers->runs[1], cache, CSZ_BOOK_RL, sample->run_length, frame_tiles);
 }
 
 /* Bits of the explicit lengths of a set of books, which were all offered. */
@@ -145,10 +197,15 @@ static uint64_t cost_of(const csz_book *book, const csz_book_offer *offer) {
 /*
  * As the compressor would build them for a frame of so many tiles: the books of the policies single and runs are the forced workflows', and auto's are those of the policy that the compressor would take.
  */
-static void choose_books(choice *made, csz_builtin_cache *cache, const csz_sample *sample,
-                         uint32_t frame_tiles) {
+static void choose_books(choice *made, csz_analysis_job *job, csz_analysis *described, uint32_t frame_tiles) {
+    const csz_sample *sample = &job->workers[0]->sample;
     csz_policy_offers offers;
-    make_offers(&offers, cache, sample, frame_tiles);
+    offers_job o = {.job = job, .described = described, .offers = &offers, .frame_tiles = frame_tiles};
+    csz_policy_singles(o.single, &sample->count, sample->ncodes);
+    atomic_init(&o.next, 0);
+    /* the built-in books are made once, by one thread */
+    csz_team_run_briefly(&job->scratch->team, frame_tiles > BUILTIN_TILES ? job->nthreads : 1, offers_body,
+                         &o);
     csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
     memcpy(huffman, offers.none, sizeof huffman);
     memcpy(runs, offers.none, sizeof runs);
@@ -242,15 +299,16 @@ static double words_of(const csz_analysis_job *job, const choice *made, int work
     return (nbits < most ? nbits : most) / 32;
 }
 
-/* Predicts what each workflow takes from the sample that was just counted; returns auto's policy. */
-static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
+/* Predicts what each workflow takes from the sample that was just counted; returns auto's policy.  described: where the counts are described, or NULL. */
+static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
+                        csz_analysis *described) {
     csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
     csz_sample *sample = &job->workers[0]->sample;
     choice made;
     const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                                  ((double)frame.ntiles * (double)job->nchosen));
     scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    choose_books(&made, job->scratch->builtins, sample, frame.ntiles);
+    choose_books(&made, job, described, frame.ntiles);
     make_tables(job, &made);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
@@ -268,37 +326,6 @@ static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header
 }
 
 /* ---- the whole ---- */
-
-void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
-    uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
-    const csz_analysis_sums *t = &job->workers[0]->sums;
-    double n = t->n ? (double)t->n : 1;
-    a->nelements_counted = t->n;
-    a->ntiles_counted = job->nchosen;
-    memcpy(a->histogram, t->histogram, sizeof a->histogram);
-    uint32_t first = 0, end = CSZ_ANALYSIS_NCODES; /* of the codes that occur, which are mostly few */
-    while (first < end && !a->histogram[first]) first++;
-    while (end > first && !a->histogram[end - 1]) end--;
-    if (csz_statistics_from_histogram(&a->statistics, a->histogram + first, end - first) != CSZ_OK)
-        memset(&a->statistics, 0, sizeof a->statistics);
-    a->huffman_bits = csz_huffman_average(a->histogram + first, end - first, scratch);
-    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) runs += t->run_length[s];
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES / 2 - CSZ_DIRECT_HALF; i++) escapes += a->histogram[i];
-    for (int i = CSZ_ANALYSIS_NCODES / 2 + CSZ_DIRECT_HALF; i < CSZ_ANALYSIS_NCODES; i++)
-        escapes += a->histogram[i];
-    double raw = 0;
-    for (uint32_t s = 0; s < CSZ_WIDE_N; s++) raw += (double)t->run_value[s] * csz_symbol_nraw(s);
-    a->rle_bits = ((double)runs * (16 + 7) + (double)t->extra_run_bits) / n;
-    a->rle_vle_bits = ((double)runs * (csz_huffman_average(t->run_value, CSZ_SYMBOLS_MAX, scratch) +
-                                       csz_huffman_average(t->run_length, CSZ_SYMBOLS_MAX, scratch)) +
-                       raw) /
-                      n;
-    a->outlier_share = (double)t->noutliers / n;
-    a->escape_share = (double)(t->noutliers + escapes) / n;
-    a->exception_share = (double)t->nexceptions / n;
-    csz_madogram_finish(&a->codes, &t->codes);
-    csz_madogram_finish(&a->quanta, &job->quanta);
-}
 
 static const char *const workflow_names[NWORKFLOWS] = {"auto", "huffman", "rle", "rle+vle"};
 
@@ -412,8 +439,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         job->nchosen = sample_size(job->ntiles);
         job->npairs_each = exact ? 0 : (uint32_t)(npairs / job->nchosen + 1);
         csz_analysis_count(job, 1);
-        job->described = exact ? NULL : a;
-        policy = predict(job, a, header);
+        policy = predict(job, a, header, exact ? NULL : a);
         if (exact) {
             job->nchosen = job->ntiles;
             job->npairs_each = (uint32_t)(npairs / job->ntiles + 1);
@@ -424,7 +450,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         for (int i = 0; i < NWORKFLOWS; i++)
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
-    if (exact || !n) csz_analysis_describe(a, job);
+    if (exact || !n) describe_counts(a, job);
     explain(a, exact ? way_of_tiles(tiles) : way_of_policy(policy, &job->workers[0]->sums));
 }
 

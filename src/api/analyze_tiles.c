@@ -155,20 +155,16 @@ static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int wit
     memset(&k->sample, 0, sizeof k->sample);
 }
 
-/* The looks, which take as long as a tile or two, come first, as does the description. */
+/* The looks, which take as long as a tile or two, come first. */
 static void pass_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
     csz_analysis_worker *k = job->workers[rank];
     csz_worker *worker = job->scratch->workers[rank];
-    const int is_first_other = job->encode ? job->described != NULL : job->keep_sample;
+    const int with_looks = job->keep_sample && !job->encode;
     for (uint32_t done = 1;; done++) {
         uint64_t s = atomic_fetch_add(&job->next, 1);
-        if (is_first_other && s-- == 0) {
-            if (job->encode)
-                csz_analysis_describe(job->described, job);
-            else
-                csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data,
-                               job->looked_at);
+        if (with_looks && s-- == 0) {
+            csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data, job->looked_at);
             continue;
         }
         if (s >= job->nchosen) break;
@@ -187,7 +183,7 @@ static void pass_body(void *arg, int rank) {
 }
 
 static void run_pass(csz_analysis_job *job, int encode) {
-    const uint64_t n = job->nchosen + 1;
+    const uint64_t n = job->nchosen + (job->keep_sample && !encode);
     job->encode = encode;
     atomic_store(&job->next, 0);
     (job->nchosen < THREAD_TILES ? csz_team_run_briefly : csz_team_run)(
