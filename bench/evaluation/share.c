@@ -53,7 +53,8 @@ static csz_status compress_once(const subject *s, csz_context *context) {
     for (size_t i = 0; !status && i < s->nbounds; i++) {
         size_t nbytes;
         o.bound = s->bounds[i];
-        status = csz_compress(context, s->archive, s->capacity, &nbytes, s->field->data, &s->field->shape, &o);
+        status =
+            csz_compress(context, s->archive, s->capacity, &nbytes, s->field->data, &s->field->shape, &o);
     }
     return status;
 }
@@ -82,9 +83,8 @@ static int time_command(times *t, int repeat, const char *const *arguments) {
     posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
     double start = evaluate_seconds();
-    int failed =
-        posix_spawn(&child, arguments[0], &quiet, NULL, (char *const *)arguments, environ) != 0 ||
-        wait4(child, &status, 0, &used) != child || status != 0;
+    int failed = posix_spawn(&child, arguments[0], &quiet, NULL, (char *const *)arguments, environ) != 0 ||
+                 wait4(child, &status, 0, &used) != child || status != 0;
     t->wall[repeat] += evaluate_seconds() - start;
     posix_spawn_file_actions_destroy(&quiet);
     if (failed) return -1;

@@ -62,6 +62,16 @@ def section_fields(fields):
     return "## Fields\n\n" + table(("field", "source", "dims", "type", "MB"), rows)
 
 
+def section_commands():
+    rows = (("a field's codes, entropy, Huffman length, runs, madograms; every workflow predicted, and why auto does what it does", "`csz analyze FILE -t f32 -d DIMS`; `--exact` for the truth, `--json` for all of it; csz_analyze"),
+            ("what that takes against compressing, field by field", "`make share`"),
+            ("the choice, the paper's two thresholds, reuse of books, every table of the paper", "`make evaluation`, this page; `FULL=1` for [the paper's sizes](../bench/results/paper-size.md); on a GPU `tools/gpu_evaluation` besides"),
+            ("the generated fields, and that they have the same bits everywhere", "`build/csz-fields list`; `build/csz-fields check bench/fields/checksums.txt`; published files instead: `SDRBENCH=FOLDER`"),
+            ("pictures of one field and of all tables", "`csz-report`; of this run `build/evaluation/report.html`"),
+            ("errors, PSNR, SSIM, autocorrelation and entropy of two fields", "`csz compare A B -t f32 -d DIMS`; csz_quality_measure"))
+    return "## What shows it\n\n" + table(("what", "command"), rows)
+
+
 def section_choice(fields):
     rows, worst, excess = [], -1.0, 0
     for r in fields:
@@ -423,7 +433,7 @@ def main():
     else:
         parts = [f"# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  {stand_ins}, at reduced sizes: the tables at the paper's sizes, `FULL=1`, are in "
                  f"[bench/results](../bench/results/paper-size.md); real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  {this}\n\n![ratios](figures/ratios.svg)\n",
-                 section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
+                 section_commands(), section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
                  section_reconstruction(of("reconstruction"), files_with(files, "gpu_reconstruction")), section_quality(fields), section_series(of("series")), section_analysis(fields, of("share")), section_fields(fields)]
     with open(paths[0], "w", encoding="utf-8") as out:
         out.write("\n".join(p for p in parts if p))

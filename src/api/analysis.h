@@ -16,8 +16,9 @@ typedef struct csz_analysis_sums {
     uint64_t histogram[CSZ_ANALYSIS_NCODES];
     uint64_t n, noutliers, nexceptions, extra_run_bits;
     uint64_t run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
-    uint64_t words[CSZ_NWORKFLOWS], squares; /* of auto, whose squares these are, and where the sample is all of the others */
-    uint64_t common_nbits, raw_words;        /* what every workflow takes besides codes; what no tile exceeds */
+    uint64_t words[CSZ_NWORKFLOWS],
+        squares; /* of auto, whose squares these are, and where the sample is all of the others */
+    uint64_t common_nbits, raw_words; /* what every workflow takes besides codes; what no tile exceeds */
     csz_madogram_sums codes;
 } csz_analysis_sums;
 
@@ -54,15 +55,16 @@ typedef struct csz_analysis_job {
     csz_geometry layout;                /* of data: the field's, or a copy's */
     csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
     csz_code_tables *tables;            /* of auto, in scratch */
-    csz_code_tables *forced_tables;     /* of the forced workflows, which have no book in common, where they code the sample; or NULL */
+    csz_code_tables *
+        forced_tables; /* of the forced workflows, which have no book in common, where they code the sample; or NULL */
     csz_cpu_scratch *scratch;
     csz_analysis_worker **workers;
     int nthreads;
     int is_copy;
     uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
     uint32_t npairs_each;
-    const csz_looks *looks; /* taken while a sample is counted that is kept */
-    const void *looked_at;  /* their values, where data is a copy of the tiles alone */
+    const csz_looks *looks;   /* taken while a sample is counted that is kept */
+    const void *looked_at;    /* their values, where data is a copy of the tiles alone */
     csz_madogram_sums quanta; /* what they show, of pairs and of rows */
     csz_rows_rate rows;
     int keep_sample, encode; /* the first pass, for the second; the second */

@@ -96,7 +96,8 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
     offer->is_worth_them = 1;
-    offer->own_cost = (coded_cost(book, count, offer->own.lengths, nsymbols) >> 7) * stride + offer->own_nbits;
+    offer->own_cost =
+        (coded_cost(book, count, offer->own.lengths, nsymbols) >> 7) * stride + offer->own_nbits;
     offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
 }
 
@@ -174,8 +175,7 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
                                       : b >= CSZ_BOOK_RV ? &offers->runs[b - CSZ_BOOK_RV]
                                                          : &offers->vector[b];
         if (books[b].kind != CSZ_KIND_EXPLICIT) continue;
-        const int is_other =
-            memcmp(books[b].lengths, other->own.lengths, sizeof other->own.lengths) == 0;
+        const int is_other = memcmp(books[b].lengths, other->own.lengths, sizeof other->own.lengths) == 0;
         nbits += (is_other ? other : &offers->vector[b])->own_nbits;
     }
     return nbits;
@@ -521,7 +521,8 @@ static csz_status find_range(csz_context *context, const source *from, const csz
 }
 
 /* The chosen tiles and what is looked at, from the device; the job then finds its tiles in the copy. */
-static csz_status fetch_sample(csz_analysis_job *job, const csz_looks *looks, source *from, const csz_header *h) {
+static csz_status fetch_sample(csz_analysis_job *job, const csz_looks *looks, source *from,
+                               const csz_header *h) {
     const csz_device_field f = device_field(from, h);
     const size_t size = h->field.type == CSZ_F32 ? 4 : 8, n = (size_t)sample_size(job->ntiles);
     uint64_t *tiles = malloc(n * sizeof *tiles), *index = malloc((looks->n + 1) * sizeof *index);

@@ -140,8 +140,7 @@ static __attribute__((noinline)) int first_candidates_f64(int64_t *restrict quan
         const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64,
                      restored = r * step;
         const uint64_t bits = csz_bits_f64(v);
-        const uint64_t is_candidate =
-                           (bits != 0x8000000000000000ull) & (bits != fill) & (fabs(r) < 0x1p50),
+        const uint64_t is_candidate = (bits != 0x8000000000000000ull) & (bits != fill) & (fabs(r) < 0x1p50),
                        is_near = fabs(v - restored) <= bound,
                        is_right = is_candidate & is_near & (csz_bits_f64(restored) != fill);
         const uint8_t state = (uint8_t)(is_right | (is_candidate & (is_near ^ 1)) * ASK);
@@ -229,8 +228,7 @@ static double best_rate(const csz_looks *looks, const int64_t *q, const uint8_t 
         for (uint32_t k = c; k < (c ? 2 * c : 1); k++) {
             const int64_t *line = q + (size_t)k * pitch;
             const uint64_t sign = k == 1 || k == 2 ? ~(uint64_t)0 : 1; /* wraps, as deltas do */
-            for (uint32_t j = 0; j < n; j++)
-                delta[j] += sign * ((uint64_t)line[j + 1] - (uint64_t)line[j]);
+            for (uint32_t j = 0; j < n; j++) delta[j] += sign * ((uint64_t)line[j + 1] - (uint64_t)line[j]);
         }
         uint32_t size[ROW_N]; /* up to the largest there is, which 48 bits and more are beyond use */
         for (uint32_t j = 0; j < n; j++) {
@@ -252,7 +250,8 @@ static csz_rows_rate take_rows(batch *b, const csz_looks *looks, const csz_tile_
     csz_rows_rate rate = {looks->nrows, 0, 0};
     if (rate.n == 0) return rate;
     double entropy[ROW_N + 1] = {0}, sum = 0, squares = 0;
-    const uint32_t n = looks->row_n, row_elements = looks->nlines * (n + 1), rows_each = BATCH_N / row_elements;
+    const uint32_t n = looks->row_n, row_elements = looks->nlines * (n + 1),
+                   rows_each = BATCH_N / row_elements;
     double products[ROW_N + 1] = {0}; /* k log2 k, whose differences over n are the entropies of k of n */
     for (uint32_t k = 1; k <= n; k++) products[k] = k * csz_log2((double)k);
     for (uint32_t k = 1; k < n; k++) entropy[k] = (products[n] - products[k] - products[n - k]) / n;
