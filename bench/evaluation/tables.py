@@ -297,7 +297,8 @@ def section_share(records):
                 found[key_] = max(found.get(key_, 0), share(r, clock))
     fields = sorted({(n, f) for f, n, _, _, _ in found})
     text = ("Time of an analysis over that of compressing at the same bounds, as `make share` (`csz-evaluate --share`) measures it: library call against library call, and `csz analyze` against `csz compress`, which start a process, read a file, and write one "
-            "and wait until it is on the disk.  Both take turns, medians of 15.  One bound: the largest share of 0.01, 0.001 and 0.0001.  Three: all of them in one analysis against three archives.  In brackets the size of the field from which on all here are under a tenth.\n\n")
+            "and wait until it is on the disk.  Both take turns, medians of 15.  One bound: the largest share of 0.01, 0.001 and 0.0001.  Three: all of them in one analysis against three archives.  In brackets the size of the field from which on all here are under a tenth.  "
+            "Where the machine was shared, what is elapsed tells less than CPU time.\n\n")
     rows = []
     for name, *_ in SHARES:
         for nbounds, say in ((1, ""), (3, ", three bounds")):
