@@ -13,7 +13,7 @@ CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.cu
 C_UNITS = $(filter-out examples/hdf5_writer.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))
 
-.PHONY: all help demo test soak fuzz bench bench-mpi evaluation gpu-test gpu-bench format lint install deb clean
+.PHONY: all help demo test soak fuzz bench bench-mpi share evaluation gpu-test gpu-bench format lint install deb clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -25,6 +25,7 @@ help:
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
 	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
+	@echo 'make share      time of an analysis over that of compressing, for each field: calls and commands, one and two threads, one and three bounds'
 	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation; FULL=1: at the paper'"'"'s sizes, bench/results/paper-size.md'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
 	@echo 'make gpu-bench  device to device, both ways, verified, then timed: kernels, batches, the fields of the paper'
@@ -74,6 +75,10 @@ bench-mpi:
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
 	cmake --build $(BUILD) -j $(JOBS) --target csz csz-mpi csz-generate >/dev/null
 	tools/scaling_measure $(ARGS) $(BUILD)
+
+share:
+	@tools/setup bench
+	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) tools/share
 
 # FULL=1: fields at the sizes of the paper, one or two of a family (FULL=all: every one).  TABLES=1: the tables anew from the last measurements.  SDRBENCH=FOLDER: published files instead, where it has them.
 evaluation:

@@ -18,17 +18,21 @@
 /* The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it. */
 cli_h5_kind cli_h5_kind_of(const char *file) {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    unsigned char start[8];
+    unsigned char start[4096 + 8]; /* the first few places, with one read */
     struct stat status;
     cli_h5_kind kind = CLI_H5_KIND_OTHER;
     int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0) return errno == ENOENT || errno == ENOTDIR ? CLI_H5_KIND_NONE : CLI_H5_KIND_OTHER;
     if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
-        if (pread(descriptor, start, 4, 0) == 4 && memcmp(start, "CDF", 3) == 0 && start[3] <= 5)
-            kind = CLI_H5_KIND_NETCDF3;
-        for (off_t at = 0; at <= 1 << 20 && kind == CLI_H5_KIND_OTHER; at = at ? 2 * at : 512)
-            if (pread(descriptor, start, 8, at) == 8 && memcmp(start, signature, 8) == 0)
+        const ssize_t n = pread(descriptor, start, sizeof start, 0);
+        if (n >= 4 && memcmp(start, "CDF", 3) == 0 && start[3] <= 5) kind = CLI_H5_KIND_NETCDF3;
+        for (off_t at = 0; at <= 1 << 20 && kind == CLI_H5_KIND_OTHER; at = at ? 2 * at : 512) {
+            const int is_read = at + 8 <= n;
+            const unsigned char *here = is_read ? start + at : start;
+            if ((is_read || (at + 8 <= status.st_size && pread(descriptor, start, 8, at) == 8)) &&
+                memcmp(here, signature, 8) == 0)
                 kind = CLI_H5_KIND_HDF5;
+        }
     }
     close(descriptor);
     return kind;

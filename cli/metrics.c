@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/logarithm.h"
+
 /* The frame's element as an element of the field. */
 static uint64_t field_index(uint64_t i, const csz_frame *f, const csz_layout *shape) {
     uint64_t nx = f->end[2] - f->begin[2], ny = f->end[1] - f->begin[1];
@@ -95,6 +97,6 @@ csz_metrics cli_metrics_finish(const cli_metrics *m) {
                                                : m->mean_square_scale * sqrt(m->squares / (double)n);
     double half = r.max * 0.5 - r.min * 0.5, range = half >= DBL_MAX * 0.5 ? DBL_MAX : r.max - r.min;
     r.nrmse = r.rmse == 0 ? 0 : r.rmse / range;
-    r.psnr = r.rmse == 0 ? INFINITY : 20 * log10(range / r.rmse);
+    r.psnr = r.rmse == 0 ? INFINITY : 20 * csz_log10(range / r.rmse);
     return r;
 }

@@ -7,7 +7,6 @@
 #include "message.h"
 #include "report.h"
 
-#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,8 @@ static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit, int h
     if (holds) needed = least / 7 < most_held ? least + least / 7 + 1 : least + most_held;
     return cli_fail(
         "%s needs %.0f MiB of memory, a frame at a time, and --memory-limit allows %.1f MiB; raise the limit",
-        d->name, ceil((double)needed / 1048576), floor((double)limit / 104857.6) / 10);
+        d->name, (double)((needed + 1048575) / 1048576),
+        (double)(limit / 1048576 * 10 + limit % 1048576 * 10 / 1048576) / 10);
 }
 
 int cli_workers_create(cli_workers *w, const csz_options *options, const cli_demand *d) {

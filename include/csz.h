@@ -479,8 +479,8 @@ typedef struct csz_analysis {
 /*
  * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
  * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles and rows, beside one pass for the range where the bounds are relative;
- * on fields of 3 MB and more that takes less than a tenth of the time of compressing at the same bound, one thread each, in a context's first call too (docs/evaluation.md has the
- * figures, and those of two threads, which help compressing more).
+ * on fields of 3 MB and more that takes less than a tenth of the time of compressing at the same bound, by one thread or by two, in a context's first call too, and of 2 MB about a tenth
+ * (docs/evaluation.md has the figures).
  * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.  Of data in device memory the range is found there and what is
  * sampled is copied to the host; with exact 1 everything is.
  */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_analyze.c: what csz_analyze says is what csz_compress does: exact sizes are the archives', predictions come close, the paper's bounds hold around the true
- * Huffman length, madograms of sequences that can be worked out by hand are right, and nothing depends on the number of threads.
+ * Huffman length, madograms of sequences that can be worked out by hand are right, nothing depends on the number of threads, and a sample is a small part of the field and of the time.
  */
 #include "support.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "select/madogram.h"
 
@@ -255,6 +259,67 @@ static void bad_arguments_are_refused(void **state) {
     sample_free(&s);
 }
 
+/* 512 MB that nobody has touched: with an absolute bound the sample alone is looked at, which shows in the pages that are there afterwards. */
+static void an_absolute_bound_touches_little(void **state) {
+    (void)state;
+    const size_t n = (size_t)1 << 27, nbytes = n * sizeof(float), page = (size_t)sysconf(_SC_PAGESIZE);
+    void *data = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_true(data != MAP_FAILED);
+    csz_field field = field_1d(CSZ_F32, n);
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    static csz_analysis a[3];
+    const double bounds[] = {1e-2, 1e-3, 1e-4};
+    ASSERT_OK(csz_analyze(the_context(), a, bounds, 3, data, &field, &o, 0));
+    assert_true(a[0].ntiles_counted * 100 < a[0].ntiles);
+    unsigned char *is_there = malloc(nbytes / page);
+    size_t nthere = 0;
+    assert_int_equal(mincore(data, nbytes, is_there), 0);
+    for (size_t i = 0; i < nbytes / page; i++) nthere += is_there[i] & 1;
+    if (nthere == 0 || nthere * 20 > nbytes / page)
+        fail_msg("%zu of %zu pages were touched", nthere, nbytes / page);
+    free(is_there);
+    munmap(data, nbytes);
+}
+
+static double cpu_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* CPU time of one thread, the least of a few that take turns, of 8 MB, where it is some 6%; three tries, as other work on the machine takes its share of the caches. */
+static void an_analysis_takes_less_than_a_tenth_of_compressing(void **state) {
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* its checks weigh on both, but not alike */
+#endif
+    test_field s = sample_make(field_3d(CSZ_F32, 128, 128, 128), ROUGH, 5);
+    const csz_bound_mode modes[] = {CSZ_BOUND_REL, CSZ_BOUND_ABS};
+    for (int m = 0; m < 2; m++) {
+        csz_options o = options_make(modes[m], 1e-2);
+        o.threads = 1;
+        size_t capacity, nbytes;
+        ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+        void *out = calloc(1, capacity);
+        double share = 1;
+        for (int try = 0; try < 3 && share >= 0.1; try++) {
+            double analyze = INFINITY, compress = INFINITY;
+            for (int i = 0; i < 9; i++) {
+                const double start = cpu_seconds();
+                analysis_of(&s, &o, 1e-2, 0);
+                const double middle = cpu_seconds();
+                ASSERT_OK(csz_compress(the_context(), out, capacity, &nbytes, s.data, &s.field, &o));
+                compress = fmin(compress, cpu_seconds() - middle);
+                analyze = fmin(analyze, middle - start);
+            }
+            share = analyze / compress;
+        }
+        free(out);
+        if (share >= 0.1) fail_msg("mode %d: %.1f%% of the time of compressing", (int)modes[m], 100 * share);
+    }
+    sample_free(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_sizes_are_those_of_the_archives),
@@ -266,6 +331,8 @@ int main(void) {
         cmocka_unit_test(madograms_measure_what_they_say),
         cmocka_unit_test(huffman_averages_are_optimal),
         cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(an_absolute_bound_touches_little),
+        cmocka_unit_test(an_analysis_takes_less_than_a_tenth_of_compressing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "core/logarithm.h"
 #include "entropy/book.h"
 
 /* Sums of a few logarithms: a dozen roundings. */
@@ -127,6 +128,27 @@ static void huffman_codes_keep_the_papers_bounds(void **state) {
     }
 }
 
+/* Over all exponents, close to 1, and where they have to be exact. */
+static void logarithms_are_those_of_libm(void **state) {
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        const double x = i & 1 ? 1 + (i - 100000) * 0x1p-19 : ldexp(1 + i / 200000.0, i % 2044 - 1022);
+        const double exact2 = log2(x), exact10 = log10(x), power = (i - 100000) / 1000.0;
+        if (!(fabs(csz_log2(x) - exact2) <= 1e-14 * fabs(exact2)) ||
+            !(fabs(csz_log10(x) - exact10) <= 1e-14 * fabs(exact10)))
+            fail_msg("log2(%.17g) = %.17g, log10 %.17g", x, csz_log2(x), csz_log10(x));
+        if (!(fabs(csz_exp(power) / exp(power) - 1) <= 1e-12)) fail_msg("exp(%.17g)", power);
+    }
+    for (int e = -1022; e < 1024; e++) assert_true(csz_log2(ldexp(1, e)) == e);
+    assert_true(csz_log10(0) == -INFINITY && csz_log10(INFINITY) == INFINITY && isnan(csz_log10(-1)));
+    assert_near(csz_log10(0x1p-1070), log10(0x1p-1070));
+    for (int e = -1000; e <= 1020; e++) {
+        assert_true(csz_power_of_two(e) == ldexp(1, e));
+        assert_true(csz_exponent_above(ldexp(1, e - 1)) == e && csz_exponent_above(ldexp(0.75, e)) == e);
+    }
+    assert_true(csz_exponent_above(0) == -1000 && csz_exponent_above(INFINITY) == 1020);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_code_has_no_entropy_and_advises_rle),
@@ -136,6 +158,7 @@ int main(void) {
         cmocka_unit_test(rle_is_advised_up_to_a_lower_bound_of_1_09),
         cmocka_unit_test(nothing_to_count_is_an_error),
         cmocka_unit_test(huffman_codes_keep_the_papers_bounds),
+        cmocka_unit_test(logarithms_are_those_of_libm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,11 +139,45 @@ static void contexts_work_on_after_a_fork(void **state) {
     sample_free(&s);
 }
 
+/* A phase of which little is left when others come: claimed work is done once, and nobody works on what is over. */
+typedef struct phase {
+    atomic_int next, done, is_over, was_late;
+} phase;
+
+static void take_part(void *arg, int rank) {
+    phase *p = arg;
+    (void)rank;
+    while (atomic_fetch_add(&p->next, 1) < 3) atomic_fetch_add(&p->done, 1);
+    if (atomic_load(&p->is_over)) atomic_store(&p->was_late, 1);
+}
+
+static void phases_end_with_those_who_were_in_time(void **state) {
+    (void)state;
+    enum { PHASES = 20000 };
+    static phase phases[PHASES];
+    csz_team team = {0};
+    allowed = 1 << 20;
+    csz_team_run_briefly(&team, 4, take_part, &phases[0]);
+    assert_int_equal(team.nmembers, 0); /* nobody is started for so little */
+    assert_int_equal(atomic_load(&phases[0].done), 3);
+    for (int i = 1; i < PHASES; i++) {
+        (i % 3 ? csz_team_run_briefly : csz_team_run)(&team, 2 + i % 3, take_part, &phases[i]);
+        atomic_store(&phases[i].is_over, 1);
+        assert_int_equal(atomic_load(&phases[i].done), 3);
+    }
+    assert_int_equal(team.nmembers, 1);
+    csz_team_run(&team, 4, take_part, &phases[0]);
+    assert_int_equal(team.nmembers, 3);
+    csz_team_stop(&team);
+    for (int i = 0; i < PHASES; i++) assert_int_equal(atomic_load(&phases[i].was_late), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_do_not_depend_on_the_threads_that_could_be_started),
         cmocka_unit_test(different_contexts_may_run_at_once),
         cmocka_unit_test(contexts_work_on_after_a_fork),
+        cmocka_unit_test(phases_end_with_those_who_were_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share.c: the time of an analysis from its sample over that of compressing, like with like: the same field and bound, a context that has worked before (warm), the first
- * call of a context (cold), and the command from start to end (csz analyze against csz compress of a file), by one thread and by two.  One bound at a time, relative and absolute; the
- * least of REPEATS, in elapsed and in CPU time.
+ * share.c: the time of an analysis from its sample over that of compressing, like with like: the same field and bounds, a context that has worked before (warm), the first
+ * call of a context (cold), and the command from start to end (csz analyze against csz compress of a file), by one thread and by two.  One bound at a time, and three at once against an archive for each; relative and
+ * absolute.  Both take turns, and the medians of REPEATS are shown, in elapsed and in CPU time.
  */
 #define _GNU_SOURCE /* wait4 */
 #include "evaluate.h"
@@ -15,109 +15,121 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { REPEATS = 9, PATH_NBYTES = 4096 };
+enum { REPEATS = 15, NBOUNDS = 3, PATH_NBYTES = 4096 };
 
-/* What is timed, one of each kind after the other. */
-typedef struct pair {
-    csz_context *context;
+/* What is timed: the bounds of one analysis, each of which is compressed with. */
+typedef struct subject {
+    csz_context *context; /* NULL: a new one each time */
     const bench_field *field;
-    const csz_options *options;
+    csz_options options;
+    double bounds[NBOUNDS];
+    size_t nbounds;
     void *archive;
     size_t capacity;
-} pair;
+} subject;
 
-/* The least of a few. */
-typedef struct least {
-    double wall, cpu;
-} least;
+typedef struct times {
+    double wall[REPEATS], cpu[REPEATS];
+} times;
 
-static void keep(least *so_far, double wall, double cpu) {
-    so_far->wall = fmin(so_far->wall, wall);
-    so_far->cpu = fmin(so_far->cpu, cpu);
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-static csz_status analyze_once(const pair *p, csz_context *context) {
-    static csz_analysis a;
-    return csz_analyze(context, &a, &p->options->bound, 1, p->field->data, &p->field->shape, p->options, 0);
+static double median(double *seconds) {
+    qsort(seconds, REPEATS, sizeof *seconds, compare_doubles);
+    return seconds[REPEATS / 2];
 }
 
-static csz_status compress_once(const pair *p, csz_context *context) {
-    size_t nbytes;
-    return csz_compress(context, p->archive, p->capacity, &nbytes, p->field->data, &p->field->shape,
-                        p->options);
+static csz_status analyze_once(const subject *s, csz_context *context) {
+    static csz_analysis a[NBOUNDS];
+    return csz_analyze(context, a, s->bounds, s->nbounds, s->field->data, &s->field->shape, &s->options, 0);
 }
 
-/* Seconds of one call; of a new context's first one where the pair has none. */
-static int time_call(least *so_far, const pair *p, csz_status (*call)(const pair *, csz_context *)) {
-    csz_context *context = p->context;
+static csz_status compress_once(const subject *s, csz_context *context) {
+    csz_options o = s->options;
+    csz_status status = CSZ_OK;
+    for (size_t i = 0; !status && i < s->nbounds; i++) {
+        size_t nbytes;
+        o.bound = s->bounds[i];
+        status =
+            csz_compress(context, s->archive, s->capacity, &nbytes, s->field->data, &s->field->shape, &o);
+    }
+    return status;
+}
+
+/* Seconds of one call; of a new context's first one where there is none. */
+static int time_call(times *t, int repeat, const subject *s,
+                     csz_status (*call)(const subject *, csz_context *)) {
+    csz_context *context = s->context;
     double start = evaluate_seconds(), cpu_start = evaluate_cpu_seconds();
     if (!context && csz_context_create(&context) != CSZ_OK) return -1;
-    csz_status status = call(p, context);
-    keep(so_far, evaluate_seconds() - start, evaluate_cpu_seconds() - cpu_start);
-    if (!p->context) csz_context_destroy(context);
+    csz_status status = call(s, context);
+    t->wall[repeat] = evaluate_seconds() - start;
+    t->cpu[repeat] = evaluate_cpu_seconds() - cpu_start;
+    if (!s->context) csz_context_destroy(context);
     return status == CSZ_OK ? 0 : -1;
 }
 
-/* Seconds of a command, whose output nobody reads; its own CPU seconds in *cpu. */
-static double time_command(char *const *arguments, double *cpu) {
+/* Adds the seconds of a command, whose output nobody reads, and its own CPU seconds. */
+static int time_command(times *t, int repeat, const char *const *arguments) {
     extern char **environ;
     posix_spawn_file_actions_t quiet;
     pid_t child;
     int status = 1;
     struct rusage used;
-    if (posix_spawn_file_actions_init(&quiet) != 0) return NAN;
+    if (posix_spawn_file_actions_init(&quiet) != 0) return -1;
     posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
     double start = evaluate_seconds();
-    int failed = posix_spawn(&child, arguments[0], &quiet, NULL, arguments, environ) != 0 ||
+    int failed = posix_spawn(&child, arguments[0], &quiet, NULL, (char *const *)arguments, environ) != 0 ||
                  wait4(child, &status, 0, &used) != child || status != 0;
-    double seconds = evaluate_seconds() - start;
+    t->wall[repeat] += evaluate_seconds() - start;
     posix_spawn_file_actions_destroy(&quiet);
-    if (failed) return NAN;
-    *cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-    return seconds;
+    if (failed) return -1;
+    t->cpu[repeat] += (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                      1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    return 0;
 }
 
-static void put_share(FILE *out, const bench_field *f, const csz_options *o, double bound, const char *kind,
-                      const least *analyze, const least *compress) {
+static void put_share(FILE *out, const subject *s, double bound, const char *kind, times *analyze,
+                      times *compress) {
     fprintf(out,
             "{\"kind\": \"share\", \"field\": \"%s\", \"nbytes\": %zu, \"mode\": \"%s\", \"bound\": %g, "
-            "\"threads\": %d, "
-            "\"what\": \"%s\", \"analyze\": %.6g, \"compress\": %.6g, \"analyze_cpu\": %.6g, "
-            "\"compress_cpu\": %.6g}\n",
-            f->name, f->nbytes, o->bound_mode == CSZ_BOUND_REL ? "rel" : "abs", bound, o->threads, kind,
-            analyze->wall, compress->wall, analyze->cpu, compress->cpu);
+            "\"nbounds\": %zu, \"threads\": %d, \"what\": \"%s\", \"analyze\": %.6g, \"compress\": %.6g, "
+            "\"analyze_cpu\": %.6g, \"compress_cpu\": %.6g}\n",
+            s->field->name, s->field->nbytes, s->options.bound_mode == CSZ_BOUND_REL ? "rel" : "abs", bound,
+            s->nbounds, s->options.threads, kind, median(analyze->wall), median(compress->wall),
+            median(analyze->cpu), median(compress->cpu));
 }
 
-static int share_of_calls(FILE *out, const bench_field *f, const csz_options *o, double bound,
-                          csz_context *context) {
-    pair p = {context, f, o, NULL, 0};
-    least analyze = {INFINITY, INFINITY}, compress = analyze;
+static int share_of_calls(FILE *out, subject *s, double bound) {
+    times analyze, compress;
     int failed = 0;
-    if (csz_compress_bound(&p.capacity, &f->shape, o) != CSZ_OK || !(p.archive = malloc(p.capacity)))
+    if (csz_compress_bound(&s->capacity, &s->field->shape, &s->options) != CSZ_OK ||
+        !(s->archive = malloc(s->capacity)))
         return -1;
-    memset(p.archive, 1, p.capacity); /* the caller's pages */
+    memset(s->archive, 1, s->capacity); /* the caller's pages */
     for (int i = 0; !failed && i < REPEATS; i++)
-        failed = time_call(&analyze, &p, analyze_once) || time_call(&compress, &p, compress_once);
-    free(p.archive);
-    if (!failed) put_share(out, f, o, bound, context ? "warm" : "cold", &analyze, &compress);
+        failed = time_call(&analyze, i, s, analyze_once) || time_call(&compress, i, s, compress_once);
+    free(s->archive);
+    if (!failed) put_share(out, s, bound, s->context ? "warm" : "cold", &analyze, &compress);
     return failed ? -1 : 0;
 }
 
-static int share_of_commands(FILE *out, const char *csz, const bench_field *f, const csz_options *o,
-                             double bound, const char *folder) {
-    char input[PATH_NBYTES], output[PATH_NBYTES], dims[96] = "", e[32], j[16], fill[32];
-    int at = 0;
+static int share_of_commands(FILE *out, const char *csz, const subject *s, double bound, const char *folder) {
+    char input[PATH_NBYTES], output[PATH_NBYTES], dims[96] = "", e[NBOUNDS][32], j[16], fill[32];
+    const bench_field *f = s->field;
+    int at = 0, n = 10;
     snprintf(input, sizeof input, "%s/field.raw", folder);
     snprintf(output, sizeof output, "%s/field.csz", folder);
-    snprintf(e, sizeof e, "%.17g", o->bound);
-    snprintf(j, sizeof j, "-j%d", o->threads);
+    snprintf(j, sizeof j, "-j%d", s->options.threads);
     snprintf(fill, sizeof fill, "%.9g", f->fill);
     for (int d = 0; d < f->shape.ndim; d++)
         at += snprintf(dims + at, sizeof dims - (size_t)at, "%s%llu", d ? "x" : "",
                        (unsigned long long)f->shape.dims[d]);
-    const char *analyze_line[20] = {csz,
+    const char *analyze_line[24] = {csz,
                                     "analyze",
                                     input,
                                     "-t",
@@ -125,31 +137,31 @@ static int share_of_commands(FILE *out, const char *csz, const bench_field *f, c
                                     "-d",
                                     dims,
                                     "-m",
-                                    o->bound_mode == CSZ_BOUND_REL ? "rel" : "abs",
-                                    "-e",
-                                    e,
+                                    s->options.bound_mode == CSZ_BOUND_REL ? "rel" : "abs",
                                     j};
-    int n = 12;
     if (f->has_fill) {
         analyze_line[n++] = "--fill";
         analyze_line[n++] = fill;
     }
-    const char *compress_line[20];
+    const char *compress_line[24];
     memcpy(compress_line, analyze_line, sizeof compress_line);
     compress_line[1] = "compress";
-    compress_line[n++] = "-f";
-    compress_line[n++] = "-o";
-    compress_line[n] = output;
-    least analyze = {INFINITY, INFINITY}, compress = analyze;
-    for (int i = 0; i < REPEATS; i++) {
-        double cpu = 0, wall = time_command((char *const *)analyze_line, &cpu);
-        if (!isfinite(wall)) return -1;
-        keep(&analyze, wall, cpu);
-        wall = time_command((char *const *)compress_line, &cpu);
-        if (!isfinite(wall)) return -1;
-        keep(&compress, wall, cpu);
+    const char *const more[] = {"-f", "-o", output, "-e"};
+    memcpy(compress_line + n, more, sizeof more);
+    for (size_t i = 0; i < s->nbounds; i++) {
+        snprintf(e[i], sizeof e[i], "%.17g", s->bounds[i]);
+        analyze_line[n + 2 * (int)i] = "-e";
+        analyze_line[n + 2 * (int)i + 1] = e[i];
     }
-    put_share(out, f, o, bound, "command", &analyze, &compress);
+    times analyze = {.wall = {0}}, compress = {.wall = {0}};
+    for (int i = 0; i < REPEATS; i++) {
+        if (time_command(&analyze, i, analyze_line) != 0) return -1;
+        for (size_t k = 0; k < s->nbounds; k++) {
+            compress_line[n + 4] = e[k];
+            if (time_command(&compress, i, compress_line) != 0) return -1;
+        }
+    }
+    put_share(out, s, bound, "command", &analyze, &compress);
     return 0;
 }
 
@@ -163,27 +175,37 @@ static int write_file(const char *folder, const bench_field *f) {
 }
 
 int evaluate_share(FILE *out, const bench_field *f, const char *csz, const char *folder) {
-    static const double bounds[] = {1e-2, 1e-3, 1e-4};
+    static const double bounds[NBOUNDS] = {1e-2, 1e-3, 1e-4};
     csz_context *context;
+    csz_analysis a[NBOUNDS];
     int failed = csz_context_create(&context) != CSZ_OK || (csz && write_file(folder, f) != 0);
-    for (int k = 0; !failed && k < 12; k++) {
-        csz_options o;
-        csz_analysis a;
-        csz_options_init(&o);
-        o.backend = CSZ_BACKEND_CPU;
-        o.threads = 1 + k % 2;
-        o.has_fill = f->has_fill;
-        o.fill = f->fill;
-        o.bound_mode = CSZ_BOUND_REL;
-        o.bound = bounds[k / 4];
-        if (k / 2 % 2) { /* the same bound in absolute terms */
-            failed = csz_analyze(context, &a, &o.bound, 1, f->data, &f->shape, &o, 0) != CSZ_OK;
-            o.bound_mode = CSZ_BOUND_ABS;
-            o.bound = a.bound_abs;
+    for (int k = 0; !failed && k < 4; k++) { /* one thread and two, relative and the same in absolute terms */
+        subject s = {.field = f};
+        csz_options_init(&s.options);
+        s.options.backend = CSZ_BACKEND_CPU;
+        s.options.threads = 1 + k % 2;
+        s.options.has_fill = f->has_fill;
+        s.options.fill = f->fill;
+        s.options.bound_mode = CSZ_BOUND_REL;
+        s.options.bound = bounds[0];
+        double wanted[NBOUNDS];
+        memcpy(wanted, bounds, sizeof wanted);
+        if (k / 2) {
+            failed = csz_analyze(context, a, bounds, NBOUNDS, f->data, &f->shape, &s.options, 0) != CSZ_OK;
+            for (int b = 0; b < NBOUNDS; b++) wanted[b] = a[b].bound_abs;
+            s.options.bound_mode = CSZ_BOUND_ABS;
         }
-        failed = failed || share_of_calls(out, f, &o, bounds[k / 4], context) ||
-                 share_of_calls(out, f, &o, bounds[k / 4], NULL) ||
-                 (csz && share_of_commands(out, csz, f, &o, bounds[k / 4], folder));
+        for (int b = 0; !failed && b <= NBOUNDS; b++) { /* each alone, then all */
+            s.nbounds = b < NBOUNDS ? 1 : NBOUNDS;
+            memcpy(s.bounds, wanted + (b < NBOUNDS ? b : 0), s.nbounds * sizeof *wanted);
+            s.options.bound = s.bounds[0];
+            const double shown = bounds[b < NBOUNDS ? b : 0];
+            s.context = context;
+            failed = share_of_calls(out, &s, shown);
+            s.context = NULL;
+            failed = failed || share_of_calls(out, &s, shown) ||
+                     (csz && share_of_commands(out, csz, &s, shown, folder));
+        }
     }
     csz_context_destroy(context);
     if (failed) fprintf(stderr, "csz-evaluate: the times of %s could not be measured\n", f->name);

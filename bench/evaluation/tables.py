@@ -5,6 +5,7 @@
     tables.py OUT.md JSONL...               docs/evaluation.md, and figures/ratios.svg beside it
     tables.py --paper-size OUT.md JSONL...  the same of fields at the paper's sizes, without what has one size
     tables.py --gpu JSONL...                the sections of a GPU, on standard output
+    tables.py --share JSONL...              the time of an analysis over that of compressing, on standard output
 """
 import json
 import math
@@ -59,6 +60,16 @@ def key(r):
 def section_fields(fields):
     rows = [(key(r), r["source"], r["dims"], r["type"], f"{r['nbytes'] / 1e6:.1f}") for r in fields if r["bound"] == 1e-2]
     return "## Fields\n\n" + table(("field", "source", "dims", "type", "MB"), rows)
+
+
+def section_commands():
+    rows = (("a field's codes, entropy, Huffman length, runs, madograms; every workflow predicted, and why auto does what it does", "`csz analyze FILE -t f32 -d DIMS`; `--exact` for the truth, `--json` for all of it; csz_analyze"),
+            ("what that takes against compressing, field by field", "`make share`"),
+            ("the choice, the paper's two thresholds, reuse of books, every table of the paper", "`make evaluation`, this page; `FULL=1` for [the paper's sizes](../bench/results/paper-size.md); on a GPU `tools/gpu_evaluation` besides"),
+            ("the generated fields, and that they have the same bits everywhere", "`build/csz-fields list`; `build/csz-fields check bench/fields/checksums.txt`; published files instead: `SDRBENCH=FOLDER`"),
+            ("pictures of one field and of all tables", "`csz-report`; of this run `build/evaluation/report.html`"),
+            ("errors, PSNR, SSIM, autocorrelation and entropy of two fields", "`csz compare A B -t f32 -d DIMS`; csz_quality_measure"))
+    return "## What shows it\n\n" + table(("what", "command"), rows)
 
 
 def section_choice(fields):
@@ -264,51 +275,66 @@ def holds_from(shares):
     return least
 
 
+SHARES = (  # what is timed, threads, clock, and whether it has a column in the table of fields
+    ("call of a warm context, one thread, CPU time", "warm", 1, "_cpu", "warm"), ("first call of a context, one thread, CPU time", "cold", 1, "_cpu", ""), ("call of a warm context, two threads, elapsed", "warm", 2, "", "two threads: warm"),
+    ("first call, two threads, elapsed", "cold", 2, "", ""), ("command, one thread, elapsed", "command", 1, "", "command, elapsed"), ("command, one thread, CPU time", "command", 1, "_cpu", "command, CPU"),
+    ("command, two threads, elapsed", "command", 2, "", ""))
+
+
+def percent(x):
+    return "–" if x is None else f"{100 * x:.1f}%"
+
+
 def section_share(records):
-    """Like with like: one bound, the largest of three bounds for each field."""
+    """Like with like: one bound, the largest of three for each field, and three bounds at once."""
     if not records:
         return ""
-    kinds = [("call of a warm context, one thread, CPU time", "warm", 1, "_cpu"), ("first call of a context, one thread, CPU time", "cold", 1, "_cpu"), ("command, one thread, elapsed", "command", 1, ""),
-             ("command, one thread, CPU time", "command", 1, "_cpu"), ("call of a warm context, two threads, elapsed", "warm", 2, ""), ("first call, two threads, elapsed", "cold", 2, ""), ("command, two threads, elapsed", "command", 2, "")]
     found = {}
     for r in records:
-        for name, what, threads, clock in kinds:
+        for name, what, threads, clock, _ in SHARES:
             if (r["what"], r["threads"]) == (what, threads):
-                key_ = (r["field"], r["nbytes"], name, r["mode"])
+                key_ = (r["field"], r["nbytes"], name, r["mode"], r["nbounds"])
                 found[key_] = max(found.get(key_, 0), share(r, clock))
-    fields = sorted({(n, f) for f, n, _, _ in found})
-    text = ("Time of an analysis at one bound over that of compressing at the same bound, as `csz-evaluate --share` measures it: library call against library call, and `csz analyze` against `csz compress`, which start a process, read a file, and write one "
-            "and wait until it is on the disk.  Each the best of nine, the largest share of the bounds 0.01, 0.001 and 0.0001; in brackets the size of the field from which on all here are under a tenth.\n\n")
+    fields = sorted({(n, f) for f, n, _, _, _ in found})
+    text = ("Time of an analysis over that of compressing at the same bounds, as `make share` (`csz-evaluate --share`) measures it: library call against library call, and `csz analyze` against `csz compress`, which start a process, read a file, and write one "
+            "and wait until it is on the disk.  Both take turns, medians of 15.  One bound: the largest share of 0.01, 0.001 and 0.0001.  Three: all of them in one analysis against three archives.  In brackets the size of the field from which on all here are under a tenth.  "
+            "Where the machine was shared, what is elapsed tells less than CPU time.\n\n")
     rows = []
-    for name, _, _, _ in kinds:
-        row = [name]
-        for mode in ("rel", "abs"):
-            shares = [(n, found[f, n, name, mode]) for n, f in fields if (f, n, name, mode) in found]
-            if not shares:
-                row += ["–", "–"]
-                continue
-            least = holds_from(shares)
-            row += [f"{100 * min(x for _, x in shares):.1f} to {100 * max(x for _, x in shares):.1f}%",
-                    f"{sum(x < 0.1 for _, x in shares)} of {len(shares)} ({f'{least / 1e6:.1f} MB' if least else 'none'})"]
-        rows.append(row)
+    for name, *_ in SHARES:
+        for nbounds, say in ((1, ""), (3, ", three bounds")):
+            row = [name + say]
+            for mode in ("rel", "abs"):
+                shares = [(n, found[f, n, name, mode, nbounds]) for n, f in fields if (f, n, name, mode, nbounds) in found]
+                if not shares:
+                    row += ["–", "–"]
+                    continue
+                least = holds_from(shares)
+                row += [f"{100 * min(x for _, x in shares):.1f} to {100 * max(x for _, x in shares):.1f}%",
+                        f"{sum(x < 0.1 for _, x in shares)} of {len(shares)} ({f'{least / 1e6:.1f} MB' if least else 'none'})"]
+            rows.append(row)
     text += table(("what is timed", "relative bound", "under a tenth", "absolute bound", "under a tenth"), rows)
-    head = ("field", "MB", "warm, rel", "abs", "first call, rel", "abs", "command, rel", "abs", "two threads: warm, rel", "abs")
-    columns = [(kinds[0][0], m) for m in ("rel", "abs")] + [(kinds[1][0], m) for m in ("rel", "abs")] + [(kinds[2][0], m) for m in ("rel", "abs")] + [(kinds[4][0], m) for m in ("rel", "abs")]
-    rows = [(f, f"{n / 1e6:.1f}", *(f"{100 * found[f, n, name, mode]:.1f}%" if (f, n, name, mode) in found else "–" for name, mode in columns)) for n, f in fields]
-    return text + "\n" + table(head, rows) + "\n"
+    columns = [(name, mode, f"{say}, {mode}" if mode == "rel" else mode) for name, _, _, _, say in SHARES if say for mode in ("rel", "abs")]
+    rows = [(f, f"{n / 1e6:.1f}", *(percent(found.get((f, n, name, mode, 1))) for name, mode, _ in columns)) for n, f in fields]
+    return text + "\n" + table(("field", "MB", *(say for _, _, say in columns)), rows) + "\n"
 
 
-def section_analysis(fields, shares):
-    text = "## The analysis itself\n\n" + section_share(shares)
-    text += "Three bounds in one call, which share the pass for the range, against three archives: CPU time of one thread, a warm context, best of three.\n\n"
+def section_share_once(fields):
+    """What the evaluation itself measured, where the shares were not."""
+    text = "Three bounds in one call, which share the pass for the range, against three archives: CPU time of one thread, a warm context, best of three.\n\n"
     once = [r for r in fields if r["bound"] == 1e-2]
     rows = []
     for low, high, name in ((0, 2.5e6, "below 2.5 MB"), (2.5e6, 4e6, "2.5 to 4 MB"), (4e6, 16e6, "4 to 16 MB"), (16e6, 1e30, "16 MB and more")):
         part = sorted(r["analyze_share"] for r in once if low <= r["nbytes"] < high)
         if part:
             rows.append((name, len(part), f"{100 * mean(part):.1f}%", f"{100 * part[-1]:.1f}%", f"{sum(x < 0.1 for x in part)} of {len(part)}"))
-    text += table(("fields", "number", "geometric mean", "most", "under a tenth"), rows)
-    text += ("\nThe size it predicts for `auto` against the true one, and the standard error it states: the errors' median and largest, the median stated, and how many truths lie within once and twice what is stated.  "
+    return text + table(("fields", "number", "geometric mean", "most", "under a tenth"), rows) + "\n"
+
+
+def section_analysis(fields, shares):
+    text = "## The analysis itself\n\n" + section_share(shares)
+    if not shares:
+        text += section_share_once(fields)
+    text += ("The size it predicts for `auto` against the true one, and the standard error it states: the errors' median and largest, the median stated, and how many truths lie within once and twice what is stated.  "
              "Tiles differ within a field, and those of a field of a few MB are few; a standard error is itself uncertain then, so it is set on the safe side: see `src/api/analyze.c`.  `--exact` gives true sizes.\n\n")
     rows = [calibration(d, [r for r in fields if r["dataset"] == d]) for d in DATASETS if any(r["dataset"] == d for r in fields)]
     rows += [calibration(f"all at {b:g}", [r for r in fields if r["bound"] == b]) for b in BOUNDS]
@@ -390,6 +416,9 @@ def main():
         files = read(paths)
         print("# The evaluation's tables of a GPU\n\n## Throughput of both workflows\n\n" + gpu_speed(files_with(files, "gpu_speed")) + "\n" + section_reconstruction([], files_with(files, "gpu_reconstruction")))
         return
+    if options == ["--share"]:
+        print(section_share([r for lines in read(paths) for r in lines]), end="")
+        return
     is_paper = options == ["--paper-size"]
     if len(paths) < 2 or (options and not is_paper):
         sys.exit(__doc__)
@@ -405,7 +434,7 @@ def main():
     else:
         parts = [f"# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  {stand_ins}, at reduced sizes: the tables at the paper's sizes, `FULL=1`, are in "
                  f"[bench/results](../bench/results/paper-size.md); real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  {this}\n\n![ratios](figures/ratios.svg)\n",
-                 section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
+                 section_commands(), section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
                  section_reconstruction(of("reconstruction"), files_with(files, "gpu_reconstruction")), section_quality(fields), section_series(of("series")), section_analysis(fields, of("share")), section_fields(fields)]
     with open(paths[0], "w", encoding="utf-8") as out:
         out.write("\n".join(p for p in parts if p))

@@ -16,15 +16,16 @@ typedef struct csz_analysis_sums {
     uint64_t histogram[CSZ_ANALYSIS_NCODES];
     uint64_t n, noutliers, nexceptions, extra_run_bits;
     uint64_t run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
-    uint64_t words[CSZ_NWORKFLOWS], squares; /* squares: of auto's words */
+    uint64_t words[CSZ_NWORKFLOWS],
+        squares; /* of auto, whose squares these are, and where the sample is all of the others */
+    uint64_t common_nbits, raw_words; /* what every workflow takes besides codes; what no tile exceeds */
     csz_madogram_sums codes;
 } csz_analysis_sums;
 
 typedef struct csz_analysis_worker {
     csz_sample sample;
-    uint32_t part
-        [4]
-        [CSZ_ANALYSIS_NCODES]; /* the histogram in four, as equal neighbours would wait for each other's store */
+    uint32_t part[4][CSZ_ANALYSIS_NCODES + 1]; /* the histogram in four, as equal neighbours would wait for
+                                                  each other's store; and the outliers */
     csz_analysis_sums sums;
 } csz_analysis_worker;
 
@@ -36,9 +37,6 @@ typedef struct csz_looks {
     uint32_t row_n, nlines; /* differences of a row, and lines of elements they are taken from */
     size_t n;
     uint64_t *line; /* the first element of each */
-    void *values;   /* of the pairs, then of the lines */
-    int64_t *quantum;
-    uint8_t *accepted; /* has a quantum */
 } csz_looks;
 
 /* The rate of auto that rows suggest, bits a value, and how unlike they are. */
@@ -56,17 +54,17 @@ typedef struct csz_analysis_job {
     csz_geometry geometry;              /* the field's */
     csz_geometry layout;                /* of data: the field's, or a copy's */
     csz_tile_plan plan[CSZ_NWORKFLOWS]; /* one for each workflow, for tiles of data */
-    csz_code_tables tables;             /* of auto */
-    csz_book forced[CSZ_NBOOKS];        /* of the forced workflows, which have no book in common */
-    csz_code_tables forced_tables;      /* for tiles that have to be coded to be measured */
+    csz_code_tables *tables;            /* of auto, in scratch */
+    csz_code_tables *
+        forced_tables; /* of the forced workflows, which have no book in common, where they code the sample; or NULL */
     csz_cpu_scratch *scratch;
     csz_analysis_worker **workers;
     int nthreads;
     int is_copy;
     uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
     uint32_t npairs_each;
-    csz_looks *looks; /* taken while a sample is counted that is kept */
-    int has_looked;
+    const csz_looks *looks;   /* taken while a sample is counted that is kept */
+    const void *looked_at;    /* their values, where data is a copy of the tiles alone */
     csz_madogram_sums quanta; /* what they show, of pairs and of rows */
     csz_rows_rate rows;
     int keep_sample, encode; /* the first pass, for the second; the second */
@@ -82,22 +80,18 @@ uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
  */
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
-/* Codes a sample that was kept with the tables; adds words and squares to the same sums. */
+/* Codes a sample that was kept with the tables; adds what records take to the same sums. */
 void csz_analysis_encode(csz_analysis_job *job);
 
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
 void csz_looks_free(csz_looks *looks);
 
-/* Where the n elements lie. */
+/* Where the n elements lie: those of the pairs, then of the lines. */
 void csz_looks_index(uint64_t *index, const csz_looks *looks);
 
-/* Values from host memory. */
-void csz_looks_fetch(csz_looks *looks, const void *data, csz_type type);
-
-/* Everything that follows is for the plan's bound. */
-void csz_looks_quantize(csz_looks *looks, const csz_tile_plan *plan);
-void csz_looks_pairs(csz_madogram_sums *sums, const csz_looks *looks);
-csz_rows_rate csz_looks_rows(const csz_looks *looks);
+/* What they show at the plan's bound; fetched: their values in that order, or NULL where the field is at hand. */
+void csz_looks_take(csz_madogram_sums *pairs, csz_rows_rate *rows, const csz_looks *looks,
+                    const csz_tile_plan *plan, const void *field, const void *fetched);
 
 /* Sum of the counts of an alphabet. */
 static inline uint64_t csz_count_of(const uint32_t *counts) {

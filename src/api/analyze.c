@@ -27,10 +27,10 @@ enum {
     SAMPLE_MOST = 512,
     BUILTIN_TILES = 16, /* the frames up to which built-in books are weighed */
     ROW_STRIDE = 4,
-    ROWS_LEAST = 32,
+    ROWS_LEAST = 24,
     ROWS_MOST = 512,
     START_N = 1 << 20, /* values from which threads are started to find the range */
-    PAIRS_LEAST = 512,
+    PAIRS_LEAST = 256,
     PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
 };
@@ -55,6 +55,21 @@ static uint64_t fixed_nbytes(const csz_header *header, uint32_t lengths_nbits) {
     return nbytes;
 }
 
+/* What counted symbols take, in 128ths of a bit: codes, raw bits, and 7 bits for the length of a lane, of which each symbol has its share. */
+static uint64_t coded_cost(int book, const uint32_t *count, const uint8_t *lengths, uint64_t nsymbols) {
+    const uint32_t n = csz_book_size(book);
+    uint64_t nbits = 0, shares = 0;
+    for (uint32_t s = 0; s < n; s++) nbits += (uint64_t)count[s] * lengths[s];
+    for (uint32_t s = CSZ_DIRECT_N; csz_book_of_deltas(book) && s < n; s++)
+        nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
+    if (book != CSZ_BOOK_RL) {
+        shares = nsymbols * csz_symbol_share(book, 0);
+    } else {
+        for (uint32_t s = 0; s < n; s++) shares += (uint64_t)count[s] * (s + 1);
+    }
+    return 128 * nbits + CSZ_LANE_NBITS * shares;
+}
+
 /*
  * What a book could be.  Of small frames, where it matters, all that the compressor weighs.  Of others its own lengths alone: the built-in books take longer to make than the whole sample does, and
  * where one of them would be taken it is for a few bytes.  Should there be no room for its lengths, they still tell about how the symbols would be coded.
@@ -70,7 +85,7 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     offer->builtin.kind = CSZ_KIND_UNUSED;
     offer->own.kind = CSZ_KIND_EXPLICIT;
     uint32_t weights[CSZ_SYMBOLS_MAX];
-    uint64_t nbits = 0, nsymbols = 0;
+    uint64_t nsymbols = 0;
     for (uint32_t s = 0; s < n; s++) {
         nsymbols += count[s];
         weights[s] = count[s] + (stride > 1);
@@ -78,76 +93,173 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     if (nsymbols == 0) return;
     for (uint32_t j = 0; j < csz_book_first(book); j++) weights[csz_book_symbol_at(book, j)] = 0;
     csz_book_lengths(offer->own.lengths, weights, n, csz_book_limit(book));
-    for (uint32_t s = 0; s < n; s++) {
-        if (count[s])
-            nbits += (uint64_t)count[s] * (128 * (offer->own.lengths[s] + csz_symbol_raw(book, s)) +
-                                           7 * csz_symbol_share(book, s));
-    }
     memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
     offer->is_worth_them = 1;
-    offer->own_cost = (nbits >> 7) * stride + offer->own_nbits;
+    offer->own_cost =
+        (coded_cost(book, count, offer->own.lengths, nsymbols) >> 7) * stride + offer->own_nbits;
     offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
 }
 
-/* As csz_policy_weigh makes them of each book. */
-static void make_offers(csz_policy_offers *offers, csz_builtin_cache *cache, const csz_sample *sample,
-                        uint32_t frame_tiles) {
-    uint32_t single[CSZ_SYMBOLS_MAX];
-    csz_policy_singles(single, &sample->count, sample->ncodes);
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        make_offer(&offers->vector[b], cache, b, sample->count.count[b], frame_tiles);
-        offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
-    }
-    make_offer(&offers->single, cache, CSZ_BOOK_S, single, frame_tiles);
-    make_offer(&offers->runs[0], cache, CSZ_BOOK_RV, sample->run_value, frame_tiles);
-    make_offer(&offers->runs[1], cache, CSZ_BOOK_RL, sample->run_length, frame_tiles);
+static void describe_counts(csz_analysis *a, const csz_analysis_job *job) {
+    uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
+    const csz_analysis_sums *t = &job->workers[0]->sums;
+    double n = t->n ? (double)t->n : 1;
+    a->nelements_counted = t->n;
+    a->ntiles_counted = job->nchosen;
+    memcpy(a->histogram, t->histogram, sizeof a->histogram);
+    uint32_t first = 0, end = CSZ_ANALYSIS_NCODES; /* of the codes that occur, which are mostly few */
+    while (first < end && !a->histogram[first]) first++;
+    while (end > first && !a->histogram[end - 1]) end--;
+    if (csz_statistics_from_histogram(&a->statistics, a->histogram + first, end - first) != CSZ_OK)
+        memset(&a->statistics, 0, sizeof a->statistics);
+    a->huffman_bits = csz_huffman_average(a->histogram + first, end - first, scratch);
+    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) runs += t->run_length[s];
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES / 2 - CSZ_DIRECT_HALF; i++) escapes += a->histogram[i];
+    for (int i = CSZ_ANALYSIS_NCODES / 2 + CSZ_DIRECT_HALF; i < CSZ_ANALYSIS_NCODES; i++)
+        escapes += a->histogram[i];
+    double raw = 0;
+    for (uint32_t s = 0; s < CSZ_WIDE_N; s++) raw += (double)t->run_value[s] * csz_symbol_nraw(s);
+    a->rle_bits = ((double)runs * (16 + 7) + (double)t->extra_run_bits) / n;
+    a->rle_vle_bits = ((double)runs * (csz_huffman_average(t->run_value, CSZ_SYMBOLS_MAX, scratch) +
+                                       csz_huffman_average(t->run_length, CSZ_SYMBOLS_MAX, scratch)) +
+                       raw) /
+                      n;
+    a->outlier_share = (double)t->noutliers / n;
+    a->escape_share = (double)(t->noutliers + escapes) / n;
+    a->exception_share = (double)t->nexceptions / n;
+    csz_madogram_finish(&a->codes, &t->codes);
+    csz_madogram_finish(&a->quanta, &job->quanta);
 }
 
-/* Bits of the explicit lengths of a set of books. */
-static uint32_t lengths_nbits(const csz_book *books) {
+/* Offers of all books, and the description of what was counted, which threads that are awake share. */
+typedef struct offers_job {
+    csz_analysis_job *job;
+    csz_analysis *described; /* or NULL */
+    csz_policy_offers *offers;
+    uint32_t frame_tiles;
+    uint32_t single[CSZ_SYMBOLS_MAX];
+    atomic_int next;
+} offers_job;
+
+/* As csz_policy_weigh makes them of each book. */
+static void offers_body(void *arg, int rank) {
+    offers_job *o = arg;
+    const csz_sample *sample = &o->job->workers[0]->sample;
+    csz_builtin_cache *cache = o->job->scratch->builtins;
+    csz_policy_offers *offers = o->offers;
+    (void)rank;
+    for (;;) {
+        const int b = atomic_fetch_add(&o->next, 1) - 1;
+        if (b >= CSZ_NBOOKS + 3) break;
+        if (b < 0) {
+            if (o->described) describe_counts(o->described, o->job);
+        } else if (b < CSZ_NBOOKS) {
+            make_offer(&offers->vector[b], cache, b, sample->count.count[b], o->frame_tiles);
+            offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
+        } else if (b == CSZ_NBOOKS) {
+            make_offer(&offers->single, cache, CSZ_BOOK_S, o->single, o->frame_tiles);
+        } else {
+            const int is_length = b - CSZ_NBOOKS - 1;
+            make_offer(&offers->runs[is_length], cache, CSZ_BOOK_RV + is_length,
+                       is_length ? sample->run_length : sample->run_value, o->frame_tiles);
+        }
+    }
+}
+
+/* Bits of the explicit lengths of a set of books, which were all offered. */
+static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *offers) {
     uint32_t nbits = 0;
-    for (int b = 0; b < CSZ_NBOOKS; b++)
-        if (books[b].kind == CSZ_KIND_EXPLICIT) nbits += csz_explicit_nbits(b, books[b].lengths);
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        const csz_book_offer *other = b == CSZ_BOOK_S    ? &offers->single
+                                      : b >= CSZ_BOOK_RV ? &offers->runs[b - CSZ_BOOK_RV]
+                                                         : &offers->vector[b];
+        if (books[b].kind != CSZ_KIND_EXPLICIT) continue;
+        const int is_other = memcmp(books[b].lengths, other->own.lengths, sizeof other->own.lengths) == 0;
+        nbits += (is_other ? other : &offers->vector[b])->own_nbits;
+    }
     return nbits;
 }
 
+/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides (auto's are coded instead). */
+typedef struct choice {
+    csz_book books[NWORKFLOWS][CSZ_NBOOKS];
+    uint32_t lengths_nbits[NWORKFLOWS];
+    uint64_t cost[NWORKFLOWS];
+    uint32_t policy; /* auto's */
+} choice;
+
+/* What the codes of a book that was offered take. */
+static uint64_t cost_of(const csz_book *book, const csz_book_offer *offer) {
+    return book->kind == CSZ_KIND_EXPLICIT ? offer->own_cost - offer->own_nbits : offer->builtin_cost;
+}
+
 /*
- * Books of every workflow, as the compressor would build them for a frame of so many tiles: those of the policies single and runs are the forced
- * workflows', and auto's are those of the policy that the compressor would take.  Returns that policy.
+ * As the compressor would build them for a frame of so many tiles: the books of the policies single and runs are the forced workflows', and auto's are those of the policy that the compressor would take.
  */
-static uint32_t choose_books(csz_book books[NWORKFLOWS][CSZ_NBOOKS], csz_builtin_cache *cache,
-                             const csz_sample *sample, uint32_t frame_tiles) {
+static void choose_books(choice *made, csz_analysis_job *job, csz_analysis *described, uint32_t frame_tiles) {
+    const csz_sample *sample = &job->workers[0]->sample;
     csz_policy_offers offers;
-    make_offers(&offers, cache, sample, frame_tiles);
+    offers_job o = {.job = job, .described = described, .offers = &offers, .frame_tiles = frame_tiles};
+    csz_policy_singles(o.single, &sample->count, sample->ncodes);
+    atomic_init(&o.next, 0);
+    /* the built-in books are made once, by one thread */
+    csz_team_run_briefly(&job->scratch->team, frame_tiles > BUILTIN_TILES ? job->nthreads : 1, offers_body,
+                         &o);
     csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
     memcpy(huffman, offers.none, sizeof huffman);
     memcpy(runs, offers.none, sizeof runs);
     huffman[CSZ_BOOK_S] = offers.single;
     huffman[CSZ_BOOK_W] = offers.vector[CSZ_BOOK_W];
     memcpy(runs + CSZ_BOOK_RV, offers.runs, sizeof offers.runs);
-    csz_books_settle(books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
-    csz_books_settle(books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
-    for (int b = 0; b < CSZ_NBOOKS; b++) books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
-    return csz_policy_choose(books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    csz_books_settle(made->books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
+    csz_books_settle(made->books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
+    for (int b = 0; b < CSZ_NBOOKS; b++) made->books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
+    made->policy = csz_policy_choose(made->books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    for (int i = 0; i < NWORKFLOWS; i++) made->lengths_nbits[i] = lengths_nbits(made->books[i], &offers);
+
+    const uint64_t stride = csz_sample_stride(frame_tiles);
+    uint64_t nruns = 0, ncodes = 0;
+    for (uint32_t s = 0; s < csz_book_size(CSZ_BOOK_RL); s++) {
+        nruns += sample->run_length[s];
+        ncodes += (uint64_t)sample->run_length[s] * (s + 1);
+    }
+    uint64_t *cost = made->cost;
+    cost[CSZ_WORKFLOW_AUTO] = 0;
+    cost[CSZ_WORKFLOW_HUFFMAN] = 32 * stride * sample->bitmap_nwords[CSZ_POLICY_SINGLE];
+    cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] =
+        32 * stride * sample->bitmap_nwords[CSZ_POLICY_RUNS];
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        cost[CSZ_WORKFLOW_HUFFMAN] += cost_of(&made->books[CSZ_WORKFLOW_HUFFMAN][b], &huffman[b]);
+        cost[CSZ_WORKFLOW_RLE_VLE] += cost_of(&made->books[CSZ_WORKFLOW_RLE_VLE][b], &runs[b]);
+    }
+    cost[CSZ_WORKFLOW_RLE] += stride * (nruns * (16 + 7) + ncodes / 128 * CSZ_LANE_NBITS);
 }
 
-/* Auto's code tables, of those books that have codes; and the forced workflows' books in one set: huffman has S and W, rle+vle RV and RL, rle none. */
-static void make_tables(csz_analysis_job *job, csz_book books[NWORKFLOWS][CSZ_NBOOKS], uint32_t policy) {
+/* Code tables of those books that have codes: auto's, and where the forced workflows code the sample theirs, of which huffman has S and W, rle+vle RV and RL, rle none. */
+static void make_tables(csz_analysis_job *job, const choice *made) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         uint8_t any = 0;
-        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= books[0][b].lengths[s];
-        if (any && policy != CSZ_POLICY_SINGLE && policy != CSZ_POLICY_RUNS)
-            csz_code_table_make(&job->tables, b, books[0][b].lengths);
-        job->forced[b] = books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b];
+        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= made->books[0][b].lengths[s];
+        if (any)
+            csz_code_table_make(job->tables, b, made->books[0][b].lengths);
+        else
+            memset(job->tables->code[b], 0, sizeof job->tables->code[b]);
+        if (job->forced_tables)
+            csz_code_table_make(
+                job->forced_tables, b,
+                made->books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b].lengths);
     }
-    job->tables.policy = policy;
+    job->tables->policy = made->policy;
+    if (job->forced_tables) job->forced_tables->policy = CSZ_POLICY_VECTOR;
 }
 
 /* Bits a value of auto's payload: an estimate and its variance. */
 typedef struct rate {
     double mean, variance;
 } rate;
+
+static double square(double x) { return x * x; }
 
 /*
  * Two estimates weighted by their variances.  The tiles' own: tiles of one field differ by about as much as their mean, so the variance of a few is joined with that
@@ -162,75 +274,58 @@ static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, d
     const double mean = (double)sums->words[0] / n;
     rate r = {mean * to_rate, 0};
     if (n >= ntiles) return r;
-    const double squares = fmax(0, (double)sums->squares - n * mean * mean) * to_rate * to_rate;
-    const double scale = fmax(r.mean, rows.mean), k = (double)rows.n;
+    const double squares = (double)sums->squares - n * mean * mean;
+    const double scale = r.mean > rows.mean ? r.mean : rows.mean, k = (double)rows.n;
     const double tiles =
-        (PRIOR_N * pow(tile_spread * scale, 2) + squares) / (PRIOR_N + n - 1) / n * (1 - n / ntiles);
+        (PRIOR_N * square(tile_spread * scale) + (squares > 0 ? squares * to_rate * to_rate : 0)) /
+        (PRIOR_N + n - 1) / n * (1 - n / ntiles);
     r.variance = tiles;
     if (rows.n == 0) return r;
     const double model =
-        (PRIOR_N * pow(row_spread * scale, 2) + (k - 1) * rows.variance) / (PRIOR_N + k - 1) / k +
-        pow(model_error * scale, 2) + pow(model_error_bits, 2);
+        (PRIOR_N * square(row_spread * scale) + (k - 1) * rows.variance) / (PRIOR_N + k - 1) / k +
+        square(model_error * scale) + square(model_error_bits);
     r.mean = (r.mean * model + rows.mean * tiles) / (tiles + model);
     r.variance = tiles * model / (tiles + model);
     return r;
 }
 
-/* Predicts what each workflow takes from the sample that was just counted; returns auto's policy. */
-static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
+/* Words of the sample's tiles under a workflow; share: of a frame that the sample is. */
+static double words_of(const csz_analysis_job *job, const choice *made, int workflow, double share) {
+    const csz_analysis_sums *sums = &job->workers[0]->sums;
+    if (workflow == CSZ_WORKFLOW_AUTO || job->forced_tables) return (double)sums->words[workflow];
+    const double nbits = (double)sums->common_nbits + share * (double)made->cost[workflow] +
+                         (workflow == CSZ_WORKFLOW_RLE ? (double)sums->extra_run_bits : 0),
+                 most = 32 * (double)sums->raw_words;
+    return (nbits < most ? nbits : most) / 32;
+}
+
+/* Predicts what each workflow takes from the sample that was just counted; returns auto's policy.  described: where the counts are described, or NULL. */
+static uint32_t predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
+                        csz_analysis *described) {
     csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
     csz_sample *sample = &job->workers[0]->sample;
-    csz_book books[NWORKFLOWS][CSZ_NBOOKS];
+    choice made;
     const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
                                  ((double)frame.ntiles * (double)job->nchosen));
     scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    const uint32_t policy = choose_books(books, job->scratch->builtins, sample, frame.ntiles);
-    make_tables(job, books, policy);
+    choose_books(&made, job, described, frame.ntiles);
+    make_tables(job, &made);
     csz_analysis_encode(job);
     const csz_analysis_sums *sums = &job->workers[0]->sums;
-    const double n = (double)header->geometry.nelements;
+    const double n = (double)header->geometry.nelements, share = (double)job->nchosen / (double)job->ntiles;
     const rate r = join_rates(sums, (double)job->ntiles, (double)job->nchosen, n, job->rows);
     for (int i = 0; i < NWORKFLOWS; i++) {
         /* what the rows say of auto they say of all */
         double payload = r.mean * n / 8;
-        if (sums->words[0]) payload *= (double)sums->words[i] / (double)sums->words[0];
+        if (sums->words[0]) payload *= words_of(job, &made, i, share) / (double)sums->words[0];
         a->workflow[i].nbytes_predicted =
-            fixed_nbytes(header, lengths_nbits(books[i])) + ((uint64_t)payload + 7) / 8 * 8;
+            fixed_nbytes(header, made.lengths_nbits[i]) + ((uint64_t)payload + 7) / 8 * 8;
     }
     a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
-    return policy;
+    return made.policy;
 }
 
 /* ---- the whole ---- */
-
-static void describe_counts(csz_analysis *a, const csz_analysis_job *job) {
-    uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
-    const csz_analysis_sums *t = &job->workers[0]->sums;
-    double n = t->n ? (double)t->n : 1;
-    a->nelements_counted = t->n;
-    a->ntiles_counted = job->nchosen;
-    memcpy(a->histogram, t->histogram, sizeof a->histogram);
-    if (csz_statistics_from_histogram(&a->statistics, a->histogram, CSZ_ANALYSIS_NCODES) != CSZ_OK)
-        memset(&a->statistics, 0, sizeof a->statistics);
-    a->huffman_bits = csz_huffman_average(a->histogram, CSZ_ANALYSIS_NCODES, scratch);
-    for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) runs += t->run_length[s];
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) {
-        int d = i - CSZ_ANALYSIS_NCODES / 2;
-        if (d < -CSZ_DIRECT_HALF || d >= CSZ_DIRECT_HALF) escapes += a->histogram[i];
-    }
-    double raw = 0;
-    for (uint32_t s = 0; s < CSZ_WIDE_N; s++) raw += (double)t->run_value[s] * csz_symbol_nraw(s);
-    a->rle_bits = ((double)runs * (16 + 7) + (double)t->extra_run_bits) / n;
-    a->rle_vle_bits = ((double)runs * (csz_huffman_average(t->run_value, CSZ_SYMBOLS_MAX, scratch) +
-                                       csz_huffman_average(t->run_length, CSZ_SYMBOLS_MAX, scratch)) +
-                       raw) /
-                      n;
-    a->outlier_share = (double)t->noutliers / n;
-    a->escape_share = (double)(t->noutliers + escapes) / n;
-    a->exception_share = (double)t->nexceptions / n;
-    csz_madogram_finish(&a->codes, &t->codes);
-    csz_madogram_finish(&a->quanta, &job->quanta);
-}
 
 static const char *const workflow_names[NWORKFLOWS] = {"auto", "huffman", "rle", "rle+vle"};
 
@@ -344,7 +439,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         job->nchosen = sample_size(job->ntiles);
         job->npairs_each = exact ? 0 : (uint32_t)(npairs / job->nchosen + 1);
         csz_analysis_count(job, 1);
-        policy = predict(job, a, header);
+        policy = predict(job, a, header, exact ? NULL : a);
         if (exact) {
             job->nchosen = job->ntiles;
             job->npairs_each = (uint32_t)(npairs / job->ntiles + 1);
@@ -355,17 +450,18 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         for (int i = 0; i < NWORKFLOWS; i++)
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
-    describe_counts(a, job);
+    if (exact || !n) describe_counts(a, job);
     explain(a, exact ? way_of_tiles(tiles) : way_of_policy(policy, &job->workers[0]->sums));
 }
 
 static void free_job(csz_analysis_job *job) {
     for (int i = 0; job->workers && i < job->nthreads; i++) free(job->workers[i]);
     free(job->workers);
+    free(job->forced_tables);
     free(job);
 }
 
-/* As find_range: threads that wait take a tile each, or the looks; others are started where each has THREAD_TILES of them. */
+/* Threads that are awake take a tile each, or the looks; others are started where each has THREAD_TILES of them. */
 static int threads_for(const csz_context *context, uint64_t ntiles, int nthreads) {
     const uint64_t waiting = 1 + (uint64_t)context->cpu.team.nmembers, useful = ntiles / THREAD_TILES + 1,
                    helpful = waiting < ntiles + 1 ? waiting : ntiles + 1,
@@ -384,8 +480,11 @@ static csz_analysis_job *make_job(csz_context *context, const csz_geometry *g, i
     job->geometry = job->layout = *g;
     job->ntiles = g->ntiles;
     job->nthreads = nthreads;
+    job->tables = context->cpu.code_tables;
+    const int is_whole = sample_size(g->ntiles) == g->ntiles;
+    if (is_whole) job->forced_tables = malloc(sizeof *job->forced_tables);
     job->workers = calloc((size_t)nthreads, sizeof *job->workers);
-    for (int i = 0; job->workers && i < nthreads; i++) {
+    for (int i = 0; job->workers && (job->forced_tables || !is_whole) && i < nthreads; i++) {
         job->workers[i] = malloc(sizeof *job->workers[i]);
         if (!job->workers[i]) break;
         if (i + 1 == nthreads) return job;
@@ -408,7 +507,7 @@ static csz_device_field device_field(const source *from, const csz_header *h) {
     return f;
 }
 
-/* Threads that wait already help; to start one takes longer than a few MB do. */
+/* Threads that are awake help; to start or to wake one takes as long as a few MB do. */
 static csz_status find_range(csz_context *context, const source *from, const csz_header *h, int nthreads,
                              int *any, double *min, double *max) {
     const uint64_t n = h->geometry.nelements;
@@ -416,14 +515,14 @@ static csz_status find_range(csz_context *context, const source *from, const csz
         const csz_device_field f = device_field(from, h);
         return csz_gpu_range(&f, any, min, max);
     }
-    if (n < START_N && nthreads > 1 + context->cpu.team.nmembers) nthreads = 1 + context->cpu.team.nmembers;
-    *any = csz_cpu_range(&context->cpu.team, from->data, n, h->field.type, h->has_fill, h->fill_bits,
-                         nthreads, min, max);
+    *any = (n < START_N ? csz_cpu_range_briefly : csz_cpu_range)(
+        &context->cpu.team, from->data, n, h->field.type, h->has_fill, h->fill_bits, nthreads, min, max);
     return CSZ_OK;
 }
 
 /* The chosen tiles and what is looked at, from the device; the job then finds its tiles in the copy. */
-static csz_status fetch_sample(csz_analysis_job *job, csz_looks *looks, source *from, const csz_header *h) {
+static csz_status fetch_sample(csz_analysis_job *job, const csz_looks *looks, source *from,
+                               const csz_header *h) {
     const csz_device_field f = device_field(from, h);
     const size_t size = h->field.type == CSZ_F32 ? 4 : 8, n = (size_t)sample_size(job->ntiles);
     uint64_t *tiles = malloc(n * sizeof *tiles), *index = malloc((looks->n + 1) * sizeof *index);
@@ -436,7 +535,7 @@ static csz_status fetch_sample(csz_analysis_job *job, csz_looks *looks, source *
     free(tiles);
     free(index);
     if (status) return status;
-    if (looks->n) memcpy(looks->values, (const uint8_t *)from->copy + n * CSZ_TILE_N * size, looks->n * size);
+    job->looked_at = (const uint8_t *)from->copy + n * CSZ_TILE_N * size;
     job->is_copy = 1;
     job->data = from->copy;
     /* tiles side by side along the slowest dim that the field has */

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/logarithm.h"
+
 enum {
     DISTANCES_EACH = 8, /* pairs that share their first element, for locality */
     ROW_N = 32
@@ -50,123 +52,157 @@ csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npai
     looks->nlines = 1u << (g->rank - 1);
     looks->n = (size_t)(pairs_elements(looks) + nrows * looks->nlines * (looks->row_n + 1));
     looks->line = malloc((size_t)(nrows * looks->nlines) * sizeof *looks->line);
-    looks->values = malloc(looks->n * sizeof(double));
-    looks->quantum = malloc(looks->n * sizeof *looks->quantum);
-    looks->accepted = malloc(looks->n);
-    if (!looks->line || !looks->values || !looks->quantum || !looks->accepted) {
-        csz_looks_free(looks);
-        return CSZ_ERROR_MEMORY;
-    }
+    if (!looks->line) return CSZ_ERROR_MEMORY;
     for (uint64_t s = 0; s < nrows; s++) place_row(looks->line + s * looks->nlines, looks, g, s);
     return CSZ_OK;
 }
 
 void csz_looks_free(csz_looks *looks) {
     free(looks->line);
-    free(looks->values);
-    free(looks->quantum);
-    free(looks->accepted);
     memset(looks, 0, sizeof *looks);
 }
 
-/* A pair that would reach past the end is the first element twice, and is not counted. */
-static void pair_index(uint64_t index[DISTANCES_EACH + 1], const csz_looks *looks, uint64_t i) {
-    index[0] = pair_first(looks, i);
+/* Pairs that share their first element.  One that would reach past the end is the first element twice, and is not counted. */
+typedef struct group {
+    uint64_t index[1 + DISTANCES_EACH];
+    uint32_t distance[DISTANCES_EACH];
+} group;
+
+static void place_group(group *pairs, const csz_looks *looks, uint64_t i) {
+    const uint64_t first = pair_first(looks, i);
+    pairs->index[0] = first;
     for (uint64_t j = 0; j < DISTANCES_EACH; j++) {
-        const uint64_t second = index[0] + pair_distance(i + j);
-        index[1 + j] = second < looks->nelements ? second : index[0];
+        pairs->distance[j] = pair_distance(i + j);
+        const uint64_t second = first + pairs->distance[j];
+        pairs->index[1 + j] = second < looks->nelements ? second : first;
     }
 }
 
 void csz_looks_index(uint64_t *index, const csz_looks *looks) {
-    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH, index += DISTANCES_EACH + 1)
-        pair_index(index, looks, i);
+    group pairs;
+    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH, index += DISTANCES_EACH + 1) {
+        place_group(&pairs, looks, i);
+        memcpy(index, pairs.index, sizeof pairs.index);
+    }
     for (uint64_t line = 0; line < looks->nrows * looks->nlines; line++)
         for (uint32_t j = 0; j <= looks->row_n; j++) *index++ = looks->line[line] + j;
 }
 
-void csz_looks_fetch(csz_looks *looks, const void *data, csz_type type) {
-    const size_t size = type == CSZ_F32 ? sizeof(float) : sizeof(double);
-    const uint8_t *from = data;
-    uint8_t *to = looks->values;
-    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH) {
-        uint64_t index[DISTANCES_EACH + 1];
-        pair_index(index, looks, i);
-        for (int j = 0; j <= DISTANCES_EACH; j++, to += size) memcpy(to, from + index[j] * size, size);
-    }
-    const size_t nbytes = (looks->row_n + 1) * size;
-    for (uint64_t line = 0; line < looks->nrows * looks->nlines; line++, to += nbytes)
-        memcpy(to, from + looks->line[line] * size, nbytes);
-}
+/* Elements that are taken at a time, so that they stay in the cache, and touch few pages of a process that does nothing else: 4 rows of 3-D fields, 16 of 1-D ones. */
+enum { BATCH_N = 16 * (ROW_N + 1), BATCH_GROUPS = BATCH_N / (DISTANCES_EACH + 1) };
+
+typedef struct batch {
+    union {
+        float f32[BATCH_N];
+        double f64[BATCH_N];
+    } value;
+    int64_t quantum[BATCH_N]; /* 0 where there is none */
+    uint8_t accepted[BATCH_N];
+    uint32_t n;
+} batch;
 
 /*
- * csz_quantum_f32 and its like as far as they are alike for all: the first candidate, in loops that vectorise.  What is not accepted is asked for again, one by one.  Kept out of line: only as functions
- * of plain pointers does every compiler vectorise them.  A fill value that is not given is -0.0, which is never accepted.
+ * csz_quantum_f32 and its like as far as they are alike for nearly all: the first candidate, in loops that vectorise.  Returns whether the second has to be asked for, where accepted is ASK.  Kept out of line: only as
+ * functions of plain pointers does every compiler vectorise them.  A fill value that is not given is -0.0, which is never accepted.
  */
-static __attribute__((noinline)) void first_candidates_f32(int64_t *restrict quantum,
-                                                           uint8_t *restrict accepted,
-                                                           const float *restrict value, size_t n,
-                                                           const csz_quantizer_f32 *z) {
+enum { ASK = 2 };
+
+static __attribute__((noinline)) int first_candidates_f32(int64_t *restrict quantum,
+                                                          uint8_t *restrict accepted,
+                                                          const float *restrict value, size_t n,
+                                                          const csz_quantizer_f32 *z) {
     const float inverse = z->inverse, step = z->step, bound = z->bound;
     const uint32_t fill = z->has_fill ? z->fill : 0x80000000u;
+    uint8_t any = 0;
     for (size_t i = 0; i < n; i++) {
         const float v = value[i], t = csz_round_product_f32(v, inverse),
                     restored = (t - CSZ_MAGIC_F32) * step;
         const uint32_t bits = csz_bits_f32(v);
-        accepted[i] = (bits != 0x80000000u) & (bits != fill) & (csz_bits_f32(restored) != fill) &
-                      csz_rounded_in_range_f32(t) & (fabsf(v - restored) <= bound);
-        quantum[i] = (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
+        const uint32_t is_candidate = (bits != 0x80000000u) & (bits != fill) & csz_rounded_in_range_f32(t),
+                       is_near = fabsf(v - restored) <= bound,
+                       is_right = is_candidate & is_near & (csz_bits_f32(restored) != fill);
+        const uint8_t state = (uint8_t)(is_right | (is_candidate & (is_near ^ 1)) * ASK);
+        accepted[i] = state;
+        any |= state;
+        quantum[i] = (int32_t)((csz_bits_f32(t) - CSZ_MAGIC_F32_BITS) & (0u - is_right));
     }
+    return any & ASK;
 }
 
-static __attribute__((noinline)) void first_candidates_f64(int64_t *restrict quantum,
-                                                           uint8_t *restrict accepted,
-                                                           const double *restrict value, size_t n,
-                                                           const csz_quantizer_f64 *z) {
+static __attribute__((noinline)) int first_candidates_f64(int64_t *restrict quantum,
+                                                          uint8_t *restrict accepted,
+                                                          const double *restrict value, size_t n,
+                                                          const csz_quantizer_f64 *z) {
     const double inverse = z->inverse, step = z->step, bound = z->bound;
     const uint64_t fill = z->has_fill ? z->fill : 0x8000000000000000ull;
+    uint8_t any = 0;
     for (size_t i = 0; i < n; i++) {
         const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64,
                      restored = r * step;
         const uint64_t bits = csz_bits_f64(v);
-        accepted[i] = (bits != 0x8000000000000000ull) & (bits != fill) & (csz_bits_f64(restored) != fill) &
-                      (fabs(r) < 0x1p50) & (fabs(v - restored) <= bound);
-        quantum[i] = (int64_t)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
+        const uint64_t is_candidate = (bits != 0x8000000000000000ull) & (bits != fill) & (fabs(r) < 0x1p50),
+                       is_near = fabs(v - restored) <= bound,
+                       is_right = is_candidate & is_near & (csz_bits_f64(restored) != fill);
+        const uint8_t state = (uint8_t)(is_right | (is_candidate & (is_near ^ 1)) * ASK);
+        accepted[i] = state;
+        any |= state;
+        quantum[i] = (int64_t)((csz_bits_f64(t) - CSZ_MAGIC_F64_BITS) & (0u - is_right));
+    }
+    return any & ASK;
+}
+
+static void quantize(batch *b, const csz_tile_plan *plan) {
+    const int is_f32 = plan->type == CSZ_F32;
+    if (!(is_f32 ? first_candidates_f32(b->quantum, b->accepted, b->value.f32, b->n, &plan->f32)
+                 : first_candidates_f64(b->quantum, b->accepted, b->value.f64, b->n, &plan->f64)))
+        return;
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->accepted[i] != ASK) continue;
+        int32_t q;
+        if (is_f32) {
+            b->accepted[i] = (uint8_t)csz_quantum_f32(b->value.f32[i], &plan->f32, &q);
+            b->quantum[i] = q;
+        } else {
+            b->accepted[i] = (uint8_t)csz_quantum_f64(b->value.f64[i], &plan->f64, &b->quantum[i]);
+        }
     }
 }
 
-void csz_looks_quantize(csz_looks *looks, const csz_tile_plan *plan) {
-    const float *f32 = looks->values;
-    const double *f64 = looks->values;
-    if (plan->type == CSZ_F32)
-        first_candidates_f32(looks->quantum, looks->accepted, f32, looks->n, &plan->f32);
-    else
-        first_candidates_f64(looks->quantum, looks->accepted, f64, looks->n, &plan->f64);
-    for (size_t i = 0; i < looks->n; i++) {
-        const uint8_t *next = memchr(looks->accepted + i, 0, looks->n - i);
-        if (!next) break;
-        i = (size_t)(next - looks->accepted);
-        if (plan->type == CSZ_F32) {
-            int32_t q;
-            looks->accepted[i] = (uint8_t)csz_quantum_f32(f32[i], &plan->f32, &q);
-            looks->quantum[i] = q;
-        } else {
-            looks->accepted[i] = (uint8_t)csz_quantum_f64(f64[i], &plan->f64, &looks->quantum[i]);
-        }
-    }
+/* From the field, at an index, or from what was fetched of it, in order. */
+typedef struct values {
+    const uint8_t *field, *fetched;
+    size_t size;
+} values;
+
+static void fetch(batch *b, values *from, uint64_t index, uint32_t n) {
+    const size_t nbytes = n * from->size;
+    memcpy((uint8_t *)&b->value + b->n * from->size,
+           from->fetched ? from->fetched : from->field + index * from->size, nbytes);
+    if (from->fetched) from->fetched += nbytes;
+    b->n += n;
 }
 
 /* In order of index; a pair with an exception is left out. */
-void csz_looks_pairs(csz_madogram_sums *sums, const csz_looks *looks) {
-    size_t at = 0;
-    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH, at += DISTANCES_EACH + 1) {
-        if (!looks->accepted[at]) continue;
-        const uint64_t first = pair_first(looks, i);
-        for (uint64_t j = 0; j < DISTANCES_EACH; j++) {
-            const uint32_t d = pair_distance(i + j);
-            if (first + d < looks->nelements && looks->accepted[at + 1 + j])
-                csz_madogram_add(sums, d, looks->quantum[at], looks->quantum[at + 1 + j]);
+static void take_pairs(csz_madogram_sums *sums, batch *b, const csz_looks *looks, const csz_tile_plan *plan,
+                       values *from) {
+    group groups[BATCH_GROUPS];
+    const uint64_t ngroups = looks->npairs / DISTANCES_EACH;
+    for (uint64_t done = 0; done < ngroups;) {
+        const uint32_t n = (uint32_t)(ngroups - done < BATCH_GROUPS ? ngroups - done : BATCH_GROUPS);
+        b->n = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            place_group(&groups[k], looks, (done + k) * DISTANCES_EACH);
+            for (int j = 0; j <= DISTANCES_EACH; j++) fetch(b, from, groups[k].index[j], 1);
         }
+        quantize(b, plan);
+        for (uint32_t k = 0; k < n; k++) {
+            const int64_t *q = b->quantum + (size_t)k * (DISTANCES_EACH + 1);
+            const uint8_t *accepted = b->accepted + (size_t)k * (DISTANCES_EACH + 1);
+            for (int j = 1; accepted[0] && j <= DISTANCES_EACH; j++)
+                if (groups[k].index[j] != groups[k].index[0] && accepted[j])
+                    csz_madogram_add(sums, groups[k].distance[j - 1], q[0], q[j]);
+        }
+        done += n;
     }
 }
 
@@ -179,49 +215,71 @@ static double row_rate(const double *entropy, uint32_t n, uint32_t nonzero, uint
     return (1.32 * n * entropy[nonzero] + 0.97 * nonzero + 0.96 * octaves + 2.96 * large) / n + 0.022;
 }
 
-csz_rows_rate csz_looks_rows(const csz_looks *looks) {
-    csz_rows_rate rate = {looks->nrows, 0, 0};
-    double entropy[ROW_N + 1] = {0}, sum = 0, squares = 0;
+/* The least that a row's quanta take; the orders of prediction are along x, then y, then z, and a tile takes the best. */
+static double best_rate(const csz_looks *looks, const int64_t *q, const uint8_t *accepted,
+                        const double *entropy) {
     const uint32_t n = looks->row_n, pitch = n + 1;
-    for (uint32_t k = 1; k < n; k++) {
-        const double p = (double)k / n;
-        entropy[k] = -p * log2(p) - (1 - p) * log2(1 - p);
-    }
-    for (uint64_t s = 0; s < looks->nrows; s++) {
-        const size_t at = (size_t)(pairs_elements(looks) + s * looks->nlines * pitch);
-        const int64_t *q = looks->quantum + at;
-        uint64_t delta[ROW_N] = {0};
-        uint32_t exceptions = 0;
-        double least = INFINITY;
-        for (uint32_t j = 1; j <= n; j++) exceptions += !looks->accepted[at + j];
-        /* the orders of prediction: along x, then y, then z; a tile takes the best */
-        for (uint32_t c = 0; c < looks->nlines; c += c ? c : 1) {
-            uint32_t nonzero = 0, octaves = 0, large = 0;
-            for (uint32_t k = c; k < (c ? 2 * c : 1); k++) {
-                const int64_t *line = q + (size_t)k * pitch;
-                const uint64_t sign = k == 1 || k == 2 ? ~(uint64_t)0 : 1; /* wraps, as deltas do */
-                for (uint32_t j = 0; j < n; j++)
-                    delta[j] += sign * ((uint64_t)line[j + 1] - (uint64_t)line[j]);
-            }
-            uint32_t size[ROW_N]; /* up to the largest there is, which 48 bits and more are beyond use */
-            for (uint32_t j = 0; j < n; j++) {
-                const uint64_t magnitude = delta[j] >> 63 ? 0 - delta[j] : delta[j];
-                size[j] = magnitude < UINT32_MAX ? (uint32_t)magnitude : UINT32_MAX;
-            }
-            for (uint32_t j = 0; j < n; j++) {
-                nonzero += size[j] != 0;
-                octaves += (uint32_t)csz_log2_u32(size[j] | 1);
-                large += size[j] > 1;
-            }
-            least = fmin(least, row_rate(entropy, n, nonzero, octaves, large));
+    uint64_t delta[ROW_N] = {0};
+    uint32_t exceptions = 0;
+    double least = INFINITY;
+    for (uint32_t j = 1; j <= n; j++) exceptions += !accepted[j];
+    for (uint32_t c = 0; c < looks->nlines; c += c ? c : 1) {
+        uint32_t nonzero = 0, octaves = 0, large = 0;
+        for (uint32_t k = c; k < (c ? 2 * c : 1); k++) {
+            const int64_t *line = q + (size_t)k * pitch;
+            const uint64_t sign = k == 1 || k == 2 ? ~(uint64_t)0 : 1; /* wraps, as deltas do */
+            for (uint32_t j = 0; j < n; j++) delta[j] += sign * ((uint64_t)line[j + 1] - (uint64_t)line[j]);
         }
-        least += 0.93 * exceptions / n; /* most stand in masks */
-        sum += least;
-        squares += least * least;
+        uint32_t size[ROW_N]; /* up to the largest there is, which 48 bits and more are beyond use */
+        for (uint32_t j = 0; j < n; j++) {
+            const uint64_t magnitude = delta[j] >> 63 ? 0 - delta[j] : delta[j];
+            size[j] = magnitude < UINT32_MAX ? (uint32_t)magnitude : UINT32_MAX;
+        }
+        for (uint32_t j = 0; j < n; j++) {
+            nonzero += size[j] != 0;
+            octaves += (uint32_t)csz_log2_u32(size[j] | 1);
+            large += size[j] > 1;
+        }
+        const double rate = row_rate(entropy, n, nonzero, octaves, large);
+        least = rate < least ? rate : least;
     }
+    return least + 0.93 * exceptions / n; /* most stand in masks */
+}
+
+static csz_rows_rate take_rows(batch *b, const csz_looks *looks, const csz_tile_plan *plan, values *from) {
+    csz_rows_rate rate = {looks->nrows, 0, 0};
     if (rate.n == 0) return rate;
+    double entropy[ROW_N + 1] = {0}, sum = 0, squares = 0;
+    const uint32_t n = looks->row_n, row_elements = looks->nlines * (n + 1),
+                   rows_each = BATCH_N / row_elements;
+    double products[ROW_N + 1] = {0}; /* k log2 k, whose differences over n are the entropies of k of n */
+    for (uint32_t k = 1; k <= n; k++) products[k] = k * csz_log2((double)k);
+    for (uint32_t k = 1; k < n; k++) entropy[k] = (products[n] - products[k] - products[n - k]) / n;
+    for (uint64_t done = 0; done < looks->nrows;) {
+        const uint32_t rows = (uint32_t)(looks->nrows - done < rows_each ? looks->nrows - done : rows_each);
+        b->n = 0;
+        for (uint32_t line = 0; line < rows * looks->nlines; line++)
+            fetch(b, from, looks->line[done * looks->nlines + line], n + 1);
+        quantize(b, plan);
+        for (uint32_t k = 0; k < rows; k++) {
+            const size_t at = (size_t)k * row_elements;
+            const double least = best_rate(looks, b->quantum + at, b->accepted + at, entropy);
+            sum += least;
+            squares += least * least;
+        }
+        done += rows;
+    }
     const double rows = (double)rate.n;
     rate.mean = sum / rows;
-    rate.variance = rate.n > 1 ? fmax(0, squares / rows - rate.mean * rate.mean) * rows / (rows - 1) : 0;
+    const double variance = squares / rows - rate.mean * rate.mean;
+    rate.variance = rate.n > 1 && variance > 0 ? variance * rows / (rows - 1) : 0;
     return rate;
+}
+
+void csz_looks_take(csz_madogram_sums *pairs, csz_rows_rate *rows, const csz_looks *looks,
+                    const csz_tile_plan *plan, const void *field, const void *fetched) {
+    batch b;
+    values from = {field, fetched, plan->type == CSZ_F32 ? sizeof(float) : sizeof(double)};
+    take_pairs(pairs, &b, looks, plan, &from);
+    *rows = take_rows(&b, looks, plan, &from);
 }

@@ -48,19 +48,14 @@ static int64_t code_at(const csz_tile_work *w, uint32_t i) {
 
 static void count_codes(csz_analysis_worker *k, const csz_tile_work *w, const csz_geometry *g,
                         const csz_tile_box *box) {
-    uint64_t outliers = 0;
     if (w->klass == 0 && csz_tile_box_count(box) == CSZ_TILE_N) {
+        const int16_t *code = w->code16;
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 4) {
             for (uint32_t j = 0; j < 4; j++) {
-                uint32_t bin = (uint32_t)(w->code16[i + j] + CSZ_ANALYSIS_NCODES / 2);
-                if (bin < CSZ_ANALYSIS_NCODES) {
-                    k->part[j][bin]++;
-                } else {
-                    outliers++;
-                }
+                const uint32_t bin = (uint32_t)(code[i + j] + CSZ_ANALYSIS_NCODES / 2);
+                k->part[j][bin < CSZ_ANALYSIS_NCODES ? bin : CSZ_ANALYSIS_NCODES]++;
             }
         }
-        k->sums.noutliers += outliers;
         return;
     }
     for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
@@ -124,120 +119,33 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     }
 }
 
-/* Words of a record of n lanes of which `of` could be: head, bitmap, then base, lengths and lanes as one stream (docs/format.md, section 6). */
-static uint32_t record_words(const csz_analysis_job *job, const csz_tile_work *w, const uint32_t *length,
-                             uint32_t n, uint32_t of) {
-    uint32_t shortest = UINT32_MAX, longest = 0, nbits = 0, width = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        shortest = length[i] < shortest ? length[i] : shortest;
-        longest = length[i] > longest ? length[i] : longest;
-        nbits += length[i];
-    }
-    if (longest > shortest) width = (uint32_t)csz_log2_u32(longest - shortest) + 1;
-    nbits += width * n + csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX,
-                                        job->plan[0].type == CSZ_F32 ? 32 : 64);
-    return 1 + (n < of ? of / 32 : 0) + (nbits + 31) / 32;
-}
-
-/* Bits of a symbol and of what follows it raw: with the book of single codes in the low half, with that of the values of runs in the high one.  128 of either fit. */
-static void symbol_costs(uint32_t *cost, const csz_book *books) {
-    for (uint32_t s = 0; s < CSZ_NARROW_N; s++)
-        cost[s] = (uint32_t)(books[CSZ_BOOK_S].lengths[s] | books[CSZ_BOOK_RV].lengths[s] << 16) +
-                  csz_symbol_nraw(s) * 0x10001u;
-}
-
-/* The next bit that is set behind `at` in 128, or 128. */
-static uint32_t next_bit(const uint64_t *mask, uint32_t at) {
-    for (at++; at < 128; at = (at | 63) + 1) {
-        const uint64_t left = mask[at >> 6] >> (at & 63);
-        if (left) return at + (uint32_t)__builtin_ctzll(left);
-    }
-    return 128;
-}
-
 /*
- * Bits of the codes of the run lengths of a lane, whose runs start where `start` has bits.  Short runs, the rule where deltas change often, are taken many at a time: a run has
- * length n if the next start is n further on and none lies between.
+ * As auto codes it.  What the forced workflows take follows from the counts, but for what no count tells: head, base, exceptions, and half a word that is lost at the end.  Where the sample is the whole field, they code it
+ * too, and the prediction is exact.
  */
-static uint32_t lengths_nbits(const uint64_t *start, const uint8_t *run) {
-    uint32_t nbits = 0;
-    uint64_t left[2] = {start[0], start[1]};
-    for (uint32_t n = 1; n <= 8 && (left[0] | left[1]); n++) {
-        const uint64_t next[2] = {start[0] >> n | start[1] << (64 - n),
-                                  start[1] >> n | (uint64_t)1 << (64 - n)};
-        for (int k = 0; k < 2; k++) {
-            nbits += run[n - 1] * (uint32_t)__builtin_popcountll(left[k] & next[k]);
-            left[k] &= ~next[k];
-        }
-    }
-    for (uint32_t at = next_bit(left, UINT32_MAX); at < 128; at = next_bit(left, at))
-        nbits += run[next_bit(start, at) - at - 1];
-    return nbits;
-}
-
-/*
- * What csz_tile_encode would return for the forced workflows, without writing the bits.  Only for tiles of 16-bit deltas without exceptions; returns 0 for others and for those
- * without a nonzero delta.
- */
-static int measure_forced(const csz_analysis_job *job, csz_tile_work *w, uint32_t *words) {
-    uint32_t single[64], plain[32], coded[32], nsingle = 0, nruns_lanes = 0, cost[CSZ_NARROW_N];
-    if (w->klass || w->n_special) return 0;
-    symbol_costs(cost, job->forced);
-    csz_tile_symbols_make(w, CSZ_MODE_S);
-    const int16_t *restrict code = w->code16;
-    uint8_t *restrict starts = w->digit;
-    starts[0] = 1;
-    for (uint32_t i = 1; i < CSZ_TILE_N; i++) starts[i] = code[i] != code[i - 1];
-    for (uint32_t i = 0; i < CSZ_TILE_N; i += 128) starts[i] = 1;
-    for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t values = 0, nruns = 0;
-        uint64_t mask[2];
-        if (csz_lane_is_empty(w, lane, 4)) continue;
-        for (uint32_t k = 0; k < 2; k++) {
-            const uint8_t *symbol = w->symbol + lane * 128 + 64 * k, *start = starts + lane * 128 + 64 * k;
-            uint32_t all = 0, of_starts = 0;
-            for (uint32_t i = 0; i < 64; i++) {
-                all += cost[symbol[i]];
-                of_starts += cost[symbol[i]] & (0u - (uint32_t)start[i]);
-            }
-            mask[k] = csz_mask_of_bytes(start) | (uint64_t)csz_mask_of_bytes(start + 32) << 32;
-            if (!csz_lane_is_empty(w, 2 * lane + k, 2)) single[nsingle++] = all & 0xFFFF;
-            values += of_starts >> 16;
-            nruns += (uint32_t)__builtin_popcountll(mask[k]);
-        }
-        plain[nruns_lanes] = nruns * (16 + 7);
-        coded[nruns_lanes++] = values + lengths_nbits(mask, job->forced[CSZ_BOOK_RL].lengths);
-    }
-    if (nsingle == 0) return 0;
-    words[CSZ_WORKFLOW_HUFFMAN] = record_words(job, w, single, nsingle, 64);
-    words[CSZ_WORKFLOW_RLE] = record_words(job, w, plain, nruns_lanes, 32);
-    words[CSZ_WORKFLOW_RLE_VLE] = record_words(job, w, coded, nruns_lanes, 32);
-    return 1;
-}
-
-static void encode_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_tile_work *w,
+static void encode_tile(const csz_analysis_job *job, csz_analysis_worker *k, csz_tile_work *w,
                         const csz_tile_box *box, csz_kept_tile *kept) {
-    uint32_t words[CSZ_NWORKFLOWS],
-        raw = 1 + csz_tile_box_count(box) * (job->plan[0].type == CSZ_F32 ? 1 : 2);
+    const uint32_t type_words = job->plan[0].type == CSZ_F32 ? 1 : 2;
     recall_tile(job, w, box, kept);
-    int measured = measure_forced(job, w, words);
-    for (int i = 1; i < CSZ_NWORKFLOWS; i++) {
-        if (!measured) words[i] = csz_tile_encode(w, &job->plan[i], &job->forced_tables, job->data, box);
-        words[i] = words[i] < raw ? words[i] : raw;
-    }
-    switch (job->tables.policy) {
-    case CSZ_POLICY_SINGLE: words[0] = words[CSZ_WORKFLOW_HUFFMAN]; break;
-    case CSZ_POLICY_RUNS: words[0] = words[CSZ_WORKFLOW_RLE_VLE]; break;
-    default: words[0] = csz_tile_encode(w, &job->plan[0], &job->tables, job->data, box); break;
-    }
-    for (int i = 0; i < CSZ_NWORKFLOWS; i++) k->sums.words[i] += words[i];
-    k->sums.squares += (uint64_t)words[0] * words[0];
+    for (int i = 1; job->forced_tables && i < CSZ_NWORKFLOWS; i++)
+        k->sums.words[i] += csz_tile_encode(w, &job->plan[i], job->forced_tables, job->data, box);
+    const uint32_t words = csz_tile_encode(w, &job->plan[0], job->tables, job->data, box);
+    k->sums.words[0] += words;
+    k->sums.squares += (uint64_t)words * words;
+    k->sums.raw_words += 1 + csz_tile_box_count(box) * type_words;
+    if (w->is_fill || w->statistics.n_nonzero == 0)
+        k->sums.common_nbits += 32 * (uint64_t)words;
+    else
+        k->sums.common_nbits +=
+            32 * (1 + (w->n_special ? 1 + w->tail.nwords : 0)) + 16 +
+            csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, 32 * type_words);
 }
 
 /* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty.  What was counted is to be cleared. */
 static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int with_sample) {
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
         k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
+    for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
     csz_tally_add(&k->sample, tally);
     if (!with_sample) return;
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
@@ -245,15 +153,6 @@ static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int wit
         k->sums.run_length[s] += k->sample.run_length[s];
     }
     memset(&k->sample, 0, sizeof k->sample);
-}
-
-/* The elements that are looked at, on the plan's bound. */
-static void take_looks(csz_analysis_job *job) {
-    if (!job->is_copy && !job->has_looked) csz_looks_fetch(job->looks, job->data, job->plan[0].type);
-    job->has_looked = 1;
-    csz_looks_quantize(job->looks, &job->plan[0]);
-    csz_looks_pairs(&job->quanta, job->looks);
-    job->rows = csz_looks_rows(job->looks);
 }
 
 /* The looks, which take as long as a tile or two, come first. */
@@ -265,7 +164,7 @@ static void pass_body(void *arg, int rank) {
     for (uint32_t done = 1;; done++) {
         uint64_t s = atomic_fetch_add(&job->next, 1);
         if (with_looks && s-- == 0) {
-            take_looks(job);
+            csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data, job->looked_at);
             continue;
         }
         if (s >= job->nchosen) break;
@@ -287,7 +186,8 @@ static void run_pass(csz_analysis_job *job, int encode) {
     const uint64_t n = job->nchosen + (job->keep_sample && !encode);
     job->encode = encode;
     atomic_store(&job->next, 0);
-    csz_team_run(&job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
+    (job->nchosen < THREAD_TILES ? csz_team_run_briefly : csz_team_run)(
+        &job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
 }
 
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
@@ -317,15 +217,13 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
 
 void csz_analysis_encode(csz_analysis_job *job) {
     csz_analysis_sums *to = &job->workers[0]->sums;
-    int measurable = 1;
     for (int i = 1; i < job->nthreads; i++) memset(&job->workers[i]->sums, 0, sizeof *to);
-    for (uint64_t s = 0; s < job->nchosen; s++) measurable &= job->scratch->kept[s].is_kept != 0;
-    job->forced_tables.policy = CSZ_POLICY_VECTOR;
-    if (!measurable) csz_code_tables_make(&job->forced_tables, job->forced);
     run_pass(job, 1);
     for (int i = 1; i < job->nthreads; i++) {
         const csz_analysis_sums *from = &job->workers[i]->sums;
         for (int w = 0; w < CSZ_NWORKFLOWS; w++) to->words[w] += from->words[w];
         to->squares += from->squares;
+        to->common_nbits += from->common_nbits;
+        to->raw_words += from->raw_words;
     }
 }

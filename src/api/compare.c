@@ -11,6 +11,7 @@
 
 #include "api/gpu.h"
 #include "core/bound.h"
+#include "core/logarithm.h"
 #include "format/archive.h"
 
 typedef struct pair {
@@ -37,14 +38,12 @@ typedef struct square_sum {
 
 static void square_sum_add(square_sum *s, double error) {
     if (error > s->scale) {
-        int exponent;
-        frexp(error, &exponent);
-        exponent = exponent < -1000 ? -1000 : exponent > 1020 ? 1020 : exponent;
-        double scale = ldexp(1, exponent), shrink = s->scale / scale;
+        const int exponent = csz_exponent_above(error);
+        double scale = csz_power_of_two(exponent), shrink = s->scale / scale;
         s->sum *= shrink * shrink;
         s->lost *= shrink * shrink;
         s->scale = scale;
-        s->inverse = ldexp(1, -exponent);
+        s->inverse = csz_power_of_two(-exponent);
     }
     double x = error * s->inverse, term = x * x - s->lost, next = s->sum + term;
     s->lost = (next - s->sum) - term;
@@ -102,6 +101,6 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
     m->rmse = max_error > DBL_MAX ? INFINITY : n ? squares.scale * sqrt(squares.sum / (double)n) : 0;
     double range = csz_range_width(m->min, m->max);
     m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
-    m->psnr = m->rmse == 0 ? INFINITY : 20 * log10(range / m->rmse);
+    m->psnr = m->rmse == 0 ? INFINITY : 20 * csz_log10(range / m->rmse);
     return CSZ_OK;
 }

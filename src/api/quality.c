@@ -13,6 +13,7 @@
 
 #include "api/gpu.h"
 #include "core/bound.h"
+#include "core/logarithm.h"
 #include "core/quality.h"
 #include "cpu/team.h"
 
@@ -174,19 +175,17 @@ static void join_first(quality_job *job) {
 }
 
 /* A power of two that is not below x and whose inverse is finite; 1 for 0. */
-static double scale_above(double x) {
-    int exponent;
-    if (!(x > 0)) return 1;
-    frexp(x, &exponent);
-    return ldexp(1, exponent < -1000 ? -1000 : exponent > 1020 ? 1020 : exponent);
-}
+static double scale_above(double x) { return x > 0 ? csz_power_of_two(csz_exponent_above(x)) : 1; }
+
+/* What may still be scaled up. */
+static double most_scaled(double x) { return x < DBL_MAX / 4 ? x : DBL_MAX / 4; }
 
 static double entropy_of(const uint64_t *counts, size_t n) {
     double total = 0, h = 0;
     for (size_t i = 0; i < n; i++) total += (double)counts[i];
     for (size_t i = 0; i < n; i++) {
         double p = total > 0 ? (double)counts[i] / total : 0;
-        if (p > 0) h -= p * log2(p);
+        if (p > 0) h -= p * csz_log2(p);
     }
     return h > 0 ? h : 0;
 }
@@ -214,7 +213,7 @@ static void describe(csz_quality *q, const quality_job *job, int nthreads) {
     const double n = (double)(m->n - m->n_special), range = csz_range_width(m->min, m->max);
     m->rmse = e->n_infinite ? INFINITY : n > 0 ? job->error_scale * sqrt(sum.error_squares / n) : 0;
     m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
-    m->psnr = m->rmse == 0 ? INFINITY : 20 * log10(range / m->rmse);
+    m->psnr = m->rmse == 0 ? INFINITY : 20 * csz_log10(range / m->rmse);
 
     q->max_rel_error = m->max_abs_error == 0 ? 0 : m->max_abs_error / range;
     q->max_pwr_error = e->max_pwr > 0 ? e->max_pwr : 0;
@@ -222,10 +221,12 @@ static void describe(csz_quality *q, const quality_job *job, int nthreads) {
     q->max_pwr_index = e->max_pwr >= 0 ? e->max_pwr_at : 0;
     q->mean_error = e->n_infinite ? NAN : job->scale.mean_error;
     const int equal = m->max_abs_error == 0;
-    if (equal || e->min == e->max || e->min_b == e->max_b || !(sum.aa > 0) || !(sum.bb > 0))
+    if (equal || e->min == e->max || e->min_b == e->max_b || !(sum.aa > 0) || !(sum.bb > 0)) {
         q->pearson = equal;
-    else
-        q->pearson = fmin(1, sum.ab / sqrt(sum.aa) / sqrt(sum.bb));
+    } else {
+        const double r = sum.ab / sqrt(sum.aa) / sqrt(sum.bb);
+        q->pearson = r < 1 ? r : 1;
+    }
     q->ssim = equal ? 1 : e->n_infinite ? NAN : sum.nwindows ? sum.ssim / (double)sum.nwindows : 0;
     q->nwindows = sum.nwindows;
     for (int k = 0; k < LAGS; k++) q->autocorrelation[k] = sum.ee > 0 ? sum.lagged[k] / sum.ee : 0;
@@ -259,8 +260,8 @@ static void set_scale(quality_job *job) {
     s->min = job->all.min;
     s->max_abs = job->all.max_abs;
     s->range = csz_range_width(job->all.min, job->all.max);
-    job->error_scale = scale_above(fmin(s->max_abs, DBL_MAX / 4));
-    s->inverse_scale = 1 / scale_above(2 * fmin(s->range, DBL_MAX / 4) + s->max_abs);
+    job->error_scale = scale_above(most_scaled(s->max_abs));
+    s->inverse_scale = 1 / scale_above(2 * most_scaled(s->range) + s->max_abs);
     s->inverse_error = 1 / job->error_scale;
     s->c1 = CSZ_SSIM_K1 * s->range * s->inverse_scale * (CSZ_SSIM_K1 * s->range * s->inverse_scale);
     s->c2 = CSZ_SSIM_K2 * s->range * s->inverse_scale * (CSZ_SSIM_K2 * s->range * s->inverse_scale);

@@ -25,10 +25,10 @@ static void add_run_values(csz_sample *sum, const csz_tally *t) {
 }
 
 void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
-    for (uint32_t part = 0; part < 4; part++) {
-        for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
-            sum->count.count[book][s] += t->count[part].count[book][s];
-    }
+    uint32_t *restrict all = sum->count.count[book];
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
+        all[s] += t->count[0].count[book][s] + t->count[1].count[book][s] + t->count[2].count[book][s] +
+                  t->count[3].count[book][s];
     if (book == CSZ_BOOK_RV) add_run_values(sum, t);
     for (uint32_t s = 0; book == CSZ_BOOK_RL && s < CSZ_SYMBOLS_MAX; s++)
         sum->run_length[s] += t->run_length[s];

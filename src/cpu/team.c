@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.c: threads that wait for the phases of a call.  Between two phases lies little work (books, a few checks), so a member looks
+ * team.c: threads that wait for the phases of a call, and join those that they are in time for.  Between two phases lies little work (books, a few checks), so a member looks
  * for the next one for some microseconds before it sleeps, and so does the caller for the end of a phase.
  */
 #define _GNU_SOURCE
@@ -30,19 +30,29 @@ static void pause_briefly(void) {
 #endif
 }
 
+/* The number of the phase, which may be over. */
+static unsigned phase_of(csz_team *team) { return atomic_load(&team->gate) >> 1; }
+
+/*
+ * A member that joins says so before it looks at the gate again, and the caller closes the gate before it looks who has joined: so either the caller waits for the member, or the member sees that it is too
+ * late.
+ */
 static void *member_main(void *p) {
     csz_team_member *m = p;
     csz_team *team = m->team;
     for (;;) {
-        for (int i = 0; i < LOOKS && atomic_load(&team->phase) == m->seen; i++) pause_briefly();
-        if (atomic_load(&team->phase) == m->seen) {
+        for (int i = 0; i < LOOKS && phase_of(team) == m->seen; i++) pause_briefly();
+        if (phase_of(team) == m->seen) {
             pthread_mutex_lock(&team->mutex);
-            while (atomic_load(&team->phase) == m->seen) pthread_cond_wait(&team->phase_began, &team->mutex);
+            while (phase_of(team) == m->seen) pthread_cond_wait(&team->phase_began, &team->mutex);
             pthread_mutex_unlock(&team->mutex);
         }
-        m->seen++;
-        if (team->stopping) return NULL;
-        if (m->rank < team->nthreads) team->body(team->arg, m->rank);
+        const unsigned gate = atomic_load(&team->gate);
+        m->seen = gate >> 1;
+        if (atomic_load(&team->stopping)) return NULL;
+        if (!(gate & 1)) continue;
+        atomic_fetch_add(&team->running, 1);
+        if (atomic_load(&team->gate) == gate && m->rank < team->nthreads) team->body(team->arg, m->rank);
         if (atomic_fetch_sub(&team->running, 1) > 1) continue;
         pthread_mutex_lock(&team->mutex);
         pthread_cond_signal(&team->phase_ended);
@@ -67,15 +77,17 @@ static int make_ready(csz_team *team) {
     return 0;
 }
 
-static void begin_phase(csz_team *team) {
-    atomic_store(&team->running, team->nmembers);
+static void open_gate(csz_team *team) { atomic_store(&team->gate, (phase_of(team) + 1) << 1 | 1); }
+
+static void open_gate_and_wake(csz_team *team) {
     pthread_mutex_lock(&team->mutex);
-    atomic_fetch_add(&team->phase, 1);
+    open_gate(team);
     pthread_cond_broadcast(&team->phase_began);
     pthread_mutex_unlock(&team->mutex);
 }
 
 static void end_phase(csz_team *team) {
+    atomic_store(&team->gate, phase_of(team) << 1);
     for (int i = 0; i < LOOKS && atomic_load(&team->running); i++) pause_briefly();
     if (atomic_load(&team->running) == 0) return;
     pthread_mutex_lock(&team->mutex);
@@ -92,36 +104,46 @@ void csz_team_start(csz_team *team, int nthreads) {
     pthread_sigmask(SIG_SETMASK, &all, &before); /* which the members inherit */
     while (team->nmembers < nthreads - 1 && make_ready(team)) {
         csz_team_member *m = &team->members[team->nmembers];
-        *m = (csz_team_member){.team = team, .rank = team->nmembers + 1, .seen = atomic_load(&team->phase)};
+        *m = (csz_team_member){.team = team, .rank = team->nmembers + 1, .seen = phase_of(team)};
         if (pthread_create(&m->thread, NULL, member_main, m) != 0) break;
         team->nmembers++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
-    if (nthreads > CSZ_TEAM_MAX) nthreads = CSZ_TEAM_MAX;
-    csz_team_start(team, nthreads);
-    if (nthreads == 1 || team->nmembers == 0) {
+static void run_phase(csz_team *team, int nthreads, void (*body)(void *, int), void *arg,
+                      void (*open)(csz_team *)) {
+    if (nthreads <= 1 || team->nmembers == 0) {
         body(arg, 0);
         return;
     }
     team->body = body;
     team->arg = arg;
     team->nthreads = nthreads;
-    begin_phase(team);
+    open(team);
     body(arg, 0);
     end_phase(team);
+}
+
+void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
+    csz_team_start(team, nthreads);
+    run_phase(team, nthreads, body, arg, open_gate_and_wake);
+}
+
+void csz_team_run_briefly(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
+    forget_parent(team);
+    run_phase(team, nthreads, body, arg, open_gate);
 }
 
 void csz_team_stop(csz_team *team) {
     forget_parent(team);
     if (!team->is_ready) return;
-    team->stopping = 1;
-    if (team->nmembers) begin_phase(team);
+    atomic_store(&team->stopping, 1);
+    open_gate_and_wake(team);
     for (int i = 0; i < team->nmembers; i++) pthread_join(team->members[i].thread, NULL);
     pthread_cond_destroy(&team->phase_ended);
     pthread_cond_destroy(&team->phase_began);
     pthread_mutex_destroy(&team->mutex);
-    team->is_ready = team->nmembers = team->stopping = 0;
+    team->is_ready = team->nmembers = 0;
+    atomic_store(&team->stopping, 0);
 }

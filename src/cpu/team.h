@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.h: a function run by several threads at once.  Work is claimed, not dealt out, so a team that could not start all its
- * threads still does all of it.  A context's team keeps its threads, asleep, from one call to the next, until the context is destroyed: starting and joining them
+ * team.h: a function run by several threads at once.  Work is claimed, not dealt out, so a team whose threads could not all be started, or come late on a busy
+ * machine, still does all of it.  A context's team keeps its threads, asleep, from one call to the next, until the context is destroyed: starting and joining them
  * takes as long as a tenth of a small field does.  They take no signals.  In a child of fork, where they are not, the team starts anew.
  */
 #ifndef CSZ_CPU_TEAM_H
@@ -16,7 +16,7 @@ enum { CSZ_TEAM_MAX = 256 };
 typedef struct csz_team_member {
     struct csz_team *team;
     int rank;
-    unsigned seen; /* last phase it took part in */
+    unsigned seen; /* the last phase it knows of */
     pthread_t thread;
 } csz_team_member;
 
@@ -28,9 +28,9 @@ typedef struct csz_team {
     csz_team_member members[CSZ_TEAM_MAX];
     pthread_mutex_t mutex;
     pthread_cond_t phase_began, phase_ended;
-    atomic_uint phase;
-    atomic_int running; /* members that have not finished the phase */
-    int stopping;
+    atomic_uint gate;   /* twice the number of the phase, and 1 while members may join it */
+    atomic_int running; /* members that joined and have not finished */
+    atomic_int stopping;
     int nthreads; /* that the phase is for */
     void (*body)(void *arg, int rank);
     void *arg;
@@ -42,8 +42,14 @@ int csz_team_cores(void);
 /* Starts the threads that a run of so many will need, so that they are there when it comes. */
 void csz_team_start(csz_team *team, int nthreads);
 
-/* Calls body(arg, rank) for rank 0 .. nthreads-1, rank 0 in the caller's thread; returns when all have returned. */
+/*
+ * Calls body(arg, rank) for rank 0 in the caller's thread, and for those of 1 .. nthreads-1 whose threads join before it is done: one that is not scheduled in time is not waited for.  Returns when all have
+ * returned.
+ */
 void csz_team_run(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
+
+/* The same for some microseconds of work, for which it does not pay to start or to wake a thread: those that are awake, a while after the last phase, join. */
+void csz_team_run_briefly(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
 
 /* Joins the team's threads. */
 void csz_team_stop(csz_team *team);

@@ -9,20 +9,23 @@ typedef struct weighted {
     uint32_t weight, symbol;
 } weighted;
 
-/* By weight, then by symbol, in whose order they come: digit by digit from the lowest, each pass keeping the order of equals. */
+/* By weight, then by symbol, in whose order they come: digit by digit from the lowest, each pass keeping the order of equals.  Digits are as short as the number of passes allows. */
 static void sort_by_weight(weighted *order, uint32_t n) {
     weighted other[CSZ_SYMBOLS_MAX], *from = order, *to = other;
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < n; i++) largest = order[i].weight > largest ? order[i].weight : largest;
-    for (uint32_t shift = 0; shift < 32 && largest >> shift; shift += 8) {
-        uint32_t at[256] = {0}, sum = 0;
-        for (uint32_t i = 0; i < n; i++) at[from[i].weight >> shift & 255]++;
-        for (uint32_t digit = 0; digit < 256; digit++) {
+    uint32_t any = 1;
+    for (uint32_t i = 0; i < n; i++) any |= order[i].weight;
+    const uint32_t nbits = (uint32_t)csz_log2_u32(any) + 1, npasses = (nbits + 7) / 8,
+                   width = (nbits + npasses - 1) / npasses, last = (1u << width) - 1;
+    for (uint32_t shift = 0; shift < nbits; shift += width) {
+        uint32_t at[256], sum = 0;
+        memset(at, 0, (last + 1) * sizeof *at);
+        for (uint32_t i = 0; i < n; i++) at[from[i].weight >> shift & last]++;
+        for (uint32_t digit = 0; digit <= last; digit++) {
             uint32_t count = at[digit];
             at[digit] = sum;
             sum += count;
         }
-        for (uint32_t i = 0; i < n; i++) to[at[from[i].weight >> shift & 255]++] = from[i];
+        for (uint32_t i = 0; i < n; i++) to[at[from[i].weight >> shift & last]++] = from[i];
         weighted *swap = from;
         from = to;
         to = swap;

@@ -4,70 +4,77 @@
 
 #include <string.h>
 
-/* Pairs of each distance d = 1, 2, ... as weights, and their sums. */
+#include "core/base.h"
+
+enum { N = CSZ_ANALYSIS_NDISTANCES };
+
+/* In four sums, as one would wait for itself with every number. */
+static double sum_of_products(const double *a, const double *b) {
+    double sum[4] = {0};
+    for (int i = 0; i < N; i += 4)
+        for (int k = 0; k < 4; k++) sum[k] += a[i + k] * b[i + k];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Distances d = 1, 2, ..., weighted by their pairs. */
 typedef struct distances {
-    double weight[CSZ_ANALYSIS_NDISTANCES];
+    double from_mean[N], ones[N];
     double n, mean, squares; /* squares: about the mean */
 } distances;
 
-static void weigh_distances(distances *w, const uint64_t *npairs) {
-    double sum = 0;
-    w->n = w->squares = 0;
-    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
-        w->weight[i] = (double)npairs[i];
-        w->n += w->weight[i];
-        sum += w->weight[i] * (i + 1);
-    }
-    w->mean = w->n > 0 ? sum / w->n : 0;
-    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++)
-        w->squares += w->weight[i] * (i + 1 - w->mean) * (i + 1 - w->mean);
+static void weigh_distances(distances *w, const double *weight) {
+    double d[N], weighted[N];
+    for (int i = 0; i < N; i++) d[i] = i + 1;
+    for (int i = 0; i < N; i++) w->ones[i] = 1;
+    w->n = sum_of_products(weight, w->ones);
+    w->mean = w->n > 0 ? sum_of_products(weight, d) / w->n : 0;
+    for (int i = 0; i < N; i++) w->from_mean[i] = d[i] - w->mean;
+    for (int i = 0; i < N; i++) weighted[i] = weight[i] * w->from_mean[i];
+    w->squares = sum_of_products(weighted, w->from_mean);
 }
 
-/* Least squares of v over d; a flat line through the mean where all pairs have one distance. */
-static void fit_line(double *slope, double *intercept, const double *v, const distances *w) {
-    double sum = 0, products = 0;
-    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
-        const double weighted = w->weight[i] * v[i];
-        sum += weighted;
-        products += weighted * (i + 1 - w->mean); /* the mean of v would add nothing */
-    }
-    *slope = w->squares > 0 ? products / w->squares : 0;
-    *intercept = w->n > 0 ? sum / w->n - *slope * w->mean : 0;
+/* Least squares of v over d, of sums over the pairs of each distance; a flat line through the mean where all pairs have one distance. */
+static void fit_line(double *slope, double *intercept, const double *sums, const distances *w) {
+    /* the mean of v would add nothing to the products */
+    *slope = w->squares > 0 ? sum_of_products(sums, w->from_mean) / w->squares : 0;
+    *intercept = w->n > 0 ? sum_of_products(sums, w->ones) / w->n - *slope * w->mean : 0;
 }
 
 void csz_madogram_finish(csz_madogram *m, const csz_madogram_sums *sums) {
-    uint64_t npairs = 0, differ = 0;
+    double npairs[N], absolute[N], differ[N];
     distances weights;
-    memset(m, 0, sizeof *m);
-    for (int i = 0; i < CSZ_ANALYSIS_NDISTANCES; i++) {
-        uint64_t n = sums->npairs[i];
-        m->npairs[i] = n;
-        if (n == 0) continue;
-        m->absolute[i] = (double)sums->absolute[i] / (double)n;
-        m->binary[i] = (double)sums->differ[i] / (double)n;
-        npairs += n;
-        differ += sums->differ[i];
+    memcpy(m->npairs, sums->npairs, sizeof m->npairs);
+    for (int i = 0; i < N; i++) {
+        npairs[i] = (double)sums->npairs[i];
+        absolute[i] = (double)sums->absolute[i];
+        differ[i] = (double)sums->differ[i];
+        const double n = sums->npairs[i] ? npairs[i] : 1; /* of no pairs the sums are 0 */
+        m->absolute[i] = absolute[i] / n;
+        m->binary[i] = differ[i] / n;
     }
-    weigh_distances(&weights, m->npairs);
-    fit_line(&m->absolute_slope, &m->absolute_intercept, m->absolute, &weights);
-    fit_line(&m->binary_slope, &m->binary_intercept, m->binary, &weights);
-    m->roughness = npairs ? (double)differ / (double)npairs : 0;
+    weigh_distances(&weights, npairs);
+    fit_line(&m->absolute_slope, &m->absolute_intercept, absolute, &weights);
+    fit_line(&m->binary_slope, &m->binary_intercept, differ, &weights);
+    m->roughness = weights.n > 0 ? sum_of_products(differ, weights.ones) / weights.n : 0;
     m->smoothness = 1 - m->roughness;
 }
 
-/* Upwards, digit by digit from the lowest; other has room for as many. */
+/* Upwards, digit by digit from the lowest; digits are as short as the number of passes allows.  other has room for as many. */
 static void sort_u64(uint64_t *numbers, uint64_t *other, uint32_t n) {
-    uint64_t largest = 0, *from = numbers, *to = other;
-    for (uint32_t i = 0; i < n; i++) largest = numbers[i] > largest ? numbers[i] : largest;
-    for (int shift = 0; shift < 64 && largest >> shift; shift += 8) {
-        uint32_t at[256] = {0}, sum = 0;
-        for (uint32_t i = 0; i < n; i++) at[from[i] >> shift & 255]++;
-        for (uint32_t digit = 0; digit < 256; digit++) {
+    uint64_t any = 1, *from = numbers, *to = other;
+    for (uint32_t i = 0; i < n; i++) any |= numbers[i];
+    const uint32_t nbits = (uint32_t)csz_log2_u64(any) + 1, npasses = (nbits + 7) / 8,
+                   width = (nbits + npasses - 1) / npasses, last = (1u << width) - 1;
+    for (uint32_t shift = 0; shift < nbits; shift += width) {
+        uint32_t at[256], sum = 0;
+        memset(at, 0, (last + 1) * sizeof *at);
+        for (uint32_t i = 0; i < n; i++) at[from[i] >> shift & last]++;
+        for (uint32_t digit = 0; digit <= last; digit++) {
             uint32_t count = at[digit];
             at[digit] = sum;
             sum += count;
         }
-        for (uint32_t i = 0; i < n; i++) to[at[from[i] >> shift & 255]++] = from[i];
+        for (uint32_t i = 0; i < n; i++) to[at[from[i] >> shift & last]++] = from[i];
         uint64_t *swap = from;
         from = to;
         to = swap;
