@@ -49,8 +49,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         return;
     }
     if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
-    const bool weighs = mode != CSZ_MODE_CONSTANT &&
-                        csz_tile_weighs(csz_held(&sh.weighing_kinds), 0, codes.nnonzero, codes.nmaybe_even);
+    const bool weighs = mode != CSZ_MODE_CONSTANT && (sh.policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED;
     const bool maybe_runs =
         weighs || (mode != CSZ_MODE_CONSTANT &&
                    (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
@@ -88,15 +87,16 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
     record_end(&r, l, facts.special_words);
     mode = (int)(r.first & 15u);
-    if (facts.runs_words < r.words || r.words >= raw_words_of<V>(claim_of(sh))) {
-        tile_instead<V, RANK>(sh, job, r.words, r.first >> 30);
+    const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
+                   raw_at = r.bits_at + l.raw_at;
+    if (facts.runs_words < r.words || r.words >= raw_words_of<V>(claim_of(sh)) ||
+        r.special_at >= csz_held(&sh.heavy_words)) {
+        tile_instead<V, RANK>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);
         return;
     }
     const bool whole = r.words >= stage_size<V>::half;
     if (t < 32) record_announce(sh, job, r.words, whole);
     if (r.words == 0) return;
-    const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
-                   raw_at = r.bits_at + l.raw_at;
     uint32_t *stage = sh.front.region + (whole ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
     if (r.words >= stage_size<V>::words || (whole && record_waits(sh))) {
         narrow_put_large<V>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);
