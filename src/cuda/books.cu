@@ -28,7 +28,7 @@ static_assert(512 * CSZ_TILE_N < 1 << 24,
  * Candidates, one a block: the books of policy vector or a forced workflow; then S of policy single, and RV and RL of policy runs.  A set is the candidates of a policy in the order of
  * their books: what policies vector and single end up with, with the books of runs that some tiles weigh, what they are compared by, without them, and those of the others.
  */
-enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, SET_WEIGHED, SET_SINGLE_FINAL, NSETS };
+enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, SET_WEIGHED, SET_SINGLE_WEIGHED, NSETS };
 enum {
     OF_SINGLE = CSZ_NBOOKS,
     OF_RUN_VALUE,
@@ -42,43 +42,33 @@ enum {
 CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
 
 CSZ_DEVICE int set_size(int set) {
-    return set == SET_VECTOR                         ? (int)CSZ_BOOK_RV
-           : set == SET_SINGLE || set == SET_RUNS    ? 2
-           : set == SET_SINGLE_FINAL                 ? 4
-                                                     : (int)CSZ_NBOOKS;
+    return set == SET_VECTOR                      ? (int)CSZ_BOOK_RV
+           : set == SET_SINGLE || set == SET_RUNS ? 2
+           : set == SET_SINGLE_WEIGHED            ? 4
+                                                  : (int)CSZ_NBOOKS;
 }
 
 /* The place of a book in a set; -1: it has none. */
 CSZ_DEVICE int set_place(int set, int book) {
     const int of_runs = book - (int)CSZ_BOOK_RV;
     if (set == SET_RUNS) return of_runs < 0 ? -1 : of_runs;
-    if (set != SET_SINGLE && set != SET_SINGLE_FINAL) return book;
-    return book == (int)CSZ_BOOK_S                    ? 0
-           : book == (int)CSZ_BOOK_W                  ? 1
-           : of_runs >= 0 && set == SET_SINGLE_FINAL  ? 2 + of_runs
-                                                      : -1;
+    if (set != SET_SINGLE && set != SET_SINGLE_WEIGHED) return book;
+    return book == (int)CSZ_BOOK_S                     ? 0
+           : book == (int)CSZ_BOOK_W                   ? 1
+           : of_runs >= 0 && set == SET_SINGLE_WEIGHED ? 2 + of_runs
+                                                       : -1;
 }
 
-/* What a frame of which only some tiles are sampled lacks: tiles of mode S, tiles of equal units, many tiles that have symbols. */
-enum { LACKS_SINGLE = 1, LACKS_RUNS = 2, LACKS_TILES = 4 };
+/* What takes the place of book S where no sampled tile has mode S: see vector_offers in select/policy.c. */
+enum { SINGLE_NOT, SINGLE_BUILTIN, SINGLE_ANY };
 
-/* The candidate at a place of a set: see vector_offers in select/policy.c. */
-CSZ_DEVICE int set_candidate(int set, int i, uint32_t lacks) {
-    const bool is_vector = set == SET_FINAL || set == SET_WEIGHED;
+/* The candidate at a place of a set. */
+CSZ_DEVICE int set_candidate(int set, int i, uint32_t single) {
     if (set == SET_RUNS) return OF_RUN_VALUE + i;
-    if (set == SET_SINGLE || set == SET_SINGLE_FINAL)
+    if (set == SET_SINGLE || set == SET_SINGLE_WEIGHED)
         return i == 0 ? (int)OF_SINGLE : i == 1 ? (int)CSZ_BOOK_W : OF_RUN_VALUE + i - 2;
-    if (i == (int)CSZ_BOOK_S && is_vector && lacks & LACKS_SINGLE) return OF_SINGLE;
-    if (i >= (int)CSZ_BOOK_RV && (set == SET_WEIGHED || (set == SET_FINAL && lacks & LACKS_RUNS)))
-        return OF_RUN_VALUE + i - CSZ_BOOK_RV;
-    return i;
-}
-
-/* 1 if a candidate may have its own lengths in a set: not where it takes the place of another and much was sampled. */
-CSZ_DEVICE bool may_be_explicit(int set, int number, uint32_t lacks) {
-    const bool is_instead = (number == OF_SINGLE && (set == SET_FINAL || set == SET_WEIGHED)) ||
-                            (number >= OF_RUN_VALUE && (set == SET_FINAL || set == SET_SINGLE_FINAL));
-    return !is_instead || lacks & LACKS_TILES;
+    if (set == SET_WEIGHED && i >= (int)CSZ_BOOK_RV) return OF_RUN_VALUE + i - CSZ_BOOK_RV;
+    return i == (int)CSZ_BOOK_S && set != SET_VECTOR && single ? (int)OF_SINGLE : i;
 }
 
 CSZ_DEVICE int candidate_book(int number) {
@@ -420,12 +410,13 @@ CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) 
  * The books of a set: explicit lengths are taken, those that save most first, where there is room for them, and stored in order.  One warp, a lane for each book.  All fit but in
  * frames of few tiles.
  */
-CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles, uint32_t lacks) {
+CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles, uint32_t single) {
     const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
     const bool is_book = (int)lane < set_size(set);
-    const int number = set_candidate(set, is_book ? (int)lane : 0, lacks), book = candidate_book(number);
+    const int number = set_candidate(set, is_book ? (int)lane : 0, single), book = candidate_book(number);
     const book_candidate &c = sh.candidate[number];
-    const bool worth = is_book && c.worth && may_be_explicit(set, number, lacks);
+    const bool is_instead = number == OF_SINGLE && (set == SET_FINAL || set == SET_WEIGHED);
+    const bool worth = is_book && c.worth && !(is_instead && single == SINGLE_BUILTIN);
     uint32_t all_own = __ballot_sync(CSZ_ALL, worth);
     const uint32_t wanted = worth ? c.explicit_nbits : 0;
     if (csz_warp_add(wanted) > room) {
@@ -434,7 +425,7 @@ CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles, uint32_t 
 #pragma unroll 1
         for (uint32_t m = all_own; m; m &= m - 1) {
             const int i = __ffs((int)m) - 1;
-            before += csz_book_comes_first(candidate_book(set_candidate(set, i, lacks)),
+            before += csz_book_comes_first(candidate_book(set_candidate(set, i, single)),
                                            __shfl_sync(CSZ_ALL, saving, i), book, saving);
         }
         const uint32_t candidates = all_own;
@@ -489,12 +480,12 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         builtin_code[i] =
             __ldg((const uint32_t *)job.builtins->code[book][sh.candidate[book].builtin] + 32 * i + lane);
     const bool is_sampled = csz_sample_stride(ntiles) > 1;
-    uint32_t lacks = 0; /* no counts, no cost */
-    if (job.is_auto && is_sampled)
-        lacks = (sh.candidate[CSZ_BOOK_S].cost_builtin ? 0u : (uint32_t)LACKS_SINGLE) |
-                (sh.candidate[CSZ_BOOK_RV].cost_builtin ? 0u : (uint32_t)LACKS_RUNS) |
-                (nsampled < CSZ_POLICY_FEW_TILES ? (uint32_t)LACKS_TILES : 0u);
-    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles, lacks);
+    /* no counts, no cost */
+    const uint32_t instead = !job.is_auto || !is_sampled || sh.candidate[CSZ_BOOK_S].cost_builtin
+                                 ? (uint32_t)SINGLE_NOT
+                             : nsampled < CSZ_POLICY_FEW_TILES ? (uint32_t)SINGLE_ANY
+                                                               : (uint32_t)SINGLE_BUILTIN;
+    if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles, instead);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
     uint32_t unknown = 0;
@@ -520,17 +511,26 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
                  (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)))
             policy = CSZ_POLICY_WEIGHED;
     }
-    const int set = policy == CSZ_POLICY_SINGLE    ? (is_sampled ? SET_SINGLE_FINAL : SET_SINGLE)
+    /* books of runs of tiles that are heavy: policy runs', where no sampled tile uses others */
+    const bool runs_instead = job.is_auto && is_sampled && !beside_runs &&
+                              (policy == CSZ_POLICY_SINGLE || (policy == CSZ_POLICY_VECTOR &&
+                                                               sh.candidate[CSZ_BOOK_RV].cost_builtin == 0)),
+               are_close = runs_instead && csz_policy_runs_are_close(best_cost, runs_cost, nsampled);
+    const int set = policy == CSZ_POLICY_SINGLE    ? (are_close ? SET_SINGLE_WEIGHED : SET_SINGLE)
                     : policy == CSZ_POLICY_RUNS    ? SET_RUNS
                     : policy == CSZ_POLICY_WEIGHED ? SET_WEIGHED
+                    : are_close                    ? SET_WEIGHED
                                                    : SET_FINAL;
     const int place = set_place(set, book);
     const set_choice &choice = sh.choice[set];
     uint32_t kind = CSZ_KIND_UNUSED;
     const uint32_t *codes = NULL;
     int number = -1;
-    if (place >= 0) {
-        number = set_candidate(set, place, lacks);
+    if (runs_instead && !are_close && book >= (int)CSZ_BOOK_RV) {
+        number = OF_RUN_VALUE + book - CSZ_BOOK_RV;
+        kind = sh.candidate[number].builtin;
+    } else if (place >= 0) {
+        number = set_candidate(set, place, instead);
         kind = sh.candidate[number].builtin;
         if (choice.own >> place & 1) {
             kind = CSZ_KIND_EXPLICIT;
@@ -550,7 +550,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
             }
         }
     } else if (beside_runs) {
-        number = set_candidate(SET_WEIGHED, book, lacks);
+        number = set_candidate(SET_WEIGHED, book, instead);
         kind = sh.candidate[number].builtin;
     }
     if (kind != CSZ_KIND_EXPLICIT) {

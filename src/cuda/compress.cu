@@ -72,8 +72,10 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         const record_layout r =
             record_begin<V>(mode, 0, codes.order, sh.front.base, special ? &sh.special_sizes : NULL,
                             CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
-        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0,
-                                  runs_words};
+        const uint32_t special_words = special ? sh.special_sizes.words : 0,
+                       instead_words = min(runs_words, sh.heavy_words + special_words - 1);
+        const tile_facts facts = {r.first,       r.nfull,       r.lengths_at,
+                                  special_words, instead_words, runs_words};
         sh.facts = facts;
     }
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
@@ -87,16 +89,15 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
     record_end(&r, l, facts.special_words);
     mode = (int)(r.first & 15u);
-    const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
-                   raw_at = r.bits_at + l.raw_at;
-    if (facts.runs_words < r.words || r.words >= raw_words_of<V>(claim_of(sh)) ||
-        r.special_at >= csz_held(&sh.heavy_words)) {
-        tile_instead<V, RANK>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);
+    if (r.words > facts.instead_words || r.words >= raw_words_of<V>(claim_of(sh))) {
+        tile_instead<V, RANK>(sh, job, r.words, r.first >> 30);
         return;
     }
     const bool whole = r.words >= stage_size<V>::half;
     if (t < 32) record_announce(sh, job, r.words, whole);
     if (r.words == 0) return;
+    const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
+                   raw_at = r.bits_at + l.raw_at;
     uint32_t *stage = sh.front.region + (whole ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
     if (r.words >= stage_size<V>::words || (whole && record_waits(sh))) {
         narrow_put_large<V>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);

@@ -17,13 +17,14 @@ template <typename V> struct encode_job {
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64 };
+enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64, NEVER_HEAVY = ~0u >> 1 };
 enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
     uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
     uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
+    uint32_t instead_words;            /* from which on its own record is not simply stored, see tile_instead */
     uint32_t runs_words;               /* what a record of runs would take */
 };
 

@@ -36,8 +36,6 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
     return hash;
 }
 
-enum : uint32_t { NEVER_HEAVY = ~0u };
-
 /* Which runs a tile weighs, besides its mode: none, coded ones, or the cheaper of coded and plain ones. */
 enum { RUNS_NONE, RUNS_CODED, RUNS_EITHER };
 
@@ -236,9 +234,9 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
     return r.words;
 }
 
-/* A record that reaches into the exchange, which the words must leave first, or had to wait for the one before it: code words are looked up again. */
+/* A record staged whole, for which the words must leave the exchange: code words are looked up again. */
 template <typename V>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
+CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
                                uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
                                bool empty) {
     const int mode = (int)(r.first & 15u);
@@ -264,6 +262,14 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
         if (n.buckets >> i & 1) raw.put(csz_raw_packet(csz_half_delta(w, b)));
     }
     raw.flush();
+}
+
+/* One that reaches into the exchange or had to wait for the one before it. */
+template <typename V>
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
+                               uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
+                               bool empty) {
+    narrow_put_whole<V>(sh, job, r, rank, length, symbols_at, escapes_at, raw_at, empty);
 }
 
 /* A raw record. */
@@ -329,29 +335,58 @@ template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh
                              sh.front.exceptions[csz_thread()]);
 }
 
-/* Runs, or raw values, where one of them takes less than the mode's own record would.  Of a heavy tile it is found out here; its own record is then made anew. */
+/* The record of a heavy tile in its own mode after all, whose code words are looked up again. */
+template <typename V> CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = csz_thread(), lane = t & 31;
+    const tile_facts facts = sh.facts;
+    const int mode = (int)(facts.first & 15u);
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
+                   pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
+                   groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
+                   head = lane & ~(units - 1);
+    const bool empty = !(groups >> head & 1);
+    if (lane == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(groups);
+    const csz_words_held words = {w};
+    narrow_packets p = {{0}, {0}, 0};
+    csz_unit_bits n = {0, 0, 0, 0};
+    if (!empty) {
+        narrow_look_vectors(mode, p, &n, words, nonzero, sh.books, CSZ_BIASED);
+        narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
+    }
+    __syncthreads();
+    const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
+    record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
+    record_end(&r, l, facts.special_words);
+    const uint32_t rank =
+        csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    narrow_put_whole<V>(sh, job, r, rank, l.length, r.bits_at + l.symbols_at, r.bits_at + l.escapes_at,
+                        r.bits_at + l.raw_at, empty);
+}
+
+/* What is left to do of a tile that is heavy, or of which runs or raw values take less than the mode's own record would. */
 template <typename V, int RANK>
-CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
-                           uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
-                           bool empty) {
+CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t own_words,
+                           uint32_t order) {
     const csz_claim &c = claim_of(sh);
+    const uint32_t special_words = sh.facts.special_words;
     uint32_t runs_words = sh.facts.runs_words;
-    if (r.special_at >= sh.heavy_words) {
+    if (own_words - special_words >= sh.heavy_words) {
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
-        runs_words = runs_measure<V>(sh, r.first >> 30, csz_nonzero_mask(w, CSZ_BIASED) != 0,
-                                     sh.facts.special_words != 0, true);
+        runs_words = runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0, true);
     }
-    if (runs_words < r.words && runs_words < raw_words_of<V>(c)) {
+    if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
         if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
         record_flush(sh, job, false);
-        runs_encode<V, RANK>(sh, job, c, r.first >> 30, (int)sh.runs_mode);
-    } else if (r.words >= raw_words_of<V>(c)) {
+        runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode);
+    } else if (own_words >= raw_words_of<V>(c)) {
         raw_encode<V, RANK>(sh, job);
     } else {
-        if (csz_thread() == 0) record_tell(sh, job, r.words, STAGED_WHOLE);
-        narrow_put_large<V>(sh, job, r, rank, length, symbols_at, escapes_at, raw_at, empty);
-        if (sh.facts.special_words) special_stage<V, RANK>(sh, job);
+        if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE);
+        narrow_put_again<V>(sh, job);
+        if (special_words) special_stage<V, RANK>(sh, job);
     }
 }
 

@@ -44,9 +44,9 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
 }
 
 /* An offer without its own lengths, unless little was sampled, as those then have short codes for what may come. */
-static csz_book_offer instead(const csz_book_offer *offer, uint32_t nsampled) {
+static csz_book_offer instead(const csz_book_offer *offer, int may_be_explicit) {
     csz_book_offer o = *offer;
-    o.is_worth_them &= nsampled < CSZ_POLICY_FEW_TILES;
+    o.is_worth_them &= may_be_explicit;
     return o;
 }
 
@@ -55,12 +55,12 @@ static csz_book_offer instead(const csz_book_offer *offer, uint32_t nsampled) {
  * tiles that are not sampled may want them.
  */
 static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, uint32_t ntiles,
-                          uint32_t nsampled) {
+                          uint32_t nsampled, int are_close) {
     for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = offers->vector[b];
     if (csz_sample_stride(ntiles) == 1) return;
-    if (!set[CSZ_BOOK_S].builtin_cost) set[CSZ_BOOK_S] = instead(&offers->single, nsampled);
+    if (!set[CSZ_BOOK_S].builtin_cost) set[CSZ_BOOK_S] = instead(&offers->single, nsampled < CSZ_POLICY_FEW_TILES);
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
-        if (!set[b].builtin_cost) set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], nsampled);
+        if (!set[b].builtin_cost) set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], are_close);
 }
 
 /* The offers of a policy; of policy vector without the runs of the tiles that weigh them. */
@@ -101,7 +101,8 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
         if (cost[policy] < cost[best]) best = policy;
     }
     csz_book_offer set[CSZ_NBOOKS];
-    vector_offers(set, offers, ntiles, nsampled);
+    const int are_close = csz_policy_runs_are_close(cost[best], cost[CSZ_POLICY_RUNS], nsampled);
+    vector_offers(set, offers, ntiles, nsampled, are_close);
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;
     const uint32_t unseen = csz_policy_unseen_modes(offers->vector[CSZ_BOOK_MV].builtin_cost != 0,
@@ -127,7 +128,7 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
     if (best != CSZ_POLICY_VECTOR) {
         for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, (int)best, b);
         for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS && csz_sample_stride(ntiles) > 1; b++)
-            set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], nsampled); /* which then is not runs: that weighs */
+            set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], are_close); /* which then is not runs: that weighs */
     }
     csz_books_settle(books, set, ntiles);
     return best | unseen | csz_policy_heavy(cost[best], cost[CSZ_POLICY_RUNS], ntiles, nsampled);

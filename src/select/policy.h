@@ -76,6 +76,14 @@ CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, 
     return words << CSZ_POLICY_HEAVY_AT;
 }
 
+/*
+ * 1 if the books of runs that heavy tiles use may be explicit in a frame that does not weigh: where runs take little more than its policy, so that the symbols of both are much the same; and where little is
+ * known.
+ */
+CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t nsampled) {
+    return 4 * runs < 5 * best || nsampled < CSZ_POLICY_FEW_TILES;
+}
+
 /* Words from which on a tile is heavy; 0: the frame has no such tiles, as all weigh or all are counted. */
 CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
     return policy >> CSZ_POLICY_HEAVY_AT & CSZ_POLICY_HEAVY_MASK;
