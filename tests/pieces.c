@@ -465,8 +465,8 @@ static heavies heavies_make(rng *r, int kind) {
               : kind == ANY              ? rng_unit(r)
                                          : 0.01 + 0.2 * rng_unit(r) * rng_unit(r);
     h.value = either_sign(r, 8 + rng_below(r, 50));
-    h.length = kind == RAMPS ? 128 : 4 + rng_below(r, 40);
-    h.most = 200 + any_size(r, 30000);
+    h.length = kind == RAMPS ? 128 : 6 + rng_below(r, 42);
+    h.most = kind == STAIRS_IN_SWITCHES ? 2000 + rng_below(r, 28000) : 200 + any_size(r, 30000);
     h.weaves[0] = weave_make(r);
     h.weaves[1] = weave_make(r);
     h.heavy = weave_make(r);
@@ -478,7 +478,7 @@ test_field heavy_make(uint64_t seed, csz_options *options) {
     const heavies h = heavies_make(&r, (int)(seed % HEAVIES));
     const csz_type type = h.kind == RAMPS ? CSZ_F64 : (csz_type)rng_below(&r, 2);
     const uint32_t ntiles = 512 + rng_below(&r, rng_below(&r, 4) ? 300 : 3000),
-                   nlight = 4 + rng_below(&r, ntiles / 20), nheavy = 2 + rng_below(&r, ntiles / 60);
+                   nlight = 4 + rng_below(&r, ntiles / 20), nheavy = 4 + rng_below(&r, ntiles / 60);
     test_field s = sample_make(field_1d(type, (uint64_t)ntiles * TILE_N), ZEROS, 1);
     double *values = malloc(s.n * sizeof *values);
     assert_non_null(values);

@@ -344,8 +344,7 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
                                                                mode != CSZ_MODE_RLE_VLE;
     uint32_t words = put_record(w, plan, tables, box, mode);
     if (is_open) {
-        const int weighs =
-            (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED || weighs_after_all(w, policy, words);
+        const int weighs = csz_policy_all_weigh(policy, w->klass) || weighs_after_all(w, policy, words);
         if (weighs || (csz_policy_is_vector(policy) && s->rle_candidate)) {
             const int runs_mode = weighs ? cheaper_runs(w, tables) : CSZ_MODE_RLE_VLE;
             const uint32_t runs_words = put_record(w, plan, tables, box, runs_mode);

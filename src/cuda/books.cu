@@ -79,7 +79,7 @@ CSZ_DEVICE int candidate_book(int number) {
 
 struct book_candidate {
     uint32_t builtin, explicit_nbits, worth,
-        unused; /* none is left to the compiler: all are copied as words */
+        continues; /* lengths of runs: csz_runs_continue; all are copied as words, and none is left to the compiler */
     uint64_t cost_builtin, cost_explicit;
 };
 
@@ -394,6 +394,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     const uint32_t width =
         csz_lane_width(book, sum_of_warps(b.total), (uint64_t)own + sum_of_warps(b.follows), squares);
     const uint64_t beside = sum_of_warps(b.raw) + ((uint64_t)sum_of_warps(b.shares) * width >> 15);
+    c.continues = (uint32_t)csz_runs_continue(sum_of_warps(b.shares), sum_of_warps(b.total));
     c.worth = with_builtin > own && (uint64_t)(with_builtin - own) * stride > c.explicit_nbits;
     c.cost_builtin = ((uint64_t)with_builtin + beside) * stride;
     c.cost_explicit = ((uint64_t)own + beside) * stride + c.explicit_nbits;
@@ -505,7 +506,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         runs_cost = runs;
         beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
         if (!beside_runs && policy != CSZ_POLICY_SINGLE &&
-            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles, nsampled) &&
+            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles, nsampled,
+                              (int)sh.candidate[OF_RUN_LENGTH].continues) &&
             (is_sampled || /* there is room */
              sh.choice[SET_WEIGHED].own ==
                  (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)))
@@ -576,12 +578,13 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
-        uint32_t word = (uint32_t)policy | unknown;
-        if (beside_runs)
-            word = CSZ_POLICY_WEIGHED | unknown;
-        else if (job.is_auto && policy != CSZ_POLICY_WEIGHED)
-            word |= csz_policy_heavy(best_cost, runs_cost, ntiles, nsampled);
-        job.work.policy[frame] = word;
+        uint32_t word = (uint32_t)policy;
+        if (beside_runs || policy == CSZ_POLICY_WEIGHED)
+            word = csz_policy_weighed(ntiles);
+        else if (job.is_auto)
+            word |= csz_policy_heavy(best_cost, runs_cost, ntiles, nsampled,
+                                     (int)sh.candidate[OF_RUN_LENGTH].continues);
+        job.work.policy[frame] = word | unknown;
         job.work.section_nwords[frame] = nwords;
     }
 }

@@ -182,14 +182,15 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool weighs = (sh.policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED;
+    const bool weighs = csz_policy_all_weigh(sh.policy, sh.front.klass);
+    const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
     const bool candidate = (uint32_t)__syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass);
     const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
-                                   exceptions, mode, runs, sh.heavy_words);
+                                   exceptions, mode, runs, heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY);
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
@@ -485,7 +486,7 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
         sh.frame = frame;
         sh.policy = __ldcg(&job.work.policy[frame]);
         const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
-        sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
+        sh.heavy_words = heavy_words && !csz_policy_all_weigh(sh.policy, 0) ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;
     }
     books_load(sh, job.work.table[frame]);

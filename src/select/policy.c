@@ -101,6 +101,12 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
         if (cost[policy] < cost[best]) best = policy;
     }
     csz_book_offer set[CSZ_NBOOKS];
+    uint64_t ncodes = 0, nruns = 0;
+    for (uint32_t n = 0; n < 128; n++) {
+        ncodes += (n + 1) * (uint64_t)sample->run_length[n];
+        nruns += sample->run_length[n];
+    }
+    const int continues = csz_runs_continue(ncodes, nruns);
     const int are_close = csz_policy_runs_are_close(cost[best], cost[CSZ_POLICY_RUNS], nsampled);
     vector_offers(set, offers, ntiles, nsampled, are_close);
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
@@ -113,17 +119,18 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
         /* tiles weigh their own modes, with built-in books */
         settle(books, &own[CSZ_POLICY_RUNS], offers, CSZ_POLICY_RUNS, ntiles);
         for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = set[b].builtin;
-        return CSZ_POLICY_WEIGHED | unseen;
+        return csz_policy_weighed(ntiles) | unseen;
     }
     if (best != CSZ_POLICY_SINGLE &&
-        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled)) {
+        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled,
+                          continues)) {
         csz_book_offer both[CSZ_NBOOKS];
         uint32_t wanted = own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS], got = 0;
         for (int b = 0; b < CSZ_NBOOKS; b++)
             both[b] = b < CSZ_BOOK_RV ? set[b] : offers->runs[b - CSZ_BOOK_RV];
         csz_books_settle(books, both, ntiles);
         for (int b = 0; b < CSZ_NBOOKS; b++) got |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
-        if (csz_sample_stride(ntiles) > 1 || got == wanted) return CSZ_POLICY_WEIGHED | unseen;
+        if (csz_sample_stride(ntiles) > 1 || got == wanted) return csz_policy_weighed(ntiles) | unseen;
     }
     if (best != CSZ_POLICY_VECTOR) {
         for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, (int)best, b);
@@ -131,5 +138,5 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
             set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], are_close); /* which then is not runs: that weighs */
     }
     csz_books_settle(books, set, ntiles);
-    return best | unseen | csz_policy_heavy(cost[best], cost[CSZ_POLICY_RUNS], ntiles, nsampled);
+    return best | unseen | csz_policy_heavy(cost[best], cost[CSZ_POLICY_RUNS], ntiles, nsampled, continues);
 }

@@ -61,16 +61,29 @@ CSZ_FN int csz_policy_mode(uint32_t policy, int mode) {
     return mode < CSZ_MODE_S && (policy >> (CSZ_POLICY_MODES_AT + mode) & 1) ? CSZ_MODE_S : mode;
 }
 
+/* 1 if at least one code in 64 continues a run, from how many codes and runs there are: with fewer runs cannot save anything worth it. */
+CSZ_FN int csz_runs_continue(uint64_t ncodes, uint64_t nruns) { return 64 * (ncodes - nruns) >= ncodes; }
+
+/*
+ * 1 if costs, which are estimates, leave it open whether a frame's tiles are best coded as runs.  A sample's are off by more than the rest, as it may have too many of the tiles that runs do not suit; continues:
+ * csz_runs_continue of what was sampled, 0 for a frame that is counted whole.
+ */
+CSZ_FN int csz_policy_runs_are_near(uint64_t best, uint64_t runs, uint32_t ntiles, int continues) {
+    return runs < best + best / (continues ? 12 : 64) + 32 * (uint64_t)ntiles;
+}
+
 /*
  * The words of lanes from which on a tile of a frame that does not weigh is heavy and weighs runs all the same, as it stands above the policy; 0 where all tiles are counted.  best: cost of the frame's
  * policy.  What a sample of 128 tiles and more misses is one tile in 24 at most (of so many it has none with a probability of 1/200).  If all these were just not heavy and took nothing as runs, auto would
  * not be more than 1% + 256 bytes larger than runs.
  */
-CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, uint32_t nsampled) {
+CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, uint32_t nsampled,
+                                 int continues) {
     if (csz_sample_stride(ntiles) == 1) return 0;
     const uint64_t spare = (runs - best + runs / 128 + 8 * 256) / 32;
     uint32_t words = spare > UINT32_MAX ? UINT32_MAX : (uint32_t)spare;
-    words = nsampled < CSZ_POLICY_FEW_TILES ? 0 : words / (ntiles / CSZ_POLICY_MISSED);
+    words /= ntiles / CSZ_POLICY_MISSED;
+    if (nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(best, runs, ntiles, continues)) words = 0;
     if (words < CSZ_POLICY_LEAST_HEAVY) words = CSZ_POLICY_LEAST_HEAVY;
     if (words > CSZ_POLICY_HEAVY_MASK) words = CSZ_POLICY_HEAVY_MASK;
     return words << CSZ_POLICY_HEAVY_AT;
@@ -84,9 +97,20 @@ CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t nsam
     return 4 * runs < 5 * best || nsampled < CSZ_POLICY_FEW_TILES;
 }
 
-/* Words from which on a tile is heavy; 0: the frame has no such tiles, as all weigh or all are counted. */
+/* Policy weighed: of a sampled frame with the fewest words, so that its tiles of wide deltas are heavy. */
+CSZ_FN uint32_t csz_policy_weighed(uint32_t ntiles) {
+    return CSZ_POLICY_WEIGHED |
+           (csz_sample_stride(ntiles) == 1 ? 0 : (uint32_t)CSZ_POLICY_LEAST_HEAVY << CSZ_POLICY_HEAVY_AT);
+}
+
+/* Words from which on a tile is heavy; 0: all tiles of the frame are counted. */
 CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
     return policy >> CSZ_POLICY_HEAVY_AT & CSZ_POLICY_HEAVY_MASK;
+}
+
+/* 1 if all tiles of a class weigh runs, whatever their size: in a sampled frame wide ones go by csz_wide_weighs. */
+CSZ_FN int csz_policy_all_weigh(uint32_t policy, uint32_t klass) {
+    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED && (klass == 0 || csz_policy_heavy_words(policy) == 0);
 }
 
 /*
@@ -94,7 +118,7 @@ CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
  * own record.  With fewer, runs cannot save 1%: each costs a bit and more for its length, and a code 66 bits at most, 1/64 - 63/64 / 66 = 0.07%.
  */
 CSZ_FN int csz_wide_weighs(uint32_t ncodes, uint32_t nruns, uint32_t own_words, uint32_t klass) {
-    return 64 * (ncodes - nruns) >= ncodes || 32 * own_words > nruns * ((16u << klass) + 7);
+    return csz_runs_continue(ncodes, nruns) || 32 * own_words > nruns * ((16u << klass) + 7);
 }
 
 /* The mode of runs that a tile weighs, from the bits of all its runs in either: without books where they take fewer. */
@@ -108,10 +132,11 @@ CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
  * not earn back.
  */
 CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t books_nbits, uint32_t ntiles,
-                             uint32_t nsampled) {
-    const uint64_t most = vector + vector / 64 + 32 * (uint64_t)ntiles;
-    if (csz_sample_stride(ntiles) > 1) return nsampled < CSZ_POLICY_FEW_TILES || runs < most;
-    return 4 * runs >= 3 * vector && runs < most && books_nbits < vector / 128;
+                             uint32_t nsampled, int continues) {
+    if (csz_sample_stride(ntiles) > 1)
+        return nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(vector, runs, ntiles, continues);
+    return 4 * runs >= 3 * vector && csz_policy_runs_are_near(vector, runs, ntiles, 0) &&
+           books_nbits < vector / 128;
 }
 
 /* How often a symbol of 16-bit deltas stands in the vector symbol of book PV or QV: its digits that are the delta. */
