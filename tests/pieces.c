@@ -405,7 +405,8 @@ static void switch_tile(double *tile, rng *r, double change) {
 /* Runs of deltas that are not 0. */
 static void stairs_tile(double *tile, rng *r, uint32_t length, uint32_t most) {
     int64_t d[TILE_N], at = 0;
-    for (uint32_t i = 0; i < TILE_N; i++) d[i] = at = i % length ? at : either_sign(r, 1 + rng_below(r, most));
+    for (uint32_t i = 0; i < TILE_N; i++)
+        d[i] = at = i % length ? at : either_sign(r, 1 + rng_below(r, most));
     tile_of_deltas(tile, d, row, 1);
 }
 
@@ -483,8 +484,10 @@ test_field heavy_make(uint64_t seed, csz_options *options) {
     double *values = malloc(s.n * sizeof *values);
     assert_non_null(values);
     for (uint64_t t = 0; t < ntiles; t++) background_tile(values + t * TILE_N, &h, &r);
-    for (uint32_t k = 0; k < nlight; k++) light_tile(values + (uint64_t)rng_below(&r, ntiles) * TILE_N, &h, &r);
-    for (uint32_t k = 0; k < nheavy; k++) heavy_tile(values + (uint64_t)rng_below(&r, ntiles) * TILE_N, &h, &r);
+    for (uint32_t k = 0; k < nlight; k++)
+        light_tile(values + (uint64_t)rng_below(&r, ntiles) * TILE_N, &h, &r);
+    for (uint32_t k = 0; k < nheavy; k++)
+        heavy_tile(values + (uint64_t)rng_below(&r, ntiles) * TILE_N, &h, &r);
     for (uint64_t i = 0; i < s.n; i++) store_at(s.data, type, i, values[i]);
     free(values);
     *options = options_make(CSZ_BOUND_ABS, 0.5);

@@ -342,14 +342,19 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     const int mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
                                                                mode != CSZ_MODE_CONSTANT &&
                                                                mode != CSZ_MODE_RLE_VLE;
-    uint32_t words = put_record(w, plan, tables, box, mode);
-    if (is_open) {
-        const int weighs = csz_policy_all_weigh(policy, w->klass) || weighs_after_all(w, policy, words);
-        if (weighs || (csz_policy_is_vector(policy) && s->rle_candidate)) {
-            const int runs_mode = weighs ? cheaper_runs(w, tables) : CSZ_MODE_RLE_VLE;
-            const uint32_t runs_words = put_record(w, plan, tables, box, runs_mode);
-            words = runs_words < words ? runs_words : put_record(w, plan, tables, box, mode);
-        }
+    const int weighs = is_open && csz_policy_all_weigh(policy, w->klass);
+    uint32_t words, runs_words = UINT32_MAX;
+    int runs_mode = CSZ_MODE_RLE_VLE;
+    if (weighs) runs_mode = cheaper_runs(w, tables);
+    if (weighs || (is_open && csz_policy_is_vector(policy) && s->rle_candidate))
+        runs_words = put_record(w, plan, tables, box, runs_mode);
+    words = put_record(w, plan, tables, box, mode);
+    if (is_open && !weighs && weighs_after_all(w, policy, words)) {
+        runs_mode = cheaper_runs(w, tables);
+        runs_words = put_record(w, plan, tables, box, runs_mode);
+        words = runs_words < words ? runs_words : put_record(w, plan, tables, box, mode);
+    } else if (runs_words < words) {
+        words = put_record(w, plan, tables, box, runs_mode);
     }
     uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
     return words < raw_words ? words : put_raw(w, plan, data, box);

@@ -515,8 +515,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     }
     /* books of runs of tiles that are heavy: policy runs', where no sampled tile uses others */
     const bool runs_instead = job.is_auto && is_sampled && !beside_runs &&
-                              (policy == CSZ_POLICY_SINGLE || (policy == CSZ_POLICY_VECTOR &&
-                                                               sh.candidate[CSZ_BOOK_RV].cost_builtin == 0)),
+                              (policy == CSZ_POLICY_SINGLE ||
+                               (policy == CSZ_POLICY_VECTOR && sh.candidate[CSZ_BOOK_RV].cost_builtin == 0)),
                are_close = runs_instead && csz_policy_runs_are_close(best_cost, runs_cost, nsampled);
     const int set = policy == CSZ_POLICY_SINGLE    ? (are_close ? SET_SINGLE_WEIGHED : SET_SINGLE)
                     : policy == CSZ_POLICY_RUNS    ? SET_RUNS

@@ -74,8 +74,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
                             CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
         const uint32_t special_words = special ? sh.special_sizes.words : 0,
                        instead_words = min(runs_words, sh.heavy_words + special_words - 1);
-        const tile_facts facts = {r.first,       r.nfull,       r.lengths_at,
-                                  special_words, instead_words, runs_words};
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special_words, instead_words, runs_words};
         sh.facts = facts;
     }
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */

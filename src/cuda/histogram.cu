@@ -319,7 +319,8 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
         }
     }
     if (sh.task.for_runs) {
-        const tile_sort tile = {64 * codes.npairs, csz_mode_lanes(mode), codes.npairs < 64, codes.nfours < 32};
+        const tile_sort tile = {64 * codes.npairs, csz_mode_lanes(mode), codes.npairs < 64,
+                                codes.nfours < 32};
         count_tile_runs(sh, pair_empty, four_empty, tile, sh.task.stride, sh.task.sample);
     }
     return books;

@@ -24,8 +24,8 @@ enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
 struct tile_facts {
     uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
     uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
-    uint32_t instead_words;            /* from which on its own record is not simply stored, see tile_instead */
-    uint32_t runs_words;               /* what a record of runs would take */
+    uint32_t instead_words; /* above which its own record is not simply stored, see tile_instead */
+    uint32_t runs_words;    /* what a record of runs would take */
 };
 
 /* How a record is staged: from the region's start, to be stored before the next; raw: all but its first word. */
@@ -54,7 +54,8 @@ template <typename V> struct encode_shared {
     uint4 nbits,
         longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
     uint32_t frame, policy; /* of the tile before this one or of this; the frame's policy */
-    uint32_t heavy_words;   /* from which on a tile of class 0 is heavy, see csz_policy_heavy; NEVER_HEAVY: none or all weigh runs */
+    uint32_t
+        heavy_words; /* from which on a tile of class 0 is heavy, see csz_policy_heavy; NEVER_HEAVY: none or all weigh runs */
     uint32_t runs_mode;     /* of a tile that weighs runs */
     uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
     uint32_t number;        /* of this tile among the block's */

@@ -237,9 +237,9 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
 
 /* A record staged whole, for which the words must leave the exchange: code words are looked up again. */
 template <typename V>
-CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
-                               uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
-                               bool empty) {
+CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
+                                 uint32_t rank, uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
+                                 uint32_t raw_at, bool empty) {
     const int mode = (int)(r.first & 15u);
     uint32_t w[16];
     record_flush(sh, job, false);
@@ -376,7 +376,8 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     if (own_words - special_words >= sh.heavy_words) {
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
-        runs_words = runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0, true);
+        runs_words =
+            runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0, true);
     }
     if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
         if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
@@ -486,7 +487,8 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
         sh.frame = frame;
         sh.policy = __ldcg(&job.work.policy[frame]);
         const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
-        sh.heavy_words = heavy_words && !csz_policy_all_weigh(sh.policy, 0) ? heavy_words : (uint32_t)NEVER_HEAVY;
+        sh.heavy_words =
+            heavy_words && !csz_policy_all_weigh(sh.policy, 0) ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;
     }
     books_load(sh, job.work.table[frame]);

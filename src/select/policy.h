@@ -27,7 +27,8 @@ enum csz_policy {
 enum {
     CSZ_POLICY_FEW_TILES = 64, /* of a sample */
     CSZ_POLICY_MISSED = 24,    /* a sample may miss what one tile in so many has */
-    CSZ_POLICY_LEAST_HEAVY = 5 /* words: more than head and base, which are all that a constant tile has beside masks and exceptions */
+    CSZ_POLICY_LEAST_HEAVY =
+        5 /* words: more than head and base, which are all that a constant tile has beside masks and exceptions */
 };
 
 /* What was counted of a frame's sampled tiles. */
@@ -110,7 +111,8 @@ CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
 
 /* 1 if all tiles of a class weigh runs, whatever their size: in a sampled frame wide ones go by csz_wide_weighs. */
 CSZ_FN int csz_policy_all_weigh(uint32_t policy, uint32_t klass) {
-    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED && (klass == 0 || csz_policy_heavy_words(policy) == 0);
+    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED &&
+           (klass == 0 || csz_policy_heavy_words(policy) == 0);
 }
 
 /*

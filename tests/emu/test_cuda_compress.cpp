@@ -51,12 +51,11 @@ enum kind {
     HEAVIER,
     PAIRED
 };
-static const char *kind_names[] = {"smooth",  "gentle", "noise3",         "noise6",         "noise10",
-                                   "sparse",  "jumps",  "specials",       "land",           "rough",
-                                   "wild",    "zero",   "constant",       "nans",           "large",
-                                   "ramp",    "steep",  "runs",           "near",           "mixed",
-                                   "patches", "lonely", "strange single", "strange vector", "strange runs",
-                                   "heavy",   "heavier", "paired"};
+static const char *kind_names[] = {
+    "smooth",   "gentle",         "noise3",         "noise6",       "noise10", "sparse",   "jumps",
+    "specials", "land",           "rough",          "wild",         "zero",    "constant", "nans",
+    "large",    "ramp",           "steep",          "runs",         "near",    "mixed",    "patches",
+    "lonely",   "strange single", "strange vector", "strange runs", "heavy",   "heavier",  "paired"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
