@@ -24,8 +24,8 @@ enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
 struct tile_facts {
     uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
     uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
-    uint32_t instead_words; /* above which its own record is not simply stored, see tile_instead */
-    uint32_t runs_words;    /* what a record of runs would take */
+    uint32_t instead_words;            /* above which its own record is not simply stored, see tile_instead */
+    uint32_t runs_words;               /* what a record of runs would take */
 };
 
 /* How a record is staged: from the region's start, to be stored before the next; raw: all but its first word. */
