@@ -251,19 +251,11 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
-/* 1 if a tile that was not weighed is to be, now that its own record is made.  Masks and exceptions are the same in all. */
-static int weighs_after_all(const csz_tile_work *w, uint32_t policy, uint32_t own_words) {
+/* 1 if a tile is heavy, by its own record.  Masks and exceptions do not count: they are the same in all. */
+static int is_heavy(const csz_tile_work *w, uint32_t policy, uint32_t own_words) {
     const uint32_t heavy_words = csz_policy_heavy_words(policy);
-    uint32_t ncodes = 0, nruns = 0;
     if (w->n_special) own_words -= w->tail.nwords;
-    if (heavy_words == 0 || own_words < heavy_words) return 0;
-    if (w->klass == 0) return 1;
-    for (uint32_t lane = 0; lane < 32; lane++) {
-        if (csz_lane_is_empty(w, lane, 4)) continue;
-        ncodes += 128;
-        for (uint32_t at = lane * 128, end = at + 128; at < end; at += csz_run_at(w, at, end)) nruns++;
-    }
-    return csz_wide_weighs(ncodes, nruns, own_words, w->klass);
+    return heavy_words && own_words >= heavy_words;
 }
 
 /* The mode of runs in which the tile's lanes take fewer bits. */
@@ -342,14 +334,14 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     const int mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
                                                                mode != CSZ_MODE_CONSTANT &&
                                                                mode != CSZ_MODE_RLE_VLE;
-    const int weighs = is_open && csz_policy_all_weigh(policy, w->klass);
+    const int weighs = is_open && csz_policy_all_weigh(policy);
     uint32_t words, runs_words = UINT32_MAX;
     int runs_mode = CSZ_MODE_RLE_VLE;
     if (weighs) runs_mode = cheaper_runs(w, tables);
     if (weighs || (is_open && csz_policy_is_vector(policy) && s->rle_candidate))
         runs_words = put_record(w, plan, tables, box, runs_mode);
     words = put_record(w, plan, tables, box, mode);
-    if (is_open && !weighs && weighs_after_all(w, policy, words)) {
+    if (is_open && is_heavy(w, policy, words)) {
         runs_mode = cheaper_runs(w, tables);
         runs_words = put_record(w, plan, tables, box, runs_mode);
         words = runs_words < words ? runs_words : put_record(w, plan, tables, box, mode);

@@ -580,7 +580,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     if (t == 0) {
         uint32_t word = (uint32_t)policy;
         if (beside_runs || policy == CSZ_POLICY_WEIGHED)
-            word = csz_policy_weighed(ntiles);
+            word = CSZ_POLICY_WEIGHED;
         else if (job.is_auto)
             word |= csz_policy_heavy(best_cost, runs_cost, ntiles, nsampled,
                                      (int)sh.candidate[OF_RUN_LENGTH].continues);

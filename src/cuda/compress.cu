@@ -49,7 +49,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         return;
     }
     if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
-    const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy, 0);
+    const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
     const bool maybe_runs =
         weighs || (mode != CSZ_MODE_CONSTANT &&
                    (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)

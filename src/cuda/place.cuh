@@ -54,8 +54,7 @@ template <typename V> struct encode_shared {
     uint4 nbits,
         longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
     uint32_t frame, policy; /* of the tile before this one or of this; the frame's policy */
-    uint32_t
-        heavy_words; /* from which on a tile of class 0 is heavy, see csz_policy_heavy; NEVER_HEAVY: none or all weigh runs */
+    uint32_t heavy_words;   /* from which on a tile of the frame is heavy, see csz_policy_heavy */
     uint32_t runs_mode;     /* of a tile that weighs runs */
     uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
     uint32_t number;        /* of this tile among the block's */

@@ -53,26 +53,13 @@ CSZ_DEVICE int runs_cheaper(encode_shared<V> &sh, uint32_t plain_nbits, uint32_t
     return mode;
 }
 
-/* 1 if a tile of wide deltas weighs runs, from what this thread has of them: see csz_wide_weighs.  Has barriers. */
-template <typename V>
-CSZ_DEVICE bool runs_may_save(encode_shared<V> &sh, const csz_runs &runs, bool empty, uint32_t nlanes,
-                              uint32_t own_words, uint32_t klass) {
-    const uint32_t n = csz_warp_add(empty ? 0 : (uint32_t)__popc(runs.starts)), t = csz_thread();
-    __syncthreads();
-    if ((t & 31) == 0) ((uint32_t *)&sh.nbits)[t >> 5] = n;
-    __syncthreads();
-    const bool may = csz_wide_weighs(128 * nlanes, csz_sum_of(sh.nbits), own_words, klass);
-    __syncthreads();
-    return may;
-}
-
 struct general_result {
     uint32_t words;
     uint32_t instead; /* nothing is staged: a raw record is no larger */
 };
 
 /*
- * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless raw is no larger.  heavy_words: from which on a tile weighs runs where they may save something.  The
+ * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless raw is no larger.  heavy_words: from which on a tile weighs runs.  The
  * region must hold nothing that is needed.
  */
 template <typename V, int RANK, typename Deltas>
@@ -103,11 +90,8 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
             const bool heavy = best.special_at >= heavy_words, empty = !(fours >> (lane & ~3u) & 1);
             if (!heavy && try_runs == RUNS_NONE) break;
             runs = csz_runs_find(deltas);
-            if (heavy && runs_may_save(sh, runs, empty, totals >> 16, best.special_at, klass))
-                try_runs = RUNS_EITHER;
-            if (try_runs == RUNS_NONE) break;
             m = CSZ_MODE_RLE_VLE;
-            if (try_runs == RUNS_EITHER) {
+            if (heavy || try_runs == RUNS_EITHER) {
                 __syncthreads();
                 m = runs_cheaper(sh, empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE, klass, tables),
                                  empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE_VLE, klass, tables));
@@ -182,15 +166,14 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool weighs = csz_policy_all_weigh(sh.policy, sh.front.klass);
-    const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
+    const bool weighs = csz_policy_all_weigh(sh.policy);
     const bool candidate = (uint32_t)__syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass);
     const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
-                                   exceptions, mode, runs, heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY);
+                                   exceptions, mode, runs, sh.heavy_words);
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
@@ -487,8 +470,7 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
         sh.frame = frame;
         sh.policy = __ldcg(&job.work.policy[frame]);
         const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
-        sh.heavy_words =
-            heavy_words && !csz_policy_all_weigh(sh.policy, 0) ? heavy_words : (uint32_t)NEVER_HEAVY;
+        sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;
     }
     books_load(sh, job.work.table[frame]);

@@ -125,7 +125,7 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
         /* tiles weigh their own modes, with built-in books */
         settle(books, &own[CSZ_POLICY_RUNS], offers, CSZ_POLICY_RUNS, ntiles);
         for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = set[b].builtin;
-        return csz_policy_weighed(ntiles) | unseen;
+        return CSZ_POLICY_WEIGHED | unseen;
     }
     if (best != CSZ_POLICY_SINGLE && csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS],
                                                        runs_nbits, ntiles, nsampled, continues)) {
@@ -135,7 +135,7 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
             both[b] = b < CSZ_BOOK_RV ? set[b] : offers->runs[b - CSZ_BOOK_RV];
         csz_books_settle(books, both, ntiles);
         for (int b = 0; b < CSZ_NBOOKS; b++) got |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
-        if (csz_sample_stride(ntiles) > 1 || got == wanted) return csz_policy_weighed(ntiles) | unseen;
+        if (csz_sample_stride(ntiles) > 1 || got == wanted) return CSZ_POLICY_WEIGHED | unseen;
     }
     if (best != CSZ_POLICY_VECTOR) {
         for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, (int)best, b);

@@ -76,13 +76,14 @@ CSZ_FN int csz_policy_runs_are_near(uint64_t best, uint64_t runs, uint32_t ntile
 /*
  * The words of lanes from which on a tile of a frame that does not weigh is heavy and weighs runs all the same, as it stands above the policy; 0 where all tiles are counted.  best: cost of the frame's
  * policy.  What a sample of 128 tiles and more misses is one tile in 24 at most (of so many it has none with a probability of 1/200).  If all these were just not heavy and took nothing as runs, auto would
- * not be more than 1% + 256 bytes larger than runs.
+ * not be more than 1% + 256 bytes larger than runs.  Where codes hardly ever continue a run, as in rough fields, whose runs take a bit for each code more, tiles of up to 24/19 of the mean are not heavy.
  */
 CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, uint32_t nsampled,
                                  int continues) {
     if (csz_sample_stride(ntiles) == 1) return 0;
-    const uint64_t spare = (runs - best + runs / 128 + 8 * 256) / 32;
-    uint32_t words = spare > UINT32_MAX ? UINT32_MAX : (uint32_t)spare;
+    uint64_t spare = runs - best + runs / 128 + 8 * 256;
+    if (!continues && spare < best / 19) spare = best / 19;
+    uint32_t words = spare / 32 > UINT32_MAX ? UINT32_MAX : (uint32_t)(spare / 32);
     words /= ntiles / CSZ_POLICY_MISSED;
     if (nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(best, runs, ntiles, continues)) words = 0;
     if (words < CSZ_POLICY_LEAST_HEAVY) words = CSZ_POLICY_LEAST_HEAVY;
@@ -98,30 +99,13 @@ CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t nsam
     return 4 * runs < 5 * best || nsampled < CSZ_POLICY_FEW_TILES;
 }
 
-/* Policy weighed: of a sampled frame with the fewest words, so that its tiles of wide deltas are heavy. */
-CSZ_FN uint32_t csz_policy_weighed(uint32_t ntiles) {
-    return CSZ_POLICY_WEIGHED |
-           (csz_sample_stride(ntiles) == 1 ? 0 : (uint32_t)CSZ_POLICY_LEAST_HEAVY << CSZ_POLICY_HEAVY_AT);
-}
-
-/* Words from which on a tile is heavy; 0: all tiles of the frame are counted. */
+/* Words from which on a tile is heavy; 0: none is. */
 CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
     return policy >> CSZ_POLICY_HEAVY_AT & CSZ_POLICY_HEAVY_MASK;
 }
 
-/* 1 if all tiles of a class weigh runs, whatever their size: in a sampled frame wide ones go by csz_wide_weighs. */
-CSZ_FN int csz_policy_all_weigh(uint32_t policy, uint32_t klass) {
-    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED &&
-           (klass == 0 || csz_policy_heavy_words(policy) == 0);
-}
-
-/*
- * 1 if a tile of class above 0 in a frame of which only some tiles are sampled weighs runs: at least one code in 64 of its lanes of runs continues one, or runs without books take less than its
- * own record.  With fewer, runs cannot save 1%: each costs a bit and more for its length, and a code 66 bits at most, 1/64 - 63/64 / 66 = 0.07%.
- */
-CSZ_FN int csz_wide_weighs(uint32_t ncodes, uint32_t nruns, uint32_t own_words, uint32_t klass) {
-    return csz_runs_continue(ncodes, nruns) || 32 * own_words > nruns * ((16u << klass) + 7);
-}
+/* 1 if all tiles weigh runs, whatever their size. */
+CSZ_FN int csz_policy_all_weigh(uint32_t policy) { return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED; }
 
 /* The mode of runs that a tile weighs, from the bits of all its runs in either: without books where they take fewer. */
 CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
