@@ -265,15 +265,9 @@ static void weave_deltas(int64_t *d, const weave *w, rng *r) {
     }
 }
 
-/* A tile's values, in the order of its elements: partial sums of its deltas along each dim, within 16 bits; or a saw along all of it. */
-static void weave_tile(double *tile, const weave *w, rng *r, const uint32_t *extent, int ndim) {
-    int64_t d[TILE_N], q[TILE_N];
-    if (w->kind == SAWTOOTH) {
-        for (uint32_t e = 0; e < TILE_N; e++)
-            tile[e] = (double)((int64_t)(e % (w->length + 1)) * w->value % 30000);
-        return;
-    }
-    weave_deltas(d, w, r);
+/* A tile's values, in the order of its elements: partial sums of its deltas along each dim, within 16 bits. */
+static void tile_of_deltas(double *tile, const int64_t *d, const uint32_t *extent, int ndim) {
+    int64_t q[TILE_N];
     for (uint32_t i = 0; i < TILE_N; i++) {
         const uint32_t unit = i >> 5, b = i & 31;
         q[ndim == 3 ? 512 * (b >> 2) + 4 * unit + (b & 3)
@@ -284,8 +278,20 @@ static void weave_tile(double *tile, const weave *w, rng *r, const uint32_t *ext
             if (e / stride % extent[k]) q[e] += q[e - stride];
         }
     }
-    const int64_t base = w->kind == CONSTANT_TILE ? w->value : 0;
-    for (uint32_t e = 0; e < TILE_N; e++) tile[e] = (double)(base + (int16_t)(uint16_t)q[e]);
+    for (uint32_t e = 0; e < TILE_N; e++) tile[e] = (double)(int16_t)(uint16_t)q[e];
+}
+
+/* The same of a kind's deltas; or one value, or a saw along all of it. */
+static void weave_tile(double *tile, const weave *w, rng *r, const uint32_t *extent, int ndim) {
+    int64_t d[TILE_N];
+    if (w->kind == SAWTOOTH) {
+        for (uint32_t e = 0; e < TILE_N; e++)
+            tile[e] = (double)((int64_t)(e % (w->length + 1)) * w->value % 30000);
+        return;
+    }
+    weave_deltas(d, w, r);
+    tile_of_deltas(tile, d, extent, ndim);
+    for (uint32_t e = 0; e < TILE_N && w->kind == CONSTANT_TILE; e++) tile[e] += (double)w->value;
 }
 
 static csz_field woven_field(rng *r) {
@@ -377,26 +383,113 @@ test_field woven_make(uint64_t seed, csz_options *options) {
     return s;
 }
 
+/* ---- fields with few tiles that are heavier than what a sample of them may have ---- */
+
+static const uint32_t row[3] = {1, 1, TILE_N};
+
+/* Deltas of 0 and others, drawn one by one. */
+static void sprinkle_tile(double *tile, rng *r, double zeros, int64_t value, double negative) {
+    int64_t d[TILE_N];
+    for (uint32_t i = 0; i < TILE_N; i++)
+        d[i] = rng_unit(r) < zeros ? 0 : rng_unit(r) < negative ? -value : value;
+    tile_of_deltas(tile, d, row, 1);
+}
+
+/* Deltas of 1 and -1, which change with a probability. */
+static void switch_tile(double *tile, rng *r, double change) {
+    int64_t d[TILE_N], at = 1;
+    for (uint32_t i = 0; i < TILE_N; i++) d[i] = at = rng_unit(r) < change ? -at : at;
+    tile_of_deltas(tile, d, row, 1);
+}
+
+/* Runs of deltas that are not 0. */
+static void stairs_tile(double *tile, rng *r, uint32_t length, uint32_t most) {
+    int64_t d[TILE_N], at = 0;
+    for (uint32_t i = 0; i < TILE_N; i++)
+        d[i] = at = i % length ? at : either_sign(r, 1 + rng_below(r, most));
+    tile_of_deltas(tile, d, row, 1);
+}
+
+/* Ramps as steep as the quanta of a double can be. */
+static void ramps_tile(double *tile, rng *r, uint32_t length) {
+    double at = 0, step = 0;
+    for (uint32_t e = 0; e < TILE_N; e++) {
+        if (e % length == 0) step = (double)rng_below(r, 1u << 31) - (double)(1u << 30);
+        tile[e] = at += step;
+    }
+}
+
+enum { RAMPS, STAIRS_IN_FAINT, STAIRS_IN_SWITCHES, ESCAPES, ANY, HEAVIES };
+
+/* What the tiles of a field have in common. */
+typedef struct heavies {
+    int kind;
+    double share;
+    int64_t value;
+    uint32_t length, most;
+    weave weaves[2], heavy;
+} heavies;
+
+static void background_tile(double *tile, const heavies *h, rng *r) {
+    switch (h->kind) {
+    case RAMPS:
+    case STAIRS_IN_FAINT: sprinkle_tile(tile, r, 1 - h->share, 1, 0.5); break;
+    case STAIRS_IN_SWITCHES: switch_tile(tile, r, h->share); break;
+    case ESCAPES: sprinkle_tile(tile, r, h->share / 10, h->value, 0.1); break;
+    default: weave_tile(tile, &h->weaves[rng_unit(r) < h->share], r, row, 1); break;
+    }
+}
+
+/* Tiles that a sample has, of which it might judge the heavy ones. */
+static void light_tile(double *tile, const heavies *h, rng *r) {
+    switch (h->kind) {
+    case RAMPS: tile[1 + rng_below(r, TILE_N - 1)] = 1e6; break;
+    case STAIRS_IN_FAINT: sprinkle_tile(tile, r, 0, 1, 0.5); break;
+    case ESCAPES: sprinkle_tile(tile, r, 0.5, 1, 0.5); break;
+    default: break;
+    }
+}
+
+static void heavy_tile(double *tile, const heavies *h, rng *r) {
+    switch (h->kind) {
+    case RAMPS: ramps_tile(tile, r, h->length); break;
+    case STAIRS_IN_FAINT:
+    case STAIRS_IN_SWITCHES: stairs_tile(tile, r, h->length, h->most); break;
+    case ESCAPES: sprinkle_tile(tile, r, 0.35 + h->share, h->value, 0); break;
+    default: weave_tile(tile, &h->heavy, r, row, 1); break;
+    }
+}
+
+static heavies heavies_make(rng *r, int kind) {
+    heavies h = {.kind = kind};
+    h.share = kind == STAIRS_IN_SWITCHES ? 0.38 + 0.14 * rng_unit(r)
+              : kind == ANY              ? rng_unit(r)
+                                         : 0.01 + 0.2 * rng_unit(r) * rng_unit(r);
+    h.value = either_sign(r, 8 + rng_below(r, 50));
+    h.length = kind == RAMPS ? 128 : 6 + rng_below(r, 42);
+    h.most = kind == STAIRS_IN_SWITCHES ? 2000 + rng_below(r, 28000) : 200 + any_size(r, 30000);
+    h.weaves[0] = weave_make(r);
+    h.weaves[1] = weave_make(r);
+    h.heavy = weave_make(r);
+    return h;
+}
+
 test_field heavy_make(uint64_t seed, csz_options *options) {
-    enum { NTILES = 600, NLIGHT = 20, NHEAVY = 4, KNOT = 128 };
     rng r = rng_make(seed + 3000000);
-    test_field s = sample_make(field_1d(CSZ_F64, (uint64_t)NTILES * TILE_N), ZEROS, 1);
-    double *values = s.data, at = 0;
-    for (uint64_t i = 0; i < s.n; i++) {
-        if (i % TILE_N == 0) at = 0;
-        if (rng_below(&r, 33) == 0) at += rng_below(&r, 2) ? 1 : -1;
-        values[i] = at;
-    }
-    for (int k = 0; k < NLIGHT; k++)
-        values[rng_below(&r, NTILES) * TILE_N + 1 + rng_below(&r, TILE_N - 1)] = 1e6;
-    for (int k = 0; k < NHEAVY; k++) {
-        double *tile = values + rng_below(&r, NTILES) * TILE_N, step = 0;
-        at = 0;
-        for (uint32_t i = 0; i < TILE_N; i++) {
-            if (i % KNOT == 0) step = (double)rng_below(&r, 1u << 31) - (double)(1u << 30);
-            tile[i] = at += step;
-        }
-    }
+    const heavies h = heavies_make(&r, (int)(seed % HEAVIES));
+    const csz_type type = h.kind == RAMPS ? CSZ_F64 : (csz_type)rng_below(&r, 2);
+    const uint32_t ntiles = 512 + rng_below(&r, rng_below(&r, 4) ? 300 : 3000),
+                   nlight = 4 + rng_below(&r, ntiles / 20), nheavy = 4 + rng_below(&r, ntiles / 60);
+    test_field s = sample_make(field_1d(type, (uint64_t)ntiles * TILE_N), ZEROS, 1);
+    double *values = malloc(s.n * sizeof *values);
+    assert_non_null(values);
+    for (uint64_t t = 0; t < ntiles; t++) background_tile(values + t * TILE_N, &h, &r);
+    for (uint32_t k = 0; k < nlight; k++)
+        light_tile(values + (uint64_t)rng_below(&r, ntiles) * TILE_N, &h, &r);
+    for (uint32_t k = 0; k < nheavy; k++)
+        heavy_tile(values + (uint64_t)rng_below(&r, ntiles) * TILE_N, &h, &r);
+    for (uint64_t i = 0; i < s.n; i++) store_at(s.data, type, i, values[i]);
+    free(values);
     *options = options_make(CSZ_BOUND_ABS, 0.5);
     return s;
 }

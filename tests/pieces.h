@@ -23,7 +23,10 @@ test_field sampled_make(uint64_t seed, csz_options *options);
  */
 test_field woven_make(uint64_t seed, csz_options *options);
 
-/* 600 quiet tiles, of which twenty have one large value and four are steep ramps: wide tiles, light and heavy. */
+/*
+ * 512 to 3,511 tiles, of which a few are heavier than what a sample of the others tells: steep ramps among faint tiles, some of which have one large value; stairs among faint ones, some dense, or among tiles of
+ * two values; tiles of escapes that no sampled tile of their mode has; and any of woven_make's.
+ */
 test_field heavy_make(uint64_t seed, csz_options *options);
 
 #endif

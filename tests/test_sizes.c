@@ -428,13 +428,11 @@ static void auto_keeps_up_where_a_sample_misses_noise(void **state) {
 }
 
 /* Frames of which only some tiles are sampled, sparse and mixed: those of the search in soak_sizes.c on which auto was too large once. */
-static void auto_keeps_up_where_a_sample_tells_little(void **state) {
-    (void)state;
-    static const uint64_t seeds[] = {2, 74, 1088, 1360};
+static int keeps_up(test_field (*make)(uint64_t, csz_options *), const uint64_t *seeds, size_t n) {
     int failures = 0;
-    for (size_t k = 0; k < sizeof seeds / sizeof seeds[0]; k++) {
+    for (size_t k = 0; k < n; k++) {
         csz_options o;
-        test_field s = sampled_make(seeds[k], &o);
+        test_field s = make(seeds[k], &o);
         const workflow_sizes sizes = workflow_sizes_of(&s, o);
         sample_free(&s);
         if (is_hardly_larger(&sizes)) continue;
@@ -442,7 +440,21 @@ static void auto_keeps_up_where_a_sample_tells_little(void **state) {
                     sizes.best);
         failures++;
     }
-    assert_int_equal(failures, 0);
+    return failures == 0;
+}
+
+static void auto_keeps_up_where_a_sample_tells_little(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {2, 74, 1088, 1360};
+    assert_true(keeps_up(sampled_make, seeds, sizeof seeds / sizeof seeds[0]));
+}
+
+/* Few tiles much larger than those that are sampled: steep ramps, stairs among faint tiles, escapes; and ten tiles of steps in an empty frame of which plain codes seem best. */
+static void auto_keeps_up_where_a_sample_misses_heavy_tiles(void **state) {
+    (void)state;
+    static const uint64_t heavy[] = {25, 336, 283}, woven[] = {310636};
+    assert_true(keeps_up(heavy_make, heavy, sizeof heavy / sizeof heavy[0]));
+    assert_true(keeps_up(woven_make, woven, 1));
 }
 
 int main(void) {
@@ -465,6 +477,7 @@ int main(void) {
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_steps),
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_noise),
         cmocka_unit_test(auto_keeps_up_where_a_sample_tells_little),
+        cmocka_unit_test(auto_keeps_up_where_a_sample_misses_heavy_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
 
 void csz_tally_add_tiles(csz_sample *sum, const csz_tally *t) {
     sum->ncodes += t->ncodes;
-    for (uint32_t k = 0; k < CSZ_KINDS; k++) sum->kind[k] += t->kind[k];
+    sum->ntiles += t->ntiles;
     for (int p = 0; p < CSZ_POLICY_N; p++) sum->bitmap_nwords[p] += t->bitmap_nwords[p];
 }
 
@@ -275,7 +275,7 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
         return;
     }
     const csz_tile_statistics *s = &w->statistics;
-    tally->kind[csz_tile_kind(w->klass, s->n_nonzero, s->n_maybe_even)]++;
+    tally->ntiles++;
     if (w->klass == 0) tally->ncodes += s->n_codes;
     const uint32_t nempty = empty_lanes(w, 4), in_pairs = csz_bitmap_nwords(64, s->n_codes != CSZ_TILE_N),
                    in_fours = csz_bitmap_nwords(32, nempty != 0);

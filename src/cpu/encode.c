@@ -251,6 +251,13 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
+/* 1 if a tile is heavy, by its own record.  Masks and exceptions do not count: they are the same in all. */
+static int is_heavy(const csz_tile_work *w, uint32_t policy, uint32_t own_words) {
+    const uint32_t heavy_words = csz_policy_heavy_words(policy);
+    if (w->n_special) own_words -= w->tail.nwords;
+    return heavy_words && own_words >= heavy_words;
+}
+
 /* The mode of runs in which the tile's lanes take fewer bits. */
 static int cheaper_runs(const csz_tile_work *w, const csz_code_tables *t) {
     uint32_t plain = 0, coded = 0;
@@ -327,15 +334,20 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     const int mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
                                                                mode != CSZ_MODE_CONSTANT &&
                                                                mode != CSZ_MODE_RLE_VLE;
-    const int weighs = is_open && csz_tile_weighs(csz_policy_weighing_kinds(policy), w->klass, s->n_nonzero,
-                                                  s->n_maybe_even);
+    const int weighs = is_open && csz_policy_all_weigh(policy);
     uint32_t words, runs_words = UINT32_MAX;
     int runs_mode = CSZ_MODE_RLE_VLE;
     if (weighs) runs_mode = cheaper_runs(w, tables);
     if (weighs || (is_open && csz_policy_is_vector(policy) && s->rle_candidate))
         runs_words = put_record(w, plan, tables, box, runs_mode);
     words = put_record(w, plan, tables, box, mode);
-    if (runs_words < words) words = put_record(w, plan, tables, box, runs_mode);
+    if (is_open && is_heavy(w, policy, words)) {
+        runs_mode = cheaper_runs(w, tables);
+        runs_words = put_record(w, plan, tables, box, runs_mode);
+        words = runs_words < words ? runs_words : put_record(w, plan, tables, box, mode);
+    } else if (runs_words < words) {
+        words = put_record(w, plan, tables, box, runs_mode);
+    }
     uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
     return words < raw_words ? words : put_raw(w, plan, data, box);
 }

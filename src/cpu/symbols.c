@@ -43,9 +43,7 @@ void csz_tile_measure(csz_tile_work *w) {
     } else {
         measure_narrow(w, s);
     }
-    s->n_nonzero = s->n_codes = s->n_maybe_even = 0;
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
-        s->n_maybe_even += (uint32_t)(s->unit_nonzero[unit] % 32 == 0);
+    s->n_nonzero = s->n_codes = 0;
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += 2) {
         uint32_t n = (uint32_t)s->unit_nonzero[unit] + s->unit_nonzero[unit + 1];
         s->n_nonzero += n;

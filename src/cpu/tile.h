@@ -53,7 +53,7 @@ typedef struct csz_tally {
     uint32_t same[2][CSZ_SYMBOLS_MAX];   /* deltas of 16 bits that start no run, in two parts */
     uint32_t run_value[CSZ_SYMBOLS_MAX]; /* wide deltas that start one */
     uint32_t run_length[CSZ_SYMBOLS_MAX];
-    uint32_t ncodes, kind[CSZ_KINDS], bitmap_nwords[CSZ_POLICY_N];
+    uint32_t ncodes, ntiles, bitmap_nwords[CSZ_POLICY_N];
 } csz_tally;
 
 /* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */
@@ -83,8 +83,7 @@ typedef struct csz_tile_tail {
 /* How often a tile's deltas are nonzero, and how equal they are. */
 typedef struct csz_tile_statistics {
     uint32_t n_nonzero;
-    uint32_t n_codes;      /* in pairs of units that have a nonzero */
-    uint32_t n_maybe_even; /* units of zeros or of nonzeros alone */
+    uint32_t n_codes; /* in pairs of units that have a nonzero */
     int rle_candidate;
     uint8_t unit_nonzero[CSZ_TILE_UNITS];
 } csz_tile_statistics;

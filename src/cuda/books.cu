@@ -26,9 +26,9 @@ static_assert(512 * CSZ_TILE_N < 1 << 24,
 
 /*
  * Candidates, one a block: the books of policy vector or a forced workflow; then S of policy single, and RV and RL of policy runs.  A set is the candidates of a policy in the order of
- * their books: what policy vector ends up with, with the books of runs that some tiles weigh, what it is compared by, without them, and those of the others.
+ * their books: what policies vector and single end up with, with the books of runs that some tiles weigh, what they are compared by, without them, and those of the others.
  */
-enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, SET_WEIGHED, NSETS };
+enum { SET_FINAL, SET_VECTOR, SET_SINGLE, SET_RUNS, SET_WEIGHED, SET_SINGLE_WEIGHED, NSETS };
 enum {
     OF_SINGLE = CSZ_NBOOKS,
     OF_RUN_VALUE,
@@ -42,14 +42,33 @@ enum {
 CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
 
 CSZ_DEVICE int set_size(int set) {
-    return set == SET_VECTOR ? (int)CSZ_BOOK_RV : set == SET_SINGLE || set == SET_RUNS ? 2 : (int)CSZ_NBOOKS;
+    return set == SET_VECTOR                      ? (int)CSZ_BOOK_RV
+           : set == SET_SINGLE || set == SET_RUNS ? 2
+           : set == SET_SINGLE_WEIGHED            ? 4
+                                                  : (int)CSZ_NBOOKS;
 }
 
-CSZ_DEVICE int set_candidate(int set, int i) {
-    return set == SET_SINGLE                             ? (i ? (int)CSZ_BOOK_W : (int)OF_SINGLE)
-           : set == SET_RUNS                             ? OF_RUN_VALUE + i
-           : set == SET_WEIGHED && i >= (int)CSZ_BOOK_RV ? OF_RUN_VALUE + i - CSZ_BOOK_RV
-                                                         : i;
+/* The place of a book in a set; -1: it has none. */
+CSZ_DEVICE int set_place(int set, int book) {
+    const int of_runs = book - (int)CSZ_BOOK_RV;
+    if (set == SET_RUNS) return of_runs < 0 ? -1 : of_runs;
+    if (set != SET_SINGLE && set != SET_SINGLE_WEIGHED) return book;
+    return book == (int)CSZ_BOOK_S                     ? 0
+           : book == (int)CSZ_BOOK_W                   ? 1
+           : of_runs >= 0 && set == SET_SINGLE_WEIGHED ? 2 + of_runs
+                                                       : -1;
+}
+
+/* What takes the place of book S where no sampled tile has mode S: see vector_offers in select/policy.c. */
+enum { SINGLE_NOT, SINGLE_BUILTIN, SINGLE_ANY };
+
+/* The candidate at a place of a set. */
+CSZ_DEVICE int set_candidate(int set, int i, uint32_t single) {
+    if (set == SET_RUNS) return OF_RUN_VALUE + i;
+    if (set == SET_SINGLE || set == SET_SINGLE_WEIGHED)
+        return i == 0 ? (int)OF_SINGLE : i == 1 ? (int)CSZ_BOOK_W : OF_RUN_VALUE + i - 2;
+    if (set == SET_WEIGHED && i >= (int)CSZ_BOOK_RV) return OF_RUN_VALUE + i - CSZ_BOOK_RV;
+    return i == (int)CSZ_BOOK_S && set != SET_VECTOR && single ? (int)OF_SINGLE : i;
 }
 
 CSZ_DEVICE int candidate_book(int number) {
@@ -58,17 +77,9 @@ CSZ_DEVICE int candidate_book(int number) {
                                  : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
 }
 
-/* What takes the place of book S where no sampled tile has mode S: see vector_offers in select/policy.c. */
-enum { SINGLE_NOT, SINGLE_BUILTIN, SINGLE_ANY };
-
-CSZ_DEVICE int single_instead(int set, int number, uint32_t single) {
-    return number == (int)CSZ_BOOK_S && (set == SET_FINAL || set == SET_WEIGHED) && single ? (int)OF_SINGLE
-                                                                                           : number;
-}
-
 struct book_candidate {
     uint32_t builtin, explicit_nbits, worth,
-        unused; /* none is left to the compiler: all are copied as words */
+        continues; /* lengths of runs: csz_runs_continue; all are copied as words, and none is left to the compiler */
     uint64_t cost_builtin, cost_explicit;
 };
 
@@ -383,6 +394,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     const uint32_t width =
         csz_lane_width(book, sum_of_warps(b.total), (uint64_t)own + sum_of_warps(b.follows), squares);
     const uint64_t beside = sum_of_warps(b.raw) + ((uint64_t)sum_of_warps(b.shares) * width >> 15);
+    c.continues = (uint32_t)csz_runs_continue(sum_of_warps(b.shares), sum_of_warps(b.total));
     c.worth = with_builtin > own && (uint64_t)(with_builtin - own) * stride > c.explicit_nbits;
     c.cost_builtin = ((uint64_t)with_builtin + beside) * stride;
     c.cost_explicit = ((uint64_t)own + beside) * stride + c.explicit_nbits;
@@ -402,10 +414,10 @@ CSZ_DEVICE book_made *made_at(const csz_work &work, uint32_t frame, int number) 
 CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles, uint32_t single) {
     const uint32_t lane = threadIdx.x & 31, room = csz_explicit_limit_nbits(ntiles);
     const bool is_book = (int)lane < set_size(set);
-    const int number = single_instead(set, set_candidate(set, is_book ? (int)lane : 0), single),
-              book = candidate_book(number);
+    const int number = set_candidate(set, is_book ? (int)lane : 0, single), book = candidate_book(number);
     const book_candidate &c = sh.candidate[number];
-    const bool worth = is_book && c.worth && (number != OF_SINGLE || single != SINGLE_BUILTIN);
+    const bool is_instead = number == OF_SINGLE && (set == SET_FINAL || set == SET_WEIGHED);
+    const bool worth = is_book && c.worth && !(is_instead && single == SINGLE_BUILTIN);
     uint32_t all_own = __ballot_sync(CSZ_ALL, worth);
     const uint32_t wanted = worth ? c.explicit_nbits : 0;
     if (csz_warp_add(wanted) > room) {
@@ -414,7 +426,7 @@ CSZ_DEVICE void set_choose(books_shared &sh, int set, uint32_t ntiles, uint32_t 
 #pragma unroll 1
         for (uint32_t m = all_own; m; m &= m - 1) {
             const int i = __ffs((int)m) - 1;
-            before += csz_book_comes_first(candidate_book(set_candidate(set, i)),
+            before += csz_book_comes_first(candidate_book(set_candidate(set, i, single)),
                                            __shfl_sync(CSZ_ALL, saving, i), book, saving);
         }
         const uint32_t candidates = all_own;
@@ -453,7 +465,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     for (int i = 0; i < PER_LANE / 2; i++) code[i] = __ldcg((const uint32_t *)made->code + 32 * i + lane);
 #pragma unroll
     for (int i = 0; i < BITS_WORDS / 32; i++) bits[i] = __ldcg(made->bits + 32 * i + lane);
-    const uint32_t ntiles_of_kind = lane < CSZ_KINDS ? __ldcg(&job.work.sample[frame].kind[lane]) : 0;
+    const uint32_t nsampled = __ldcg(&job.work.sample[frame].ntiles);
     uint32_t bitmap_nwords[CSZ_POLICY_N];
 #pragma unroll
     for (int i = 0; i < CSZ_POLICY_N; i++)
@@ -469,7 +481,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         builtin_code[i] =
             __ldg((const uint32_t *)job.builtins->code[book][sh.candidate[book].builtin] + 32 * i + lane);
     const bool is_sampled = csz_sample_stride(ntiles) > 1;
-    const uint32_t nsampled = csz_warp_add(ntiles_of_kind);
+    /* no counts, no cost */
     const uint32_t instead = !job.is_auto || !is_sampled || sh.candidate[CSZ_BOOK_S].cost_builtin
                                  ? (uint32_t)SINGLE_NOT
                              : nsampled < CSZ_POLICY_FEW_TILES ? (uint32_t)SINGLE_ANY
@@ -478,42 +490,49 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
     uint32_t unknown = 0;
+    uint64_t best_cost = 0, runs_cost = 0;
     bool beside_runs = false; /* tiles weigh their own modes, with built-in books */
     if (job.is_auto) {
         const uint64_t word = 32 * (uint64_t)csz_sample_stride(ntiles);
         const uint64_t vector = sh.choice[SET_VECTOR].cost + word * bitmap_nwords[CSZ_POLICY_VECTOR],
                        single = sh.choice[SET_SINGLE].cost + word * bitmap_nwords[CSZ_POLICY_SINGLE],
                        runs = sh.choice[SET_RUNS].cost + word * bitmap_nwords[CSZ_POLICY_RUNS];
-        const uint32_t kinds = __ballot_sync(CSZ_ALL, lane < CSZ_KINDS && ntiles_of_kind < CSZ_KIND_KNOWN);
-        if (is_sampled) unknown = kinds << CSZ_POLICY_KINDS_AT;
-        unknown |= csz_policy_unseen_modes(
+        unknown = csz_policy_unseen_modes(
             sh.candidate[CSZ_BOOK_MV].cost_builtin != 0, sh.candidate[CSZ_BOOK_QV].cost_builtin != 0,
             sh.candidate[CSZ_BOOK_PV].cost_builtin != 0, ntiles); /* no counts, no cost */
         if (single < vector) policy = CSZ_POLICY_SINGLE;
         if (runs < min(vector, single)) policy = CSZ_POLICY_RUNS;
+        best_cost = min(vector, min(single, runs));
+        runs_cost = runs;
         beside_runs = policy == CSZ_POLICY_RUNS && is_sampled && 4 * runs < 3 * vector;
         if (!beside_runs && policy != CSZ_POLICY_SINGLE &&
-            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles, nsampled) &&
+            csz_policy_weighs(vector, runs, sh.choice[SET_RUNS].total, ntiles, nsampled,
+                              (int)sh.candidate[OF_RUN_LENGTH].continues) &&
             (is_sampled || /* there is room */
              sh.choice[SET_WEIGHED].own ==
                  (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)))
             policy = CSZ_POLICY_WEIGHED;
     }
-    const int set = policy == CSZ_POLICY_SINGLE    ? SET_SINGLE
+    /* books of runs of tiles that are heavy: policy runs', where no sampled tile uses others */
+    const bool runs_instead = job.is_auto && is_sampled && !beside_runs &&
+                              (policy == CSZ_POLICY_SINGLE ||
+                               (policy == CSZ_POLICY_VECTOR && sh.candidate[CSZ_BOOK_RV].cost_builtin == 0)),
+               are_close = runs_instead && csz_policy_runs_are_close(best_cost, runs_cost, nsampled);
+    const int set = policy == CSZ_POLICY_SINGLE    ? (are_close ? SET_SINGLE_WEIGHED : SET_SINGLE)
                     : policy == CSZ_POLICY_RUNS    ? SET_RUNS
                     : policy == CSZ_POLICY_WEIGHED ? SET_WEIGHED
+                    : are_close                    ? SET_WEIGHED
                                                    : SET_FINAL;
-    const int place = set == SET_SINGLE ? (book == CSZ_BOOK_S   ? 0
-                                           : book == CSZ_BOOK_W ? 1
-                                                                : -1)
-                      : set == SET_RUNS ? book - CSZ_BOOK_RV
-                                        : book;
+    const int place = set_place(set, book);
     const set_choice &choice = sh.choice[set];
     uint32_t kind = CSZ_KIND_UNUSED;
     const uint32_t *codes = NULL;
     int number = -1;
-    if (place >= 0) {
-        number = single_instead(set, set_candidate(set, place), instead);
+    if (runs_instead && !are_close && book >= (int)CSZ_BOOK_RV) {
+        number = OF_RUN_VALUE + book - CSZ_BOOK_RV;
+        kind = sh.candidate[number].builtin;
+    } else if (place >= 0) {
+        number = set_candidate(set, place, instead);
         kind = sh.candidate[number].builtin;
         if (choice.own >> place & 1) {
             kind = CSZ_KIND_EXPLICIT;
@@ -533,7 +552,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
             }
         }
     } else if (beside_runs) {
-        number = single_instead(SET_WEIGHED, book, instead);
+        number = set_candidate(SET_WEIGHED, book, instead);
         kind = sh.candidate[number].builtin;
     }
     if (kind != CSZ_KIND_EXPLICIT) {
@@ -559,7 +578,13 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
     if (t == 0) {
-        job.work.policy[frame] = (beside_runs ? (uint32_t)CSZ_POLICY_WEIGHED : (uint32_t)policy) | unknown;
+        uint32_t word = (uint32_t)policy;
+        if (beside_runs || policy == CSZ_POLICY_WEIGHED)
+            word = CSZ_POLICY_WEIGHED;
+        else if (job.is_auto)
+            word |= csz_policy_heavy(best_cost, runs_cost, ntiles, nsampled,
+                                     (int)sh.candidate[OF_RUN_LENGTH].continues);
+        job.work.policy[frame] = word | unknown;
         job.work.section_nwords[frame] = nwords;
     }
 }

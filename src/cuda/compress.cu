@@ -49,8 +49,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         return;
     }
     if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
-    const bool weighs = mode != CSZ_MODE_CONSTANT &&
-                        csz_tile_weighs(csz_held(&sh.weighing_kinds), 0, codes.nnonzero, codes.nmaybe_even);
+    const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
     const bool maybe_runs =
         weighs || (mode != CSZ_MODE_CONSTANT &&
                    (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
@@ -73,8 +72,9 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         const record_layout r =
             record_begin<V>(mode, 0, codes.order, sh.front.base, special ? &sh.special_sizes : NULL,
                             CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
-        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0,
-                                  runs_words};
+        const uint32_t special_words = special ? sh.special_sizes.words : 0,
+                       instead_words = min(runs_words, sh.heavy_words + special_words - 1);
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special_words, instead_words, runs_words};
         sh.facts = facts;
     }
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
@@ -88,7 +88,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
     record_end(&r, l, facts.special_words);
     mode = (int)(r.first & 15u);
-    if (facts.runs_words < r.words || r.words >= raw_words_of<V>(claim_of(sh))) {
+    if (r.words > facts.instead_words || r.words >= raw_words_of<V>(claim_of(sh))) {
         tile_instead<V, RANK>(sh, job, r.words, r.first >> 30);
         return;
     }

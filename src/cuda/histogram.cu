@@ -167,9 +167,9 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
     }
 }
 
-/* Beside its symbols, what a tile tells of the policies' costs: its kind, codes that policy single would code, whether its pairs and fours of units are all in use, lanes of its mode. */
+/* Beside its symbols, what a tile tells of the policies' costs: codes that policy single would code, whether its pairs and fours of units are all in use, lanes of its mode. */
 struct tile_sort {
-    uint32_t kind, ncodes, nlanes;
+    uint32_t ncodes, nlanes;
     bool some_pair_empty, some_four_empty;
 };
 
@@ -178,7 +178,7 @@ template <typename V>
 CSZ_DEVICE void runs_end(histogram_shared<V> &sh, const tile_sort &tile, csz_device_sample *sample) {
     csz_previous_wait();
     if (threadIdx.x == 0) {
-        atomicAdd(&sample->kind[tile.kind], 1u);
+        atomicAdd(&sample->ntiles, 1u);
         atomicAdd(&sample->ncodes, tile.ncodes);
         const uint32_t in_pairs = csz_bitmap_nwords(64, tile.some_pair_empty),
                        in_fours = csz_bitmap_nwords(32, tile.some_four_empty);
@@ -267,7 +267,7 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     if (sh.task.for_runs) {
         runs_begin(sh);
         count_runs(run_bins(sh) + RUN_VALUE, run_bins(sh) + RUN_LENGTH, deltas, four_empty);
-        const tile_sort tile = {CSZ_KIND_WIDE, 0, 64, __syncthreads_or(!(ballot >> (lane & ~1u) & 3u)) != 0,
+        const tile_sort tile = {0, 64, __syncthreads_or(!(ballot >> (lane & ~1u) & 3u)) != 0,
                                 __syncthreads_or(four_empty) != 0};
         runs_end(sh, tile, sh.task.sample);
     }
@@ -319,8 +319,8 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
         }
     }
     if (sh.task.for_runs) {
-        const tile_sort tile = {csz_tile_kind(0, codes.nnonzero, codes.nmaybe_even), 64 * codes.npairs,
-                                csz_mode_lanes(mode), codes.npairs < 64, codes.nfours < 32};
+        const tile_sort tile = {64 * codes.npairs, csz_mode_lanes(mode), codes.npairs < 64,
+                                codes.nfours < 32};
         count_tile_runs(sh, pair_empty, four_empty, tile, sh.task.stride, sh.task.sample);
     }
     return books;

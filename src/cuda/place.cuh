@@ -17,13 +17,14 @@ template <typename V> struct encode_job {
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64 };
+enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64, NEVER_HEAVY = ~0u >> 1 };
 enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
     uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
     uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
+    uint32_t instead_words;            /* above which its own record is not simply stored, see tile_instead */
     uint32_t runs_words;               /* what a record of runs would take */
 };
 
@@ -63,8 +64,7 @@ template <typename V> struct encode_shared {
     uint4 nbits,
         longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
     uint32_t frame, policy; /* of the tile before this one or of this; the frame's policy */
-    uint32_t
-        weighing_kinds; /* of the frame's tiles, see csz_policy_weighing_kinds; none where the workflow is forced */
+    uint32_t heavy_words;   /* from which on a tile of the frame is heavy, see csz_policy_heavy */
     uint32_t runs_mode;     /* of a tile that weighs runs */
     uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
     uint32_t number;        /* of this tile among the block's */

@@ -59,13 +59,14 @@ struct general_result {
 };
 
 /*
- * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless raw is no larger.  The region must hold nothing that is needed.
+ * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless raw is no larger.  heavy_words: from which on a tile weighs runs.  The
+ * region must hold nothing that is needed.
  */
 template <typename V, int RANK, typename Deltas>
 CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                          const Deltas &deltas, uint32_t klass, uint32_t order,
                                          typename csz_value<V>::quantum base, uint32_t exceptions, int mode,
-                                         int try_runs) {
+                                         int try_runs, uint32_t heavy_words) {
     const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t *tables = &job.work.table[c.frame][0][0];
     bool nonzero = false;
@@ -80,17 +81,22 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     const uint4 lanes = sh.front.lanes;
     const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
     csz_runs runs = {0, 0};
-    if (try_runs || mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
-    int runs_mode = CSZ_MODE_RLE_VLE;
-    if (try_runs == RUNS_EITHER) {
-        const bool empty = !(fours >> (lane & ~3u) & 1);
-        runs_mode = runs_cheaper(sh, empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE, klass, tables),
-                                 empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE_VLE, klass, tables));
-    }
+    if (mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
     record_layout best = {};
     lane_layout best_lanes = {};
-    for (int pass = 0; pass < (try_runs ? 2 : 1); pass++) {
-        const int m = pass ? runs_mode : mode;
+    for (int pass = 0; pass < 2; pass++) {
+        int m = mode;
+        if (pass) {
+            const bool heavy = best.special_at >= heavy_words, empty = !(fours >> (lane & ~3u) & 1);
+            if (!heavy && try_runs == RUNS_NONE) break;
+            runs = csz_runs_find(deltas);
+            m = CSZ_MODE_RLE_VLE;
+            if (heavy || try_runs == RUNS_EITHER) {
+                __syncthreads();
+                m = runs_cheaper(sh, empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE, klass, tables),
+                                 empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE_VLE, klass, tables));
+            }
+        }
         csz_unit_bits n = {0, 0, 0, 0};
         const uint32_t units = m == CSZ_MODE_S ? 2 : 4;
         const bool empty = !((units == 2 ? pairs : fours) >> (lane & ~(units - 1)) & 1);
@@ -161,15 +167,14 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool weighs = workflow == CSZ_WORKFLOW_AUTO &&
-                        csz_tile_weighs(sh.weighing_kinds, sh.front.klass, 0, 0) && !all_runs;
+    const bool weighs = csz_policy_all_weigh(sh.policy);
     const bool candidate = (uint32_t)__syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass);
     const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
-                                   exceptions, mode, runs);
+                                   exceptions, mode, runs, sh.heavy_words);
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
@@ -180,14 +185,23 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
     return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base,
-                                   sh.front.exceptions[csz_thread()], mode, RUNS_NONE);
+                                   sh.front.exceptions[csz_thread()], mode, RUNS_NONE, NEVER_HEAVY);
 }
 
-/* What they would take.  fours: units of this warp that begin a lane which is not empty; nfours: such lanes of the tile. */
+/*
+ * What they would take; ~0 where the tile does not weigh them and has too few equal units.  some: whether this thread has nonzero deltas.
+ */
 template <typename V>
-CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, const csz_runs &runs, uint32_t order, uint32_t fours,
-                                 uint32_t nfours, bool special, bool weighs) {
-    const bool empty = !(fours >> (csz_thread() & 28) & 1);
+CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some, bool special, bool weighs) {
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, some), pairs = ballot | ballot >> 1,
+                   fours = (pairs | pairs >> 2) & 0x11111111u, t = csz_thread();
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    const csz_runs runs = csz_runs_find_narrow(w);
+    if ((t & 31) == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(fours);
+    /* units of equal deltas: none but the first differs from the one before */
+    if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_runs_candidate_units(0) && !weighs) return ~0u;
+    const bool empty = !(fours >> (t & 28) & 1);
     csz_unit_bits n = {0, 0, 0, 0};
     int mode = CSZ_MODE_RLE_VLE;
     if (!empty) n.symbols = csz_runs_nbits_narrow(exchange_of(sh), runs, sh.run_values, sh.run_lengths);
@@ -199,16 +213,17 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, const csz_runs &runs, uin
     if (csz_thread() == 0) sh.runs_mode = (uint32_t)mode;
     const lane_layout l = lanes_place<V, false>(sh, n, 4, empty);
     record_layout r = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
-                                      csz_mode_lanes(mode), nfours);
+                                      csz_mode_lanes(mode), csz_sum_of(sh.front.lanes));
     record_end(&r, l, special ? sh.special_sizes.words : 0);
+    __syncthreads();
     return r.words;
 }
 
-/* A record that reaches into the exchange, which the words must leave first, or had to wait for the one before it: code words are looked up again. */
+/* A record staged whole, for which the words must leave the exchange: code words are looked up again. */
 template <typename V>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
-                               uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
-                               bool empty) {
+CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
+                                 uint32_t rank, uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
+                                 uint32_t raw_at, bool empty) {
     const int mode = (int)(r.first & 15u);
     uint32_t w[16];
     record_flush(sh, job, false);
@@ -232,6 +247,14 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
         if (n.buckets >> i & 1) raw.put(csz_raw_packet(csz_half_delta(w, b)));
     }
     raw.flush();
+}
+
+/* One that reaches into the exchange or had to wait for the one before it. */
+template <typename V>
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
+                               uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
+                               bool empty) {
+    narrow_put_whole<V>(sh, job, r, rank, length, symbols_at, escapes_at, raw_at, empty);
 }
 
 /* A raw record. */
@@ -282,34 +305,9 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             general_tell<V, RANK>(sh, job, g);
         }
     } else if (weighs || csz_policy_is_vector(sh.policy)) {
-        const uint32_t some = __ballot_sync(CSZ_ALL, nonzero != 0), pairs = some | some >> 1,
-                       fours = (pairs | pairs >> 2) & 0x11111111u, t = csz_thread();
-        uint32_t w[16];
-        csz_words_fetch(w, exchange_of(sh));
-        const csz_runs runs = csz_runs_find_narrow(w);
-        if ((t & 31) == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(fours);
-        /* units of equal deltas: none but the first differs from the one before */
-        if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_runs_candidate_units(0) && !weighs) return r;
-        r.runs_words =
-            runs_measure<V>(sh, runs, order, fours, csz_sum_of(sh.front.lanes), nspecial != 0, weighs);
-        __syncthreads();
+        r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0, weighs);
     }
     return r;
-}
-
-/* Runs, or raw values, where one of them takes less than the mode's own record would. */
-template <typename V, int RANK>
-CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t own_words,
-                           uint32_t order) {
-    const csz_claim &c = claim_of(sh);
-    const uint32_t runs_words = sh.facts.runs_words;
-    if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
-        if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
-        record_flush(sh, job, false);
-        runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode);
-    } else {
-        raw_encode<V, RANK>(sh, job);
-    }
 }
 
 /* Masks and exceptions, which end the record. */
@@ -320,6 +318,62 @@ template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh
                    sh.staged_words - sh.facts.special_words;
     csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
                              sh.front.exceptions[csz_thread()]);
+}
+
+/* The record of a heavy tile in its own mode after all, whose code words are looked up again. */
+template <typename V> CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = csz_thread(), lane = t & 31;
+    const tile_facts facts = sh.facts;
+    const int mode = (int)(facts.first & 15u);
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
+                   pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
+                   groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
+                   head = lane & ~(units - 1);
+    const bool empty = !(groups >> head & 1);
+    if (lane == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(groups);
+    const csz_words_held words = {w};
+    narrow_packets p = {{0}, {0}, 0};
+    csz_unit_bits n = {0, 0, 0, 0};
+    if (!empty) {
+        narrow_look_vectors(mode, p, &n, words, nonzero, sh.books, CSZ_BIASED);
+        narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
+    }
+    __syncthreads();
+    const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
+    record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
+    record_end(&r, l, facts.special_words);
+    const uint32_t rank =
+        csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    narrow_put_whole<V>(sh, job, r, rank, l.length, r.bits_at + l.symbols_at, r.bits_at + l.escapes_at,
+                        r.bits_at + l.raw_at, empty);
+}
+
+/* What is left to do of a tile that is heavy, or of which runs or raw values take less than the mode's own record would. */
+template <typename V, int RANK>
+CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint32_t own_words,
+                           uint32_t order) {
+    const csz_claim &c = claim_of(sh);
+    const uint32_t special_words = sh.facts.special_words;
+    uint32_t runs_words = sh.facts.runs_words;
+    if (own_words - special_words >= sh.heavy_words) {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange_of(sh));
+        runs_words =
+            runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0, true);
+    }
+    if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
+        if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
+        record_flush(sh, job, false);
+        runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode);
+    } else if (own_words >= raw_words_of<V>(c)) {
+        raw_encode<V, RANK>(sh, job);
+    } else {
+        if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE);
+        narrow_put_again<V>(sh, job);
+        if (special_words) special_stage<V, RANK>(sh, job);
+    }
 }
 
 /* After the careful path, which used the region: clears the stage, and returns false, if the tile is of class 0 like most. */
@@ -414,7 +468,8 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
     if (csz_thread() == 0) {
         sh.frame = frame;
         sh.policy = __ldcg(&job.work.policy[frame]);
-        sh.weighing_kinds = job.tile.workflow == CSZ_WORKFLOW_AUTO ? csz_policy_weighing_kinds(sh.policy) : 0;
+        const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
+        sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;
     }
     books_load(sh, job.work.table[frame]);

@@ -43,14 +43,25 @@ void csz_policy_weigh(csz_policy_offers *offers, csz_builtin_cache *cache, const
                             book == CSZ_BOOK_RV ? sample->run_value : sample->run_length, stride);
 }
 
-/* Offers of policy vector, and what takes the place of book S where only some tiles are sampled and none of them has mode S: policy single's, with its own lengths only where little was sampled, as
-   those then have short codes for what may come. */
+/* An offer that takes the place of another, with its own lengths only where those are likely to serve what was not sampled. */
+static csz_book_offer instead(const csz_book_offer *offer, int may_be_explicit) {
+    csz_book_offer o = *offer;
+    o.is_worth_them &= may_be_explicit;
+    return o;
+}
+
+/*
+ * Offers of policy vector.  Where only some tiles are sampled policy single's takes the place of book S if no sampled tile has mode S, and policy runs' that of the books of runs if none has equal units:
+ * tiles that are not sampled may want them.
+ */
 static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, uint32_t ntiles,
-                          uint32_t nsampled) {
+                          uint32_t nsampled, int are_close) {
     for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = offers->vector[b];
-    if (csz_sample_stride(ntiles) == 1 || set[CSZ_BOOK_S].builtin_cost) return;
-    set[CSZ_BOOK_S] = offers->single;
-    set[CSZ_BOOK_S].is_worth_them &= nsampled < CSZ_POLICY_FEW_TILES;
+    if (csz_sample_stride(ntiles) == 1) return;
+    if (!set[CSZ_BOOK_S].builtin_cost)
+        set[CSZ_BOOK_S] = instead(&offers->single, nsampled < CSZ_POLICY_FEW_TILES);
+    for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
+        if (!set[b].builtin_cost) set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], are_close);
 }
 
 /* The offers of a policy; of policy vector without the runs of the tiles that weigh them. */
@@ -76,10 +87,21 @@ static uint64_t settle(csz_book *books, uint32_t *own, const csz_policy_offers *
     return cost;
 }
 
+/* csz_runs_continue of the sampled tiles. */
+static int sample_continues(const csz_sample *sample) {
+    uint64_t ncodes = 0, nruns = 0;
+    for (uint32_t n = 0; n < csz_book_size(CSZ_BOOK_RL); n++) {
+        ncodes += (n + 1) * (uint64_t)sample->run_length[n];
+        nruns += sample->run_length[n];
+    }
+    return csz_runs_continue(ncodes, nruns);
+}
+
 uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, const csz_sample *sample,
                            uint32_t ntiles, int is_auto) {
     uint64_t cost[CSZ_POLICY_N];
-    uint32_t own[CSZ_POLICY_N] = {0}, nsampled = 0, runs_nbits = 0, best = CSZ_POLICY_VECTOR;
+    uint32_t own[CSZ_POLICY_N] = {0}, runs_nbits = 0, best = CSZ_POLICY_VECTOR;
+    const uint32_t nsampled = sample->ntiles;
     if (!is_auto) {
         csz_books_settle(books, offers->vector, ntiles);
         return CSZ_POLICY_VECTOR;
@@ -89,35 +111,38 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
                        32 * (uint64_t)csz_sample_stride(ntiles) * sample->bitmap_nwords[policy];
         if (cost[policy] < cost[best]) best = policy;
     }
-    for (uint32_t k = 0; k < CSZ_KINDS; k++) nsampled += sample->kind[k];
     csz_book_offer set[CSZ_NBOOKS];
-    vector_offers(set, offers, ntiles, nsampled);
+    const int continues = sample_continues(sample),
+              are_close = csz_policy_runs_are_close(cost[best], cost[CSZ_POLICY_RUNS], nsampled);
+    vector_offers(set, offers, ntiles, nsampled, are_close);
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;
-    const uint32_t unknown = csz_policy_unknown_kinds(sample->kind, ntiles) |
-                             csz_policy_unseen_modes(offers->vector[CSZ_BOOK_MV].builtin_cost != 0,
-                                                     offers->vector[CSZ_BOOK_QV].builtin_cost != 0,
-                                                     offers->vector[CSZ_BOOK_PV].builtin_cost != 0, ntiles);
+    const uint32_t unseen = csz_policy_unseen_modes(offers->vector[CSZ_BOOK_MV].builtin_cost != 0,
+                                                    offers->vector[CSZ_BOOK_QV].builtin_cost != 0,
+                                                    offers->vector[CSZ_BOOK_PV].builtin_cost != 0, ntiles);
     if (best == CSZ_POLICY_RUNS && csz_sample_stride(ntiles) > 1 &&
         4 * cost[CSZ_POLICY_RUNS] < 3 * cost[CSZ_POLICY_VECTOR]) {
         /* tiles weigh their own modes, with built-in books */
         settle(books, &own[CSZ_POLICY_RUNS], offers, CSZ_POLICY_RUNS, ntiles);
         for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = set[b].builtin;
-        return CSZ_POLICY_WEIGHED | unknown;
+        return CSZ_POLICY_WEIGHED | unseen;
     }
-    if (best != CSZ_POLICY_SINGLE &&
-        csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS], runs_nbits, ntiles, nsampled)) {
+    if (best != CSZ_POLICY_SINGLE && csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS],
+                                                       runs_nbits, ntiles, nsampled, continues)) {
         csz_book_offer both[CSZ_NBOOKS];
         uint32_t wanted = own[CSZ_POLICY_VECTOR] | own[CSZ_POLICY_RUNS], got = 0;
         for (int b = 0; b < CSZ_NBOOKS; b++)
             both[b] = b < CSZ_BOOK_RV ? set[b] : offers->runs[b - CSZ_BOOK_RV];
         csz_books_settle(books, both, ntiles);
         for (int b = 0; b < CSZ_NBOOKS; b++) got |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
-        if (csz_sample_stride(ntiles) > 1 || got == wanted) return CSZ_POLICY_WEIGHED | unknown;
+        if (csz_sample_stride(ntiles) > 1 || got == wanted) return CSZ_POLICY_WEIGHED | unseen;
     }
-    if (best == CSZ_POLICY_VECTOR)
-        csz_books_settle(books, set, ntiles);
-    else
-        settle(books, &own[best], offers, (int)best, ntiles);
-    return best | unknown;
+    if (best != CSZ_POLICY_VECTOR) {
+        for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, (int)best, b);
+        for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS && csz_sample_stride(ntiles) > 1; b++)
+            set[b] = instead(&offers->runs[b - CSZ_BOOK_RV],
+                             are_close); /* beside plain codes: a sample that speaks for runs weighs */
+    }
+    csz_books_settle(books, set, ntiles);
+    return best | unseen | csz_policy_heavy(cost[best], cost[CSZ_POLICY_RUNS], ntiles, nsampled, continues);
 }

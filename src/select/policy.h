@@ -17,17 +17,18 @@ enum csz_policy {
     CSZ_POLICY_N,                      /* that have a cost of their own */
     CSZ_POLICY_WEIGHED = CSZ_POLICY_N, /* vector, but every tile weighs runs */
     CSZ_POLICY_MASK = 3,
-    /* what a sample does not know stands above the policy: a bit for each kind of tile that it hardly knows, whose tiles weigh runs; and one for each mode, M, Q and P, that it
-       lacks, whose place S takes */
-    CSZ_POLICY_KINDS_AT = 2,
+    /* what a sample does not vouch for stands above the policy: the words from which on a tile is heavy; and a bit for each mode, M, Q and P, that the sample lacks, whose place S
+       takes */
+    CSZ_POLICY_HEAVY_AT = 2,
+    CSZ_POLICY_HEAVY_MASK = (1 << 24) - 1,
     CSZ_POLICY_MODES_AT = 28 /* plus the mode */
 };
 
 enum {
     CSZ_POLICY_FEW_TILES = 64, /* of a sample */
-    CSZ_KIND_WIDE = 26,
-    CSZ_KINDS = CSZ_KIND_WIDE + 1,
-    CSZ_KIND_KNOWN = 1 /* sampled tiles of a kind from which on it is known */
+    CSZ_POLICY_MISSED = 24,    /* a sample may miss what one tile in so many has */
+    CSZ_POLICY_LEAST_HEAVY =
+        5 /* words: more than head and base, which are all that a constant tile has beside masks and exceptions */
 };
 
 /* What was counted of a frame's sampled tiles. */
@@ -36,28 +37,12 @@ typedef struct csz_sample {
     uint32_t run_value[CSZ_SYMBOLS_MAX];  /* as policy runs does: book RV */
     uint32_t run_length[CSZ_SYMBOLS_MAX]; /* book RL */
     uint32_t ncodes;                      /* of 16 bits that policy single would code one by one */
-    uint32_t kind[CSZ_KINDS];             /* tiles that have symbols, by kind */
+    uint32_t ntiles;                      /* that have symbols */
     uint32_t bitmap_nwords[CSZ_POLICY_N]; /* of those tiles' records as each policy codes them */
 } csz_sample;
 
 /* Words of a record's bitmap of lanes, of which has_empty tells whether any is empty. */
 CSZ_FN uint32_t csz_bitmap_nwords(uint32_t nlanes, int has_empty) { return has_empty ? nlanes / 32 : 0; }
-
-/*
- * The kind of a tile that is not constant: by the octave of its nonzero deltas, and by whether half its units have either none or nothing else.  Tiles that differ much in what they take differ in this, so
- * that one of a kind that a sample lacks is one that the sample's costs do not tell of.
- */
-CSZ_FN uint32_t csz_tile_kind(uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
-    return klass ? (uint32_t)CSZ_KIND_WIDE : 2 * (uint32_t)csz_log2_u32(nnonzero) + (nmaybe_even >= 64);
-}
-
-/* The kinds that a frame's sample hardly knows, as they stand above its policy: none where all tiles are sampled. */
-CSZ_FN uint32_t csz_policy_unknown_kinds(const uint32_t *kind, uint32_t ntiles) {
-    uint32_t unknown = 0;
-    if (csz_sample_stride(ntiles) == 1) return 0;
-    for (uint32_t k = 0; k < CSZ_KINDS; k++) unknown |= (uint32_t)(kind[k] < CSZ_KIND_KNOWN) << k;
-    return unknown << CSZ_POLICY_KINDS_AT;
-}
 
 CSZ_FN int csz_policy_is_vector(uint32_t policy) {
     return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_VECTOR ||
@@ -77,15 +62,50 @@ CSZ_FN int csz_policy_mode(uint32_t policy, int mode) {
     return mode < CSZ_MODE_S && (policy >> (CSZ_POLICY_MODES_AT + mode) & 1) ? CSZ_MODE_S : mode;
 }
 
-/* The kinds of tiles that weigh runs, a bit for each; policy: with the kinds above it. */
-CSZ_FN uint32_t csz_policy_weighing_kinds(uint32_t policy) {
-    return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED ? ~0u : policy >> CSZ_POLICY_KINDS_AT;
+/* 1 if at least one code in 64 continues a run, from how many codes and runs there are: with fewer runs cannot save anything worth it. */
+CSZ_FN int csz_runs_continue(uint64_t ncodes, uint64_t nruns) { return 64 * (ncodes - nruns) >= ncodes; }
+
+/*
+ * 1 if costs, which are estimates, leave it open whether a frame's tiles are best coded as runs.  A sample's are off by more than the rest, as it may have too many of the tiles that runs do not suit; continues:
+ * csz_runs_continue of what was sampled, 0 for a frame that is counted whole.
+ */
+CSZ_FN int csz_policy_runs_are_near(uint64_t best, uint64_t runs, uint32_t ntiles, int continues) {
+    return runs < best + best / (continues ? 12 : 64) + 32 * (uint64_t)ntiles;
 }
 
-/* 1 if a tile that is not constant weighs runs, plain and coded, by exact size, whatever its deltas are; kinds: csz_policy_weighing_kinds of its frame. */
-CSZ_FN int csz_tile_weighs(uint32_t kinds, uint32_t klass, uint32_t nnonzero, uint32_t nmaybe_even) {
-    return kinds >> csz_tile_kind(klass, nnonzero, nmaybe_even) & 1;
+/*
+ * The words of lanes from which on a tile of a frame that does not weigh is heavy and weighs runs all the same, as it stands above the policy; 0 where all tiles are counted.  best: cost of the frame's
+ * policy.  What a sample of 128 tiles and more misses is one tile in 24 at most (of so many it has none with a probability of 1/200).  If all these were just not heavy and took nothing as runs, auto would
+ * not be more than 1% + 256 bytes larger than runs.  Where codes hardly ever continue a run, as in rough fields, whose runs take a bit for each code more, tiles of up to 24/19 of the mean are not heavy.
+ */
+CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, uint32_t nsampled,
+                                 int continues) {
+    if (csz_sample_stride(ntiles) == 1) return 0;
+    uint64_t spare = runs - best + runs / 128 + 8 * 256;
+    if (!continues && spare < best / 19) spare = best / 19;
+    uint32_t words = spare / 32 > UINT32_MAX ? UINT32_MAX : (uint32_t)(spare / 32);
+    words /= ntiles / CSZ_POLICY_MISSED;
+    if (nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(best, runs, ntiles, continues)) words = 0;
+    if (words < CSZ_POLICY_LEAST_HEAVY) words = CSZ_POLICY_LEAST_HEAVY;
+    if (words > CSZ_POLICY_HEAVY_MASK) words = CSZ_POLICY_HEAVY_MASK;
+    return words << CSZ_POLICY_HEAVY_AT;
 }
+
+/*
+ * 1 if the books of runs that heavy tiles use may be explicit in a frame that does not weigh: where runs take little more than its policy, so that the symbols of both are much the same; and where little is
+ * known.
+ */
+CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t nsampled) {
+    return 4 * runs < 5 * best || nsampled < CSZ_POLICY_FEW_TILES;
+}
+
+/* Words from which on a tile is heavy; 0: none is. */
+CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
+    return policy >> CSZ_POLICY_HEAVY_AT & CSZ_POLICY_HEAVY_MASK;
+}
+
+/* 1 if all tiles weigh runs, whatever their size. */
+CSZ_FN int csz_policy_all_weigh(uint32_t policy) { return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED; }
 
 /* The mode of runs that a tile weighs, from the bits of all its runs in either: without books where they take fewer. */
 CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
@@ -98,10 +118,11 @@ CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
  * not earn back.
  */
 CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t books_nbits, uint32_t ntiles,
-                             uint32_t nsampled) {
-    const uint64_t most = vector + vector / 64 + 32 * (uint64_t)ntiles;
-    if (csz_sample_stride(ntiles) > 1) return nsampled < CSZ_POLICY_FEW_TILES || runs < most;
-    return 4 * runs >= 3 * vector && runs < most && books_nbits < vector / 128;
+                             uint32_t nsampled, int continues) {
+    if (csz_sample_stride(ntiles) > 1)
+        return nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(vector, runs, ntiles, continues);
+    return 4 * runs >= 3 * vector && csz_policy_runs_are_near(vector, runs, ntiles, 0) &&
+           books_nbits < vector / 128;
 }
 
 /* How often a symbol of 16-bit deltas stands in the vector symbol of book PV or QV: its digits that are the delta. */

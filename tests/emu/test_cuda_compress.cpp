@@ -46,13 +46,17 @@ enum kind {
     NKINDS,
     STRANGE_SINGLE = NKINDS, /* not in every loop */
     STRANGE_VECTOR,
-    STRANGE_RUNS
+    STRANGE_RUNS,
+    HEAVY, /* their backgrounds: faint, denser, two values in pairs, two values in short runs */
+    HEAVIER,
+    PAIRED,
+    SWITCHES
 };
-static const char *kind_names[] = {"smooth",  "gentle", "noise3",         "noise6",         "noise10",
-                                   "sparse",  "jumps",  "specials",       "land",           "rough",
-                                   "wild",    "zero",   "constant",       "nans",           "large",
-                                   "ramp",    "steep",  "runs",           "near",           "mixed",
-                                   "patches", "lonely", "strange single", "strange vector", "strange runs"};
+static const char *kind_names[] = {
+    "smooth",       "gentle", "noise3",  "noise6", "noise10",  "sparse", "jumps",          "specials",
+    "land",         "rough",  "wild",    "zero",   "constant", "nans",   "large",          "ramp",
+    "steep",        "runs",   "near",    "mixed",  "patches",  "lonely", "strange single", "strange vector",
+    "strange runs", "heavy",  "heavier", "paired", "switches"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -113,6 +117,30 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         return kind == STRANGE_SINGLE   ? 0.04 * (double)(i % 4096 + (csz_mix((uint32_t)i) & 1))
                : kind == STRANGE_VECTOR ? (uniform() < 0.003 ? 0.004 : 0)
                                         : 0.01 * (double)(i / 50 % 7);
+    case HEAVY: /* few tiles that are too heavy for their background, whether they have runs or not, narrow and wide, some with exceptions */
+    case HEAVIER:
+    case PAIRED:
+    case SWITCHES:
+        if (i / 4096 % 41 == 3) {
+            const uint32_t tile = (uint32_t)(i / 4096 / 41);
+            if (tile % 7 == 0 && i % 50 == 0) return NAN;
+            switch (kind == PAIRED ? 3 + tile % 3 : tile % 6) { /* narrow ones would have mode S */
+            case 0: return 0.02 * noise;
+            case 1: return 4 * noise;
+            case 2: return 0.3 * (double)(csz_mix((uint32_t)(i / 4)) % 100) * (double)(i % 4);
+            case 3: return 300 * noise;
+            case 4: return 200 * (double)(csz_mix((uint32_t)(i / 32)) % 9000) / 9000 * (double)(i % 32);
+            default: return i % 97 == 0 ? 3e3 * noise : 0;
+            }
+        }
+        static double at, step = 0.002;
+        if (kind == PAIRED) /* of mode P, while plain codes are best */
+            return at = i % 4096 == 0 ? 0 : at + (uniform() < 0.75 ? 0.016 : 0);
+        if (kind == SWITCHES) { /* runs take somewhat more than plain codes */
+            if (uniform() < 0.34) step = -step;
+            return at = i % 4096 == 0 ? 0 : at + step;
+        }
+        return uniform() < (kind == HEAVY ? 0.003 : 0.08) ? 0.004 : 0;
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
         case 0: return uniform() < 0.04 ? 0.002 * (int)(40 * uniform()) : 0;
@@ -283,6 +311,14 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
             one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         }
+        /* tiles that are too heavy for their sample, and frames that runs nearly suit: always, as few others are */
+        const int every = t.every;
+        t.every = 1;
+        for (int kind : {HEAVY, HEAVIER, PAIRED, SWITCHES, ROUGH}) {
+            one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
+            one(&t, CSZ_F64, {600 * 4096 + 9}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
+        }
+        t.every = every;
         printf("larger frames: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
     } else {
