@@ -4,11 +4,6 @@
  * tiles (sampled_make), one with few heavy tiles, of 512 to 3,511 (heavy_make), and six woven of deltas, of 1 to 3,000 (woven_make).  Prints each and the worst.  soak_sizes [FIELDS [FIRST]] searches so
  * many, from seed FIRST on; soak_sizes FIELDS FIRST heavy takes fields of heavy_make alone.
  */
-/*
- * soak_sizes.c: searches for fields on which `auto` is more than 1% + 256 bytes larger than the best forced workflow: of each eight one of pieces, sparse and mixed, of 512 to 4,000
- * tiles (sampled_make), and seven woven of deltas, of 1 to 3,000 (woven_make).  Prints each and the worst.  soak_sizes [FIELDS [FIRST]] searches so many, from seed FIRST on.  soak_sizes FIELDS FIRST heavy
- * takes fields of heavy_make instead, many of which are beyond: docs/design.md says why.
- */
 #include "pieces.h"
 
 #include <stdio.h>
