@@ -513,11 +513,13 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
                  (sh.choice[SET_VECTOR].own | sh.choice[SET_RUNS].own << CSZ_BOOK_RV)))
             policy = CSZ_POLICY_WEIGHED;
     }
-    /* books of runs of tiles that are heavy: policy runs', where no sampled tile uses others */
-    const bool runs_instead = job.is_auto && is_sampled && !beside_runs &&
-                              (policy == CSZ_POLICY_SINGLE ||
-                               (policy == CSZ_POLICY_VECTOR && sh.candidate[CSZ_BOOK_RV].cost_builtin == 0)),
-               are_close = runs_instead && csz_policy_runs_are_close(best_cost, runs_cost, nsampled);
+    /* books of runs of tiles that are heavy: policy runs', where runs are close or no sampled tile uses others */
+    const bool close = csz_policy_runs_are_close(best_cost, runs_cost, nsampled),
+               runs_instead =
+                   job.is_auto && is_sampled && !beside_runs &&
+                   (policy == CSZ_POLICY_SINGLE ||
+                    (policy == CSZ_POLICY_VECTOR && (close || sh.candidate[CSZ_BOOK_RV].cost_builtin == 0))),
+               are_close = runs_instead && close;
     const int set = policy == CSZ_POLICY_SINGLE    ? (are_close ? SET_SINGLE_WEIGHED : SET_SINGLE)
                     : policy == CSZ_POLICY_RUNS    ? SET_RUNS
                     : policy == CSZ_POLICY_WEIGHED ? SET_WEIGHED

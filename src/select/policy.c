@@ -51,8 +51,8 @@ static csz_book_offer instead(const csz_book_offer *offer, int may_be_explicit) 
 }
 
 /*
- * Offers of policy vector.  Where only some tiles are sampled policy single's takes the place of book S if no sampled tile has mode S, and policy runs' that of the books of runs if none has equal units:
- * tiles that are not sampled may want them.
+ * Offers of policy vector.  Where only some tiles are sampled policy single's takes the place of book S if no sampled tile has mode S, and policy runs' that of the books of runs if none has equal units, or if runs
+ * are close: heavy tiles use them, and those of equal units hardly have anything to code.
  */
 static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, uint32_t ntiles,
                           uint32_t nsampled, int are_close) {
@@ -61,7 +61,7 @@ static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, 
     if (!set[CSZ_BOOK_S].builtin_cost)
         set[CSZ_BOOK_S] = instead(&offers->single, nsampled < CSZ_POLICY_FEW_TILES);
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
-        if (!set[b].builtin_cost) set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], are_close);
+        if (are_close || !set[b].builtin_cost) set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], are_close);
 }
 
 /* The offers of a policy; of policy vector without the runs of the tiles that weigh them. */
