@@ -291,7 +291,7 @@ static double cpu_seconds(void) {
 static void an_analysis_takes_less_than_a_tenth_of_compressing(void **state) {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__)
-    skip(); /* its checks weigh on both, but not alike */
+    skip(); /* a sanitizer weighs on both, but not alike: the share is checked in the build without one */
 #endif
     test_field s = sample_make(field_3d(CSZ_F32, 128, 128, 128), ROUGH, 5);
     const csz_bound_mode modes[] = {CSZ_BOUND_REL, CSZ_BOUND_ABS};
