@@ -52,8 +52,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
     const bool maybe_runs =
         weighs || (mode != CSZ_MODE_CONSTANT &&
-                   (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
-                              : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO));
+                   (sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO));
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {
         const rare_result rare =

@@ -168,7 +168,7 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
     const bool weighs = csz_policy_all_weigh(sh.policy);
-    const bool candidate = (uint32_t)__syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass);
+    const bool candidate = (uint32_t)__syncthreads_count(even) >= CSZ_RUNS_CANDIDATE;
     const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
@@ -189,27 +189,22 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
 }
 
 /*
- * What they would take; ~0 where the tile does not weigh them and has too few equal units.  some: whether this thread has nonzero deltas.
+ * What they would take.  some: whether this thread has nonzero deltas.
  */
 template <typename V>
-CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some, bool special, bool weighs) {
+CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some, bool special) {
     const uint32_t ballot = __ballot_sync(CSZ_ALL, some), pairs = ballot | ballot >> 1,
                    fours = (pairs | pairs >> 2) & 0x11111111u, t = csz_thread();
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_runs runs = csz_runs_find_narrow(w);
     if ((t & 31) == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(fours);
-    /* units of equal deltas: none but the first differs from the one before */
-    if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_runs_candidate_units(0) && !weighs) return ~0u;
     const bool empty = !(fours >> (t & 28) & 1);
     csz_unit_bits n = {0, 0, 0, 0};
-    int mode = CSZ_MODE_RLE_VLE;
     if (!empty) n.symbols = csz_runs_nbits_narrow(exchange_of(sh), runs, sh.run_values, sh.run_lengths);
-    if (weighs) {
-        const uint32_t plain = empty ? 0 : (uint32_t)__popc(runs.starts) * (16 + 7);
-        mode = runs_cheaper(sh, plain, n.symbols);
-        if (mode == CSZ_MODE_RLE) n.symbols = plain;
-    }
+    const uint32_t plain = empty ? 0 : (uint32_t)__popc(runs.starts) * (16 + 7);
+    const int mode = runs_cheaper(sh, plain, n.symbols);
+    if (mode == CSZ_MODE_RLE) n.symbols = plain;
     if (csz_thread() == 0) sh.runs_mode = (uint32_t)mode;
     const lane_layout l = lanes_place<V, false>(sh, n, 4, empty);
     record_layout r = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
@@ -304,8 +299,8 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             r.done = 1;
             general_tell<V, RANK>(sh, job, g);
         }
-    } else if (weighs || csz_policy_is_vector(sh.policy)) {
-        r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0, weighs);
+    } else if (weighs) {
+        r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0);
     }
     return r;
 }
@@ -361,7 +356,7 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
         runs_words =
-            runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0, true);
+            runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0);
     }
     if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
         if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
