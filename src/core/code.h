@@ -45,15 +45,11 @@ enum {
     CSZ_MASKS_MAX = 3,
     CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
     CSZ_LANE_NBITS = 7,     /* of a lane's length in its record, about: for estimates */
+    /* units of equal deltas that are not 0 from which on a wide tile's runs are weighed by exact size: such deltas have 13 raw bits and more each, which a run takes once */
+    CSZ_RUNS_CANDIDATE = 8,
     CSZ_RUNS_HOPELESS =
         3968 /* changes of delta in a sampled tile from which its runs are not counted one by one */
 };
-
-/*
- * Units of equal deltas, in wide tiles of equal ones that are not 0, from which on a tile's runs are weighed against its mode by exact size.  Wide deltas have raw bits, 13 and more each, which a run
- * takes once, so that a few such units are worth a look; zeros have none, and take a bit each in lanes that are not empty.  Elsewhere vector symbols do well, and the books of runs cost more than a few tiles gain.
- */
-CSZ_FN uint32_t csz_runs_candidate_units(uint32_t klass) { return klass ? 8 : 120; }
 
 /*
  * 1 if a sampled tile with so many changes of delta counts each delta that mode S would code as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was

@@ -7,18 +7,13 @@
 #include "cpu/bits.h"
 
 static void measure_narrow(csz_tile_work *w, csz_tile_statistics *s) {
-    uint32_t n_equal = 0;
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
         const int16_t *c = w->code16 + unit * 32;
-        uint16_t n_zero = 0, differs = 0;
-        for (uint32_t b = 0; b < 32; b++) {
-            n_zero = (uint16_t)(n_zero + (c[b] == 0));
-            differs = (uint16_t)(differs | (uint16_t)(c[b] ^ c[0]));
-        }
+        uint16_t n_zero = 0;
+        for (uint32_t b = 0; b < 32; b++) n_zero = (uint16_t)(n_zero + (c[b] == 0));
         s->unit_nonzero[unit] = (uint8_t)(32 - n_zero);
-        n_equal += differs == 0;
     }
-    s->rle_candidate = n_equal >= csz_runs_candidate_units(0);
+    s->rle_candidate = 0;
 }
 
 static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
@@ -33,7 +28,7 @@ static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
         s->unit_nonzero[unit] = (uint8_t)n;
         n_equal += equal && n;
     }
-    s->rle_candidate = n_equal >= csz_runs_candidate_units(w->klass);
+    s->rle_candidate = n_equal >= CSZ_RUNS_CANDIDATE;
 }
 
 void csz_tile_measure(csz_tile_work *w) {

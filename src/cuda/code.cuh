@@ -182,6 +182,11 @@ CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, uint32_t *signs) {
     return __viaddmax_s16x2(d ^ *signs, 0xFFE0FFE0u, 0u);
 }
 
+/* How many symbols past the first bucket's the symbol of a delta is, from csz_beyond_direct's: its octave and quarter, which a float has as exponent and first bits of the fraction. */
+CSZ_DEVICE uint32_t csz_bucket_past(uint32_t beyond) {
+    return (uint32_t)max((int32_t)(csz_bits_f32((float)(int32_t)beyond) >> 21) - 4 * (127 + 4), 0);
+}
+
 /*
  * A book as two halves of a word index it: shared memory's addresses fit 16 bits, so that one multiplication makes two addresses of two
  * symbols.  Where kernels are emulated the addresses count from the book.
@@ -212,8 +217,7 @@ template <bool IS_S, typename Words>
 CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, uint32_t biased,
                                  uint32_t (&packets)[16], csz_unit_bits *n) {
     const csz_book_pair book(of_mode);
-    const uint32_t to_direct = biased + 0x00300030u,
-                   bucket_at = (book.at & 0xFFFFu) - 4 * (4 * (127 + 4) - CSZ_DIRECT_N);
+    const uint32_t to_direct = biased + 0x00300030u;
     uint32_t sum = 0, buckets = 0; /* of the words so far in the highest bits */
 #pragma unroll 1
     for (uint32_t turn = 0; turn < 4; turn++) {
@@ -234,19 +238,22 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
         const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
         if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
             /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
+            uint32_t found = 0;
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                const int word = i & 3, high = i >> 2;
+            for (int i = 0; i < 4; i++) {
                 uint32_t signs;
-                const uint32_t beyond = csz_beyond_direct(w[word], &signs);
-                const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
-                const uint32_t octave =
-                    csz_bits_f32((float)(int32_t)k) >> 21; /* 4 * (127 + its octave) and its quarter */
-                const bool is_bucket = k >= 16;
-                at[i] = is_bucket ? 4 * octave + bucket_at : at[i];
-                buckets |= is_bucket ? 1u << (IS_S ? 24 + 2 * word + high : 12 + word + 16 * high) : 0;
-                n->raw += is_bucket ? (octave >> 2) - 128 : 0;
+                const uint32_t beyond = csz_beyond_direct(w[i], &signs),
+                               is_bucket = __vminu2(beyond, 0x00100010u) & 0x00100010u; /* in bits 4 and 20 */
+                found += is_bucket * (IS_S ? (1u << 20 | 1u << 5) << (2 * i) : 1u << (8 + i));
+#pragma unroll
+                for (int high = 0; high < 2; high++) {
+                    const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
+                    const uint32_t past = csz_bucket_past(k); /* symbols past the first bucket; 0 for direct deltas */
+                    at[4 * high + i] += 4 * past;
+                    n->raw += past >> 2;
+                }
             }
+            buckets |= found & (IS_S ? 0xFF000000u : 0xF000F000u);
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -257,6 +264,7 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
         }
     }
     n->buckets |= buckets;
+    n->raw += 3 * (uint32_t)__popc(buckets);
     sum &= 0xFFFu; /* 32 lengths of at most 12; above them the codes' own bits */
     if (IS_S)
         n->symbols = sum;
@@ -432,22 +440,39 @@ CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, 
     out.flush();
 }
 
-/* Raw bits of a delta, none for a direct one, from csz_beyond_direct's: the shift drops the leading bit and two. */
-CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t beyond, uint32_t sign) {
-    const uint32_t zeros = (uint32_t)__clz((int)beyond);
-    return beyond < 16 ? 0 : (2 * beyond + sign) << ((zeros + 2) & 31) | (30 - zeros);
+/*
+ * Raw bits of a delta, none for a direct one, as a packet; twice: csz_beyond_direct's, then the sign.  As a float it has them behind the leading bit and two more of the fraction, and their number as exponent less
+ * 2.
+ */
+CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t twice) {
+    const uint32_t bits = csz_bits_f32((float)(int32_t)twice), packet = (bits << 11) + (bits >> 23) - (127 + 2);
+#if defined(__CUDA_ARCH__)
+    uint32_t chosen; /* the compiler would make a branch of it */
+    asm("{.reg .pred q; setp.ge.u32 q, %1, 32; selp.b32 %0, %2, 0, q;}"
+        : "=r"(chosen)
+        : "r"(twice), "r"(packet));
+    return chosen;
+#else
+    return twice >= 32 ? packet : 0;
+#endif
 }
 
 /* The same for a unit of mode S in which buckets are many: word by word, the two halves' bits, at most 26, in one go. */
 CSZ_COLD void csz_put_raw_all(uint32_t *stage, uint32_t bit, const uint32_t *exchange) {
     csz_putter out(stage, bit);
-#pragma unroll 4
-    for (uint32_t word = 0; word < 16; word++) {
-        const uint32_t x = exchange[(word >> 2) * (4 * CSZ_TILE_UNITS) + 4 * threadIdx.x + (word & 3)];
-        uint32_t signs;
-        const uint32_t beyond = csz_beyond_direct(x, &signs);
-        out.put(csz_packet_merge(csz_raw_packet_or_none(beyond & 0xFFFFu, signs & 1),
-                                 csz_raw_packet_or_none(beyond >> 16, signs >> 31)));
+    const csz_words_parked words = {exchange};
+#pragma unroll 1
+    for (uint32_t turn = 0; turn < 4; turn++) {
+        uint32_t w[4];
+        words.quad(w, turn);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint32_t signs;
+            const uint32_t beyond = csz_beyond_direct(w[i], &signs),
+                           twice = 2 * beyond + (signs & 0x00010001u);
+            out.put(csz_packet_merge(csz_raw_packet_or_none(twice & 0xFFFFu),
+                                     csz_raw_packet_or_none(twice >> 16)));
+        }
     }
     out.flush();
 }

@@ -18,20 +18,21 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
 /* One warp, once a record's size is known: tells it, and asks for the states the next look-back begins with. */
 template <typename V>
-CSZ_DEVICE void record_announce(encode_shared<V> &sh, const encode_job<V> &job, uint32_t words, bool whole) {
-    if ((csz_thread() & 31) == 0) record_tell(sh, job, words, whole ? STAGED_WHOLE : 0);
+CSZ_DEVICE void record_announce(encode_shared<V> &sh, const encode_job<V> &job, uint32_t words,
+                                uint32_t how) {
+    if ((csz_thread() & 31) == 0) record_tell(sh, job, words, how);
     const bool waits = record_waits(sh);
-    if (waits || whole || sh.hasty) look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
+    if (waits || how & STAGED_NOW || sh.hasty) look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
 }
 
 /* The record of a whole tile of nothing but its base. */
 template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const encode_job<V> &job) {
-    if (csz_thread() >= 32) return;
     const typename csz_value<V>::quantum base = sh.front.base;
     record_layout r = record_begin<V>(CSZ_MODE_CONSTANT, 0, CSZ_ORDER_FULL, base, NULL, 0, 0);
     record_end(&r, lane_layout{}, 0);
-    record_announce(sh, job, r.words, false);
-    if (r.words)
+    if (csz_thread() < 32) record_announce(sh, job, r.words, 0);
+    if (r.words && sh.waiting_how) record_flush(sh, job, false);
+    if (r.words && csz_thread() < 32)
         record_put_head<V>(sh.front.region + (number_of(sh) & 1) * stage_size<V>::half, r, base, NULL, 1,
                            true, 0, 0);
 }
@@ -52,8 +53,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
     const bool maybe_runs =
         weighs || (mode != CSZ_MODE_CONSTANT &&
-                   (is_vector ? codes.nmaybe_even >= csz_runs_candidate_units(0)
-                              : sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO));
+                   (sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO));
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {
         const rare_result rare =
@@ -92,24 +92,24 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         tile_instead<V, RANK>(sh, job, r.words, r.first >> 30);
         return;
     }
-    const bool whole = r.words >= stage_size<V>::half;
-    if (t < 32) record_announce(sh, job, r.words, whole);
+    const bool whole = r.words >= stage_size<V>::half, now = r.words >= stage_size<V>::words;
+    if (t < 32)
+        record_announce(sh, job, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
     if (r.words == 0) return;
-    const uint32_t symbols_at = r.bits_at + l.symbols_at, escapes_at = r.bits_at + l.escapes_at,
-                   raw_at = r.bits_at + l.raw_at;
-    uint32_t *stage = sh.front.region + (whole ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
-    if (r.words >= stage_size<V>::words || (whole && record_waits(sh))) {
-        narrow_put_large<V>(sh, job, r, rank, l.length, symbols_at, escapes_at, raw_at, empty);
+    const unit_place at = {rank,
+                           l.length,
+                           r.bits_at + l.symbols_at,
+                           r.bits_at + l.escapes_at,
+                           r.bits_at + l.raw_at,
+                           empty,
+                           many_raw};
+    if (now) {
+        narrow_put_large<V>(sh, job, r, at);
+    } else if (whole || csz_held(&sh.waiting_how)) {
+        narrow_packets parked = p;
+        narrow_put_alone<V>(sh, job, r, at, &parked, n.buckets);
     } else {
-        record_put_head<V>(stage, r, sh.front.base, facts.special_words ? &sh.special_sizes : NULL, units,
-                           empty, rank, l.length);
-        if (!empty) {
-            narrow_put(mode, stage, symbols_at, escapes_at, p);
-            if (many_raw)
-                csz_put_raw_all(stage, raw_at, exchange_of(sh));
-            else if (n.buckets)
-                csz_put_raw(csz_putter(stage, raw_at), exchange_of(sh), mode, n.buckets);
-        }
+        narrow_put_unit<V>(sh, r, at, p, n.buckets, sh.front.region + (number_of(sh) & 1) * stage_size<V>::half);
     }
     if (csz_held(&sh.facts.special_words)) special_stage<V, RANK>(sh, job);
 }

@@ -516,15 +516,14 @@ struct csz_codes {
     uint32_t nnonzero;     /* of the tile */
     uint32_t npairs, nfours;
     uint32_t pairs_before, fours_before; /* in the warps before */
-    uint32_t nspecial;                   /* units that have exceptions */
-    uint32_t nmaybe_even;                /* units whose deltas might all be equal; the others cannot */
+    uint32_t nspecial;                   /* warps that have exceptions */
 };
 
 /* csz_codes's nspecial once more, for one thread: a condition that lives long is kept on the stack. */
 template <typename V> CSZ_DEVICE uint32_t csz_nspecial(const csz_front_shared<V> &sh) {
-    return (csz_held(&sh.stats[0].w) + csz_held(&sh.stats[1].w) + csz_held(&sh.stats[2].w) +
-            csz_held(&sh.stats[3].w)) >>
-           24;
+    return (csz_held(&sh.stats[0].x) + csz_held(&sh.stats[1].x) + csz_held(&sh.stats[2].x) +
+            csz_held(&sh.stats[3].x)) >>
+           CSZ_SPECIAL_AT;
 }
 
 CSZ_DEVICE uint32_t csz_sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }
@@ -544,7 +543,8 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
                    four = lane & 3 ? 0u : 15u; /* first threads of groups, all of them */
     const int norders = RANK == 1 ? 1 : 3;
     csz_codes c;
-    uint32_t ballot[3] = {0, 0, 0}, stats[3] = {0, 0, 0}, rest = sh.exceptions[t] ? 1u << 24 : 0;
+    uint32_t ballot[3] = {0, 0, 0}, stats[3] = {0, 0, 0};
+    const bool special = __any_sync(CSZ_ALL, sh.exceptions[t] != 0);
 #pragma unroll
     for (int o = 0; o < norders; o++) {
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;
@@ -552,16 +552,14 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
         uint32_t n = (uint32_t)__popc(f.nonzero[o]);
         if (ballot[o] >> lane & pair) n += 1u << 13;
         if (ballot[o] >> lane & four) n += 1u << 20;
-        if (f.nonzero[o] + 1 < 2) rest += 1u << (8 * o);
         stats[o] = csz_warp_add(n);
     }
-    rest = csz_warp_add(rest);
-    if (lane == 0) sh.stats[warp] = make_uint4(stats[0], stats[1], stats[2], rest);
+    if (special) stats[0] += 1u << CSZ_SPECIAL_AT;
+    if (lane == 0) sh.stats[warp] = make_uint4(stats[0], stats[1], stats[2], 0);
     __syncthreads();
     const uint4 s0 = sh.stats[0], s1 = sh.stats[1], s2 = sh.stats[2], s3 = sh.stats[3];
     const uint32_t full = s0.x + s1.x + s2.x + s3.x, xy = s0.y + s1.y + s2.y + s3.y,
                    x = s0.z + s1.z + s2.z + s3.z;
-    rest = s0.w + s1.w + s2.w + s3.w;
     c.order = CSZ_ORDER_FULL;
     if (RANK > 1 && !f.careful)
         c.order = (uint32_t)csz_order_choose(RANK, full & 0x1FFFu, xy & 0x1FFFu, x & 0x1FFFu);
@@ -576,27 +574,16 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     c.fours = (c.pairs | c.pairs >> 2) & 0x11111111u;
     c.nnonzero = all & 0x1FFFu;
     c.npairs = (all >> 13) & 0x7Fu;
-    c.nfours = all >> 20;
+    c.nfours = (all >> 20) & 0x3Fu;
     c.pairs_before = (before >> 13) & 0x7Fu;
-    c.fours_before = before >> 20;
-    c.nspecial = rest >> 24;
-    c.nmaybe_even = rest >> (8 * c.order) & 0xFFu;
+    c.fours_before = (before >> 20) & 0x3Fu;
+    c.nspecial = full >> CSZ_SPECIAL_AT;
     if (!f.careful) {
         csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.first);
     } else {
         c.order = sh.order;
     }
     return c;
-}
-
-/* 1 if all deltas of the unit are the same. */
-CSZ_DEVICE bool csz_unit_is_even(const uint32_t (&w)[16], uint32_t nonzero) {
-    if (nonzero == 0) return true;
-    uint32_t differs = (w[0] ^ __byte_perm(w[0], 0, 0x1032)) | (w[0] ^ w[1]);
-    if (nonzero != ~0u || differs) return false;
-#pragma unroll
-    for (int i = 2; i < 16; i++) differs |= w[i] ^ w[0];
-    return differs == 0;
 }
 
 #endif

@@ -252,7 +252,7 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
                    equals = __ballot_sync(CSZ_ALL, equal && nonzero);
     if (lane == 0) ((uint32_t *)&sh.lanes)[t >> 5] = (uint32_t)__popc(equals);
     __syncthreads();
-    const bool candidate = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(1),
+    const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RUNS_CANDIDATE,
                four_empty = !(ballot >> (lane & ~3u) & 15u);
     const bool for_books = sh.task.for_books != 0,
                as_single = for_books && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN),
@@ -288,13 +288,6 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
     if (sh.task.for_books) {
         const bool empty = csz_mode_lanes(mode) == 64 ? pair_empty : four_empty;
         uint32_t *count = (uint32_t *)sh.count;
-        bool runs = workflow == CSZ_WORKFLOW_RLE_VLE;
-        if (workflow == CSZ_WORKFLOW_AUTO && codes.nmaybe_even >= csz_runs_candidate_units(0)) {
-            const uint32_t evens = __ballot_sync(CSZ_ALL, csz_unit_is_even(w, codes.nonzero));
-            if (lane == 0) ((uint32_t *)&sh.lanes)[threadIdx.x >> 5] = (uint32_t)__popc(evens);
-            __syncthreads();
-            runs = csz_sum_of(sh.lanes) >= csz_runs_candidate_units(0);
-        }
         if (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN) {
             books = mode == CSZ_MODE_S   ? 1u << CSZ_BOOK_S
                     : mode == CSZ_MODE_P ? 3u << CSZ_BOOK_PV
@@ -313,7 +306,7 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
             }
         }
         __syncwarp();
-        if (runs) {
+        if (workflow == CSZ_WORKFLOW_RLE_VLE) {
             books |= 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL;
             count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
         }

@@ -28,8 +28,8 @@ struct tile_facts {
     uint32_t runs_words;               /* what a record of runs would take */
 };
 
-/* How a record is staged: from the region's start, to be stored before the next; raw: all but its first word. */
-enum { STAGED_WHOLE = 1, STAGED_RAW = 2 };
+/* How a record is staged: from the region's start; in the exchange too, so that it cannot wait; raw: all but its first word. */
+enum { STAGED_WHOLE = 1, STAGED_RAW = 2, STAGED_NOW = 4 };
 
 /* A record's way from the stage to the archive, told by the thread that placed it. */
 struct alignas(16) record_way {
@@ -73,9 +73,11 @@ template <typename V> struct encode_shared {
     uint32_t staged_words;  /* of this tile's record */
     uint32_t staged_how;    /* STAGED_... */
     uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
+    uint32_t waiting_how;   /* STAGED_WHOLE if that record takes more than its half of the stage */
     uint32_t hasty;         /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
     unsigned long long part_checksum, section_checksum;
+    unsigned long long finish_checksum; /* of a frame's header and index, or of the footer */
     uint32_t part_done;
     /* the frame whose start is known, as records are placed in it */
     uint32_t frame_start_of;
@@ -263,7 +265,7 @@ CSZ_COLD void archive_finish(encode_shared<V> &sh, const encode_job<V> &job, uin
             sum += csz_hash_term(word, 2 * f + i);
         }
     }
-    unsigned long long *total = (unsigned long long *)sh.front.scratch;
+    unsigned long long *total = &sh.finish_checksum;
     if (t == 0) *total = CSZ_HASH_FOOTER_SEED;
     __syncthreads();
     sum = csz_warp_sum_u64(sum);
@@ -295,7 +297,7 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
             sum += csz_hash_term(word, at);
         }
     }
-    unsigned long long *total = (unsigned long long *)sh.front.scratch;
+    unsigned long long *total = &sh.finish_checksum;
     if (t == 0) {
         *total = csz_hash_frame_seed(job.first_frame + frame - field * job.work.nframes) +
                  __ldcg(&job.work.frame_sums[frame].checksum);
@@ -488,11 +490,12 @@ CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint
 template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
     __syncthreads();
     if (!record_waits(sh)) return;
-    if (csz_thread() < 32) tile_place(sh, job, number_of(sh) - 1, sh.waiting_words, 0);
+    if (csz_thread() < 32) tile_place(sh, job, number_of(sh) - 1, sh.waiting_words, sh.waiting_how);
     __syncthreads();
     record_copy(sh, job);
     if (csz_thread() == 0) {
         sh.waiting_words = NOTHING_WAITS;
+        sh.waiting_how = 0;
         if (early) sh.hasty = HASTY_TILES;
     }
     __syncthreads();
@@ -501,22 +504,23 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
 
 /*
  * The tile's record is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
- * their sizes, so that nobody stands still for them.  Now the record of the tile before is stored; or this one itself, where it takes more
- * than a half (whole; then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
+ * their sizes, so that nobody stands still for them.  (One that takes more than a half waits alone, until the next tile's size is told.)  Now the record of the tile before is stored; or this one itself, where it
+ * takes the exchange too (then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
  */
 template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
+    __syncwarp(); /* before the branch, so that those who wrote nothing join the others here and not at the end of it */
     if (t < 32) {
-        __syncwarp();
         const uint32_t waiting = sh.waiting_words, words = sh.staged_words, how = sh.staged_how,
                        hasty = sh.hasty;
-        const bool before = waiting != NOTHING_WAITS, now = how & STAGED_WHOLE || (hasty && !before);
-        __syncwarp();
+        const bool before = waiting != NOTHING_WAITS, now = how & STAGED_NOW || (hasty && !before);
         if (before || now)
-            tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? 0 : how);
+            tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? sh.waiting_how : how);
+        __syncwarp();
         if (t == 0) {
             if (!before && !now) sh.way.flags = 0;
             sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
+            sh.waiting_how = now ? 0 : how;
             if (hasty) sh.hasty = hasty - 1;
         }
     }

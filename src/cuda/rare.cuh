@@ -168,7 +168,7 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const bool all_runs =
         workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
     const bool weighs = csz_policy_all_weigh(sh.policy);
-    const bool candidate = (uint32_t)__syncthreads_count(even) >= csz_runs_candidate_units(sh.front.klass);
+    const bool candidate = (uint32_t)__syncthreads_count(even) >= CSZ_RUNS_CANDIDATE;
     const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
@@ -189,27 +189,22 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
 }
 
 /*
- * What they would take; ~0 where the tile does not weigh them and has too few equal units.  some: whether this thread has nonzero deltas.
+ * What they would take.  some: whether this thread has nonzero deltas.
  */
 template <typename V>
-CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some, bool special, bool weighs) {
+CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some, bool special) {
     const uint32_t ballot = __ballot_sync(CSZ_ALL, some), pairs = ballot | ballot >> 1,
                    fours = (pairs | pairs >> 2) & 0x11111111u, t = csz_thread();
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_runs runs = csz_runs_find_narrow(w);
     if ((t & 31) == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(fours);
-    /* units of equal deltas: none but the first differs from the one before */
-    if ((uint32_t)__syncthreads_count(runs.starts < 2) < csz_runs_candidate_units(0) && !weighs) return ~0u;
     const bool empty = !(fours >> (t & 28) & 1);
     csz_unit_bits n = {0, 0, 0, 0};
-    int mode = CSZ_MODE_RLE_VLE;
     if (!empty) n.symbols = csz_runs_nbits_narrow(exchange_of(sh), runs, sh.run_values, sh.run_lengths);
-    if (weighs) {
-        const uint32_t plain = empty ? 0 : (uint32_t)__popc(runs.starts) * (16 + 7);
-        mode = runs_cheaper(sh, plain, n.symbols);
-        if (mode == CSZ_MODE_RLE) n.symbols = plain;
-    }
+    const uint32_t plain = empty ? 0 : (uint32_t)__popc(runs.starts) * (16 + 7);
+    const int mode = runs_cheaper(sh, plain, n.symbols);
+    if (mode == CSZ_MODE_RLE) n.symbols = plain;
     if (csz_thread() == 0) sh.runs_mode = (uint32_t)mode;
     const lane_layout l = lanes_place<V, false>(sh, n, 4, empty);
     record_layout r = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
@@ -219,11 +214,45 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
     return r.words;
 }
 
-/* A record staged whole, for which the words must leave the exchange: code words are looked up again. */
+/* Where a thread's part of a record goes. */
+struct unit_place {
+    uint32_t rank, length;                     /* of its lane: among those that are not empty; bits */
+    uint32_t symbols_at, escapes_at, raw_at;   /* bits of the record */
+    bool empty, many_raw;                      /* the lane has no codes; a unit of the warp has many with raw bits */
+};
+
+CSZ_DEVICE uint32_t units_of(int mode) { return csz_mode_lanes(mode) == 64 ? 2 : 4; }
+
+/* Head and code words of a tile of class 0; buckets: codes with raw bits. */
+template <typename V>
+CSZ_DEVICE void narrow_put_unit(encode_shared<V> &sh, const record_layout &r, const unit_place &at,
+                                narrow_packets &p, uint32_t buckets, uint32_t *stage) {
+    const int mode = (int)(r.first & 15u);
+    record_put_head<V>(stage, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL,
+                       units_of(mode), at.empty, at.rank, at.length);
+    if (at.empty) return;
+    narrow_put(mode, stage, at.symbols_at, at.escapes_at, p);
+    if (at.many_raw)
+        csz_put_raw_all(stage, at.raw_at, exchange_of(sh));
+    else if (buckets)
+        csz_put_raw(csz_putter(stage, at.raw_at), exchange_of(sh), mode, buckets);
+}
+
+/* The same where the stage has no room for this record beside the one that waits, which is stored first: this one's size has been told. */
+template <typename V>
+CSZ_COLD void narrow_put_alone(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, unit_place at,
+                               const narrow_packets *parked, uint32_t buckets) {
+    record_flush(sh, job, false);
+    narrow_packets p = *parked;
+    narrow_put_unit<V>(sh, r, at, p, buckets,
+                       sh.front.region +
+                           (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half));
+}
+
+/* A record that reaches into the exchange, from which the words must be gone: code words are looked up again. */
 template <typename V>
 CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
-                                 uint32_t rank, uint32_t length, uint32_t symbols_at, uint32_t escapes_at,
-                                 uint32_t raw_at, bool empty) {
+                                 const unit_place &at) {
     const int mode = (int)(r.first & 15u);
     uint32_t w[16];
     record_flush(sh, job, false);
@@ -232,15 +261,15 @@ CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job,
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
     record_put_head<V>(sh.front.region, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL,
-                       csz_mode_lanes(mode) == 64 ? 2 : 4, empty, rank, length);
-    if (empty) return;
+                       units_of(mode), at.empty, at.rank, at.length);
+    if (at.empty) return;
     const csz_words_held words = {w};
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
     narrow_look_vectors(mode, p, &n, words, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
     narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
-    narrow_put(mode, sh.front.region, symbols_at, escapes_at, p);
-    csz_putter raw(sh.front.region, raw_at);
+    narrow_put(mode, sh.front.region, at.symbols_at, at.escapes_at, p);
+    csz_putter raw(sh.front.region, at.raw_at);
     for (int i = 0; i < 32; i++) {
         const int b =
             mode == CSZ_MODE_S ? i / 2 + 16 * (i & 1) : i; /* buckets are marked in the order of writing */
@@ -249,18 +278,17 @@ CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job,
     raw.flush();
 }
 
-/* One that reaches into the exchange or had to wait for the one before it. */
+/* Out of line. */
 template <typename V>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, uint32_t rank,
-                               uint32_t length, uint32_t symbols_at, uint32_t escapes_at, uint32_t raw_at,
-                               bool empty) {
-    narrow_put_whole<V>(sh, job, r, rank, length, symbols_at, escapes_at, raw_at, empty);
+CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
+                               unit_place at) {
+    narrow_put_whole<V>(sh, job, r, at);
 }
 
 /* A raw record. */
 template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
-    if (csz_thread() == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW);
+    if (csz_thread() == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW | STAGED_NOW);
     record_flush(sh, job, false);
     __syncthreads();
     stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
@@ -275,7 +303,7 @@ CSZ_DEVICE void general_tell(encode_shared<V> &sh, const encode_job<V> &job, con
     if (r.instead)
         raw_encode<V, RANK>(sh, job);
     else if (csz_thread() == 0)
-        record_tell(sh, job, r.words, STAGED_WHOLE);
+        record_tell(sh, job, r.words, STAGED_WHOLE | STAGED_NOW);
 }
 
 /*
@@ -304,8 +332,8 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
             r.done = 1;
             general_tell<V, RANK>(sh, job, g);
         }
-    } else if (weighs || csz_policy_is_vector(sh.policy)) {
-        r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0, weighs);
+    } else if (weighs) {
+        r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0);
     }
     return r;
 }
@@ -346,8 +374,14 @@ template <typename V> CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const
     record_end(&r, l, facts.special_words);
     const uint32_t rank =
         csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
-    narrow_put_whole<V>(sh, job, r, rank, l.length, r.bits_at + l.symbols_at, r.bits_at + l.escapes_at,
-                        r.bits_at + l.raw_at, empty);
+    const unit_place at = {rank,
+                           l.length,
+                           r.bits_at + l.symbols_at,
+                           r.bits_at + l.escapes_at,
+                           r.bits_at + l.raw_at,
+                           empty,
+                           false};
+    narrow_put_whole<V>(sh, job, r, at);
 }
 
 /* What is left to do of a tile that is heavy, or of which runs or raw values take less than the mode's own record would. */
@@ -361,16 +395,16 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
         runs_words =
-            runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0, true);
+            runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0);
     }
     if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
-        if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE);
+        if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE | STAGED_NOW);
         record_flush(sh, job, false);
         runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode);
     } else if (own_words >= raw_words_of<V>(c)) {
         raw_encode<V, RANK>(sh, job);
     } else {
-        if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE);
+        if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE | STAGED_NOW);
         narrow_put_again<V>(sh, job);
         if (special_words) special_stage<V, RANK>(sh, job);
     }
@@ -440,6 +474,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
     if (t == 0) {
         sh.front.biased = CSZ_BIASED;
         sh.waiting_words = NOTHING_WAITS;
+        sh.waiting_how = 0;
         sh.hasty = 0;
         sh.number = 0;
         sh.frame = sh.leaving = NO_FRAME;

@@ -156,6 +156,8 @@ CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_f
     c->full = csz_tile_box_count(&b) == CSZ_TILE_N;
 }
 
+enum { CSZ_SPECIAL_AT = 26 };
+
 template <typename V> struct csz_front_shared {
     /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
@@ -167,8 +169,8 @@ template <typename V> struct csz_front_shared {
     uint32_t klass, is_fill, order;   /* set by the careful path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
-    /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; w: units of no or of only nonzeros, a
-       byte for each order, and those that have exceptions */
+    /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; x also:
+       whether it has exceptions << CSZ_SPECIAL_AT */
     uint4 stats[CSZ_TILE_WARPS];
     uint4 lanes; /* pairs and fours of each warp, where the modes are general */
 };

@@ -115,14 +115,14 @@ CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
 /*
  * 1 if all tiles weigh runs: where costs, which are estimates, leave it open whether runs are best; and in a frame of which only some tiles are sampled where few of those
  * have any symbols, so that what the frame holds is hardly known, or where runs seem best.  None is common, as weighing takes its time.  books_nbits: of the explicit books of runs, which a small frame may
- * not earn back.
+ * not earn back, but estimates are off by some bits for each tile.
  */
 CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t books_nbits, uint32_t ntiles,
                              uint32_t nsampled, int continues) {
     if (csz_sample_stride(ntiles) > 1)
         return nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(vector, runs, ntiles, continues);
     return 4 * runs >= 3 * vector && csz_policy_runs_are_near(vector, runs, ntiles, 0) &&
-           books_nbits < vector / 128;
+           books_nbits < vector / 128 + 4 * ntiles;
 }
 
 /* How often a symbol of 16-bit deltas stands in the vector symbol of book PV or QV: its digits that are the delta. */
