@@ -480,12 +480,13 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     for (int i = 0; i < PER_LANE / 2; i++)
         builtin_code[i] =
             __ldg((const uint32_t *)job.builtins->code[book][sh.candidate[book].builtin] + 32 * i + lane);
-    const bool is_sampled = csz_sample_stride(ntiles) > 1;
+    const bool is_sampled = csz_sample_stride(ntiles) > 1,
+               is_poor = csz_policy_sample_is_poor(ntiles, nsampled);
     /* no counts, no cost */
     const uint32_t instead = !job.is_auto || !is_sampled || sh.candidate[CSZ_BOOK_S].cost_builtin
                                  ? (uint32_t)SINGLE_NOT
-                             : nsampled < CSZ_POLICY_FEW_TILES ? (uint32_t)SINGLE_ANY
-                                                               : (uint32_t)SINGLE_BUILTIN;
+                             : is_poor ? (uint32_t)SINGLE_ANY
+                                       : (uint32_t)SINGLE_BUILTIN;
     if (book < (job.is_auto ? (int)NSETS : 1)) set_choose(sh, book, ntiles, instead);
     __syncthreads();
     int policy = CSZ_POLICY_VECTOR;
@@ -521,7 +522,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
                     (policy == CSZ_POLICY_VECTOR && (close || sh.candidate[CSZ_BOOK_RV].cost_builtin == 0))),
                are_close = runs_instead && close;
     const int set = policy == CSZ_POLICY_SINGLE    ? (are_close ? SET_SINGLE_WEIGHED : SET_SINGLE)
-                    : policy == CSZ_POLICY_RUNS    ? SET_RUNS
+                    : policy == CSZ_POLICY_RUNS    ? (beside_runs && is_poor ? SET_SINGLE_WEIGHED : SET_RUNS)
                     : policy == CSZ_POLICY_WEIGHED ? SET_WEIGHED
                     : are_close                    ? SET_WEIGHED
                                                    : SET_FINAL;
@@ -582,7 +583,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     if (t == 0) {
         uint32_t word = (uint32_t)policy;
         if (beside_runs || policy == CSZ_POLICY_WEIGHED)
-            word = CSZ_POLICY_WEIGHED;
+            word = csz_policy_weighed(ntiles, nsampled);
         else if (job.is_auto)
             word |= csz_policy_heavy(best_cost, runs_cost, ntiles, nsampled,
                                      (int)sh.candidate[OF_RUN_LENGTH].continues);

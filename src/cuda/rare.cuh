@@ -219,6 +219,52 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
     return r.words;
 }
 
+/* A record of one of the modes M, Q, P and S of parked deltas, measured. */
+struct narrow_measured {
+    record_layout record;
+    lane_layout lanes;
+    uint32_t rank; /* of this thread's lane among those that are not empty */
+    bool empty;
+};
+
+template <typename V>
+CSZ_COLD narrow_measured narrow_measure(encode_shared<V> &sh, int mode, uint32_t order, bool special) {
+    const uint32_t t = csz_thread(), lane = t & 31;
+    narrow_measured m;
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
+                   pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
+                   groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
+                   head = lane & ~(units - 1);
+    m.empty = !(groups >> head & 1);
+    if (lane == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(groups);
+    const csz_words_held words = {w};
+    narrow_packets p = {{0}, {0}, 0};
+    csz_unit_bits n = {0, 0, 0, 0};
+    if (!m.empty) {
+        narrow_look_vectors(mode, p, &n, words, nonzero, sh.books, CSZ_BIASED);
+        narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
+    }
+    __syncthreads();
+    m.lanes = lanes_place<V, true>(sh, n, units, m.empty);
+    m.record = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
+                               CSZ_TILE_UNITS / units, csz_sum_of(sh.front.lanes));
+    record_end(&m.record, m.lanes, special ? sh.special_sizes.words : 0);
+    m.rank = csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    return m;
+}
+
+/* A tile's vector mode, or S where that takes fewer words. */
+template <typename V>
+CSZ_COLD int singles_weigh(encode_shared<V> &sh, int mode, uint32_t order, bool special) {
+    const uint32_t own_words = narrow_measure<V>(sh, mode, order, special).record.words;
+    __syncthreads();
+    const uint32_t words = narrow_measure<V>(sh, CSZ_MODE_S, order, special).record.words;
+    __syncthreads();
+    return words < own_words ? (int)CSZ_MODE_S : mode;
+}
+
 /* A record staged whole, for which the words must leave the exchange: code words are looked up again. */
 template <typename V>
 CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
@@ -279,11 +325,11 @@ CSZ_DEVICE void general_tell(encode_shared<V> &sh, const encode_job<V> &job, con
 }
 
 /*
- * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs measured where they may win, workflows
+ * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs and plain codes measured where they may win, workflows
  * other than auto, frames all in runs.  The deltas are parked.
  */
 struct rare_result {
-    uint32_t done;       /* the record is made */
+    int mode;            /* the tile's, unless runs take less; below 0: the record is made */
     uint32_t runs_words; /* what a record of runs would take */
 };
 
@@ -293,7 +339,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
     const csz_claim &c = claim_of(sh);
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
-    rare_result r = {0, ~0u};
+    rare_result r = {mode, ~0u};
     if (!is_auto || !csz_policy_is_vector(sh.policy)) record_flush(sh, job, true);
     if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
     if (mode == CSZ_MODE_CONSTANT) return r;
@@ -301,11 +347,13 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
         if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
             mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
             const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
-            r.done = 1;
+            r.mode = -1;
             general_tell<V, RANK>(sh, job, g);
         }
     } else if (weighs || csz_policy_is_vector(sh.policy)) {
         r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0, weighs);
+        if (mode < CSZ_MODE_S && csz_policy_weighs_singles(sh.policy))
+            r.mode = singles_weigh<V>(sh, mode, order, nspecial != 0);
     }
     return r;
 }
@@ -321,33 +369,14 @@ template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh
 }
 
 /* The record of a heavy tile in its own mode after all, whose code words are looked up again. */
-template <typename V> CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job) {
-    const uint32_t t = csz_thread(), lane = t & 31;
-    const tile_facts facts = sh.facts;
-    const int mode = (int)(facts.first & 15u);
-    uint32_t w[16];
-    csz_words_fetch(w, exchange_of(sh));
-    const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
-                   pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
-                   groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
-                   head = lane & ~(units - 1);
-    const bool empty = !(groups >> head & 1);
-    if (lane == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(groups);
-    const csz_words_held words = {w};
-    narrow_packets p = {{0}, {0}, 0};
-    csz_unit_bits n = {0, 0, 0, 0};
-    if (!empty) {
-        narrow_look_vectors(mode, p, &n, words, nonzero, sh.books, CSZ_BIASED);
-        narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
-    }
-    __syncthreads();
-    const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
-    record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
-    record_end(&r, l, facts.special_words);
-    const uint32_t rank =
-        csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
-    narrow_put_whole<V>(sh, job, r, rank, l.length, r.bits_at + l.symbols_at, r.bits_at + l.escapes_at,
-                        r.bits_at + l.raw_at, empty);
+template <typename V>
+CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order) {
+    const narrow_measured m =
+        narrow_measure<V>(sh, (int)(sh.facts.first & 15u), order, sh.facts.special_words != 0);
+    const lane_layout &l = m.lanes;
+    const uint32_t at = m.record.bits_at;
+    narrow_put_whole<V>(sh, job, m.record, m.rank, l.length, at + l.symbols_at, at + l.escapes_at,
+                        at + l.raw_at, m.empty);
 }
 
 /* What is left to do of a tile that is heavy, or of which runs or raw values take less than the mode's own record would. */
@@ -371,7 +400,7 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
         raw_encode<V, RANK>(sh, job);
     } else {
         if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE);
-        narrow_put_again<V>(sh, job);
+        narrow_put_again<V>(sh, job, order);
         if (special_words) special_stage<V, RANK>(sh, job);
     }
 }
