@@ -457,6 +457,20 @@ static void auto_keeps_up_where_a_sample_misses_heavy_tiles(void **state) {
     assert_true(keeps_up(woven_make, woven, 1));
 }
 
+/* Silence with isolated hits and bursts: tiles with a hit have equal units, but books of runs made for them alone do not serve the bursts, which are heavy. */
+static void auto_keeps_up_on_silent_records_with_bursts(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {64};
+    assert_true(keeps_up(silent_make, seeds, sizeof seeds / sizeof seeds[0]));
+}
+
+/* Few tiles of different kinds in an empty or faint field: plain codes would suit some better than their mode (69); runs of two, of which the one sampled tile of noise has few (1); one hit in each other tile (759). */
+static void auto_keeps_up_on_few_tiles(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {69, 1, 759};
+    assert_true(keeps_up(few_make, seeds, sizeof seeds / sizeof seeds[0]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_within_one_percent_and_a_kibibyte),
@@ -478,6 +492,8 @@ int main(void) {
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_noise),
         cmocka_unit_test(auto_keeps_up_where_a_sample_tells_little),
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_heavy_tiles),
+        cmocka_unit_test(auto_keeps_up_on_silent_records_with_bursts),
+        cmocka_unit_test(auto_keeps_up_on_few_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,8 +58,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     if (codes.nspecial || maybe_runs) {
         const rare_result rare =
             tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial, weighs);
-        if (rare.mode < 0) return;
-        mode = rare.mode;
+        if (rare.done) return;
         runs_words = rare.runs_words;
     }
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);

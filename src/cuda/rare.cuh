@@ -255,16 +255,6 @@ CSZ_COLD narrow_measured narrow_measure(encode_shared<V> &sh, int mode, uint32_t
     return m;
 }
 
-/* A tile's vector mode, or S where that takes fewer words. */
-template <typename V>
-CSZ_COLD int singles_weigh(encode_shared<V> &sh, int mode, uint32_t order, bool special) {
-    const uint32_t own_words = narrow_measure<V>(sh, mode, order, special).record.words;
-    __syncthreads();
-    const uint32_t words = narrow_measure<V>(sh, CSZ_MODE_S, order, special).record.words;
-    __syncthreads();
-    return words < own_words ? (int)CSZ_MODE_S : mode;
-}
-
 /* A record staged whole, for which the words must leave the exchange: code words are looked up again. */
 template <typename V>
 CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
@@ -303,6 +293,15 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
     narrow_put_whole<V>(sh, job, r, rank, length, symbols_at, escapes_at, raw_at, empty);
 }
 
+/* One that was measured out of line. */
+template <typename V>
+CSZ_COLD void narrow_put_measured(encode_shared<V> &sh, const encode_job<V> &job, const narrow_measured &m) {
+    const lane_layout &l = m.lanes;
+    const uint32_t at = m.record.bits_at;
+    narrow_put_whole<V>(sh, job, m.record, m.rank, l.length, at + l.symbols_at, at + l.escapes_at,
+                        at + l.raw_at, m.empty);
+}
+
 /* A raw record. */
 template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
@@ -324,40 +323,6 @@ CSZ_DEVICE void general_tell(encode_shared<V> &sh, const encode_job<V> &job, con
         record_tell(sh, job, r.words, STAGED_WHOLE);
 }
 
-/*
- * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs and plain codes measured where they may win, workflows
- * other than auto, frames all in runs.  The deltas are parked.
- */
-struct rare_result {
-    int mode;            /* the tile's, unless runs take less; below 0: the record is made */
-    uint32_t runs_words; /* what a record of runs would take */
-};
-
-template <typename V, int RANK>
-CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, int mode, uint32_t order,
-                               uint32_t nonzero, uint32_t nspecial, bool weighs) {
-    const csz_claim &c = claim_of(sh);
-    const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
-               all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
-    rare_result r = {mode, ~0u};
-    if (!is_auto || !csz_policy_is_vector(sh.policy)) record_flush(sh, job, true);
-    if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
-    if (mode == CSZ_MODE_CONSTANT) return r;
-    if (!is_auto || all_runs) {
-        if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
-            mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
-            const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
-            r.mode = -1;
-            general_tell<V, RANK>(sh, job, g);
-        }
-    } else if (weighs || csz_policy_is_vector(sh.policy)) {
-        r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0, weighs);
-        if (mode < CSZ_MODE_S && csz_policy_weighs_singles(sh.policy))
-            r.mode = singles_weigh<V>(sh, mode, order, nspecial != 0);
-    }
-    return r;
-}
-
 /* Masks and exceptions, which end the record. */
 template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads(); /* a putter may touch the word past its last */
@@ -368,15 +333,58 @@ template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh
                              sh.front.exceptions[csz_thread()]);
 }
 
-/* The record of a heavy tile in its own mode after all, whose code words are looked up again. */
-template <typename V>
-CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order) {
-    const narrow_measured m =
-        narrow_measure<V>(sh, (int)(sh.facts.first & 15u), order, sh.facts.special_words != 0);
-    const lane_layout &l = m.lanes;
-    const uint32_t at = m.record.bits_at;
-    narrow_put_whole<V>(sh, job, m.record, m.rank, l.length, at + l.symbols_at, at + l.escapes_at,
-                        at + l.raw_at, m.empty);
+/* Of a tile that weighs plain codes beside its vector mode: makes the record if they take less, and less than raw values; returns 0 if not.  The words of runs are known. */
+template <typename V, int RANK>
+CSZ_COLD uint32_t singles_encode(encode_shared<V> &sh, const encode_job<V> &job, int mode, uint32_t order,
+                                 bool special, uint32_t runs_words) {
+    const uint32_t own_words = narrow_measure<V>(sh, mode, order, special).record.words;
+    __syncthreads();
+    const narrow_measured m = narrow_measure<V>(sh, CSZ_MODE_S, order, special);
+    const uint32_t words = m.record.words;
+    __syncthreads();
+    if (words >= own_words || words > runs_words || words >= raw_words_of<V>(claim_of(sh))) return 0;
+    if (csz_thread() == 0) {
+        sh.facts.special_words = special ? sh.special_sizes.words : 0;
+        record_tell(sh, job, words, STAGED_WHOLE);
+    }
+    __syncthreads();
+    narrow_put_measured<V>(sh, job, m);
+    if (special) special_stage<V, RANK>(sh, job);
+    return 1;
+}
+
+/*
+ * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs and plain codes measured where they may win, workflows
+ * other than auto, frames all in runs.  The deltas are parked.
+ */
+struct rare_result {
+    uint32_t done;       /* the record is made */
+    uint32_t runs_words; /* what a record of runs would take */
+};
+
+template <typename V, int RANK>
+CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, int mode, uint32_t order,
+                               uint32_t nonzero, uint32_t nspecial, bool weighs) {
+    const csz_claim &c = claim_of(sh);
+    const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
+               all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
+    rare_result r = {0, ~0u};
+    if (!is_auto || !csz_policy_is_vector(sh.policy)) record_flush(sh, job, true);
+    if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
+    if (mode == CSZ_MODE_CONSTANT) return r;
+    if (!is_auto || all_runs) {
+        if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
+            mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
+            const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
+            r.done = 1;
+            general_tell<V, RANK>(sh, job, g);
+        }
+    } else if (weighs || csz_policy_is_vector(sh.policy)) {
+        r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0, weighs);
+        if (mode < CSZ_MODE_S && csz_policy_weighs_singles(sh.policy))
+            r.done = singles_encode<V, RANK>(sh, job, mode, order, nspecial != 0, r.runs_words);
+    }
+    return r;
 }
 
 /* What is left to do of a tile that is heavy, or of which runs or raw values take less than the mode's own record would. */
@@ -400,7 +408,8 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
         raw_encode<V, RANK>(sh, job);
     } else {
         if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE);
-        narrow_put_again<V>(sh, job, order);
+        narrow_put_measured<V>(sh, job,
+                               narrow_measure<V>(sh, (int)(sh.facts.first & 15u), order, special_words != 0));
         if (special_words) special_stage<V, RANK>(sh, job);
     }
 }

@@ -102,7 +102,7 @@ CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, 
  * known.
  */
 CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t nsampled) {
-    return 4 * runs < 5 * best || nsampled < CSZ_POLICY_FEW_TILES;
+    return 2 * runs < 3 * best || nsampled < CSZ_POLICY_FEW_TILES;
 }
 
 /* Words from which on a tile is heavy; 0: none is. */
