@@ -351,10 +351,9 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
                                                                    own_mode != CSZ_MODE_CONSTANT &&
                                                                    own_mode != CSZ_MODE_RLE_VLE;
     record_choice best = {own_mode, own_mode, put_record(w, plan, tables, box, own_mode)};
-    const int weighs = is_open && (csz_policy_all_weigh(policy) || is_heavy(w, policy, best.words));
-    if (own_mode < CSZ_MODE_S && is_open && csz_policy_weighs_singles(policy))
-        weigh_record(&best, w, plan, tables, box, CSZ_MODE_S);
-    if (weighs)
+    const int all_weigh = csz_policy_all_weigh(policy), heavy = is_open && is_heavy(w, policy, best.words);
+    if (heavy && all_weigh && own_mode < CSZ_MODE_S) weigh_record(&best, w, plan, tables, box, CSZ_MODE_S);
+    if (is_open && (heavy || all_weigh))
         weigh_record(&best, w, plan, tables, box, cheaper_runs(w, tables));
     else if (is_open && csz_policy_is_vector(policy) && s->rle_candidate)
         weigh_record(&best, w, plan, tables, box, CSZ_MODE_RLE_VLE);

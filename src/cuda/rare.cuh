@@ -219,42 +219,6 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
     return r.words;
 }
 
-/* A record of one of the modes M, Q, P and S of parked deltas, measured. */
-struct narrow_measured {
-    record_layout record;
-    lane_layout lanes;
-    uint32_t rank; /* of this thread's lane among those that are not empty */
-    bool empty;
-};
-
-template <typename V>
-CSZ_COLD narrow_measured narrow_measure(encode_shared<V> &sh, int mode, uint32_t order, bool special) {
-    const uint32_t t = csz_thread(), lane = t & 31;
-    narrow_measured m;
-    uint32_t w[16];
-    csz_words_fetch(w, exchange_of(sh));
-    const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
-                   pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
-                   groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
-                   head = lane & ~(units - 1);
-    m.empty = !(groups >> head & 1);
-    if (lane == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(groups);
-    const csz_words_held words = {w};
-    narrow_packets p = {{0}, {0}, 0};
-    csz_unit_bits n = {0, 0, 0, 0};
-    if (!m.empty) {
-        narrow_look_vectors(mode, p, &n, words, nonzero, sh.books, CSZ_BIASED);
-        narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
-    }
-    __syncthreads();
-    m.lanes = lanes_place<V, true>(sh, n, units, m.empty);
-    m.record = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
-                               CSZ_TILE_UNITS / units, csz_sum_of(sh.front.lanes));
-    record_end(&m.record, m.lanes, special ? sh.special_sizes.words : 0);
-    m.rank = csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
-    return m;
-}
-
 /* A record staged whole, for which the words must leave the exchange: code words are looked up again. */
 template <typename V>
 CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
@@ -293,15 +257,6 @@ CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, r
     narrow_put_whole<V>(sh, job, r, rank, length, symbols_at, escapes_at, raw_at, empty);
 }
 
-/* One that was measured out of line. */
-template <typename V>
-CSZ_COLD void narrow_put_measured(encode_shared<V> &sh, const encode_job<V> &job, const narrow_measured &m) {
-    const lane_layout &l = m.lanes;
-    const uint32_t at = m.record.bits_at;
-    narrow_put_whole<V>(sh, job, m.record, m.rank, l.length, at + l.symbols_at, at + l.escapes_at,
-                        at + l.raw_at, m.empty);
-}
-
 /* A raw record. */
 template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
@@ -323,38 +278,8 @@ CSZ_DEVICE void general_tell(encode_shared<V> &sh, const encode_job<V> &job, con
         record_tell(sh, job, r.words, STAGED_WHOLE);
 }
 
-/* Masks and exceptions, which end the record. */
-template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
-    __syncthreads(); /* a putter may touch the word past its last */
-    uint32_t *to = sh.front.region +
-                   (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half) +
-                   sh.staged_words - sh.facts.special_words;
-    csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
-                             sh.front.exceptions[csz_thread()]);
-}
-
-/* Of a tile that weighs plain codes beside its vector mode: makes the record if they take less, and less than raw values; returns 0 if not.  The words of runs are known. */
-template <typename V, int RANK>
-CSZ_COLD uint32_t singles_encode(encode_shared<V> &sh, const encode_job<V> &job, int mode, uint32_t order,
-                                 bool special, uint32_t runs_words) {
-    const uint32_t own_words = narrow_measure<V>(sh, mode, order, special).record.words;
-    __syncthreads();
-    const narrow_measured m = narrow_measure<V>(sh, CSZ_MODE_S, order, special);
-    const uint32_t words = m.record.words;
-    __syncthreads();
-    if (words >= own_words || words > runs_words || words >= raw_words_of<V>(claim_of(sh))) return 0;
-    if (csz_thread() == 0) {
-        sh.facts.special_words = special ? sh.special_sizes.words : 0;
-        record_tell(sh, job, words, STAGED_WHOLE);
-    }
-    __syncthreads();
-    narrow_put_measured<V>(sh, job, m);
-    if (special) special_stage<V, RANK>(sh, job);
-    return 1;
-}
-
 /*
- * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs and plain codes measured where they may win, workflows
+ * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs measured where they may win, workflows
  * other than auto, frames all in runs.  The deltas are parked.
  */
 struct rare_result {
@@ -381,10 +306,76 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
         }
     } else if (weighs || csz_policy_is_vector(sh.policy)) {
         r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0, weighs);
-        if (mode < CSZ_MODE_S && csz_policy_weighs_singles(sh.policy))
-            r.done = singles_encode<V, RANK>(sh, job, mode, order, nspecial != 0, r.runs_words);
     }
     return r;
+}
+
+/* Masks and exceptions, which end the record. */
+template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
+    __syncthreads(); /* a putter may touch the word past its last */
+    uint32_t *to = sh.front.region +
+                   (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half) +
+                   sh.staged_words - sh.facts.special_words;
+    csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
+                             sh.front.exceptions[csz_thread()]);
+}
+
+/* A record of one of the modes M, Q, P and S of parked deltas, measured. */
+struct narrow_measured {
+    record_layout record;
+    lane_layout lanes;
+    uint32_t rank; /* of this thread's lane among those that are not empty */
+    bool empty;
+};
+
+template <typename V>
+CSZ_DEVICE narrow_measured narrow_measure(encode_shared<V> &sh, int mode, uint32_t order, bool special) {
+    const uint32_t t = csz_thread(), lane = t & 31;
+    narrow_measured m;
+    uint32_t w[16];
+    csz_words_fetch(w, exchange_of(sh));
+    const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
+                   pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
+                   groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
+                   head = lane & ~(units - 1);
+    m.empty = !(groups >> head & 1);
+    if (lane == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(groups);
+    const csz_words_held words = {w};
+    narrow_packets p = {{0}, {0}, 0};
+    csz_unit_bits n = {0, 0, 0, 0};
+    if (!m.empty) {
+        narrow_look_vectors(mode, p, &n, words, nonzero, sh.books, CSZ_BIASED);
+        narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
+    }
+    __syncthreads();
+    m.lanes = lanes_place<V, true>(sh, n, units, m.empty);
+    m.record = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
+                               CSZ_TILE_UNITS / units, csz_sum_of(sh.front.lanes));
+    record_end(&m.record, m.lanes, special ? sh.special_sizes.words : 0);
+    m.rank = csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    return m;
+}
+
+/* The record of a heavy tile in its own mode, or S, after all, whose code words are looked up again. */
+template <typename V> CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job) {
+    const tile_facts &facts = sh.facts;
+    const narrow_measured m =
+        narrow_measure<V>(sh, (int)(facts.first & 15u), facts.first >> 30, facts.special_words != 0);
+    const uint32_t at = m.record.bits_at;
+    narrow_put_whole<V>(sh, job, m.record, m.rank, m.lanes.length, at + m.lanes.symbols_at,
+                        at + m.lanes.escapes_at, at + m.lanes.raw_at, m.empty);
+}
+
+/* Where plain codes take less than the vector mode of a tile, S becomes its mode; returns the words of its record. */
+template <typename V>
+CSZ_COLD uint32_t singles_weigh(encode_shared<V> &sh, uint32_t own_words, uint32_t order, bool special) {
+    if ((int)(sh.facts.first & 15u) >= CSZ_MODE_S) return own_words;
+    const uint32_t words = narrow_measure<V>(sh, CSZ_MODE_S, order, special).record.words;
+    __syncthreads();
+    if (words >= own_words) return own_words;
+    if (csz_thread() == 0) sh.facts.first = CSZ_MODE_S | order << 30;
+    __syncthreads();
+    return words;
 }
 
 /* What is left to do of a tile that is heavy, or of which runs or raw values take less than the mode's own record would. */
@@ -394,7 +385,10 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     const csz_claim &c = claim_of(sh);
     const uint32_t special_words = sh.facts.special_words;
     uint32_t runs_words = sh.facts.runs_words;
-    if (own_words - special_words >= sh.heavy_words) {
+    const bool heavy = own_words - special_words >= sh.heavy_words;
+    if (heavy && csz_policy_all_weigh(sh.policy)) { /* runs are measured */
+        own_words = singles_weigh<V>(sh, own_words, order, special_words != 0);
+    } else if (heavy) {
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
         runs_words =
@@ -408,8 +402,7 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
         raw_encode<V, RANK>(sh, job);
     } else {
         if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE);
-        narrow_put_measured<V>(sh, job,
-                               narrow_measure<V>(sh, (int)(sh.facts.first & 15u), order, special_words != 0));
+        narrow_put_again<V>(sh, job);
         if (special_words) special_stage<V, RANK>(sh, job);
     }
 }

@@ -17,11 +17,10 @@ enum csz_policy {
     CSZ_POLICY_N,                      /* that have a cost of their own */
     CSZ_POLICY_WEIGHED = CSZ_POLICY_N, /* vector, but every tile weighs runs */
     CSZ_POLICY_MASK = 3,
-    /* what a sample does not vouch for stands above the policy: the words from which on a tile is heavy; a bit where tiles weigh plain codes too; and a bit for each mode, M, Q and P, that the sample lacks,
-       whose place S takes */
+    /* what a sample does not vouch for stands above the policy: the words from which on a tile is heavy; and a bit for each mode, M, Q and P, that the sample lacks, whose place S
+       takes */
     CSZ_POLICY_HEAVY_AT = 2,
     CSZ_POLICY_HEAVY_MASK = (1 << 24) - 1,
-    CSZ_POLICY_SINGLES_AT = 26,
     CSZ_POLICY_MODES_AT = 28 /* plus the mode */
 };
 
@@ -110,17 +109,15 @@ CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
     return policy >> CSZ_POLICY_HEAVY_AT & CSZ_POLICY_HEAVY_MASK;
 }
 
-/* A frame that weighs, which stands for policy vector: where the sample is poor its tiles weigh plain codes beside their vector mode.  There are few of them, so that it takes no time. */
+/* The policy of a frame that weighs.  Where the sample is poor there are heavy tiles in it too: they weigh plain codes beside their vector mode and runs. */
 CSZ_FN uint32_t csz_policy_weighed(uint32_t ntiles, uint32_t nsampled) {
-    return CSZ_POLICY_WEIGHED | (uint32_t)csz_policy_sample_is_poor(ntiles, nsampled)
-                                    << CSZ_POLICY_SINGLES_AT;
+    const uint32_t heavy_words =
+        csz_policy_sample_is_poor(ntiles, nsampled) ? (uint32_t)CSZ_POLICY_LEAST_HEAVY : 0;
+    return CSZ_POLICY_WEIGHED | heavy_words << CSZ_POLICY_HEAVY_AT;
 }
 
 /* 1 if all tiles weigh runs, whatever their size. */
 CSZ_FN int csz_policy_all_weigh(uint32_t policy) { return (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED; }
-
-/* 1 if all tiles of class 0 weigh plain codes, in a frame in which all weigh runs. */
-CSZ_FN int csz_policy_weighs_singles(uint32_t policy) { return policy >> CSZ_POLICY_SINGLES_AT & 1; }
 
 /* The mode of runs that a tile weighs, from the bits of all its runs in either: without books where they take fewer. */
 CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
