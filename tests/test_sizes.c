@@ -471,6 +471,24 @@ static void auto_keeps_up_on_few_tiles(void **state) {
     assert_true(keeps_up(few_make, seeds, sizeof seeds / sizeof seeds[0]));
 }
 
+/* Three deltas, in long runs in the few tiles that are sampled, at random in a few others: runs seem far best, and plain codes, as they know the deltas, suit the others. */
+static void auto_keeps_up_where_a_poor_sample_has_runs_alone(void **state) {
+    (void)state;
+    const uint32_t ntiles = 600, stride = csz_sample_stride(ntiles);
+    rng r = rng_make(11);
+    test_field s = sample_make(field_1d(CSZ_F32, (uint64_t)ntiles * 4096), ZEROS, 1);
+    for (uint32_t t = 0; t < ntiles; t++) {
+        const int is_sampled = csz_sample_tile(t / stride, ntiles) == t;
+        int delta[4096], d = 0;
+        if (t % (is_sampled ? 20 : 31)) continue;
+        for (uint32_t i = 0; i < 4096; i++)
+            delta[i] = d = is_sampled && i % 60 ? d : 20 * ((int)rng_below(&r, 3) - 1);
+        store_deltas(&s, t, delta);
+    }
+    assert_keeps_up(&s, "runs alone in a poor sample, tiles", ntiles);
+    sample_free(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_within_one_percent_and_a_kibibyte),
@@ -494,6 +512,7 @@ int main(void) {
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_heavy_tiles),
         cmocka_unit_test(auto_keeps_up_on_silent_records_with_bursts),
         cmocka_unit_test(auto_keeps_up_on_few_tiles),
+        cmocka_unit_test(auto_keeps_up_where_a_poor_sample_has_runs_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
