@@ -121,6 +121,34 @@ static void tile_extents(uint32_t *extent, int ndim) {
     memcpy(extent, of_rank[ndim - 1], sizeof of_rank[0]);
 }
 
+/* How many tiles a field has along each dim. */
+static uint64_t tile_grid(uint64_t *grid, const csz_field *field) {
+    uint32_t extent[3];
+    tile_extents(extent, field->ndim);
+    for (int i = 0; i < 3; i++) {
+        const int k = field->ndim - 3 + i;
+        grid[i] = ((k < 0 ? 1 : field->dims[k]) + extent[i] - 1) / extent[i];
+    }
+    return grid[0] * grid[1] * grid[2];
+}
+
+/* Puts tile number t of a field in its place. */
+static void tile_store(const test_field *s, uint64_t t, const double *tile) {
+    uint32_t extent[3];
+    uint64_t n[3] = {1, 1, 1}, grid[3];
+    tile_extents(extent, s->field.ndim);
+    tile_grid(grid, &s->field);
+    for (int i = 0; i < s->field.ndim; i++) n[3 - s->field.ndim + i] = s->field.dims[i];
+    const uint64_t at[3] = {t / grid[2] / grid[1] * extent[0], t / grid[2] % grid[1] * extent[1],
+                            t % grid[2] * extent[2]};
+    for (uint32_t e = 0; e < TILE_N; e++) {
+        const uint64_t z = at[0] + e / extent[2] / extent[1], y = at[1] + e / extent[2] % extent[1],
+                       x = at[2] + e % extent[2];
+        if (z < n[0] && y < n[1] && x < n[2])
+            store_at(s->data, s->field.type, (z * n[1] + y) * n[2] + x, tile[e]);
+    }
+}
+
 static void tile_make(double *tile, rng *r, const patch *p, const uint32_t *extent, double largest) {
     if (!p->by_dims) {
         line_make(tile, TILE_N, r, p->pieces, p->npieces, p->length, largest);
@@ -145,12 +173,11 @@ test_field patched_make(csz_field field, uint64_t seed) {
     const uint32_t together = any_size(&r, 64);            /* neighbours that are of one kind */
     const double largest = field.type == CSZ_F32 ? 1e6 : 1e14;
     uint32_t extent[3];
-    uint64_t n[3] = {1, 1, 1}, grid[3];
+    uint64_t grid[3];
     tile_extents(extent, field.ndim);
-    for (int i = 0; i < field.ndim; i++) n[3 - field.ndim + i] = field.dims[i];
-    for (int i = 0; i < 3; i++) grid[i] = (n[i] + extent[i] - 1) / extent[i];
+    const uint64_t ntiles = tile_grid(grid, &field);
     const patch *p = NULL;
-    for (uint64_t t = 0; t < grid[0] * grid[1] * grid[2]; t++) {
+    for (uint64_t t = 0; t < ntiles; t++) {
         double tile[TILE_N];
         if (t % together == 0) {
             p = NULL;
@@ -160,14 +187,7 @@ test_field patched_make(csz_field field, uint64_t seed) {
         }
         if (!p) continue;
         tile_make(tile, &r, p, extent, largest);
-        const uint64_t at[3] = {t / grid[2] / grid[1] * extent[0], t / grid[2] % grid[1] * extent[1],
-                                t % grid[2] * extent[2]};
-        for (uint32_t e = 0; e < TILE_N; e++) {
-            const uint64_t z = at[0] + e / extent[2] / extent[1], y = at[1] + e / extent[2] % extent[1],
-                           x = at[2] + e % extent[2];
-            if (z < n[0] && y < n[1] && x < n[2])
-                store_at(s.data, field.type, (z * n[1] + y) * n[2] + x, tile[e]);
-        }
+        tile_store(&s, t, tile);
     }
     return s;
 }
@@ -359,10 +379,8 @@ test_field woven_make(uint64_t seed, csz_options *options) {
     uint32_t extent[3];
     test_field s = sample_make(woven_field(&r), ZEROS, 1);
     tile_extents(extent, s.field.ndim);
-    uint64_t n[3] = {1, 1, 1}, grid[3];
-    for (int i = 0; i < s.field.ndim; i++) n[3 - s.field.ndim + i] = s.field.dims[i];
-    for (int i = 0; i < 3; i++) grid[i] = n[i] / extent[i];
-    const uint64_t ntiles = grid[0] * grid[1] * grid[2];
+    uint64_t grid[3];
+    const uint64_t ntiles = tile_grid(grid, &s.field);
     const loom l = loom_make(&r, ntiles);
     const weave *w = l.weaves;
     const double scale = rng_below(&r, 8) ? 1 : 0.1; /* 0.1: the bound of 0.5 makes others of the deltas */
@@ -370,13 +388,8 @@ test_field woven_make(uint64_t seed, csz_options *options) {
         double tile[TILE_N];
         if (t % l.together == 0) w = loom_next(&l, &r);
         weave_tile(tile, w, &r, extent, s.field.ndim);
-        const uint64_t at[3] = {t / grid[2] / grid[1] * extent[0], t / grid[2] % grid[1] * extent[1],
-                                t % grid[2] * extent[2]};
-        for (uint32_t e = 0; e < TILE_N; e++) {
-            const uint64_t z = at[0] + e / extent[2] / extent[1], y = at[1] + e / extent[2] % extent[1],
-                           x = at[2] + e % extent[2];
-            store_at(s.data, s.field.type, (z * n[1] + y) * n[2] + x, scale * tile[e]);
-        }
+        for (uint32_t e = 0; e < TILE_N; e++) tile[e] *= scale;
+        tile_store(&s, t, tile);
     }
     *options = options_make(CSZ_BOUND_ABS, 0.5);
     if (rng_below(&r, 8) == 0) *options = options_make(CSZ_BOUND_REL, 1e-4);
@@ -490,6 +503,98 @@ test_field heavy_make(uint64_t seed, csz_options *options) {
         heavy_tile(values + (uint64_t)rng_below(&r, ntiles) * TILE_N, &h, &r);
     for (uint64_t i = 0; i < s.n; i++) store_at(s.data, type, i, values[i]);
     free(values);
+    *options = options_make(CSZ_BOUND_ABS, 0.5);
+    return s;
+}
+
+/* ---- fields that are silent or empty but for little ---- */
+
+/* What happens in a stretch of a silent record, one element after another. */
+typedef struct burst {
+    enum { B_NOISE, B_SLOPES, B_STEPS, B_LEVELS, B_SAW, B_WALK, BURSTS } kind;
+    uint32_t height, period;
+    double share;
+    int64_t at, slope; /* of the row so far */
+} burst;
+
+static double burst_next(burst *b, rng *r, uint64_t x) {
+    const int64_t any = (int64_t)rng_below(r, 2 * b->height + 1) - b->height;
+    switch (b->kind) {
+    case B_NOISE: b->at = any; break;
+    case B_SLOPES:
+        if (rng_unit(r) < b->share) b->slope = any;
+        b->at += b->slope;
+        break;
+    case B_STEPS: b->at += rng_unit(r) < b->share ? either_sign(r, b->height) : 0; break;
+    case B_LEVELS: b->at = rng_unit(r) < b->share ? any : b->at; break;
+    case B_SAW: b->at = (int64_t)(x % b->period) * b->height; break;
+    default: b->at += ((int64_t)rng_below(r, 3) - 1) * b->height; break;
+    }
+    if (b->at > 1000000 || b->at < -1000000) b->at = 0;
+    return (double)b->at;
+}
+
+test_field silent_make(uint64_t seed, csz_options *options) {
+    rng r = rng_make(seed + 4000000);
+    const csz_type type = (csz_type)rng_below(&r, 2);
+    const uint32_t ntiles = 512 + rng_below(&r, rng_below(&r, 4) ? 600 : 2500), wide = 2 + rng_below(&r, 30),
+                   nkinds = 1 + rng_below(&r, 3);
+    const int is_row = rng_below(&r, 3) != 0;
+    test_field s =
+        sample_make(is_row ? field_1d(type, (uint64_t)ntiles * TILE_N)
+                           : field_2d(type, 32 * (uint64_t)(ntiles / wide + 1), 128 * (uint64_t)wide),
+                    ZEROS, 1);
+    const uint64_t ny = is_row ? 1 : s.field.dims[0], nx = s.n / ny;
+    int kinds[3];
+    for (uint32_t i = 0; i < nkinds; i++) kinds[i] = (int)rng_below(&r, BURSTS);
+    const uint32_t highest = 4u << rng_below(&r, 9);
+    for (uint64_t n = s.n / (400 + any_size(&r, 20000)); n-- > 0;)
+        store_at(s.data, type, rng_next(&r) % s.n, (double)rng_below(&r, 9) - 4);
+    for (double left = (0.03 + 0.3 * rng_unit(&r)) * (double)s.n; left > 0;) {
+        uint64_t w = is_row ? 1000 + any_size(&r, 50000) : 20 + any_size(&r, 300),
+                 h = is_row ? 1 : 20 + any_size(&r, 300);
+        burst b = {.kind = kinds[rng_below(&r, nkinds)],
+                   .height = any_size(&r, highest),
+                   .period = 2 + rng_below(&r, 30),
+                   .share = 1.0 / any_size(&r, 32)};
+        if (w > nx) w = nx;
+        if (h > ny) h = ny;
+        const uint64_t x0 = rng_next(&r) % (nx - w + 1), y0 = rng_next(&r) % (ny - h + 1);
+        for (uint64_t y = y0; y < y0 + h; y++) {
+            b.at = b.slope = 0;
+            for (uint64_t x = 0; x < w; x++) store_at(s.data, type, y * nx + x0 + x, burst_next(&b, &r, x));
+        }
+        left -= (double)(w * h);
+    }
+    *options = options_make(CSZ_BOUND_ABS, 0.5);
+    return s;
+}
+
+test_field few_make(uint64_t seed, csz_options *options) {
+    rng r = rng_make(seed + 5000000);
+    test_field s = sample_make(sampled_field(&r), ZEROS, 1);
+    uint32_t extent[3];
+    uint64_t grid[3];
+    double tile[TILE_N];
+    weave weaves[6], background = weave_make(&r);
+    tile_extents(extent, s.field.ndim);
+    const uint64_t ntiles = tile_grid(grid, &s.field);
+    const uint32_t nkinds = 1 + rng_below(&r, 6), nactive = any_size(&r, rng_below(&r, 2) ? 16 : 400);
+    const int is_own = rng_below(&r, 2) == 0; /* each active tile has a kind of its own */
+    for (uint32_t i = 0; i < nkinds; i++) weaves[i] = weave_make(&r);
+    background.kind = rng_below(&r, 4) ? NOTHING : rng_below(&r, 2) ? CONSTANT_TILE : SPRINKLED;
+    background.draw = ONE_VALUE;
+    background.share = 1.0 / (1000 + any_size(&r, 30000));
+    for (uint64_t t = 0; t < ntiles && background.kind != NOTHING; t++) {
+        weave_tile(tile, &background, &r, extent, s.field.ndim);
+        tile_store(&s, t, tile);
+    }
+    for (uint32_t k = 0; k < nactive; k++) {
+        weave w = is_own ? weave_make(&r) : weaves[rng_below(&r, nkinds)];
+        if (w.kind == NOTHING || w.kind == CONSTANT_TILE) w.kind = DENSE;
+        weave_tile(tile, &w, &r, extent, s.field.ndim);
+        tile_store(&s, rng_next(&r) % ntiles, tile);
+    }
     *options = options_make(CSZ_BOUND_ABS, 0.5);
     return s;
 }

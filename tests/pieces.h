@@ -29,4 +29,10 @@ test_field woven_make(uint64_t seed, csz_options *options);
  */
 test_field heavy_make(uint64_t seed, csz_options *options);
 
+/* Records of 512 to 3,011 tiles of 1 or 2 dims, silent but for isolated hits and for bursts of noise, slopes, steps, levels, saws and walks, of up to three kinds, each of a height of its own. */
+test_field silent_make(uint64_t seed, csz_options *options);
+
+/* 512 to 4,000 tiles of 1 to 3 dims that are empty, of one value or have a few spikes, and 1 to 400 others of up to six of woven_make's kinds, or each of a kind of its own. */
+test_field few_make(uint64_t seed, csz_options *options);
+
 #endif

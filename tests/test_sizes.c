@@ -457,6 +457,38 @@ static void auto_keeps_up_where_a_sample_misses_heavy_tiles(void **state) {
     assert_true(keeps_up(woven_make, woven, 1));
 }
 
+/* Silence with isolated hits and bursts: tiles with a hit have equal units, but books of runs made for them alone do not serve the bursts, which are heavy. */
+static void auto_keeps_up_on_silent_records_with_bursts(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {64};
+    assert_true(keeps_up(silent_make, seeds, sizeof seeds / sizeof seeds[0]));
+}
+
+/* Few tiles of different kinds in an empty or faint field: plain codes would suit some better than their mode (69); runs of two, of which the one sampled tile of noise has few (1); one hit in each other tile (759). */
+static void auto_keeps_up_on_few_tiles(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {69, 1, 759};
+    assert_true(keeps_up(few_make, seeds, sizeof seeds / sizeof seeds[0]));
+}
+
+/* Three deltas, in long runs in the few tiles that are sampled, at random in a few others: runs seem far best, and plain codes, as they know the deltas, suit the others. */
+static void auto_keeps_up_where_a_poor_sample_has_runs_alone(void **state) {
+    (void)state;
+    const uint32_t ntiles = 600, stride = csz_sample_stride(ntiles);
+    rng r = rng_make(11);
+    test_field s = sample_make(field_1d(CSZ_F32, (uint64_t)ntiles * 4096), ZEROS, 1);
+    for (uint32_t t = 0; t < ntiles; t++) {
+        const int is_sampled = csz_sample_tile(t / stride, ntiles) == t;
+        int delta[4096], d = 0;
+        if (t % (is_sampled ? 20 : 31)) continue;
+        for (uint32_t i = 0; i < 4096; i++)
+            delta[i] = d = is_sampled && i % 60 ? d : 20 * ((int)rng_below(&r, 3) - 1);
+        store_deltas(&s, t, delta);
+    }
+    assert_keeps_up(&s, "runs alone in a poor sample, tiles", ntiles);
+    sample_free(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_within_one_percent_and_a_kibibyte),
@@ -478,6 +510,9 @@ int main(void) {
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_noise),
         cmocka_unit_test(auto_keeps_up_where_a_sample_tells_little),
         cmocka_unit_test(auto_keeps_up_where_a_sample_misses_heavy_tiles),
+        cmocka_unit_test(auto_keeps_up_on_silent_records_with_bursts),
+        cmocka_unit_test(auto_keeps_up_on_few_tiles),
+        cmocka_unit_test(auto_keeps_up_where_a_poor_sample_has_runs_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

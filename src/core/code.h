@@ -52,12 +52,18 @@ enum {
 };
 
 /*
- * 1 if a sampled tile with so many changes of delta counts each delta that mode S would code as a run of its own.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
+ * 1 if a sampled tile with so many changes of delta counts the deltas that mode S would code as runs of one and, few, of two.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
  * counted, while in a frame that is counted whole a length that was not counted would have none.
  */
 CSZ_FN int csz_runs_are_hopeless(uint32_t nchanges, uint32_t stride) {
     return stride > 1 && nchanges >= CSZ_RUNS_HOPELESS;
 }
+
+/*
+ * How many runs of two such a tile counts: half as many as deltas repeat the one before.  Without any, a sample of few tiles would know nothing of them; with all, tiles that hardly have runs would seem to
+ * have some (csz_runs_continue).
+ */
+CSZ_FN uint32_t csz_hopeless_twos(uint32_t nchanges) { return (CSZ_TILE_N - 1 - nchanges) / 2; }
 
 CSZ_FN uint64_t csz_zigzag(int64_t d) { return ((uint64_t)d << 1) ^ (uint64_t)(d >> 63); }
 CSZ_FN int64_t csz_unzigzag(uint64_t u) { return (int64_t)(u >> 1) ^ -(int64_t)(u & 1); }

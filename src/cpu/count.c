@@ -254,7 +254,9 @@ static void count_for_auto(csz_tile_work *w, csz_tally *t, int mode, uint32_t st
     uint32_t nstarts;
     const uint32_t nchanges = find_runs(&starts, &others, &nstarts, w);
     if (csz_runs_are_hopeless(nchanges, stride)) {
-        t->run_length[0] += w->statistics.n_codes;
+        const uint32_t ntwos = csz_hopeless_twos(nchanges);
+        t->run_length[0] += w->statistics.n_codes - 2 * ntwos;
+        t->run_length[1] += ntwos;
         return;
     }
     count_same(w, t, nstarts, &others, nempty);

@@ -304,6 +304,22 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }
 
+/* The mode whose record is the smallest so far, and the one whose record was put last. */
+typedef struct record_choice {
+    int mode, put;
+    uint32_t words;
+} record_choice;
+
+/* Another mode, if its record is smaller. */
+static void weigh_record(record_choice *best, csz_tile_work *w, const csz_tile_plan *plan,
+                         const csz_code_tables *t, const csz_tile_box *box, int mode) {
+    const uint32_t words = put_record(w, plan, t, box, mode);
+    best->put = mode;
+    if (words >= best->words) return;
+    best->mode = mode;
+    best->words = words;
+}
+
 /* Only the values in the field are stored. */
 static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                         const csz_tile_box *box) {
@@ -331,23 +347,17 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     }
     const csz_tile_statistics *s = &w->statistics;
     const uint32_t policy = tables->policy;
-    const int mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
-                                                               mode != CSZ_MODE_CONSTANT &&
-                                                               mode != CSZ_MODE_RLE_VLE;
-    const int weighs = is_open && csz_policy_all_weigh(policy);
-    uint32_t words, runs_words = UINT32_MAX;
-    int runs_mode = CSZ_MODE_RLE_VLE;
-    if (weighs) runs_mode = cheaper_runs(w, tables);
-    if (weighs || (is_open && csz_policy_is_vector(policy) && s->rle_candidate))
-        runs_words = put_record(w, plan, tables, box, runs_mode);
-    words = put_record(w, plan, tables, box, mode);
-    if (is_open && is_heavy(w, policy, words)) {
-        runs_mode = cheaper_runs(w, tables);
-        runs_words = put_record(w, plan, tables, box, runs_mode);
-        words = runs_words < words ? runs_words : put_record(w, plan, tables, box, mode);
-    } else if (runs_words < words) {
-        words = put_record(w, plan, tables, box, runs_mode);
-    }
+    const int own_mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
+                                                                   own_mode != CSZ_MODE_CONSTANT &&
+                                                                   own_mode != CSZ_MODE_RLE_VLE;
+    record_choice best = {own_mode, own_mode, put_record(w, plan, tables, box, own_mode)};
+    const int all_weigh = csz_policy_all_weigh(policy), heavy = is_open && is_heavy(w, policy, best.words);
+    if (heavy && all_weigh && own_mode < CSZ_MODE_S) weigh_record(&best, w, plan, tables, box, CSZ_MODE_S);
+    if (is_open && (heavy || all_weigh))
+        weigh_record(&best, w, plan, tables, box, cheaper_runs(w, tables));
+    else if (is_open && csz_policy_is_vector(policy) && s->rle_candidate)
+        weigh_record(&best, w, plan, tables, box, CSZ_MODE_RLE_VLE);
+    if (best.mode != best.put) put_record(w, plan, tables, box, best.mode);
     uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
-    return words < raw_words ? words : put_raw(w, plan, data, box);
+    return best.words < raw_words ? best.words : put_raw(w, plan, data, box);
 }

@@ -248,7 +248,8 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
 #pragma unroll
                 for (int high = 0; high < 2; high++) {
                     const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
-                    const uint32_t past = csz_bucket_past(k); /* symbols past the first bucket; 0 for direct deltas */
+                    const uint32_t past =
+                        csz_bucket_past(k); /* symbols past the first bucket; 0 for direct deltas */
                     at[4 * high + i] += 4 * past;
                     n->raw += past >> 2;
                 }
@@ -445,7 +446,8 @@ CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, 
  * 2.
  */
 CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t twice) {
-    const uint32_t bits = csz_bits_f32((float)(int32_t)twice), packet = (bits << 11) + (bits >> 23) - (127 + 2);
+    const uint32_t bits = csz_bits_f32((float)(int32_t)twice),
+                   packet = (bits << 11) + (bits >> 23) - (127 + 2);
 #if defined(__CUDA_ARCH__)
     uint32_t chosen; /* the compiler would make a branch of it */
     asm("{.reg .pred q; setp.ge.u32 q, %1, 32; selp.b32 %0, %2, 0, q;}"

@@ -22,7 +22,8 @@ CSZ_DEVICE void record_announce(encode_shared<V> &sh, const encode_job<V> &job, 
                                 uint32_t how) {
     if ((csz_thread() & 31) == 0) record_tell(sh, job, words, how);
     const bool waits = record_waits(sh);
-    if (waits || how & STAGED_NOW || sh.hasty) look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
+    if (waits || how & STAGED_NOW || sh.hasty)
+        look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
 }
 
 /* The record of a whole tile of nothing but its base. */
@@ -51,9 +52,8 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     }
     if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
     const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
-    const bool maybe_runs =
-        weighs || (mode != CSZ_MODE_CONSTANT &&
-                   (sh.policy == CSZ_POLICY_RUNS || job.tile.workflow != CSZ_WORKFLOW_AUTO));
+    const bool maybe_runs = weighs || (mode != CSZ_MODE_CONSTANT && (sh.policy == CSZ_POLICY_RUNS ||
+                                                                     job.tile.workflow != CSZ_WORKFLOW_AUTO));
     uint32_t runs_words = ~0u;
     if (codes.nspecial || maybe_runs) {
         const rare_result rare =
@@ -93,23 +93,17 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         return;
     }
     const bool whole = r.words >= stage_size<V>::half, now = r.words >= stage_size<V>::words;
-    if (t < 32)
-        record_announce(sh, job, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
+    if (t < 32) record_announce(sh, job, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
     if (r.words == 0) return;
-    const unit_place at = {rank,
-                           l.length,
-                           r.bits_at + l.symbols_at,
-                           r.bits_at + l.escapes_at,
-                           r.bits_at + l.raw_at,
-                           empty,
-                           many_raw};
+    const unit_place at = unit_place_of(r, l, rank, empty, many_raw);
     if (now) {
         narrow_put_large<V>(sh, job, r, at);
     } else if (whole || csz_held(&sh.waiting_how)) {
         narrow_packets parked = p;
         narrow_put_alone<V>(sh, job, r, at, &parked, n.buckets);
     } else {
-        narrow_put_unit<V>(sh, r, at, p, n.buckets, sh.front.region + (number_of(sh) & 1) * stage_size<V>::half);
+        narrow_put_unit<V>(sh, r, at, p, n.buckets,
+                           sh.front.region + (number_of(sh) & 1) * stage_size<V>::half);
     }
     if (csz_held(&sh.facts.special_words)) special_stage<V, RANK>(sh, job);
 }

@@ -226,9 +226,12 @@ CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool fou
         if (lane == 0) ((uint32_t *)&sh.changes)[warp] = sum;
     }
     __syncthreads();
-    if (csz_runs_are_hopeless(csz_sum_of(sh.changes), stride)) {
+    const uint32_t nchanges = csz_sum_of(sh.changes);
+    if (csz_runs_are_hopeless(nchanges, stride)) {
         if (!pair_empty) count_singles(bins + RUN_VALUE, parked);
-        if (t == 0) bins[RUN_LENGTH] = tile.ncodes;
+        if (t < 2)
+            bins[RUN_LENGTH + t] =
+                t ? csz_hopeless_twos(nchanges) : tile.ncodes - 2 * csz_hopeless_twos(nchanges);
     } else {
         count_parked_runs(bins + RUN_VALUE, bins + RUN_LENGTH, parked, four_empty);
     }

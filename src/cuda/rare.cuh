@@ -216,10 +216,16 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
 
 /* Where a thread's part of a record goes. */
 struct unit_place {
-    uint32_t rank, length;                     /* of its lane: among those that are not empty; bits */
-    uint32_t symbols_at, escapes_at, raw_at;   /* bits of the record */
-    bool empty, many_raw;                      /* the lane has no codes; a unit of the warp has many with raw bits */
+    uint32_t rank, length;                   /* of its lane: among those that are not empty; bits */
+    uint32_t symbols_at, escapes_at, raw_at; /* bits of the record */
+    bool empty, many_raw; /* the lane has no codes; a unit of the warp has many with raw bits */
 };
+
+CSZ_DEVICE unit_place unit_place_of(const record_layout &r, const lane_layout &l, uint32_t rank, bool empty,
+                                    bool many_raw) {
+    return {rank,  l.length, r.bits_at + l.symbols_at, r.bits_at + l.escapes_at, r.bits_at + l.raw_at,
+            empty, many_raw};
+}
 
 CSZ_DEVICE uint32_t units_of(int mode) { return csz_mode_lanes(mode) == 64 ? 2 : 4; }
 
@@ -348,40 +354,60 @@ template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh
                              sh.front.exceptions[csz_thread()]);
 }
 
-/* The record of a heavy tile in its own mode after all, whose code words are looked up again. */
-template <typename V> CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job) {
+/* A record of one of the modes M, Q, P and S of parked deltas, measured. */
+struct narrow_measured {
+    record_layout record;
+    lane_layout lanes;
+    uint32_t rank; /* of this thread's lane among those that are not empty */
+    bool empty;
+};
+
+template <typename V>
+CSZ_DEVICE narrow_measured narrow_measure(encode_shared<V> &sh, int mode, uint32_t order, bool special) {
     const uint32_t t = csz_thread(), lane = t & 31;
-    const tile_facts facts = sh.facts;
-    const int mode = (int)(facts.first & 15u);
+    narrow_measured m;
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
                    pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
                    groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
                    head = lane & ~(units - 1);
-    const bool empty = !(groups >> head & 1);
+    m.empty = !(groups >> head & 1);
     if (lane == 0) ((uint32_t *)&sh.front.lanes)[t >> 5] = (uint32_t)__popc(groups);
     const csz_words_held words = {w};
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
-    if (!empty) {
+    if (!m.empty) {
         narrow_look_vectors(mode, p, &n, words, nonzero, sh.books, CSZ_BIASED);
         narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
     }
     __syncthreads();
-    const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
-    record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
-    record_end(&r, l, facts.special_words);
-    const uint32_t rank =
-        csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
-    const unit_place at = {rank,
-                           l.length,
-                           r.bits_at + l.symbols_at,
-                           r.bits_at + l.escapes_at,
-                           r.bits_at + l.raw_at,
-                           empty,
-                           false};
-    narrow_put_whole<V>(sh, job, r, at);
+    m.lanes = lanes_place<V, true>(sh, n, units, m.empty);
+    m.record = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
+                               CSZ_TILE_UNITS / units, csz_sum_of(sh.front.lanes));
+    record_end(&m.record, m.lanes, special ? sh.special_sizes.words : 0);
+    m.rank = csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    return m;
+}
+
+/* The record of a heavy tile in its own mode, or S, after all, whose code words are looked up again. */
+template <typename V> CSZ_COLD void narrow_put_again(encode_shared<V> &sh, const encode_job<V> &job) {
+    const tile_facts &facts = sh.facts;
+    const narrow_measured m =
+        narrow_measure<V>(sh, (int)(facts.first & 15u), facts.first >> 30, facts.special_words != 0);
+    narrow_put_whole<V>(sh, job, m.record, unit_place_of(m.record, m.lanes, m.rank, m.empty, false));
+}
+
+/* Where plain codes take less than the vector mode of a tile, S becomes its mode; returns the words of its record. */
+template <typename V>
+CSZ_COLD uint32_t singles_weigh(encode_shared<V> &sh, uint32_t own_words, uint32_t order, bool special) {
+    if ((int)(sh.facts.first & 15u) >= CSZ_MODE_S) return own_words;
+    const uint32_t words = narrow_measure<V>(sh, CSZ_MODE_S, order, special).record.words;
+    __syncthreads();
+    if (words >= own_words) return own_words;
+    if (csz_thread() == 0) sh.facts.first = CSZ_MODE_S | order << 30;
+    __syncthreads();
+    return words;
 }
 
 /* What is left to do of a tile that is heavy, or of which runs or raw values take less than the mode's own record would. */
@@ -391,11 +417,13 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     const csz_claim &c = claim_of(sh);
     const uint32_t special_words = sh.facts.special_words;
     uint32_t runs_words = sh.facts.runs_words;
-    if (own_words - special_words >= sh.heavy_words) {
+    const bool heavy = own_words - special_words >= sh.heavy_words;
+    if (heavy && csz_policy_all_weigh(sh.policy)) { /* runs are measured */
+        own_words = singles_weigh<V>(sh, own_words, order, special_words != 0);
+    } else if (heavy) {
         uint32_t w[16];
         csz_words_fetch(w, exchange_of(sh));
-        runs_words =
-            runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0);
+        runs_words = runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0);
     }
     if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
         if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE | STAGED_NOW);

@@ -122,10 +122,15 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
                                                     offers->vector[CSZ_BOOK_PV].builtin_cost != 0, ntiles);
     if (best == CSZ_POLICY_RUNS && csz_sample_stride(ntiles) > 1 &&
         4 * cost[CSZ_POLICY_RUNS] < 3 * cost[CSZ_POLICY_VECTOR]) {
-        /* tiles weigh their own modes, with built-in books */
-        settle(books, &own[CSZ_POLICY_RUNS], offers, CSZ_POLICY_RUNS, ntiles);
-        for (int b = 0; b < CSZ_BOOK_RV; b++) books[b] = set[b].builtin;
-        return CSZ_POLICY_WEIGHED | unseen;
+        /* tiles weigh their own modes, with built-in books; plain codes, where all weigh them, with those of policy single */
+        const int is_poor = csz_policy_sample_is_poor(ntiles, nsampled);
+        if (is_poor) set[CSZ_BOOK_S] = offers->single;
+        for (int b = 0; b < CSZ_NBOOKS; b++) {
+            const int is_single = b == CSZ_BOOK_S || b == CSZ_BOOK_W;
+            set[b] = b < CSZ_BOOK_RV ? instead(&set[b], is_single && is_poor) : offers->runs[b - CSZ_BOOK_RV];
+        }
+        csz_books_settle(books, set, ntiles);
+        return csz_policy_weighed(ntiles, nsampled) | unseen;
     }
     if (best != CSZ_POLICY_SINGLE && csz_policy_weighs(cost[CSZ_POLICY_VECTOR], cost[CSZ_POLICY_RUNS],
                                                        runs_nbits, ntiles, nsampled, continues)) {
@@ -135,7 +140,8 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
             both[b] = b < CSZ_BOOK_RV ? set[b] : offers->runs[b - CSZ_BOOK_RV];
         csz_books_settle(books, both, ntiles);
         for (int b = 0; b < CSZ_NBOOKS; b++) got |= (uint32_t)(books[b].kind == CSZ_KIND_EXPLICIT) << b;
-        if (csz_sample_stride(ntiles) > 1 || got == wanted) return CSZ_POLICY_WEIGHED | unseen;
+        if (csz_sample_stride(ntiles) > 1 || got == wanted)
+            return csz_policy_weighed(ntiles, nsampled) | unseen;
     }
     if (best != CSZ_POLICY_VECTOR) {
         for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = *offer_of(offers, (int)best, b);

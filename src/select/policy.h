@@ -49,6 +49,11 @@ CSZ_FN int csz_policy_is_vector(uint32_t policy) {
            (policy & CSZ_POLICY_MASK) == CSZ_POLICY_WEIGHED;
 }
 
+/* 1 if a sample has so few tiles with symbols that it hardly knows what the frame holds. */
+CSZ_FN int csz_policy_sample_is_poor(uint32_t ntiles, uint32_t nsampled) {
+    return csz_sample_stride(ntiles) > 1 && nsampled < CSZ_POLICY_FEW_TILES;
+}
+
 /* The modes that no sampled tile has, as they stand above the policy, where only some tiles are sampled: their books know nothing, while book S may know what most deltas are. */
 CSZ_FN uint32_t csz_policy_unseen_modes(int has_m, int has_q, int has_p, uint32_t ntiles) {
     if (csz_sample_stride(ntiles) == 1) return 0;
@@ -70,7 +75,8 @@ CSZ_FN int csz_runs_continue(uint64_t ncodes, uint64_t nruns) { return 64 * (nco
  * csz_runs_continue of what was sampled, 0 for a frame that is counted whole.
  */
 CSZ_FN int csz_policy_runs_are_near(uint64_t best, uint64_t runs, uint32_t ntiles, int continues) {
-    return runs < best + best / (continues ? 12 : 64) + 32 * (uint64_t)ntiles;
+    const uint64_t each = csz_sample_stride(ntiles) > 1 ? 48 : 32;
+    return runs < best + best / (continues ? 12 : 64) + each * ntiles;
 }
 
 /*
@@ -96,12 +102,19 @@ CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, 
  * known.
  */
 CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t nsampled) {
-    return 4 * runs < 5 * best || nsampled < CSZ_POLICY_FEW_TILES;
+    return 2 * runs < 3 * best || nsampled < CSZ_POLICY_FEW_TILES;
 }
 
 /* Words from which on a tile is heavy; 0: none is. */
 CSZ_FN uint32_t csz_policy_heavy_words(uint32_t policy) {
     return policy >> CSZ_POLICY_HEAVY_AT & CSZ_POLICY_HEAVY_MASK;
+}
+
+/* The policy of a frame that weighs.  Where the sample is poor there are heavy tiles in it too: they weigh plain codes beside their vector mode and runs. */
+CSZ_FN uint32_t csz_policy_weighed(uint32_t ntiles, uint32_t nsampled) {
+    const uint32_t heavy_words =
+        csz_policy_sample_is_poor(ntiles, nsampled) ? (uint32_t)CSZ_POLICY_LEAST_HEAVY : 0;
+    return CSZ_POLICY_WEIGHED | heavy_words << CSZ_POLICY_HEAVY_AT;
 }
 
 /* 1 if all tiles weigh runs, whatever their size. */

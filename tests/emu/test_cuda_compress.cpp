@@ -50,13 +50,15 @@ enum kind {
     HEAVY, /* their backgrounds: faint, denser, two values in pairs, two values in short runs */
     HEAVIER,
     PAIRED,
-    SWITCHES
+    SWITCHES,
+    FEW, /* of a kind, or most of them of runs */
+    FEW_RUNS
 };
 static const char *kind_names[] = {
     "smooth",       "gentle", "noise3",  "noise6", "noise10",  "sparse", "jumps",          "specials",
     "land",         "rough",  "wild",    "zero",   "constant", "nans",   "large",          "ramp",
     "steep",        "runs",   "near",    "mixed",  "patches",  "lonely", "strange single", "strange vector",
-    "strange runs", "heavy",  "heavier", "paired", "switches"};
+    "strange runs", "heavy",  "heavier", "paired", "switches", "few",    "few runs"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -141,6 +143,18 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
             return at = i % 4096 == 0 ? 0 : at + step;
         }
         return uniform() < (kind == HEAVY ? 0.003 : 0.08) ? 0.004 : 0;
+    case FEW: /* few tiles that are not empty: some that plain codes suit better than their vector mode, some not, some with exceptions */
+    case FEW_RUNS: {
+        const uint32_t tile = (uint32_t)(i / 4096 / 29);
+        if (i / 4096 % 29 != 5) return 0;
+        if (kind == FEW_RUNS && tile % 4) /* slopes */
+            return 0.002 * (double)(1 + csz_mix((uint32_t)(i / 1024)) % 60) * (double)(i % 1024);
+        if (tile % 5 == 3 && i % 50 == 0) return NAN;
+        static const double shares[] = {0.75, 0.5, 0.03}, steps[] = {0.016, 0.006, 0.002};
+        static double sum;
+        const uint32_t k = kind == FEW ? tile % 4 % 3 : (tile + tile / 4) % 3;
+        return sum = i % 4096 == 0 ? 0 : sum + (uniform() < shares[k] ? steps[k] : 0);
+    }
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
         case 0: return uniform() < 0.04 ? 0.002 * (int)(40 * uniform()) : 0;
@@ -311,10 +325,10 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
             one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         }
-        /* tiles that are too heavy for their sample, and frames that runs nearly suit: always, as few others are */
+        /* tiles that are too heavy for their sample, frames that runs nearly suit, and poor samples, where tiles weigh plain codes: always, as few others are */
         const int every = t.every;
         t.every = 1;
-        for (int kind : {HEAVY, HEAVIER, PAIRED, SWITCHES, ROUGH}) {
+        for (int kind : {HEAVY, HEAVIER, PAIRED, SWITCHES, ROUGH, FEW, FEW_RUNS}) {
             one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
             one(&t, CSZ_F64, {600 * 4096 + 9}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         }
