@@ -17,13 +17,14 @@
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it.  RUNS: none, or it may have runs, or it has and finds their tables in shared memory.
+ * calls it.  RUNS: none, or it may have runs, or it has and finds their tables in shared memory.  staged: the words once more, as readers of lanes see them.
  */
 enum { RUNS_NONE, RUNS_TOO, RUNS_KEPT };
-template <typename V, int RANK, int RUNS>
+template <typename V, int RANK, int RUNS, typename W>
 CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
-                                       const uint32_t *words, uint32_t nwords, const tile_task *task,
-                                       const uint16_t *tables, uint4 *code, uint32_t r) {
+                                       const uint32_t *words, W staged, uint32_t nwords,
+                                       const tile_task *task, const uint16_t *tables, uint4 *code,
+                                       uint32_t r) {
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
@@ -69,14 +70,10 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     } else if (RUNS == RUNS_TOO && view.mode >= CSZ_MODE_RLE) {
         good = decode_lanes_of_runs<V>(&view, words, nwords,
                                        call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
-    } else if (view.mode == CSZ_MODE_S) {
-        good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
-    } else if (view.mode == CSZ_MODE_P) {
-        good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
-    } else if (view.mode == CSZ_MODE_Q) {
-        good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
+    } else if (view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P) {
+        good = decode_lanes<V, 2>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     } else {
-        good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
+        good = decode_lanes<V, 1>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     }
     if (CSZ_CUT < 3 && !good) fault(job, CSZ_CUDA_FAULT_RECORD);
     return after;
@@ -115,11 +112,12 @@ record_decode_other(const decode_call *call, block_job *job, const uint32_t *wor
     if (nwords <= job->stage_words && runs_are_there(call, job, memory, r)) {
         const uint32_t *stage =
             group_stage(job, memory, threadIdx.x) + record_skew(job->frame + job->payload_word + task->begin);
-        return record_decode<V, RANK, RUNS_KEPT>(call, job, job->number, stage, nwords, task,
+        return record_decode<V, RANK, RUNS_KEPT>(call, job, job->number, stage, stage, nwords, task,
                                                  (const uint16_t *)memory,
                                                  group_memory(call, memory, threadIdx.x), r);
     }
-    return record_decode<V, RANK, RUNS_TOO>(call, job, job->number, words, nwords, task, tables, code, r);
+    return record_decode<V, RANK, RUNS_TOO>(call, job, job->number, words, words, nwords, task, tables, code,
+                                            r);
 }
 
 /*
@@ -180,8 +178,8 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             after.base = 0;
             after.packed = KIND_NONE;
         } else if (nwords <= facts->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
-            after = record_decode<V, RANK, RUNS_NONE>(call, facts, facts->number, stage, nwords, task, tables,
-                                                      shared, r);
+            after = record_decode<V, RANK, RUNS_NONE>(
+                call, facts, facts->number, stage, shared_words_of(stage), nwords, task, tables, shared, r);
         } else {
             after = record_decode_other<V, RANK>(call, facts, words, nwords, task, tables, shared, r);
         }
