@@ -121,7 +121,8 @@ record_decode_other(const decode_call *call, block_job *job, const uint32_t *wor
 }
 
 /*
- * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work.  has_first: a block's first job, of which the
+ * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work, and as late as the next record's way from memory allows: while a group has a tile
+ * that it has not begun, others may have run out of them.  has_first: a block's first job, of which the
  * claim of a group's first tile is there already where tiles were dealt to so many.
  */
 template <typename V, int RANK, bool TEAMS>
@@ -131,14 +132,18 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     const uint32_t in_team = TEAMS && facts->team > 1;
-    if (in_team) team_begin(group_task(shared, 0), call, facts);
+    if (in_team) {
+        if (r == 0) ticket = team_start(facts, 0);
+        team_redeem(call, facts, 0, ticket);
+        team_gather(group_task(shared, 0), facts, 0);
+    }
     if (r == 0) {
         if (!in_team && (!has_first || threadIdx.x / GROUP_THREADS >= facts->dealt)) {
             ticket = claim_start(group_task(shared, 0), call, facts);
             claim_redeem(group_task(shared, 0), call, facts, ticket);
         }
         copy16_wait();
-        claim_finish<V, TEAMS>(group_task(shared, 0), call, facts);
+        claim_finish(group_task(shared, 0), call, facts);
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
@@ -167,9 +172,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         }
         __syncwarp();
 
-        if (r == 0)
-            ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 2)
-                                              : claim_start(group_task(shared, turn + 1), call, facts);
+        if (RANK < 3 && r == 0) ticket = claim_start(group_task(shared, turn + 1), call, facts);
         tile_after<V> after;
         const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
                        *words = nwords <= facts->stage_words ? stage : payload + task->begin;
@@ -187,10 +190,13 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
 
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
-        if (TEAMS && r == 0 && facts->team > 1)
-            team_redeem(group_task(shared, turn + 1), call, facts, turn + 1, ticket);
-        else if (r == 0)
-            claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+        if (r == 0) {
+            if (RANK < 3)
+                claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+            else
+                ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 1)
+                                                  : claim_start(group_task(shared, turn + 1), call, facts);
+        }
         const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
         if (summed) {
             if (RANK == 3)
@@ -198,9 +204,18 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             else
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
         }
+        if (RANK == 3) {
+            if (TEAMS && facts->team > 1)
+                team_redeem(call, facts, turn + 1, ticket);
+            else if (r == 0)
+                claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+            __syncwarp();
+            if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
+            if (TEAMS && facts->team > 1) team_gather(group_task(shared, turn + 1), facts, turn + 1);
+        }
         if (r == 0) {
             copy16_wait();
-            claim_finish<V, TEAMS>(group_task(shared, turn + 1), call, facts);
+            claim_finish(group_task(shared, turn + 1), call, facts);
         }
         __syncwarp();
         const tile_task *next = group_task(shared, turn + 1);
@@ -208,14 +223,9 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         if (next_nwords <= facts->stage_words)
             record_stage(group_stage(facts, memory, thread_anew()),
                          facts->frame + facts->payload_word + next->begin, next_nwords, r);
-        if (RANK == 3 && summed) {
-            sum_columns_3d(shared, group_firsts(shared), after.order(), r);
-            __syncwarp();
-        }
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
         task = group_task(shared, turn);
-        if (TEAMS && facts->team > 1) team_meet(task->number, facts->team * GROUP_THREADS);
         if (CSZ_CUT < 2 && after.kind() == KIND_FAST) {
             tile_restore<V> how;
             how.step = (V)facts->step;

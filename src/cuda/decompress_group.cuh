@@ -29,8 +29,7 @@ struct alignas(16) tile_task {
     int64_t corner;
     uint32_t begin, end; /* words */
     uint32_t held;       /* by the output: HELD_PART ... */
-    uint32_t
-        number; /* of the tile, as its claim says; once the task is filled in place has it, and here stands the barrier of the group's team */
+    uint32_t number;     /* of the tile, as its claim says */
 };
 
 static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
