@@ -357,8 +357,8 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader<const uint32_t *> *r, uint32_t nbits,
 }
 
 /*
- * Visits the escapes of a thread's lanes, so that lanes do not wait for each other: each(l, has, halves) with the half words of up to two escapes of lane l, and whether they are there; the second only
- * of a thread's only lane, and of the same unit.  One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest.
+ * Visits the escapes of a thread's lanes, so that lanes do not wait for each other: each(l, has, halves) with the half words of up to two escapes of one unit of lane l, and whether they are there.
+ * One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest.
  */
 template <int N, typename F>
 CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[4 / N], uint4 *chunks, uint32_t twist, F each) {
@@ -377,10 +377,10 @@ CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[4 / N], uint4 *chunks, u
             escape_queue<UNITS> *q = &queue[l];
             const uint32_t b = zeros_before(q->left), rest = q->left & (0x7FFFFFFFu >> (b & 31)),
                            c = zeros_before(rest);
-            const bool has[2] = {N == 1 || q->left != 0, N == 1 && rest != 0};
+            const bool has[2] = {N == 1 || q->left != 0, rest != 0};
             uint4 *own = chunks + LANE_CHUNKS * l;
             uint16_t *half[2] = {code_half(own, q->place, b), code_half(own, q->place, c)};
-            q->left = N == 1 ? rest & (0x7FFFFFFFu >> (c & 31)) : rest;
+            q->left = rest & (0x7FFFFFFFu >> (c & 31));
             each(l, has, half);
             if (q->left == 0) {
                 q->left = q->after[0];
@@ -402,12 +402,10 @@ CSZ_DEVICE uint32_t decode_escapes(bit_reader<W> *r, const uint32_t (*escapes)[4
     uint32_t largest = 0;
     escapes_visit<N>(escapes, chunks, twist, [&](int l, const bool *has, uint16_t **half) {
         const uint32_t window = bits_window(&r[l]);
-        uint32_t first = table_entry(table, window >> (32 - 11)), second = 0;
+        uint32_t first = table_entry(table, window >> (32 - 11));
         first = has[0] ? first : 0;
-        if (N == 1) {
-            second = table_entry(table, __funnelshift_l(0, window, first) >> (32 - 11));
-            second = has[1] ? second : 0;
-        }
+        uint32_t second = table_entry(table, __funnelshift_l(0, window, first) >> (32 - 11));
+        second = has[1] ? second : 0;
         bits_move(&r[l], r[l].at + first + second);
         const uint32_t values = second_bytes_pack(first, second);
         largest = __vmaxs2(largest, values);
@@ -424,7 +422,7 @@ CSZ_DEVICE void decode_buckets(bit_reader<W> *r, const uint32_t (*escapes)[4 / N
     escapes_visit<N>(escapes, chunks, twist, [&](int l, const bool *has, uint16_t **half) {
         uint32_t at = r[l].at, window = bits_window(&r[l]); /* both have their bits in one: at most 26 */
 #pragma unroll
-        for (uint32_t k = 0; k < (N == 1 ? 2 : 1); k++) {
+        for (uint32_t k = 0; k < 2; k++) {
             const int value = has[k] ? (int16_t)*half[k] : 0;
             const uint32_t nraw = value_nraw(value), delta = value_delta(value, window, nraw);
             if (has[k]) *half[k] = (uint16_t)delta;

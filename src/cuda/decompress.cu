@@ -120,9 +120,24 @@ record_decode_other(const decode_call *call, block_job *job, const uint32_t *wor
                                             r);
 }
 
+/* A group's next tile, once its claim is on its way: fills in its task and sends for its record. */
+CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint4 *memory, uint32_t turn) {
+    const uint32_t r = thread_anew() % GROUP_THREADS;
+    tile_task *task = group_task(group_memory(call, memory, thread_anew()), turn);
+    if (r == 0) {
+        copy16_wait();
+        claim_finish(task, call, facts);
+    }
+    __syncwarp();
+    const uint32_t nwords = task->end - task->begin;
+    if (nwords <= facts->stage_words)
+        record_stage(group_stage(facts, memory, thread_anew()),
+                     facts->frame + facts->payload_word + task->begin, nwords, r);
+}
+
 /*
- * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work, and as late as the next record's way from memory allows: while a group has a tile
- * that it has not begun, others may have run out of them.  has_first: a block's first job, of which the
+ * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work, and late: while a group has a tile that it has
+ * not begun, others may have run out of them.  Records come from memory while a tile is stored, or after that where there is no pass between the ticket and the stores.  has_first: a block's first job, of which the
  * claim of a group's first tile is there already where tiles were dealt to so many.
  */
 template <typename V, int RANK, bool TEAMS>
@@ -172,7 +187,6 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         }
         __syncwarp();
 
-        if (RANK < 3 && r == 0) ticket = claim_start(group_task(shared, turn + 1), call, facts);
         tile_after<V> after;
         const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
                        *words = nwords <= facts->stage_words ? stage : payload + task->begin;
@@ -190,13 +204,9 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
 
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
-        if (r == 0) {
-            if (RANK < 3)
-                claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
-            else
-                ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 1)
-                                                  : claim_start(group_task(shared, turn + 1), call, facts);
-        }
+        if (r == 0)
+            ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 1)
+                                              : claim_start(group_task(shared, turn + 1), call, facts);
         const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
         if (summed) {
             if (RANK == 3)
@@ -204,25 +214,16 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             else
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
         }
+        if (TEAMS && facts->team > 1)
+            team_redeem(call, facts, turn + 1, ticket);
+        else if (r == 0)
+            claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+        __syncwarp();
         if (RANK == 3) {
-            if (TEAMS && facts->team > 1)
-                team_redeem(call, facts, turn + 1, ticket);
-            else if (r == 0)
-                claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
-            __syncwarp();
             if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             if (TEAMS && facts->team > 1) team_gather(group_task(shared, turn + 1), facts, turn + 1);
+            next_begin(call, facts, memory, turn + 1);
         }
-        if (r == 0) {
-            copy16_wait();
-            claim_finish(group_task(shared, turn + 1), call, facts);
-        }
-        __syncwarp();
-        const tile_task *next = group_task(shared, turn + 1);
-        const uint32_t next_nwords = next->end - next->begin;
-        if (next_nwords <= facts->stage_words)
-            record_stage(group_stage(facts, memory, thread_anew()),
-                         facts->frame + facts->payload_word + next->begin, next_nwords, r);
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
         task = group_task(shared, turn);
@@ -248,6 +249,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
         if ((!finished || after.has_exceptions()) && !(TEAMS && task->place.tile == NO_TILE_NOW))
             tile_finish_other<V, RANK>(call, facts, shared, task, after, finished, r);
+        if (RANK < 3) next_begin(call, facts, memory, turn + 1);
     }
 }
 
