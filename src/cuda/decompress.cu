@@ -120,19 +120,23 @@ record_decode_other(const decode_call *call, block_job *job, const uint32_t *wor
                                             r);
 }
 
-/* A group's next tile, once its claim is on its way: fills in its task and sends for its record. */
-CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint4 *memory, uint32_t turn) {
-    const uint32_t r = thread_anew() % GROUP_THREADS;
-    tile_task *task = group_task(group_memory(call, memory, thread_anew()), turn);
-    if (r == 0) {
-        copy16_wait();
-        claim_finish(task, call, facts);
-    }
-    __syncwarp();
-    const uint32_t nwords = task->end - task->begin;
+/* Sends for the record of a group's next tile, */
+CSZ_DEVICE void next_stage(const block_job *facts, uint4 *memory, const tile_task *next, uint32_t r) {
+    const uint32_t nwords = next->end - next->begin;
     if (nwords <= facts->stage_words)
         record_stage(group_stage(facts, memory, thread_anew()),
-                     facts->frame + facts->payload_word + task->begin, nwords, r);
+                     facts->frame + facts->payload_word + next->begin, nwords, r);
+}
+
+/* whose claim is on its way. */
+CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint4 *memory, tile_task *next,
+                           uint32_t r) {
+    if (r == 0) {
+        copy16_wait();
+        claim_finish(next, call, facts);
+    }
+    __syncwarp();
+    next_stage(facts, memory, next, r);
 }
 
 /*
@@ -222,7 +226,13 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         if (RANK == 3) {
             if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             if (TEAMS && facts->team > 1) team_gather(group_task(shared, turn + 1), facts, turn + 1);
-            next_begin(call, facts, memory, turn + 1);
+            /* next_begin written out: as a function it costs registers, and up to 4% of the time */
+            if (r == 0) {
+                copy16_wait();
+                claim_finish(group_task(shared, turn + 1), call, facts);
+            }
+            __syncwarp();
+            next_stage(facts, memory, group_task(shared, turn + 1), r);
         }
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
@@ -249,7 +259,11 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
         if ((!finished || after.has_exceptions()) && !(TEAMS && task->place.tile == NO_TILE_NOW))
             tile_finish_other<V, RANK>(call, facts, shared, task, after, finished, r);
-        if (RANK < 3) next_begin(call, facts, memory, turn + 1);
+        if (RANK < 3) {
+            r = thread_anew() % GROUP_THREADS;
+            shared = group_memory(call, memory, thread_anew());
+            next_begin(call, facts, memory, group_task(shared, turn + 1), r);
+        }
     }
 }
 
