@@ -2,7 +2,7 @@
 /*
  * decompress.cu: records to values for the default tile shapes.  A block keeps its frame's decode tables in shared memory and runs up to 20 warps;
  * each takes a tile through all stages by itself: stage the record and add up its checksum, decode lanes,
- * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
+ * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is stored (ranks 1 and 2: after that).
  *
  * Where rows begin within sectors, half of a block's warps each are a team, which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
  *
@@ -443,6 +443,8 @@ static int shape_is_default(const csz_geometry *g) {
 
 /* A device's numbers that launches depend on; of the shared memory of a block a part is left to the kernel's own variables. */
 enum { SHARED_STATIC_NBYTES = 1024 };
+static_assert(sizeof(block_job) + sizeof(block_begin) + 4 * (GROUP_THREADS + 2) <= SHARED_STATIC_NBYTES,
+              "the decode kernel's own variables");
 struct device_limits {
     int nsms, shared_nbytes, major;
 };
