@@ -26,54 +26,57 @@ CSZ_DEVICE uint32_t chunk_place(uint32_t unit, uint32_t i) {
 
 /*
  * Bits from the most significant down; 96 of them in registers, so that the next word is loaded long before it is needed.  Only the low 8 bits of at
- * count: entries are added to it whole.
+ * count: entries are added to it whole.  W: shared_words, or a pointer.
  */
-struct bit_reader {
-    const uint32_t *p;
+template <typename W> struct bit_reader {
+    W p;
     uint32_t high, low, next, at;
 };
 
-CSZ_DEVICE bit_reader bits_open(const uint32_t *words, uint32_t at) {
-    bit_reader r;
-    r.p = words + (at >> 5);
-    r.high = r.p[0];
-    r.low = r.p[1];
-    r.next = r.p[2];
-    r.p += 3;
+template <typename W> CSZ_DEVICE bit_reader<W> bits_open(W words, uint32_t at) {
+    bit_reader<W> r;
+    r.p = words_after(words, at >> 5);
+    r.high = word_load(r.p, 0);
+    r.low = word_load(r.p, 1);
+    r.next = word_load(r.p, 2);
+    r.p = words_after(r.p, 3);
     r.at = at;
     return r;
 }
 
 /* 1 if the reader has come to bit `at` of words. */
-CSZ_DEVICE uint32_t bits_are_at(const bit_reader *r, const uint32_t *words, uint32_t at) {
-    return r->p == words + (at >> 5) + 3 && ((r->at ^ at) & 31) == 0;
+template <typename W> CSZ_DEVICE uint32_t bits_are_at(const bit_reader<W> *r, W words, uint32_t at) {
+    return words_are_same(r->p, words_after(words, (at >> 5) + 3)) && ((r->at ^ at) & 31) == 0;
 }
 
-CSZ_DEVICE uint32_t bits_window(const bit_reader *r) { return __funnelshift_l(r->low, r->high, r->at); }
+template <typename W> CSZ_DEVICE uint32_t bits_window(const bit_reader<W> *r) {
+    return __funnelshift_l(r->low, r->high, r->at);
+}
 
 /* Moves on to `at`, which is less than 32 bits away. */
-CSZ_DEVICE void bits_move(bit_reader *r, uint32_t at) {
+template <typename W> CSZ_DEVICE void bits_move(bit_reader<W> *r, uint32_t at) {
     if ((at ^ r->at) & 32) {
         r->high = r->low;
         r->low = r->next;
-        r->next = *r->p++;
+        r->next = word_load(r->p, 0);
+        r->p = words_after(r->p, 1);
     }
     r->at = at;
 }
 
 /* Next symbol's entry. */
-template <int LIMIT> CSZ_DEVICE uint32_t bits_symbol(bit_reader *r, const uint16_t *table) {
-    uint32_t entry = table[bits_window(r) >> (32 - LIMIT)];
+template <int LIMIT, typename W, typename T> CSZ_DEVICE uint32_t bits_symbol(bit_reader<W> *r, T table) {
+    uint32_t entry = table_entry(table, bits_window(r) >> (32 - LIMIT));
     bits_move(r, r->at + entry);
     return entry;
 }
 
 /* Next two symbols' entries, from one window: together they have at most 24 bits. */
-template <int LIMIT>
-CSZ_DEVICE void bits_symbols(bit_reader *r, const uint16_t *table, uint32_t *first, uint32_t *second) {
+template <int LIMIT, typename W, typename T>
+CSZ_DEVICE void bits_symbols(bit_reader<W> *r, T table, uint32_t *first, uint32_t *second) {
     uint32_t window = bits_window(r);
-    *first = table[window >> (32 - LIMIT)];
-    *second = table[__funnelshift_l(0, window, *first) >> (32 - LIMIT)];
+    *first = table_entry(table, window >> (32 - LIMIT));
+    *second = table_entry(table, __funnelshift_l(0, window, *first) >> (32 - LIMIT));
     bits_move(r, r->at + *first + *second);
 }
 
@@ -83,19 +86,16 @@ CSZ_DEVICE uint32_t bits_swap(uint32_t x, uint32_t shift, uint32_t mask) {
     return x ^ t ^ (t << shift);
 }
 
-/* LANES: of a thread. */
-template <int MODE> struct lane_traits;
-template <> struct lane_traits<CSZ_MODE_M> {
-    enum { UNITS = 4, LANES = 1, VECTOR = TABLE_MV, ESCAPE = TABLE_ME, STEPS = 1 };
+/* Steps of a unit's vector symbols, four each. */
+template <int MODE> struct vector_traits;
+template <> struct vector_traits<CSZ_MODE_M> {
+    enum { TABLE = TABLE_MV, STEPS = 1 };
 };
-template <> struct lane_traits<CSZ_MODE_Q> {
-    enum { UNITS = 4, LANES = 1, VECTOR = TABLE_QV, ESCAPE = TABLE_QE, STEPS = 2 };
+template <> struct vector_traits<CSZ_MODE_Q> {
+    enum { TABLE = TABLE_QV, STEPS = 2 };
 };
-template <> struct lane_traits<CSZ_MODE_P> {
-    enum { UNITS = 2, LANES = 2, VECTOR = TABLE_PV, ESCAPE = TABLE_PE, STEPS = 4 };
-};
-template <> struct lane_traits<CSZ_MODE_S> {
-    enum { UNITS = 2, LANES = 2, VECTOR = TABLE_S, ESCAPE = TABLE_S, STEPS = 1 };
+template <> struct vector_traits<CSZ_MODE_P> {
+    enum { TABLE = TABLE_PV, STEPS = 4 };
 };
 
 /* From a thread's first lane of 2 units to its second, in chunks; both have the same swizzle. */
@@ -116,8 +116,8 @@ CSZ_DEVICE uint32_t halves_have_bucket(uint32_t largest) {
 }
 
 /* Mode S: 64 symbols a lane, then the raw bits of buckets, whose symbols stand in their halves meanwhile. */
-template <int N>
-CSZ_DEVICE void decode_single(bit_reader *r, const uint32_t *nbits, const uint16_t *tables, uint4 *chunks,
+template <int N, typename W>
+CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, shared_table table, uint4 *chunks,
                               uint32_t twist) {
     uint32_t largest = 0;
 #pragma unroll 1
@@ -128,7 +128,7 @@ CSZ_DEVICE void decode_single(bit_reader *r, const uint32_t *nbits, const uint16
 #pragma unroll
             for (int l = 0; l < N; l++) {
                 uint32_t low, high;
-                bits_symbols<12>(&r[l], tables + TABLE_S, &low, &high);
+                bits_symbols<12>(&r[l], table, &low, &high);
                 word[l][k] = second_bytes_pack(low, high);
             }
         }
@@ -179,8 +179,8 @@ CSZ_DEVICE void decode_single(bit_reader *r, const uint32_t *nbits, const uint16
  * Step s of a unit's vector symbols: digits to shared memory; *escapes receives codes that escapes follow for, in the order that escapes_order undoes.  chunks are the
  * unit's, seen through x.
  */
-template <int MODE>
-CSZ_DEVICE void decode_vectors(bit_reader *r, const uint16_t *table, uint32_t s, uint4 *chunks, uint32_t x,
+template <int MODE, typename W>
+CSZ_DEVICE void decode_vectors(bit_reader<W> *r, shared_table table, uint32_t s, uint4 *chunks, uint32_t x,
                                uint32_t *escapes) {
     uint32_t e0, e1, e2, e3;
     bits_symbols<12>(r, table, &e0, &e1);
@@ -220,17 +220,17 @@ template <int MODE> CSZ_DEVICE uint32_t escapes_order(uint32_t escapes) {
 }
 
 /*
- * Where unit u of a lane stands, in halves from the lane's start, to be XOR-ed with the place of a code in its unit: an odd pair's swizzle differs from the even one's in bit 1.
- * From one unit to the next it changes by 32, 112, 32.
+ * Where unit u of a lane stands, in bytes from the lane's start, to be XOR-ed with the place of a code in its unit: an odd pair's swizzle differs from the even one's in bit 1.
+ * Of units 0 to 3 in bytes 0 to 3 of a word: unit_places.
  */
 CSZ_DEVICE uint32_t code_place_of_unit(uint32_t u, uint32_t twist) {
-    return 64 * (u >> 1) + 8 * ((4 * (u & 1)) ^ twist ^ (u & 2));
+    return 128 * (u >> 1) + 16 * ((4 * (u & 1)) ^ twist ^ (u & 2));
 }
-enum { UNIT_STEP = 32, UNIT_STEP_CHANGE = 80 };
+CSZ_DEVICE uint32_t unit_places(uint32_t twist) { return 0xE0A04000u ^ twist * 0x10101010u; }
 
-/* A code's half word; place is that of its unit. */
+/* A code's half word, 4 (b mod 16) + 2 (b / 16) bytes from its unit's place. */
 CSZ_DEVICE uint16_t *code_half(uint4 *chunks, uint32_t place, uint32_t b) {
-    return (uint16_t *)chunks + ((((2 * b) & 30) ^ place) + (b >> 4));
+    return (uint16_t *)((uint8_t *)chunks + (((4 * b + (b >> 3)) & 0x3E) ^ place));
 }
 
 /* Masks of units move to the places before theirs. */
@@ -239,11 +239,36 @@ template <int UNITS> CSZ_DEVICE void masks_move(uint32_t *mask) {
     for (int u = 1; u < UNITS; u++) mask[u - 1] = mask[u];
 }
 
-/* Escapes of a lane that are still to be read: of the unit at work, and of those after it. */
-template <int UNITS> struct escape_queue { uint32_t left, after[UNITS - 1], place, step; };
+/*
+ * Escapes of a lane that are still to be read, from the most significant bit of each mask down: of the unit at work, and of those after it, none of which is empty before another; where these units
+ * stand, a byte each.
+ */
+template <int UNITS> struct escape_queue { uint32_t left, after[UNITS - 1], place, places; };
+
+template <int UNITS> CSZ_DEVICE escape_queue<UNITS> escapes_queue(const uint32_t *escapes, uint32_t twist) {
+    uint32_t mask[UNITS];
+    escape_queue<UNITS> q;
+    q.places = unit_places(twist);
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) mask[u] = __brev(escapes[u]);
+#pragma unroll
+    for (int first = UNITS - 2; first >= 0; first--) {
+        if (mask[first] == 0) {
+#pragma unroll
+            for (int u = first + 1; u < UNITS; u++) mask[u - 1] = mask[u];
+            mask[UNITS - 1] = 0;
+            q.places = __byte_perm(q.places, 0, first == 2 ? 0x4310 : first == 1 ? 0x4320 : 0x4321);
+        }
+    }
+    q.left = mask[0];
+#pragma unroll
+    for (int u = 1; u < UNITS; u++) q.after[u - 1] = mask[u];
+    q.place = q.places & 255;
+    return q;
+}
 
 /* Next n bits. */
-CSZ_DEVICE uint64_t bits_take(bit_reader *r, uint32_t n) {
+template <typename W> CSZ_DEVICE uint64_t bits_take(bit_reader<W> *r, uint32_t n) {
     uint64_t value = 0;
     while (n) {
         const uint32_t part = n < 24 ? n : 24;
@@ -286,8 +311,8 @@ CSZ_DEVICE void runs_draw(uint4 *chunks, uint32_t x, uint32_t starts, uint32_t *
  * The runs of a lane of 4 units, where zeros stand already.  A run's delta is put where it begins; all are drawn out at the end, since the threads of a warp would wait for the longest of each 32 runs
  * otherwise.  tables: from TABLE_RV on.  A lane is left once its bits are used up, so that a reader never gets further past its end than one run.
  */
-CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, const uint16_t *tables,
-                                uint4 *chunks, uint32_t twist) {
+CSZ_DEVICE uint32_t decode_runs(bit_reader<const uint32_t *> *r, uint32_t nbits, uint32_t mode,
+                                const uint16_t *tables, uint4 *chunks, uint32_t twist) {
     int left = (int)nbits;
     uint32_t starts[4] = {0, 0, 0, 0};
 #pragma unroll 1
@@ -332,88 +357,75 @@ CSZ_DEVICE uint32_t decode_runs(bit_reader *r, uint32_t nbits, uint32_t mode, co
 }
 
 /*
- * Visits the escapes of a thread's lanes, so that lanes do not wait for each other: each(l, n, halves) with the half words of n escapes of lane l, of which there may be 0; a thread's only lane gets up to two at
- * a time, of one unit.  One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest.
+ * Visits the escapes of a thread's lanes, so that lanes do not wait for each other: each(l, has, halves) with the half words of up to two escapes of one unit of lane l, and whether they are there.
+ * One loop over the escapes of all units: its length is the lane's sum of them, not the sum of the warp's largest.
  */
-template <int MODE, typename F>
-CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[lane_traits<MODE>::UNITS], uint4 *chunks,
-                              uint32_t twist, F each) {
-    constexpr int UNITS = lane_traits<MODE>::UNITS, N = lane_traits<MODE>::LANES;
+template <int N, typename F>
+CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[4 / N], uint4 *chunks, uint32_t twist, F each) {
+    constexpr int UNITS = 4 / N;
     escape_queue<UNITS> queue[N];
     uint32_t any = 0;
 #pragma unroll
     for (int l = 0; l < N; l++) {
-        escape_queue<UNITS> *q = &queue[l];
-        q->left = escapes[l][0];
-        any |= q->left;
-#pragma unroll
-        for (int u = 1; u < UNITS; u++) any |= q->after[u - 1] = escapes[l][u];
-        q->place = code_place_of_unit(0, twist);
-        q->step = UNIT_STEP;
+        queue[l] = escapes_queue<UNITS>(escapes[l], twist);
+        any |= queue[l].left;
     }
     while (any) {
         any = 0;
 #pragma unroll
         for (int l = 0; l < N; l++) {
             escape_queue<UNITS> *q = &queue[l];
+            const uint32_t b = zeros_before(q->left), rest = q->left & (0x7FFFFFFFu >> (b & 31)),
+                           c = zeros_before(rest);
+            const bool has[2] = {N == 1 || q->left != 0, rest != 0};
+            uint4 *own = chunks + LANE_CHUNKS * l;
+            uint16_t *half[2] = {code_half(own, q->place, b), code_half(own, q->place, c)};
+            q->left = rest & (0x7FFFFFFFu >> (c & 31));
+            each(l, has, half);
             if (q->left == 0) {
                 q->left = q->after[0];
 #pragma unroll
                 for (int u = 1; u < UNITS - 1; u++) q->after[u - 1] = q->after[u];
                 q->after[UNITS - 2] = 0;
-                q->place ^= q->step;
-                q->step ^= UNIT_STEP_CHANGE;
+                q->places >>= 8;
+                q->place = q->places & 255;
             }
-            uint32_t n = 0;
-            uint16_t *half[2];
-#pragma unroll
-            for (int k = 0; k < (N == 1 ? 2 : 1); k++) {
-                const uint32_t b = (uint32_t)__ffs((int)q->left) - 1;
-                n += q->left != 0;
-                half[k] = code_half(chunks + LANE_CHUNKS * l, q->place, b);
-                q->left &= q->left - 1;
-            }
-            each(l, n, half);
             any |= q->left;
-#pragma unroll
-            for (int u = 0; u < UNITS - 1; u++) any |= q->after[u];
         }
     }
 }
 
 /* Symbols of escapes, over what the vector symbols have put there; returns the largest value. */
-template <int MODE>
-CSZ_DEVICE uint32_t decode_escapes(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
-                                   const uint16_t *table, uint4 *chunks, uint32_t twist) {
+template <int N, typename W>
+CSZ_DEVICE uint32_t decode_escapes(bit_reader<W> *r, const uint32_t (*escapes)[4 / N], shared_table table,
+                                   uint4 *chunks, uint32_t twist) {
     uint32_t largest = 0;
-    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t n, uint16_t **half) {
+    escapes_visit<N>(escapes, chunks, twist, [&](int l, const bool *has, uint16_t **half) {
         const uint32_t window = bits_window(&r[l]);
-        uint32_t first = table[window >> (32 - 11)], second = 0;
-        first = n ? first : 0;
-        if (lane_traits<MODE>::LANES == 1) {
-            second = table[__funnelshift_l(0, window, first) >> (32 - 11)];
-            second = n > 1 ? second : 0;
-        }
+        uint32_t first = table_entry(table, window >> (32 - 11));
+        first = has[0] ? first : 0;
+        uint32_t second = table_entry(table, __funnelshift_l(0, window, first) >> (32 - 11));
+        second = has[1] ? second : 0;
         bits_move(&r[l], r[l].at + first + second);
         const uint32_t values = second_bytes_pack(first, second);
         largest = __vmaxs2(largest, values);
-        if (n) *half[0] = (uint16_t)values;
-        if (lane_traits<MODE>::LANES == 1 && n > 1) *half[1] = (uint16_t)(values >> 16);
+        if (has[0]) *half[0] = (uint16_t)values;
+        if (has[1]) *half[1] = (uint16_t)(values >> 16);
     });
     return largest;
 }
 
 /* The raw bits of those that are buckets, whose symbols stand in their halves. */
-template <int MODE>
-CSZ_DEVICE void decode_buckets(bit_reader *r, const uint32_t (*escapes)[lane_traits<MODE>::UNITS],
-                               uint4 *chunks, uint32_t twist) {
-    escapes_visit<MODE>(escapes, chunks, twist, [&](int l, uint32_t n, uint16_t **half) {
+template <int N, typename W>
+CSZ_DEVICE void decode_buckets(bit_reader<W> *r, const uint32_t (*escapes)[4 / N], uint4 *chunks,
+                               uint32_t twist) {
+    escapes_visit<N>(escapes, chunks, twist, [&](int l, const bool *has, uint16_t **half) {
         uint32_t at = r[l].at, window = bits_window(&r[l]); /* both have their bits in one: at most 26 */
 #pragma unroll
-        for (uint32_t k = 0; k < (lane_traits<MODE>::LANES == 1 ? 2 : 1); k++) {
-            const int value = k < n ? (int16_t)*half[k] : 0;
+        for (uint32_t k = 0; k < 2; k++) {
+            const int value = has[k] ? (int16_t)*half[k] : 0;
             const uint32_t nraw = value_nraw(value), delta = value_delta(value, window, nraw);
-            if (k < n) *half[k] = (uint16_t)delta;
+            if (has[k]) *half[k] = (uint16_t)delta;
             window = __funnelshift_l(0, window, nraw);
             at += nraw;
         }
@@ -427,50 +439,61 @@ struct lane_place {
 };
 
 /*
- * Decodes a thread's lanes, r and, where it has two, r + 32; returns 1 if each used its bits up exactly.
- * Never reads beyond LANE_MAX_WORDS words from a lane's start.
+ * The vector symbols of a thread's lanes.  Loops over units and steps are not unrolled, so that the code of all modes fits the instruction cache; masks move up by one place each time.
  */
-template <int MODE>
-CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, const uint16_t *tables,
+template <int MODE, int N, typename W>
+CSZ_DEVICE void decode_units(bit_reader<W> *reader, const uint32_t *nbits, shared_table tables, uint4 *chunks,
+                             uint32_t twist, uint32_t (*escapes)[4 / N]) {
+    constexpr int UNITS = 4 / N;
+    const shared_table table = table_after(tables, vector_traits<MODE>::TABLE);
+#pragma unroll 1
+    for (uint32_t u = 0; u < UNITS; u++) {
+        uint32_t mask[N];
+#pragma unroll
+        for (int l = 0; l < N; l++) mask[l] = 0;
+#pragma unroll 1
+        for (uint32_t s = 0; s < vector_traits<MODE>::STEPS; s++) {
+#pragma unroll
+            for (int l = 0; l < N; l++)
+                decode_vectors<MODE>(&reader[l], table, s, chunks + LANE_CHUNKS * l + 8 * (u >> 1),
+                                     (4 * (u & 1)) ^ twist ^ (u & 2), &mask[l]);
+        }
+#pragma unroll
+        for (int l = 0; l < N; l++) {
+            masks_move<UNITS>(escapes[l]);
+            escapes[l][UNITS - 1] = nbits[l] ? escapes_order<MODE>(mask[l]) : 0;
+        }
+    }
+}
+
+/*
+ * Decodes a thread's N lanes, r and, where it has two, r + 32, in mode M or Q (one lane of 4 units) or P or S (two of 2); returns 1 if each used its bits up exactly.  Zeros stand in the lanes of mode M
+ * and in a thread's only lane that is empty.  Never reads beyond LANE_MAX_WORDS words from a lane's start.
+ */
+template <int N, typename W>
+CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, shared_table tables,
                                 uint4 *code, uint32_t r) {
-    constexpr int UNITS = lane_traits<MODE>::UNITS, N = lane_traits<MODE>::LANES;
+    constexpr int UNITS = 4 / N;
     const uint32_t pair = r * (UNITS / 2), twist = swizzle(pair);
     uint4 *chunks = code + 8 * pair;
-    if (N == 1 && (MODE == CSZ_MODE_M || lane[0].nbits == 0)) {
-#pragma unroll
-        for (uint32_t i = 0; i < 4 * UNITS; i++) chunks[i ^ twist] = make_uint4(0, 0, 0, 0);
-        if (lane[0].nbits == 0) return 1;
-    }
-    bit_reader reader[N];
+    if (N == 1 && lane[0].nbits == 0) return 1;
+    bit_reader<W> reader[N];
     uint32_t nbits[N];
 #pragma unroll
     for (int l = 0; l < N; l++) {
         nbits[l] = lane[l].nbits;
         reader[l] = bits_open(words, lane[l].at);
     }
-    if (MODE == CSZ_MODE_S) {
-        decode_single<N>(reader, nbits, tables, chunks, twist);
+    if (N == 2 && mode == CSZ_MODE_S) {
+        decode_single<N>(reader, nbits, table_after(tables, TABLE_S), chunks, twist);
     } else {
-        /* Loops over units are not unrolled, to keep the code of all modes in the instruction cache; masks move up by one place each time. */
         uint32_t escapes[N][UNITS] = {}; /* set, or they would be taken to live since the tile before */
-#pragma unroll 1
-        for (uint32_t u = 0; u < UNITS; u++) {
-            uint32_t mask[N];
-#pragma unroll
-            for (int l = 0; l < N; l++) mask[l] = 0;
-#pragma unroll
-            for (uint32_t s = 0; s < lane_traits<MODE>::STEPS; s++) {
-#pragma unroll
-                for (int l = 0; l < N; l++)
-                    decode_vectors<MODE>(&reader[l], tables + lane_traits<MODE>::VECTOR, s,
-                                         chunks + LANE_CHUNKS * l + 8 * (u >> 1),
-                                         (4 * (u & 1)) ^ twist ^ (u & 2), &mask[l]);
-            }
-#pragma unroll
-            for (int l = 0; l < N; l++) {
-                masks_move<UNITS>(escapes[l]);
-                escapes[l][UNITS - 1] = nbits[l] ? escapes_order<MODE>(mask[l]) : 0;
-            }
+        if (N == 2) {
+            decode_units<CSZ_MODE_P, N>(reader, nbits, tables, chunks, twist, escapes);
+        } else if (mode == CSZ_MODE_Q) {
+            decode_units<CSZ_MODE_Q, N>(reader, nbits, tables, chunks, twist, escapes);
+        } else {
+            decode_units<CSZ_MODE_M, N>(reader, nbits, tables, chunks, twist, escapes);
         }
         /* an empty lane beside another was decoded from bits that mean nothing */
 #pragma unroll
@@ -482,10 +505,10 @@ CSZ_DEVICE uint32_t decode_lane(const uint32_t *words, const lane_place *lane, c
             }
         }
         uint32_t largest = 0;
+        const uint32_t table = N == 2 ? TABLE_PE : mode == CSZ_MODE_Q ? TABLE_QE : TABLE_ME;
         if (CSZ_CUT < 3)
-            largest =
-                decode_escapes<MODE>(reader, escapes, tables + lane_traits<MODE>::ESCAPE, chunks, twist);
-        if (halves_have_bucket(largest)) decode_buckets<MODE>(reader, escapes, chunks, twist);
+            largest = decode_escapes<N>(reader, escapes, table_after(tables, table), chunks, twist);
+        if (halves_have_bucket(largest)) decode_buckets<N>(reader, escapes, chunks, twist);
     }
     uint32_t good = 1;
 #pragma unroll

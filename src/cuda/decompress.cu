@@ -2,7 +2,7 @@
 /*
  * decompress.cu: records to values for the default tile shapes.  A block keeps its frame's decode tables in shared memory and runs up to 20 warps;
  * each takes a tile through all stages by itself: stage the record and add up its checksum, decode lanes,
- * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is summed.
+ * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is stored (ranks 1 and 2: after that).
  *
  * Where rows begin within sectors, half of a block's warps each are a team, which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
  *
@@ -17,13 +17,14 @@
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it.  RUNS: none, or it may have runs, or it has and finds their tables in shared memory.
+ * calls it.  RUNS: none, or it may have runs, or it has and finds their tables in shared memory.  staged: the words once more, as readers of lanes see them.
  */
 enum { RUNS_NONE, RUNS_TOO, RUNS_KEPT };
-template <typename V, int RANK, int RUNS>
+template <typename V, int RANK, int RUNS, typename W>
 CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
-                                       const uint32_t *words, uint32_t nwords, const tile_task *task,
-                                       const uint16_t *tables, uint4 *code, uint32_t r) {
+                                       const uint32_t *words, W staged, uint32_t nwords,
+                                       const tile_task *task, const uint16_t *tables, uint4 *code,
+                                       uint32_t r) {
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
@@ -69,14 +70,10 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     } else if (RUNS == RUNS_TOO && view.mode >= CSZ_MODE_RLE) {
         good = decode_lanes_of_runs<V>(&view, words, nwords,
                                        call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
-    } else if (view.mode == CSZ_MODE_S) {
-        good = decode_lanes<V, CSZ_MODE_S>(&view, words, nwords, tables, code, r);
-    } else if (view.mode == CSZ_MODE_P) {
-        good = decode_lanes<V, CSZ_MODE_P>(&view, words, nwords, tables, code, r);
-    } else if (view.mode == CSZ_MODE_Q) {
-        good = decode_lanes<V, CSZ_MODE_Q>(&view, words, nwords, tables, code, r);
+    } else if (view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P) {
+        good = decode_lanes<V, 2>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     } else {
-        good = decode_lanes<V, CSZ_MODE_M>(&view, words, nwords, tables, code, r);
+        good = decode_lanes<V, 1>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     }
     if (CSZ_CUT < 3 && !good) fault(job, CSZ_CUDA_FAULT_RECORD);
     return after;
@@ -115,15 +112,36 @@ record_decode_other(const decode_call *call, block_job *job, const uint32_t *wor
     if (nwords <= job->stage_words && runs_are_there(call, job, memory, r)) {
         const uint32_t *stage =
             group_stage(job, memory, threadIdx.x) + record_skew(job->frame + job->payload_word + task->begin);
-        return record_decode<V, RANK, RUNS_KEPT>(call, job, job->number, stage, nwords, task,
+        return record_decode<V, RANK, RUNS_KEPT>(call, job, job->number, stage, stage, nwords, task,
                                                  (const uint16_t *)memory,
                                                  group_memory(call, memory, threadIdx.x), r);
     }
-    return record_decode<V, RANK, RUNS_TOO>(call, job, job->number, words, nwords, task, tables, code, r);
+    return record_decode<V, RANK, RUNS_TOO>(call, job, job->number, words, words, nwords, task, tables, code,
+                                            r);
+}
+
+/* Sends for the record of a group's next tile, */
+CSZ_DEVICE void next_stage(const block_job *facts, uint4 *memory, const tile_task *next, uint32_t r) {
+    const uint32_t nwords = next->end - next->begin;
+    if (nwords <= facts->stage_words)
+        record_stage(group_stage(facts, memory, thread_anew()),
+                     facts->frame + facts->payload_word + next->begin, nwords, r);
+}
+
+/* whose claim is on its way. */
+CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint4 *memory, tile_task *next,
+                           uint32_t r) {
+    if (r == 0) {
+        copy16_wait();
+        claim_finish(next, call, facts);
+    }
+    __syncwarp();
+    next_stage(facts, memory, next, r);
 }
 
 /*
- * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work.  has_first: a block's first job, of which the
+ * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work, and late: while a group has a tile that it has
+ * not begun, others may have run out of them.  Records come from memory while a tile is stored, or after that where there is no pass between the ticket and the stores.  has_first: a block's first job, of which the
  * claim of a group's first tile is there already where tiles were dealt to so many.
  */
 template <typename V, int RANK, bool TEAMS>
@@ -133,14 +151,18 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *shared = group_memory(call, memory, threadIdx.x);
     const uint32_t in_team = TEAMS && facts->team > 1;
-    if (in_team) team_begin(group_task(shared, 0), call, facts);
+    if (in_team) {
+        if (r == 0) ticket = team_start(facts, 0);
+        team_redeem(call, facts, 0, ticket);
+        team_gather(group_task(shared, 0), facts, 0);
+    }
     if (r == 0) {
         if (!in_team && (!has_first || threadIdx.x / GROUP_THREADS >= facts->dealt)) {
             ticket = claim_start(group_task(shared, 0), call, facts);
             claim_redeem(group_task(shared, 0), call, facts, ticket);
         }
         copy16_wait();
-        claim_finish<V, TEAMS>(group_task(shared, 0), call, facts);
+        claim_finish(group_task(shared, 0), call, facts);
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
@@ -169,9 +191,6 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         }
         __syncwarp();
 
-        if (r == 0)
-            ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 2)
-                                              : claim_start(group_task(shared, turn + 1), call, facts);
         tile_after<V> after;
         const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
                        *words = nwords <= facts->stage_words ? stage : payload + task->begin;
@@ -180,8 +199,8 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             after.base = 0;
             after.packed = KIND_NONE;
         } else if (nwords <= facts->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
-            after = record_decode<V, RANK, RUNS_NONE>(call, facts, facts->number, stage, nwords, task, tables,
-                                                      shared, r);
+            after = record_decode<V, RANK, RUNS_NONE>(
+                call, facts, facts->number, stage, shared_words_of(stage), nwords, task, tables, shared, r);
         } else {
             after = record_decode_other<V, RANK>(call, facts, words, nwords, task, tables, shared, r);
         }
@@ -189,10 +208,9 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
 
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
-        if (TEAMS && r == 0 && facts->team > 1)
-            team_redeem(group_task(shared, turn + 1), call, facts, turn + 1, ticket);
-        else if (r == 0)
-            claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+        if (r == 0)
+            ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 1)
+                                              : claim_start(group_task(shared, turn + 1), call, facts);
         const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
         if (summed) {
             if (RANK == 3)
@@ -200,24 +218,25 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             else
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
         }
-        if (r == 0) {
-            copy16_wait();
-            claim_finish<V, TEAMS>(group_task(shared, turn + 1), call, facts);
-        }
+        if (TEAMS && facts->team > 1)
+            team_redeem(call, facts, turn + 1, ticket);
+        else if (r == 0)
+            claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
         __syncwarp();
-        const tile_task *next = group_task(shared, turn + 1);
-        const uint32_t next_nwords = next->end - next->begin;
-        if (next_nwords <= facts->stage_words)
-            record_stage(group_stage(facts, memory, thread_anew()),
-                         facts->frame + facts->payload_word + next->begin, next_nwords, r);
-        if (RANK == 3 && summed) {
-            sum_columns_3d(shared, group_firsts(shared), after.order(), r);
+        if (RANK == 3) {
+            if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
+            if (TEAMS && facts->team > 1) team_gather(group_task(shared, turn + 1), facts, turn + 1);
+            /* next_begin written out: as a function it costs registers, and up to 4% of the time */
+            if (r == 0) {
+                copy16_wait();
+                claim_finish(group_task(shared, turn + 1), call, facts);
+            }
             __syncwarp();
+            next_stage(facts, memory, group_task(shared, turn + 1), r);
         }
         r = thread_anew() % GROUP_THREADS;
         shared = group_memory(call, memory, thread_anew());
         task = group_task(shared, turn);
-        if (TEAMS && facts->team > 1) team_meet(task->number, facts->team * GROUP_THREADS);
         if (CSZ_CUT < 2 && after.kind() == KIND_FAST) {
             tile_restore<V> how;
             how.step = (V)facts->step;
@@ -240,6 +259,11 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
         if ((!finished || after.has_exceptions()) && !(TEAMS && task->place.tile == NO_TILE_NOW))
             tile_finish_other<V, RANK>(call, facts, shared, task, after, finished, r);
+        if (RANK < 3) {
+            r = thread_anew() % GROUP_THREADS;
+            shared = group_memory(call, memory, thread_anew());
+            next_begin(call, facts, memory, group_task(shared, turn + 1), r);
+        }
     }
 }
 
@@ -419,6 +443,8 @@ static int shape_is_default(const csz_geometry *g) {
 
 /* A device's numbers that launches depend on; of the shared memory of a block a part is left to the kernel's own variables. */
 enum { SHARED_STATIC_NBYTES = 1024 };
+static_assert(sizeof(block_job) + sizeof(block_begin) + 4 * (GROUP_THREADS + 2) <= SHARED_STATIC_NBYTES,
+              "the decode kernel's own variables");
 struct device_limits {
     int nsms, shared_nbytes, major;
 };

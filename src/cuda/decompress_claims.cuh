@@ -19,14 +19,6 @@ CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, uint32_t jo
     }
 }
 
-/* The same of a group in a team, whose tiles begin with claim `first`; there may be none left for it. */
-CSZ_DEVICE void claim_copy_in_team(tile_task *task, const decode_call *call, const block_job *facts,
-                                   uint32_t first, uint32_t group) {
-    const uint32_t i = first + group % facts->team;
-    claim_copy(task, call, facts->number, facts->nbox, i);
-    if (i >= facts->nbox && first < facts->nbox) task->number = NO_TILE_NOW;
-}
-
 /* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
 enum { DEALT = 0xFFFFFFFFu };
 CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
@@ -44,7 +36,7 @@ CSZ_DEVICE void claim_redeem(tile_task *task, const decode_call *call, const blo
 }
 
 /*
- * A team's claims.  In a block's first turns of its first job its teams take tiles side by side, too, all that were dealt to it; then each team takes those that a ticket stands for.
+ * A team's claims, for all by its first group.  In a block's first turns of its first job its teams take tiles side by side, too, all that were dealt to it; then each team takes those that a ticket stands for.
  */
 CSZ_DEVICE uint32_t team_has_ticket(const block_job *facts, uint32_t turn) {
     return facts->taken || turn * facts->ngroups >= facts->dealt;
@@ -55,41 +47,41 @@ CSZ_DEVICE uint32_t team_first_of(const block_job *facts, uint32_t turn, uint32_
                : (turn * facts->nblocks + blockIdx.x - facts->first_block) * facts->ngroups + group;
 }
 
-/* The first group claims for all, two turns ahead, so that what the others read was written before the team last met. */
-static __device__ __noinline__ void team_begin(tile_task *task, const decode_call *call, block_job *facts) {
-    const uint32_t group = threadIdx.x / GROUP_THREADS, team = group / facts->team;
-    if (threadIdx.x % GROUP_THREADS == 0 && group % facts->team == 0) {
-        for (uint32_t turn = 0; turn < 2; turn++)
-            facts->team_first[team][turn] = team_first_of(
-                facts, turn, group, team_has_ticket(facts, turn) ? counter_next(&facts->own->counter) : 0);
-    }
-    team_meet(1 + team, facts->team * GROUP_THREADS);
-    if (threadIdx.x % GROUP_THREADS == 0)
-        claim_copy_in_team(task, call, facts, facts->team_first[team][0], group);
-}
-
-/* The first group's ticket for turn `turn`. */
+/* The first group of a team asks for the ticket of turn `turn`, */
 CSZ_DEVICE uint32_t team_start(block_job *facts, uint32_t turn) {
     const uint32_t is_first = threadIdx.x / GROUP_THREADS % facts->team == 0;
     return is_first && team_has_ticket(facts, turn) ? counter_next(&facts->own->counter) : 0;
 }
 
-/* The group's claim of turn `turn` on its way; ticket: of the turn after that. */
-static __device__ __noinline__ void team_redeem(tile_task *task, const decode_call *call, block_job *facts,
-                                                uint32_t turn, uint32_t ticket) {
-    const uint32_t group = threadIdx.x / GROUP_THREADS, team = group / facts->team;
-    if (group % facts->team == 0)
-        facts->team_first[team][(turn + 1) % 4] = team_first_of(facts, turn + 1, group, ticket);
-    claim_copy_in_team(task, call, facts, facts->team_first[team][turn % 4], group);
+/* and has the claims of all copied, a thread each; there may be none left for some.  ticket: its first thread's. */
+static __device__ __noinline__ void team_redeem(const decode_call *call, block_job *facts, uint32_t turn,
+                                                uint32_t ticket) {
+    const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS;
+    if (group % facts->team) return;
+    const uint32_t first = team_first_of(facts, turn, group, __shfl_sync(~0u, ticket, 0)), i = first + r;
+    if (r >= facts->team) return;
+    uint4 *claim = &facts->team_claims[turn % 2][group + r];
+    if (i < facts->nbox)
+        copy16_start(claim, call->claims + facts->number * (size_t)call->max_tiles + i);
+    else
+        *claim = make_uint4(0, 0, 0, first < facts->nbox ? NO_TILE_NOW : NO_TILE);
+}
+
+/* Every thread of a team, before it stores the tiles of the turn before: waits for the claims of turn `turn`, and for the others. */
+CSZ_DEVICE void team_gather(tile_task *task, const block_job *facts, uint32_t turn) {
+    const uint32_t group = threadIdx.x / GROUP_THREADS;
+    copy16_wait();
+    team_meet(1 + group / facts->team, facts->team * GROUP_THREADS);
+    if (threadIdx.x % GROUP_THREADS == 0) *(uint4 *)&task->begin = facts->team_claims[turn % 2][group];
 }
 
 /* Fills in the task of a claim that has come. */
-template <typename V, bool TEAMS>
 CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const block_job *facts) {
-    const tile_place place = tile_place_by_number(facts, task->number);
+    const uint32_t number = task->number;
+    task->place.tile = number;
+    if (number >= NO_TILE_NOW) return;
+    const tile_place place = tile_place_by_number(facts, number);
     task->place = place;
-    if (TEAMS) task->number = 1 + threadIdx.x / GROUP_THREADS / facts->team;
-    if (place.tile >= NO_TILE_NOW) return;
     const uint32_t *t = call->geometry.log2_t;
     uint32_t whole = 1;
 #pragma unroll

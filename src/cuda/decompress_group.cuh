@@ -29,8 +29,7 @@ struct alignas(16) tile_task {
     int64_t corner;
     uint32_t begin, end; /* words */
     uint32_t held;       /* by the output: HELD_PART ... */
-    uint32_t
-        number; /* of the tile, as its claim says; once the task is filled in place has it, and here stands the barrier of the group's team */
+    uint32_t number;     /* of the tile, as its claim says */
 };
 
 static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
@@ -134,13 +133,21 @@ CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, co
     return good;
 }
 
-/* Decodes all lanes of a record of class 0 by a warp; returns 0 where the thread saw a fault. */
-template <typename V, int MODE>
-CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
-                                 const uint16_t *tables, uint4 *code, uint32_t r) {
-    lane_place lane[lane_traits<MODE>::LANES];
-    if (!lanes_find<V, lane_traits<MODE>::LANES>(lane, view, words, nwords, r)) return 0;
-    return decode_lane<MODE>(words, lane, tables, code, r);
+/*
+ * Decodes all lanes of a record of class 0 by a warp, in a mode of 32 lanes (N = 1) or 64; returns 0 where the thread saw a fault.  staged: the same words, as the lanes' readers see them.
+ */
+template <typename V, int N, typename W>
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,
+                                 shared_table tables, uint4 *code, uint32_t r) {
+    lane_place lane[N];
+    if (N == 1 && (view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
+#pragma unroll
+        for (uint32_t i = 0; i < CODE_CHUNKS / GROUP_THREADS; i++)
+            code[GROUP_THREADS * i + r] = make_uint4(0, 0, 0, 0);
+        __syncwarp();
+    }
+    if (!lanes_find<V, N>(lane, view, words, nwords, r)) return 0;
+    return decode_lane<N>(view->mode, staged, lane, tables, code, r);
 }
 
 /* The same for runs; tables: from TABLE_RV on. */
@@ -154,7 +161,7 @@ CSZ_DEVICE uint32_t decode_lanes_of_runs(const record_view<V> *view, const uint3
 #pragma unroll
     for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
     if (lane.nbits == 0) return 1;
-    bit_reader reader = bits_open(words, lane.at);
+    bit_reader<const uint32_t *> reader = bits_open(words, lane.at);
     return decode_runs(&reader, lane.nbits, view->mode, tables, chunks, twist);
 }
 

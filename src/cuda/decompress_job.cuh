@@ -105,7 +105,7 @@ typedef struct decode_job {
     uint32_t value_sum;
     uint32_t team; /* groups that take tiles side by side and store them together; 1: each takes its own */
     uint32_t first_stage; /* where a block's stages begin: behind the tables that it has room for */
-    uint32_t unused[2];   /* jobs are copied in chunks of 16 bytes */
+    float row_inverse, plane_inverse; /* 1 / tiles[2] and 1 / tiles[1] */
 } decode_job;
 
 static_assert(sizeof(decode_job) % 16 == 0, "copied 16 bytes at a time");
@@ -297,9 +297,15 @@ CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
     return p;
 }
 
-/* The same by its number. */
+/* a / b by b's inverse: exact for a and b below 2^21, as trying all multiples of all b shows. */
+CSZ_DEVICE uint32_t divide_quickly(uint32_t a, float inverse) {
+    return (uint32_t)(((float)a + 0.5f) * inverse);
+}
+
+/* The same by its number; a frame has at most 2^20 tiles. */
 CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
-    const uint32_t row = tile / job->tiles[2], plane = row / job->tiles[1];
+    const uint32_t row = divide_quickly(tile, job->row_inverse),
+                   plane = divide_quickly(row, job->plane_inverse);
     tile_place p;
     p.shift = job->shift;
     p.tile = tile;

@@ -22,6 +22,11 @@
 #define counter_next(p) atomicAdd(p, 1u)
 #define thread_anew() threadIdx.x
 #define sum_add atomicAdd
+typedef const uint32_t *shared_words;
+typedef const uint16_t *shared_table;
+#define shared_words_of(p) (p)
+#define zeros_before(x) ((uint32_t)__clz((int)(x)))
+#define shared_table_of(p) (p)
 
 #else
 
@@ -112,6 +117,40 @@ CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
     return r;
 }
 
+/* Places in shared memory by their addresses there: beside a pointer that it keeps so, the compiler keeps a generic one. */
+struct shared_words {
+    uint32_t at;
+};
+struct shared_table {
+    uint32_t at;
+};
+CSZ_DEVICE shared_words shared_words_of(const uint32_t *p) { return {(uint32_t)__cvta_generic_to_shared(p)}; }
+CSZ_DEVICE shared_table shared_table_of(const uint16_t *p) { return {(uint32_t)__cvta_generic_to_shared(p)}; }
+CSZ_DEVICE uint32_t word_load(shared_words p, uint32_t i) {
+    uint32_t word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(p.at + 4 * i));
+    return word;
+}
+CSZ_DEVICE shared_words words_after(shared_words p, uint32_t n) { return {p.at + 4 * n}; }
+CSZ_DEVICE uint32_t words_are_same(shared_words a, shared_words b) { return a.at == b.at; }
+
+/* Entry i; the compiler's own address takes an instruction more. */
+CSZ_DEVICE uint32_t table_entry(shared_table table, uint32_t i) {
+    uint16_t entry;
+    asm volatile("{ .reg .u32 a; mad.lo.u32 a, %1, 2, %2; ld.shared.u16 %0, [a]; }"
+                 : "=h"(entry)
+                 : "r"(i), "r"(table.at));
+    return entry;
+}
+CSZ_DEVICE shared_table table_after(shared_table table, uint32_t n) { return {table.at + 2 * n}; }
+
+/* Zeros before the first one of x; of 0 any number. */
+CSZ_DEVICE uint32_t zeros_before(uint32_t x) { /* __clz takes a subtraction more */
+    uint32_t n;
+    asm("bfind.shiftamt.u32 %0, %1;" : "=r"(n) : "r"(x));
+    return n;
+}
+
 /* Asks for the line of memory that p is in, without waiting. */
 CSZ_DEVICE void line_prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
@@ -133,5 +172,12 @@ CSZ_DEVICE void copy16_wait(void) {
 }
 
 #endif
+
+/* The same of words and tables that are anywhere. */
+CSZ_DEVICE uint32_t word_load(const uint32_t *p, uint32_t i) { return p[i]; }
+CSZ_DEVICE const uint32_t *words_after(const uint32_t *p, uint32_t n) { return p + n; }
+CSZ_DEVICE uint32_t words_are_same(const uint32_t *a, const uint32_t *b) { return a == b; }
+CSZ_DEVICE uint32_t table_entry(const uint16_t *table, uint32_t i) { return table[i]; }
+CSZ_DEVICE const uint16_t *table_after(const uint16_t *table, uint32_t n) { return table + n; }
 
 #endif

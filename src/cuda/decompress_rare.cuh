@@ -14,7 +14,7 @@ struct alignas(16) block_job : decode_job {
     uint32_t
         taken; /* claims of what was dealt to this block, after the first of each group; for other blocks more than that */
     decode_job *own;
-    uint32_t team_first[GROUPS_MAX][4]; /* claim of each team's first tile, by turn */
+    uint4 team_claims[2][GROUPS_MAX]; /* of groups in teams, for even turns and odd ones */
     uint32_t runs; /* groups that have asked for the tables of runs, RUNS_THERE once they have come */
 };
 enum { RUNS_THERE = 1 << 16 };
