@@ -51,8 +51,8 @@ static csz_book_offer instead(const csz_book_offer *offer, int may_be_explicit) 
 }
 
 /*
- * Offers of policy vector.  Where only some tiles are sampled policy single's takes the place of book S if no sampled tile has mode S, and policy runs' that of the books of runs if none has equal units, or if runs
- * are close: heavy tiles use them, and those of equal units hardly have anything to code.
+ * Offers of policy vector.  Where only some tiles are sampled policy single's takes the place of book S if no sampled tile has mode S, and policy runs' that of the books of runs if no wide one has equal units, or if runs
+ * are close: heavy tiles use them.
  */
 static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, uint32_t ntiles,
                           uint32_t nsampled, int are_close) {
