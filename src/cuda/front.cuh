@@ -204,33 +204,58 @@ template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uin
     }
 }
 
-/* The same of a tile that reaches past the field: padding repeats its last values.  *n: how many of each slice's four lie in the field. */
-template <typename V, int RANK>
-CSZ_DEVICE void csz_load_edge_slices(V (&v)[8], uint32_t (&n)[2], const csz_job<V> &job, const csz_claim &c,
-                                     uint32_t s) {
-    const uint32_t t = threadIdx.x;
-#pragma unroll
-    for (uint32_t half = 0; half < 2; half++, s += 4) {
-        const uint32_t z = RANK == 3 ? s : 0,
-                       y = RANK == 3   ? t >> 3
-                           : RANK == 2 ? 8 * (t >> 5) + s
-                                       : 0,
-                       x = RANK == 3   ? 4 * (t & 7)
-                           : RANK == 2 ? 4 * (t & 31)
-                                       : 1024 * (t >> 5) + 128 * s + 4 * (t & 31),
-                       last = c.extent[2] - 1;
-        const V *row =
-            job.data + c.origin +
-            (min(z, c.extent[0] - 1) * job.geometry.n[1] + min(y, c.extent[1] - 1)) * job.geometry.n[2];
-        if (job.aligned && x + 3 <= last) {
-            csz_load_quad(v + 4 * half, row + x);
-        } else {
-#pragma unroll
-            for (uint32_t k = 0; k < 4; k++) v[4 * half + k] = __ldg(row + min(x + k, last));
+/* A thread's unit of a tile that reaches past the field, whose padding repeats the field's last values. */
+template <typename V, int RANK> struct csz_edge_unit {
+    const V *row;     /* the tile's, of which the unit has a part; of rank 3 its first plane's */
+    uint64_t stride;  /* from slice to slice */
+    uint32_t x, last; /* of the unit's first four values; of the tile's last in the field */
+    uint32_t first,
+        rows; /* number of the unit's first slice among those of the tile, of which so many are in the field */
+    uint32_t n; /* of the four values, how many are in the field where their slice is */
+    bool quads; /* they all are, and lie at a multiple of their size */
+
+    __device__ __forceinline__ csz_edge_unit(const csz_job<V> &job, const csz_claim &c) {
+        const uint32_t t = threadIdx.x;
+        const uint64_t nx = job.geometry.n[2];
+        row = job.data + c.origin;
+        last = c.extent[2] - 1;
+        if (RANK == 1) { /* slices lie in one row */
+            x = 1024 * (t >> 5) + 4 * (t & 31);
+            return;
         }
-        n[half] = z < c.extent[0] && y < c.extent[1] && x <= last ? min(last + 1 - x, 4u) : 0;
+        const uint32_t y = t >> 3;
+        x = RANK == 3 ? 4 * (t & 7) : 4 * (t & 31);
+        stride = RANK == 3 ? nx * job.geometry.n[1] : nx;
+        first = RANK == 3 ? 0 : 8 * (t >> 5);
+        rows = RANK == 3 ? c.extent[0] : c.extent[1];
+        n = x > last ? 0 : min(last + 1 - x, 4u);
+        if (RANK == 3) {
+            row += min(y, c.extent[1] - 1) * nx;
+            if (y >= c.extent[1]) n = 0;
+        }
+        quads = job.aligned && x + 3 <= last;
     }
-}
+
+    /* Slices s and s + 4, and how many values of each are in the field. */
+    __device__ __forceinline__ void load(V (&v)[8], uint32_t (&in)[2], const csz_job<V> &job,
+                                         uint32_t s) const {
+#pragma unroll
+        for (uint32_t half = 0; half < 2; half++, s += 4) {
+            const uint32_t at = RANK == 1 ? x + 128 * s : x;
+            const V *p = RANK == 1 ? row : row + min(first + s, rows - 1) * stride;
+            if (RANK == 1 ? job.aligned && at + 3 <= last : quads) {
+                csz_load_quad(v + 4 * half, p + at);
+            } else {
+#pragma unroll
+                for (uint32_t k = 0; k < 4; k++) v[4 * half + k] = __ldg(p + min(at + k, last));
+            }
+            if (RANK == 1)
+                in[half] = at > last ? 0 : min(last + 1 - at, 4u);
+            else
+                in[half] = first + s < rows ? n : 0;
+        }
+    }
+};
 
 struct csz_corner {
     int32_t quantum;
@@ -341,21 +366,23 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window;
     const typename value::quantizer z = job.quantizer[c.field];
+    const csz_edge_unit<V, RANK> unit(job, c);
+    const V corner_value = __ldg(job.data + c.origin), last_value = csz_last_value(job, c);
+    V v[8], next[8];
+    uint32_t n[2], next_n[2];
+    unit.load(next, next_n, job, 0);
     csz_rounded<V> f;
-    f.lost = !csz_base_choose(__ldg(job.data + c.origin), z, &f.base);
-    f.middle = csz_middle_choose(csz_last_value(job, c), z, f.base);
+    f.lost = !csz_base_choose(corner_value, z, &f.base);
+    f.middle = csz_middle_choose(last_value, z, f.base);
     csz_rounding<V> r(z, f.middle, 1 << (window - 1));
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
     bool fills = false;
-    V v[8], next[8];
-    uint32_t n[2], next_n[2];
-    csz_load_edge_slices<V, RANK>(next, next_n, job, c, 0);
 #pragma unroll 1
     for (uint32_t s = 0; s < 4; s++) {
 #pragma unroll
         for (int k = 0; k < 8; k++) v[k] = next[k];
         n[0] = next_n[0], n[1] = next_n[1];
-        if (s < 3) csz_load_edge_slices<V, RANK>(next, next_n, job, c, s + 1);
+        if (s < 3) unit.load(next, next_n, job, s + 1);
         uint32_t word[4];
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) {
