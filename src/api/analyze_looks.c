@@ -16,7 +16,7 @@ enum {
     ROW_N = 32
 };
 
-static uint64_t pairs_elements(const csz_looks *looks) {
+uint64_t csz_looks_pair_elements(const csz_looks *looks) {
     return looks->npairs / DISTANCES_EACH * (DISTANCES_EACH + 1);
 }
 
@@ -50,7 +50,7 @@ csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npai
     looks->nrows = nrows;
     looks->row_n = g->n[2] > ROW_N ? ROW_N : (uint32_t)(g->n[2] - 1);
     looks->nlines = 1u << (g->rank - 1);
-    looks->n = (size_t)(pairs_elements(looks) + nrows * looks->nlines * (looks->row_n + 1));
+    looks->n = (size_t)(csz_looks_pair_elements(looks) + nrows * looks->nlines * (looks->row_n + 1));
     looks->line = malloc((size_t)(nrows * looks->nlines) * sizeof *looks->line);
     if (!looks->line) return CSZ_ERROR_MEMORY;
     for (uint64_t s = 0; s < nrows; s++) place_row(looks->line + s * looks->nlines, looks, g, s);
@@ -84,8 +84,6 @@ void csz_looks_index(uint64_t *index, const csz_looks *looks) {
         place_group(&pairs, looks, i);
         memcpy(index, pairs.index, sizeof pairs.index);
     }
-    for (uint64_t line = 0; line < looks->nrows * looks->nlines; line++)
-        for (uint32_t j = 0; j <= looks->row_n; j++) *index++ = looks->line[line] + j;
 }
 
 /* Elements that are taken at a time, so that they stay in the cache, and touch few pages of a process that does nothing else: 4 rows of 3-D fields, 16 of 1-D ones. */

@@ -133,12 +133,24 @@ static void encode_tile(const csz_analysis_job *job, csz_analysis_worker *k, csz
     k->sums.words[0] += words;
     k->sums.squares += (uint64_t)words * words;
     k->sums.raw_words += 1 + csz_tile_box_count(box) * type_words;
-    if (w->is_fill || w->statistics.n_nonzero == 0)
+    if (w->is_fill) {
         k->sums.common_nbits += 32 * (uint64_t)words;
-    else
-        k->sums.common_nbits +=
-            32 * (1 + (w->n_special ? 1 + w->tail.nwords : 0)) + 16 +
-            csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, 32 * type_words);
+        return;
+    }
+    const uint32_t tail_words = w->n_special ? 1 + w->tail.nwords : 0,
+                   base_nbits = csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX,
+                                               32 * type_words);
+    k->sums.tail_words += tail_words;
+    k->sums.nspecial += w->n_special != 0;
+    if (w->statistics.n_nonzero == 0) {
+        k->sums.common_nbits += 32 * (uint64_t)words;
+        k->sums.constant_words += words - tail_words;
+        k->sums.nconstant++;
+    } else {
+        k->sums.common_nbits += 32 * (1 + tail_words) + 16 + base_nbits;
+        k->sums.base_nbits += base_nbits;
+        k->sums.ncoded++;
+    }
 }
 
 /* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty.  What was counted is to be cleared. */
@@ -225,5 +237,11 @@ void csz_analysis_encode(csz_analysis_job *job) {
         to->squares += from->squares;
         to->common_nbits += from->common_nbits;
         to->raw_words += from->raw_words;
+        to->tail_words += from->tail_words;
+        to->nspecial += from->nspecial;
+        to->constant_words += from->constant_words;
+        to->nconstant += from->nconstant;
+        to->base_nbits += from->base_nbits;
+        to->ncoded += from->ncoded;
     }
 }
