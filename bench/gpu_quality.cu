@@ -111,18 +111,21 @@ template <typename V> static void measure(csz_context *context, const csz_field 
     const double quality = median_ms([&] { OK(csz_quality_measure(&device, d_a, d_b, &field, 1e-3, &o)); });
     const double analysis =
         median_ms([&] { OK(csz_analyze(context, on_device, bounds, 3, d_a, &field, &o, 0)); });
-    const double one = median_ms([&] { OK(csz_analyze(context, on_device, bounds + 1, 1, d_a, &field, &o, 0)); });
+    const double one =
+        median_ms([&] { OK(csz_analyze(context, on_device, bounds + 1, 1, d_a, &field, &o, 0)); });
     o.bound = bounds[1];
     const double compressing =
         median_ms([&] { OK(csz_compress(context, d_out, capacity, &size, d_a, &field, &o)); });
     CHECK(cudaFree(d_out));
     printf("%s %llux%llux%llu: quality %.3f ms on the device (%.0f GB/s read), %.1f ms on the host; "
            "analysis of three "
-           "bounds %.3f ms, of one %.3f, where compressing takes %.3f; sizes predicted to %.2f%% (%.2f%% stated); %.1f ms on the host (once)\n",
+           "bounds %.3f ms, of one %.3f, where compressing takes %.3f; sizes predicted to %.2f%% (%.2f%% "
+           "stated); %.1f ms on the host (once)\n",
            sizeof(V) == 4 ? "f32" : "f64", (unsigned long long)field.dims[0],
            (unsigned long long)(field.ndim > 1 ? field.dims[1] : 1),
            (unsigned long long)(field.ndim > 2 ? field.dims[2] : 1), quality,
-           4.0 * (double)nbytes / quality / 1e6, host_ms, analysis, one, compressing, 100 * worst, 100 * stated, host_analysis_ms);
+           4.0 * (double)nbytes / quality / 1e6, host_ms, analysis, one, compressing, 100 * worst,
+           100 * stated, host_analysis_ms);
     fflush(stdout);
     CHECK(cudaFree(d_a));
     CHECK(cudaFree(d_b));

@@ -48,23 +48,23 @@ typedef struct csz_rows_rate {
     double mean, variance;
 } csz_rows_rate;
 
-/* Consecutive frames of a field on the GPU, whose samples are added up. */
+/* A group of frames of a field on the GPU, see csz_frame_groups. */
 typedef struct csz_analysis_group {
     uint64_t nframes, ntiles, nsampled; /* tiles */
+    uint64_t nelements;                 /* of the sampled tiles, in the field */
     uint32_t frame_tiles;               /* of the first */
+    double weight;                      /* tiles that a sampled one stands for */
 } csz_analysis_group;
 
 enum { CSZ_ANALYSIS_GROUPS = 4 }; /* at most */
 
 /* What the GPU counted. */
 typedef struct csz_analysis_survey {
-    uint32_t ngroups;
+    csz_frame_groups groups;
     csz_analysis_group group[CSZ_ANALYSIS_GROUPS];
-    uint64_t nsampled, nelements; /* tiles, and their elements in the field */
-    int has_range;
-    double min, max;
-    csz_field_sample *samples; /* ngroups for each bound */
-    void *values;              /* of the tiles and looks that the host takes, one behind the other */
+    uint64_t nsampled; /* tiles */
+    csz_survey_answer
+        answer; /* samples: for each bound those of all groups; values: of the tiles and looks that the host takes */
 } csz_analysis_survey;
 
 /*
@@ -114,7 +114,7 @@ void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job);
 uint32_t csz_analysis_predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
                               csz_analysis *described);
 
-/* The GPU's survey of a field: its own samples at every bound, and what the host looks at of job's nchosen tiles and looks.  job then finds them in the copy.  To be freed, whatever the status. */
+/* The GPU's survey of a field: its own samples at every bound, and copies of the job's tiles and looks, where the job then finds them.  To be freed, whatever the status. */
 csz_status csz_survey_make(csz_analysis_survey *survey, csz_analysis_job *job, csz_context *context,
                            const csz_device_field *field, csz_bound_mode mode, const double *bounds,
                            size_t nbounds);

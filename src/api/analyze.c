@@ -33,6 +33,7 @@ enum {
     START_N = 1 << 20, /* values from which threads are started to find the range */
     PAIRS_LEAST = 256,
     PAIRS_MOST = 16000,
+    DEVICE_PAIRS_MOST = 8000,
     PAIRS_EXACT = 1000000
 };
 
@@ -158,8 +159,9 @@ static uint64_t sample_size(uint64_t ntiles) {
     return ntiles <= SAMPLE_ALL ? ntiles : clamp(ntiles / SAMPLE_STRIDE, SAMPLE_LEAST, SAMPLE_MOST);
 }
 
-static uint64_t pairs_wanted(uint64_t nelements, int exact) {
-    return exact ? PAIRS_EXACT : clamp(nelements / 1024, PAIRS_LEAST, PAIRS_MOST);
+static uint64_t pairs_wanted(uint64_t nelements, int exact, int is_on_device) {
+    return exact ? PAIRS_EXACT
+                 : clamp(nelements / 1024, PAIRS_LEAST, is_on_device ? DEVICE_PAIRS_MOST : PAIRS_MOST);
 }
 
 /* One bound.  header has everything but the bound; tiles are auto's, NULL where nothing was coded. */
@@ -179,7 +181,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
     job->nchosen = 0;
     memset(&job->quanta, 0, sizeof job->quanta);
     if (n) {
-        const uint64_t npairs = pairs_wanted(n, exact);
+        const uint64_t npairs = pairs_wanted(n, exact, job->survey != NULL);
         job->nchosen = job->nsample;
         job->npairs_each = exact ? 0 : (uint32_t)(npairs / job->nchosen + 1);
         csz_analysis_count(job, 1);
@@ -270,7 +272,7 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     const int nthreads = threads_for(context, exact ? ntiles : nsample, o->threads);
     csz_looks looks;
     csz_analysis_survey survey = {0};
-    status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact),
+    status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device),
                             clamp(ntiles / ROW_STRIDE, ROWS_LEAST, rows_most));
     if (status) return status;
     csz_analysis_job *job = make_job(context, &header.geometry, nsample, nthreads);
@@ -282,9 +284,9 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     if (!status && is_on_device) {
         const csz_device_field f = {data, field->type, header.geometry, header.has_fill, header.fill_bits};
         status = csz_survey_make(&survey, job, context, &f, o->bound_mode, bounds, nbounds);
-        has_range = survey.has_range;
-        min = survey.min;
-        max = survey.max;
+        has_range = survey.answer.has_range;
+        min = survey.answer.min;
+        max = survey.answer.max;
     }
     for (size_t b = 0; !status && b < nbounds; b++) {
         csz_analysis *a = &analyses[b];
@@ -298,7 +300,7 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
         csz_tile_counts tiles;
         if (exact) status = code_all(context, a, &tiles, data, field, o);
         if (!status && exact) status = csz_scratch_workers(&context->cpu, nthreads, header.geometry.rank);
-        if (survey.samples) job->groups = survey.samples + b * survey.ngroups;
+        if (job->survey) job->groups = survey.answer.samples + b * survey.groups.n;
         if (!status) analyze_bound(a, job, &header, exact ? &tiles : NULL);
         a->seconds = csz_clock() - start;
         start = csz_clock();

@@ -9,38 +9,38 @@
 
 #include "api/gpu.h"
 
-enum { COUNTED_TILES = 1 << 16 }; /* up to which the elements of sampled tiles are counted tile by tile */
+enum { COUNTED_FRAMES = 256 }; /* up to which the elements of sampled tiles are counted tile by tile */
 
-static void make_groups(csz_analysis_survey *s, const csz_geometry *g) {
-    s->ngroups = g->nframes < CSZ_ANALYSIS_GROUPS ? (uint32_t)g->nframes : CSZ_ANALYSIS_GROUPS;
-    for (uint32_t i = 0; i < s->ngroups; i++) {
-        csz_analysis_group *group = &s->group[i];
-        const uint64_t first = csz_group_first(g->nframes, s->ngroups, i);
-        group->nframes = csz_group_first(g->nframes, s->ngroups, i + 1) - first;
-        group->frame_tiles = csz_frame_box_at(g, first).ntiles;
-        for (uint64_t f = first; f < first + group->nframes; f++) {
-            const uint32_t ntiles = csz_frame_box_at(g, f).ntiles;
-            group->ntiles += ntiles;
-            group->nsampled += csz_sample_count(ntiles);
-        }
-        s->nsampled += group->nsampled;
+/* Elements of a frame's sampled tiles that lie in the field; about, where there are very many frames. */
+static uint64_t count_elements(const csz_geometry *g, const csz_frame_box *frame) {
+    const uint32_t n = csz_sample_count(frame->ntiles);
+    if (g->nelements == g->ntiles * CSZ_TILE_N) return (uint64_t)n * CSZ_TILE_N;
+    if (g->nframes > COUNTED_FRAMES)
+        return (uint64_t)((double)n * ((double)g->nelements / (double)g->ntiles));
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const csz_tile_box box = csz_tile_box_at(g, frame, csz_sample_tile(i, frame->ntiles));
+        sum += csz_tile_box_count(&box);
     }
+    return sum;
 }
 
-/* Elements of the sampled tiles that lie in the field; about, where they are very many. */
-static uint64_t count_elements(const csz_analysis_survey *s, const csz_geometry *g) {
-    if (g->nelements == g->ntiles * CSZ_TILE_N) return s->nsampled * CSZ_TILE_N;
-    if (s->nsampled > COUNTED_TILES)
-        return (uint64_t)((double)g->nelements * ((double)s->nsampled / (double)g->ntiles));
-    uint64_t n = 0;
-    for (uint64_t f = 0; f < g->nframes; f++) {
-        const csz_frame_box frame = csz_frame_box_at(g, f);
-        for (uint32_t i = 0; i < csz_sample_count(frame.ntiles); i++) {
-            const csz_tile_box box = csz_tile_box_at(g, &frame, csz_sample_tile(i, frame.ntiles));
-            n += csz_tile_box_count(&box);
+static void make_groups(csz_analysis_survey *s, const csz_geometry *g) {
+    s->groups = csz_frame_groups_of(g, CSZ_ANALYSIS_GROUPS);
+    for (uint32_t i = 0; i < s->groups.n; i++) {
+        csz_analysis_group *group = &s->group[i];
+        const uint64_t first = csz_group_first(&s->groups, i);
+        group->nframes = csz_group_first(&s->groups, i + 1) - first;
+        group->frame_tiles = csz_frame_box_at(g, first).ntiles;
+        for (uint64_t f = first; f < first + group->nframes; f++) {
+            const csz_frame_box frame = csz_frame_box_at(g, f);
+            group->ntiles += frame.ntiles;
+            group->nsampled += csz_sample_count(frame.ntiles);
+            group->nelements += count_elements(g, &frame);
         }
+        group->weight = (double)group->ntiles / (double)group->nsampled;
+        s->nsampled += group->nsampled;
     }
-    return n;
 }
 
 /* The job finds tiles that lie side by side along the slowest dim that the field has, and what is looked at behind them. */
@@ -63,42 +63,32 @@ csz_status csz_survey_make(csz_analysis_survey *s, csz_analysis_job *job, csz_co
                  nelements = (size_t)csz_looks_pair_elements(looks);
     memset(s, 0, sizeof *s);
     make_groups(s, &field->geometry);
-    s->nelements = count_elements(s, &field->geometry);
     uint64_t *numbers = malloc((n + nelements) * sizeof *numbers);
     csz_survey_request r = {.bound_mode = mode,
                             .bounds = bounds,
                             .nbounds = (uint32_t)nbounds,
-                            .ngroups = s->ngroups,
+                            .groups = s->groups,
                             .tiles = numbers,
                             .ntiles = n,
                             .nelements = nelements,
                             .lines = looks->line,
                             .nlines = (size_t)(looks->nrows * looks->nlines),
                             .line_n = looks->row_n + 1};
-    s->samples = malloc(nbounds * s->ngroups * sizeof *s->samples);
-    s->values = malloc(csz_survey_nvalues(&r) * size);
-    csz_status status = numbers && s->samples && s->values ? CSZ_OK : CSZ_ERROR_MEMORY;
+    csz_status status = numbers ? CSZ_OK : CSZ_ERROR_MEMORY;
     if (!status) {
         for (size_t i = 0; i < n; i++) numbers[i] = csz_analysis_tile(job, i);
         r.elements = numbers + n;
         csz_looks_index(numbers + n, looks);
-        csz_survey_answer answer = {.samples = s->samples, .values = s->values};
-        status = csz_gpu_survey(&context->cuda, &answer, field, &r);
-        s->has_range = answer.has_range;
-        s->min = answer.min;
-        s->max = answer.max;
+        status = csz_gpu_survey(&context->cuda, &s->answer, field, &r);
     }
     free(numbers);
     if (status) return status;
-    use_copy(job, s->values, size);
+    use_copy(job, s->answer.values, size);
     job->survey = s;
     return CSZ_OK;
 }
 
-void csz_survey_free(csz_analysis_survey *s) {
-    free(s->samples);
-    free(s->values);
-}
+void csz_survey_free(csz_analysis_survey *s) { free(s->answer.memory); }
 
 /* ---- codes from symbols ---- */
 
@@ -121,23 +111,28 @@ static void add_bucket(csz_analysis_sums *to, uint32_t symbol, uint64_t count) {
     to->noutliers += count - within;
 }
 
-static void add_group(csz_analysis_sums *to, const csz_field_sample *from) {
+/* A group that is sampled more than another counts less. */
+static uint64_t weighed(uint64_t count, double weight) {
+    return weight < 1 ? (uint64_t)((double)count * weight + 0.5) : count;
+}
+
+static void add_group(csz_analysis_sums *to, const csz_field_sample *from, double weight) {
     const csz_sample *c = &from->counts;
     uint32_t single[CSZ_SYMBOLS_MAX];
     csz_policy_singles(single, &c->count, c->ncodes);
     for (uint32_t symbol = 0; symbol < CSZ_WIDE_N; symbol++) {
-        const uint64_t count = (uint64_t)single[symbol] + c->count.count[CSZ_BOOK_W][symbol];
+        const uint64_t count = weighed((uint64_t)single[symbol] + c->count.count[CSZ_BOOK_W][symbol], weight);
         if (symbol >= CSZ_DIRECT_N)
             add_bucket(to, symbol, count);
         else if (symbol != CSZ_DIRECT_HALF)
             to->histogram[symbol + CSZ_ANALYSIS_NCODES / 2 - CSZ_DIRECT_HALF] += count;
     }
     for (int i = 0; i < CSZ_SYMBOLS_MAX; i++) {
-        to->run_value[i] += c->run_value[i];
-        to->run_length[i] += c->run_length[i];
+        to->run_value[i] += weighed(c->run_value[i], weight);
+        to->run_length[i] += weighed(c->run_length[i], weight);
     }
-    to->nexceptions += from->more.nexceptions;
-    to->extra_run_bits += 16 * (uint64_t)from->more.wide_run_halves;
+    to->nexceptions += weighed(from->more.nexceptions, weight);
+    to->extra_run_bits += weighed(16 * (uint64_t)from->more.wide_run_halves, weight);
 }
 
 /*
@@ -147,27 +142,32 @@ static void add_group(csz_analysis_sums *to, const csz_field_sample *from) {
 static void add_zeros(csz_analysis_sums *to, uint64_t ncodes) {
     uint64_t others = to->noutliers;
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) others += to->histogram[i];
-    if (others > ncodes) {
-        const double factor = (double)ncodes / (double)others;
-        for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
-            to->histogram[i] = (uint64_t)((double)to->histogram[i] * factor);
-        to->noutliers = (uint64_t)((double)to->noutliers * factor);
-    } else {
+    if (others <= ncodes) {
         to->histogram[CSZ_ANALYSIS_NCODES / 2] += ncodes - others;
+        return;
     }
+    const double factor = (double)ncodes / (double)others;
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
+        to->histogram[i] = (uint64_t)((double)to->histogram[i] * factor);
+    to->noutliers = (uint64_t)((double)to->noutliers * factor);
 }
 
 void csz_survey_count(csz_analysis_sums *to, const csz_analysis_job *job) {
     const csz_analysis_survey *s = job->survey;
-    uint64_t nfill = 0;
+    double most = 0;
+    uint64_t nfilled = 0;
     memset(to->histogram, 0, sizeof to->histogram);
     memset(to->run_value, 0, sizeof to->run_value);
     memset(to->run_length, 0, sizeof to->run_length);
-    to->noutliers = to->nexceptions = to->extra_run_bits = 0;
-    to->n = s->nelements;
-    for (uint32_t i = 0; i < s->ngroups; i++) {
-        add_group(to, &job->groups[i]);
-        nfill += job->groups[i].more.nfill;
+    to->n = to->noutliers = to->nexceptions = to->extra_run_bits = 0;
+    for (uint32_t i = 0; i < s->groups.n; i++) most = s->group[i].weight > most ? s->group[i].weight : most;
+    for (uint32_t i = 0; i < s->groups.n; i++) {
+        const csz_analysis_group *group = &s->group[i];
+        const double weight = group->weight / most,
+                     filled = (double)job->groups[i].more.nfill / (double)group->nsampled;
+        add_group(to, &job->groups[i], weight);
+        to->n += weighed(group->nelements, weight);
+        nfilled += weighed((uint64_t)((double)group->nelements * filled), weight);
     }
-    add_zeros(to, s->nelements - (uint64_t)((double)s->nelements * ((double)nfill / (double)s->nsampled)));
+    add_zeros(to, to->n - nfilled);
 }

@@ -107,7 +107,8 @@ static void offers_body(void *arg, int rank) {
         if (b < 0) {
             if (o->described) csz_analysis_describe(o->described, o->job);
         } else if (b < CSZ_NBOOKS) {
-            make_offer(&offers->vector[b], cache, b, sample->count.count[b], o->frame_tiles, o->with_builtins);
+            make_offer(&offers->vector[b], cache, b, sample->count.count[b], o->frame_tiles,
+                       o->with_builtins);
             offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
         } else if (b == CSZ_NBOOKS) {
             make_offer(&offers->single, cache, CSZ_BOOK_S, o->single, o->frame_tiles, o->with_builtins);
@@ -287,7 +288,8 @@ static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const
         double payload = r.mean * n / 8;
         if (sums->words[0]) payload *= words_of(job, &made, i, share) / (double)sums->words[0];
         a->workflow[i].nbytes_predicted =
-            ends_nbytes(header) + frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+            ends_nbytes(header) +
+            frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
             ((uint64_t)payload + 7) / 8 * 8;
     }
     a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
@@ -354,6 +356,15 @@ static void sample_nbits(double *nbits, const csz_field_sample *s, const choice 
                               32.0 * s->counts.bitmap_nwords[CSZ_POLICY_RUNS];
 }
 
+/* What those tiles take at most that weigh runs against their own mode, of which a sum over tiles does not know how many gain. */
+static double weighed_nbits(const csz_sample *s, const choice *made, double nbits) {
+    if (csz_policy_all_weigh(made->policy)) return nbits;
+    double runs = 0;
+    for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
+        runs += spent_nbits(b, s->count.count[b], made->books[CSZ_WORKFLOW_AUTO][b].lengths);
+    return runs < nbits ? runs : nbits;
+}
+
 /* Bits that a record has besides, in every workflow, as the coded tiles show them: of tiles that have symbols, of constant ones, of those of one bit pattern, and for exceptions. */
 typedef struct besides {
     double coded, constant, fill, tail;
@@ -363,14 +374,14 @@ typedef struct besides {
 static double tail_nbits(const csz_analysis_job *job, uint32_t type_nbits) {
     const csz_analysis_sums *t = &job->workers[0]->sums;
     uint64_t nexceptions = 0, nspecial = 0;
-    for (uint32_t i = 0; i < job->survey->ngroups; i++) {
+    for (uint32_t i = 0; i < job->survey->groups.n; i++) {
         const csz_sample_more *more = &job->groups[i].more;
         const uint64_t filled = (uint64_t)more->nfill * CSZ_TILE_N;
         nspecial += more->nspecial;
         nexceptions += more->nexceptions > filled ? more->nexceptions - filled : 0;
     }
-    const double each = nspecial ? (double)nexceptions / (double)nspecial : 0, list = each * (type_nbits + 16),
-                 guess = 32 + (list < 32 * 40 ? list : 32 * 40);
+    const double each = nspecial ? (double)nexceptions / (double)nspecial : 0,
+                 list = each * (type_nbits + 16), guess = 32 + (list < 32 * 40 ? list : 32 * 40);
     return (guess + 32.0 * (double)t->tail_words) / (1 + (double)t->nspecial);
 }
 
@@ -389,7 +400,7 @@ static double besides_nbits(const besides *b, const csz_field_sample *s, double 
            b->fill * s->more.nfill + b->tail * s->more.nspecial;
 }
 
-/* The sample of a typical frame: of all groups, or of one. */
+/* The sample of a typical frame of these groups, which are sampled alike. */
 static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups, uint64_t nframes) {
     csz_sample sum;
     memset(&sum, 0, sizeof sum);
@@ -401,9 +412,9 @@ static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups
     return sum;
 }
 
-/* What each workflow takes, by the sample: payloads in bits, all else in bytes; and how much of auto's payload exceptions are. */
+/* What each workflow takes, by the sample: payloads in bits, all else in bytes; and of auto's payload about what exceptions take, and tiles that weigh runs. */
 typedef struct estimate {
-    double payload[NWORKFLOWS], tails;
+    double payload[NWORKFLOWS], tails, weighed;
     uint64_t fixed[NWORKFLOWS];
 } estimate;
 
@@ -415,13 +426,12 @@ static void estimate_make(estimate *e, csz_analysis_job *job, const csz_header *
     choice own;
     memset(e, 0, sizeof *e);
     for (int i = 0; i < NWORKFLOWS; i++) e->fixed[i] = ends_nbytes(header);
-    for (uint32_t k = 0; k < survey->ngroups; first += survey->group[k++].nframes) {
+    for (uint32_t k = 0; k < survey->groups.n; first += survey->group[k++].nframes) {
         const csz_analysis_group *group = &survey->group[k];
         const csz_field_sample *sample = &job->groups[k];
-        const double weight = (double)group->ntiles / (double)group->nsampled,
-                     common = besides_nbits(&b, sample, (double)group->nsampled);
+        const double weight = group->weight, common = besides_nbits(&b, sample, (double)group->nsampled);
         double nbits[NWORKFLOWS];
-        if (survey->ngroups > 1) {
+        if (survey->groups.n > 1) {
             const csz_sample frame = typical_frame(sample, 1, group->nframes);
             choose_books(&own, job, &frame, NULL, group->frame_tiles);
             made = &own;
@@ -432,6 +442,7 @@ static void estimate_make(estimate *e, csz_analysis_job *job, const csz_header *
             e->fixed[i] += frames_nbytes(&header->geometry, first, group->nframes, made->lengths_nbits[i]);
         }
         e->tails += weight * b.tail * sample->more.nspecial;
+        e->weighed += weight * weighed_nbits(&sample->counts, made, nbits[CSZ_WORKFLOW_AUTO]);
     }
     if (!job->forced_tables) return;
     for (int i = 0; i < NWORKFLOWS; i++) e->payload[i] = 32 * (double)job->workers[0]->sums.words[i];
@@ -439,10 +450,10 @@ static void estimate_make(estimate *e, csz_analysis_job *job, const csz_header *
 
 /*
  * The rate of auto's payload.  Its variance: tiles differ, by what the coded ones show, and some were counted; what exceptions take is known from the coded tiles that have some, whose tails differ by as much as their mean,
- * and bases from all of them; and counts price what they count to 1%.
+ * and bases from all of them; and counts price what they count to 1%, and tiles that weigh runs to 5%.
  */
 static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double n) {
-    const double model_error = 0.01, base_spread = 12; /* bits */
+    const double model_error = 0.01, weighed_error = 0.05, base_spread = 12; /* bits */
     const csz_analysis_sums *tiles = &job->workers[0]->sums;
     const double ntiles = (double)job->ntiles, nsampled = (double)job->survey->nsampled,
                  ncoded = (double)job->nchosen;
@@ -453,16 +464,17 @@ static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double 
         tile_variance(tiles, ncoded, 32 * ntiles / n, scale) / nsampled * (1 - nsampled / ntiles) +
         (square(e->tails / n) / (1 + (double)tiles->nspecial) + square(base_spread * ntiles / n) / ncoded) *
             (1 - ncoded / ntiles) +
-        square(model_error * r.mean);
+        square(model_error * r.mean) + square(weighed_error * e->weighed / n);
     return join_rows(r, job->rows, scale);
 }
 
 static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
     const csz_analysis_survey *survey = job->survey;
     const double n = (double)header->geometry.nelements,
-                 raw_nbits =
-                     32 * (double)job->ntiles + (header->field.type == CSZ_F32 ? 32 : 64) * n;
-    const csz_sample frame = typical_frame(job->groups, survey->ngroups, header->geometry.nframes);
+                 raw_nbits = 32 * (double)job->ntiles + (header->field.type == CSZ_F32 ? 32 : 64) * n;
+    const uint32_t odd = survey->groups.has_odd_last;
+    const csz_sample frame =
+        typical_frame(job->groups, survey->groups.n - odd, header->geometry.nframes - odd);
     choice made;
     estimate e;
     choose_books(&made, job, &frame, NULL, survey->group[0].frame_tiles);
@@ -470,11 +482,12 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
     csz_analysis_encode(job);
     estimate_make(&e, job, header, &made);
     const rate r = sampled_rate(&e, job, n);
-    const double joined = e.payload[0] > 0 && !job->forced_tables ? r.mean * n / e.payload[0] : 1; /* the rows' say */
+    const double joined =
+        e.payload[0] > 0 && !job->forced_tables ? r.mean * n / e.payload[0] : 1; /* the rows' say */
     for (int i = 0; i < NWORKFLOWS; i++) {
         double nbits = e.payload[i] * joined;
         nbits = nbits < raw_nbits ? nbits : raw_nbits;
-        a->workflow[i].nbytes_predicted = e.fixed[i] + ((uint64_t)(nbits / 8) + 7) / 8 * 8;
+        a->workflow[i].nbytes_predicted = (e.fixed[i] + (uint64_t)(nbits / 8) + 7) / 8 * 8;
     }
     a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
     csz_survey_count(&job->workers[0]->sums, job);

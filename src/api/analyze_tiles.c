@@ -96,6 +96,19 @@ static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz
     w->is_fill = 0;
 }
 
+/* Symbols as every policy codes them, and codes; the GPU has counted those of its own sample. */
+static void count_symbols(const csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
+                          const csz_tile_box *box) {
+    csz_tile_work *w = &worker->tile;
+    uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
+    csz_tile_count(w, &job->plan[0], &worker->tally,
+                   csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
+    if (w->klass)
+        k->sums.extra_run_bits +=
+            (csz_count_of(worker->tally.run_length) - before) * ((16u << w->klass) - 16);
+    count_codes(k, w, &job->layout, box);
+}
+
 static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
                        const csz_tile_box *box, uint64_t tile, csz_kept_tile *kept) {
     csz_tile_work *w = &worker->tile;
@@ -104,13 +117,7 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     k->sums.n += n;
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
-    uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
-    csz_tile_count(w, &job->plan[0], &worker->tally,
-                   csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
-    if (w->klass)
-        k->sums.extra_run_bits +=
-            (csz_count_of(worker->tally.run_length) - before) * ((16u << w->klass) - 16);
-    count_codes(k, w, &job->layout, box);
+    if (!job->survey) count_symbols(job, k, worker, box);
     for (uint32_t i = 0; i < job->npairs_each; i++) {
         uint64_t r = csz_scatter(2, tile * job->npairs_each + i);
         uint32_t d = 1 + csz_scatter_below((uint32_t)r, CSZ_ANALYSIS_NDISTANCES),
@@ -118,7 +125,6 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
         csz_madogram_add(&k->sums.codes, d, code_at(w, a), code_at(w, a + d));
     }
 }
-
 /*
  * As auto codes it.  What the forced workflows take follows from the counts, but for what no count tells: head, base, exceptions, and half a word that is lost at the end.  Where the sample is the whole field, they code it
  * too, and the prediction is exact.

@@ -48,7 +48,7 @@ static layout lay_out(const csz_device_field *field, const csz_survey_request *r
     l.parts = after(l.numbers, (r->ntiles + r->nelements + r->nlines) * sizeof(uint64_t));
     l.values = l.parts + nparts * sizeof(csz_range_part);
     l.samples = l.values + csz_survey_nvalues(r) * (field->type == CSZ_F32 ? 4u : 8u);
-    l.end = l.samples + (size_t)r->nbounds * r->ngroups * sizeof(csz_field_sample);
+    l.end = l.samples + (size_t)r->nbounds * r->groups.n * sizeof(csz_field_sample);
     return l;
 }
 
@@ -81,11 +81,13 @@ csz_status csz_cuda_field_survey(csz_cuda_backend **backend, csz_survey_answer *
         status = cuda->launched();
     }
     if (!status) status = csz_cuda_copy(back, base + l.parts, l.end - l.parts);
-    if (!status) {
-        join_parts((const csz_range_part *)back, nparts, &answer->has_range, &answer->min, &answer->max);
-        memcpy(answer->values, back + (l.values - l.parts), l.samples - l.values);
-        memcpy(answer->samples, back + (l.samples - l.parts), l.end - l.samples);
+    if (status) {
+        free(back);
+        return status;
     }
-    free(back);
-    return status;
+    answer->memory = back;
+    answer->values = back + (l.values - l.parts);
+    answer->samples = (const csz_field_sample *)(back + (l.samples - l.parts));
+    join_parts((const csz_range_part *)back, nparts, &answer->has_range, &answer->min, &answer->max);
+    return CSZ_OK;
 }

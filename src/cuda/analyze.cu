@@ -34,19 +34,22 @@ void csz_cuda_range_launch(csz_range_part *d_parts, const csz_device_field *fiel
     csz_cuda_range(work, field->d_data, &plan, (cudaStream_t)stream);
 }
 
-enum { SAMPLE_WORDS = sizeof(csz_field_sample) / 4, FOLD_BLOCKS = (SAMPLE_WORDS + FOLD_THREADS - 1) / FOLD_THREADS };
+enum {
+    SAMPLE_WORDS = sizeof(csz_field_sample) / 4,
+    FOLD_BLOCKS = (SAMPLE_WORDS + FOLD_THREADS - 1) / FOLD_THREADS /* of a group */
+};
 
 /* A word of a group's sum a thread. */
 static __global__ void __launch_bounds__(FOLD_THREADS)
-    fold_kernel(csz_field_sample *groups, const csz_device_sample *frames, uint32_t nframes, uint32_t ngroups) {
+    fold_kernel(csz_field_sample *sums, const csz_device_sample *frames, csz_frame_groups groups) {
     const uint32_t group = blockIdx.x / FOLD_BLOCKS,
                    i = (blockIdx.x - group * FOLD_BLOCKS) * FOLD_THREADS + threadIdx.x;
     if (i >= SAMPLE_WORDS) return;
+    const uint64_t end = csz_group_first(&groups, group + 1);
     uint32_t sum = 0;
-    for (uint64_t f = csz_group_first(nframes, ngroups, group); f < csz_group_first(nframes, ngroups, group + 1);
-         f++)
+    for (uint64_t f = csz_group_first(&groups, group); f < end; f++)
         sum += ((const uint32_t *)(frames + f))[i];
-    ((uint32_t *)(groups + group))[i] = sum;
+    ((uint32_t *)(sums + group))[i] = sum;
 }
 
 size_t csz_cuda_survey_workspace_nbytes(const csz_device_field *field) {
@@ -76,8 +79,8 @@ csz_status csz_cuda_survey_launch(csz_field_sample *d_samples, csz_range_part *d
         plan.bound = r->bounds[b];
         csz_cuda_prepare(work, nranges, &item, &plan, stream);
         csz_cuda_histogram(work, field->d_data, &plan, nsms, stream);
-        CSZ_LAUNCH(fold_kernel, r->ngroups * FOLD_BLOCKS, FOLD_THREADS, 0, stream, d_samples + b * r->ngroups,
-                   work.sample, work.nframes, r->ngroups);
+        CSZ_LAUNCH(fold_kernel, r->groups.n * FOLD_BLOCKS, FOLD_THREADS, 0, stream,
+                   d_samples + b * r->groups.n, work.sample, r->groups);
     }
     return cudaGetLastError() == cudaSuccess ? CSZ_OK : CSZ_ERROR_BACKEND;
 }

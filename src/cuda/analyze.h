@@ -26,10 +26,11 @@ typedef struct csz_device_field {
 
 /* What the histogram kernel counts of sampled tiles for the analysis alone. */
 typedef struct csz_sample_more {
-    uint32_t nfill;           /* tiles of one bit pattern that has no quantum */
-    uint32_t nspecial;        /* other tiles that have exceptions */
-    uint32_t nexceptions;     /* elements, of both */
-    uint32_t wide_run_halves; /* what the values of wide tiles' runs take beyond 16 bits each, in units of that */
+    uint32_t nfill;       /* tiles of one bit pattern that has no quantum */
+    uint32_t nspecial;    /* other tiles that have exceptions */
+    uint32_t nexceptions; /* elements, of both */
+    uint32_t
+        wide_run_halves; /* what the values of wide tiles' runs take beyond 16 bits each, in units of that */
 } csz_sample_more;
 
 /* A sample as it comes to the host: of a frame, or the sum of some. */
@@ -39,10 +40,27 @@ typedef struct csz_field_sample {
 } csz_field_sample;
 
 /*
- * Frames come to the host in groups, of which each adds up consecutive frames.  A frame counts 2^21 codes at most, so that sums of 32 bits hold what any device's memory does.
+ * Frames come to the host in groups, of which each adds up consecutive frames.  A frame counts 2^21 codes at most, so that sums of 32 bits hold what any device's memory does.  A last frame that is sampled
+ * otherwise than the rest is a group by itself.
  */
-CSZ_FN uint64_t csz_group_first(uint64_t nframes, uint32_t ngroups, uint32_t group) {
-    return nframes * group / ngroups;
+typedef struct csz_frame_groups {
+    uint64_t nframes;
+    uint32_t n, has_odd_last;
+} csz_frame_groups;
+
+CSZ_FN csz_frame_groups csz_frame_groups_of(const csz_geometry *g, uint32_t most) {
+    csz_frame_groups r;
+    r.nframes = g->nframes;
+    r.n = g->nframes < most ? (uint32_t)g->nframes : most;
+    r.has_odd_last = r.n > 1 && csz_sample_stride(csz_frame_box_at(g, g->nframes - 1).ntiles) !=
+                                    csz_sample_stride(csz_frame_box_at(g, 0).ntiles);
+    return r;
+}
+
+/* The first frame of a group; of group n, the end. */
+CSZ_FN uint64_t csz_group_first(const csz_frame_groups *r, uint32_t group) {
+    const uint32_t odd = r->has_odd_last;
+    return group == r->n ? r->nframes : (r->nframes - odd) * group / (r->n - odd);
 }
 
 /* Smallest and largest finite value that is not missing; *any 0 if there is none. */
@@ -52,7 +70,8 @@ csz_status csz_cuda_field_range(const csz_device_field *field, int *any, double 
 typedef struct csz_survey_request {
     csz_bound_mode bound_mode;
     const double *bounds;
-    uint32_t nbounds, ngroups;
+    uint32_t nbounds;
+    csz_frame_groups groups;
     /* to be copied: tiles, CSZ_TILE_N elements each, row-major as a full tile with 0 outside the field; single elements; and lines of elements, by their first */
     const uint64_t *tiles, *elements, *lines;
     size_t ntiles, nelements, nlines;
@@ -64,17 +83,16 @@ CSZ_FN size_t csz_survey_nvalues(const csz_survey_request *r) {
     return r->ntiles * CSZ_TILE_N + r->nelements + r->nlines * r->line_n;
 }
 
-/*
- * The range, unless the bounds are absolute; samples: ngroups for each bound; values: what was to be copied, in that order.  Needs the context's backend and its workspace, which it
- * makes or grows, on the current device; waits once.
- */
+/* The range, unless the bounds are absolute; a sample of each group for each bound; and what was to be copied, in that order. */
 typedef struct csz_survey_answer {
     int has_range;
     double min, max;
-    csz_field_sample *samples;
-    void *values;
+    const csz_field_sample *samples;
+    const void *values;
+    void *memory; /* of both, to be freed */
 } csz_survey_answer;
 
+/* Needs the context's backend and its workspace, which it makes or grows, on the current device; waits once. */
 struct csz_cuda_backend;
 csz_status csz_cuda_field_survey(struct csz_cuda_backend **backend, csz_survey_answer *answer,
                                  const csz_device_field *field, const csz_survey_request *request);
