@@ -400,16 +400,12 @@ static double besides_nbits(const besides *b, const csz_field_sample *s, double 
            b->fill * s->more.nfill + b->tail * s->more.nspecial;
 }
 
-/* The sample of a typical frame of these groups, which are sampled alike. */
-static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups, uint64_t nframes) {
-    csz_sample sum;
-    memset(&sum, 0, sizeof sum);
-    for (size_t i = 0; i < sizeof sum / sizeof(uint32_t); i++) {
-        uint64_t all = 0;
-        for (uint32_t g = 0; g < ngroups; g++) all += ((const uint32_t *)&groups[g].counts)[i];
-        ((uint32_t *)&sum)[i] = (uint32_t)((all + nframes / 2) / nframes);
-    }
-    return sum;
+/* The sample of a typical frame of a group. */
+static csz_sample typical_frame(const csz_field_sample *group, uint64_t nframes) {
+    csz_sample frame = group->counts;
+    for (size_t i = 0; nframes > 1 && i < sizeof frame / sizeof(uint32_t); i++)
+        ((uint32_t *)&frame)[i] = (uint32_t)((((uint32_t *)&frame)[i] + nframes / 2) / nframes);
+    return frame;
 }
 
 /* What each workflow takes, by the sample: payloads in bits, all else in bytes; and of auto's payload about what exceptions take, and tiles that weigh runs. */
@@ -418,7 +414,7 @@ typedef struct estimate {
     uint64_t fixed[NWORKFLOWS];
 } estimate;
 
-/* made: the books of a typical frame, which are those of a field that has one group. */
+/* made: the books of the first group. */
 static void estimate_make(estimate *e, csz_analysis_job *job, const csz_header *header, const choice *made) {
     const csz_analysis_survey *survey = job->survey;
     const besides b = besides_of(job, header->field.type == CSZ_F32 ? 32 : 64);
@@ -431,8 +427,8 @@ static void estimate_make(estimate *e, csz_analysis_job *job, const csz_header *
         const csz_field_sample *sample = &job->groups[k];
         const double weight = group->weight, common = besides_nbits(&b, sample, (double)group->nsampled);
         double nbits[NWORKFLOWS];
-        if (survey->groups.n > 1) {
-            const csz_sample frame = typical_frame(sample, 1, group->nframes);
+        if (k > 0) {
+            const csz_sample frame = typical_frame(sample, group->nframes);
             choose_books(&own, job, &frame, NULL, group->frame_tiles);
             made = &own;
         }
@@ -472,9 +468,7 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
     const csz_analysis_survey *survey = job->survey;
     const double n = (double)header->geometry.nelements,
                  raw_nbits = 32 * (double)job->ntiles + (header->field.type == CSZ_F32 ? 32 : 64) * n;
-    const uint32_t odd = survey->groups.has_odd_last;
-    const csz_sample frame =
-        typical_frame(job->groups, survey->groups.n - odd, header->geometry.nframes - odd);
+    const csz_sample frame = typical_frame(&job->groups[0], survey->group[0].nframes);
     choice made;
     estimate e;
     choose_books(&made, job, &frame, NULL, survey->group[0].frame_tiles);
