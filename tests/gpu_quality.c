@@ -182,9 +182,10 @@ static void a_frame_that_the_device_counts_whole_is_analysed_as_exactly(void **s
                                 field_3d(CSZ_F32, 40, 64, 96)};
     static const character kinds[] = {SMOOTH,   NOISE,   ROUGH,      STEPS,    SPARSE,  ZEROS,      RAMP,
                                       SPECIALS, MISSING, MINUS_ZERO, CONSTANT, ALL_NAN, RANDOM_BITS};
-    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++)
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-            check_whole(shapes[f], kinds[k], k % 2 ? CSZ_BOUND_ABS : CSZ_BOUND_REL);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        check_whole(shapes[k % 3], kinds[k], k % 2 ? CSZ_BOUND_ABS : CSZ_BOUND_REL);
+    check_whole(shapes[1], STEPS, CSZ_BOUND_REL);
+    check_whole(shapes[2], SMOOTH, CSZ_BOUND_REL);
 }
 
 /* Padding is counted with its tile, as the compressor codes it, and does not show in the histogram. */
@@ -193,23 +194,22 @@ static void padding_does_not_show(void **state) {
     const csz_field shapes[] = {field_1d(CSZ_F64, 70001), field_2d(CSZ_F32, 300, 301),
                                 field_3d(CSZ_F32, 30, 70, 90), field_4d(CSZ_F32, 3, 9, 30, 40)};
     static const character kinds[] = {SMOOTH, MISSING, RAMP, ROUGH};
-    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++)
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-            const analyses *a = analyse(shapes[f], kinds[k], CSZ_BOUND_ABS, 0);
-            for (int b = 0; b < NBOUNDS; b++) {
-                const csz_analysis *d = &a->device[b], *e = &a->exact[b];
-                assert_int_equal(d->nelements_counted, e->nelements);
-                assert_true(fabs(d->statistics.p1 - e->statistics.p1) < 0.01);
-                assert_true(d->exception_share == e->exception_share);
-                assert_size(character_names[kinds[k]], d, e, 0, 0.02 + 3 * d->prediction_error);
-            }
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        const analyses *a = analyse(shapes[f], kinds[f], CSZ_BOUND_ABS, 0);
+        for (int b = 0; b < NBOUNDS; b++) {
+            const csz_analysis *d = &a->device[b], *e = &a->exact[b];
+            assert_int_equal(d->nelements_counted, e->nelements);
+            assert_true(fabs(d->statistics.p1 - e->statistics.p1) < 0.01);
+            assert_true(d->exception_share == e->exception_share);
+            assert_size(character_names[kinds[f]], d, e, 0, 0.01 + 2 * d->prediction_error);
         }
+    }
 }
 
 /* From 512 tiles on the compressor's sample is counted: close, and as close as is said. */
 static void a_sampled_frame_is_predicted_as_closely_as_is_said(void **state) {
     (void)state;
-    static const character kinds[] = {SMOOTH, NOISE, ROUGH, STEPS, SPARSE};
+    static const character kinds[] = {SMOOTH, ROUGH, SPARSE};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         const analyses *a = analyse(field_1d(CSZ_F32, 640 * 4096 + 100), kinds[k], CSZ_BOUND_REL, 0);
         for (int b = 0; b < NBOUNDS; b++) {
