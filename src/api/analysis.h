@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_tiles.c counts and codes sampled tiles;
- * analyze_looks.c takes looks of a few elements all over the field; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take.
+ * analyze_looks.c takes looks of a few elements all over the field; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
+ * analyze_reason.c says it.
  */
 #ifndef CSZ_API_ANALYSIS_H
 #define CSZ_API_ANALYSIS_H
@@ -104,6 +105,9 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
 /* The counts of the first worker's sums in the words of the interface. */
 void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job);
+
+/* The best forced workflow, the regret, and the reason.  tiles: auto's, where the analysis is exact; policy: auto's, where it is not. */
+void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy);
 
 /*
  * Predicts what each workflow takes from the sample that was just counted; returns auto's policy.  described: where the counts are described, or NULL.  What the GPU counted, where it did, is predicted from instead, and

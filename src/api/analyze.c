@@ -7,7 +7,6 @@
 #include "api/analysis.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/gpu.h"
@@ -53,9 +52,8 @@ void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
         memset(&a->statistics, 0, sizeof a->statistics);
     a->huffman_bits = csz_huffman_average(a->histogram + first, end - first, scratch);
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) runs += t->run_length[s];
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES / 2 - CSZ_DIRECT_HALF; i++) escapes += a->histogram[i];
-    for (int i = CSZ_ANALYSIS_NCODES / 2 + CSZ_DIRECT_HALF; i < CSZ_ANALYSIS_NCODES; i++)
-        escapes += a->histogram[i];
+    for (uint32_t i = first; i < CSZ_ANALYSIS_NCODES / 2 - CSZ_DIRECT_HALF; i++) escapes += a->histogram[i];
+    for (uint32_t i = CSZ_ANALYSIS_NCODES / 2 + CSZ_DIRECT_HALF; i < end; i++) escapes += a->histogram[i];
     double raw = 0;
     for (uint32_t s = 0; s < CSZ_WIDE_N; s++) raw += (double)t->run_value[s] * csz_symbol_nraw(s);
     a->rle_bits = ((double)runs * (16 + 7) + (double)t->extra_run_bits) / n;
@@ -71,63 +69,6 @@ void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
 }
 
 /* ---- the whole ---- */
-
-static const char *const workflow_names[NWORKFLOWS] = {"auto", "huffman", "rle", "rle+vle"};
-
-/* How auto codes the field, each a clause after "auto codes". */
-typedef enum way { WAY_TILE_BY_TILE, WAY_HUFFMAN, WAY_RUNS, WAY_RAW, WAY_ONE_VALUE } way;
-
-/* From an archive's tiles.  Those of one value have a record of their own kind in every workflow. */
-static way way_of_tiles(const csz_tile_counts *t) {
-    const uint64_t runs = t->rle + t->rle_vle, other = t->mask8 + t->quad + t->pair;
-    if (other + t->single + runs + t->raw == 0) return WAY_ONE_VALUE;
-    if (other + runs + t->raw == 0) return WAY_HUFFMAN;
-    if (other + t->single + t->raw == 0) return WAY_RUNS;
-    if (other + t->single + runs == 0) return WAY_RAW;
-    return WAY_TILE_BY_TILE;
-}
-
-/* From auto's policy and the tiles that were counted; a tile of one bit pattern has no codes. */
-static way way_of_policy(uint32_t policy, const csz_analysis_sums *t) {
-    static const way of[] = {WAY_TILE_BY_TILE, WAY_HUFFMAN, WAY_RUNS, WAY_TILE_BY_TILE};
-    uint64_t ncodes = 0;
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) ncodes += t->histogram[i];
-    const uint64_t zeros = t->histogram[CSZ_ANALYSIS_NCODES / 2];
-    if (t->noutliers == 0 && zeros == ncodes && (ncodes == 0 || t->nexceptions == 0)) return WAY_ONE_VALUE;
-    return of[policy & CSZ_POLICY_MASK];
-}
-
-static void explain(csz_analysis *a, way how) {
-    static const char *const clause[] = {"tile by tile, 8, 4, 2 or 1 codes a symbol or run lengths",
-                                         "the tiles with plain Huffman codes", "the tiles with run lengths",
-                                         "no tile, all being kept raw", "no tile, each being one value"};
-    uint64_t size[NWORKFLOWS];
-    for (int i = 0; i < NWORKFLOWS; i++)
-        size[i] = a->is_exact ? a->workflow[i].nbytes : a->workflow[i].nbytes_predicted;
-    a->best_forced = CSZ_WORKFLOW_HUFFMAN;
-    for (int i = CSZ_WORKFLOW_RLE; i < NWORKFLOWS; i++)
-        if (size[i] < size[a->best_forced]) a->best_forced = (csz_workflow)i;
-    a->regret = (double)size[0] / (double)size[a->best_forced] - 1;
-    if (a->nelements == 0) {
-        snprintf(a->reason, sizeof a->reason, "auto has nothing to choose: the field has no elements");
-        return;
-    }
-    const double n = (double)a->nelements / 8;
-    const char *best = workflow_names[a->best_forced];
-    char sizes[128];
-    if (size[0] == size[a->best_forced])
-        snprintf(sizes, sizeof sizes, "which takes %.4g bits a value, as does %s, the best forced workflow",
-                 (double)size[0] / n, best);
-    else
-        snprintf(sizes, sizeof sizes,
-                 "%s takes %.4g bits a value where %s, the best forced workflow, takes %s%.4g",
-                 size[0] < size[a->best_forced] ? "since that" : "which", (double)size[0] / n, best,
-                 size[0] < size[a->best_forced] ? "" : "less, ", (double)size[a->best_forced] / n);
-    snprintf(a->reason, sizeof a->reason,
-             "auto codes %s, %s; the paper's rule, H + R- = %.3f %s 1.09, %s run lengths", clause[how], sizes,
-             a->statistics.bits_lower, a->statistics.rle_advised ? "<=" : ">",
-             a->statistics.rle_advised ? "advises" : "does not advise");
-}
 
 /* The true size of every workflow, and how auto's tiles were coded. */
 static csz_status code_all(csz_context *context, csz_analysis *a, csz_tile_counts *tiles, const void *data,
@@ -197,7 +138,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
     if (exact || !n) csz_analysis_describe(a, job);
-    explain(a, exact ? way_of_tiles(tiles) : way_of_policy(policy, &job->workers[0]->sums));
+    csz_analysis_explain(a, tiles, policy);
 }
 
 static void free_job(csz_analysis_job *job) {
@@ -253,15 +194,14 @@ static int find_range(csz_context *context, const void *data, const csz_header *
 
 static csz_status analyze_field(csz_context *context, csz_analysis *analyses, const double *bounds,
                                 size_t nbounds, const void *data, int is_on_device, const csz_field *field,
-                                const csz_options *o, int exact) {
+                                const csz_geometry *geometry, const csz_options *o, int exact) {
     csz_header header;
     memset(&header, 0, sizeof header);
     header.field = *field;
     header.bound_mode = o->bound_mode;
     header.has_fill = o->has_fill != 0;
     header.fill_bits = header.has_fill ? csz_fill_bits(field->type, o->fill) : 0;
-    csz_status status = csz_geometry_of(&header.geometry, field);
-    if (status) return status;
+    header.geometry = *geometry;
     double min = 0, max = 0, start = csz_clock();
     int has_range = 0;
     const uint64_t n = header.geometry.nelements, ntiles = header.geometry.ntiles,
@@ -272,8 +212,8 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     const int nthreads = threads_for(context, exact ? ntiles : nsample, o->threads);
     csz_looks looks;
     csz_analysis_survey survey = {0};
-    status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device),
-                            clamp(ntiles / ROW_STRIDE, ROWS_LEAST, rows_most));
+    csz_status status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device),
+                                       clamp(ntiles / ROW_STRIDE, ROWS_LEAST, rows_most));
     if (status) return status;
     csz_analysis_job *job = make_job(context, &header.geometry, nsample, nthreads);
     if (!job) status = CSZ_ERROR_MEMORY;
@@ -331,13 +271,13 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const doubl
         if (status) return status;
     }
     if (!is_on_device || (!exact && g.ntiles > SAMPLE_ALL))
-        return analyze_field(context, analyses, bounds, nbounds, data, is_on_device, field, &o, exact);
+        return analyze_field(context, analyses, bounds, nbounds, data, is_on_device, field, &g, &o, exact);
     /* all tiles are wanted */
     uint64_t nbytes = g.nelements * (field->type == CSZ_F32 ? 4u : 8u);
     void *copy = malloc((size_t)nbytes);
     if (!copy) return CSZ_ERROR_MEMORY;
     status = csz_gpu_copy(copy, data, (size_t)nbytes);
-    if (!status) status = analyze_field(context, analyses, bounds, nbounds, copy, 0, field, &o, exact);
+    if (!status) status = analyze_field(context, analyses, bounds, nbounds, copy, 0, field, &g, &o, exact);
     free(copy);
     return status;
 }
