@@ -28,8 +28,9 @@ typedef struct csz_analysis_sums {
 
 typedef struct csz_analysis_worker {
     csz_sample sample;
-    uint32_t part[4][CSZ_ANALYSIS_NCODES + 1]; /* the histogram in four, as equal neighbours would wait for
-                                                  each other's store; and the outliers */
+    uint32_t books; /* that the tally counts in; others are not even cleared */
+    /* the histogram of a few tiles in four, as equal neighbours would wait for each other's store; and the outliers */
+    uint16_t part[4][CSZ_ANALYSIS_NCODES + 1];
     csz_analysis_sums sums;
 } csz_analysis_worker;
 

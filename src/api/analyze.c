@@ -7,6 +7,7 @@
 #include "api/analysis.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "api/gpu.h"
@@ -112,8 +113,9 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
     const uint64_t n = header->geometry.nelements;
     uint32_t policy = CSZ_POLICY_VECTOR;
     for (int i = 0; i < NWORKFLOWS; i++) {
-        header->workflow = (csz_workflow)i;
-        job->plan[i] = csz_tile_plan_of(header);
+        if (i == 0) job->plan[0] = csz_tile_plan_of(header);
+        job->plan[i] = job->plan[0];
+        job->plan[i].workflow = (csz_workflow)i;
         job->plan[i].geometry = job->layout;
     }
     a->nelements = n;
@@ -192,6 +194,13 @@ static int find_range(csz_context *context, const void *data, const csz_header *
         &context->cpu.team, data, n, h->field.type, h->has_fill, h->fill_bits, nthreads, min, max);
 }
 
+/* All but the histogram and the madograms, which are written whole: they are most of it. */
+static void clear_analysis(csz_analysis *a) {
+    memset(a, 0, offsetof(csz_analysis, histogram));
+    memset(&a->statistics, 0, offsetof(csz_analysis, quanta) - offsetof(csz_analysis, statistics));
+    memset(a->workflow, 0, sizeof *a - offsetof(csz_analysis, workflow));
+}
+
 static csz_status analyze_field(csz_context *context, csz_analysis *analyses, const double *bounds,
                                 size_t nbounds, const void *data, int is_on_device, const csz_field *field,
                                 const csz_geometry *geometry, const csz_options *o, int exact) {
@@ -230,7 +239,7 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     }
     for (size_t b = 0; !status && b < nbounds; b++) {
         csz_analysis *a = &analyses[b];
-        memset(a, 0, sizeof *a);
+        clear_analysis(a);
         a->bound = header.bound = bounds[b];
         a->min = has_range ? min : NAN;
         a->max = has_range ? max : NAN;

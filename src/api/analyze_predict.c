@@ -41,8 +41,11 @@ static uint64_t coded_cost(int book, const uint32_t *count, const uint8_t *lengt
     const uint32_t n = csz_book_size(book);
     uint64_t nbits = 0, shares = 0;
     for (uint32_t s = 0; s < n; s++) nbits += (uint64_t)count[s] * lengths[s];
-    for (uint32_t s = CSZ_DIRECT_N; csz_book_of_deltas(book) && s < n; s++)
-        nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
+    if (csz_book_of_deltas(book)) { /* csz_symbol_nraw, in loops that vectorise */
+        for (uint32_t s = CSZ_DIRECT_N; s < CSZ_NARROW_N; s++)
+            nbits += (uint64_t)count[s] * (((s - CSZ_DIRECT_N) >> 2) + 3);
+        for (uint32_t s = CSZ_NARROW_N; s < n; s++) nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
+    }
     if (book != CSZ_BOOK_RL) {
         shares = nsymbols * csz_symbol_share(book, 0);
     } else {

@@ -10,7 +10,8 @@
 #include "cpu/symbols.h"
 
 enum {
-    FLUSH_TILES = 4096 /* 32-bit counts are moved to 64-bit ones after this many tiles */
+    PART_TILES = 8,    /* counts of 16 bits are moved to those of 64 after this many tiles */
+    FLUSH_TILES = 4096 /* and those of 32 */
 };
 
 static csz_tile_box box_at(const csz_geometry *g, uint64_t tile) {
@@ -96,10 +97,24 @@ static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz
     w->is_fill = 0;
 }
 
+/* Most tiles count in a few books, and most of a tally is books. */
+static void clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books) {
+    for (int b = 0; b < CSZ_NBOOKS; b++)
+        for (int part = 0; part < 4 && ((books & ~k->books) >> b & 1); part++)
+            memset(tally->count[part].count[b], 0, sizeof tally->count[part].count[b]);
+    k->books |= books;
+}
+
+static void clear_tally(csz_analysis_worker *k, csz_tally *tally) {
+    memset((uint8_t *)tally + sizeof tally->count, 0, sizeof *tally - sizeof tally->count);
+    k->books = 0;
+}
+
 /* Symbols as every policy codes them, and codes; the GPU has counted those of its own sample. */
 static void count_symbols(const csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
                           const csz_tile_box *box) {
     csz_tile_work *w = &worker->tile;
+    clear_books(k, &worker->tally, csz_tile_books(w, &job->plan[0]));
     uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
     csz_tile_count(w, &job->plan[0], &worker->tally,
                    csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
@@ -159,12 +174,16 @@ static void encode_tile(const csz_analysis_job *job, csz_analysis_worker *k, csz
     }
 }
 
+/* What was counted is to be cleared. */
+static void flush_parts(csz_analysis_worker *k) {
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
+        k->sums.histogram[i] += (uint32_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
+    for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
+}
+
 /* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty.  What was counted is to be cleared. */
 static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int with_sample) {
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
-        k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
-    for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
-    csz_tally_add(&k->sample, tally);
+    csz_tally_add_few(&k->sample, tally, k->books);
     if (!with_sample) return;
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
         k->sums.run_value[s] += k->sample.run_value[s];
@@ -192,10 +211,12 @@ static void pass_body(void *arg, int rank) {
             encode_tile(job, k, &worker->tile, &box, &job->scratch->kept[s]);
         } else {
             count_tile(job, k, worker, &box, tile, job->keep_sample ? &job->scratch->kept[s] : NULL);
+            if (done % PART_TILES) continue;
+            flush_parts(k);
+            memset(k->part, 0, sizeof k->part);
             if (done % FLUSH_TILES) continue;
             flush_counts(k, &worker->tally, 1);
-            memset(k->part, 0, sizeof k->part);
-            memset(&worker->tally, 0, sizeof worker->tally);
+            clear_tally(k, &worker->tally);
         }
     }
 }
@@ -212,12 +233,13 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
     job->keep_sample = keep_sample;
     for (int i = 0; i < job->nthreads; i++) {
         memset(job->workers[i], 0, sizeof *job->workers[i]);
-        memset(&job->scratch->workers[i]->tally, 0, sizeof job->scratch->workers[i]->tally);
+        clear_tally(job->workers[i], &job->scratch->workers[i]->tally);
     }
     run_pass(job, 0);
     csz_analysis_worker *to = job->workers[0];
     for (int i = 0; i < job->nthreads; i++) {
         csz_analysis_worker *from = job->workers[i];
+        flush_parts(from);
         flush_counts(from, &job->scratch->workers[i]->tally, !keep_sample);
         if (i == 0) continue;
         const uint32_t *counts = (const uint32_t *)&from->sample;
