@@ -93,6 +93,7 @@ typedef struct offers_job {
     csz_policy_offers *offers;
     uint32_t frame_tiles;
     int with_builtins;
+    int same_single, same_runs[2]; /* as policy vector counts: its offer is theirs */
     uint32_t single[CSZ_SYMBOLS_MAX];
     atomic_int next;
 } offers_job;
@@ -114,9 +115,11 @@ static void offers_body(void *arg, int rank) {
                        o->with_builtins);
             offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
         } else if (b == CSZ_NBOOKS) {
+            if (o->same_single) continue;
             make_offer(&offers->single, cache, CSZ_BOOK_S, o->single, o->frame_tiles, o->with_builtins);
         } else {
             const int is_length = b - CSZ_NBOOKS - 1;
+            if (o->same_runs[is_length]) continue;
             make_offer(&offers->runs[is_length], cache, CSZ_BOOK_RV + is_length,
                        is_length ? sample->run_length : sample->run_value, o->frame_tiles, o->with_builtins);
         }
@@ -142,7 +145,8 @@ typedef struct choice {
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     uint32_t lengths_nbits[NWORKFLOWS];
     uint64_t cost[NWORKFLOWS];
-    uint32_t policy; /* auto's */
+    uint32_t policy;  /* auto's */
+    uint32_t counted; /* books, a bit each, in which tiles count as policy vector codes them */
 } choice;
 
 /* What the codes of a book that was offered take. */
@@ -166,9 +170,19 @@ static void choose_books(choice *made, csz_analysis_job *job, const csz_sample *
                     .frame_tiles = frame_tiles,
                     .with_builtins = with_builtins};
     csz_policy_singles(o.single, &sample->count, sample->ncodes);
+    o.same_single = memcmp(o.single, sample->count.count[CSZ_BOOK_S], sizeof o.single) == 0;
+    o.same_runs[0] =
+        memcmp(sample->run_value, sample->count.count[CSZ_BOOK_RV], sizeof sample->run_value) == 0;
+    o.same_runs[1] =
+        memcmp(sample->run_length, sample->count.count[CSZ_BOOK_RL], sizeof sample->run_length) == 0;
     atomic_init(&o.next, 0);
     /* the built-in books are made once, by one thread */
     csz_team_run_briefly(&job->scratch->team, with_builtins ? 1 : job->nthreads, offers_body, &o);
+    if (o.same_single) offers.single = offers.vector[CSZ_BOOK_S];
+    for (int i = 0; i < 2; i++)
+        if (o.same_runs[i]) offers.runs[i] = offers.vector[CSZ_BOOK_RV + i];
+    made->counted = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++) made->counted |= (uint32_t)(offers.vector[b].own_nbits != 0) << b;
     csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
     memcpy(huffman, offers.none, sizeof huffman);
     memcpy(runs, offers.none, sizeof runs);
@@ -199,12 +213,16 @@ static void choose_books(choice *made, csz_analysis_job *job, const csz_sample *
     cost[CSZ_WORKFLOW_RLE] += stride * (nruns * (16 + 7) + ncodes / 128 * CSZ_LANE_NBITS);
 }
 
-/* Code tables of those books that have codes: auto's, and where the forced workflows code the sample theirs, of which huffman has S and W, rle+vle RV and RL, rle none. */
+/*
+ * Code tables: auto's, of the books that tiles may use, those of their modes, S, which stands in for modes that were not seen, and those of runs; and where the forced workflows code the sample theirs, of which huffman has S and
+ * W, rle+vle RV and RL, rle none.
+ */
 static void make_tables(csz_analysis_job *job, const choice *made) {
+    const uint32_t used = made->counted | 1u << CSZ_BOOK_S | 3u << CSZ_BOOK_RV;
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         uint8_t any = 0;
         for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= made->books[0][b].lengths[s];
-        if (any)
+        if (any && (used >> b & 1))
             csz_code_table_make(job->tables, b, made->books[0][b].lengths);
         else
             memset(job->tables->code[b], 0, sizeof job->tables->code[b]);

@@ -133,11 +133,15 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
     if (!job->survey) count_symbols(job, k, worker, box);
+    const int is_narrow = w->klass == 0;
     for (uint32_t i = 0; i < job->npairs_each; i++) {
         uint64_t r = csz_scatter(2, tile * job->npairs_each + i);
         uint32_t d = 1 + csz_scatter_below((uint32_t)r, CSZ_ANALYSIS_NDISTANCES),
                  a = csz_scatter_below((uint32_t)(r >> 32), CSZ_TILE_N - d);
-        csz_madogram_add(&k->sums.codes, d, code_at(w, a), code_at(w, a + d));
+        if (is_narrow)
+            csz_madogram_add(&k->sums.codes, d, w->code16[a], w->code16[a + d]);
+        else
+            csz_madogram_add(&k->sums.codes, d, w->code64[a], w->code64[a + d]);
     }
 }
 /*
