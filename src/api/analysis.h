@@ -80,8 +80,8 @@ typedef struct csz_analysis_job {
     csz_code_tables *
         forced_tables; /* of the forced workflows, which have no book in common, where they code the sample; or NULL */
     csz_cpu_scratch *scratch;
-    csz_analysis_worker **workers;
-    int nthreads;
+    csz_analysis_worker **workers; /* nworkers, of which nthreads work */
+    int nworkers, nthreads;
     int is_copy;
     uint64_t ntiles, nsample, nchosen; /* of the field; of its sample; of this pass, spread evenly over it */
     uint32_t npairs_each;

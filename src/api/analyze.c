@@ -143,10 +143,9 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
     csz_analysis_explain(a, tiles, policy);
 }
 
-static void free_job(csz_analysis_job *job) {
-    for (int i = 0; job->workers && i < job->nthreads; i++) free(job->workers[i]);
-    free(job->workers);
-    free(job->forced_tables);
+void csz_analysis_free(csz_analysis_job *job) {
+    for (int i = 0; job && i < job->nworkers; i++) free(job->workers[i]);
+    if (job) free(job->workers);
     free(job);
 }
 
@@ -158,30 +157,46 @@ static int threads_for(const csz_context *context, uint64_t ntiles, int nthreads
     return (uint64_t)nthreads < most ? nthreads : (int)most;
 }
 
-static csz_analysis_job *make_job(csz_context *context, const csz_geometry *g, uint64_t nsample,
-                                  int nthreads) {
-    csz_analysis_job *job = calloc(1, sizeof *job);
-    if (!job || csz_scratch_workers(&context->cpu, nthreads, g->rank) != CSZ_OK ||
-        csz_scratch_kept(&context->cpu, (uint32_t)nsample) != CSZ_OK) {
-        free(job);
-        return NULL;
+/* At least so many workers; those there are stay. */
+static csz_status grow_workers(csz_analysis_job *job, int n) {
+    if (n <= job->nworkers) return CSZ_OK;
+    csz_analysis_worker **workers = realloc(job->workers, (size_t)n * sizeof *workers);
+    if (!workers) return CSZ_ERROR_MEMORY;
+    job->workers = workers;
+    for (; job->nworkers < n; job->nworkers++) {
+        workers[job->nworkers] = malloc(sizeof *workers[0]);
+        if (!workers[job->nworkers]) return CSZ_ERROR_MEMORY;
     }
+    return CSZ_OK;
+}
+
+/* The context's job, for another field.  forced_tables is to be freed. */
+static csz_status make_job(csz_analysis_job **made, csz_context *context, const csz_geometry *g,
+                           uint64_t nsample, int nthreads) {
+    if (!context->analysis) context->analysis = calloc(1, sizeof *context->analysis);
+    csz_analysis_job *job = context->analysis;
+    if (!job) return CSZ_ERROR_MEMORY;
+    csz_status status = grow_workers(job, nthreads);
+    if (!status) status = csz_scratch_workers(&context->cpu, nthreads, g->rank);
+    if (!status) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample);
+    if (status) return status;
+    csz_analysis_worker **workers = job->workers;
+    const int nworkers = job->nworkers;
+    memset(job, 0, sizeof *job);
+    job->workers = workers;
+    job->nworkers = nworkers;
     job->scratch = &context->cpu;
     job->geometry = job->layout = *g;
     job->ntiles = g->ntiles;
     job->nsample = job->nchosen = nsample;
     job->nthreads = nthreads;
     job->tables = context->cpu.code_tables;
-    const int is_whole = nsample == g->ntiles;
-    if (is_whole) job->forced_tables = malloc(sizeof *job->forced_tables);
-    job->workers = calloc((size_t)nthreads, sizeof *job->workers);
-    for (int i = 0; job->workers && (job->forced_tables || !is_whole) && i < nthreads; i++) {
-        job->workers[i] = malloc(sizeof *job->workers[i]);
-        if (!job->workers[i]) break;
-        if (i + 1 == nthreads) return job;
+    if (nsample == g->ntiles) {
+        job->forced_tables = malloc(sizeof *job->forced_tables);
+        if (!job->forced_tables) return CSZ_ERROR_MEMORY;
     }
-    free_job(job);
-    return NULL;
+    *made = job;
+    return CSZ_OK;
 }
 
 /* ---- where the field lies ---- */
@@ -224,9 +239,9 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     csz_status status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device),
                                        clamp(ntiles / ROW_STRIDE, ROWS_LEAST, rows_most));
     if (status) return status;
-    csz_analysis_job *job = make_job(context, &header.geometry, nsample, nthreads);
-    if (!job) status = CSZ_ERROR_MEMORY;
-    if (job) {
+    csz_analysis_job *job = NULL;
+    status = make_job(&job, context, &header.geometry, nsample, nthreads);
+    if (!status) {
         job->looks = &looks;
         job->data = data;
     }
@@ -254,7 +269,7 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
         a->seconds = csz_clock() - start;
         start = csz_clock();
     }
-    if (job) free_job(job);
+    if (job) free(job->forced_tables);
     csz_looks_free(&looks);
     csz_survey_free(&survey);
     return status;

@@ -234,8 +234,8 @@ static double best_rate(const csz_looks *looks, const int64_t *q, const int64_t 
         uint32_t nonzero = 0, octaves = 0, large = 0;
         for (uint32_t k = c; k < (c ? 2 * c : 1); k++) {
             const int64_t *line = q + (size_t)k * pitch;
-            const uint64_t sign = k == 1 || k == 2 ? ~(uint64_t)0 : 1; /* wraps, as deltas do */
-            for (uint32_t j = 0; j < n; j++) delta[j] += sign * ((uint64_t)line[j + 1] - (uint64_t)line[j]);
+            const uint32_t from = k == 1 || k == 2, to = 1 - from; /* the sign; wraps, as deltas do */
+            for (uint32_t j = 0; j < n; j++) delta[j] += (uint64_t)line[j + to] - (uint64_t)line[j + from];
         }
         uint32_t size[ROW_N]; /* up to the largest there is, which 48 bits and more are beyond use */
         for (uint32_t j = 0; j < n; j++) {
