@@ -127,26 +127,36 @@ static __attribute__((noinline)) int first_candidates_f32(int64_t *restrict quan
     return any & ASK;
 }
 
-static __attribute__((noinline)) int first_candidates_f64(int64_t *restrict quantum,
-                                                          int64_t *restrict accepted,
-                                                          const double *restrict value, size_t n,
-                                                          const csz_quantizer_f64 *z) {
+/* has_fill is known where it is called, so that a field without a fill value is not compared with one. */
+static inline __attribute__((always_inline)) int first_of_f64(int64_t *restrict quantum,
+                                                              int64_t *restrict accepted,
+                                                              const double *restrict value, size_t n,
+                                                              const csz_quantizer_f64 *z, int has_fill) {
     const double inverse = z->inverse, step = z->step, bound = z->bound;
-    const uint64_t fill = z->has_fill ? z->fill : 0x8000000000000000ull;
+    const uint64_t fill = z->fill;
     uint64_t any = 0;
     for (size_t i = 0; i < n; i++) {
         const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64,
                      restored = r * step;
         const uint64_t bits = csz_bits_f64(v);
-        const uint64_t is_candidate = (bits != 0x8000000000000000ull) & (bits != fill) & (fabs(r) < 0x1p50),
+        const uint64_t is_candidate =
+                           (bits != 0x8000000000000000ull) & (fabs(r) < 0x1p50) & (!has_fill | (bits != fill)),
                        is_near = fabs(v - restored) <= bound,
-                       is_right = is_candidate & is_near & (csz_bits_f64(restored) != fill);
+                       is_right = is_candidate & is_near & (!has_fill | (csz_bits_f64(restored) != fill));
         const uint64_t state = is_right | (is_candidate & (is_near ^ 1)) * ASK;
         accepted[i] = (int64_t)state;
         any |= state;
         quantum[i] = (int64_t)((csz_bits_f64(t) - CSZ_MAGIC_F64_BITS) & (0u - is_right));
     }
     return (any & ASK) != 0;
+}
+
+static __attribute__((noinline)) int first_candidates_f64(int64_t *restrict quantum,
+                                                          int64_t *restrict accepted,
+                                                          const double *restrict value, size_t n,
+                                                          const csz_quantizer_f64 *z) {
+    return z->has_fill ? first_of_f64(quantum, accepted, value, n, z, 1)
+                       : first_of_f64(quantum, accepted, value, n, z, 0);
 }
 
 static void quantize(batch *b, const csz_tile_plan *plan) {

@@ -15,7 +15,7 @@
 
 #include "cpu/team.h"
 
-enum { BLOCK_N = 1 << 16, MEMBERS_MAX = 256 };
+enum { BLOCK_N = 1 << 16, BLOCK_ALONE_N = 1 << 18, MEMBERS_MAX = 256 };
 
 typedef struct extremes {
     double low, high;
@@ -27,6 +27,7 @@ typedef struct range_job {
     csz_type type;
     int has_fill;
     uint64_t fill_bits;
+    uint64_t block_n; /* short where threads share a field of a few MB; each costs the start of its streams */
     atomic_ullong next;
     extremes found[MEMBERS_MAX];
 } range_job;
@@ -195,9 +196,9 @@ static void range_body(void *arg, int rank) {
     extremes e = {INFINITY, -INFINITY};
     int has_nan = 0;
     for (;;) {
-        uint64_t first = atomic_fetch_add(&job->next, BLOCK_N);
+        uint64_t first = atomic_fetch_add(&job->next, job->block_n);
         if (first >= job->n) break;
-        uint64_t n = job->n - first < BLOCK_N ? job->n - first : BLOCK_N;
+        uint64_t n = job->n - first < job->block_n ? job->n - first : job->block_n;
         if (!plain_block(&e, job, first, n, &has_nan)) careful_block(&e, job, first, n);
     }
     job->found[rank] = e;
@@ -212,6 +213,7 @@ static int find_range(team_run run, csz_team *team, const void *data, uint64_t n
     uint64_t useful = n / BLOCK_N + 1;
     if (nthreads > MEMBERS_MAX) nthreads = MEMBERS_MAX;
     if ((uint64_t)nthreads > useful) nthreads = (int)useful;
+    job.block_n = nthreads > 1 ? BLOCK_N : BLOCK_ALONE_N;
     for (int i = 0; i < nthreads; i++) job.found[i] = (extremes){INFINITY, -INFINITY};
     atomic_init(&job.next, 0);
     run(team, nthreads, range_body, &job);
