@@ -58,10 +58,12 @@ typedef struct csz_analysis_group {
     double weight;                      /* tiles that a sampled one stands for */
 } csz_analysis_group;
 
+enum { CSZ_ANALYSIS_GROUPS = 8 }; /* at most */
+
 /* What the GPU counted. */
 typedef struct csz_analysis_survey {
     csz_frame_groups groups;
-    csz_analysis_group group[2];
+    csz_analysis_group group[CSZ_ANALYSIS_GROUPS];
     uint64_t nsampled; /* tiles */
     csz_survey_answer
         answer; /* samples: for each bound those of all groups; values: of the tiles and looks that the host takes */

@@ -26,7 +26,7 @@ static uint64_t count_elements(const csz_geometry *g, const csz_frame_box *frame
 }
 
 static void make_groups(csz_analysis_survey *s, const csz_geometry *g) {
-    s->groups = csz_frame_groups_of(g);
+    s->groups = csz_frame_groups_of(g, CSZ_ANALYSIS_GROUPS);
     for (uint32_t i = 0; i < s->groups.n; i++) {
         csz_analysis_group *group = &s->group[i];
         const uint64_t first = csz_group_first(&s->groups, i);

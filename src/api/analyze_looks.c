@@ -139,8 +139,8 @@ static inline __attribute__((always_inline)) int first_of_f64(int64_t *restrict 
         const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64,
                      restored = r * step;
         const uint64_t bits = csz_bits_f64(v);
-        const uint64_t is_candidate =
-                           (bits != 0x8000000000000000ull) & (fabs(r) < 0x1p50) & (!has_fill | (bits != fill)),
+        const uint64_t is_candidate = (bits != 0x8000000000000000ull) & (fabs(r) < 0x1p50) &
+                                      (!has_fill | (bits != fill)),
                        is_near = fabs(v - restored) <= bound,
                        is_right = is_candidate & is_near & (!has_fill | (csz_bits_f64(restored) != fill));
         const uint64_t state = is_right | (is_candidate & (is_near ^ 1)) * ASK;

@@ -54,13 +54,28 @@ static uint64_t coded_cost(int book, const uint32_t *count, const uint8_t *lengt
     return 128 * nbits + CSZ_LANE_NBITS * shares;
 }
 
+/* Lengths made for the counts, for all symbols where those are a sample's; returns how many were counted. */
+static uint64_t own_lengths(uint8_t *lengths, int book, const uint32_t *count, uint32_t stride) {
+    const uint32_t n = csz_book_size(book);
+    uint32_t weights[CSZ_SYMBOLS_MAX];
+    uint64_t nsymbols = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        nsymbols += count[s];
+        weights[s] = count[s] + (stride > 1);
+    }
+    if (nsymbols == 0) return 0;
+    for (uint32_t j = 0; j < csz_book_first(book); j++) weights[csz_book_symbol_at(book, j)] = 0;
+    csz_book_lengths(lengths, weights, n, csz_book_limit(book));
+    return nsymbols;
+}
+
 /*
  * What a book could be.  With built-in books, of small frames, where it matters, all that the compressor weighs.  Else its own lengths alone: the built-in books take longer to make than the whole sample does, and
  * where one of them would be taken it is for a few bytes.  Should there be no room for its lengths, they still tell about how the symbols would be coded.
  */
 static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
                        uint32_t frame_tiles, int with_builtins) {
-    const uint32_t n = csz_book_size(book), stride = csz_sample_stride(frame_tiles);
+    const uint32_t stride = csz_sample_stride(frame_tiles);
     if (with_builtins) {
         csz_book_offer_make(offer, cache, book, count, stride);
         return;
@@ -68,15 +83,8 @@ static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book
     memset(offer, 0, sizeof *offer);
     offer->builtin.kind = CSZ_KIND_UNUSED;
     offer->own.kind = CSZ_KIND_EXPLICIT;
-    uint32_t weights[CSZ_SYMBOLS_MAX];
-    uint64_t nsymbols = 0;
-    for (uint32_t s = 0; s < n; s++) {
-        nsymbols += count[s];
-        weights[s] = count[s] + (stride > 1);
-    }
+    const uint64_t nsymbols = own_lengths(offer->own.lengths, book, count, stride);
     if (nsymbols == 0) return;
-    for (uint32_t j = 0; j < csz_book_first(book); j++) weights[csz_book_symbol_at(book, j)] = 0;
-    csz_book_lengths(offer->own.lengths, weights, n, csz_book_limit(book));
     memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
     offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
     offer->is_worth_them = 1;
@@ -319,9 +327,14 @@ static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const
 
 /* ---- from the GPU's sample ---- */
 
-/* What counted symbols take: codes, raw bits, and the lengths of lanes as the codes' lengths have them vary. */
-static double spent_nbits(int book, const uint32_t *count, const uint8_t *lengths) {
+/* What counted symbols take: codes, raw bits, and the lengths of lanes as the codes' lengths have them vary.  lengths NULL: a book made for the counts; stride: of the frame's sample. */
+static double spent_nbits(int book, const uint32_t *count, const uint8_t *lengths, uint32_t stride) {
     uint64_t nbits = 0, n = 0, sum = 0, squares = 0, shares = 0;
+    uint8_t own[CSZ_SYMBOLS_MAX];
+    if (!lengths) {
+        own_lengths(own, book, count, stride);
+        lengths = own;
+    }
     for (uint32_t s = 0; s < csz_book_size(book); s++) {
         const uint64_t c = count[s], with = lengths[s] + csz_symbol_follows(book, s);
         nbits += c * (lengths[s] + csz_symbol_raw(book, s));
@@ -333,45 +346,57 @@ static double spent_nbits(int book, const uint32_t *count, const uint8_t *length
     return (double)nbits + (n ? (double)shares * csz_lane_width(book, n, sum, squares) / 32768 : 0);
 }
 
+/* What a sample is priced by: a set of books, or NULL for books of its own. */
+typedef struct price {
+    const csz_book *books;
+    uint32_t stride;
+} price;
+
+static double book_nbits(int book, const uint32_t *count, const price *by) {
+    uint32_t any = 0;
+    for (uint32_t s = 0; s < csz_book_size(book); s++) any |= count[s];
+    return any ? spent_nbits(book, count, by->books ? by->books[book].lengths : NULL, by->stride) : 0;
+}
+
 /* Symbols and bitmaps of a sample as a policy codes them.  Tiles that weigh runs take what is less, at most. */
-static double policy_nbits(const csz_sample *s, const csz_book *books, uint32_t policy) {
+static double policy_nbits(const csz_sample *s, const price *by, uint32_t policy) {
     double nbits = 0;
     switch (policy & CSZ_POLICY_MASK) {
     case CSZ_POLICY_VECTOR:
-        for (int b = 0; b < CSZ_BOOK_RV; b++) nbits += spent_nbits(b, s->count.count[b], books[b].lengths);
+        for (int b = 0; b < CSZ_BOOK_RV; b++) nbits += book_nbits(b, s->count.count[b], by);
         break;
     case CSZ_POLICY_SINGLE: {
         uint32_t single[CSZ_SYMBOLS_MAX];
         csz_policy_singles(single, &s->count, s->ncodes);
-        nbits = spent_nbits(CSZ_BOOK_S, single, books[CSZ_BOOK_S].lengths) +
-                spent_nbits(CSZ_BOOK_W, s->count.count[CSZ_BOOK_W], books[CSZ_BOOK_W].lengths);
+        nbits = book_nbits(CSZ_BOOK_S, single, by) + book_nbits(CSZ_BOOK_W, s->count.count[CSZ_BOOK_W], by);
         break;
     }
     case CSZ_POLICY_RUNS:
-        nbits = spent_nbits(CSZ_BOOK_RV, s->run_value, books[CSZ_BOOK_RV].lengths) +
-                spent_nbits(CSZ_BOOK_RL, s->run_length, books[CSZ_BOOK_RL].lengths);
+        nbits = book_nbits(CSZ_BOOK_RV, s->run_value, by) + book_nbits(CSZ_BOOK_RL, s->run_length, by);
         break;
     default: {
-        const double vector = policy_nbits(s, books, CSZ_POLICY_VECTOR),
-                     runs = policy_nbits(s, books, CSZ_POLICY_RUNS);
+        const double vector = policy_nbits(s, by, CSZ_POLICY_VECTOR),
+                     runs = policy_nbits(s, by, CSZ_POLICY_RUNS);
         return vector < runs ? vector : runs;
     }
     }
     return nbits + 32.0 * s->bitmap_nwords[policy & CSZ_POLICY_MASK];
 }
 
-/* Symbols and bitmaps of a sample under each workflow. */
-static void sample_nbits(double *nbits, const csz_field_sample *s, const choice *made) {
+/* Symbols and bitmaps of a sample under each workflow; own: with books of its own. */
+static void sample_nbits(double *nbits, const csz_field_sample *s, const choice *made, int own,
+                         uint32_t stride) {
+    static const uint32_t policy_of[] = {0, CSZ_POLICY_SINGLE, 0, CSZ_POLICY_RUNS};
     uint64_t nruns = 0, ncodes = 0;
     for (uint32_t n = 0; n < csz_book_size(CSZ_BOOK_RL); n++) {
         nruns += s->counts.run_length[n];
         ncodes += (uint64_t)s->counts.run_length[n] * (n + 1);
     }
-    nbits[CSZ_WORKFLOW_AUTO] = policy_nbits(&s->counts, made->books[CSZ_WORKFLOW_AUTO], made->policy);
-    nbits[CSZ_WORKFLOW_HUFFMAN] =
-        policy_nbits(&s->counts, made->books[CSZ_WORKFLOW_HUFFMAN], CSZ_POLICY_SINGLE);
-    nbits[CSZ_WORKFLOW_RLE_VLE] =
-        policy_nbits(&s->counts, made->books[CSZ_WORKFLOW_RLE_VLE], CSZ_POLICY_RUNS);
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        const price by = {own ? NULL : made->books[i], stride};
+        if (i != CSZ_WORKFLOW_RLE)
+            nbits[i] = policy_nbits(&s->counts, &by, i == CSZ_WORKFLOW_AUTO ? made->policy : policy_of[i]);
+    }
     nbits[CSZ_WORKFLOW_RLE] = (double)(nruns * (16 + 7) + ncodes / 128 * CSZ_LANE_NBITS) +
                               16.0 * s->more.wide_run_halves +
                               32.0 * s->counts.bitmap_nwords[CSZ_POLICY_RUNS];
@@ -382,7 +407,7 @@ static double weighed_nbits(const csz_sample *s, const choice *made, double nbit
     if (csz_policy_all_weigh(made->policy)) return nbits;
     double runs = 0;
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
-        runs += spent_nbits(b, s->count.count[b], made->books[CSZ_WORKFLOW_AUTO][b].lengths);
+        runs += spent_nbits(b, s->count.count[b], made->books[CSZ_WORKFLOW_AUTO][b].lengths, 1);
     return runs < nbits ? runs : nbits;
 }
 
@@ -421,53 +446,56 @@ static double besides_nbits(const besides *b, const csz_field_sample *s, double 
            b->fill * s->more.nfill + b->tail * s->more.nspecial;
 }
 
-/* The sample of a typical frame of a group. */
-static csz_sample typical_frame(const csz_field_sample *group, uint64_t nframes) {
-    csz_sample frame = group->counts;
-    for (size_t i = 0; nframes > 1 && i < sizeof frame / sizeof(uint32_t); i++)
-        ((uint32_t *)&frame)[i] = (uint32_t)((((uint32_t *)&frame)[i] + nframes / 2) / nframes);
+/* The sample of a typical frame of these groups, which are sampled alike. */
+static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups, uint64_t nframes) {
+    csz_sample frame;
+    for (size_t i = 0; i < sizeof frame / sizeof(uint32_t); i++) {
+        uint64_t all = 0;
+        for (uint32_t g = 0; g < ngroups; g++) all += ((const uint32_t *)&groups[g].counts)[i];
+        ((uint32_t *)&frame)[i] = (uint32_t)(nframes > 1 ? (all + nframes / 2) / nframes : all);
+    }
     return frame;
 }
 
-/* What each workflow takes, by the sample: payloads in bits, all else in bytes; and of auto's payload about what exceptions take, and tiles that weigh runs. */
+/*
+ * What each workflow takes, by the sample: payloads in bits, all else in bytes; and of auto's payload about what exceptions take, and tiles that weigh runs; and what it gains by the groups' own books.
+ */
 typedef struct estimate {
-    double payload[NWORKFLOWS], tails, weighed;
+    double payload[NWORKFLOWS], tails, weighed, gained;
     uint64_t fixed[NWORKFLOWS];
 } estimate;
 
-/* made: the books of the first group. */
-static void estimate_make(estimate *e, csz_analysis_job *job, const csz_header *header, const choice *made) {
+/* made: the books of a typical frame, which are those of a field of one group; others have their own. */
+static void estimate_make(estimate *e, const csz_analysis_job *job, const csz_header *header,
+                          const choice *made) {
     const csz_analysis_survey *survey = job->survey;
     const besides b = besides_of(job, header->field.type == CSZ_F32 ? 32 : 64);
-    uint64_t first = 0;
-    choice own;
     memset(e, 0, sizeof *e);
-    for (int i = 0; i < NWORKFLOWS; i++) e->fixed[i] = ends_nbytes(header);
-    for (uint32_t k = 0; k < survey->groups.n; first += survey->group[k++].nframes) {
+    for (uint32_t k = 0; k < survey->groups.n; k++) {
         const csz_analysis_group *group = &survey->group[k];
         const csz_field_sample *sample = &job->groups[k];
         const double weight = group->weight, common = besides_nbits(&b, sample, (double)group->nsampled);
+        const uint32_t stride = csz_sample_stride(group->frame_tiles);
         double nbits[NWORKFLOWS];
-        if (k > 0) {
-            const csz_sample frame = typical_frame(sample, group->nframes);
-            choose_books(&own, job, &frame, NULL, group->frame_tiles);
-            made = &own;
-        }
-        sample_nbits(nbits, sample, made);
-        for (int i = 0; i < NWORKFLOWS; i++) {
-            e->payload[i] += weight * (nbits[i] + common);
-            e->fixed[i] += frames_nbytes(&header->geometry, first, group->nframes, made->lengths_nbits[i]);
-        }
+        sample_nbits(nbits, sample, made, survey->groups.n > 1, stride);
+        for (int i = 0; i < NWORKFLOWS; i++) e->payload[i] += weight * (nbits[i] + common);
+        const price by = {made->books[CSZ_WORKFLOW_AUTO], stride};
+        if (survey->groups.n > 1)
+            e->gained += weight * (policy_nbits(&sample->counts, &by, made->policy) - nbits[0]);
         e->tails += weight * b.tail * sample->more.nspecial;
         e->weighed += weight * weighed_nbits(&sample->counts, made, nbits[CSZ_WORKFLOW_AUTO]);
     }
+    for (int i = 0; i < NWORKFLOWS; i++)
+        e->fixed[i] = ends_nbytes(header) +
+                      frames_nbytes(&header->geometry, 0, header->geometry.nframes, made->lengths_nbits[i]);
     if (!job->forced_tables) return;
     for (int i = 0; i < NWORKFLOWS; i++) e->payload[i] = 32 * (double)job->workers[0]->sums.words[i];
 }
 
 /*
  * The rate of auto's payload.  Its variance: tiles differ, by what the coded ones show, and some were counted; what exceptions take is known from the coded tiles that have some, whose tails differ by as much as their mean,
- * and bases from all of them; and counts price what they count to 1%, and tiles that weigh runs to 5%.
+ * and bases from all of them; and counts price what they count to 1%, and tiles that weigh runs to 5%; and where groups have several
+ * frames, these may gain by their own books as much again as groups do.
  */
 static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double n) {
     const double model_error = 0.01, weighed_error = 0.05, base_spread = 12; /* bits */
@@ -481,7 +509,8 @@ static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double 
         tile_variance(tiles, ncoded, 32 * ntiles / n, scale) / nsampled * (1 - nsampled / ntiles) +
         (square(e->tails / n) / (1 + (double)tiles->nspecial) + square(base_spread * ntiles / n) / ncoded) *
             (1 - ncoded / ntiles) +
-        square(model_error * r.mean) + square(weighed_error * e->weighed / n);
+        square(model_error * r.mean) + square(weighed_error * e->weighed / n) +
+        (job->survey->groups.n < job->geometry.nframes ? square(e->gained / n) : 0);
     return join_rows(r, job->rows, scale);
 }
 
@@ -489,7 +518,9 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
     const csz_analysis_survey *survey = job->survey;
     const double n = (double)header->geometry.nelements,
                  raw_nbits = 32 * (double)job->ntiles + (header->field.type == CSZ_F32 ? 32 : 64) * n;
-    const csz_sample frame = typical_frame(&job->groups[0], survey->group[0].nframes);
+    const uint32_t odd = survey->groups.has_odd_last;
+    const csz_sample frame =
+        typical_frame(job->groups, survey->groups.n - odd, header->geometry.nframes - odd);
     choice made;
     estimate e;
     choose_books(&made, job, &frame, NULL, survey->group[0].frame_tiles);

@@ -40,19 +40,20 @@ typedef struct csz_field_sample {
 } csz_field_sample;
 
 /*
- * Frames come to the host added up, as one group, or as two where the last is sampled otherwise than the rest.  A frame counts 2^21 codes at most, so that sums of 32 bits hold what any device's memory does.
+ * Frames come to the host in groups, of which each adds up consecutive frames.  A frame counts 2^21 codes at most, so that sums of 32 bits hold what any device's memory does.  A last frame that is sampled
+ * otherwise than the rest is a group by itself.
  */
 typedef struct csz_frame_groups {
     uint64_t nframes;
     uint32_t n, has_odd_last;
 } csz_frame_groups;
 
-CSZ_FN csz_frame_groups csz_frame_groups_of(const csz_geometry *g) {
+CSZ_FN csz_frame_groups csz_frame_groups_of(const csz_geometry *g, uint32_t most) {
     csz_frame_groups r;
     r.nframes = g->nframes;
-    r.has_odd_last = g->nframes > 1 && csz_sample_stride(csz_frame_box_at(g, g->nframes - 1).ntiles) !=
-                                           csz_sample_stride(csz_frame_box_at(g, 0).ntiles);
-    r.n = 1 + r.has_odd_last;
+    r.n = g->nframes < most ? (uint32_t)g->nframes : most;
+    r.has_odd_last = r.n > 1 && csz_sample_stride(csz_frame_box_at(g, g->nframes - 1).ntiles) !=
+                                    csz_sample_stride(csz_frame_box_at(g, 0).ntiles);
     return r;
 }
 
