@@ -397,7 +397,8 @@ static void sample_nbits(double *nbits, const csz_field_sample *s, const choice 
         if (i != CSZ_WORKFLOW_RLE)
             nbits[i] = policy_nbits(&s->counts, &by, i == CSZ_WORKFLOW_AUTO ? made->policy : policy_of[i]);
     }
-    nbits[CSZ_WORKFLOW_RLE] = (double)(nruns * (16 + 7) + ncodes / 128 * CSZ_LANE_NBITS) +
+    const uint64_t nlanes = ncodes / 128;
+    nbits[CSZ_WORKFLOW_RLE] = (double)(nruns * (16 + 7) + nlanes * CSZ_LANE_NBITS) +
                               16.0 * s->more.wide_run_halves +
                               32.0 * s->counts.bitmap_nwords[CSZ_POLICY_RUNS];
 }
@@ -449,6 +450,7 @@ static double besides_nbits(const besides *b, const csz_field_sample *s, double 
 /* The sample of a typical frame of these groups, which are sampled alike. */
 static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups, uint64_t nframes) {
     csz_sample frame;
+    memset(&frame, 0, sizeof frame);
     for (size_t i = 0; i < sizeof frame / sizeof(uint32_t); i++) {
         uint64_t all = 0;
         for (uint32_t g = 0; g < ngroups; g++) all += ((const uint32_t *)&groups[g].counts)[i];

@@ -124,13 +124,16 @@ CSZ_BLOCK_EXTREMES(block_f64, double, doubles, ints64, 2, least_f64, most_f64)
  * first value instead that is not.
  */
 #if defined(__aarch64__)
-#define CSZ_QUICK_EXTREMES(NAME, SURE, SCALAR, VECTOR, INTS, LANES, LEAST, MOST)                       \
+#define CSZ_QUICK_EXTREMES(NAME, SURE, SCALAR, BITS, VECTOR, INTS, LANES, LEAST, MOST)                 \
     static inline int NAME(extremes *e, const SCALAR *v, uint64_t n, const INTS *fill, int *has_nan) { \
         enum { STEP = 4 * (LANES) };                                                                   \
         const uint64_t part = n / STEP * (LANES);                                                      \
         uint64_t first = 0;                                                                            \
         if (*has_nan || part == 0) return SURE(e, v, n, fill);                                         \
-        while (fill && first < n && memcmp(v + first, fill, sizeof *v) == 0) first++;                  \
+        for (BITS bits; fill && first < n; first++) {                                                  \
+            memcpy(&bits, v + first, sizeof bits);                                                     \
+            if (bits != (*fill)[0]) break;                                                             \
+        }                                                                                              \
         if (first == n) return 1;                                                                      \
         const VECTOR known = (VECTOR){0} + v[first];                                                   \
         VECTOR least[4] = {known, known, known, known}, most[4] = {known, known, known, known};        \
@@ -157,8 +160,8 @@ CSZ_BLOCK_EXTREMES(block_f64, double, doubles, ints64, 2, least_f64, most_f64)
         widen(e, here.low, here.high);                                                                 \
         return SURE(e, v + 4 * part, n % STEP, fill);                                                  \
     }
-CSZ_QUICK_EXTREMES(quick_f32, block_f32, float, floats, ints32, 4, vminq_f32, vmaxq_f32)
-CSZ_QUICK_EXTREMES(quick_f64, block_f64, double, doubles, ints64, 2, vminq_f64, vmaxq_f64)
+CSZ_QUICK_EXTREMES(quick_f32, block_f32, float, int32_t, floats, ints32, 4, vminq_f32, vmaxq_f32)
+CSZ_QUICK_EXTREMES(quick_f64, block_f64, double, int64_t, doubles, ints64, 2, vminq_f64, vmaxq_f64)
 #else
 #define quick_f32(e, v, n, fill, has_nan) ((void)(has_nan), block_f32(e, v, n, fill))
 #define quick_f64(e, v, n, fill, has_nan) ((void)(has_nan), block_f64(e, v, n, fill))
