@@ -126,8 +126,9 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
         return;
     }
     printf(
-        "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%\n",
-        s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share);
+        "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%%s\n",
+        s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share,
+        a->ntiles_counted < a->ntiles ? " of what was counted" : "");
     printf("  Huffman        %.4g bits a code; bounds %.4g (H + R-, R- %.4g) and %.4g (H + R+, R+ %.4g)\n",
            a->huffman_bits, s->bits_lower, s->r_lower, s->bits_upper, s->r_upper);
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);

@@ -468,7 +468,7 @@ typedef struct csz_analysis {
     csz_madogram codes;            /* in code order, inside tiles */
     csz_workflow_size workflow[4]; /* by csz_workflow; without zstd */
     double
-        prediction_error; /* relative standard error of the size predicted for auto: how unlike tiles and rows are */
+        prediction_error; /* relative standard error of the size predicted for auto: how unlike tiles and rows are; 0 where all tiles were coded */
     csz_workflow best_forced; /* smallest of the three forced ones: true where known, else predicted */
     double regret;            /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
     int is_exact;
@@ -481,8 +481,11 @@ typedef struct csz_analysis {
  * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles and rows, beside one pass for the range where the bounds are relative;
  * on fields of 3 MB and more that takes less than a tenth of the time of compressing at the same bound, by one thread or by two, in a context's first call too, and of 2 MB about a tenth
  * (docs/evaluation.md has the figures).
- * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.  Of data in device memory the range is found there and what is
- * sampled is copied to the host; with exact 1 everything is.
+ * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.
+ * Of data in device memory the GPU finds the range and counts the tiles that the compressor samples there, at each bound (every tile of fields below 512 tiles, one in 4 to 32 of larger ones), so that predictions are
+ * closer than those of a sample on the host; only those counts, 32 tiles and some rows and pairs are copied, and the context's workspace on the device is used.  Codes outside -48 .. 47 are counted there in buckets of
+ * both signs, a quarter of an octave each: in the histogram a bucket's count is spread evenly over its codes, which makes the entropy a little larger than it is.  With exact 1, and of fields of up to 4 tiles, everything is
+ * copied and counted on the host.
  */
 CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const double *bounds,
                                size_t nbounds, const void *data, const csz_field *field,

@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,6 +37,15 @@ static void check_sense(const csz_analysis *a) {
     assert_true(a->codes.roughness >= 0 && a->codes.roughness <= 1 && a->quanta.roughness <= 1);
     assert_true(strlen(a->reason) > 20 && strlen(a->reason) + 1 < CSZ_REASON_NBYTES);
     assert_true(a->best_forced != CSZ_WORKFLOW_AUTO);
+    /* the reason's numbers are as printf writes them, and it says of how many tiles it speaks */
+    const uint64_t size = a->is_exact ? a->workflow[0].nbytes : a->workflow[0].nbytes_predicted;
+    char text[80];
+    snprintf(text, sizeof text, "takes %.4g bits a value", 8 * (double)size / (double)a->nelements);
+    if (!strstr(a->reason, text)) fail_msg("\"%s\" does not say \"%s\"", a->reason, text);
+    snprintf(text, sizeof text, "H + R- = %.3f ", s->bits_lower);
+    if (!strstr(a->reason, text)) fail_msg("\"%s\" does not say \"%s\"", a->reason, text);
+    snprintf(text, sizeof text, "by %d of %d tiles, auto", (int)a->ntiles_counted, (int)a->ntiles);
+    assert_int_equal(strstr(a->reason, text) != NULL, a->ntiles_counted < a->ntiles);
 }
 
 static void exact_sizes_are_those_of_the_archives(void **state) {

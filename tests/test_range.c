@@ -8,8 +8,9 @@
 
 #include "cpu/frame.h"
 
-enum { NKINDS = 6, LONGEST = 2 * 65536 + 1027 };
-static const char *const kinds[NKINDS] = {"plain", "NaN", "infinities", "fill", "all three", "negative"};
+enum { NKINDS = 7, LONGEST = 2 * 65536 + 1027 };
+static const char *const kinds[NKINDS] = {"plain",     "NaN",      "infinities",    "fill",
+                                          "all three", "negative", "signalling NaN"};
 
 static double value_at(int kind, uint64_t i) {
     const uint64_t h = (i + 1) * 0x9E3779B97F4A7C15ull;
@@ -48,6 +49,13 @@ static void ranges_are_those_of_the_values(void **state) {
     for (int kind = 0; kind < NKINDS; kind++) {
         const int has_fill = kind == 3 || kind == 4;
         for (uint64_t i = 0; i < LONGEST; i++) narrow[i] = (float)(wide[i] = value_at(kind, i));
+        for (uint64_t i = 5; kind == 6 && i < LONGEST;
+             i += 1031) { /* as bits: to convert one makes it quiet */
+            const uint32_t signalling32 = 0x7F800001u;
+            const uint64_t signalling64 = 0xFFF0000000000001ull;
+            memcpy(&narrow[i], &signalling32, sizeof signalling32);
+            memcpy(&wide[i], &signalling64, sizeof signalling64);
+        }
         for (uint64_t n = 0; n <= LONGEST; n += n < 70 ? 1 : n < 65000 ? 64951 : 16003) {
             const uint64_t first = n % 5; /* pointers of every alignment that a type has */
             if (first + n > LONGEST) break;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_tiles.c counts and codes sampled tiles;
- * analyze_looks.c takes looks of a few elements all over the field.
+ * analyze_looks.c takes looks of a few elements all over the field; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
+ * analyze_reason.c says it.
  */
 #ifndef CSZ_API_ANALYSIS_H
 #define CSZ_API_ANALYSIS_H
 
 #include "api/context.h"
+#include "cuda/analyze.h"
 #include "select/madogram.h"
 
 enum { CSZ_NWORKFLOWS = 4 };
@@ -19,13 +21,16 @@ typedef struct csz_analysis_sums {
     uint64_t words[CSZ_NWORKFLOWS],
         squares; /* of auto, whose squares these are, and where the sample is all of the others */
     uint64_t common_nbits, raw_words; /* what every workflow takes besides codes; what no tile exceeds */
+    /* of tiles that have exceptions what those take; of constant ones the record without that; of others the base */
+    uint64_t tail_words, nspecial, constant_words, nconstant, base_nbits, ncoded;
     csz_madogram_sums codes;
 } csz_analysis_sums;
 
 typedef struct csz_analysis_worker {
     csz_sample sample;
-    uint32_t part[4][CSZ_ANALYSIS_NCODES + 1]; /* the histogram in four, as equal neighbours would wait for
-                                                  each other's store; and the outliers */
+    uint32_t books; /* that the tally counts in; others are not even cleared */
+    /* the histogram of a few tiles in four, as equal neighbours would wait for each other's store; and the outliers */
+    uint16_t part[4][CSZ_ANALYSIS_NCODES + 1];
     csz_analysis_sums sums;
 } csz_analysis_worker;
 
@@ -45,6 +50,25 @@ typedef struct csz_rows_rate {
     double mean, variance;
 } csz_rows_rate;
 
+/* A group of frames of a field on the GPU, see csz_frame_groups. */
+typedef struct csz_analysis_group {
+    uint64_t nframes, ntiles, nsampled; /* tiles */
+    uint64_t nelements;                 /* of the sampled tiles, in the field */
+    uint32_t frame_tiles;               /* of the first */
+    double weight;                      /* tiles that a sampled one stands for */
+} csz_analysis_group;
+
+enum { CSZ_ANALYSIS_GROUPS = 8 }; /* at most */
+
+/* What the GPU counted. */
+typedef struct csz_analysis_survey {
+    csz_frame_groups groups;
+    csz_analysis_group group[CSZ_ANALYSIS_GROUPS];
+    uint64_t nsampled; /* tiles */
+    csz_survey_answer
+        answer; /* samples: for each bound those of all groups; values: of the tiles and looks that the host takes */
+} csz_analysis_survey;
+
 /*
  * Where the tiles lie: in the field, or one behind the other in a copy of those that were chosen.  A copy's tile s is at places[s] of its own grid and has the extents that
  * the field's tile has.
@@ -58,16 +82,18 @@ typedef struct csz_analysis_job {
     csz_code_tables *
         forced_tables; /* of the forced workflows, which have no book in common, where they code the sample; or NULL */
     csz_cpu_scratch *scratch;
-    csz_analysis_worker **workers;
-    int nthreads;
+    csz_analysis_worker **workers; /* nworkers, of which nthreads work */
+    int nworkers, nthreads;
     int is_copy;
-    uint64_t ntiles, nchosen; /* of the field; of this pass, spread evenly over it */
+    uint64_t ntiles, nsample, nchosen; /* of the field; of its sample; of this pass, spread evenly over it */
     uint32_t npairs_each;
     const csz_looks *looks;   /* taken while a sample is counted that is kept */
     const void *looked_at;    /* their values, where data is a copy of the tiles alone */
     csz_madogram_sums quanta; /* what they show, of pairs and of rows */
     csz_rows_rate rows;
-    int keep_sample, encode; /* the first pass, for the second; the second */
+    const csz_analysis_survey *survey; /* of a field on the GPU, or NULL; */
+    const csz_field_sample *groups;    /* and its samples at this bound */
+    int keep_sample, encode;           /* the first pass, for the second; the second */
     atomic_ullong next;
 } csz_analysis_job;
 
@@ -80,13 +106,36 @@ uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
  */
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
+/* The counts of the first worker's sums in the words of the interface. */
+void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job);
+
+/* The best forced workflow, the regret, and the reason.  tiles: auto's, where the analysis is exact; policy: auto's, where it is not. */
+void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy);
+
+/*
+ * Predicts what each workflow takes from the sample that was just counted; returns auto's policy.  described: where the counts are described, or NULL.  What the GPU counted, where it did, is predicted from instead, and
+ * its counts then are the sums that are described.
+ */
+uint32_t csz_analysis_predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
+                              csz_analysis *described);
+
+/* The GPU's survey of a field: its own samples at every bound, and copies of the job's tiles and looks, where the job then finds them.  To be freed, whatever the status. */
+csz_status csz_survey_make(csz_analysis_survey *survey, csz_analysis_job *job, csz_context *context,
+                           const csz_device_field *field, csz_bound_mode mode, const double *bounds,
+                           size_t nbounds);
+void csz_survey_free(csz_analysis_survey *survey);
+
+/* The counts of the GPU's sample at this bound in place of those of the few tiles that the host has taken, but for its pairs of codes. */
+void csz_survey_count(csz_analysis_sums *sums, const csz_analysis_job *job);
+
 /* Codes a sample that was kept with the tables; adds what records take to the same sums. */
 void csz_analysis_encode(csz_analysis_job *job);
 
 csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
 void csz_looks_free(csz_looks *looks);
 
-/* Where the n elements lie: those of the pairs, then of the lines. */
+/* Elements of the pairs, of which there are npairs / 8 * 9, and where they lie; those of the lines come behind them. */
+uint64_t csz_looks_pair_elements(const csz_looks *looks);
 void csz_looks_index(uint64_t *index, const csz_looks *looks);
 
 /* What they show at the plan's bound; fetched: their values in that order, or NULL where the field is at hand. */

@@ -16,7 +16,7 @@ enum {
     ROW_N = 32
 };
 
-static uint64_t pairs_elements(const csz_looks *looks) {
+uint64_t csz_looks_pair_elements(const csz_looks *looks) {
     return looks->npairs / DISTANCES_EACH * (DISTANCES_EACH + 1);
 }
 
@@ -50,7 +50,7 @@ csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npai
     looks->nrows = nrows;
     looks->row_n = g->n[2] > ROW_N ? ROW_N : (uint32_t)(g->n[2] - 1);
     looks->nlines = 1u << (g->rank - 1);
-    looks->n = (size_t)(pairs_elements(looks) + nrows * looks->nlines * (looks->row_n + 1));
+    looks->n = (size_t)(csz_looks_pair_elements(looks) + nrows * looks->nlines * (looks->row_n + 1));
     looks->line = malloc((size_t)(nrows * looks->nlines) * sizeof *looks->line);
     if (!looks->line) return CSZ_ERROR_MEMORY;
     for (uint64_t s = 0; s < nrows; s++) place_row(looks->line + s * looks->nlines, looks, g, s);
@@ -84,8 +84,6 @@ void csz_looks_index(uint64_t *index, const csz_looks *looks) {
         place_group(&pairs, looks, i);
         memcpy(index, pairs.index, sizeof pairs.index);
     }
-    for (uint64_t line = 0; line < looks->nrows * looks->nlines; line++)
-        for (uint32_t j = 0; j <= looks->row_n; j++) *index++ = looks->line[line] + j;
 }
 
 /* Elements that are taken at a time, so that they stay in the cache, and touch few pages of a process that does nothing else: 4 rows of 3-D fields, 16 of 1-D ones. */
@@ -96,8 +94,8 @@ typedef struct batch {
         float f32[BATCH_N];
         double f64[BATCH_N];
     } value;
-    int64_t quantum[BATCH_N]; /* 0 where there is none */
-    uint8_t accepted[BATCH_N];
+    int64_t quantum[BATCH_N];  /* 0 where there is none */
+    int64_t accepted[BATCH_N]; /* as wide, so that they are made together */
     uint32_t n;
 } batch;
 
@@ -108,12 +106,12 @@ typedef struct batch {
 enum { ASK = 2 };
 
 static __attribute__((noinline)) int first_candidates_f32(int64_t *restrict quantum,
-                                                          uint8_t *restrict accepted,
+                                                          int64_t *restrict accepted,
                                                           const float *restrict value, size_t n,
                                                           const csz_quantizer_f32 *z) {
     const float inverse = z->inverse, step = z->step, bound = z->bound;
     const uint32_t fill = z->has_fill ? z->fill : 0x80000000u;
-    uint8_t any = 0;
+    uint32_t any = 0;
     for (size_t i = 0; i < n; i++) {
         const float v = value[i], t = csz_round_product_f32(v, inverse),
                     restored = (t - CSZ_MAGIC_F32) * step;
@@ -121,7 +119,7 @@ static __attribute__((noinline)) int first_candidates_f32(int64_t *restrict quan
         const uint32_t is_candidate = (bits != 0x80000000u) & (bits != fill) & csz_rounded_in_range_f32(t),
                        is_near = fabsf(v - restored) <= bound,
                        is_right = is_candidate & is_near & (csz_bits_f32(restored) != fill);
-        const uint8_t state = (uint8_t)(is_right | (is_candidate & (is_near ^ 1)) * ASK);
+        const uint32_t state = is_right | (is_candidate & (is_near ^ 1)) * ASK;
         accepted[i] = state;
         any |= state;
         quantum[i] = (int32_t)((csz_bits_f32(t) - CSZ_MAGIC_F32_BITS) & (0u - is_right));
@@ -129,26 +127,36 @@ static __attribute__((noinline)) int first_candidates_f32(int64_t *restrict quan
     return any & ASK;
 }
 
-static __attribute__((noinline)) int first_candidates_f64(int64_t *restrict quantum,
-                                                          uint8_t *restrict accepted,
-                                                          const double *restrict value, size_t n,
-                                                          const csz_quantizer_f64 *z) {
+/* has_fill is known where it is called, so that a field without a fill value is not compared with one. */
+static inline __attribute__((always_inline)) int first_of_f64(int64_t *restrict quantum,
+                                                              int64_t *restrict accepted,
+                                                              const double *restrict value, size_t n,
+                                                              const csz_quantizer_f64 *z, int has_fill) {
     const double inverse = z->inverse, step = z->step, bound = z->bound;
-    const uint64_t fill = z->has_fill ? z->fill : 0x8000000000000000ull;
-    uint8_t any = 0;
+    const uint64_t fill = z->fill;
+    uint64_t any = 0;
     for (size_t i = 0; i < n; i++) {
         const double v = value[i], t = v * inverse + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64,
                      restored = r * step;
         const uint64_t bits = csz_bits_f64(v);
-        const uint64_t is_candidate = (bits != 0x8000000000000000ull) & (bits != fill) & (fabs(r) < 0x1p50),
+        const uint64_t is_candidate = (bits != 0x8000000000000000ull) & (fabs(r) < 0x1p50) &
+                                      (!has_fill | (bits != fill)),
                        is_near = fabs(v - restored) <= bound,
-                       is_right = is_candidate & is_near & (csz_bits_f64(restored) != fill);
-        const uint8_t state = (uint8_t)(is_right | (is_candidate & (is_near ^ 1)) * ASK);
-        accepted[i] = state;
+                       is_right = is_candidate & is_near & (!has_fill | (csz_bits_f64(restored) != fill));
+        const uint64_t state = is_right | (is_candidate & (is_near ^ 1)) * ASK;
+        accepted[i] = (int64_t)state;
         any |= state;
         quantum[i] = (int64_t)((csz_bits_f64(t) - CSZ_MAGIC_F64_BITS) & (0u - is_right));
     }
-    return any & ASK;
+    return (any & ASK) != 0;
+}
+
+static __attribute__((noinline)) int first_candidates_f64(int64_t *restrict quantum,
+                                                          int64_t *restrict accepted,
+                                                          const double *restrict value, size_t n,
+                                                          const csz_quantizer_f64 *z) {
+    return z->has_fill ? first_of_f64(quantum, accepted, value, n, z, 1)
+                       : first_of_f64(quantum, accepted, value, n, z, 0);
 }
 
 static void quantize(batch *b, const csz_tile_plan *plan) {
@@ -160,10 +168,10 @@ static void quantize(batch *b, const csz_tile_plan *plan) {
         if (b->accepted[i] != ASK) continue;
         int32_t q;
         if (is_f32) {
-            b->accepted[i] = (uint8_t)csz_quantum_f32(b->value.f32[i], &plan->f32, &q);
+            b->accepted[i] = csz_quantum_f32(b->value.f32[i], &plan->f32, &q);
             b->quantum[i] = q;
         } else {
-            b->accepted[i] = (uint8_t)csz_quantum_f64(b->value.f64[i], &plan->f64, &b->quantum[i]);
+            b->accepted[i] = csz_quantum_f64(b->value.f64[i], &plan->f64, &b->quantum[i]);
         }
     }
 }
@@ -182,6 +190,15 @@ static void fetch(batch *b, values *from, uint64_t index, uint32_t n) {
     b->n += n;
 }
 
+static void fetch_one(batch *b, values *from, uint64_t index) {
+    const uint8_t *p = from->fetched ? from->fetched : from->field + index * from->size;
+    if (from->size == sizeof(float))
+        memcpy(&b->value.f32[b->n++], p, sizeof(float));
+    else
+        memcpy(&b->value.f64[b->n++], p, sizeof(double));
+    if (from->fetched) from->fetched += from->size;
+}
+
 /* In order of index; a pair with an exception is left out. */
 static void take_pairs(csz_madogram_sums *sums, batch *b, const csz_looks *looks, const csz_tile_plan *plan,
                        values *from) {
@@ -192,12 +209,12 @@ static void take_pairs(csz_madogram_sums *sums, batch *b, const csz_looks *looks
         b->n = 0;
         for (uint32_t k = 0; k < n; k++) {
             place_group(&groups[k], looks, (done + k) * DISTANCES_EACH);
-            for (int j = 0; j <= DISTANCES_EACH; j++) fetch(b, from, groups[k].index[j], 1);
+            for (int j = 0; j <= DISTANCES_EACH; j++) fetch_one(b, from, groups[k].index[j]);
         }
         quantize(b, plan);
         for (uint32_t k = 0; k < n; k++) {
             const int64_t *q = b->quantum + (size_t)k * (DISTANCES_EACH + 1);
-            const uint8_t *accepted = b->accepted + (size_t)k * (DISTANCES_EACH + 1);
+            const int64_t *accepted = b->accepted + (size_t)k * (DISTANCES_EACH + 1);
             for (int j = 1; accepted[0] && j <= DISTANCES_EACH; j++)
                 if (groups[k].index[j] != groups[k].index[0] && accepted[j])
                     csz_madogram_add(sums, groups[k].distance[j - 1], q[0], q[j]);
@@ -216,7 +233,7 @@ static double row_rate(const double *entropy, uint32_t n, uint32_t nonzero, uint
 }
 
 /* The least that a row's quanta take; the orders of prediction are along x, then y, then z, and a tile takes the best. */
-static double best_rate(const csz_looks *looks, const int64_t *q, const uint8_t *accepted,
+static double best_rate(const csz_looks *looks, const int64_t *q, const int64_t *accepted,
                         const double *entropy) {
     const uint32_t n = looks->row_n, pitch = n + 1;
     uint64_t delta[ROW_N] = {0};
@@ -227,8 +244,8 @@ static double best_rate(const csz_looks *looks, const int64_t *q, const uint8_t 
         uint32_t nonzero = 0, octaves = 0, large = 0;
         for (uint32_t k = c; k < (c ? 2 * c : 1); k++) {
             const int64_t *line = q + (size_t)k * pitch;
-            const uint64_t sign = k == 1 || k == 2 ? ~(uint64_t)0 : 1; /* wraps, as deltas do */
-            for (uint32_t j = 0; j < n; j++) delta[j] += sign * ((uint64_t)line[j + 1] - (uint64_t)line[j]);
+            const uint32_t from = k == 1 || k == 2, to = 1 - from; /* the sign; wraps, as deltas do */
+            for (uint32_t j = 0; j < n; j++) delta[j] += (uint64_t)line[j + to] - (uint64_t)line[j + from];
         }
         uint32_t size[ROW_N]; /* up to the largest there is, which 48 bits and more are beyond use */
         for (uint32_t j = 0; j < n; j++) {

@@ -10,7 +10,8 @@
 #include "cpu/symbols.h"
 
 enum {
-    FLUSH_TILES = 4096 /* 32-bit counts are moved to 64-bit ones after this many tiles */
+    PART_TILES = 8,    /* counts of 16 bits are moved to those of 64 after this many tiles */
+    FLUSH_TILES = 4096 /* and those of 32 */
 };
 
 static csz_tile_box box_at(const csz_geometry *g, uint64_t tile) {
@@ -46,16 +47,21 @@ static int64_t code_at(const csz_tile_work *w, uint32_t i) {
     return w->klass == 0 ? w->code16[i] : w->code64[i];
 }
 
+/* Places in the histogram; outliers' is behind it.  Kept out of line, as it vectorises. */
+static __attribute__((noinline)) void bin_codes(uint16_t *restrict bins, const int16_t *restrict code) {
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+        const uint16_t bin = (uint16_t)(code[i] + CSZ_ANALYSIS_NCODES / 2);
+        bins[i] = bin < CSZ_ANALYSIS_NCODES ? bin : CSZ_ANALYSIS_NCODES;
+    }
+}
+
 static void count_codes(csz_analysis_worker *k, const csz_tile_work *w, const csz_geometry *g,
                         const csz_tile_box *box) {
     if (w->klass == 0 && csz_tile_box_count(box) == CSZ_TILE_N) {
-        const int16_t *code = w->code16;
-        for (uint32_t i = 0; i < CSZ_TILE_N; i += 4) {
-            for (uint32_t j = 0; j < 4; j++) {
-                const uint32_t bin = (uint32_t)(code[i + j] + CSZ_ANALYSIS_NCODES / 2);
-                k->part[j][bin < CSZ_ANALYSIS_NCODES ? bin : CSZ_ANALYSIS_NCODES]++;
-            }
-        }
+        uint16_t bins[CSZ_TILE_N];
+        bin_codes(bins, w->code16);
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 4)
+            for (uint32_t j = 0; j < 4; j++) k->part[j][bins[i + j]]++;
         return;
     }
     for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
@@ -96,6 +102,33 @@ static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz
     w->is_fill = 0;
 }
 
+/* Most tiles count in a few books, and most of a tally is books. */
+static void clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books) {
+    for (int b = 0; b < CSZ_NBOOKS; b++)
+        for (int part = 0; part < 4 && ((books & ~k->books) >> b & 1); part++)
+            memset(tally->count[part].count[b], 0, sizeof tally->count[part].count[b]);
+    k->books |= books;
+}
+
+static void clear_tally(csz_analysis_worker *k, csz_tally *tally) {
+    memset((uint8_t *)tally + sizeof tally->count, 0, sizeof *tally - sizeof tally->count);
+    k->books = 0;
+}
+
+/* Symbols as every policy codes them, and codes; the GPU has counted those of its own sample. */
+static void count_symbols(const csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
+                          const csz_tile_box *box) {
+    csz_tile_work *w = &worker->tile;
+    clear_books(k, &worker->tally, csz_tile_books(w, &job->plan[0]));
+    uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
+    csz_tile_count(w, &job->plan[0], &worker->tally,
+                   csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
+    if (w->klass)
+        k->sums.extra_run_bits +=
+            (csz_count_of(worker->tally.run_length) - before) * ((16u << w->klass) - 16);
+    count_codes(k, w, &job->layout, box);
+}
+
 static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
                        const csz_tile_box *box, uint64_t tile, csz_kept_tile *kept) {
     csz_tile_work *w = &worker->tile;
@@ -104,21 +137,18 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     k->sums.n += n;
     k->sums.nexceptions += w->n_special;
     if (w->is_fill) return;
-    uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
-    csz_tile_count(w, &job->plan[0], &worker->tally,
-                   csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
-    if (w->klass)
-        k->sums.extra_run_bits +=
-            (csz_count_of(worker->tally.run_length) - before) * ((16u << w->klass) - 16);
-    count_codes(k, w, &job->layout, box);
+    if (!job->survey) count_symbols(job, k, worker, box);
+    const int is_narrow = w->klass == 0;
     for (uint32_t i = 0; i < job->npairs_each; i++) {
         uint64_t r = csz_scatter(2, tile * job->npairs_each + i);
         uint32_t d = 1 + csz_scatter_below((uint32_t)r, CSZ_ANALYSIS_NDISTANCES),
                  a = csz_scatter_below((uint32_t)(r >> 32), CSZ_TILE_N - d);
-        csz_madogram_add(&k->sums.codes, d, code_at(w, a), code_at(w, a + d));
+        if (is_narrow)
+            csz_madogram_add(&k->sums.codes, d, w->code16[a], w->code16[a + d]);
+        else
+            csz_madogram_add(&k->sums.codes, d, w->code64[a], w->code64[a + d]);
     }
 }
-
 /*
  * As auto codes it.  What the forced workflows take follows from the counts, but for what no count tells: head, base, exceptions, and half a word that is lost at the end.  Where the sample is the whole field, they code it
  * too, and the prediction is exact.
@@ -133,20 +163,36 @@ static void encode_tile(const csz_analysis_job *job, csz_analysis_worker *k, csz
     k->sums.words[0] += words;
     k->sums.squares += (uint64_t)words * words;
     k->sums.raw_words += 1 + csz_tile_box_count(box) * type_words;
-    if (w->is_fill || w->statistics.n_nonzero == 0)
+    if (w->is_fill) {
         k->sums.common_nbits += 32 * (uint64_t)words;
-    else
-        k->sums.common_nbits +=
-            32 * (1 + (w->n_special ? 1 + w->tail.nwords : 0)) + 16 +
-            csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, 32 * type_words);
+        return;
+    }
+    const uint32_t tail_words = w->n_special ? 1 + w->tail.nwords : 0,
+                   base_nbits = csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX,
+                                               32 * type_words);
+    k->sums.tail_words += tail_words;
+    k->sums.nspecial += w->n_special != 0;
+    if (w->statistics.n_nonzero == 0) {
+        k->sums.common_nbits += 32 * (uint64_t)words;
+        k->sums.constant_words += words - tail_words;
+        k->sums.nconstant++;
+    } else {
+        k->sums.common_nbits += 32 * (1 + tail_words) + 16 + base_nbits;
+        k->sums.base_nbits += base_nbits;
+        k->sums.ncoded++;
+    }
+}
+
+/* What was counted is to be cleared. */
+static void flush_parts(csz_analysis_worker *k) {
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
+        k->sums.histogram[i] += (uint32_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
+    for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
 }
 
 /* Counts of 32 bits on to those of 64; with_sample: the sample's runs too, which is then empty.  What was counted is to be cleared. */
 static void flush_counts(csz_analysis_worker *k, const csz_tally *tally, int with_sample) {
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
-        k->sums.histogram[i] += (uint64_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
-    for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
-    csz_tally_add(&k->sample, tally);
+    csz_tally_add_few(&k->sample, tally, k->books);
     if (!with_sample) return;
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
         k->sums.run_value[s] += k->sample.run_value[s];
@@ -174,10 +220,12 @@ static void pass_body(void *arg, int rank) {
             encode_tile(job, k, &worker->tile, &box, &job->scratch->kept[s]);
         } else {
             count_tile(job, k, worker, &box, tile, job->keep_sample ? &job->scratch->kept[s] : NULL);
+            if (done % PART_TILES) continue;
+            flush_parts(k);
+            memset(k->part, 0, sizeof k->part);
             if (done % FLUSH_TILES) continue;
             flush_counts(k, &worker->tally, 1);
-            memset(k->part, 0, sizeof k->part);
-            memset(&worker->tally, 0, sizeof worker->tally);
+            clear_tally(k, &worker->tally);
         }
     }
 }
@@ -194,12 +242,13 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
     job->keep_sample = keep_sample;
     for (int i = 0; i < job->nthreads; i++) {
         memset(job->workers[i], 0, sizeof *job->workers[i]);
-        memset(&job->scratch->workers[i]->tally, 0, sizeof job->scratch->workers[i]->tally);
+        clear_tally(job->workers[i], &job->scratch->workers[i]->tally);
     }
     run_pass(job, 0);
     csz_analysis_worker *to = job->workers[0];
     for (int i = 0; i < job->nthreads; i++) {
         csz_analysis_worker *from = job->workers[i];
+        flush_parts(from);
         flush_counts(from, &job->scratch->workers[i]->tally, !keep_sample);
         if (i == 0) continue;
         const uint32_t *counts = (const uint32_t *)&from->sample;
@@ -225,5 +274,11 @@ void csz_analysis_encode(csz_analysis_job *job) {
         to->squares += from->squares;
         to->common_nbits += from->common_nbits;
         to->raw_words += from->raw_words;
+        to->tail_words += from->tail_words;
+        to->nspecial += from->nspecial;
+        to->constant_words += from->constant_words;
+        to->nconstant += from->nconstant;
+        to->base_nbits += from->base_nbits;
+        to->ncoded += from->ncoded;
     }
 }

@@ -9,11 +9,15 @@
 /*
  * Deltas that start a run: of those of 16 bits all that policy single codes, which the modes' own counts tell, less those that start none; of wide ones what was counted.
  */
-static void add_run_values(csz_sample *sum, const csz_tally *t) {
+static void add_run_values(csz_sample *sum, const csz_tally *t, uint32_t counted) {
     static const int books[] = {CSZ_BOOK_S, CSZ_BOOK_PV, CSZ_BOOK_PE, CSZ_BOOK_QV, CSZ_BOOK_QE, CSZ_BOOK_ME};
     csz_histograms own;
     uint32_t single[CSZ_SYMBOLS_MAX];
     for (size_t i = 0; i < sizeof books / sizeof *books; i++) {
+        if (!(counted >> books[i] & 1)) {
+            memset(own.count[books[i]], 0, sizeof own.count[books[i]]);
+            continue;
+        }
         for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) {
             own.count[books[i]][s] = t->count[0].count[books[i]][s] + t->count[1].count[books[i]][s] +
                                      t->count[2].count[books[i]][s] + t->count[3].count[books[i]][s];
@@ -24,14 +28,21 @@ static void add_run_values(csz_sample *sum, const csz_tally *t) {
         sum->run_value[s] += t->run_value[s] + single[s] - t->same[0][s] - t->same[1][s];
 }
 
-void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
+static void add_counts(csz_sample *sum, const csz_tally *t, int book) {
     uint32_t *restrict all = sum->count.count[book];
     for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++)
         all[s] += t->count[0].count[book][s] + t->count[1].count[book][s] + t->count[2].count[book][s] +
                   t->count[3].count[book][s];
-    if (book == CSZ_BOOK_RV) add_run_values(sum, t);
-    for (uint32_t s = 0; book == CSZ_BOOK_RL && s < CSZ_SYMBOLS_MAX; s++)
-        sum->run_length[s] += t->run_length[s];
+}
+
+static void add_run_lengths(csz_sample *sum, const csz_tally *t) {
+    for (uint32_t s = 0; s < CSZ_SYMBOLS_MAX; s++) sum->run_length[s] += t->run_length[s];
+}
+
+void csz_tally_add_book(csz_sample *sum, const csz_tally *t, int book) {
+    add_counts(sum, t, book);
+    if (book == CSZ_BOOK_RV) add_run_values(sum, t, ~0u);
+    if (book == CSZ_BOOK_RL) add_run_lengths(sum, t);
 }
 
 void csz_tally_add_tiles(csz_sample *sum, const csz_tally *t) {
@@ -43,6 +54,14 @@ void csz_tally_add_tiles(csz_sample *sum, const csz_tally *t) {
 void csz_tally_add(csz_sample *sum, const csz_tally *t) {
     csz_tally_add_tiles(sum, t);
     for (int b = 0; b < CSZ_NBOOKS; b++) csz_tally_add_book(sum, t, b);
+}
+
+void csz_tally_add_few(csz_sample *sum, const csz_tally *t, uint32_t books) {
+    csz_tally_add_tiles(sum, t);
+    for (int b = 0; b < CSZ_NBOOKS; b++)
+        if (books >> b & 1) add_counts(sum, t, b);
+    add_run_values(sum, t, books);
+    add_run_lengths(sum, t);
 }
 
 static void count_bytes(uint32_t *c0, uint32_t *c1, uint32_t *c2, uint32_t *c3, const uint8_t *bytes,
@@ -286,4 +305,18 @@ void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tall
     tally->bitmap_nwords[CSZ_POLICY_RUNS] += in_fours;
     count_for_auto(w, tally, mode, stride, nempty);
     if (s->rle_candidate) count_mode(w, tally->count, CSZ_MODE_RLE_VLE);
+}
+
+uint32_t csz_tile_books(const csz_tile_work *w, const csz_tile_plan *plan) {
+    static const uint32_t of_mode[] = {[CSZ_MODE_M] = 3u << CSZ_BOOK_MV,
+                                       [CSZ_MODE_Q] = 3u << CSZ_BOOK_QV,
+                                       [CSZ_MODE_P] = 3u << CSZ_BOOK_PV,
+                                       [CSZ_MODE_S] = 1u << CSZ_BOOK_S,
+                                       [CSZ_MODE_RLE_VLE] = 3u << CSZ_BOOK_RV};
+    if (w->is_fill) return 0;
+    const int mode = csz_tile_mode(w, plan, CSZ_POLICY_VECTOR);
+    if (mode == CSZ_MODE_CONSTANT || mode == CSZ_MODE_RLE) return 0;
+    const int weighs = plan->workflow == CSZ_WORKFLOW_AUTO && w->statistics.rle_candidate;
+    return (w->klass && mode != CSZ_MODE_RLE_VLE ? 1u << CSZ_BOOK_W : of_mode[mode]) |
+           (weighs ? of_mode[CSZ_MODE_RLE_VLE] : 0);
 }

@@ -162,6 +162,12 @@ uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const 
 /* Adds the tile's symbols to the tally; with workflow auto also its runs.  stride: of the frame's sample. */
 void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
 
+/* The books, a bit each, in which that will count. */
+uint32_t csz_tile_books(const csz_tile_work *w, const csz_tile_plan *plan);
+
+/* Adds a tally, of which nothing but these books was counted or cleared, to a sample: what its own policies count in them, its runs, and what is known of tiles. */
+void csz_tally_add_few(csz_sample *sum, const csz_tally *tally, uint32_t books);
+
 /* Adds a tally to the sample of its frame: all; what is known of tiles; one book, whatever policy would use it. */
 void csz_tally_add(csz_sample *sum, const csz_tally *tally);
 void csz_tally_add_tiles(csz_sample *sum, const csz_tally *tally);

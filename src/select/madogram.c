@@ -8,41 +8,26 @@
 
 enum { N = CSZ_ANALYSIS_NDISTANCES };
 
-/* In four sums, as one would wait for itself with every number. */
-static double sum_of_products(const double *a, const double *b) {
-    double sum[4] = {0};
-    for (int i = 0; i < N; i += 4)
-        for (int k = 0; k < 4; k++) sum[k] += a[i + k] * b[i + k];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
+/* Every sum in four, as one would wait for itself with every number. */
+typedef double sums4[4];
 
-/* Distances d = 1, 2, ..., weighted by their pairs. */
-typedef struct distances {
-    double from_mean[N], ones[N];
-    double n, mean, squares; /* squares: about the mean */
-} distances;
+static double total(const double *sum) { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
 
-static void weigh_distances(distances *w, const double *weight) {
-    double d[N], weighted[N];
-    for (int i = 0; i < N; i++) d[i] = i + 1;
-    for (int i = 0; i < N; i++) w->ones[i] = 1;
-    w->n = sum_of_products(weight, w->ones);
-    w->mean = w->n > 0 ? sum_of_products(weight, d) / w->n : 0;
-    for (int i = 0; i < N; i++) w->from_mean[i] = d[i] - w->mean;
-    for (int i = 0; i < N; i++) weighted[i] = weight[i] * w->from_mean[i];
-    w->squares = sum_of_products(weighted, w->from_mean);
-}
+/* Least squares of v over d = 1, 2, ..., of sums over the pairs of each distance: a flat line through the mean where all pairs have one distance. */
+typedef struct line_sums {
+    sums4 v, products; /* with d less its mean; the mean of v would add nothing to them */
+} line_sums;
 
-/* Least squares of v over d, of sums over the pairs of each distance; a flat line through the mean where all pairs have one distance. */
-static void fit_line(double *slope, double *intercept, const double *sums, const distances *w) {
-    /* the mean of v would add nothing to the products */
-    *slope = w->squares > 0 ? sum_of_products(sums, w->from_mean) / w->squares : 0;
-    *intercept = w->n > 0 ? sum_of_products(sums, w->ones) / w->n - *slope * w->mean : 0;
+static void fit_line(double *slope, double *intercept, const line_sums *s, double n, double mean,
+                     double squares) {
+    *slope = squares > 0 ? total(s->products) / squares : 0;
+    *intercept = n > 0 ? total(s->v) / n - *slope * mean : 0;
 }
 
 void csz_madogram_finish(csz_madogram *m, const csz_madogram_sums *sums) {
     double npairs[N], absolute[N], differ[N];
-    distances weights;
+    sums4 weights = {0}, distances = {0}, squares = {0};
+    line_sums line_absolute = {{0}, {0}}, line_binary = {{0}, {0}};
     memcpy(m->npairs, sums->npairs, sizeof m->npairs);
     for (int i = 0; i < N; i++) {
         npairs[i] = (double)sums->npairs[i];
@@ -52,10 +37,24 @@ void csz_madogram_finish(csz_madogram *m, const csz_madogram_sums *sums) {
         m->absolute[i] = absolute[i] / n;
         m->binary[i] = differ[i] / n;
     }
-    weigh_distances(&weights, npairs);
-    fit_line(&m->absolute_slope, &m->absolute_intercept, absolute, &weights);
-    fit_line(&m->binary_slope, &m->binary_intercept, differ, &weights);
-    m->roughness = weights.n > 0 ? sum_of_products(differ, weights.ones) / weights.n : 0;
+    for (int i = 0; i < N; i += 4)
+        for (int k = 0; k < 4; k++) {
+            weights[k] += npairs[i + k];
+            distances[k] += npairs[i + k] * (i + k + 1);
+        }
+    const double n = total(weights), mean = n > 0 ? total(distances) / n : 0;
+    for (int i = 0; i < N; i += 4)
+        for (int k = 0; k < 4; k++) {
+            const double d = i + k + 1 - mean;
+            squares[k] += npairs[i + k] * d * d;
+            line_absolute.v[k] += absolute[i + k];
+            line_absolute.products[k] += absolute[i + k] * d;
+            line_binary.v[k] += differ[i + k];
+            line_binary.products[k] += differ[i + k] * d;
+        }
+    fit_line(&m->absolute_slope, &m->absolute_intercept, &line_absolute, n, mean, total(squares));
+    fit_line(&m->binary_slope, &m->binary_intercept, &line_binary, n, mean, total(squares));
+    m->roughness = n > 0 ? total(line_binary.v) / n : 0;
     m->smoothness = 1 - m->roughness;
 }
 

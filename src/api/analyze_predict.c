@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * analyze_predict.c: what each workflow would take.  Books are built from the sample's counts by the compressor's rule, and priced by those counts.  Of a field on the host a few tiles were counted, which auto's
+ * books then code; of one on the GPU the compressor's own sample was, frame by frame, so that counts tell the size, and a few coded tiles what counts do not: bases, masks, exceptions.
+ */
+#include "api/analysis.h"
+
+#include <math.h>
+
+#include "cpu/scratch.h"
+
+enum {
+    NWORKFLOWS = CSZ_NWORKFLOWS,
+    BUILTIN_TILES = 16 /* the frames up to which built-in books are weighed */
+};
+
+/* The sample's counts as the compressor would have them, which counts `factor` times as many tiles of a frame.  None stays none; a sample's counts are below 2^24. */
+static void scale_counts(uint32_t *restrict counts, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++) {
+        const float scaled = (float)counts[i] * factor + 0.5f;
+        counts[i] = (uint32_t)(scaled < 4e9f ? scaled : 4e9f);
+    }
+}
+
+/* Bytes of frames but for their payload: header, books and index. */
+static uint64_t frames_nbytes(const csz_geometry *g, uint64_t first, uint64_t nframes,
+                              uint32_t lengths_nbits) {
+    const uint32_t books_nbytes = CSZ_BOOKS_FIXED_NBYTES + (lengths_nbits + 31) / 32 * 4;
+    uint64_t nbytes = 0;
+    for (uint64_t f = first; f < first + nframes; f++)
+        nbytes += csz_frame_layout_of(csz_frame_box_at(g, f).ntiles, books_nbytes).payload;
+    return nbytes;
+}
+
+static uint64_t ends_nbytes(const csz_header *header) {
+    return csz_header_nbytes(header) + csz_footer_nbytes(header->geometry.nframes);
+}
+
+/* What counted symbols take, in 128ths of a bit: codes, raw bits, and 7 bits for the length of a lane, of which each symbol has its share. */
+static uint64_t coded_cost(int book, const uint32_t *count, const uint8_t *lengths, uint64_t nsymbols) {
+    const uint32_t n = csz_book_size(book);
+    uint64_t nbits = 0, shares = 0;
+    for (uint32_t s = 0; s < n; s++) nbits += (uint64_t)count[s] * lengths[s];
+    if (csz_book_of_deltas(book)) { /* csz_symbol_nraw, in loops that vectorise */
+        for (uint32_t s = CSZ_DIRECT_N; s < CSZ_NARROW_N; s++)
+            nbits += (uint64_t)count[s] * (((s - CSZ_DIRECT_N) >> 2) + 3);
+        for (uint32_t s = CSZ_NARROW_N; s < n; s++) nbits += (uint64_t)count[s] * csz_symbol_nraw(s);
+    }
+    if (book != CSZ_BOOK_RL) {
+        shares = nsymbols * csz_symbol_share(book, 0);
+    } else {
+        for (uint32_t s = 0; s < n; s++) shares += (uint64_t)count[s] * (s + 1);
+    }
+    return 128 * nbits + CSZ_LANE_NBITS * shares;
+}
+
+/* Lengths made for the counts, for all symbols where those are a sample's; returns how many were counted. */
+static uint64_t own_lengths(uint8_t *lengths, int book, const uint32_t *count, uint32_t stride) {
+    const uint32_t n = csz_book_size(book);
+    uint32_t weights[CSZ_SYMBOLS_MAX];
+    uint64_t nsymbols = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        nsymbols += count[s];
+        weights[s] = count[s] + (stride > 1);
+    }
+    if (nsymbols == 0) return 0;
+    for (uint32_t j = 0; j < csz_book_first(book); j++) weights[csz_book_symbol_at(book, j)] = 0;
+    csz_book_lengths(lengths, weights, n, csz_book_limit(book));
+    return nsymbols;
+}
+
+/*
+ * What a book could be.  With built-in books, of small frames, where it matters, all that the compressor weighs.  Else its own lengths alone: the built-in books take longer to make than the whole sample does, and
+ * where one of them would be taken it is for a few bytes.  Should there be no room for its lengths, they still tell about how the symbols would be coded.
+ */
+static void make_offer(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
+                       uint32_t frame_tiles, int with_builtins) {
+    const uint32_t stride = csz_sample_stride(frame_tiles);
+    if (with_builtins) {
+        csz_book_offer_make(offer, cache, book, count, stride);
+        return;
+    }
+    memset(offer, 0, sizeof *offer);
+    offer->builtin.kind = CSZ_KIND_UNUSED;
+    offer->own.kind = CSZ_KIND_EXPLICIT;
+    const uint64_t nsymbols = own_lengths(offer->own.lengths, book, count, stride);
+    if (nsymbols == 0) return;
+    memcpy(offer->builtin.lengths, offer->own.lengths, sizeof offer->own.lengths);
+    offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
+    offer->is_worth_them = 1;
+    offer->own_cost =
+        (coded_cost(book, count, offer->own.lengths, nsymbols) >> 7) * stride + offer->own_nbits;
+    offer->builtin_cost = offer->own_cost + offer->own_cost / 16;
+}
+
+/* Offers of all books, and the description of what was counted, which threads that are awake share. */
+typedef struct offers_job {
+    csz_analysis_job *job;
+    const csz_sample *sample;
+    csz_analysis *described; /* or NULL */
+    csz_policy_offers *offers;
+    uint32_t frame_tiles;
+    int with_builtins;
+    int same_single, same_runs[2]; /* as policy vector counts: its offer is theirs */
+    uint32_t single[CSZ_SYMBOLS_MAX];
+    atomic_int next;
+} offers_job;
+
+/* As csz_policy_weigh makes them of each book. */
+static void offers_body(void *arg, int rank) {
+    offers_job *o = arg;
+    const csz_sample *sample = o->sample;
+    csz_builtin_cache *cache = o->job->scratch->builtins;
+    csz_policy_offers *offers = o->offers;
+    (void)rank;
+    for (;;) {
+        const int b = atomic_fetch_add(&o->next, 1) - 1;
+        if (b >= CSZ_NBOOKS + 3) break;
+        if (b < 0) {
+            if (o->described) csz_analysis_describe(o->described, o->job);
+        } else if (b < CSZ_NBOOKS) {
+            make_offer(&offers->vector[b], cache, b, sample->count.count[b], o->frame_tiles,
+                       o->with_builtins);
+            offers->none[b] = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED};
+        } else if (b == CSZ_NBOOKS) {
+            if (o->same_single) continue;
+            make_offer(&offers->single, cache, CSZ_BOOK_S, o->single, o->frame_tiles, o->with_builtins);
+        } else {
+            const int is_length = b - CSZ_NBOOKS - 1;
+            if (o->same_runs[is_length]) continue;
+            make_offer(&offers->runs[is_length], cache, CSZ_BOOK_RV + is_length,
+                       is_length ? sample->run_length : sample->run_value, o->frame_tiles, o->with_builtins);
+        }
+    }
+}
+
+/* Bits of the explicit lengths of a set of books, which were all offered. */
+static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *offers) {
+    uint32_t nbits = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        const csz_book_offer *other = b == CSZ_BOOK_S    ? &offers->single
+                                      : b >= CSZ_BOOK_RV ? &offers->runs[b - CSZ_BOOK_RV]
+                                                         : &offers->vector[b];
+        if (books[b].kind != CSZ_KIND_EXPLICIT) continue;
+        const int is_other = memcmp(books[b].lengths, other->own.lengths, sizeof other->own.lengths) == 0;
+        nbits += (is_other ? other : &offers->vector[b])->own_nbits;
+    }
+    return nbits;
+}
+
+/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides (auto's are coded instead). */
+typedef struct choice {
+    csz_book books[NWORKFLOWS][CSZ_NBOOKS];
+    uint32_t lengths_nbits[NWORKFLOWS];
+    uint64_t cost[NWORKFLOWS];
+    uint32_t policy;  /* auto's */
+    uint32_t counted; /* books, a bit each, in which tiles count as policy vector codes them */
+} choice;
+
+/* What the codes of a book that was offered take. */
+static uint64_t cost_of(const csz_book *book, const csz_book_offer *offer) {
+    return book->kind == CSZ_KIND_EXPLICIT ? offer->own_cost - offer->own_nbits : offer->builtin_cost;
+}
+
+/*
+ * As the compressor would build them for a frame of so many tiles: the books of the policies single and runs are the forced workflows', and auto's are those of the policy that the compressor would take.
+ */
+static void choose_books(choice *made, csz_analysis_job *job, const csz_sample *sample,
+                         csz_analysis *described, uint32_t frame_tiles) {
+    /* a frame that the GPU has counted whole has the compressor's own books */
+    const int with_builtins =
+        frame_tiles <= BUILTIN_TILES || (job->survey && csz_sample_stride(frame_tiles) == 1);
+    csz_policy_offers offers;
+    offers_job o = {.job = job,
+                    .sample = sample,
+                    .described = described,
+                    .offers = &offers,
+                    .frame_tiles = frame_tiles,
+                    .with_builtins = with_builtins};
+    csz_policy_singles(o.single, &sample->count, sample->ncodes);
+    o.same_single = memcmp(o.single, sample->count.count[CSZ_BOOK_S], sizeof o.single) == 0;
+    o.same_runs[0] =
+        memcmp(sample->run_value, sample->count.count[CSZ_BOOK_RV], sizeof sample->run_value) == 0;
+    o.same_runs[1] =
+        memcmp(sample->run_length, sample->count.count[CSZ_BOOK_RL], sizeof sample->run_length) == 0;
+    atomic_init(&o.next, 0);
+    /* the built-in books are made once, by one thread */
+    csz_team_run_briefly(&job->scratch->team, with_builtins ? 1 : job->nthreads, offers_body, &o);
+    if (o.same_single) offers.single = offers.vector[CSZ_BOOK_S];
+    for (int i = 0; i < 2; i++)
+        if (o.same_runs[i]) offers.runs[i] = offers.vector[CSZ_BOOK_RV + i];
+    made->counted = 0;
+    for (int b = 0; b < CSZ_NBOOKS; b++) made->counted |= (uint32_t)(offers.vector[b].own_nbits != 0) << b;
+    csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
+    memcpy(huffman, offers.none, sizeof huffman);
+    memcpy(runs, offers.none, sizeof runs);
+    huffman[CSZ_BOOK_S] = offers.single;
+    huffman[CSZ_BOOK_W] = offers.vector[CSZ_BOOK_W];
+    memcpy(runs + CSZ_BOOK_RV, offers.runs, sizeof offers.runs);
+    csz_books_settle(made->books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
+    csz_books_settle(made->books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
+    for (int b = 0; b < CSZ_NBOOKS; b++) made->books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
+    made->policy = csz_policy_choose(made->books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
+    for (int i = 0; i < NWORKFLOWS; i++) made->lengths_nbits[i] = lengths_nbits(made->books[i], &offers);
+
+    const uint64_t stride = csz_sample_stride(frame_tiles);
+    uint64_t nruns = 0, ncodes = 0;
+    for (uint32_t s = 0; s < csz_book_size(CSZ_BOOK_RL); s++) {
+        nruns += sample->run_length[s];
+        ncodes += (uint64_t)sample->run_length[s] * (s + 1);
+    }
+    uint64_t *cost = made->cost;
+    cost[CSZ_WORKFLOW_AUTO] = 0;
+    cost[CSZ_WORKFLOW_HUFFMAN] = 32 * stride * sample->bitmap_nwords[CSZ_POLICY_SINGLE];
+    cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] =
+        32 * stride * sample->bitmap_nwords[CSZ_POLICY_RUNS];
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        cost[CSZ_WORKFLOW_HUFFMAN] += cost_of(&made->books[CSZ_WORKFLOW_HUFFMAN][b], &huffman[b]);
+        cost[CSZ_WORKFLOW_RLE_VLE] += cost_of(&made->books[CSZ_WORKFLOW_RLE_VLE][b], &runs[b]);
+    }
+    cost[CSZ_WORKFLOW_RLE] += stride * (nruns * (16 + 7) + ncodes / 128 * CSZ_LANE_NBITS);
+}
+
+/*
+ * Code tables: auto's, of the books that tiles may use, those of their modes, S, which stands in for modes that were not seen, and those of runs; and where the forced workflows code the sample theirs, of which huffman has S and
+ * W, rle+vle RV and RL, rle none.
+ */
+static void make_tables(csz_analysis_job *job, const choice *made) {
+    const uint32_t used = made->counted | 1u << CSZ_BOOK_S | 3u << CSZ_BOOK_RV;
+    for (int b = 0; b < CSZ_NBOOKS; b++) {
+        uint8_t any = 0;
+        for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) any |= made->books[0][b].lengths[s];
+        if (any && (used >> b & 1))
+            csz_code_table_make(job->tables, b, made->books[0][b].lengths);
+        else
+            memset(job->tables->code[b], 0, sizeof job->tables->code[b]);
+        if (job->forced_tables)
+            csz_code_table_make(
+                job->forced_tables, b,
+                made->books[b < CSZ_BOOK_RV ? CSZ_WORKFLOW_HUFFMAN : CSZ_WORKFLOW_RLE_VLE][b].lengths);
+    }
+    job->tables->policy = made->policy;
+    if (job->forced_tables) job->forced_tables->policy = CSZ_POLICY_VECTOR;
+}
+
+/* Bits a value of auto's payload: an estimate and its variance. */
+typedef struct rate {
+    double mean, variance;
+} rate;
+
+static double square(double x) { return x * x; }
+
+/* What is known of the spread of tiles and of rows: of so many of each this is all that is known, and their own spread is joined with it. */
+enum { PRIOR_N = 3 };
+
+/*
+ * Two estimates weighted by their variances: that of the tiles, and that of the rows, whose variance is their own and the model's error, a share and some bits.  scale: the larger of the two means.  The spreads are set so
+ * that at least 19 of 20 truths of docs/evaluation.md lie within twice the standard error.
+ */
+static rate join_rows(rate tiles, csz_rows_rate rows, double scale) {
+    const double row_spread = 3, model_error = 0.2, model_error_bits = 0.1, k = (double)rows.n;
+    if (rows.n == 0) return tiles;
+    const double model =
+        (PRIOR_N * square(row_spread * scale) + (k - 1) * rows.variance) / (PRIOR_N + k - 1) / k +
+        square(model_error * scale) + square(model_error_bits);
+    rate r = {(tiles.mean * model + rows.mean * tiles.variance) / (tiles.variance + model),
+              tiles.variance * model / (tiles.variance + model)};
+    return r;
+}
+
+/* The variance of the tiles' words: tiles of one field differ by about as much as their mean, scale. */
+static double tile_variance(const csz_analysis_sums *sums, double n, double to_rate, double scale) {
+    const double tile_spread = 0.7, mean = (double)sums->words[0] / n,
+                 squares = (double)sums->squares - n * mean * mean;
+    return (PRIOR_N * square(tile_spread * scale) + (squares > 0 ? squares * to_rate * to_rate : 0)) /
+           (PRIOR_N + n - 1);
+}
+
+/* From n coded tiles of ntiles. */
+static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, double nelements,
+                       csz_rows_rate rows) {
+    const double to_rate = 32 * ntiles / nelements; /* from words of a tile */
+    const double mean = (double)sums->words[0] / n;
+    rate r = {mean * to_rate, 0};
+    if (n >= ntiles) return r;
+    const double scale = r.mean > rows.mean ? r.mean : rows.mean;
+    r.variance = tile_variance(sums, n, to_rate, scale) / n * (1 - n / ntiles);
+    return join_rows(r, rows, scale);
+}
+
+/* Words of the sample's tiles under a workflow; share: of a frame that the sample is. */
+static double words_of(const csz_analysis_job *job, const choice *made, int workflow, double share) {
+    const csz_analysis_sums *sums = &job->workers[0]->sums;
+    if (workflow == CSZ_WORKFLOW_AUTO || job->forced_tables) return (double)sums->words[workflow];
+    const double nbits = (double)sums->common_nbits + share * (double)made->cost[workflow] +
+                         (workflow == CSZ_WORKFLOW_RLE ? (double)sums->extra_run_bits : 0),
+                 most = 32 * (double)sums->raw_words;
+    return (nbits < most ? nbits : most) / 32;
+}
+
+static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
+                                   csz_analysis *described) {
+    csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
+    csz_sample *sample = &job->workers[0]->sample;
+    choice made;
+    const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
+                                 ((double)frame.ntiles * (double)job->nchosen));
+    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
+    choose_books(&made, job, sample, described, frame.ntiles);
+    make_tables(job, &made);
+    csz_analysis_encode(job);
+    const csz_analysis_sums *sums = &job->workers[0]->sums;
+    const double n = (double)header->geometry.nelements, share = (double)job->nchosen / (double)job->ntiles;
+    const rate r = join_rates(sums, (double)job->ntiles, (double)job->nchosen, n, job->rows);
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        /* what the rows say of auto they say of all */
+        double payload = r.mean * n / 8;
+        if (sums->words[0]) payload *= words_of(job, &made, i, share) / (double)sums->words[0];
+        a->workflow[i].nbytes_predicted =
+            ends_nbytes(header) +
+            frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+            ((uint64_t)payload + 7) / 8 * 8;
+    }
+    a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
+    return made.policy;
+}
+
+/* ---- from the GPU's sample ---- */
+
+/* What counted symbols take: codes, raw bits, and the lengths of lanes as the codes' lengths have them vary.  lengths NULL: a book made for the counts; stride: of the frame's sample. */
+static double spent_nbits(int book, const uint32_t *count, const uint8_t *lengths, uint32_t stride) {
+    uint64_t nbits = 0, n = 0, sum = 0, squares = 0, shares = 0;
+    uint8_t own[CSZ_SYMBOLS_MAX];
+    if (!lengths) {
+        own_lengths(own, book, count, stride);
+        lengths = own;
+    }
+    for (uint32_t s = 0; s < csz_book_size(book); s++) {
+        const uint64_t c = count[s], with = lengths[s] + csz_symbol_follows(book, s);
+        nbits += c * (lengths[s] + csz_symbol_raw(book, s));
+        n += c;
+        sum += c * with;
+        squares += c * with * with;
+        shares += c * csz_symbol_share(book, s);
+    }
+    return (double)nbits + (n ? (double)shares * csz_lane_width(book, n, sum, squares) / 32768 : 0);
+}
+
+/* What a sample is priced by: a set of books, or NULL for books of its own. */
+typedef struct price {
+    const csz_book *books;
+    uint32_t stride;
+} price;
+
+static double book_nbits(int book, const uint32_t *count, const price *by) {
+    uint32_t any = 0;
+    for (uint32_t s = 0; s < csz_book_size(book); s++) any |= count[s];
+    return any ? spent_nbits(book, count, by->books ? by->books[book].lengths : NULL, by->stride) : 0;
+}
+
+/* Symbols and bitmaps of a sample as a policy codes them.  Tiles that weigh runs take what is less, at most. */
+static double policy_nbits(const csz_sample *s, const price *by, uint32_t policy) {
+    double nbits = 0;
+    switch (policy & CSZ_POLICY_MASK) {
+    case CSZ_POLICY_VECTOR:
+        for (int b = 0; b < CSZ_BOOK_RV; b++) nbits += book_nbits(b, s->count.count[b], by);
+        break;
+    case CSZ_POLICY_SINGLE: {
+        uint32_t single[CSZ_SYMBOLS_MAX];
+        csz_policy_singles(single, &s->count, s->ncodes);
+        nbits = book_nbits(CSZ_BOOK_S, single, by) + book_nbits(CSZ_BOOK_W, s->count.count[CSZ_BOOK_W], by);
+        break;
+    }
+    case CSZ_POLICY_RUNS:
+        nbits = book_nbits(CSZ_BOOK_RV, s->run_value, by) + book_nbits(CSZ_BOOK_RL, s->run_length, by);
+        break;
+    default: {
+        const double vector = policy_nbits(s, by, CSZ_POLICY_VECTOR),
+                     runs = policy_nbits(s, by, CSZ_POLICY_RUNS);
+        return vector < runs ? vector : runs;
+    }
+    }
+    return nbits + 32.0 * s->bitmap_nwords[policy & CSZ_POLICY_MASK];
+}
+
+/* Symbols and bitmaps of a sample under each workflow; own: with books of its own. */
+static void sample_nbits(double *nbits, const csz_field_sample *s, const choice *made, int own,
+                         uint32_t stride) {
+    static const uint32_t policy_of[] = {0, CSZ_POLICY_SINGLE, 0, CSZ_POLICY_RUNS};
+    uint64_t nruns = 0, ncodes = 0;
+    for (uint32_t n = 0; n < csz_book_size(CSZ_BOOK_RL); n++) {
+        nruns += s->counts.run_length[n];
+        ncodes += (uint64_t)s->counts.run_length[n] * (n + 1);
+    }
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        const price by = {own ? NULL : made->books[i], stride};
+        if (i != CSZ_WORKFLOW_RLE)
+            nbits[i] = policy_nbits(&s->counts, &by, i == CSZ_WORKFLOW_AUTO ? made->policy : policy_of[i]);
+    }
+    const uint64_t nlanes = ncodes / 128;
+    nbits[CSZ_WORKFLOW_RLE] = (double)(nruns * (16 + 7) + nlanes * CSZ_LANE_NBITS) +
+                              16.0 * s->more.wide_run_halves +
+                              32.0 * s->counts.bitmap_nwords[CSZ_POLICY_RUNS];
+}
+
+/* What those tiles take at most that weigh runs against their own mode, of which a sum over tiles does not know how many gain. */
+static double weighed_nbits(const csz_sample *s, const choice *made, double nbits) {
+    if (csz_policy_all_weigh(made->policy)) return nbits;
+    double runs = 0;
+    for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
+        runs += spent_nbits(b, s->count.count[b], made->books[CSZ_WORKFLOW_AUTO][b].lengths, 1);
+    return runs < nbits ? runs : nbits;
+}
+
+/* Bits that a record has besides, in every workflow, as the coded tiles show them: of tiles that have symbols, of constant ones, of those of one bit pattern, and for exceptions. */
+typedef struct besides {
+    double coded, constant, fill, tail;
+} besides;
+
+/* Exceptions: where no coded tile has any, and beside those that have, a list of a few, or a mask of some 40 words. */
+static double tail_nbits(const csz_analysis_job *job, uint32_t type_nbits) {
+    const csz_analysis_sums *t = &job->workers[0]->sums;
+    uint64_t nexceptions = 0, nspecial = 0;
+    for (uint32_t i = 0; i < job->survey->groups.n; i++) {
+        const csz_sample_more *more = &job->groups[i].more;
+        const uint64_t filled = (uint64_t)more->nfill * CSZ_TILE_N;
+        nspecial += more->nspecial;
+        nexceptions += more->nexceptions > filled ? more->nexceptions - filled : 0;
+    }
+    const double each = nspecial ? (double)nexceptions / (double)nspecial : 0,
+                 list = each * (type_nbits + 16), guess = 32 + (list < 32 * 40 ? list : 32 * 40);
+    return (guess + 32.0 * (double)t->tail_words) / (1 + (double)t->nspecial);
+}
+
+static besides besides_of(const csz_analysis_job *job, uint32_t type_nbits) {
+    const csz_analysis_sums *t = &job->workers[0]->sums;
+    besides b;
+    b.coded = 32 + 16 + (t->ncoded ? (double)t->base_nbits / (double)t->ncoded : 16);
+    b.constant = t->nconstant ? 32 * (double)t->constant_words / (double)t->nconstant : 64;
+    b.fill = 32 + type_nbits;
+    b.tail = tail_nbits(job, type_nbits);
+    return b;
+}
+
+static double besides_nbits(const besides *b, const csz_field_sample *s, double nsampled) {
+    return b->coded * s->counts.ntiles + b->constant * (nsampled - s->more.nfill - s->counts.ntiles) +
+           b->fill * s->more.nfill + b->tail * s->more.nspecial;
+}
+
+/* The sample of a typical frame of these groups, which are sampled alike. */
+static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups, uint64_t nframes) {
+    csz_sample frame;
+    memset(&frame, 0, sizeof frame);
+    for (size_t i = 0; i < sizeof frame / sizeof(uint32_t); i++) {
+        uint64_t all = 0;
+        for (uint32_t g = 0; g < ngroups; g++) all += ((const uint32_t *)&groups[g].counts)[i];
+        ((uint32_t *)&frame)[i] = (uint32_t)(nframes > 1 ? (all + nframes / 2) / nframes : all);
+    }
+    return frame;
+}
+
+/*
+ * What each workflow takes, by the sample: payloads in bits, all else in bytes; and of auto's payload about what exceptions take, and tiles that weigh runs; and what it gains by the groups' own books.
+ */
+typedef struct estimate {
+    double payload[NWORKFLOWS], tails, weighed, gained;
+    uint64_t fixed[NWORKFLOWS];
+} estimate;
+
+/* made: the books of a typical frame, which are those of a field of one group; others have their own. */
+static void estimate_make(estimate *e, const csz_analysis_job *job, const csz_header *header,
+                          const choice *made) {
+    const csz_analysis_survey *survey = job->survey;
+    const besides b = besides_of(job, header->field.type == CSZ_F32 ? 32 : 64);
+    memset(e, 0, sizeof *e);
+    for (uint32_t k = 0; k < survey->groups.n; k++) {
+        const csz_analysis_group *group = &survey->group[k];
+        const csz_field_sample *sample = &job->groups[k];
+        const double weight = group->weight, common = besides_nbits(&b, sample, (double)group->nsampled);
+        const uint32_t stride = csz_sample_stride(group->frame_tiles);
+        double nbits[NWORKFLOWS];
+        sample_nbits(nbits, sample, made, survey->groups.n > 1, stride);
+        for (int i = 0; i < NWORKFLOWS; i++) e->payload[i] += weight * (nbits[i] + common);
+        const price by = {made->books[CSZ_WORKFLOW_AUTO], stride};
+        if (survey->groups.n > 1)
+            e->gained += weight * (policy_nbits(&sample->counts, &by, made->policy) - nbits[0]);
+        e->tails += weight * b.tail * sample->more.nspecial;
+        e->weighed += weight * weighed_nbits(&sample->counts, made, nbits[CSZ_WORKFLOW_AUTO]);
+    }
+    for (int i = 0; i < NWORKFLOWS; i++)
+        e->fixed[i] = ends_nbytes(header) +
+                      frames_nbytes(&header->geometry, 0, header->geometry.nframes, made->lengths_nbits[i]);
+    if (!job->forced_tables) return;
+    for (int i = 0; i < NWORKFLOWS; i++) e->payload[i] = 32 * (double)job->workers[0]->sums.words[i];
+}
+
+/*
+ * The rate of auto's payload.  Its variance: tiles differ, by what the coded ones show, and some were counted; what exceptions take is known from the coded tiles that have some, whose tails differ by as much as their mean,
+ * and bases from all of them; and counts price what they count to 1%, and tiles that weigh runs to 5%; and where groups have several
+ * frames, these may gain by their own books as much again as groups do.
+ */
+static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double n) {
+    const double model_error = 0.01, weighed_error = 0.05, base_spread = 12; /* bits */
+    const csz_analysis_sums *tiles = &job->workers[0]->sums;
+    const double ntiles = (double)job->ntiles, nsampled = (double)job->survey->nsampled,
+                 ncoded = (double)job->nchosen;
+    rate r = {e->payload[0] / n, 0};
+    if (job->forced_tables) return r; /* all tiles were coded */
+    const double scale = r.mean > job->rows.mean ? r.mean : job->rows.mean;
+    r.variance =
+        tile_variance(tiles, ncoded, 32 * ntiles / n, scale) / nsampled * (1 - nsampled / ntiles) +
+        (square(e->tails / n) / (1 + (double)tiles->nspecial) + square(base_spread * ntiles / n) / ncoded) *
+            (1 - ncoded / ntiles) +
+        square(model_error * r.mean) + square(weighed_error * e->weighed / n) +
+        (job->survey->groups.n < job->geometry.nframes ? square(e->gained / n) : 0);
+    return join_rows(r, job->rows, scale);
+}
+
+static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
+    const csz_analysis_survey *survey = job->survey;
+    const double n = (double)header->geometry.nelements,
+                 raw_nbits = 32 * (double)job->ntiles + (header->field.type == CSZ_F32 ? 32 : 64) * n;
+    const uint32_t odd = survey->groups.has_odd_last;
+    const csz_sample frame =
+        typical_frame(job->groups, survey->groups.n - odd, header->geometry.nframes - odd);
+    choice made;
+    estimate e;
+    choose_books(&made, job, &frame, NULL, survey->group[0].frame_tiles);
+    make_tables(job, &made);
+    csz_analysis_encode(job);
+    estimate_make(&e, job, header, &made);
+    const rate r = sampled_rate(&e, job, n);
+    const double joined =
+        e.payload[0] > 0 && !job->forced_tables ? r.mean * n / e.payload[0] : 1; /* the rows' say */
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        double nbits = e.payload[i] * joined;
+        nbits = nbits < raw_nbits ? nbits : raw_nbits;
+        a->workflow[i].nbytes_predicted = (e.fixed[i] + (uint64_t)(nbits / 8) + 7) / 8 * 8;
+    }
+    a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
+    csz_survey_count(&job->workers[0]->sums, job);
+    csz_analysis_describe(a, job);
+    return made.policy;
+}
+
+uint32_t csz_analysis_predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
+                              csz_analysis *described) {
+    return job->survey ? predict_from_survey(job, a, header) : predict_from_tiles(job, a, header, described);
+}
