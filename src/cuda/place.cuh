@@ -488,7 +488,8 @@ CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint
  * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
  */
 template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
-    const bool waits = record_waits(sh); /* read before anyone can be so far as to leave this tile's record waiting */
+    const bool waits =
+        record_waits(sh); /* read before anyone can be so far as to leave this tile's record waiting */
     __syncthreads();
     if (!waits) return;
     if (csz_thread() < 32) tile_place(sh, job, number_of(sh) - 1, sh.waiting_words, sh.waiting_how);
