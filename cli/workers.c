@@ -27,10 +27,11 @@ static int count_threads(const csz_options *options) {
 static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit, int holds) {
     uint64_t needed = least;
     if (holds) needed = least / 7 < most_held ? least + least / 7 + 1 : least + most_held;
+    const uint64_t mib = (needed + 1048575) / 1048576,
+                   tenths = limit / 1048576 * 10 + limit % 1048576 * 10 / 1048576;
     return cli_fail(
-        "%s needs %.0f MiB of memory, a frame at a time, and --memory-limit allows %.1f MiB; raise the limit",
-        d->name, (double)((needed + 1048575) / 1048576),
-        (double)(limit / 1048576 * 10 + limit % 1048576 * 10 / 1048576) / 10);
+        "%s needs %llu MiB of memory, a frame at a time, and --memory-limit allows %.1f MiB; raise the limit",
+        d->name, (unsigned long long)mib, (double)tenths / 10);
 }
 
 int cli_workers_create(cli_workers *w, const csz_options *options, const cli_demand *d) {

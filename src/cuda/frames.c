@@ -160,7 +160,7 @@ csz_status csz_frames_compress(csz_cuda_backend *b, void *out, size_t out_capaci
     /* a frame's workspace grows with its tiles: that of a full one */
     csz_cuda_plan largest = plan;
     largest.geometry = frame_part_of(g, 0).geometry;
-    unsigned nslots = 0;
+    unsigned nslots = 1;
     csz_status status = slots_prepare(b, &nslots, needs.field_nbytes, needs.archive_nbytes,
                                       csz_cuda_compress_workspace_nbytes(&largest));
     if (status) return status;
