@@ -284,7 +284,7 @@ CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job,
     raw.flush();
 }
 
-/* Out of line. */
+/* The same, out of the way of records that fit. */
 template <typename V>
 CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
                                unit_place at) {
