@@ -135,7 +135,7 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     printf("  smoothness     codes %.4f (roughness %.4f), prequantized data %.4f\n", a->codes.smoothness,
            a->codes.roughness, a->quanta.smoothness);
     const int is_range = a->prediction_error > range_error;
-    printf("  ratio          predicted%s%s (standard error of predictions %.0f%%%s)\n",
+    printf("  ratio          predicted%s%s (standard error, of auto, %.0f%%%s)\n",
            is_range && a->is_exact ? "             " : "", a->is_exact ? "       true" : "",
            100 * a->prediction_error, is_range ? ": a range, two of them either way" : "");
     for (int i = 0; i < 4; i++) {

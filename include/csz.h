@@ -479,8 +479,9 @@ typedef struct csz_analysis {
 /*
  * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
  * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles and rows, beside one pass for the range where the bounds are relative;
- * on fields of 3 MB and more that takes less than a tenth of the time of compressing at the same bound, by one thread or by two, in a context's first call too, and of 2 MB about a tenth
- * (docs/evaluation.md has the figures).
+ * by one thread that takes less than a tenth of the time of compressing at the same bound on fields of 2 MB and more, by two on fields of 5 MB and more (docs/evaluation.md has the figures), but not of data in device memory,
+ * which compress faster than the host predicts.  The sample of a few MB is one to four tiles, beside rows that correct the sizes: the statistics of codes can be far off, and the error that is stated is that of auto's size.
+ * Codes in place of exceptions and missing values, which continue their neighbours, are counted in the histogram; outliers are not.
  * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.
  * Of data in device memory the GPU finds the range and counts the tiles that the compressor samples there, at each bound (every tile of fields below 512 tiles, one in 4 to 32 of larger ones), so that predictions are
  * closer than those of a sample on the host; only those counts, 32 tiles and some rows and pairs are copied, and the context's workspace on the device is used.  Codes outside -48 .. 47 are counted there in buckets of
