@@ -97,7 +97,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     if (r.words == 0) return;
     const unit_place at = unit_place_of(r, l, rank, empty, many_raw);
     if (now) {
-        narrow_put_large<V>(sh, job, r, at);
+        narrow_put_whole<V>(sh, job, r, at);
     } else if (whole || csz_held(&sh.waiting_how)) {
         narrow_packets parked = p;
         narrow_put_alone<V>(sh, job, r, at, &parked, n.buckets);

@@ -214,6 +214,11 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
     return r.words;
 }
 
+/* Where the record of this tile, whose size has been told, is staged. */
+template <typename V> CSZ_DEVICE uint32_t *staged_at(encode_shared<V> &sh) {
+    return sh.front.region + (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
+}
+
 /* Where a thread's part of a record goes. */
 struct unit_place {
     uint32_t rank, length;                   /* of its lane: among those that are not empty; bits */
@@ -250,15 +255,13 @@ CSZ_COLD void narrow_put_alone(encode_shared<V> &sh, const encode_job<V> &job, r
                                const narrow_packets *parked, uint32_t buckets) {
     record_flush(sh, job, false);
     narrow_packets p = *parked;
-    narrow_put_unit<V>(sh, r, at, p, buckets,
-                       sh.front.region +
-                           (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half));
+    narrow_put_unit<V>(sh, r, at, p, buckets, staged_at(sh));
 }
 
 /* A record that reaches into the exchange, from which the words must be gone: code words are looked up again. */
 template <typename V>
-CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
-                                 const unit_place &at) {
+CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
+                               unit_place at) {
     const int mode = (int)(r.first & 15u);
     uint32_t w[16];
     record_flush(sh, job, false);
@@ -282,13 +285,6 @@ CSZ_DEVICE void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job,
         if (n.buckets >> i & 1) raw.put(csz_raw_packet(csz_half_delta(w, b)));
     }
     raw.flush();
-}
-
-/* The same, out of the way of records that fit. */
-template <typename V>
-CSZ_COLD void narrow_put_large(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
-                               unit_place at) {
-    narrow_put_whole<V>(sh, job, r, at);
 }
 
 /* A raw record. */
@@ -347,9 +343,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
 /* Masks and exceptions, which end the record. */
 template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads(); /* a putter may touch the word past its last */
-    uint32_t *to = sh.front.region +
-                   (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half) +
-                   sh.staged_words - sh.facts.special_words;
+    uint32_t *to = staged_at(sh) + sh.staged_words - sh.facts.special_words;
     csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
                              sh.front.exceptions[csz_thread()]);
 }
@@ -369,7 +363,7 @@ CSZ_DEVICE narrow_measured narrow_measure(encode_shared<V> &sh, int mode, uint32
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const uint32_t nonzero = csz_nonzero_mask(w, CSZ_BIASED), some = __ballot_sync(CSZ_ALL, nonzero != 0),
-                   pairs = (some | some >> 1) & 0x55555555u, units = csz_mode_lanes(mode) == 64 ? 2 : 4,
+                   pairs = (some | some >> 1) & 0x55555555u, units = units_of(mode),
                    groups = units == 2 ? pairs : (pairs | pairs >> 2) & 0x11111111u,
                    head = lane & ~(units - 1);
     m.empty = !(groups >> head & 1);
