@@ -96,15 +96,6 @@ struct csz_putter {
         pos = next;
     }
 
-    __device__ __forceinline__ void put_pair(uint32_t a, uint32_t b) {
-        if ((a & 31u) + (b & 31u) <= 27u) {
-            put(csz_packet_merge(a, b));
-        } else {
-            put(a);
-            put(b);
-        }
-    }
-
     /* Up to 64 bits. */
     __device__ __forceinline__ void put_long(uint64_t value, uint32_t nbits) {
         while (nbits > 24) {

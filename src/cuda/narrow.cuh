@@ -63,48 +63,40 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint3
 CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at,
                            narrow_packets &p) {
     csz_putter out(stage, symbols_at);
-    if (mode == CSZ_MODE_S) {
+    if (mode != CSZ_MODE_S) {
 #pragma unroll 1
-        for (int turn = 0; turn < 4; turn++) {
+        for (int turn = 0; turn < 2; turn++) {
+            out.put(p.vector[0]);
+            out.put(p.vector[1]);
+            if (mode == CSZ_MODE_M) break;
+            out.put(p.vector[2]);
+            out.put(p.vector[3]);
+            if (mode == CSZ_MODE_Q) break;
 #pragma unroll
-            for (int i = 0; i < 4; i++) out.put(p.single[i]);
-#pragma unroll
-            for (int i = 0; i < 12; i++) p.single[i] = p.single[4 + i];
+            for (int i = 0; i < 4; i++) p.vector[i] = p.vector[4 + i];
         }
         out.flush();
-        return;
+        if (p.sparse == 0) return;
+        out = csz_putter(stage, escapes_at);
+        if (p.sparse <= CSZ_SPARSE_MAX) {
+#pragma unroll 1
+            for (uint32_t left = p.sparse; (int32_t)left > 0; left -= 2) {
+                out.put(p.single[0]);
+#pragma unroll
+                for (int i = 1; i < CSZ_SPARSE_MAX / 2; i++) p.single[i - 1] = p.single[i];
+            }
+            out.flush();
+            return;
+        }
     }
 #pragma unroll 1
-    for (int turn = 0; turn < 2; turn++) {
-        out.put(p.vector[0]);
-        out.put(p.vector[1]);
-        if (mode == CSZ_MODE_M) break;
-        out.put(p.vector[2]);
-        out.put(p.vector[3]);
-        if (mode == CSZ_MODE_Q) break;
+    for (int turn = 0; turn < 4; turn++) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) p.vector[i] = p.vector[4 + i];
+        for (int i = 0; i < 4; i++) out.put(p.single[i]);
+#pragma unroll
+        for (int i = 0; i < 12; i++) p.single[i] = p.single[4 + i];
     }
     out.flush();
-    if (p.sparse == 0) return;
-    csz_putter escapes(stage, escapes_at);
-    if (p.sparse <= CSZ_SPARSE_MAX) {
-#pragma unroll 1
-        for (uint32_t left = p.sparse; (int32_t)left > 0; left -= 2) {
-            escapes.put(p.single[0]);
-#pragma unroll
-            for (int i = 1; i < CSZ_SPARSE_MAX / 2; i++) p.single[i - 1] = p.single[i];
-        }
-    } else {
-#pragma unroll 1
-        for (int turn = 0; turn < 4; turn++) {
-            escapes.put_pair(p.single[0], p.single[1]);
-            escapes.put_pair(p.single[2], p.single[3]);
-#pragma unroll
-            for (int i = 0; i < 12; i++) p.single[i] = p.single[4 + i];
-        }
-    }
-    escapes.flush();
 }
 
 #endif
