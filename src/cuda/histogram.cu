@@ -4,8 +4,8 @@
  * front as the encoder, counts in its own bins in shared memory, and adds those to the frame's when a chunk ends.  The bins of a tile's runs, as policy runs would code it, lie in the region the front no
  * longer needs and are added at once.
  *
- * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.  A single field whose bound is known
- * needs nothing of csz_cuda_prepare before bins are added, so that its tiles are loaded and counted meanwhile.
+ * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.  A block's first tiles are
+ * placed and asked for while csz_cuda_prepare runs.
  */
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
@@ -178,7 +178,6 @@ struct tile_sort {
 /* Has a barrier before, none after. */
 template <typename V>
 CSZ_DEVICE void runs_end(histogram_shared<V> &sh, const tile_sort &tile, csz_device_sample *sample) {
-    csz_previous_wait();
     if (threadIdx.x == 0) {
         atomicAdd(&sample->ntiles, 1u);
         atomicAdd(&sample->ncodes, tile.ncodes);
@@ -197,7 +196,6 @@ CSZ_DEVICE void runs_end(histogram_shared<V> &sh, const tile_sort &tile, csz_dev
 
 /* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long.  Behind a barrier. */
 CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) {
-    csz_previous_wait();
 #pragma unroll
     for (int book = 0; book < CSZ_NBOOKS; book++) {
         if (books >> book & 1) bins_flush(bins + bins_at(book), to->count[book], bins_of(book));
@@ -242,7 +240,6 @@ CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool fou
 
 /* What the analysis alone wants to know of a tile that has exceptions: how many in this thread's unit.  No barrier. */
 CSZ_COLD void count_exceptions(uint32_t unit, csz_device_sample *sample, bool is_fill) {
-    csz_previous_wait();
     const uint32_t n = csz_warp_add((uint32_t)__popc(unit));
     if ((threadIdx.x & 31) == 0 && n) atomicAdd(&sample->nexceptions, n);
     if (threadIdx.x == 0) atomicAdd(is_fill ? &sample->nfill : &sample->nspecial, 1u);
@@ -369,7 +366,7 @@ CSZ_DEVICE void claim_make(csz_claim *c, const csz_work &work, const csz_geometr
     c->tile = csz_sample_tile(sample, ntiles);
     csz_claim_place(c, g, &box);
     c->field = field;
-    if (field) c->origin += work.place[field].shift;
+    if (field) c->origin += __ldcg(&work.place[field].shift);
 }
 
 /* The tiles of a chunk, a lane each; one warp. */
@@ -427,7 +424,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         sh.front.biased = CSZ_BIASED;
         sh.place.list = NLISTS;
     }
-    csz_previous_wait();
 #pragma unroll 1
     for (uint32_t chunk = blockIdx.x; chunk < job.chunk_at[NLISTS]; chunk += gridDim.x) {
         if (t < 32) {
@@ -437,6 +433,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         __syncthreads();
 #pragma unroll 1
         for (uint32_t i = 0; i < sh.nclaims; i++) tile_prefetch<V>(job.tile, sh.claim[i]);
+        csz_previous_wait(); /* for quantizers and clean bins; where tiles lie was known before */
         uint32_t books = 0;
 #pragma unroll 1
         for (uint32_t i = 0; i < sh.nclaims; i++) {
@@ -457,7 +454,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         if (books) frame_flush((uint32_t *)sh.count, books, &sh.task.sample->count);
         __syncthreads();
     }
-    csz_previous_wait();
 }
 
 template <typename V, int RANK>

@@ -502,7 +502,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;
         sh.frame_start_of = ~0u;
-        sh.part_checksum = sh.section_checksum = 0;
+        sh.part_checksum = sh.section_checksum = sh.finish_checksum = 0;
         sh.part_done = 0;
     }
     __syncthreads();
@@ -513,24 +513,26 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
     record_flush(sh, job, false);
     if (sh.frame == NO_FRAME) return;
     frame_hash(sh, job, sh.frame);
-    frame_leave(sh, job, sh.frame);
+    frame_leave(sh, job);
 }
 
 /* This tile's frame is another one than the last tile's, of which a record may still wait. */
 template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
-    if (last == NO_FRAME) csz_previous_wait();
     __syncthreads();
     if (last != NO_FRAME) frame_hash(sh, job, last);
     if (csz_thread() == 0) {
+        uint32_t policy;
+        while (!((policy = csz_block_told(&job.work.policy[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
         sh.frame = frame;
-        sh.policy = __ldcg(&job.work.policy[frame]);
+        sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
         const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
         sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;
     }
+    __syncthreads();
     books_load(sh, job.work.table[frame]);
-    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job, last);
+    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job);
 }
 
 #endif
