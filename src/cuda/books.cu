@@ -8,6 +8,8 @@
  */
 #include "cuda/book_choice.cuh"
 
+enum { FEW_BLOCKS = 2 * NCANDIDATES }; /* of an H200's 132 multiprocessors */
+
 static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_kernel(const __grid_constant__ books_job job) {
     CSZ_DYNAMIC_SHARED(books_shared, sh);
@@ -55,6 +57,25 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_finish(sh, job, frame, ntiles);
 }
 
+/*
+ * Shared memory of a block.  The encoder's blocks come while these are at work.  Where few are, each has a multiprocessor for itself: beside blocks of the encoder, which load and round their first tiles, books
+ * took half as long again.  Where they are many, each leaves room for a block of the encoder in one piece when it is gone.
+ */
+static size_t books_shared_nbytes(const csz_work &work, uint32_t nblocks, csz_type type) {
+    const size_t nbytes = max(sizeof(books_shared), csz_cuda_encode_shared_nbytes(type));
+#if !defined(CSZ_EMU)
+    int device = 0, whole = 0;
+    if (work.chained && nblocks <= FEW_BLOCKS && cudaGetDevice(&device) == cudaSuccess &&
+        cudaDeviceGetAttribute(&whole, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+        cudaFuncSetAttribute(books_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, whole) == cudaSuccess)
+        return (size_t)whole;
+#else
+    (void)work;
+    (void)nblocks;
+#endif
+    return nbytes;
+}
+
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
                     cudaStream_t stream) {
     books_job job;
@@ -62,12 +83,10 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.work = work;
     job.builtins = d_builtins;
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
-    const uint32_t ncandidates = ncandidates_of(job.is_auto);
-    /* Room for a block of the encoder, which comes meanwhile, in one piece when this one is gone. */
-    const size_t nbytes = max(sizeof(books_shared), csz_cuda_encode_shared_nbytes(plan->type));
+    const uint32_t nblocks = work.nfields * work.nframes * ncandidates_of(job.is_auto);
+    const size_t nbytes = books_shared_nbytes(work, nblocks, plan->type);
     CSZ_SHARED_LARGE(books_kernel);
-    CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS, nbytes,
-                    work.chained, stream, job);
+    CSZ_LAUNCH_NEXT(books_kernel, nblocks, BOOK_THREADS, nbytes, work.chained, stream, job);
 }
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {

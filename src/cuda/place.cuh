@@ -43,6 +43,9 @@ struct alignas(16) record_way {
     unsigned long long *group_sum; /* where its checksum is added */
 };
 
+/* Which of a frame's blocks leaves it. */
+enum { IS_BETWEEN, IS_FIRST, IS_LAST };
+
 /* There is a record to store; it fits; it is raw; it brings its frame's books. */
 enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8 };
 
@@ -88,7 +91,7 @@ template <typename V> struct encode_shared {
     record_way way;                      /* of the record that is being stored */
     uint32_t seen_of;                    /* index of the tile whose look-back has begun */
     uint4 seen[32];                      /* states of the 64 tiles before it, from the nearest on */
-    uint32_t last;
+    uint32_t last;                       /* IS_..., or whether it was its field's last frame */
     uint32_t hash_sum
         [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
     uint8_t run_values[CSZ_NARROW_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
@@ -241,40 +244,41 @@ template <typename V> CSZ_DEVICE uint64_t frame_start_of(const encode_job<V> &jo
     return csz_load_shared_state(job.work.frame_state + frame - 1) & STATE_VALUE;
 }
 
-/* All frames of a field are placed: the footer, and what the caller is told.  One warp. */
-template <typename V> CSZ_COLD void archive_finish(const encode_job<V> &job, uint32_t field) {
-    const uint32_t lane = csz_thread() & 31, nframes = job.work.nframes;
-    const unsigned long long *ends = job.work.frame_state + field * nframes;
-    const csz_place place = job.work.place[field];
-    const uint64_t end = csz_load_shared_state(ends + nframes - 1) & STATE_VALUE;
+/* All frames of a field are placed: the footer, and what the caller is told.  rehearsed: nothing is written.  One warp. */
+template <typename V> CSZ_COLD void archive_finish(const encode_job<V> &job, uint32_t field, bool rehearsed) {
+    const uint32_t lane = csz_thread() & 31, nframes = job.work.nframes, first = field * nframes;
+    const csz_place *place = &job.work.place[field];
+    const uint64_t out_end = rehearsed ? 0 : place->end,
+                   end = csz_load_shared_state(job.work.frame_state + first + nframes - 1) & STATE_VALUE;
     uint64_t sum = 0;
+#pragma unroll 1
     for (uint32_t f = lane; f < nframes; f += 32) {
-        const uint64_t size =
-            4 * ((csz_load_shared_state(ends + f) & STATE_VALUE) - frame_start_of(job, field * nframes + f));
-        for (int i = 0; i < 2; i++) {
-            const uint32_t word = (uint32_t)(size >> (32 * i));
-            put_word(place.end, end + 2 * f + i, word);
-            sum += csz_hash_term(word, 2 * f + i);
-        }
+        const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + first + f) & STATE_VALUE) -
+                                   frame_start_of(job, first + f));
+        put_word(out_end, end + 2 * f, (uint32_t)size);
+        put_word(out_end, end + 2 * f + 1, (uint32_t)(size >> 32));
+        sum += csz_hash_term((uint32_t)size, 2 * f) + csz_hash_term((uint32_t)(size >> 32), 2 * f + 1);
     }
     sum = csz_warp_sum_u64(sum) + CSZ_HASH_FOOTER_SEED;
     const uint64_t after = end + 2 * (uint64_t)nframes + 2;
-    if (lane < 2) put_word(place.end, after - 2 + lane, (uint32_t)(sum >> (32 * lane)));
-    if (lane != 0) return;
-    *place.nbytes = 4 * (after - place.out);
-    if (place.status) *place.status = after <= place.end ? CSZ_OK : CSZ_ERROR_CAPACITY;
+    if (lane < 2) put_word(out_end, after - 2 + lane, (uint32_t)(sum >> (32 * lane)));
+    if (lane != 0 || rehearsed) return;
+    *place->nbytes = 4 * (after - place->out);
+    if (place->status) *place->status = after <= out_end ? CSZ_OK : CSZ_ERROR_CAPACITY;
 }
 
 /*
  * The frame of the record that this block stored last is complete but for its header and the checksums of groups.  Every word that comes from memory is asked for at once: groups by the first threads, the
- * frame's sums by the last warp, and the footer of a field of one frame is made by a warp of its own.
+ * frame's sums by the last warp, and the footer of a field of one frame is made by a warp of its own.  All others have ended when this runs, once, so that it waits for its code, which comes from memory: the
+ * first block that leaves a frame rehearses it.
  */
-template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job) {
+template <typename V>
+CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, bool rehearsed) {
     const csz_claim &c = sh.claim[sh.way.slot];
-    const uint32_t t = csz_thread(), ngroups = frame_groups(c.ntiles), section = sh.section_nwords,
-                   nframes = job.work.nframes;
-    const uint64_t start = sh.frame_start, out_end = sh.out_end;
-    unsigned long long *total = &sh.finish_checksum;
+    const uint32_t t = csz_thread(), nframes = job.work.nframes;
+    if (nframes == 1 && t / 32 == 1) archive_finish(job, c.field, rehearsed);
+    const uint32_t ngroups = frame_groups(c.ntiles), section = sh.section_nwords;
+    const uint64_t start = sh.frame_start, out_end = rehearsed ? 0 : sh.out_end;
     uint64_t sum = 0;
     if (t == CSZ_TILE_THREADS - 32) {
         const csz_frame_sums *sums = &job.work.frame_sums[c.frame];
@@ -290,8 +294,7 @@ template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const enc
             sum += csz_hash_term(header[i], i);
         }
     }
-    __syncwarp();
-    if (nframes == 1 && t / 32 == 1) archive_finish(job, c.field);
+#pragma unroll 1
     for (uint32_t g = t; g < ngroups; g += CSZ_TILE_THREADS) {
         const uint64_t checksum = __ldcg(job.work.group_sum + csz_group_at(c.first, c.frame) + g);
         for (uint32_t i = 0; i < 2; i++) {
@@ -303,16 +306,18 @@ template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const enc
     }
     __syncwarp();
     sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0) atomicAdd(total, (unsigned long long)sum);
+    if ((t & 31) == 0) atomicAdd(&sh.finish_checksum, (unsigned long long)sum);
     __syncthreads();
-    if (t < 32) {
-        if (t < 2) put_word(out_end, start + 6 + t, (uint32_t)(*total >> (32 * t)));
-        uint32_t finished = 0;
-        if (nframes > 1 && t == 0) finished = csz_block_arrive(&job.work.counters[1 + c.field], 1) + 1;
-        if (nframes > 1 && __shfl_sync(CSZ_ALL, finished, 0) == nframes) archive_finish(job, c.field);
+    if (t == 0) {
+        put_word(out_end, start + 6, (uint32_t)sh.finish_checksum);
+        put_word(out_end, start + 7, (uint32_t)(sh.finish_checksum >> 32));
+        sh.finish_checksum = 0;
+        sh.last =
+            nframes > 1 && !rehearsed && csz_block_arrive(&job.work.counters[1 + c.field], 1) + 1 == nframes;
     }
+    if (nframes == 1) return;
     __syncthreads();
-    if (t == 0) *total = 0;
+    if (sh.last && t < 32) archive_finish(job, c.field, false);
 }
 
 /* Adds the block's part of the frame's hash to it. */
@@ -330,13 +335,15 @@ template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const enco
         const csz_claim &c = sh.claim[sh.way.slot];
         csz_frame_sums *sums = &job.work.frame_sums[c.frame];
         atomicAdd(&sums->checksum, sh.part_checksum + sh.section_checksum);
-        sh.last = csz_block_arrive(&sums->done, sh.part_done) + sh.part_done == c.ntiles;
+        const uint32_t before = csz_block_arrive(&sums->done, sh.part_done);
+        sh.last = before + sh.part_done == c.ntiles ? IS_LAST : before == 0 ? IS_FIRST : IS_BETWEEN;
         sh.part_done = 0;
         sh.part_checksum = sh.section_checksum = 0;
         sh.leaving = NO_FRAME;
     }
     __syncthreads();
-    if (sh.last) frame_finish(sh, job);
+    const uint32_t last = sh.last;
+    if (last != IS_BETWEEN) frame_finish(sh, job, last == IS_FIRST);
 }
 
 /* ---- a record's way out ---- */

@@ -470,6 +470,11 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
         const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
         if (mine) x[k] = __ldcg((const uint4 *)table[second ? high : low] + i);
     }
+    static_assert(CSZ_NARROW_N <= 2 * CSZ_TILE_THREADS && (int)RUN_MAX == (int)CSZ_TILE_THREADS,
+                  "two words a thread, and one");
+    const uint32_t t = csz_thread(), u = min(t + CSZ_TILE_THREADS, (uint32_t)CSZ_NARROW_N - 1);
+    const uint32_t value = __ldcg(&table[CSZ_BOOK_RV][t]), value_after = __ldcg(&table[CSZ_BOOK_RV][u]),
+                   length = __ldcg(&table[CSZ_BOOK_RL][t]);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
@@ -477,10 +482,9 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
         if (mine)
             ((uint4 *)(sh.books + (second ? csz_shared_book_at(high) : csz_shared_book_at(low))))[i] = x[k];
     }
-    for (uint32_t k = csz_thread(); k < CSZ_NARROW_N; k += CSZ_TILE_THREADS)
-        sh.run_values[k] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RV][k]) & 31u);
-    for (uint32_t k = csz_thread(); k < RUN_MAX; k += CSZ_TILE_THREADS)
-        sh.run_lengths[k] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RL][k]) & 31u);
+    sh.run_values[t] = (uint8_t)(value & 31u);
+    sh.run_values[u] = (uint8_t)(value_after & 31u);
+    sh.run_lengths[t] = (uint8_t)(length & 31u);
 }
 
 template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
