@@ -8,7 +8,7 @@
  */
 #include "cuda/book_choice.cuh"
 
-enum { FEW_BLOCKS = 2 * NCANDIDATES }; /* of an H200's 132 multiprocessors */
+enum { FEW_BLOCKS = 4 * NCANDIDATES }; /* that leave most of an H200's 132 multiprocessors to the encoder */
 
 static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_kernel(const __grid_constant__ books_job job) {

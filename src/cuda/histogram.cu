@@ -142,11 +142,29 @@ CSZ_DEVICE uint32_t count_runs(uint32_t *values, uint32_t *lengths, const Deltas
     return (uint32_t)__popc(r.starts);
 }
 
+CSZ_DEVICE void count_run(uint32_t *values, uint32_t *lengths, const csz_runs &r, uint32_t b, uint32_t half) {
+    if (!(r.starts >> b & 1)) return;
+    atomicAdd(&values[csz_narrow_symbol((int32_t)half - 32768)], 1u);
+    atomicAdd(&lengths[csz_run_length(r, (int)b) - 1], 1u);
+}
+
+/* The same of parked codes, eight a turn, so that one need not wait for the other. */
 CSZ_COLD void count_parked_runs(uint32_t *values, uint32_t *lengths, const uint32_t *parked, bool empty) {
     uint32_t w[16];
     csz_words_fetch(w, parked);
-    const csz_parked_deltas deltas = {w, parked};
-    count_runs(values, lengths, deltas, empty);
+    const csz_runs r = csz_runs_find_narrow(w);
+    if (empty) return;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4; i++) {
+        if (!(r.starts >> (4 * i) & 0x000F000Fu)) continue;
+        const uint4 a = ((const uint4 *)parked)[i * CSZ_TILE_THREADS + threadIdx.x];
+        const uint32_t x[4] = {a.x, a.y, a.z, a.w};
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            count_run(values, lengths, r, 4 * i + k, x[k] & 0xFFFFu);
+            count_run(values, lengths, r, 4 * i + k + 16, x[k] >> 16);
+        }
+    }
 }
 
 /* Nobody needs the region's start any more.  Has a barrier. */
