@@ -257,6 +257,8 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
     }
     const uint32_t nwords = CSZ_BOOKS_FIXED_NBYTES / 4 + (choice.total + 31) / 32;
     for (uint32_t i = t; i < nwords; i += BOOK_THREADS) job.work.section[frame][i] = sh.section[i];
+    if (t == 0) job.work.section_nwords[frame] = nwords;
+    __syncthreads();
     if (t == 0) {
         uint32_t word = (uint32_t)policy;
         if (beside_runs || policy == CSZ_POLICY_WEIGHED)
@@ -264,8 +266,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         else if (job.is_auto)
             word |= csz_policy_heavy(best_cost, runs_cost, ntiles, nsampled,
                                      (int)sh.candidate[OF_RUN_LENGTH].continues);
-        job.work.policy[frame] = word | unknown;
-        job.work.section_nwords[frame] = nwords;
+        csz_block_tell(&job.work.policy[frame], word | unknown | CSZ_BOOKS_READY);
     }
 }
 

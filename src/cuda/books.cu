@@ -8,16 +8,7 @@
  */
 #include "cuda/book_choice.cuh"
 
-/* One thread for a block whose others it has met: how many blocks arrived before.  What those had stored can be read, past the L1, and what this one had by those after it. */
-CSZ_DEVICE uint32_t block_arrive(uint32_t *counter) {
-#if defined(__CUDA_ARCH__)
-    uint32_t before;
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
-    return before;
-#else
-    return atomicAdd(counter, 1u);
-#endif
-}
+enum { FEW_BLOCKS = 4 * NCANDIDATES }; /* that leave most of an H200's 132 multiprocessors to the encoder */
 
 static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     books_kernel(const __grid_constant__ books_job job) {
@@ -42,6 +33,7 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
                              : number == OF_RUN_VALUE ? sample->run_value
                                                       : sample->run_length;
     csz_previous_wait();
+    csz_next_may_start(); /* encoders load and round their first tiles meanwhile */
     uint32_t count = 0;
     if (number == OF_SINGLE) {
         count = singles_count(*shared_kept(&sh.book), sample);
@@ -57,15 +49,31 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     if (t < sizeof c / 4)
         __stcg((uint32_t *)&((books_left *)&job.work.table[frame])->candidate[number] + t,
                ((const uint32_t *)&sh.candidate[0])[t]);
-    __threadfence();
     __syncthreads();
-    if (t == 0) sh.last = block_arrive(&job.work.frame_sums[frame].done) + 1 == ncandidates;
+    if (t == 0) sh.last = csz_block_arrive(&job.work.frame_sums[frame].done, 1) + 1 == ncandidates;
     __syncthreads();
     if (!sh.last) return;
-    /* Not before: blocks of the encoder that came while these are there would find no room for the last on a multiprocessor, in one piece, when they are gone. */
-    csz_next_may_start();
     if (t == 0) job.work.frame_sums[frame].done = 0; /* the encoder counts tiles there */
     books_finish(sh, job, frame, ntiles);
+}
+
+/*
+ * Shared memory of a block.  The encoder's blocks come while these are at work.  Where few are, each has a multiprocessor for itself: beside blocks of the encoder, which load and round their first tiles, books
+ * took half as long again.  Where they are many, each leaves room for a block of the encoder in one piece when it is gone.
+ */
+static size_t books_shared_nbytes(const csz_work &work, uint32_t nblocks, csz_type type) {
+    const size_t nbytes = max(sizeof(books_shared), csz_cuda_encode_shared_nbytes(type));
+#if !defined(CSZ_EMU)
+    int device = 0, whole = 0;
+    if (work.chained && nblocks <= FEW_BLOCKS && cudaGetDevice(&device) == cudaSuccess &&
+        cudaDeviceGetAttribute(&whole, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+        cudaFuncSetAttribute(books_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, whole) == cudaSuccess)
+        return (size_t)whole;
+#else
+    (void)work;
+    (void)nblocks;
+#endif
+    return nbytes;
 }
 
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
@@ -75,10 +83,10 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     job.work = work;
     job.builtins = d_builtins;
     job.is_auto = plan->workflow == CSZ_WORKFLOW_AUTO;
-    const uint32_t ncandidates = ncandidates_of(job.is_auto);
+    const uint32_t nblocks = work.nfields * work.nframes * ncandidates_of(job.is_auto);
+    const size_t nbytes = books_shared_nbytes(work, nblocks, plan->type);
     CSZ_SHARED_LARGE(books_kernel);
-    CSZ_LAUNCH_NEXT(books_kernel, work.nfields * work.nframes * ncandidates, BOOK_THREADS,
-                    sizeof(books_shared), work.chained, stream, job);
+    CSZ_LAUNCH_NEXT(books_kernel, nblocks, BOOK_THREADS, nbytes, work.chained, stream, job);
 }
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {

@@ -159,6 +159,10 @@ static void encode_launch(const csz_work &work, const void *d_data, const csz_cu
                     stream, job);
 }
 
+size_t csz_cuda_encode_shared_nbytes(csz_type type) {
+    return type == CSZ_F32 ? sizeof(encode_shared<float>) : sizeof(encode_shared<double>);
+}
+
 void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                      cudaStream_t stream) {
     CSZ_DISPATCH(plan, encode_launch, work, d_data, plan, nsms, stream);

@@ -4,8 +4,8 @@
  * front as the encoder, counts in its own bins in shared memory, and adds those to the frame's when a chunk ends.  The bins of a tile's runs, as policy runs would code it, lie in the region the front no
  * longer needs and are added at once.
  *
- * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.  A single field whose bound is known
- * needs nothing of csz_cuda_prepare before bins are added, so that its tiles are loaded and counted meanwhile.
+ * A block has a tile or a few, so what it executes it mostly fetches first: the deltas wait in shared memory, and short loops read them there.  A block's first tiles are
+ * placed and asked for while csz_cuda_prepare runs.
  */
 #include "cuda/runs.cuh"
 #include "cuda/work.cuh"
@@ -142,11 +142,29 @@ CSZ_DEVICE uint32_t count_runs(uint32_t *values, uint32_t *lengths, const Deltas
     return (uint32_t)__popc(r.starts);
 }
 
+CSZ_DEVICE void count_run(uint32_t *values, uint32_t *lengths, const csz_runs &r, uint32_t b, uint32_t half) {
+    if (!(r.starts >> b & 1)) return;
+    atomicAdd(&values[csz_narrow_symbol((int32_t)half - 32768)], 1u);
+    atomicAdd(&lengths[csz_run_length(r, (int)b) - 1], 1u);
+}
+
+/* The same of parked codes, eight a turn, so that one need not wait for the other. */
 CSZ_COLD void count_parked_runs(uint32_t *values, uint32_t *lengths, const uint32_t *parked, bool empty) {
     uint32_t w[16];
     csz_words_fetch(w, parked);
-    const csz_parked_deltas deltas = {w, parked};
-    count_runs(values, lengths, deltas, empty);
+    const csz_runs r = csz_runs_find_narrow(w);
+    if (empty) return;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4; i++) {
+        if (!(r.starts >> (4 * i) & 0x000F000Fu)) continue;
+        const uint4 a = ((const uint4 *)parked)[i * CSZ_TILE_THREADS + threadIdx.x];
+        const uint32_t x[4] = {a.x, a.y, a.z, a.w};
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            count_run(values, lengths, r, 4 * i + k, x[k] & 0xFFFFu);
+            count_run(values, lengths, r, 4 * i + k + 16, x[k] >> 16);
+        }
+    }
 }
 
 /* Nobody needs the region's start any more.  Has a barrier. */
@@ -178,7 +196,6 @@ struct tile_sort {
 /* Has a barrier before, none after. */
 template <typename V>
 CSZ_DEVICE void runs_end(histogram_shared<V> &sh, const tile_sort &tile, csz_device_sample *sample) {
-    csz_previous_wait();
     if (threadIdx.x == 0) {
         atomicAdd(&sample->ntiles, 1u);
         atomicAdd(&sample->ncodes, tile.ncodes);
@@ -197,7 +214,6 @@ CSZ_DEVICE void runs_end(histogram_shared<V> &sh, const tile_sort &tile, csz_dev
 
 /* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long.  Behind a barrier. */
 CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) {
-    csz_previous_wait();
 #pragma unroll
     for (int book = 0; book < CSZ_NBOOKS; book++) {
         if (books >> book & 1) bins_flush(bins + bins_at(book), to->count[book], bins_of(book));
@@ -242,7 +258,6 @@ CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool fou
 
 /* What the analysis alone wants to know of a tile that has exceptions: how many in this thread's unit.  No barrier. */
 CSZ_COLD void count_exceptions(uint32_t unit, csz_device_sample *sample, bool is_fill) {
-    csz_previous_wait();
     const uint32_t n = csz_warp_add((uint32_t)__popc(unit));
     if ((threadIdx.x & 31) == 0 && n) atomicAdd(&sample->nexceptions, n);
     if (threadIdx.x == 0) atomicAdd(is_fill ? &sample->nfill : &sample->nspecial, 1u);
@@ -369,7 +384,7 @@ CSZ_DEVICE void claim_make(csz_claim *c, const csz_work &work, const csz_geometr
     c->tile = csz_sample_tile(sample, ntiles);
     csz_claim_place(c, g, &box);
     c->field = field;
-    if (field) c->origin += work.place[field].shift;
+    if (field) c->origin += __ldcg(&work.place[field].shift);
 }
 
 /* The tiles of a chunk, a lane each; one warp. */
@@ -427,7 +442,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         sh.front.biased = CSZ_BIASED;
         sh.place.list = NLISTS;
     }
-    csz_previous_wait();
 #pragma unroll 1
     for (uint32_t chunk = blockIdx.x; chunk < job.chunk_at[NLISTS]; chunk += gridDim.x) {
         if (t < 32) {
@@ -437,6 +451,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         __syncthreads();
 #pragma unroll 1
         for (uint32_t i = 0; i < sh.nclaims; i++) tile_prefetch<V>(job.tile, sh.claim[i]);
+        csz_previous_wait(); /* for quantizers and clean bins; where tiles lie was known before */
         uint32_t books = 0;
 #pragma unroll 1
         for (uint32_t i = 0; i < sh.nclaims; i++) {
@@ -457,7 +472,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         if (books) frame_flush((uint32_t *)sh.count, books, &sh.task.sample->count);
         __syncthreads();
     }
-    csz_previous_wait();
 }
 
 template <typename V, int RANK>

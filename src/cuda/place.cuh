@@ -43,6 +43,9 @@ struct alignas(16) record_way {
     unsigned long long *group_sum; /* where its checksum is added */
 };
 
+/* Which of a frame's blocks leaves it. */
+enum { IS_BETWEEN, IS_FIRST, IS_LAST };
+
 /* There is a record to store; it fits; it is raw; it brings its frame's books. */
 enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8 };
 
@@ -77,7 +80,7 @@ template <typename V> struct encode_shared {
     uint32_t hasty;         /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
     unsigned long long part_checksum, section_checksum;
-    unsigned long long finish_checksum; /* of a frame's header and index, or of the footer */
+    unsigned long long finish_checksum; /* of a frame's header and index; 0 but while they are made */
     uint32_t part_done;
     /* the frame whose start is known, as records are placed in it */
     uint32_t frame_start_of;
@@ -88,7 +91,7 @@ template <typename V> struct encode_shared {
     record_way way;                      /* of the record that is being stored */
     uint32_t seen_of;                    /* index of the tile whose look-back has begun */
     uint4 seen[32];                      /* states of the 64 tiles before it, from the nearest on */
-    uint32_t last;
+    uint32_t last;                       /* IS_..., or whether it was its field's last frame */
     uint32_t hash_sum
         [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
     uint8_t run_values[CSZ_NARROW_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
@@ -99,14 +102,6 @@ template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
 }
 
 /* ---- claiming a tile ---- */
-
-/* Index of a frame's tile 0: all frames before it in the grid of frames, which only the upper faces cut short. */
-CSZ_DEVICE uint32_t frame_first_tile(const csz_geometry *g, const csz_work &work, uint32_t frame) {
-    const uint32_t field = frame / work.nframes;
-    const csz_frame_box b = csz_frame_box_small(g, frame - field * work.nframes);
-    return field * work.ntiles + (uint32_t)((b.first[0] * g->grid[1] + b.first[1] * b.tiles[0]) * g->grid[2] +
-                                            b.first[2] * b.tiles[1] * b.tiles[0]);
-}
 
 /* Words of a frame before the sizes of tiles. */
 CSZ_DEVICE uint32_t frame_groups(uint32_t ntiles) { return (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP; }
@@ -249,47 +244,59 @@ template <typename V> CSZ_DEVICE uint64_t frame_start_of(const encode_job<V> &jo
     return csz_load_shared_state(job.work.frame_state + frame - 1) & STATE_VALUE;
 }
 
-template <typename V>
-CSZ_COLD void archive_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t field) {
-    const uint32_t t = csz_thread(), first = field * job.work.nframes;
-    const uint64_t nframes = job.work.nframes;
-    const csz_place place = job.work.place[field];
-    const uint64_t end = csz_load_shared_state(job.work.frame_state + first + nframes - 1) & STATE_VALUE;
+/* All frames of a field are placed: the footer, and what the caller is told.  rehearsed: nothing is written.  One warp. */
+template <typename V> CSZ_COLD void archive_finish(const encode_job<V> &job, uint32_t field, bool rehearsed) {
+    const uint32_t lane = csz_thread() & 31, nframes = job.work.nframes, first = field * nframes;
+    const csz_place *place = &job.work.place[field];
+    const uint64_t out_end = rehearsed ? 0 : place->end,
+                   end = csz_load_shared_state(job.work.frame_state + first + nframes - 1) & STATE_VALUE;
     uint64_t sum = 0;
-    for (uint32_t f = t; f < nframes; f += CSZ_TILE_THREADS) {
+#pragma unroll 1
+    for (uint32_t f = lane; f < nframes; f += 32) {
         const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + first + f) & STATE_VALUE) -
                                    frame_start_of(job, first + f));
-        for (int i = 0; i < 2; i++) {
-            const uint32_t word = (uint32_t)(size >> (32 * i));
-            put_word(place.end, end + 2 * f + i, word);
-            sum += csz_hash_term(word, 2 * f + i);
-        }
+        put_word(out_end, end + 2 * f, (uint32_t)size);
+        put_word(out_end, end + 2 * f + 1, (uint32_t)(size >> 32));
+        sum += csz_hash_term((uint32_t)size, 2 * f) + csz_hash_term((uint32_t)(size >> 32), 2 * f + 1);
     }
-    unsigned long long *total = &sh.finish_checksum;
-    if (t == 0) *total = CSZ_HASH_FOOTER_SEED;
-    __syncthreads();
-    sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0) atomicAdd(total, (unsigned long long)sum);
-    __syncthreads();
-    if (t == 0) {
-        const uint64_t after = end + 2 * nframes + 2;
-        put_word(place.end, after - 2, (uint32_t)*total);
-        put_word(place.end, after - 1, (uint32_t)(*total >> 32));
-        *place.nbytes = 4 * (after - place.out);
-        if (place.status) *place.status = after <= place.end ? CSZ_OK : CSZ_ERROR_CAPACITY;
-    }
+    sum = csz_warp_sum_u64(sum) + CSZ_HASH_FOOTER_SEED;
+    const uint64_t after = end + 2 * (uint64_t)nframes + 2;
+    if (lane < 2) put_word(out_end, after - 2 + lane, (uint32_t)(sum >> (32 * lane)));
+    if (lane != 0 || rehearsed) return;
+    *place->nbytes = 4 * (after - place->out);
+    if (place->status) *place->status = after <= out_end ? CSZ_OK : CSZ_ERROR_CAPACITY;
 }
 
+/*
+ * The frame of the record that this block stored last is complete but for its header and the checksums of groups.  Every word that comes from memory is asked for at once: groups by the first threads, the
+ * frame's sums by the last warp, and the footer of a field of one frame is made by a warp of its own.  All others have ended when this runs, once, so that it waits for its code, which comes from memory: the
+ * first block that leaves a frame rehearses it.
+ */
 template <typename V>
-CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame, uint32_t ntiles) {
-    const uint32_t t = csz_thread(), field = frame / job.work.nframes,
-                   first = frame_first_tile(&job.tile.geometry, job.work, frame),
-                   ngroups = frame_groups(ntiles), section = __ldcg(&job.work.section_nwords[frame]);
-    const uint64_t start = frame_start_of(job, frame), out_end = job.work.place[field].end;
-    const uint64_t size = 4 * ((csz_load_shared_state(job.work.frame_state + frame) & STATE_VALUE) - start);
+CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, bool rehearsed) {
+    const csz_claim &c = sh.claim[sh.way.slot];
+    const uint32_t t = csz_thread(), nframes = job.work.nframes;
+    if (nframes == 1 && t / 32 == 1) archive_finish(job, c.field, rehearsed);
+    const uint32_t ngroups = frame_groups(c.ntiles), section = sh.section_nwords;
+    const uint64_t start = sh.frame_start, out_end = rehearsed ? 0 : sh.out_end;
     uint64_t sum = 0;
+    if (t == CSZ_TILE_THREADS - 32) {
+        const csz_frame_sums *sums = &job.work.frame_sums[c.frame];
+        const uint64_t end = csz_load_shared_state(job.work.frame_state + c.frame) & STATE_VALUE,
+                       checksum = __ldcg(&sums->checksum), size = 4 * (end - start);
+        const uint32_t header[6] = {(uint32_t)size, (uint32_t)(size >> 32),
+                                    (uint32_t)size, (uint32_t)(size >> 32),
+                                    4 * section,    __ldcg(&sums->hash)};
+        sum = csz_hash_frame_seed(job.first_frame + c.frame - c.field * nframes) + checksum;
+#pragma unroll
+        for (uint32_t i = 0; i < 6; i++) {
+            put_word(out_end, start + i, header[i]);
+            sum += csz_hash_term(header[i], i);
+        }
+    }
+#pragma unroll 1
     for (uint32_t g = t; g < ngroups; g += CSZ_TILE_THREADS) {
-        const uint64_t checksum = __ldcg(job.work.group_sum + csz_group_at(first, frame) + g);
+        const uint64_t checksum = __ldcg(job.work.group_sum + csz_group_at(c.first, c.frame) + g);
         for (uint32_t i = 0; i < 2; i++) {
             const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + section + 3 * g + 1 + i,
                            word = (uint32_t)(checksum >> (32 * i));
@@ -297,30 +304,20 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, uint3
             sum += csz_hash_term(word, at);
         }
     }
-    unsigned long long *total = &sh.finish_checksum;
-    if (t == 0) {
-        *total = csz_hash_frame_seed(job.first_frame + frame - field * job.work.nframes) +
-                 __ldcg(&job.work.frame_sums[frame].checksum);
-        const uint32_t header[6] = {(uint32_t)size, (uint32_t)(size >> 32),
-                                    (uint32_t)size, (uint32_t)(size >> 32),
-                                    4 * section,    __ldcg(&job.work.frame_sums[frame].hash)};
-        for (uint32_t i = 0; i < 6; i++) {
-            put_word(out_end, start + i, header[i]);
-            sum += csz_hash_term(header[i], i);
-        }
-    }
-    __syncthreads();
+    __syncwarp();
     sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0) atomicAdd(total, (unsigned long long)sum);
+    if ((t & 31) == 0) atomicAdd(&sh.finish_checksum, (unsigned long long)sum);
     __syncthreads();
     if (t == 0) {
-        put_word(out_end, start + 6, (uint32_t)*total);
-        put_word(out_end, start + 7, (uint32_t)(*total >> 32));
-        sh.last = atomicAdd(&job.work.counters[1 + field], 1u) + 1 == job.work.nframes;
+        put_word(out_end, start + 6, (uint32_t)sh.finish_checksum);
+        put_word(out_end, start + 7, (uint32_t)(sh.finish_checksum >> 32));
+        sh.finish_checksum = 0;
+        sh.last =
+            nframes > 1 && !rehearsed && csz_block_arrive(&job.work.counters[1 + c.field], 1) + 1 == nframes;
     }
+    if (nframes == 1) return;
     __syncthreads();
-    if (sh.last) archive_finish(sh, job, field);
-    __syncthreads();
+    if (sh.last && t < 32) archive_finish(job, c.field, false);
 }
 
 /* Adds the block's part of the frame's hash to it. */
@@ -332,25 +329,21 @@ CSZ_DEVICE void frame_hash(encode_shared<V> &sh, const encode_job<V> &job, uint3
 }
 
 /* The block's part of a frame is stored, hash and all; whoever says so last finishes the frame. */
-template <typename V>
-CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
-    const uint32_t t = csz_thread();
-    __threadfence();
+template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads();
-    const uint32_t ntiles = csz_frame_ntiles(&job.tile.geometry, frame % job.work.nframes);
-    if (t == 0) {
-        atomicAdd(&job.work.frame_sums[frame].checksum, sh.part_checksum + sh.section_checksum);
-        __threadfence();
-        sh.last = atomicAdd(&job.work.frame_sums[frame].done, sh.part_done) + sh.part_done == ntiles;
+    if (csz_thread() == 0) {
+        const csz_claim &c = sh.claim[sh.way.slot];
+        csz_frame_sums *sums = &job.work.frame_sums[c.frame];
+        atomicAdd(&sums->checksum, sh.part_checksum + sh.section_checksum);
+        const uint32_t before = csz_block_arrive(&sums->done, sh.part_done);
+        sh.last = before + sh.part_done == c.ntiles ? IS_LAST : before == 0 ? IS_FIRST : IS_BETWEEN;
         sh.part_done = 0;
         sh.part_checksum = sh.section_checksum = 0;
         sh.leaving = NO_FRAME;
     }
     __syncthreads();
-    if (sh.last) {
-        __threadfence();
-        frame_finish(sh, job, frame, ntiles);
-    }
+    const uint32_t last = sh.last;
+    if (last != IS_BETWEEN) frame_finish(sh, job, last == IS_FIRST);
 }
 
 /* ---- a record's way out ---- */
@@ -501,7 +494,7 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
         if (early) sh.hasty = HASTY_TILES;
     }
     __syncthreads();
-    if (sh.leaving != NO_FRAME) frame_leave(sh, job, sh.leaving);
+    if (sh.leaving != NO_FRAME) frame_leave(sh, job);
 }
 
 /*
@@ -530,7 +523,7 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
     if (t == 32) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     if (sh.way.flags & WAY_SOME) record_copy(sh, job);
     if (t == 0) sh.number = n + 1;
-    if (sh.leaving != NO_FRAME) frame_leave(sh, job, sh.leaving);
+    if (sh.leaving != NO_FRAME) frame_leave(sh, job);
     __syncthreads();
 }
 

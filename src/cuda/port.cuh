@@ -18,7 +18,7 @@
 /*
  * A launch that may begin while the kernel before it in the stream runs, where the chip can (chained): once every block of that one has called csz_next_may_start or has ended.
  * Every block of this one calls csz_previous_wait before it touches what that one writes, and at the latest before it ends, and csz_next_may_start only after it, so that when a kernel starts
- * all but the one before it have ended.  Hides the launch and the filling of the chip, microseconds each.  Nothing promises that waiting empties the L1: words that
+ * all but the one before it have ended.  (Blocks of a kernel that has started are all there or gone, so a word that one of them will tell, see csz_block_told, may be waited for instead.)  Hides the launch and the filling of the chip, microseconds each.  Nothing promises that waiting empties the L1: words that
  * one kernel of a chain reads and a later one writes anew, and their neighbours, are read and stored past it (__ldcg, __stcg).
  */
 #define CSZ_LAUNCH_NEXT(kernel, grid, block, nbytes, chained, stream, ...) \

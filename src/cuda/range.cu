@@ -197,7 +197,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     const uint32_t field = blockIdx.x;
     if (field >= job.work.nfields) return;
     if (job.nranges) range_gather(sh, job, field);
-    if (t >= 32) return;
+    if (t >= 64) return; /* a warp for the quantizer, which others wait for, one for the header */
     const csz_cuda_plan &plan = job.plan;
     double absolute = plan.bound_abs;
     if (!plan.is_resolved) {
@@ -206,6 +206,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
                                      any ? sh.max[0] : 0.0);
     }
     const csz_place place = job.work.nfields == 1 ? job.place : job.work.place[field];
+    if (t >= 32) header_put(job, place, absolute);
     if (t == 0) {
         if (plan.type == CSZ_F32) {
             ((csz_quantizer_f32 *)job.work.quantizer)[field] =
@@ -216,8 +217,6 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
         }
         if (job.work.nfields == 1) job.work.place[0] = place;
     }
-    __syncwarp();
-    header_put(job, place, absolute);
 }
 
 void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,

@@ -470,6 +470,11 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
         const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
         if (mine) x[k] = __ldcg((const uint4 *)table[second ? high : low] + i);
     }
+    static_assert(CSZ_NARROW_N <= 2 * CSZ_TILE_THREADS && (int)RUN_MAX == (int)CSZ_TILE_THREADS,
+                  "two words a thread, and one");
+    const uint32_t t = csz_thread(), u = min(t + CSZ_TILE_THREADS, (uint32_t)CSZ_NARROW_N - 1);
+    const uint32_t value = __ldcg(&table[CSZ_BOOK_RV][t]), value_after = __ldcg(&table[CSZ_BOOK_RV][u]),
+                   length = __ldcg(&table[CSZ_BOOK_RL][t]);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
@@ -477,10 +482,9 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
         if (mine)
             ((uint4 *)(sh.books + (second ? csz_shared_book_at(high) : csz_shared_book_at(low))))[i] = x[k];
     }
-    for (uint32_t k = csz_thread(); k < CSZ_NARROW_N; k += CSZ_TILE_THREADS)
-        sh.run_values[k] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RV][k]) & 31u);
-    for (uint32_t k = csz_thread(); k < RUN_MAX; k += CSZ_TILE_THREADS)
-        sh.run_lengths[k] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RL][k]) & 31u);
+    sh.run_values[t] = (uint8_t)(value & 31u);
+    sh.run_values[u] = (uint8_t)(value_after & 31u);
+    sh.run_lengths[t] = (uint8_t)(length & 31u);
 }
 
 template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
@@ -502,7 +506,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;
         sh.frame_start_of = ~0u;
-        sh.part_checksum = sh.section_checksum = 0;
+        sh.part_checksum = sh.section_checksum = sh.finish_checksum = 0;
         sh.part_done = 0;
     }
     __syncthreads();
@@ -513,24 +517,26 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
     record_flush(sh, job, false);
     if (sh.frame == NO_FRAME) return;
     frame_hash(sh, job, sh.frame);
-    frame_leave(sh, job, sh.frame);
+    frame_leave(sh, job);
 }
 
 /* This tile's frame is another one than the last tile's, of which a record may still wait. */
 template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
-    if (last == NO_FRAME) csz_previous_wait();
     __syncthreads();
     if (last != NO_FRAME) frame_hash(sh, job, last);
     if (csz_thread() == 0) {
+        uint32_t policy;
+        while (!((policy = csz_block_told(&job.work.policy[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
         sh.frame = frame;
-        sh.policy = __ldcg(&job.work.policy[frame]);
+        sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
         const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
         sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;
     }
+    __syncthreads();
     books_load(sh, job.work.table[frame]);
-    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job, last);
+    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job);
 }
 
 #endif

@@ -20,17 +20,6 @@ struct csz_narrow_deltas {
     __device__ __forceinline__ int32_t at(int b) const { return csz_half_delta(w, b); }
 };
 
-/* The same while the words are parked too: what a loop indexes is read there, and the words stay in registers. */
-struct csz_parked_deltas {
-    const uint32_t (&w)[16];
-    const uint32_t *exchange;
-    typedef uint32_t raw;
-    __device__ __forceinline__ int32_t operator()(int b) const { return csz_half_delta(w, b); }
-    __device__ __forceinline__ int32_t at(int b) const {
-        return (int32_t)csz_parked_half(exchange, (uint32_t)b) - 32768;
-    }
-};
-
 template <typename Q> struct csz_wide_deltas {
     const Q (&d)[32];
     typedef typename csz_raw_of<Q>::type raw;

@@ -48,11 +48,11 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         (unsigned long long *)take((ntiles / CSZ_INDEX_GROUP + nframes + 1) * sizeof *w->group_sum);
     w->frame_sums = (csz_frame_sums *)take(nframes * sizeof *w->frame_sums);
     w->counters = (uint32_t *)take((1 + nfields) * sizeof *w->counters);
+    w->policy = (uint32_t *)take(nframes * sizeof *w->policy);
     w->zero_nwords = at / 4;
     w->table = (uint32_t(*)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX])take(nframes * sizeof *w->table);
     w->section = (uint32_t(*)[CSZ_SECTION_WORDS])take(nframes * sizeof *w->section);
     w->section_nwords = (uint32_t *)take(nframes * sizeof *w->section_nwords);
-    w->policy = (uint32_t *)take(nframes * sizeof *w->policy);
     w->range = (csz_range *)take(nfields * csz_range_blocks(plan) * sizeof *w->range);
     w->quantizer = take(nfields * sizeof(csz_quantizer_f64));
     w->place = (csz_place *)take(nfields * sizeof *w->place);

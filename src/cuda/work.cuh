@@ -55,15 +55,52 @@ struct csz_work {
     unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
     csz_frame_sums *frame_sums;
     uint32_t *counters; /* tiles claimed, then for each field frames finished */
+    uint32_t *policy;   /* of each frame; with CSZ_BOOKS_READY once its tables and section can be read */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */
     uint32_t (*section)[CSZ_SECTION_WORDS];
     uint32_t *section_nwords;
-    uint32_t *policy; /* of each frame */
     csz_range *range; /* csz_range_blocks of each field */
     void *quantizer;  /* of each field */
     csz_place *place; /* of each field */
 };
+
+/* Beside a frame's policy, of which it is no part. */
+enum { CSZ_BOOKS_READY = 1 << (CSZ_POLICY_MODES_AT - 1) };
+static_assert(CSZ_BOOKS_READY > CSZ_POLICY_HEAVY_MASK << CSZ_POLICY_HEAVY_AT,
+              "a bit that policies leave free");
+
+/* One thread for a block whose others it has met: adds n, and returns what there was.  What those who added before had stored can be read, past the L1, and what this block had by those after it. */
+CSZ_DEVICE uint32_t csz_block_arrive(uint32_t *counter, uint32_t n) {
+#if defined(__CUDA_ARCH__)
+    uint32_t before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(n)
+                 : "memory");
+    return before;
+#else
+    return atomicAdd(counter, n);
+#endif
+}
+
+/* A word by which one thread tells other blocks that what its block had stored before they last met can be read; and what another block tells so. */
+CSZ_DEVICE void csz_block_tell(uint32_t *p, uint32_t word) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(word) : "memory");
+#else
+    *p = word;
+#endif
+}
+CSZ_DEVICE uint32_t csz_block_told(const uint32_t *p) {
+#if defined(__CUDA_ARCH__)
+    uint32_t word;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(p) : "memory");
+    return word;
+#else
+    return *(const volatile uint32_t *)p;
+#endif
+}
 
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
@@ -105,6 +142,7 @@ void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *
                         cudaStream_t stream);
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
                     cudaStream_t stream);
+size_t csz_cuda_encode_shared_nbytes(csz_type type); /* of a block of the encoder */
 void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                      cudaStream_t stream);
 
