@@ -245,8 +245,15 @@ struct job_blocks {
     uint32_t first, n, nbox;
 };
 
+/* The first block whose first tile is not before one of all jobs' tiles. */
+CSZ_DEVICE uint32_t block_of_tile(const decode_call *call, uint64_t tile) {
+    const uint64_t a = tile * call->decode_blocks + call->nbox - 1;
+    return a >> 31 ? (uint32_t)(a / call->nbox) : (uint32_t)a / (uint32_t)call->nbox;
+}
+
 /* Blocks are spread over the jobs by their tiles: block b begins with the job of tile b * nbox / decode_blocks of all. */
 CSZ_DEVICE job_blocks job_blocks_of(const decode_call *call, uint32_t job_number) {
+    if (call->njobs == 1) return {0, call->decode_blocks, (uint32_t)call->nbox};
     const uint32_t field = job_number / call->nframes_box;
     const job_frame frame = job_frame_of(call, job_number - field * call->nframes_box);
     const job_box own = job_box_of(call, &frame);
@@ -261,9 +268,8 @@ CSZ_DEVICE job_blocks job_blocks_of(const decode_call *call, uint32_t job_number
     const uint64_t tiles_before = field * (all[0] * all[1] * all[2]) + before[0] * all[1] * all[2] +
                                   own.tiles[0] * (before[1] * all[2] + own.tiles[1] * before[2]);
     job_blocks b;
-    b.first = (uint32_t)((tiles_before * call->decode_blocks + call->nbox - 1) / call->nbox);
-    b.n = (uint32_t)(((tiles_before + own.ntiles) * call->decode_blocks + call->nbox - 1) / call->nbox) -
-          b.first;
+    b.first = block_of_tile(call, tiles_before);
+    b.n = block_of_tile(call, tiles_before + own.ntiles) - b.first;
     b.nbox = own.ntiles;
     return b;
 }

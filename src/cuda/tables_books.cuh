@@ -2,9 +2,9 @@
 /*
  * tables_books.cuh: a frame's section of books into decode tables, by a block of the tables kernel.
  *
- * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes half a word of it and finds, for each of the 8 bits at which the
- * chain may enter, the bit of the next half at which it leaves; composing these maps by a scan tells every half its true entry, and the
- * rest is counting.  Serially the chain would take longer than decoding a small field.
+ * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a byte of it and finds, for each of the 8 bits at which the
+ * chain may enter, the bit of the next byte at which it leaves and the tokens that begin in between; composing these maps by a scan tells every byte its true entry
+ * and the number of its first token.  Serially the chain would take longer than decoding a small field.
  */
 #ifndef CSZ_CUDA_TABLES_BOOKS_CUH
 #define CSZ_CUDA_TABLES_BOOKS_CUH
@@ -43,9 +43,14 @@ static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, 
     return before;
 }
 
-/* A map of 8 entries, a byte each. */
+/* A byte for each of 8 entries. */
 struct entry_map {
     uint32_t low, high;
+};
+
+/* Where the chain leaves some bytes of the stream, and how many tokens begin there, by where it enters them. */
+struct token_map {
+    entry_map exit, count;
 };
 
 /* A block fills a part of the tables and makes the codes of the books in it, BOOK_WARPS warps a book, a symbol a thread. */
@@ -76,7 +81,7 @@ struct books_shared {
              [16]; /* by length: first code, its place in sorted, end of its codes in the table */
     length_map run[BOOKS_OF_PART][BOOK_WARPS];
     uint32_t count[BOOKS_OF_PART][BOOK_WARPS][16]; /* symbols of a warp by length */
-    entry_map map[WARPS];
+    token_map map[WARPS];
     uint32_t wrong;
 };
 
@@ -88,76 +93,111 @@ CSZ_DEVICE uint32_t token_length(uint32_t window, uint32_t at) {
 
 /* Four entries as the selectors of a byte permutation. */
 CSZ_DEVICE uint32_t map_selectors(uint32_t entries) { return __byte_perm(entries | entries >> 4, 0, 0x4420); }
+CSZ_DEVICE uint32_t map_entry(entry_map m, uint32_t i) { return __byte_perm(m.low, m.high, i) & 255; }
+
+/* Sums of bytes, each modulo 256. */
+CSZ_DEVICE uint32_t bytes_add(uint32_t a, uint32_t b) {
+    return ((a & 0x7F7F7F7Fu) + (b & 0x7F7F7F7Fu)) ^ ((a ^ b) & 0x80808080u);
+}
 
 /* First a, then b. */
-CSZ_DEVICE entry_map map_compose(entry_map a, entry_map b) {
-    entry_map r;
-    r.low = __byte_perm(b.low, b.high, map_selectors(a.low));
-    r.high = __byte_perm(b.low, b.high, map_selectors(a.high));
+CSZ_DEVICE token_map map_compose(token_map a, token_map b) {
+    const uint32_t low = map_selectors(a.exit.low), high = map_selectors(a.exit.high);
+    token_map r;
+    r.exit.low = __byte_perm(b.exit.low, b.exit.high, low);
+    r.exit.high = __byte_perm(b.exit.low, b.exit.high, high);
+    r.count.low = bytes_add(a.count.low, __byte_perm(b.count.low, b.count.high, low));
+    r.count.high = bytes_add(a.count.high, __byte_perm(b.count.low, b.count.high, high));
     return r;
 }
-CSZ_DEVICE uint32_t map_entry(entry_map m, uint32_t i) { return __byte_perm(m.low, m.high, i) & 7; }
+
+CSZ_DEVICE token_map map_up(token_map m, uint32_t o) {
+    token_map r;
+    r.exit.low = __shfl_up_sync(~0u, m.exit.low, o);
+    r.exit.high = __shfl_up_sync(~0u, m.exit.high, o);
+    r.count.low = __shfl_up_sync(~0u, m.count.low, o);
+    r.count.high = __shfl_up_sync(~0u, m.count.high, o);
+    return r;
+}
+
+/* Of the byte that a window begins with, from its last bit to its first: entries of the 8 bits from there on; what is shifted out is not asked for again. */
+CSZ_DEVICE token_map map_of_byte(uint32_t window) {
+    token_map m = {{0x03020100u, 0x07060504u}, {0, 0}};
+#pragma unroll
+    for (uint32_t at = 8; at-- > 0;) {
+        const uint32_t i = token_length(window, at) - 1, leave = map_entry(m.exit, i),
+                       n = map_entry(m.count, i) + 1;
+        m.exit.high = m.exit.high << 8 | m.exit.low >> 24;
+        m.exit.low = m.exit.low << 8 | leave;
+        m.count.high = m.count.high << 8 | m.count.low >> 24;
+        m.count.low = m.count.low << 8 | n;
+    }
+    return m;
+}
+
+/* Moves entry and number over the bytes of whole warps, first to end; 32 bytes hold at most 256 tokens, which count as 0, and some. */
+CSZ_DEVICE void maps_walk(const token_map *map, uint32_t first, uint32_t end, uint32_t *entry,
+                          uint32_t *number) {
+#pragma unroll 4
+    for (uint32_t w = first; w < end; w++) {
+        const token_map m = map[w];
+        const uint32_t n = map_entry(m.count, *entry);
+        *number += n ? n : 256;
+        *entry = map_entry(m.exit, *entry);
+    }
+}
 
 /*
- * Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.  word and next: of the stream, that of the thread's half and the one behind it; past the
- * end bits read as 1.
+ * Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.  stream: nwords words in shared memory; past the end bits read as 1.
  */
-static __device__ uint32_t tokens_read(books_shared *s, uint32_t word, uint32_t next, uint32_t nwords,
-                                       uint32_t ntokens, uint32_t *shared) {
-    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, within = i < 2 * nwords,
-                   window = i & 1 ? word << 16 | next >> 16 : word;
-    entry_map map = {0x03020100u, 0x07060504u};
-    if (within) {
-        /* entries of the 8 bits from `at` on; what is shifted out was never to be asked for again */
+static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
+                                       uint32_t ntokens) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    uint32_t begin = 0, before = 0, good = 0; /* where a round enters its first byte, and tokens before that */
 #pragma unroll 1
-        for (uint32_t at = 16; at-- > 0;) {
-            const uint32_t leave = map_entry(map, token_length(window, at) - 1);
-            map.high = map.high << 8 | map.low >> 24;
-            map.low = map.low << 8 | leave;
+    for (uint32_t first = 0; first < 4 * nwords; first += THREADS) {
+        const uint32_t i = first + threadIdx.x, within = i < 4 * nwords, at_word = i / 4;
+        const uint32_t word = within ? stream[at_word] : ~0u,
+                       next = at_word + 1 < nwords ? stream[at_word + 1] : ~0u,
+                       window = __funnelshift_l(next, word, 8 * (i & 3));
+        token_map map = {{0x03020100u, 0x07060504u}, {0, 0}};
+        if (within) map = map_of_byte(window);
+        const uint32_t has_bytes = first + 32 * warp < 4 * nwords; /* short streams leave most warps nothing */
+        if (has_bytes) {
+#pragma unroll 1
+            for (uint32_t o = 1; o < 32; o <<= 1) {
+                const token_map up = map_up(map, o);
+                if (lane >= o) map = map_compose(up, map);
+            }
+            if (lane == 31) s->map[warp] = map;
         }
-    }
-    if (32 * warp < 2 * nwords) { /* short streams leave most warps nothing to do */
-#pragma unroll 1
-        for (uint32_t o = 1; o < 32; o <<= 1) {
-            entry_map before;
-            before.low = __shfl_up_sync(~0u, map.low, o);
-            before.high = __shfl_up_sync(~0u, map.high, o);
-            if (lane >= o) map = map_compose(before, map);
+        __syncthreads();
+        uint32_t entry = begin, number = before;
+        if (has_bytes) {
+            maps_walk(s->map, 0, warp, &entry, &number);
+            const token_map up = map_up(map, 1);
+            if (lane > 0) {
+                number += map_entry(up.count, entry);
+                entry = map_entry(up.exit, entry);
+            }
         }
-        if (lane == 31) s->map[warp] = map;
-    }
-    __syncthreads();
-    uint32_t count = 0, total, entry = 0;
-    if (32 * warp < 2 * nwords) {
 #pragma unroll 1
-        for (uint32_t w = 0; w < warp; w++) entry = map_entry(s->map[w], entry);
-        entry_map before;
-        before.low = __shfl_up_sync(~0u, map.low, 1);
-        before.high = __shfl_up_sync(~0u, map.high, 1);
-        if (lane > 0) entry = map_entry(before, entry);
-    }
-    if (within) {
-#pragma unroll 1
-        for (uint32_t at = entry; at < 16; at += token_length(window, at)) count++;
-    }
-    uint32_t number = block_scan(count, &total, shared);
-    if (total < ntokens) return 0;
-    uint32_t wrong = 0;
-    if (within) {
-#pragma unroll 1
-        for (uint32_t at = entry; at < 16; number++) {
-            uint32_t n = token_length(window, at);
-            if (number >= ntokens) break;
+        for (uint32_t at = entry; within && at < 8 && number < ntokens; number++) {
+            const uint32_t n = token_length(window, at);
             s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
             at += n;
             if (number + 1 == ntokens) {
                 /* the rest of its word, which is the thread's or the one behind it, must be zeros, and no word may follow */
-                const uint32_t end = 16 * i + at, last = (end - 1) / 32 == i / 2 ? word : next;
-                wrong = (end + 31) / 32 != nwords || (end % 32 && last << (end % 32) != 0);
+                const uint32_t end = 8 * i + at, last = (end - 1) / 32 == at_word ? word : next;
+                good = (end + 31) / 32 == nwords && (end % 32 == 0 || last << (end % 32) == 0);
             }
         }
+        if (first + THREADS < 4 * nwords) {
+            maps_walk(s->map, 0, WARPS, &begin, &before);
+            __syncthreads();
+        }
     }
-    return !__syncthreads_or(wrong != 0);
+    return __syncthreads_or(good != 0) != 0;
 }
 
 /*
@@ -291,32 +331,32 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
         /* A book of one symbol leaves half its table without one: there place stays 0. */
         uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
-        uint32_t packed[4] = {0, 0, 0, 0};
+        const uint32_t alike = (((entry - origin) & 255) << 8 | length) * 0x10001u;
+        uint32_t packed[4] = {alike, alike, alike, alike};
+        if (index + 8 > end) { /* where codes are long, an entry may be of another symbol than the one before it */
 #pragma unroll 1
-        for (uint32_t k = 0; k < 8; k++) {
-            if (index + k >= end && place < 255) {
-                place++;
-                entry = s->sorted[book][place];
-                length = (entry >> 8) & 15;
-                end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
-            }
-            /* each goes in at the top; the first comes to the bottom */
+            for (uint32_t k = 0; k < 8; k++) {
+                if (index + k >= end && place < 255) {
+                    place++;
+                    entry = s->sorted[book][place];
+                    length = (entry >> 8) & 15;
+                    end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
+                }
+                /* each goes in at the top; the first comes to the bottom */
 #pragma unroll
-            for (int w = 0; w < 3; w++) packed[w] = packed[w] >> 16 | packed[w + 1] << 16;
-            packed[3] = packed[3] >> 16 | (((entry - origin) & 255) << 8 | length) << 16;
+                for (int w = 0; w < 3; w++) packed[w] = packed[w] >> 16 | packed[w + 1] << 16;
+                packed[3] = packed[3] >> 16 | (((entry - origin) & 255) << 8 | length) << 16;
+            }
         }
         ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);
     }
 }
 
-/* The section of books, of nbytes, into part `part` of the tables; 0 where it is malformed. */
+/* The section of books, of nbytes in shared memory, into part `part` of the tables; 0 where it is malformed. */
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
-                                      uint32_t nbytes, uint32_t part, uint16_t *tables, uint32_t *shared) {
-    /* all loads at once: the section is not in the caches yet */
+                                      uint32_t nbytes, uint32_t part, uint16_t *tables) {
     const uint32_t head[3] = {section[0], section[1], section[2]}, i = threadIdx.x,
-                   nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4,
-                   word = i < 2 * nwords ? section[3 + i / 2] : ~0u,
-                   next = i + 2 < 2 * nwords ? section[4 + i / 2] : ~0u;
+                   nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
     const uint32_t book = i / CSZ_SYMBOLS_MAX; /* of the part's; some have two, and the last warps none */
     const int number = book_first_of_part(part) + (int)book;
     const uint32_t has_book = book < BOOKS_OF_PART && number <= book_last_of_part(part);
@@ -336,7 +376,7 @@ static __device__ uint32_t books_read(books_shared *s, const decode_call *call, 
         length = call->builtin[((uint32_t)number * CSZ_BUILTIN_N + own.kind) * CSZ_SYMBOLS_MAX +
                                i % CSZ_SYMBOLS_MAX];
     if (i == 0) s->wrong = 0;
-    if (ntokens && !tokens_read(s, word, next, nwords, ntokens, shared)) return 0;
+    if (ntokens && !tokens_read(s, section + 3, nwords, ntokens)) return 0;
     __syncthreads();
     length_map map = {{0, 0}};
     if (is_explicit) map = lengths_scan(s, &own, book);
