@@ -75,7 +75,7 @@ CSZ_FN uint32_t stage_chunks_of(uint32_t nwords) { return (nwords + 7) / 4; }
 
 /* Blocks of the tables kernel that share a job; each gives its verdict. */
 enum {
-    TABLE_PARTS_BOOKS = 4,
+    TABLE_PARTS_BOOKS = 8,
     TABLE_PART_INDEX = TABLE_PARTS_BOOKS,
     TABLE_PART_CLAIMS,
     TABLE_PART_CHECKSUM,

@@ -16,7 +16,7 @@ static __device__ __noinline__ unsigned long long block_sum_u64(unsigned long lo
     v = warp_sum_u64(v);
     if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = v;
     __syncthreads();
-    v = warp_sum_u64(shared[threadIdx.x & 31]);
+    v = warp_sum_u64((threadIdx.x & 31) < WARPS ? shared[threadIdx.x & 31] : 0);
     __syncthreads();
     return v;
 }
@@ -32,7 +32,7 @@ struct archive_view {
     double bound_abs;
     uint32_t faults; /* 0: it may be looked into */
 };
-enum { LEAD_WORDS = THREADS };
+enum { LEAD_WORDS = 2 * THREADS };
 static_assert(LEAD_WORDS >= (CSZ_HEADER_MAX_NBYTES + 32 + CSZ_BOOKS_MAX_NBYTES) / 4,
               "header, a frame's own and its books");
 
@@ -94,7 +94,8 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
                            : nbytes / 4 < LEAD_WORDS ? (uint32_t)(nbytes / 4)
                                                      : (uint32_t)LEAD_WORDS;
     const uint32_t has_footer = !status && nbytes % 4 == 0 && nbytes >= footer_nbytes;
-    lead[i] = i < there ? v.words[i] : 0;
+#pragma unroll
+    for (uint32_t k = i; k < LEAD_WORDS; k += THREADS) lead[k] = k < there ? v.words[k] : 0;
     *entry = has_footer ? read_u64(v.words + (nbytes - footer_nbytes) / 4 + 2 * frame) : 0;
     __syncthreads();
     if (!status && reads_header) {
@@ -160,7 +161,10 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
         return f;
     if (frame || before > CSZ_HEADER_MAX_NBYTES / 4) {
         __syncthreads();
-        if (threadIdx.x < nbytes / 4) lead[threadIdx.x] = v->words[before + threadIdx.x];
+#pragma unroll
+        for (uint32_t k = threadIdx.x; k < LEAD_WORDS; k += THREADS) {
+            if (k < nbytes / 4) lead[k] = v->words[before + k];
+        }
         __syncthreads();
     } else {
         f.front = lead + before;
@@ -181,23 +185,23 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
     return f;
 }
 
-/* Where the records of 8192 tiles begin, and where the last ends: a thread knows those of eight, and they go to memory in order. */
+/* Where the records of 8192 tiles begin, and where the last ends: a thread knows those of TILES, and they go to memory in order. */
+enum { TILES = 8192 / THREADS };
 struct records_shared {
-    alignas(16) uint32_t begin[8 * THREADS + 4];
+    alignas(16) uint32_t begin[TILES * THREADS + 4];
 };
 
-/* Of a thread's eight tiles, whose sizes stand two a word; left: tiles from their first on. */
+/* Of a thread's tiles, whose sizes stand two a word; left: tiles from their first on. */
 CSZ_DEVICE void records_put(records_shared *s, const uint32_t *word, uint32_t at, uint32_t left) {
-    uint32_t begin[8];
+    uint4 *to = (uint4 *)s->begin + TILES / 4 * threadIdx.x;
 #pragma unroll
-    for (uint32_t i = 0; i < 8; i++) {
-        begin[i] = at;
-        at += i & 1 ? word[i >> 1] >> 16 : word[i >> 1] & 0xFFFF;
+    for (uint32_t i = 0; i < TILES / 4; i++) {
+        const uint32_t second = at + (word[2 * i] & 0xFFFF), third = second + (word[2 * i] >> 16),
+                       fourth = third + (word[2 * i + 1] & 0xFFFF);
+        to[i] = make_uint4(at, second, third, fourth);
+        at = fourth + (word[2 * i + 1] >> 16);
     }
-    uint4 *to = (uint4 *)s->begin + 2 * threadIdx.x;
-    to[0] = make_uint4(begin[0], begin[1], begin[2], begin[3]);
-    to[1] = make_uint4(begin[4], begin[5], begin[6], begin[7]);
-    if (left <= 8 || threadIdx.x == THREADS - 1) s->begin[8 * threadIdx.x + 8] = at;
+    if (left <= TILES || threadIdx.x == THREADS - 1) s->begin[TILES * threadIdx.x + TILES] = at;
 }
 
 /* Offsets of all records from their sizes; 0 where the index or what follows the payload is wrong. */
@@ -206,14 +210,14 @@ static __device__ uint32_t index_read(const archive_view *v, const frame_parts *
     const uint32_t *frame = v->words + f->first_word, *sizes = frame + f->sizes_word;
     uint32_t wrong = 0;
     uint64_t base = 0; /* of 2^20 tiles, beyond 32 bits where damaged */
-    for (uint32_t first = 0; first < ntiles; first += 8 * THREADS) {
-        uint32_t t0 = first + 8 * threadIdx.x, word[4], sum = 0, total, told = 0;
+    for (uint32_t first = 0; first < ntiles; first += TILES * THREADS) {
+        uint32_t t0 = first + TILES * threadIdx.x, word[TILES / 2], sum = 0, total, told = 0;
         const uint32_t tells = t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0;
         if (tells) told = frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
 #pragma unroll
-        for (uint32_t i = 0; i < 4; i++) word[i] = t0 + 2 * i < ntiles ? sizes[t0 / 2 + i] : 0;
+        for (uint32_t i = 0; i < TILES / 2; i++) word[i] = t0 + 2 * i < ntiles ? sizes[t0 / 2 + i] : 0;
 #pragma unroll
-        for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t i = 0; i < TILES / 2; i++) {
             if (t0 + 2 * i + 1 == ntiles) wrong |= word[i] >> 16;
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
         }
@@ -222,7 +226,7 @@ static __device__ uint32_t index_read(const archive_view *v, const frame_parts *
         if (t0 < ntiles) records_put(s, word, at, ntiles - t0);
         __syncthreads();
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < 8 * THREADS && first + i < ntiles; i += THREADS)
+        for (uint32_t i = threadIdx.x; i < TILES * THREADS && first + i < ntiles; i += THREADS)
             offsets[first + i] = s->begin[i];
         base += total;
         __syncthreads();
@@ -305,48 +309,50 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->payload_word = f->payload_word;
 }
 
-/* Of 8 tiles in a row, for each thread: those in the box and the light ones before and among them. */
+/* Of TILES tiles in a row, for each thread: those in the box and the light ones before and among them. */
 struct claims_shared {
     records_shared records;
     uint32_t rank[THREADS];
-    uint16_t bits[THREADS];
+    uint32_t bits[THREADS]; /* those in the box, light ones from bit TILES on */
 };
 
 /*
  * Tiles in the order in which groups claim them: the frame's own, but for a round of them, at most a quarter, that is kept for the end, of records no longer than the mean, so that what is at work
- * when groups run out of tiles is soon done.  No more than that, since stores in order are the quicker ones.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at eight in a row, then claims go out in order, so that
+ * when groups run out of tiles is soon done.  No more than that, since stores in order are the quicker ones.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at TILES in a row, then claims go out in order, so that
  * stores fill lines.
  */
-static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
+static __device__ void claims_make(decode_job *job, const decode_call *call, const archive_view *v, const frame_parts *f,
                                    const job_frame *frame, const job_box *box, const job_blocks *blocks,
                                    uint4 *claims, claims_shared *s, stage_counts *stage, uint32_t *shared) {
     const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
+    enum { SHARERS = CSZ_INDEX_GROUP / TILES };
     const uint32_t mean = ((uint32_t)f->nwords - f->payload_word) / frame->ntiles;
-    for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
-        const uint32_t t0 = chunk + 8 * threadIdx.x;
-        uint32_t word[4], sum = 0, in = 0, light = 0, asked = 0, at = 0;
-        /* eight threads share a group, whose first word the index tells */
+    for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += TILES * THREADS) {
+        const uint32_t t0 = chunk + TILES * threadIdx.x;
+        uint32_t word[TILES / 2], sum = 0, in = 0, light = 0, asked[TILES / 8] = {}, at = 0;
+        /* a few threads share a group, whose first word the index tells */
         if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
 #pragma unroll
-        for (uint32_t i = 0; i < 4; i++) word[i] = t0 + 2 * i < frame->ntiles ? sizes[t0 / 2 + i] : 0;
+        for (uint32_t i = 0; i < TILES / 2; i++) word[i] = t0 + 2 * i < frame->ntiles ? sizes[t0 / 2 + i] : 0;
 #pragma unroll
-        for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t i = 0; i < TILES / 2; i++) {
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
-            asked = (threadIdx.x & 3) == i ? word[i] & 0xFFFF : asked; /* not always the same of the eight */
+            if ((threadIdx.x & 3) == (i & 3)) asked[i / 4] = word[i] & 0xFFFF; /* not always the same of eight */
             light |= ((word[i] & 0xFFFF) <= mean) << (2 * i) | (word[i] >> 16 <= mean) << (2 * i + 1);
         }
-        stage_count(stage, call, t0 < frame->ntiles ? asked : 0);
+#pragma unroll
+        for (uint32_t i = 0; i < TILES / 8; i++) stage_count(stage, call, asked[i]);
         uint32_t before = sum;
 #pragma unroll 1
-        for (uint32_t o = 1; o < 8; o <<= 1) {
+        for (uint32_t o = 1; o < SHARERS; o <<= 1) {
             const uint32_t up = __shfl_up_sync(~0u, before, o);
-            if ((threadIdx.x & 7) >= o) before += up;
+            if ((threadIdx.x & (SHARERS - 1)) >= o) before += up;
         }
-        if (t0 + 8 <= frame->ntiles && job_box_is_frame(box, frame)) {
-            in = 255;
+        if (t0 + TILES <= frame->ntiles && job_box_is_frame(box, frame)) {
+            in = (1u << TILES) - 1;
         } else {
 #pragma unroll 1
-            for (uint32_t i = 0; i < 8 && t0 + i < frame->ntiles; i++)
+            for (uint32_t i = 0; i < TILES && t0 + i < frame->ntiles; i++)
                 in |= job_box_holds(box, frame, t0 + i) << i;
         }
         light &= in;
@@ -355,21 +361,24 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
         rank = block_scan(rank, &total, shared);
         if (t0 < frame->ntiles) records_put(&s->records, word, at + before - sum, frame->ntiles - t0);
         s->rank[threadIdx.x] = rank;
-        s->bits[threadIdx.x] = (uint16_t)(in | light << 8);
+        s->bits[threadIdx.x] = in | light << TILES;
         __syncthreads();
+        /* all are counted once the last tiles are looked at: a warp chooses while the others store */
+        if (chunk + TILES * THREADS >= frame->ntiles && threadIdx.x / 32 == WARPS - 1)
+            stage_choose(job, stage, box, blocks, call);
         const uint32_t n = total >> 16, lights = total & 0xFFFF, round = blocks->n * call->max_ngroups,
                        most = has_teams(call, blocks) ? 0
                               : n / 4 < round         ? n / 4
                                                       : round,
                        last = most < lights ? most : lights, first_last = lights - last;
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < 8 * THREADS && chunk + i < frame->ntiles; i += THREADS) {
-            const uint32_t k = i & 7, bits = s->bits[i >> 3], below = (1u << k) - 1;
+        for (uint32_t i = threadIdx.x; i < TILES * THREADS && chunk + i < frame->ntiles; i += THREADS) {
+            const uint32_t k = i % TILES, bits = s->bits[i / TILES], below = (1u << k) - 1;
             if (!(bits >> k & 1)) continue;
-            const uint32_t light_rank = (s->rank[i >> 3] & 0xFFFF) + (uint32_t)__popc(bits >> 8 & below),
-                           place = (s->rank[i >> 3] >> 16) + (uint32_t)__popc(bits & below),
+            const uint32_t light_rank = (s->rank[i / TILES] & 0xFFFF) + (uint32_t)__popc(bits >> TILES & below),
+                           place = (s->rank[i / TILES] >> 16) + (uint32_t)__popc(bits & below),
                            moved = light_rank > first_last ? light_rank - first_last : 0,
-                           is_last = bits >> (8 + k) & 1 && light_rank >= first_last;
+                           is_last = bits >> (TILES + k) & 1 && light_rank >= first_last;
             claims[is_last ? n - last + moved : place - moved] =
                 make_uint4(s->records.begin[i], s->records.begin[i + 1], 0, chunk + i);
         }
@@ -423,11 +432,13 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     } else if (part == TABLE_PART_CLAIMS) {
         const job_box box = job_box_of(&call, &frame);
         if (threadIdx.x == THREADS - 1) blocks = job_blocks_of(&call, number); /* others see it after a scan */
-        if (!faults && !call.all_odd)
-            claims_make(&call, &view, &f, &frame, &box, &blocks,
+        if (!faults && !call.all_odd) {
+            claims_make(call.jobs + number, &call, &view, &f, &frame, &box, &blocks,
                         call.claims + (size_t)number * call.max_tiles, &own.claims, &stage, scan);
-        __syncthreads();
-        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
+        } else {
+            __syncthreads();
+            if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
+        }
     } else if (!faults && !books_read(&own.books, &call, f.front + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N)) {
         faults = CSZ_CUDA_FAULT_BOOKS;

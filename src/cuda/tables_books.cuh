@@ -11,7 +11,7 @@
 
 #include "cuda/decompress_job.cuh"
 
-enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
+enum { THREADS = 512, WARPS = THREADS / 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
 
 /* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
 enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
@@ -27,13 +27,13 @@ static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, 
     if (lane == 31) shared[warp] = sum;
     __syncthreads();
     if (warp == 0) {
-        uint32_t s = shared[lane], own = s;
+        uint32_t s = lane < WARPS ? shared[lane] : 0, own = s;
 #pragma unroll 1
         for (uint32_t o = 1; o < 32; o <<= 1) {
             uint32_t up = __shfl_up_sync(~0u, s, o);
             if (lane >= o) s += up;
         }
-        shared[lane] = s - own;
+        if (lane < WARPS) shared[lane] = s - own;
         if (lane == 31) shared[WARPS] = s;
     }
     __syncthreads();
@@ -54,25 +54,35 @@ struct token_map {
 };
 
 /* A block fills a part of the tables and makes the codes of the books in it, BOOK_WARPS warps a book, a symbol a thread. */
-enum { BOOKS_OF_PART = 3, BOOK_WARPS = CSZ_SYMBOLS_MAX / 32, PART_N = TABLE_N / TABLE_PARTS_BOOKS };
+enum { BOOKS_OF_PART = 2, BOOK_WARPS = CSZ_SYMBOLS_MAX / 32 };
+constexpr int PART_N = TABLE_N / TABLE_PARTS_BOOKS;
 
-CSZ_FN int book_first_of_part(uint32_t part) {
-    return part == 0 ? CSZ_BOOK_S : part == 1 ? CSZ_BOOK_PE : part == 2 ? CSZ_BOOK_MV : CSZ_BOOK_W;
-}
-CSZ_FN int book_last_of_part(uint32_t part) {
-    return part == 0 ? CSZ_BOOK_PV : part == 1 ? CSZ_BOOK_QE : part == 2 ? CSZ_BOOK_W : CSZ_BOOK_RL;
-}
-static_assert(4 * TABLE_PE == TABLE_N && 2 * TABLE_MV == TABLE_N && 4 * TABLE_W < 3 * TABLE_N &&
-                  4 * TABLE_RV > 3 * TABLE_N && PART_N == TABLE_N / 4,
+CSZ_FN int book_first_of_part(uint32_t part) { return (int)(0x87653210u >> (4 * part) & 15); }
+CSZ_FN int book_last_of_part(uint32_t part) { return (int)(0x98754310u >> (4 * part) & 15); }
+static_assert(CSZ_BOOK_S == 0 && CSZ_BOOK_PV == 1 && CSZ_BOOK_PE == 2 && CSZ_BOOK_QV == 3 &&
+                  CSZ_BOOK_QE == 4 && CSZ_BOOK_MV == 5 && CSZ_BOOK_ME == 6 && CSZ_BOOK_W == 7 &&
+                  CSZ_BOOK_RV == 8 && CSZ_BOOK_RL == 9,
+              "the books' numbers, a digit each above");
+static_assert(TABLE_PARTS_BOOKS == 8 && TABLE_PV == PART_N && TABLE_PE == 2 * PART_N &&
+                  TABLE_QV < 3 * PART_N && TABLE_QE > 3 * PART_N && TABLE_MV == 4 * PART_N &&
+                  TABLE_ME == 5 * PART_N && TABLE_W < 6 * PART_N && TABLE_RV > 6 * PART_N &&
+                  TABLE_RV < 7 * PART_N && TABLE_RL > 7 * PART_N,
               "the parts' books");
-static_assert(BOOKS_OF_PART * BOOK_WARPS <= 32, "a block has the warps");
+static_assert((int)BOOKS_OF_PART * BOOK_WARPS <= (int)WARPS, "a block has the warps");
 
 /* What a run of tokens makes of lengths, see length_step. */
 struct length_map {
     int after[2];
 };
 
+/* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
+struct book_facts {
+    uint32_t n, first, kind, token;
+};
+
 struct books_shared {
+    book_facts facts[CSZ_NBOOKS];
+    uint32_t ntokens, bad_kinds;
     uint8_t lengths[BOOKS_OF_PART][CSZ_SYMBOLS_MAX];
     uint8_t token[TOKENS_MAX + 64];
     uint16_t sorted[BOOKS_OF_PART][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
@@ -219,11 +229,6 @@ CSZ_DEVICE int length_map_apply(length_map m, int state) {
     return then & 2 ? then : (state & ~1) + then;
 }
 
-/* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
-struct book_facts {
-    uint32_t n, first, kind, token;
-};
-
 /* The thread's token, of explicit lengths in their order, as a map together with those of the lanes before it. */
 static __device__ length_map lengths_scan(books_shared *s, const book_facts *own, uint32_t book) {
     const uint32_t j = threadIdx.x % CSZ_SYMBOLS_MAX, lane = threadIdx.x & 31,
@@ -352,25 +357,39 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
     }
 }
 
+/* By a warp, a book a lane: what the section's head says of the books. */
+static __device__ void books_survey(books_shared *s, const uint32_t *section) {
+    const uint32_t b = threadIdx.x, is_book = b < CSZ_NBOOKS,
+                   kind = is_book ? section[b >> 2] >> (8 * (b & 3)) & 255 : 0,
+                   n = is_book ? csz_book_size((int)b) : 0, first = is_book ? csz_book_first((int)b) : 0,
+                   own = kind == CSZ_KIND_EXPLICIT ? n - first : 0;
+    uint32_t upto = own;
+#pragma unroll 1
+    for (uint32_t o = 1; o < 16; o <<= 1) {
+        const uint32_t up = __shfl_up_sync(~0u, upto, o);
+        if (b >= o) upto += up;
+    }
+    const uint32_t bad = __ballot_sync(~0u, kind > CSZ_KIND_EXPLICIT);
+    if (is_book) s->facts[b] = {n, first, kind, upto - own};
+    if (b + 1 == CSZ_NBOOKS) {
+        s->ntokens = upto;
+        s->bad_kinds = bad | section[2] >> 16;
+    }
+}
+
 /* The section of books, of nbytes in shared memory, into part `part` of the tables; 0 where it is malformed. */
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
                                       uint32_t nbytes, uint32_t part, uint16_t *tables) {
-    const uint32_t head[3] = {section[0], section[1], section[2]}, i = threadIdx.x,
-                   nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
-    const uint32_t book = i / CSZ_SYMBOLS_MAX; /* of the part's; some have two, and the last warps none */
+    const uint32_t i = threadIdx.x, nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
+    const uint32_t book = i / CSZ_SYMBOLS_MAX; /* of the part's */
     const int number = book_first_of_part(part) + (int)book;
     const uint32_t has_book = book < BOOKS_OF_PART && number <= book_last_of_part(part);
-    book_facts own = {0, 0, 0, 0};
-    uint32_t ntokens = 0, wrong = head[2] >> 16, length = 0, rank = 0;
-#pragma unroll
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        const uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255, n = csz_book_size(b),
-                       first = csz_book_first(b);
-        wrong |= kind > CSZ_KIND_EXPLICIT;
-        if (b == number) own = {n, first, kind, ntokens};
-        if (kind == CSZ_KIND_EXPLICIT) ntokens += n - first;
-    }
-    if (wrong || (ntokens == 0 && nwords != 0)) return 0;
+    if (i < 32) books_survey(s, section);
+    __syncthreads();
+    const book_facts own = has_book ? s->facts[number] : book_facts{0, 0, 0, 0};
+    const uint32_t ntokens = s->ntokens;
+    uint32_t length = 0, rank = 0;
+    if (s->bad_kinds || (ntokens == 0 && nwords != 0)) return 0;
     const uint32_t is_explicit = has_book && own.kind == CSZ_KIND_EXPLICIT;
     if (has_book && !is_explicit)
         length = call->builtin[((uint32_t)number * CSZ_BUILTIN_N + own.kind) * CSZ_SYMBOLS_MAX +

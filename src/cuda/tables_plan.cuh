@@ -80,7 +80,7 @@ CSZ_DEVICE uint32_t turns_dealt(const job_blocks *blocks, uint32_t ngroups, uint
     return own < mean ? own : mean;
 }
 
-/* By the first warp, once all are counted. */
+/* By a warp, once all are counted. */
 static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const job_box *box,
                                     const job_blocks *blocks, const decode_call *call) {
     const uint32_t k = threadIdx.x & 31;
