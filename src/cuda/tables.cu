@@ -2,7 +2,7 @@
 /*
  * tables.cu: what stands before a frame's payload is read and checked: the footer's entry, the frame's header, the section of books, the index and the
  * checksum over them.  Out come decode tables, the word at which each record begins, and the job's verdict; tiles of a frame that
- * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one puts the tiles into the order in which they are decoded, one adds up the checksum.
+ * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one puts the tiles into the order in which they are decoded, one chooses how blocks decode them, one adds up the checksum.
  *
  * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and sums over a block are calls.
  */
@@ -89,10 +89,9 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
         nbytes = item.size->nbytes;
         if (!status && nbytes > item.nbytes) status = CSZ_ERROR_TRUNCATED;
     }
-    const uint32_t i = threadIdx.x,
-                   there = status                    ? 0
-                           : nbytes / 4 < LEAD_WORDS ? (uint32_t)(nbytes / 4)
-                                                     : (uint32_t)LEAD_WORDS;
+    const uint32_t i = threadIdx.x, there = status                    ? 0
+                                            : nbytes / 4 < LEAD_WORDS ? (uint32_t)(nbytes / 4)
+                                                                      : (uint32_t)LEAD_WORDS;
     const uint32_t has_footer = !status && nbytes % 4 == 0 && nbytes >= footer_nbytes;
 #pragma unroll
     for (uint32_t k = i; k < LEAD_WORDS; k += THREADS) lead[k] = k < there ? v.words[k] : 0;
@@ -278,7 +277,7 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
     const job_box own = job_box_of(call, frame);
-    const job_blocks blocks = job_blocks_of(call, job_number);
+    const job_blocks blocks = job_blocks_in(call, job_number / call->nframes_box, frame, &own);
     uint32_t whole = 1;
     for (int i = 0; i < 3; i++) {
         job->first[i] = (uint32_t)frame->first[i];
@@ -321,15 +320,15 @@ struct claims_shared {
  * when groups run out of tiles is soon done.  No more than that, since stores in order are the quicker ones.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at TILES in a row, then claims go out in order, so that
  * stores fill lines.
  */
-static __device__ void claims_make(decode_job *job, const decode_call *call, const archive_view *v, const frame_parts *f,
+static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
                                    const job_frame *frame, const job_box *box, const job_blocks *blocks,
-                                   uint4 *claims, claims_shared *s, stage_counts *stage, uint32_t *shared) {
+                                   uint4 *claims, claims_shared *s, uint32_t *shared) {
     const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
     enum { SHARERS = CSZ_INDEX_GROUP / TILES };
     const uint32_t mean = ((uint32_t)f->nwords - f->payload_word) / frame->ntiles;
     for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += TILES * THREADS) {
         const uint32_t t0 = chunk + TILES * threadIdx.x;
-        uint32_t word[TILES / 2], sum = 0, in = 0, light = 0, asked[TILES / 8] = {}, at = 0;
+        uint32_t word[TILES / 2], sum = 0, in = 0, light = 0, at = 0;
         /* a few threads share a group, whose first word the index tells */
         if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
 #pragma unroll
@@ -337,11 +336,8 @@ static __device__ void claims_make(decode_job *job, const decode_call *call, con
 #pragma unroll
         for (uint32_t i = 0; i < TILES / 2; i++) {
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
-            if ((threadIdx.x & 3) == (i & 3)) asked[i / 4] = word[i] & 0xFFFF; /* not always the same of eight */
             light |= ((word[i] & 0xFFFF) <= mean) << (2 * i) | (word[i] >> 16 <= mean) << (2 * i + 1);
         }
-#pragma unroll
-        for (uint32_t i = 0; i < TILES / 8; i++) stage_count(stage, call, asked[i]);
         uint32_t before = sum;
 #pragma unroll 1
         for (uint32_t o = 1; o < SHARERS; o <<= 1) {
@@ -363,9 +359,6 @@ static __device__ void claims_make(decode_job *job, const decode_call *call, con
         s->rank[threadIdx.x] = rank;
         s->bits[threadIdx.x] = in | light << TILES;
         __syncthreads();
-        /* all are counted once the last tiles are looked at: a warp chooses while the others store */
-        if (chunk + TILES * THREADS >= frame->ntiles && threadIdx.x / 32 == WARPS - 1)
-            stage_choose(job, stage, box, blocks, call);
         const uint32_t n = total >> 16, lights = total & 0xFFFF, round = blocks->n * call->max_ngroups,
                        most = has_teams(call, blocks) ? 0
                               : n / 4 < round         ? n / 4
@@ -375,7 +368,8 @@ static __device__ void claims_make(decode_job *job, const decode_call *call, con
         for (uint32_t i = threadIdx.x; i < TILES * THREADS && chunk + i < frame->ntiles; i += THREADS) {
             const uint32_t k = i % TILES, bits = s->bits[i / TILES], below = (1u << k) - 1;
             if (!(bits >> k & 1)) continue;
-            const uint32_t light_rank = (s->rank[i / TILES] & 0xFFFF) + (uint32_t)__popc(bits >> TILES & below),
+            const uint32_t light_rank =
+                               (s->rank[i / TILES] & 0xFFFF) + (uint32_t)__popc(bits >> TILES & below),
                            place = (s->rank[i / TILES] >> 16) + (uint32_t)__popc(bits & below),
                            moved = light_rank > first_last ? light_rank - first_last : 0,
                            is_last = bits >> (TILES + k) & 1 && light_rank >= first_last;
@@ -384,6 +378,16 @@ static __device__ void claims_make(decode_job *job, const decode_call *call, con
         }
         claims += n;
         __syncthreads();
+    }
+}
+
+/* The records that stage_choose asks: one of eight, not always the same of these. */
+static __device__ void stage_counts_make(stage_counts *stage, const decode_call *call, const archive_view *v,
+                                         const frame_parts *f, uint32_t ntiles) {
+    const uint32_t *sizes = v->words + f->first_word + f->sizes_word;
+    for (uint32_t first = 0; first < ntiles; first += 8 * THREADS) {
+        const uint32_t tile = first + 8 * threadIdx.x + 2 * (threadIdx.x & 3);
+        stage_count(stage, call, tile < ntiles ? sizes[tile / 2] & 0xFFFF : 0);
     }
 }
 
@@ -425,20 +429,22 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
-        if (!faults &&
-            !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), &own.records,
-                        scan))
+        if (!faults && !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1),
+                                   &own.records, scan))
             faults = CSZ_CUDA_FAULT_INDEX;
     } else if (part == TABLE_PART_CLAIMS) {
         const job_box box = job_box_of(&call, &frame);
-        if (threadIdx.x == THREADS - 1) blocks = job_blocks_of(&call, number); /* others see it after a scan */
-        if (!faults && !call.all_odd) {
-            claims_make(call.jobs + number, &call, &view, &f, &frame, &box, &blocks,
-                        call.claims + (size_t)number * call.max_tiles, &own.claims, &stage, scan);
-        } else {
-            __syncthreads();
-            if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
-        }
+        if (threadIdx.x == THREADS - 1)
+            blocks = job_blocks_in(&call, field, &frame, &box); /* others see it after a scan */
+        if (!faults && !call.all_odd)
+            claims_make(&call, &view, &f, &frame, &box, &blocks,
+                        call.claims + (size_t)number * call.max_tiles, &own.claims, scan);
+    } else if (part == TABLE_PART_PLAN) {
+        const job_box box = job_box_of(&call, &frame);
+        if (threadIdx.x == THREADS - 1) blocks = job_blocks_in(&call, field, &frame, &box);
+        if (!faults) stage_counts_make(&stage, &call, &view, &f, frame.ntiles);
+        __syncthreads();
+        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
     } else if (!faults && !books_read(&own.books, &call, f.front + 8, f.books_nbytes, part,
                                       call.tables + (size_t)number * TABLE_N)) {
         faults = CSZ_CUDA_FAULT_BOOKS;

@@ -163,7 +163,8 @@ CSZ_DEVICE void maps_walk(const token_map *map, uint32_t first, uint32_t end, ui
 static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
                                        uint32_t ntokens) {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    uint32_t begin = 0, before = 0, good = 0; /* where a round enters its first byte, and tokens before that */
+    uint32_t begin = 0, before = 0,
+             good = 0; /* where a round enters its first byte, and tokens before that */
 #pragma unroll 1
     for (uint32_t first = 0; first < 4 * nwords; first += THREADS) {
         const uint32_t i = first + threadIdx.x, within = i < 4 * nwords, at_word = i / 4;
@@ -172,7 +173,8 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
                        window = __funnelshift_l(next, word, 8 * (i & 3));
         token_map map = {{0x03020100u, 0x07060504u}, {0, 0}};
         if (within) map = map_of_byte(window);
-        const uint32_t has_bytes = first + 32 * warp < 4 * nwords; /* short streams leave most warps nothing */
+        const uint32_t has_bytes =
+            first + 32 * warp < 4 * nwords; /* short streams leave most warps nothing */
         if (has_bytes) {
 #pragma unroll 1
             for (uint32_t o = 1; o < 32; o <<= 1) {
@@ -338,7 +340,8 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
         const uint32_t alike = (((entry - origin) & 255) << 8 | length) * 0x10001u;
         uint32_t packed[4] = {alike, alike, alike, alike};
-        if (index + 8 > end) { /* where codes are long, an entry may be of another symbol than the one before it */
+        if (index + 8 >
+            end) { /* where codes are long, an entry may be of another symbol than the one before it */
 #pragma unroll 1
             for (uint32_t k = 0; k < 8; k++) {
                 if (index + k >= end && place < 255) {
