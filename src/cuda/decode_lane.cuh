@@ -307,53 +307,79 @@ CSZ_DEVICE void runs_draw(uint4 *chunks, uint32_t x, uint32_t starts, uint32_t *
         chunks[i ^ x] = make_uint4(high[4 * i], high[4 * i + 1], high[4 * i + 2], high[4 * i + 3]);
 }
 
+/* Puts the delta of a run where it begins, code i of a lane of 4 units. */
+CSZ_DEVICE void run_put(uint4 *chunks, uint32_t twist, uint32_t i, uint32_t delta, uint32_t *starts) {
+    *code_half(chunks, code_place_of_unit(i >> 5, twist), i & 31) = (uint16_t)delta;
+#pragma unroll
+    for (uint32_t u = 0; u < 4; u++) {
+        if (i >> 5 == u) starts[u] |= 1u << (i & 31);
+    }
+}
+
+/* Runs as they stand, 16 bits of delta and 7 of length; returns 1 if they fill the lane with its bits. */
+CSZ_DEVICE uint32_t runs_read(bit_reader<const uint32_t *> *r, uint32_t nbits, uint4 *chunks, uint32_t twist,
+                              uint32_t *starts) {
+    uint32_t i = 0;
+    int left = (int)nbits;
+#pragma unroll 1
+    do {
+        const uint32_t delta = (uint32_t)bits_take(r, 16);
+        run_put(chunks, twist, i, delta, starts);
+        i += (uint32_t)bits_take(r, 7) + 1;
+        left -= 16 + 7;
+    } while (i < 128 && left > 0);
+    return i == 128 && left == 0;
+}
+
+/* Coded ones.  A run is a chain of two look-ups, and a lane one of runs: both come from one window, but for deltas of more than 9 raw bits.  tables: from TABLE_RV on. */
+CSZ_DEVICE uint32_t runs_decode(bit_reader<const uint32_t *> *r, uint32_t nbits, const uint16_t *tables,
+                                uint4 *chunks, uint32_t twist, uint32_t *starts) {
+    enum { VALUE_END = CSZ_DIRECT_HALF + 4 * 7 }; /* of those with at most 9 raw bits */
+    static_assert((VALUE_END - 1) / 4 - (CSZ_DIRECT_HALF / 4 - 3) == 9 && 12 + 9 + 11 <= 32,
+                  "a run's bits lie in a window");
+    uint32_t i = 0;
+    int left = (int)nbits;
+#pragma unroll 1
+    do {
+        const uint32_t window = bits_window(r), entry = tables[window >> (32 - 12)];
+        const int value = (int8_t)(entry >> 8);
+        uint32_t delta, used, length;
+        if (value >= -CSZ_DIRECT_HALF && value < VALUE_END) {
+            const uint32_t nraw = value_nraw(value);
+            used = (entry & 31) + nraw;
+            delta = value_delta(value, __funnelshift_l(0, window, entry), nraw);
+            length = tables[TABLE_RL - TABLE_RV + (__funnelshift_l(0, window, used) >> (32 - 11))];
+            bits_move(r, r->at + used + length);
+        } else {
+            const uint32_t symbol = ((entry >> 8) + CSZ_DIRECT_HALF) & 255, nraw = csz_symbol_nraw(symbol);
+            bits_move(r, r->at + entry);
+            delta = (uint32_t)csz_symbol_delta(symbol, bits_take(r, nraw));
+            used = (entry & 31) + nraw;
+            length = bits_symbol<11>(r, tables + (TABLE_RL - TABLE_RV));
+        }
+        run_put(chunks, twist, i, delta, starts);
+        i += (length >> 8) + 1;
+        left -= (int)(used + (length & 31));
+    } while (i < 128 && left > 0);
+    return i == 128 && left == 0;
+}
+
 /*
  * The runs of a lane of 4 units, where zeros stand already.  A run's delta is put where it begins; all are drawn out at the end, since the threads of a warp would wait for the longest of each 32 runs
- * otherwise.  tables: from TABLE_RV on.  A lane is left once its bits are used up, so that a reader never gets further past its end than one run.
+ * otherwise.  A lane is left once its bits are used up, so that a reader never gets further past its end than one run.
  */
 CSZ_DEVICE uint32_t decode_runs(bit_reader<const uint32_t *> *r, uint32_t nbits, uint32_t mode,
                                 const uint16_t *tables, uint4 *chunks, uint32_t twist) {
-    int left = (int)nbits;
-    uint32_t starts[4] = {0, 0, 0, 0};
-#pragma unroll 1
-    for (uint32_t i = 0; i < 128;) {
-        uint32_t delta, run;
-        if (left <= 0) return 0;
-        if (mode == CSZ_MODE_RLE) {
-            delta = (uint32_t)bits_take(r, 16);
-            run = (uint32_t)bits_take(r, 7) + 1;
-            left -= 16 + 7;
-        } else {
-            const uint32_t window = bits_window(r), entry = tables[window >> (32 - 12)],
-                           symbol = ((entry >> 8) + CSZ_DIRECT_HALF) & 255;
-            uint32_t nraw;
-            if (symbol < CSZ_NARROW_N) { /* its raw bits lie in the same window: both are at most 25 */
-                const int value = (int)symbol - CSZ_DIRECT_HALF;
-                nraw = value_nraw(value);
-                delta = value_delta(value, __funnelshift_l(0, window, entry), nraw) & 0xFFFF;
-                bits_move(r, r->at + entry + nraw);
-            } else {
-                bits_move(r, r->at + entry);
-                nraw = csz_symbol_nraw(symbol);
-                delta = (uint32_t)csz_symbol_delta(symbol, bits_take(r, nraw)) & 0xFFFF;
-            }
-            const uint32_t length = bits_symbol<11>(r, tables + (TABLE_RL - TABLE_RV));
-            run = (length >> 8) + 1;
-            left -= (int)((entry & 31) + nraw + (length & 31));
-        }
-        if (run > 128 - i) return 0;
-        *code_half(chunks, code_place_of_unit(i >> 5, twist), i & 31) = (uint16_t)delta;
-#pragma unroll
-        for (uint32_t u = 0; u < 4; u++) starts[u] |= (uint32_t)(i >> 5 == u) << (i & 31);
-        i += run;
-    }
-    uint32_t last = 0;
+    uint32_t starts[4] = {0, 0, 0, 0}, last = 0;
+    const uint32_t good = mode == CSZ_MODE_RLE ? runs_read(r, nbits, chunks, twist, starts)
+                                               : runs_decode(r, nbits, tables, chunks, twist, starts);
+    if (!good) return 0;
 #pragma unroll 1
     for (uint32_t u = 0; u < 4; u++) {
         runs_draw(chunks + 8 * (u >> 1), (4 * (u & 1)) ^ twist ^ (u & 2), starts[0], &last);
         masks_move<4>(starts);
     }
-    return left == 0;
+    return 1;
 }
 
 /*

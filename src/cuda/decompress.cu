@@ -267,27 +267,23 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     }
 }
 
-/* The job that block b begins with, and all blocks that do: the last job whose first block is not behind b. */
+/* The job that a block begins with, and all blocks that do. */
 struct block_begin {
     uint32_t home;
     job_blocks blocks;
 };
 
-static __device__ __noinline__ block_begin block_begin_of(const decode_call *call, uint32_t b) {
-    uint32_t n = call->njobs;
-    block_begin begin;
-    begin.home = 0;
-    while (n > 1) { /* it is one of the n jobs from home on */
-        const uint32_t half = n / 2;
-        if (job_blocks_of(call, begin.home + half).first <= b) {
-            begin.home += half;
-            n -= half;
-        } else {
-            n = half;
+/* Each thread asks a job: the one whose blocks b is among. */
+static __device__ __noinline__ void block_begin_find(block_begin *begin, const decode_call *call,
+                                                     uint32_t b) {
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < call->njobs; i += blockDim.x) {
+        const job_blocks blocks = job_blocks_of(call, i);
+        if (b - blocks.first < blocks.n) {
+            begin->home = i;
+            begin->blocks = blocks;
         }
     }
-    begin.blocks = job_blocks_of(call, begin.home);
-    return begin;
 }
 
 /* The i-th job from home on, round about. */
@@ -305,7 +301,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     __shared__ block_job facts;
     __shared__ uint32_t weights[GROUP_THREADS];
     /* What needs nothing of the tables kernel is done while that runs. */
-    if (thread_anew() == 0) begin = block_begin_of(&call, blockIdx.x);
+    block_begin_find(&begin, &call, blockIdx.x);
     const uint32_t thread = thread_anew();
     if (thread < GROUP_THREADS) {
         const uint32_t weight = thread_weight(thread), all = warp_sum_u32(weight * units_weight());

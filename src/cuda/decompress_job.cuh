@@ -75,9 +75,10 @@ CSZ_FN uint32_t stage_chunks_of(uint32_t nwords) { return (nwords + 7) / 4; }
 
 /* Blocks of the tables kernel that share a job; each gives its verdict. */
 enum {
-    TABLE_PARTS_BOOKS = 4,
+    TABLE_PARTS_BOOKS = 8,
     TABLE_PART_INDEX = TABLE_PARTS_BOOKS,
     TABLE_PART_CLAIMS,
+    TABLE_PART_PLAN,
     TABLE_PART_CHECKSUM,
     TABLE_PARTS
 };
@@ -245,27 +246,38 @@ struct job_blocks {
     uint32_t first, n, nbox;
 };
 
+/* The first block whose first tile is not before one of all jobs' tiles. */
+CSZ_DEVICE uint32_t block_of_tile(const decode_call *call, uint64_t tile) {
+    const uint64_t a = tile * call->decode_blocks + call->nbox - 1;
+    return a >> 31 ? (uint32_t)(a / call->nbox) : (uint32_t)a / (uint32_t)call->nbox;
+}
+
 /* Blocks are spread over the jobs by their tiles: block b begins with the job of tile b * nbox / decode_blocks of all. */
-CSZ_DEVICE job_blocks job_blocks_of(const decode_call *call, uint32_t job_number) {
-    const uint32_t field = job_number / call->nframes_box;
-    const job_frame frame = job_frame_of(call, job_number - field * call->nframes_box);
-    const job_box own = job_box_of(call, &frame);
+CSZ_DEVICE job_blocks job_blocks_in(const decode_call *call, uint32_t field, const job_frame *frame,
+                                    const job_box *own) {
+    if (call->njobs == 1) return {0, call->decode_blocks, (uint32_t)call->nbox};
     uint64_t all[3], before[3];
 #pragma unroll
     for (int i = 0; i < 3; i++) {
         const uint32_t t = call->geometry.log2_t[i];
         const uint64_t begin = call->begin[i] >> t;
         all[i] = csz_tiles_along(call->end[i], t) - begin;
-        before[i] = frame.first[i] > begin ? frame.first[i] - begin : 0;
+        before[i] = frame->first[i] > begin ? frame->first[i] - begin : 0;
     }
     const uint64_t tiles_before = field * (all[0] * all[1] * all[2]) + before[0] * all[1] * all[2] +
-                                  own.tiles[0] * (before[1] * all[2] + own.tiles[1] * before[2]);
+                                  own->tiles[0] * (before[1] * all[2] + own->tiles[1] * before[2]);
     job_blocks b;
-    b.first = (uint32_t)((tiles_before * call->decode_blocks + call->nbox - 1) / call->nbox);
-    b.n = (uint32_t)(((tiles_before + own.ntiles) * call->decode_blocks + call->nbox - 1) / call->nbox) -
-          b.first;
-    b.nbox = own.ntiles;
+    b.first = block_of_tile(call, tiles_before);
+    b.n = block_of_tile(call, tiles_before + own->ntiles) - b.first;
+    b.nbox = own->ntiles;
     return b;
+}
+
+CSZ_DEVICE job_blocks job_blocks_of(const decode_call *call, uint32_t job_number) {
+    const uint32_t field = job_number / call->nframes_box;
+    const job_frame frame = job_frame_of(call, job_number - field * call->nframes_box);
+    const job_box own = job_box_of(call, &frame);
+    return job_blocks_in(call, field, &frame, &own);
 }
 
 /* A tile's place: number in its frame, and the tile's coordinates in the field's grid. */

@@ -2,7 +2,7 @@
 /*
  * tables.cu: what stands before a frame's payload is read and checked: the footer's entry, the frame's header, the section of books, the index and the
  * checksum over them.  Out come decode tables, the word at which each record begins, and the job's verdict; tiles of a frame that
- * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one puts the tiles into the order in which they are decoded, one adds up the checksum.
+ * fails are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one puts the tiles into the order in which they are decoded, one chooses how blocks decode them, one adds up the checksum.
  *
  * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and sums over a block are calls.
  */
@@ -16,26 +16,31 @@ static __device__ __noinline__ unsigned long long block_sum_u64(unsigned long lo
     v = warp_sum_u64(v);
     if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = v;
     __syncthreads();
-    v = warp_sum_u64(shared[threadIdx.x & 31]);
+    v = warp_sum_u64((threadIdx.x & 31) < WARPS ? shared[threadIdx.x & 31] : 0);
     __syncthreads();
     return v;
 }
 
 /* ---- archive ---- */
 
-/* An archive whose header was read: where things stand, in words. */
+/*
+ * An archive that was looked at: where things stand, in words.  Its first words are in shared memory: the header, and what stands before the index of frame 0.
+ */
 struct archive_view {
     const uint32_t *words;
     uint64_t header_words, footer_word;
     double bound_abs;
     uint32_t faults; /* 0: it may be looked into */
 };
+enum { LEAD_WORDS = 2 * THREADS };
+static_assert(LEAD_WORDS >= (CSZ_HEADER_MAX_NBYTES + 32 + CSZ_BOOKS_MAX_NBYTES) / 4,
+              "header, a frame's own and its books");
 
 CSZ_DEVICE uint64_t read_u64(const uint32_t *p) { return p[0] | (uint64_t)p[1] << 32; }
 
 /* csz_header_read's checks, of a header in shared memory whose checksum has been added up; a csz_status.  The field must be the call's. */
-static __device__ uint32_t header_check(archive_view *v, const decode_call *call, const uint32_t *h,
-                                        uint32_t nwords, uint64_t sum) {
+static __device__ uint32_t header_check(const decode_call *call, const uint32_t *h, uint32_t nwords,
+                                        uint64_t sum) {
     const uint32_t *t = call->geometry.log2_t;
     if (h[0] != MAGIC_WORD) return CSZ_ERROR_NOT_ARCHIVE;
     const uint32_t version = h[1] & 255, features = h[2] & 0xFFFF;
@@ -44,12 +49,12 @@ static __device__ uint32_t header_check(archive_view *v, const decode_call *call
         sum != read_u64(h + nwords - 2))
         return CSZ_ERROR_CORRUPT;
     if (features & ~7u || h[3] & 255) return CSZ_ERROR_VERSION;
-    v->bound_abs = csz_f64_bits(read_u64(h + 8));
-    const double bound = csz_f64_bits(read_u64(h + 6)), largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    const double bound_abs = csz_f64_bits(read_u64(h + 8)), bound = csz_f64_bits(read_u64(h + 6)),
+                 largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
     const uint32_t type = h[1] >> 8 & 255, ndim = h[1] >> 16 & 255;
     if (type > CSZ_F64 || h[1] >> 24 > CSZ_BOUND_PSNR || (h[4] & 255) > CSZ_WORKFLOW_RLE_VLE ||
         h[4] >> 8 & 255 || h[5] || !(bound > 0 && bound <= largest) ||
-        !(v->bound_abs >= 0 && v->bound_abs <= largest) || ndim < 1 || ndim > CSZ_MAX_NDIM ||
+        !(bound_abs >= 0 && bound_abs <= largest) || ndim < 1 || ndim > CSZ_MAX_NDIM ||
         10 + 2 * ndim + 2 * (features & 1) + 2 * (features & 2) + 2 > nwords)
         return CSZ_ERROR_CORRUPT;
     if (features & 6 || type != (uint32_t)call->field.type || ndim != (uint32_t)call->field.ndim ||
@@ -62,11 +67,16 @@ static __device__ uint32_t header_check(archive_view *v, const decode_call *call
     return CSZ_OK;
 }
 
-/* Every thread returns the same.  shared: WARPS numbers; header: CSZ_HEADER_MAX_NBYTES. */
-static __device__ archive_view archive_open(const decode_call *call, uint32_t field,
-                                            unsigned long long *shared, uint32_t *header) {
+/*
+ * Every thread returns the same.  lead receives the archive's first words, in one load with the footer's entry of `frame`, *entry: each wait for memory is a fortieth of what a map takes.  checks: all of
+ * csz_header_read's, by one block for all that share a frame; the others rely on no more than sizes.
+ */
+static __device__ archive_view archive_open(const decode_call *call, uint32_t field, uint64_t frame,
+                                            uint32_t checks, unsigned long long *shared, uint32_t *lead,
+                                            uint64_t *entry) {
     const decode_item item = call_item(call, field);
     const uint32_t reads_header = call->field.ndim != 0;
+    const uint64_t footer_nbytes = 8 * (call->geometry.nframes + 1);
     archive_view v;
     v.words = item.archive;
     v.header_words = call->header_words;
@@ -79,27 +89,38 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
         nbytes = item.size->nbytes;
         if (!status && nbytes > item.nbytes) status = CSZ_ERROR_TRUNCATED;
     }
+    const uint32_t i = threadIdx.x, there = status                    ? 0
+                                            : nbytes / 4 < LEAD_WORDS ? (uint32_t)(nbytes / 4)
+                                                                      : (uint32_t)LEAD_WORDS;
+    const uint32_t has_footer = !status && nbytes % 4 == 0 && nbytes >= footer_nbytes;
+#pragma unroll
+    for (uint32_t k = i; k < LEAD_WORDS; k += THREADS) lead[k] = k < there ? v.words[k] : 0;
+    *entry = has_footer ? read_u64(v.words + (nbytes - footer_nbytes) / 4 + 2 * frame) : 0;
+    __syncthreads();
     if (!status && reads_header) {
-        const uint32_t i = threadIdx.x, most = CSZ_HEADER_MAX_NBYTES / 4,
-                       there = nbytes / 4 < most ? (uint32_t)(nbytes / 4) : most;
-        if (i < most) header[i] = i < there ? v.words[i] : 0;
-        __syncthreads();
-        const uint32_t nwords = (header[4] >> 16) / 4;
-        const unsigned long long term = i < most && i + 2 < nwords ? csz_hash_term(header[i], i) : 0;
-        const uint64_t sum = block_sum_u64(term, shared);
-        if (there == 0 || header[0] != MAGIC_WORD)
-            status = CSZ_ERROR_NOT_ARCHIVE;
-        else if (there < 5 || (nwords <= most && there < nwords))
-            status = CSZ_ERROR_TRUNCATED;
-        else if (header[4] >> 16 & 3)
-            status = CSZ_ERROR_CORRUPT;
-        else
-            status = header_check(&v, call, header, nwords, sum);
+        const uint32_t nwords = (lead[4] >> 16) / 4, most = CSZ_HEADER_MAX_NBYTES / 4;
+        v.bound_abs = csz_f64_bits(read_u64(lead + 8));
         v.header_words = nwords;
+        if (checks) {
+            const unsigned long long term = i < most && i + 2 < nwords ? csz_hash_term(lead[i], i) : 0;
+            const uint64_t sum = block_sum_u64(term, shared);
+            if (there == 0 || lead[0] != MAGIC_WORD)
+                status = CSZ_ERROR_NOT_ARCHIVE;
+            else if (there < 5 || (nwords <= most && there < nwords))
+                status = CSZ_ERROR_TRUNCATED;
+            else if (lead[4] >> 16 & 3)
+                status = CSZ_ERROR_CORRUPT;
+            else
+                status = header_check(call, lead, nwords, sum);
+        } else if (nwords > most) {
+            status = CSZ_ERROR_CORRUPT;
+        }
     }
-    const uint64_t footer_nbytes = 8 * (call->geometry.nframes + 1);
     if (!status && nbytes < 4 * v.header_words + footer_nbytes) status = CSZ_ERROR_TRUNCATED;
-    v.faults = status ? CSZ_CUDA_FAULT_HEADER | status << CSZ_CUDA_FAULT_STATUS_SHIFT : 0;
+    /* which status it is, one block says */
+    v.faults = !status  ? 0
+               : checks ? CSZ_CUDA_FAULT_HEADER | status << CSZ_CUDA_FAULT_STATUS_SHIFT
+                        : (uint32_t)CSZ_CUDA_FAULT_HEADER;
     if (!status && nbytes % 4) v.faults = CSZ_CUDA_FAULT_FOOTER;
     if (!v.faults) v.footer_word = (nbytes - footer_nbytes) / 4;
     return v;
@@ -107,39 +128,51 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
 
 /* ---- frame ---- */
 
-/* Where the frame's parts stand, in words from its start. */
+/* Where the frame's parts stand, in words from its start; front: its first words, up to the index, in shared memory. */
 struct frame_parts {
     uint32_t sound;
     uint64_t first_word, nwords;
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
+    const uint32_t *front;
 };
 
-/* The frame's place by the footer, and its header.  Every thread returns the same. */
-static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame, uint32_t ntiles,
-                                           unsigned long long *shared) {
+/* The frame's place by the footer, whose entry is of nbytes, and its header.  Every thread returns the same.  lead: what archive_open left, which gives way to the words of another frame than the first. */
+static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame, uint64_t nbytes,
+                                           uint32_t ntiles, unsigned long long *shared, uint32_t *lead) {
     const uint32_t *footer = v->words + v->footer_word;
     frame_parts f;
     f.sound = 0;
     f.first_word = f.nwords = 0;
     f.books_nbytes = f.index_word = f.sizes_word = f.payload_word = f.ngroups = 0;
-    const uint64_t nbytes = read_u64(footer + 2 * frame);
-    /* Words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped and shows in the test below. */
-    unsigned long long before = 0;
+    f.front = lead;
+    uint64_t before = v->header_words;
+    if (frame) {
+        /* Words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped and shows in the test below. */
+        unsigned long long others = 0;
 #pragma unroll 1
-    for (uint64_t i = threadIdx.x; i < frame; i += THREADS) {
-        uint64_t other = read_u64(footer + 2 * i);
-        before += other / 4 < v->footer_word ? other / 4 : v->footer_word;
+        for (uint64_t i = threadIdx.x; i < frame; i += THREADS) {
+            uint64_t other = read_u64(footer + 2 * i);
+            others += other / 4 < v->footer_word ? other / 4 : v->footer_word;
+        }
+        before += block_sum_u64(others, shared);
     }
-    before = block_sum_u64(before, shared) + v->header_words;
     if (nbytes % 8 || before > v->footer_word || nbytes / 4 > v->footer_word - before || nbytes / 4 < 8)
         return f;
-    const uint32_t *header = v->words + before;
-    const uint64_t stored = read_u64(header), unpacked = read_u64(header + 2);
-    const uint32_t books_nbytes = header[4];
+    if (frame || before > CSZ_HEADER_MAX_NBYTES / 4) {
+        __syncthreads();
+#pragma unroll
+        for (uint32_t k = threadIdx.x; k < LEAD_WORDS; k += THREADS) {
+            if (k < nbytes / 4) lead[k] = v->words[before + k];
+        }
+        __syncthreads();
+    } else {
+        f.front = lead + before;
+    }
+    const uint64_t stored = read_u64(f.front), unpacked = read_u64(f.front + 2);
     if (stored != nbytes || unpacked != nbytes || nbytes / 4 > 0xFFFFFFFFu) return f;
     f.first_word = before;
     f.nwords = nbytes / 4;
-    f.books_nbytes = books_nbytes;
+    f.books_nbytes = f.front[4];
     if (f.books_nbytes < CSZ_BOOKS_FIXED_NBYTES || f.books_nbytes > CSZ_BOOKS_MAX_NBYTES ||
         f.books_nbytes % 4)
         return f;
@@ -151,28 +184,51 @@ static __device__ frame_parts frame_locate(const archive_view *v, uint64_t frame
     return f;
 }
 
+/* Where the records of 8192 tiles begin, and where the last ends: a thread knows those of TILES, and they go to memory in order. */
+enum { TILES = 8192 / THREADS };
+struct records_shared {
+    alignas(16) uint32_t begin[TILES * THREADS + 4];
+};
+
+/* Of a thread's tiles, whose sizes stand two a word; left: tiles from their first on. */
+CSZ_DEVICE void records_put(records_shared *s, const uint32_t *word, uint32_t at, uint32_t left) {
+    uint4 *to = (uint4 *)s->begin + TILES / 4 * threadIdx.x;
+#pragma unroll
+    for (uint32_t i = 0; i < TILES / 4; i++) {
+        const uint32_t second = at + (word[2 * i] & 0xFFFF), third = second + (word[2 * i] >> 16),
+                       fourth = third + (word[2 * i + 1] & 0xFFFF);
+        to[i] = make_uint4(at, second, third, fourth);
+        at = fourth + (word[2 * i + 1] >> 16);
+    }
+    if (left <= TILES || threadIdx.x == THREADS - 1) s->begin[TILES * threadIdx.x + TILES] = at;
+}
+
 /* Offsets of all records from their sizes; 0 where the index or what follows the payload is wrong. */
 static __device__ uint32_t index_read(const archive_view *v, const frame_parts *f, uint32_t ntiles,
-                                      uint32_t *offsets, uint32_t *shared) {
+                                      uint32_t *offsets, records_shared *s, uint32_t *shared) {
     const uint32_t *frame = v->words + f->first_word, *sizes = frame + f->sizes_word;
     uint32_t wrong = 0;
     uint64_t base = 0; /* of 2^20 tiles, beyond 32 bits where damaged */
-    for (uint32_t first = 0; first < ntiles; first += 8 * THREADS) {
-        uint32_t t0 = first + 8 * threadIdx.x, word[4], sum = 0, total;
-        for (uint32_t i = 0; i < 4; i++) {
-            word[i] = t0 + 2 * i < ntiles ? sizes[t0 / 2 + i] : 0;
+    for (uint32_t first = 0; first < ntiles; first += TILES * THREADS) {
+        uint32_t t0 = first + TILES * threadIdx.x, word[TILES / 2], sum = 0, total, told = 0;
+        const uint32_t tells = t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0;
+        if (tells) told = frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
+#pragma unroll
+        for (uint32_t i = 0; i < TILES / 2; i++) word[i] = t0 + 2 * i < ntiles ? sizes[t0 / 2 + i] : 0;
+#pragma unroll
+        for (uint32_t i = 0; i < TILES / 2; i++) {
             if (t0 + 2 * i + 1 == ntiles) wrong |= word[i] >> 16;
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
         }
-        uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
-        if (t0 < ntiles && t0 % CSZ_INDEX_GROUP == 0)
-            wrong |= frame[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)] ^ at;
-#pragma unroll
-        for (uint32_t i = 0; i < 8; i++) {
-            if (t0 + i < ntiles) offsets[t0 + i] = at;
-            at += i & 1 ? word[i >> 1] >> 16 : word[i >> 1] & 0xFFFF;
-        }
+        const uint32_t at = (uint32_t)base + block_scan(sum, &total, shared);
+        if (tells) wrong |= told ^ at;
+        if (t0 < ntiles) records_put(s, word, at, ntiles - t0);
+        __syncthreads();
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < TILES * THREADS && first + i < ntiles; i += THREADS)
+            offsets[first + i] = s->begin[i];
         base += total;
+        __syncthreads();
     }
     if (threadIdx.x == 0) {
         offsets[ntiles] = (uint32_t)base;
@@ -221,7 +277,7 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
     const job_box own = job_box_of(call, frame);
-    const job_blocks blocks = job_blocks_of(call, job_number);
+    const job_blocks blocks = job_blocks_in(call, job_number / call->nframes_box, frame, &own);
     uint32_t whole = 1;
     for (int i = 0; i < 3; i++) {
         job->first[i] = (uint32_t)frame->first[i];
@@ -252,74 +308,56 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->payload_word = f->payload_word;
 }
 
-/* Of 8 tiles in a row, for each thread: sizes, two a word, the first one's record, those in the box and the light ones before and among them. */
+/* Of TILES tiles in a row, for each thread: those in the box and the light ones before and among them. */
 struct claims_shared {
-    uint4 sizes[THREADS];
-    uint32_t at[THREADS], rank[THREADS];
-    uint16_t bits[THREADS];
+    records_shared records;
+    uint32_t rank[THREADS];
+    uint32_t bits[THREADS]; /* those in the box, light ones from bit TILES on */
 };
-
-/* Sum of the first k of eight sizes; *own receives the next. */
-CSZ_DEVICE uint32_t sizes_before(uint4 sizes, uint32_t k, uint32_t *own) {
-    const uint32_t word[4] = {sizes.x, sizes.y, sizes.z, sizes.w};
-    uint32_t sum = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < 4; i++) {
-        if (2 * i < k) sum += word[i] & 0xFFFF;
-        if (2 * i + 1 < k) sum += word[i] >> 16;
-        if (2 * i == k) *own = word[i] & 0xFFFF;
-        if (2 * i + 1 == k) *own = word[i] >> 16;
-    }
-    return sum;
-}
 
 /*
  * Tiles in the order in which groups claim them: the frame's own, but for a round of them, at most a quarter, that is kept for the end, of records no longer than the mean, so that what is at work
- * when groups run out of tiles is soon done.  No more than that, since stores in order are the quicker ones.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at eight in a row, then claims go out in order, so that
+ * when groups run out of tiles is soon done.  No more than that, since stores in order are the quicker ones.  Nothing is checked, since the block that reads the index does that.  8192 tiles at a time: a thread looks at TILES in a row, then claims go out in order, so that
  * stores fill lines.
  */
 static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
                                    const job_frame *frame, const job_box *box, const job_blocks *blocks,
-                                   uint4 *claims, claims_shared *s, stage_counts *stage, uint32_t *shared) {
+                                   uint4 *claims, claims_shared *s, uint32_t *shared) {
     const uint32_t *words = v->words + f->first_word, *sizes = words + f->sizes_word;
+    enum { SHARERS = CSZ_INDEX_GROUP / TILES };
     const uint32_t mean = ((uint32_t)f->nwords - f->payload_word) / frame->ntiles;
-    for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += 8 * THREADS) {
-        const uint32_t t0 = chunk + 8 * threadIdx.x;
-        uint32_t word[4], sum = 0, in = 0, light = 0, asked = 0;
+    for (uint32_t chunk = 0; chunk < frame->ntiles; chunk += TILES * THREADS) {
+        const uint32_t t0 = chunk + TILES * threadIdx.x;
+        uint32_t word[TILES / 2], sum = 0, in = 0, light = 0, at = 0;
+        /* a few threads share a group, whose first word the index tells */
+        if (t0 < frame->ntiles) at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
 #pragma unroll
-        for (uint32_t i = 0; i < 4; i++) {
-            word[i] = t0 + 2 * i < frame->ntiles ? sizes[t0 / 2 + i] : 0;
+        for (uint32_t i = 0; i < TILES / 2; i++) word[i] = t0 + 2 * i < frame->ntiles ? sizes[t0 / 2 + i] : 0;
+#pragma unroll
+        for (uint32_t i = 0; i < TILES / 2; i++) {
             sum += (word[i] & 0xFFFF) + (word[i] >> 16);
-            asked = (threadIdx.x & 3) == i ? word[i] & 0xFFFF : asked; /* not always the same of the eight */
             light |= ((word[i] & 0xFFFF) <= mean) << (2 * i) | (word[i] >> 16 <= mean) << (2 * i + 1);
-        }
-        /* eight threads share a group, whose first word the index tells */
-        uint32_t at = 0;
-        if (t0 < frame->ntiles) {
-            at = words[f->index_word + 3 * (t0 / CSZ_INDEX_GROUP)];
-            stage_count(stage, call, asked);
         }
         uint32_t before = sum;
 #pragma unroll 1
-        for (uint32_t o = 1; o < 8; o <<= 1) {
+        for (uint32_t o = 1; o < SHARERS; o <<= 1) {
             const uint32_t up = __shfl_up_sync(~0u, before, o);
-            if ((threadIdx.x & 7) >= o) before += up;
+            if ((threadIdx.x & (SHARERS - 1)) >= o) before += up;
         }
-        if (t0 + 8 <= frame->ntiles && job_box_is_frame(box, frame)) {
-            in = 255;
+        if (t0 + TILES <= frame->ntiles && job_box_is_frame(box, frame)) {
+            in = (1u << TILES) - 1;
         } else {
 #pragma unroll 1
-            for (uint32_t i = 0; i < 8 && t0 + i < frame->ntiles; i++)
+            for (uint32_t i = 0; i < TILES && t0 + i < frame->ntiles; i++)
                 in |= job_box_holds(box, frame, t0 + i) << i;
         }
         light &= in;
         /* both ranks in one sum */
         uint32_t total, rank = (uint32_t)__popc(in) << 16 | (uint32_t)__popc(light);
         rank = block_scan(rank, &total, shared);
-        s->sizes[threadIdx.x] = make_uint4(word[0], word[1], word[2], word[3]);
-        s->at[threadIdx.x] = at + before - sum;
+        if (t0 < frame->ntiles) records_put(&s->records, word, at + before - sum, frame->ntiles - t0);
         s->rank[threadIdx.x] = rank;
-        s->bits[threadIdx.x] = (uint16_t)(in | light << 8);
+        s->bits[threadIdx.x] = in | light << TILES;
         __syncthreads();
         const uint32_t n = total >> 16, lights = total & 0xFFFF, round = blocks->n * call->max_ngroups,
                        most = has_teams(call, blocks) ? 0
@@ -327,40 +365,53 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
                                                       : round,
                        last = most < lights ? most : lights, first_last = lights - last;
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < 8 * THREADS && chunk + i < frame->ntiles; i += THREADS) {
-            const uint32_t k = i & 7, bits = s->bits[i >> 3], below = (1u << k) - 1;
+        for (uint32_t i = threadIdx.x; i < TILES * THREADS && chunk + i < frame->ntiles; i += THREADS) {
+            const uint32_t k = i % TILES, bits = s->bits[i / TILES], below = (1u << k) - 1;
             if (!(bits >> k & 1)) continue;
-            const uint32_t light_rank = (s->rank[i >> 3] & 0xFFFF) + (uint32_t)__popc(bits >> 8 & below),
-                           place = (s->rank[i >> 3] >> 16) + (uint32_t)__popc(bits & below),
+            const uint32_t light_rank =
+                               (s->rank[i / TILES] & 0xFFFF) + (uint32_t)__popc(bits >> TILES & below),
+                           place = (s->rank[i / TILES] >> 16) + (uint32_t)__popc(bits & below),
                            moved = light_rank > first_last ? light_rank - first_last : 0,
-                           is_last = bits >> (8 + k) & 1 && light_rank >= first_last;
-            uint32_t nwords = 0;
-            const uint32_t begin = s->at[i >> 3] + sizes_before(s->sizes[i >> 3], k, &nwords);
+                           is_last = bits >> (TILES + k) & 1 && light_rank >= first_last;
             claims[is_last ? n - last + moved : place - moved] =
-                make_uint4(begin, begin + nwords, 0, chunk + i);
+                make_uint4(s->records.begin[i], s->records.begin[i + 1], 0, chunk + i);
         }
         claims += n;
         __syncthreads();
     }
 }
 
+/* The records that stage_choose asks: one of eight, not always the same of these. */
+static __device__ void stage_counts_make(stage_counts *stage, const decode_call *call, const archive_view *v,
+                                         const frame_parts *f, uint32_t ntiles) {
+    const uint32_t *sizes = v->words + f->first_word + f->sizes_word;
+    for (uint32_t first = 0; first < ntiles; first += 8 * THREADS) {
+        const uint32_t tile = first + 8 * threadIdx.x + 2 * (threadIdx.x & 3);
+        stage_count(stage, call, tile < ntiles ? sizes[tile / 2] & 0xFFFF : 0);
+    }
+}
+
 static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ union {
         books_shared books;
+        records_shared records;
         claims_shared claims;
     } own;
     __shared__ unsigned long long sums[WARPS];
-    __shared__ uint32_t scan[WARPS + 1], header[CSZ_HEADER_MAX_NBYTES / 4];
+    __shared__ uint32_t scan[WARPS + 1], lead[LEAD_WORDS];
     __shared__ stage_counts stage;
     __shared__ job_blocks blocks;
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
+    if (threadIdx.x <= GROUPS_MAX) stage.n[threadIdx.x] = 0;
     const job_frame frame = job_frame_of(&call, number - first);
-    const archive_view view = archive_open(&call, field, sums, header);
+    uint64_t entry;
+    const archive_view view =
+        archive_open(&call, field, frame.number, part == TABLE_PART_CHECKSUM, sums, lead, &entry);
     frame_parts f = {};
     uint32_t faults = view.faults;
     if (!faults) {
-        f = frame_locate(&view, frame.number, frame.ntiles, sums);
+        f = frame_locate(&view, frame.number, entry, frame.ntiles, sums, lead);
         /* the last frame ends where the footer begins */
         if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != view.footer_word)
             f.sound = 0;
@@ -378,21 +429,24 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (threadIdx.x == THREADS - 1) job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
-        if (!faults &&
-            !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1), scan))
+        if (!faults && !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1),
+                                   &own.records, scan))
             faults = CSZ_CUDA_FAULT_INDEX;
     } else if (part == TABLE_PART_CLAIMS) {
         const job_box box = job_box_of(&call, &frame);
-        if (threadIdx.x <= GROUPS_MAX) stage.n[threadIdx.x] = 0;
-        if (threadIdx.x == THREADS - 1) blocks = job_blocks_of(&call, number);
-        __syncthreads();
+        if (threadIdx.x == THREADS - 1)
+            blocks = job_blocks_in(&call, field, &frame, &box); /* others see it after a scan */
         if (!faults && !call.all_odd)
             claims_make(&call, &view, &f, &frame, &box, &blocks,
-                        call.claims + (size_t)number * call.max_tiles, &own.claims, &stage, scan);
+                        call.claims + (size_t)number * call.max_tiles, &own.claims, scan);
+    } else if (part == TABLE_PART_PLAN) {
+        const job_box box = job_box_of(&call, &frame);
+        if (threadIdx.x == THREADS - 1) blocks = job_blocks_in(&call, field, &frame, &box);
+        if (!faults) stage_counts_make(&stage, &call, &view, &f, frame.ntiles);
         __syncthreads();
         if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
-    } else if (!faults && !books_read(&own.books, &call, view.words + f.first_word + 8, f.books_nbytes, part,
-                                      call.tables + (size_t)number * TABLE_N, scan)) {
+    } else if (!faults && !books_read(&own.books, &call, f.front + 8, f.books_nbytes, part,
+                                      call.tables + (size_t)number * TABLE_N)) {
         faults = CSZ_CUDA_FAULT_BOOKS;
     }
     if (threadIdx.x == 0) call.verdict[blockIdx.x] = faults;
@@ -401,8 +455,9 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
 /* Fields of no elements have no jobs: their archives are checked here, a block each. */
 static __global__ void __launch_bounds__(THREADS) empty_kernel(const __grid_constant__ decode_call call) {
     __shared__ unsigned long long sums[WARPS];
-    __shared__ uint32_t header[CSZ_HEADER_MAX_NBYTES / 4];
-    const archive_view view = archive_open(&call, blockIdx.x, sums, header);
+    __shared__ uint32_t lead[LEAD_WORDS];
+    uint64_t entry;
+    const archive_view view = archive_open(&call, blockIdx.x, 0, 1, sums, lead, &entry);
     uint32_t faults = view.faults;
     if (!faults && (view.footer_word != view.header_words || !footer_checksum_holds(&call, &view, sums)))
         faults = CSZ_CUDA_FAULT_FOOTER;

@@ -2,16 +2,16 @@
 /*
  * tables_books.cuh: a frame's section of books into decode tables, by a block of the tables kernel.
  *
- * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes half a word of it and finds, for each of the 8 bits at which the
- * chain may enter, the bit of the next half at which it leaves; composing these maps by a scan tells every half its true entry, and the
- * rest is counting.  Serially the chain would take longer than decoding a small field.
+ * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a byte of it and finds, for each of the 8 bits at which the
+ * chain may enter, the bit of the next byte at which it leaves and the tokens that begin in between; composing these maps by a scan tells every byte its true entry
+ * and the number of its first token.  Serially the chain would take longer than decoding a small field.
  */
 #ifndef CSZ_CUDA_TABLES_BOOKS_CUH
 #define CSZ_CUDA_TABLES_BOOKS_CUH
 
 #include "cuda/decompress_job.cuh"
 
-enum { THREADS = 1024, WARPS = 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
+enum { THREADS = 512, WARPS = THREADS / 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
 
 /* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
 enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
@@ -27,13 +27,13 @@ static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, 
     if (lane == 31) shared[warp] = sum;
     __syncthreads();
     if (warp == 0) {
-        uint32_t s = shared[lane], own = s;
+        uint32_t s = lane < WARPS ? shared[lane] : 0, own = s;
 #pragma unroll 1
         for (uint32_t o = 1; o < 32; o <<= 1) {
             uint32_t up = __shfl_up_sync(~0u, s, o);
             if (lane >= o) s += up;
         }
-        shared[lane] = s - own;
+        if (lane < WARPS) shared[lane] = s - own;
         if (lane == 31) shared[WARPS] = s;
     }
     __syncthreads();
@@ -43,31 +43,46 @@ static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, 
     return before;
 }
 
-/* A map of 8 entries, a byte each. */
+/* A byte for each of 8 entries. */
 struct entry_map {
     uint32_t low, high;
 };
 
-/* A block fills a part of the tables and makes the codes of the books in it, BOOK_WARPS warps a book, a symbol a thread. */
-enum { BOOKS_OF_PART = 3, BOOK_WARPS = CSZ_SYMBOLS_MAX / 32, PART_N = TABLE_N / TABLE_PARTS_BOOKS };
+/* Where the chain leaves some bytes of the stream, and how many tokens begin there, by where it enters them. */
+struct token_map {
+    entry_map exit, count;
+};
 
-CSZ_FN int book_first_of_part(uint32_t part) {
-    return part == 0 ? CSZ_BOOK_S : part == 1 ? CSZ_BOOK_PE : part == 2 ? CSZ_BOOK_MV : CSZ_BOOK_W;
-}
-CSZ_FN int book_last_of_part(uint32_t part) {
-    return part == 0 ? CSZ_BOOK_PV : part == 1 ? CSZ_BOOK_QE : part == 2 ? CSZ_BOOK_W : CSZ_BOOK_RL;
-}
-static_assert(4 * TABLE_PE == TABLE_N && 2 * TABLE_MV == TABLE_N && 4 * TABLE_W < 3 * TABLE_N &&
-                  4 * TABLE_RV > 3 * TABLE_N && PART_N == TABLE_N / 4,
+/* A block fills a part of the tables and makes the codes of the books in it, BOOK_WARPS warps a book, a symbol a thread. */
+enum { BOOKS_OF_PART = 2, BOOK_WARPS = CSZ_SYMBOLS_MAX / 32 };
+constexpr int PART_N = TABLE_N / TABLE_PARTS_BOOKS;
+
+CSZ_FN int book_first_of_part(uint32_t part) { return (int)(0x87653210u >> (4 * part) & 15); }
+CSZ_FN int book_last_of_part(uint32_t part) { return (int)(0x98754310u >> (4 * part) & 15); }
+static_assert(CSZ_BOOK_S == 0 && CSZ_BOOK_PV == 1 && CSZ_BOOK_PE == 2 && CSZ_BOOK_QV == 3 &&
+                  CSZ_BOOK_QE == 4 && CSZ_BOOK_MV == 5 && CSZ_BOOK_ME == 6 && CSZ_BOOK_W == 7 &&
+                  CSZ_BOOK_RV == 8 && CSZ_BOOK_RL == 9,
+              "the books' numbers, a digit each above");
+static_assert(TABLE_PARTS_BOOKS == 8 && TABLE_PV == PART_N && TABLE_PE == 2 * PART_N &&
+                  TABLE_QV < 3 * PART_N && TABLE_QE > 3 * PART_N && TABLE_MV == 4 * PART_N &&
+                  TABLE_ME == 5 * PART_N && TABLE_W < 6 * PART_N && TABLE_RV > 6 * PART_N &&
+                  TABLE_RV < 7 * PART_N && TABLE_RL > 7 * PART_N,
               "the parts' books");
-static_assert(BOOKS_OF_PART * BOOK_WARPS <= 32, "a block has the warps");
+static_assert((int)BOOKS_OF_PART * BOOK_WARPS <= (int)WARPS, "a block has the warps");
 
 /* What a run of tokens makes of lengths, see length_step. */
 struct length_map {
     int after[2];
 };
 
+/* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
+struct book_facts {
+    uint32_t n, first, kind, token;
+};
+
 struct books_shared {
+    book_facts facts[CSZ_NBOOKS];
+    uint32_t ntokens, bad_kinds;
     uint8_t lengths[BOOKS_OF_PART][CSZ_SYMBOLS_MAX];
     uint8_t token[TOKENS_MAX + 64];
     uint16_t sorted[BOOKS_OF_PART][CSZ_SYMBOLS_MAX]; /* by length, then symbol: length << 8 | symbol */
@@ -76,7 +91,7 @@ struct books_shared {
              [16]; /* by length: first code, its place in sorted, end of its codes in the table */
     length_map run[BOOKS_OF_PART][BOOK_WARPS];
     uint32_t count[BOOKS_OF_PART][BOOK_WARPS][16]; /* symbols of a warp by length */
-    entry_map map[WARPS];
+    token_map map[WARPS];
     uint32_t wrong;
 };
 
@@ -88,76 +103,113 @@ CSZ_DEVICE uint32_t token_length(uint32_t window, uint32_t at) {
 
 /* Four entries as the selectors of a byte permutation. */
 CSZ_DEVICE uint32_t map_selectors(uint32_t entries) { return __byte_perm(entries | entries >> 4, 0, 0x4420); }
+CSZ_DEVICE uint32_t map_entry(entry_map m, uint32_t i) { return __byte_perm(m.low, m.high, i) & 255; }
+
+/* Sums of bytes, each modulo 256. */
+CSZ_DEVICE uint32_t bytes_add(uint32_t a, uint32_t b) {
+    return ((a & 0x7F7F7F7Fu) + (b & 0x7F7F7F7Fu)) ^ ((a ^ b) & 0x80808080u);
+}
 
 /* First a, then b. */
-CSZ_DEVICE entry_map map_compose(entry_map a, entry_map b) {
-    entry_map r;
-    r.low = __byte_perm(b.low, b.high, map_selectors(a.low));
-    r.high = __byte_perm(b.low, b.high, map_selectors(a.high));
+CSZ_DEVICE token_map map_compose(token_map a, token_map b) {
+    const uint32_t low = map_selectors(a.exit.low), high = map_selectors(a.exit.high);
+    token_map r;
+    r.exit.low = __byte_perm(b.exit.low, b.exit.high, low);
+    r.exit.high = __byte_perm(b.exit.low, b.exit.high, high);
+    r.count.low = bytes_add(a.count.low, __byte_perm(b.count.low, b.count.high, low));
+    r.count.high = bytes_add(a.count.high, __byte_perm(b.count.low, b.count.high, high));
     return r;
 }
-CSZ_DEVICE uint32_t map_entry(entry_map m, uint32_t i) { return __byte_perm(m.low, m.high, i) & 7; }
+
+CSZ_DEVICE token_map map_up(token_map m, uint32_t o) {
+    token_map r;
+    r.exit.low = __shfl_up_sync(~0u, m.exit.low, o);
+    r.exit.high = __shfl_up_sync(~0u, m.exit.high, o);
+    r.count.low = __shfl_up_sync(~0u, m.count.low, o);
+    r.count.high = __shfl_up_sync(~0u, m.count.high, o);
+    return r;
+}
+
+/* Of the byte that a window begins with, from its last bit to its first: entries of the 8 bits from there on; what is shifted out is not asked for again. */
+CSZ_DEVICE token_map map_of_byte(uint32_t window) {
+    token_map m = {{0x03020100u, 0x07060504u}, {0, 0}};
+#pragma unroll
+    for (uint32_t at = 8; at-- > 0;) {
+        const uint32_t i = token_length(window, at) - 1, leave = map_entry(m.exit, i),
+                       n = map_entry(m.count, i) + 1;
+        m.exit.high = m.exit.high << 8 | m.exit.low >> 24;
+        m.exit.low = m.exit.low << 8 | leave;
+        m.count.high = m.count.high << 8 | m.count.low >> 24;
+        m.count.low = m.count.low << 8 | n;
+    }
+    return m;
+}
+
+/* Moves entry and number over the bytes of whole warps, first to end; 32 bytes hold at most 256 tokens, which count as 0, and some. */
+CSZ_DEVICE void maps_walk(const token_map *map, uint32_t first, uint32_t end, uint32_t *entry,
+                          uint32_t *number) {
+#pragma unroll 4
+    for (uint32_t w = first; w < end; w++) {
+        const token_map m = map[w];
+        const uint32_t n = map_entry(m.count, *entry);
+        *number += n ? n : 256;
+        *entry = map_entry(m.exit, *entry);
+    }
+}
 
 /*
- * Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.  word and next: of the stream, that of the thread's half and the one behind it; past the
- * end bits read as 1.
+ * Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.  stream: nwords words in shared memory; past the end bits read as 1.
  */
-static __device__ uint32_t tokens_read(books_shared *s, uint32_t word, uint32_t next, uint32_t nwords,
-                                       uint32_t ntokens, uint32_t *shared) {
-    const uint32_t i = threadIdx.x, lane = i & 31, warp = i >> 5, within = i < 2 * nwords,
-                   window = i & 1 ? word << 16 | next >> 16 : word;
-    entry_map map = {0x03020100u, 0x07060504u};
-    if (within) {
-        /* entries of the 8 bits from `at` on; what is shifted out was never to be asked for again */
+static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
+                                       uint32_t ntokens) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    uint32_t begin = 0, before = 0,
+             good = 0; /* where a round enters its first byte, and tokens before that */
 #pragma unroll 1
-        for (uint32_t at = 16; at-- > 0;) {
-            const uint32_t leave = map_entry(map, token_length(window, at) - 1);
-            map.high = map.high << 8 | map.low >> 24;
-            map.low = map.low << 8 | leave;
+    for (uint32_t first = 0; first < 4 * nwords; first += THREADS) {
+        const uint32_t i = first + threadIdx.x, within = i < 4 * nwords, at_word = i / 4;
+        const uint32_t word = within ? stream[at_word] : ~0u,
+                       next = at_word + 1 < nwords ? stream[at_word + 1] : ~0u,
+                       window = __funnelshift_l(next, word, 8 * (i & 3));
+        token_map map = {{0x03020100u, 0x07060504u}, {0, 0}};
+        if (within) map = map_of_byte(window);
+        const uint32_t has_bytes =
+            first + 32 * warp < 4 * nwords; /* short streams leave most warps nothing */
+        if (has_bytes) {
+#pragma unroll 1
+            for (uint32_t o = 1; o < 32; o <<= 1) {
+                const token_map up = map_up(map, o);
+                if (lane >= o) map = map_compose(up, map);
+            }
+            if (lane == 31) s->map[warp] = map;
         }
-    }
-    if (32 * warp < 2 * nwords) { /* short streams leave most warps nothing to do */
-#pragma unroll 1
-        for (uint32_t o = 1; o < 32; o <<= 1) {
-            entry_map before;
-            before.low = __shfl_up_sync(~0u, map.low, o);
-            before.high = __shfl_up_sync(~0u, map.high, o);
-            if (lane >= o) map = map_compose(before, map);
+        __syncthreads();
+        uint32_t entry = begin, number = before;
+        if (has_bytes) {
+            maps_walk(s->map, 0, warp, &entry, &number);
+            const token_map up = map_up(map, 1);
+            if (lane > 0) {
+                number += map_entry(up.count, entry);
+                entry = map_entry(up.exit, entry);
+            }
         }
-        if (lane == 31) s->map[warp] = map;
-    }
-    __syncthreads();
-    uint32_t count = 0, total, entry = 0;
-    if (32 * warp < 2 * nwords) {
 #pragma unroll 1
-        for (uint32_t w = 0; w < warp; w++) entry = map_entry(s->map[w], entry);
-        entry_map before;
-        before.low = __shfl_up_sync(~0u, map.low, 1);
-        before.high = __shfl_up_sync(~0u, map.high, 1);
-        if (lane > 0) entry = map_entry(before, entry);
-    }
-    if (within) {
-#pragma unroll 1
-        for (uint32_t at = entry; at < 16; at += token_length(window, at)) count++;
-    }
-    uint32_t number = block_scan(count, &total, shared);
-    if (total < ntokens) return 0;
-    uint32_t wrong = 0;
-    if (within) {
-#pragma unroll 1
-        for (uint32_t at = entry; at < 16; number++) {
-            uint32_t n = token_length(window, at);
-            if (number >= ntokens) break;
+        for (uint32_t at = entry; within && at < 8 && number < ntokens; number++) {
+            const uint32_t n = token_length(window, at);
             s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
             at += n;
             if (number + 1 == ntokens) {
                 /* the rest of its word, which is the thread's or the one behind it, must be zeros, and no word may follow */
-                const uint32_t end = 16 * i + at, last = (end - 1) / 32 == i / 2 ? word : next;
-                wrong = (end + 31) / 32 != nwords || (end % 32 && last << (end % 32) != 0);
+                const uint32_t end = 8 * i + at, last = (end - 1) / 32 == at_word ? word : next;
+                good = (end + 31) / 32 == nwords && (end % 32 == 0 || last << (end % 32) == 0);
             }
         }
+        if (first + THREADS < 4 * nwords) {
+            maps_walk(s->map, 0, WARPS, &begin, &before);
+            __syncthreads();
+        }
     }
-    return !__syncthreads_or(wrong != 0);
+    return __syncthreads_or(good != 0) != 0;
 }
 
 /*
@@ -178,11 +230,6 @@ CSZ_DEVICE int length_map_apply(length_map m, int state) {
     const int then = m.after[state & 1];
     return then & 2 ? then : (state & ~1) + then;
 }
-
-/* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
-struct book_facts {
-    uint32_t n, first, kind, token;
-};
 
 /* The thread's token, of explicit lengths in their order, as a map together with those of the lanes before it. */
 static __device__ length_map lengths_scan(books_shared *s, const book_facts *own, uint32_t book) {
@@ -291,52 +338,67 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
         /* A book of one symbol leaves half its table without one: there place stays 0. */
         uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
-        uint32_t packed[4] = {0, 0, 0, 0};
+        const uint32_t alike = (((entry - origin) & 255) << 8 | length) * 0x10001u;
+        uint32_t packed[4] = {alike, alike, alike, alike};
+        if (index + 8 >
+            end) { /* where codes are long, an entry may be of another symbol than the one before it */
 #pragma unroll 1
-        for (uint32_t k = 0; k < 8; k++) {
-            if (index + k >= end && place < 255) {
-                place++;
-                entry = s->sorted[book][place];
-                length = (entry >> 8) & 15;
-                end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
-            }
-            /* each goes in at the top; the first comes to the bottom */
+            for (uint32_t k = 0; k < 8; k++) {
+                if (index + k >= end && place < 255) {
+                    place++;
+                    entry = s->sorted[book][place];
+                    length = (entry >> 8) & 15;
+                    end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
+                }
+                /* each goes in at the top; the first comes to the bottom */
 #pragma unroll
-            for (int w = 0; w < 3; w++) packed[w] = packed[w] >> 16 | packed[w + 1] << 16;
-            packed[3] = packed[3] >> 16 | (((entry - origin) & 255) << 8 | length) << 16;
+                for (int w = 0; w < 3; w++) packed[w] = packed[w] >> 16 | packed[w + 1] << 16;
+                packed[3] = packed[3] >> 16 | (((entry - origin) & 255) << 8 | length) << 16;
+            }
         }
         ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);
     }
 }
 
-/* The section of books, of nbytes, into part `part` of the tables; 0 where it is malformed. */
+/* By a warp, a book a lane: what the section's head says of the books. */
+static __device__ void books_survey(books_shared *s, const uint32_t *section) {
+    const uint32_t b = threadIdx.x, is_book = b < CSZ_NBOOKS,
+                   kind = is_book ? section[b >> 2] >> (8 * (b & 3)) & 255 : 0,
+                   n = is_book ? csz_book_size((int)b) : 0, first = is_book ? csz_book_first((int)b) : 0,
+                   own = kind == CSZ_KIND_EXPLICIT ? n - first : 0;
+    uint32_t upto = own;
+#pragma unroll 1
+    for (uint32_t o = 1; o < 16; o <<= 1) {
+        const uint32_t up = __shfl_up_sync(~0u, upto, o);
+        if (b >= o) upto += up;
+    }
+    const uint32_t bad = __ballot_sync(~0u, kind > CSZ_KIND_EXPLICIT);
+    if (is_book) s->facts[b] = {n, first, kind, upto - own};
+    if (b + 1 == CSZ_NBOOKS) {
+        s->ntokens = upto;
+        s->bad_kinds = bad | section[2] >> 16;
+    }
+}
+
+/* The section of books, of nbytes in shared memory, into part `part` of the tables; 0 where it is malformed. */
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
-                                      uint32_t nbytes, uint32_t part, uint16_t *tables, uint32_t *shared) {
-    /* all loads at once: the section is not in the caches yet */
-    const uint32_t head[3] = {section[0], section[1], section[2]}, i = threadIdx.x,
-                   nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4,
-                   word = i < 2 * nwords ? section[3 + i / 2] : ~0u,
-                   next = i + 2 < 2 * nwords ? section[4 + i / 2] : ~0u;
-    const uint32_t book = i / CSZ_SYMBOLS_MAX; /* of the part's; some have two, and the last warps none */
+                                      uint32_t nbytes, uint32_t part, uint16_t *tables) {
+    const uint32_t i = threadIdx.x, nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;
+    const uint32_t book = i / CSZ_SYMBOLS_MAX; /* of the part's */
     const int number = book_first_of_part(part) + (int)book;
     const uint32_t has_book = book < BOOKS_OF_PART && number <= book_last_of_part(part);
-    book_facts own = {0, 0, 0, 0};
-    uint32_t ntokens = 0, wrong = head[2] >> 16, length = 0, rank = 0;
-#pragma unroll
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        const uint32_t kind = (head[b >> 2] >> (8 * (b & 3))) & 255, n = csz_book_size(b),
-                       first = csz_book_first(b);
-        wrong |= kind > CSZ_KIND_EXPLICIT;
-        if (b == number) own = {n, first, kind, ntokens};
-        if (kind == CSZ_KIND_EXPLICIT) ntokens += n - first;
-    }
-    if (wrong || (ntokens == 0 && nwords != 0)) return 0;
+    if (i < 32) books_survey(s, section);
+    __syncthreads();
+    const book_facts own = has_book ? s->facts[number] : book_facts{0, 0, 0, 0};
+    const uint32_t ntokens = s->ntokens;
+    uint32_t length = 0, rank = 0;
+    if (s->bad_kinds || (ntokens == 0 && nwords != 0)) return 0;
     const uint32_t is_explicit = has_book && own.kind == CSZ_KIND_EXPLICIT;
     if (has_book && !is_explicit)
         length = call->builtin[((uint32_t)number * CSZ_BUILTIN_N + own.kind) * CSZ_SYMBOLS_MAX +
                                i % CSZ_SYMBOLS_MAX];
     if (i == 0) s->wrong = 0;
-    if (ntokens && !tokens_read(s, word, next, nwords, ntokens, shared)) return 0;
+    if (ntokens && !tokens_read(s, section + 3, nwords, ntokens)) return 0;
     __syncthreads();
     length_map map = {{0, 0}};
     if (is_explicit) map = lengths_scan(s, &own, book);

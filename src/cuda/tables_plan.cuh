@@ -18,11 +18,19 @@ struct stage_counts {
     uint32_t n[GROUPS_MAX + 1]; /* records, by the most groups beside which they fit */
 };
 
+/* Whole warps call it; lanes with the same count are added at once, the first one's and most others being alike. */
 static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t nwords) {
     const uint32_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
-                   groups = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords));
-    if (nwords >= COUNTED_MIN && nwords <= most)
-        atomicAdd(&counts->n[groups < GROUPS_MAX ? groups : GROUPS_MAX], 1u);
+                   fit = call->shared_chunks / (GROUP_CHUNKS + stage_chunks_of(nwords)),
+                   groups = fit < GROUPS_MAX ? fit : GROUPS_MAX;
+    uint32_t left = __ballot_sync(~0u, nwords >= COUNTED_MIN && nwords <= most);
+#pragma unroll 1
+    while (left) {
+        const uint32_t first = (uint32_t)__ffs((int)left) - 1,
+                       alike = __ballot_sync(~0u, groups == __shfl_sync(~0u, groups, (int)first)) & left;
+        if ((threadIdx.x & 31) == first) atomicAdd(&counts->n[groups], (uint32_t)__popc(alike));
+        left &= ~alike;
+    }
 }
 
 /*
@@ -72,7 +80,7 @@ CSZ_DEVICE uint32_t turns_dealt(const job_blocks *blocks, uint32_t ngroups, uint
     return own < mean ? own : mean;
 }
 
-/* By the first warp, once all are counted. */
+/* By a warp, once all are counted. */
 static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const job_box *box,
                                     const job_blocks *blocks, const decode_call *call) {
     const uint32_t k = threadIdx.x & 31;

@@ -14,6 +14,7 @@
 #include "cuda/decompress.h"
 extern "C" {
 #include "core/hash.h"
+#include "entropy/book.h"
 #include "format/archive.h"
 }
 
@@ -297,6 +298,50 @@ static void check_teams(csz_context *context) {
     }
 }
 
+/* Explicit lengths of all books, most of them unlike the ones before: a section longer than a block's threads read at once.  Only book S has symbols in this archive. */
+static void check_long_books(csz_context *context) {
+    const char *label = "long books";
+    made m = make_archive(context, CSZ_F32, {16, 32, 64}, NOISE3, 1e-3, CSZ_WORKFLOW_HUFFMAN);
+    csz_header h;
+    csz_header_read(&h, m.archive.data(), m.archive.size());
+    const size_t at = h.nbytes, old_nbytes = csz_load_u32(&m.archive[at + 16]);
+    csz_book books[CSZ_NBOOKS];
+    csz_builtin_cache cache;
+    memset(&cache, 0, sizeof cache);
+    if (m.counts.single != h.geometry.ntiles || h.geometry.nframes != 1 ||
+        !csz_books_read(books, &cache, &m.archive[at + 32], (uint32_t)old_nbytes))
+        return fail("not the archive that was wanted", label);
+    for (int round = 0; round < 4; round++) {
+        uint8_t section[CSZ_BOOKS_MAX_NBYTES];
+        uint32_t nbytes;
+        do { /* payloads end at even words */
+            for (int b = 0; b < CSZ_NBOOKS; b++) {
+                uint32_t weights[CSZ_SYMBOLS_MAX] = {0};
+                books[b].kind = CSZ_KIND_EXPLICIT;
+                if (b == CSZ_BOOK_S) continue;
+                for (uint32_t j = csz_book_first(b); j < csz_book_size(b); j++)
+                    weights[csz_book_symbol_at(b, j)] = 1 + (1u << rnd() % 12);
+                memset(books[b].lengths, 0, sizeof books[b].lengths);
+                csz_book_lengths(books[b].lengths, weights, csz_book_size(b), csz_book_limit(b));
+            }
+            nbytes = csz_books_write(section, books);
+        } while ((nbytes - old_nbytes) % 8);
+        if (nbytes < 1024) return fail("not long", label);
+        made longer = m;
+        longer.archive.erase(longer.archive.begin() + at + 32, longer.archive.begin() + at + 32 + old_nbytes);
+        longer.archive.insert(longer.archive.begin() + at + 32, section, section + nbytes);
+        const uint64_t frame_nbytes = csz_load_u64(&m.archive[at]) + nbytes - old_nbytes;
+        csz_store_u64(&longer.archive[at], frame_nbytes);
+        csz_store_u64(&longer.archive[at + 8], frame_nbytes);
+        csz_store_u32(&longer.archive[at + 16], nbytes);
+        csz_store_u64(&longer.archive[at + frame_nbytes], frame_nbytes);
+        csz_footer_finish(&longer.archive[at + frame_nbytes], 1);
+        mend_checksums(longer.archive, h);
+        check_whole(context, longer, label);
+        check_damaged(context, longer, 8, label);
+    }
+}
+
 int main(int argc, char **argv) {
     const int level = argc > 1 ? atoi(argv[1]) : 1;
     setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -334,6 +379,7 @@ int main(int argc, char **argv) {
         }
     }
     check_teams(context);
+    check_long_books(context);
     printf("tiles seen: empty %lu constant %lu fill %lu M %lu Q %lu P %lu S %lu rle %lu rle+vle %lu raw %lu "
            "masks %lu exceptions %lu\n",
            (unsigned long)seen.empty, (unsigned long)seen.constant, (unsigned long)seen.fill,
