@@ -98,6 +98,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
         cli_json_begin_object(json, cli_workflow_names[i]);
         cli_json_u64(json, "nbytes_predicted", a->workflow[i].nbytes_predicted);
         cli_json_double(json, "ratio_predicted", ratio_of(a, a->workflow[i].nbytes_predicted));
+        cli_json_double(json, "error", known(a, a->workflow[i].error));
         if (a->is_exact)
             cli_json_u64(json, "nbytes", a->workflow[i].nbytes);
         else

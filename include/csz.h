@@ -441,9 +441,10 @@ typedef struct csz_madogram {
     double smoothness; /* 1 - roughness */
 } csz_madogram;
 
-/* What one workflow takes: predicted from the sample, and true where everything was coded (else 0). */
+/* What one workflow takes: predicted from the sample, with its relative standard error (0 where all tiles were coded), and true where everything was coded (else 0). */
 typedef struct csz_workflow_size {
     uint64_t nbytes_predicted, nbytes;
+    double error;
 } csz_workflow_size;
 
 enum { CSZ_REASON_NBYTES = 320 };
@@ -458,6 +459,7 @@ typedef struct csz_analysis {
     uint64_t
         histogram[CSZ_ANALYSIS_NCODES]; /* codes -512 .. 511 of the elements counted, the paper's alphabet */
     csz_statistics statistics;          /* of that histogram; all 0 where it is empty */
+    double p1_error, entropy_error;     /* standard errors of its p1 and entropy, by how unlike parts of the sample are; 0 where all tiles were counted */
     double huffman_bits;                /* average length of its optimal Huffman code, at least 1 */
     double rle_bits,
         rle_vle_bits; /* modelled bits a value of runs: 16 (32, 64) + 7 bits each; both parts Huffman coded */

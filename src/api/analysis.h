@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_tiles.c counts and codes sampled tiles;
- * analyze_looks.c takes looks of a few elements all over the field; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
+ * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_patches.c counts a field's sample, patches all over it; analyze_tiles.c counts and codes whole
+ * tiles; analyze_looks.c takes looks of a few elements; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
  * analyze_reason.c says it.
  */
 #ifndef CSZ_API_ANALYSIS_H
@@ -26,12 +26,45 @@ typedef struct csz_analysis_sums {
     csz_madogram_sums codes;
 } csz_analysis_sums;
 
+/* ---- patches: pieces of tiles all over the field, which are the sample of one on the host ---- */
+
+enum { CSZ_PATCH_N = 256, CSZ_TILE_PATCHES = CSZ_TILE_N / CSZ_PATCH_N };
+
+/* What a patch is like. */
+typedef struct csz_patch {
+    uint16_t nonzero, octaves, large; /* codes that are not 0, the logarithms of their sizes, those above 1 */
+    uint16_t nruns;                   /* of its two lanes; 0 where all codes are 0 */
+    uint16_t nexceptions, tail_nbits; /* and about what those take */
+    uint8_t nonempty;                 /* units, a bit each */
+    uint8_t base_nbits;               /* about, of its tile */
+} csz_patch;
+
+/* What a worker needs to take patches, one after the other. */
+typedef struct csz_patch_work {
+    union {
+        float f32[1280];
+        double f64[1280];
+    } value; /* of a patch and its neighbours, line by line */
+    int16_t narrow[1280];
+    int64_t wide[1280];
+    uint8_t valid[1280]; /* where some are exceptions */
+    int64_t base;
+    int is_wide; /* the codes are code64's */
+    int16_t by_order[3][CSZ_PATCH_N], *code;
+    int64_t by_order64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N];
+    int16_t lanes[4][CSZ_TILE_N]; /* of patches that modes M, Q, P, S suit, until they make a tile */
+    uint32_t nlanes[4];
+    /* pairs of codes, as many at every distance */
+    uint32_t npairs, absolute[CSZ_ANALYSIS_NDISTANCES], differ[CSZ_ANALYSIS_NDISTANCES];
+} csz_patch_work;
+
 typedef struct csz_analysis_worker {
     csz_sample sample;
     uint32_t books; /* that the tally counts in; others are not even cleared */
     /* the histogram of a few tiles in four, as equal neighbours would wait for each other's store; and the outliers */
     uint16_t part[4][CSZ_ANALYSIS_NCODES + 1];
     csz_analysis_sums sums;
+    csz_patch_work *patch; /* stays from call to call */
 } csz_analysis_worker;
 
 /* ---- looks: pairs of quanta for the madogram, and rows of neighbours for the rate ---- */
@@ -84,6 +117,8 @@ typedef struct csz_analysis_job {
     csz_cpu_scratch *scratch;
     csz_analysis_worker **workers; /* nworkers, of which nthreads work */
     int nworkers, nthreads;
+    csz_patch *patches; /* room for patches_n, of which npatches are taken, or none */
+    uint64_t npatches, patches_n;
     int is_copy;
     uint64_t ntiles, nsample, nchosen; /* of the field; of its sample; of this pass, spread evenly over it */
     uint32_t npairs_each;
@@ -105,6 +140,18 @@ uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
  * room for them, and the looks are taken beside; only for as many tiles as counts of 32 bits can take.
  */
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
+
+/* Counts the patches of the field, and takes the looks beside; the sums, and the sample, are then the first worker's. */
+void csz_patches_count(csz_analysis_job *job);
+
+/* Patch number s of the sample: of the field's tiles, CSZ_TILE_PATCHES each, which. */
+uint64_t csz_patch_place(const csz_analysis_job *job, uint64_t s);
+
+/* Before a pass and after it, and what a pass has its workers do. */
+void csz_analysis_clear(csz_analysis_job *job);
+void csz_analysis_gather(csz_analysis_job *job, int keep_sample);
+void csz_analysis_clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books);
+void csz_analysis_flush_parts(csz_analysis_worker *k);
 
 /* The counts of the first worker's sums in the words of the interface. */
 void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job);

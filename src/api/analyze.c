@@ -21,15 +21,14 @@ enum {
      * the range takes 3 to 5% of the time of compressing.  With one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis of one bound stays below a tenth of compressing
      * from 2 to 3 MB on.  One row for ROW_STRIDE tiles costs less than the tiles do.
      */
-    SAMPLE_STRIDE = 128,
     SAMPLE_ALL = 4,
-    SAMPLE_LEAST = 1,
-    SAMPLE_MOST = 512,
+    PATCH_STRIDE = 4,
+    PATCHES_LEAST = 32,
+    PATCHES_MOST = 2048,
     DEVICE_MOST = 32, /* of a field on the GPU, which counts its own sample */
     ROW_STRIDE = 4,
     ROWS_LEAST = 24,
-    ROWS_MOST = 512,
-    DEVICE_ROWS_MOST = 128,
+    ROWS_MOST = 128,
     START_N = 1 << 20, /* values from which threads are started to find the range */
     PAIRS_LEAST = 256,
     PAIRS_MOST = 16000,
@@ -96,11 +95,6 @@ static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
     return x < least ? least : x > most ? most : x;
 }
 
-/* Tiles that are sampled: all of the smallest fields, whose analysis is mostly books. */
-static uint64_t sample_size(uint64_t ntiles) {
-    return ntiles <= SAMPLE_ALL ? ntiles : clamp(ntiles / SAMPLE_STRIDE, SAMPLE_LEAST, SAMPLE_MOST);
-}
-
 static uint64_t pairs_wanted(uint64_t nelements, int exact, int is_on_device) {
     return exact ? PAIRS_EXACT
                  : clamp(nelements / 1024, PAIRS_LEAST, is_on_device ? DEVICE_PAIRS_MOST : PAIRS_MOST);
@@ -127,7 +121,10 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         const uint64_t npairs = pairs_wanted(n, exact, job->survey != NULL);
         job->nchosen = job->nsample;
         job->npairs_each = exact ? 0 : (uint32_t)(npairs / job->nchosen + 1);
-        csz_analysis_count(job, 1);
+        if (job->npatches)
+            csz_patches_count(job);
+        else
+            csz_analysis_count(job, 1);
         policy = csz_analysis_predict(job, a, header, exact ? NULL : a);
         if (exact) {
             job->nchosen = job->ntiles;
@@ -135,7 +132,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
             csz_analysis_count(job, 0);
         }
     } else {
-        memset(job->workers[0], 0, sizeof *job->workers[0]);
+        csz_analysis_clear(job);
         for (int i = 0; i < NWORKFLOWS; i++)
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
@@ -144,8 +141,13 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
 }
 
 void csz_analysis_free(csz_analysis_job *job) {
-    for (int i = 0; job && i < job->nworkers; i++) free(job->workers[i]);
-    if (job) free(job->workers);
+    if (!job) return;
+    for (int i = 0; i < job->nworkers; i++) {
+        free(job->workers[i]->patch);
+        free(job->workers[i]);
+    }
+    free(job->workers);
+    free(job->patches);
     free(job);
 }
 
@@ -165,33 +167,51 @@ static csz_status grow_workers(csz_analysis_job *job, int n) {
     job->workers = workers;
     for (; job->nworkers < n; job->nworkers++) {
         workers[job->nworkers] = malloc(sizeof *workers[0]);
-        if (!workers[job->nworkers]) return CSZ_ERROR_MEMORY;
+        csz_patch_work *patch = calloc(1, sizeof *patch);
+        if (!workers[job->nworkers] || !patch) {
+            free(workers[job->nworkers]);
+            free(patch);
+            return CSZ_ERROR_MEMORY;
+        }
+        workers[job->nworkers]->patch = patch;
     }
+    return CSZ_OK;
+}
+
+static csz_status grow_patches(csz_analysis_job *job, uint64_t n) {
+    if (n <= job->patches_n) return CSZ_OK;
+    csz_patch *patches = realloc(job->patches, (size_t)n * sizeof *patches);
+    if (!patches) return CSZ_ERROR_MEMORY;
+    job->patches = patches;
+    job->patches_n = n;
     return CSZ_OK;
 }
 
 /* The context's job, for another field.  forced_tables is to be freed. */
 static csz_status make_job(csz_analysis_job **made, csz_context *context, const csz_geometry *g,
-                           uint64_t nsample, int nthreads) {
+                           uint64_t nsample, uint64_t npatches, int nthreads) {
     if (!context->analysis) context->analysis = calloc(1, sizeof *context->analysis);
     csz_analysis_job *job = context->analysis;
     if (!job) return CSZ_ERROR_MEMORY;
     csz_status status = grow_workers(job, nthreads);
     if (!status) status = csz_scratch_workers(&context->cpu, nthreads, g->rank);
-    if (!status) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample);
+    if (!status && !npatches) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample);
+    if (!status) status = grow_patches(job, npatches);
     if (status) return status;
-    csz_analysis_worker **workers = job->workers;
-    const int nworkers = job->nworkers;
+    const csz_analysis_job kept = *job;
     memset(job, 0, sizeof *job);
-    job->workers = workers;
-    job->nworkers = nworkers;
+    job->workers = kept.workers;
+    job->nworkers = kept.nworkers;
+    job->patches = kept.patches;
+    job->patches_n = kept.patches_n;
+    job->npatches = npatches;
     job->scratch = &context->cpu;
     job->geometry = job->layout = *g;
     job->ntiles = g->ntiles;
     job->nsample = job->nchosen = nsample;
     job->nthreads = nthreads;
     job->tables = context->cpu.code_tables;
-    if (nsample == g->ntiles) {
+    if (!npatches && nsample == g->ntiles) {
         job->forced_tables = malloc(sizeof *job->forced_tables);
         if (!job->forced_tables) return CSZ_ERROR_MEMORY;
     }
@@ -229,18 +249,21 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     double min = 0, max = 0, start = csz_clock();
     int has_range = 0;
     const uint64_t n = header.geometry.nelements, ntiles = header.geometry.ntiles,
-                   nsample = is_on_device ? clamp(ntiles, 0, DEVICE_MOST) : sample_size(ntiles),
-                   rows_most = is_on_device ? DEVICE_ROWS_MOST : ROWS_MOST;
+                   nsample = clamp(ntiles, 0, is_on_device ? DEVICE_MOST : SAMPLE_ALL),
+                   npatches = !is_on_device && ntiles > SAMPLE_ALL
+                                  ? clamp(ntiles / PATCH_STRIDE, PATCHES_LEAST, PATCHES_MOST)
+                                  : 0,
+                   nrows = is_on_device ? clamp(ntiles / ROW_STRIDE, ROWS_LEAST, ROWS_MOST) : 0;
     if (o->bound_mode != CSZ_BOUND_ABS && n && !is_on_device)
         has_range = find_range(context, data, &header, o->threads, &min, &max);
-    const int nthreads = threads_for(context, exact ? ntiles : nsample, o->threads);
+    const int nthreads = threads_for(context, exact ? ntiles : nsample + npatches / 8, o->threads);
     csz_looks looks;
     csz_analysis_survey survey = {0};
     csz_status status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device),
-                                       clamp(ntiles / ROW_STRIDE, ROWS_LEAST, rows_most));
+                                       nrows);
     if (status) return status;
     csz_analysis_job *job = NULL;
-    status = make_job(&job, context, &header.geometry, nsample, nthreads);
+    status = make_job(&job, context, &header.geometry, nsample, npatches, nthreads);
     if (!status) {
         job->looks = &looks;
         job->data = data;

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "core/logarithm.h"
 #include "cpu/scratch.h"
 
 enum {
@@ -543,7 +544,149 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
     return made.policy;
 }
 
+/* ---- from patches ---- */
+
+/* What the patches show of tiles. */
+typedef struct patches_shape {
+    double coded;                /* share of tiles that have codes other than 0 */
+    double bitmap_32, bitmap_64; /* of these, the share that have an empty lane, of 128 codes and of 64 */
+    double base_nbits, constant_nbits, tail_nbits, special; /* mean of each tile; the share that have exceptions */
+} patches_shape;
+
+static double power(double x, int log2_n) {
+    while (log2_n-- > 0) x *= x;
+    return x;
+}
+
+/*
+ * Two lanes of a patch tell how often a lane is empty in tiles that have any codes at all, if lanes are so by chance: lanes alone among empty ones, against lanes in company.
+ */
+static patches_shape shape_of(const csz_analysis_job *job) {
+    double n = (double)job->npatches, both = 0, mixed = 0, ncodes = 0, base = 0, constant = 0, tail = 0,
+           special = 0;
+    for (uint64_t i = 0; i < job->npatches; i++) {
+        const csz_patch *p = &job->patches[i];
+        const int first = (p->nonempty & 15) != 0, second = p->nonempty >> 4 != 0;
+        both += first & second;
+        mixed += first ^ second;
+        ncodes += 64 * __builtin_popcount((p->nonempty | p->nonempty >> 1) & 0x55);
+        if (p->nonzero)
+            base += p->base_nbits;
+        else if (p->base_nbits)
+            constant += p->base_nbits > 32 ? 96 : 64;
+        tail += p->tail_nbits;
+        special += p->nexceptions > 0;
+    }
+    const double lanes = 2 * both + mixed, empty = mixed / (mixed + 2 * both + 1);
+    patches_shape s = {0};
+    s.coded = lanes / (2 * n) / (1 - empty);
+    if (s.coded > 1) s.coded = 1;
+    const double empty_pair = s.coded > 0 ? 1 - ncodes / (s.coded * n * CSZ_PATCH_N) : 0;
+    s.bitmap_32 = 1 - power(1 - empty, 5);
+    s.bitmap_64 = empty_pair > 0 ? 1 - power(1 - empty_pair, 6) : 0;
+    s.base_nbits = both + mixed > 0 ? base / (both + mixed) : 0;
+    s.constant_nbits = n > both + mixed ? constant / (n - both - mixed) : 0;
+    s.tail_nbits = CSZ_TILE_PATCHES * tail / n;
+    s.special = 2 * special < n ? 2 * special / n : 1;
+    return s;
+}
+
+/* Of each patch a number that grows as what a workflow spends on it, about; the last is for the share of zeros. */
+enum { SPREAD_ZEROS = NWORKFLOWS, NSPREADS };
+
+static void measures_of(double *m, const csz_patch *p, const double *entropy) {
+    const double nonzero = p->nonzero, octaves = p->octaves;
+    m[CSZ_WORKFLOW_AUTO] = 1.32 * entropy[p->nonzero] + 0.97 * nonzero + 0.96 * octaves + 2.96 * p->large +
+                           p->tail_nbits + 5;
+    m[CSZ_WORKFLOW_HUFFMAN] = 64 * __builtin_popcount((p->nonempty | p->nonempty >> 1) & 0x55) +
+                              2 * nonzero + octaves + p->tail_nbits + 5;
+    m[CSZ_WORKFLOW_RLE] = 23 * p->nruns + p->tail_nbits + 5;
+    m[CSZ_WORKFLOW_RLE_VLE] = 4 * p->nruns + 0.96 * octaves + p->tail_nbits + 5;
+    m[SPREAD_ZEROS] = nonzero / CSZ_PATCH_N;
+}
+
+/* Mean and variance of each. */
+typedef struct spreads {
+    double mean[NSPREADS], variance[NSPREADS];
+} spreads;
+
+static spreads spreads_of(const csz_analysis_job *job) {
+    double entropy[CSZ_PATCH_N + 1], sum[NSPREADS] = {0}, squares[NSPREADS] = {0},
+        n = (double)job->npatches;
+    entropy[0] = entropy[CSZ_PATCH_N] = 0;
+    for (int k = 1; k < CSZ_PATCH_N; k++) {
+        const double x = (double)k / CSZ_PATCH_N;
+        entropy[k] = -CSZ_PATCH_N * (x * csz_log2(x) + (1 - x) * csz_log2(1 - x));
+    }
+    for (uint64_t i = 0; i < job->npatches; i++) {
+        double m[NSPREADS];
+        measures_of(m, &job->patches[i], entropy);
+        for (int k = 0; k < NSPREADS; k++) {
+            sum[k] += m[k];
+            squares[k] += m[k] * m[k];
+        }
+    }
+    spreads s;
+    for (int k = 0; k < NSPREADS; k++) {
+        s.mean[k] = sum[k] / n;
+        const double v = (squares[k] - sum[k] * s.mean[k]) / (n > 1 ? n - 1 : 1);
+        s.variance[k] = v > 0 ? v : 0;
+    }
+    return s;
+}
+
+/* The relative variance of a mean of n of all, of which so much is known beforehand. */
+static double mean_variance(double mean, double variance, double n, double all) {
+    const double prior_n = 3, prior = 1;
+    const double relative = mean > 0 ? variance / square(mean) : 0;
+    return (prior_n * square(prior) + (n - 1) * relative) / (prior_n + n - 1) / n * (n < all ? 1 - n / all : 0);
+}
+
+static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
+                                     csz_analysis *described) {
+    static const double model_error[] = {0.03, 0.03, 0.03, 0.03};
+    const csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
+    const patches_shape shape = shape_of(job);
+    const double ntiles = (double)job->ntiles, type_nbits = header->field.type == CSZ_F32 ? 32 : 64,
+                 n = (double)header->geometry.nelements, raw_nbits = 32 * ntiles + type_nbits * n,
+                 nsampled = (double)csz_sample_count(frame.ntiles), all = ntiles * CSZ_TILE_PATCHES;
+    csz_field_sample sample;
+    memset(&sample.more, 0, sizeof sample.more);
+    sample.counts = job->workers[0]->sample;
+    const double factor = nsampled * CSZ_TILE_PATCHES / (double)job->npatches;
+    scale_counts((uint32_t *)&sample.counts, sizeof sample.counts / sizeof(uint32_t), (float)factor);
+    const double coded = nsampled * shape.coded;
+    sample.counts.ntiles = (uint32_t)(coded + 0.5);
+    sample.counts.bitmap_nwords[CSZ_POLICY_SINGLE] = (uint32_t)(2 * coded * shape.bitmap_64);
+    sample.counts.bitmap_nwords[CSZ_POLICY_RUNS] = (uint32_t)(coded * shape.bitmap_32);
+    sample.counts.bitmap_nwords[CSZ_POLICY_VECTOR] = (uint32_t)(coded * (shape.bitmap_32 + shape.bitmap_64));
+    sample.more.wide_run_halves = (uint32_t)((double)job->workers[0]->sums.extra_run_bits / 16 * factor);
+    choice made;
+    double nbits[NWORKFLOWS];
+    choose_books(&made, job, &sample.counts, described, frame.ntiles);
+    sample_nbits(nbits, &sample, &made, 0, csz_sample_stride(frame.ntiles));
+    const spreads s = spreads_of(job);
+    const double besides = ntiles * (shape.coded * (48 + shape.base_nbits) +
+                                     (1 - shape.coded) * shape.constant_nbits + shape.tail_nbits +
+                                     shape.special * (32 + type_nbits));
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        double payload = nbits[i] * ntiles / nsampled + besides;
+        payload = payload < raw_nbits ? payload : raw_nbits;
+        a->workflow[i].nbytes_predicted =
+            (ends_nbytes(header) +
+             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+             (uint64_t)(payload / 8) + 7) /
+            8 * 8;
+        const double relative = sqrt(mean_variance(s.mean[i], s.variance[i], (double)job->npatches, all) +
+                                     square(model_error[i]));
+        a->workflow[i].error = relative * payload / 8 / (double)a->workflow[i].nbytes_predicted;
+    }
+    a->prediction_error = a->workflow[0].error;
+    return made.policy;
+}
+
 uint32_t csz_analysis_predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
                               csz_analysis *described) {
+    if (job->npatches) return predict_from_patches(job, a, header, described);
     return job->survey ? predict_from_survey(job, a, header) : predict_from_tiles(job, a, header, described);
 }

@@ -5,6 +5,8 @@
  */
 #include "api/analysis.h"
 
+#include <stddef.h>
+
 #include "cpu/bits.h"
 #include "cpu/scratch.h"
 #include "cpu/symbols.h"
@@ -103,7 +105,7 @@ static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz
 }
 
 /* Most tiles count in a few books, and most of a tally is books. */
-static void clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books) {
+void csz_analysis_clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books) {
     for (int b = 0; b < CSZ_NBOOKS; b++)
         for (int part = 0; part < 4 && ((books & ~k->books) >> b & 1); part++)
             memset(tally->count[part].count[b], 0, sizeof tally->count[part].count[b]);
@@ -119,7 +121,7 @@ static void clear_tally(csz_analysis_worker *k, csz_tally *tally) {
 static void count_symbols(const csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
                           const csz_tile_box *box) {
     csz_tile_work *w = &worker->tile;
-    clear_books(k, &worker->tally, csz_tile_books(w, &job->plan[0]));
+    csz_analysis_clear_books(k, &worker->tally, csz_tile_books(w, &job->plan[0]));
     uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
     csz_tile_count(w, &job->plan[0], &worker->tally,
                    csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
@@ -184,7 +186,7 @@ static void encode_tile(const csz_analysis_job *job, csz_analysis_worker *k, csz
 }
 
 /* What was counted is to be cleared. */
-static void flush_parts(csz_analysis_worker *k) {
+void csz_analysis_flush_parts(csz_analysis_worker *k) {
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
         k->sums.histogram[i] += (uint32_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
     for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
@@ -221,7 +223,7 @@ static void pass_body(void *arg, int rank) {
         } else {
             count_tile(job, k, worker, &box, tile, job->keep_sample ? &job->scratch->kept[s] : NULL);
             if (done % PART_TILES) continue;
-            flush_parts(k);
+            csz_analysis_flush_parts(k);
             memset(k->part, 0, sizeof k->part);
             if (done % FLUSH_TILES) continue;
             flush_counts(k, &worker->tally, 1);
@@ -238,17 +240,18 @@ static void run_pass(csz_analysis_job *job, int encode) {
         &job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
 }
 
-csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
-    job->keep_sample = keep_sample;
+void csz_analysis_clear(csz_analysis_job *job) {
     for (int i = 0; i < job->nthreads; i++) {
-        memset(job->workers[i], 0, sizeof *job->workers[i]);
+        memset(job->workers[i], 0, offsetof(csz_analysis_worker, patch));
         clear_tally(job->workers[i], &job->scratch->workers[i]->tally);
     }
-    run_pass(job, 0);
+}
+
+void csz_analysis_gather(csz_analysis_job *job, int keep_sample) {
     csz_analysis_worker *to = job->workers[0];
     for (int i = 0; i < job->nthreads; i++) {
         csz_analysis_worker *from = job->workers[i];
-        flush_parts(from);
+        csz_analysis_flush_parts(from);
         flush_counts(from, &job->scratch->workers[i]->tally, !keep_sample);
         if (i == 0) continue;
         const uint32_t *counts = (const uint32_t *)&from->sample;
@@ -261,7 +264,14 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
         to->sums.run_value[s] += to->sample.run_value[s];
         to->sums.run_length[s] += to->sample.run_length[s];
     }
-    return &to->sums;
+}
+
+csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
+    job->keep_sample = keep_sample;
+    csz_analysis_clear(job);
+    run_pass(job, 0);
+    csz_analysis_gather(job, keep_sample);
+    return &job->workers[0]->sums;
 }
 
 void csz_analysis_encode(csz_analysis_job *job) {

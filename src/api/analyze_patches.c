@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * analyze_patches.c: the sample of a field on the host: patches of 256 codes, two neighbouring lanes of a tile, all over the field.  A patch's codes are what its tile's would be, from the few values around it: all but the
+ * order of prediction, which a tile chooses by its 4096 and a patch by its own.  A tile costs as much as 16 patches, which tell far more: tiles differ from each other, and codes of one tile are alike.
+ */
+#include "api/analysis.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "cpu/bits.h"
+#include "cpu/scratch.h"
+#include "cpu/symbols.h"
+
+enum {
+    PATCH_N = CSZ_PATCH_N,
+    LANE_N = 128,
+    SEGMENT_N = 32, /* elements of a patch that are neighbours, in each of 8 slices */
+    NSLICES = 8,
+    ORIGINS = 2,           /* of a patch's pairs at every distance */
+    PART_PATCHES = 8 * 16 /* counts of 16 bits and sums of 32 are moved on after this many */
+};
+
+/* ---- where a patch lies ---- */
+
+/* A row of neighbours of a patch; its lines have one element before it, and stand in the buffer at these places, or nowhere (0 throughout). */
+typedef struct row {
+    uint64_t x, y, z;    /* in the tile */
+    int32_t line[4];     /* itself, the one above, behind, above that */
+    uint32_t n, in_field; /* elements, of which so many lie in the field */
+} row;
+
+enum { NOWHERE = -1, ROWS_MAX = NSLICES * SEGMENT_N / 4, VALUES_MAX = ROWS_MAX * 4 * 5 };
+
+typedef struct layout {
+    row rows[ROWS_MAX];
+    uint32_t nrows, nvalues, pitch;
+} layout;
+
+/* Values of a line, with the one before it; what lies outside the field repeats the field's last, as padding does. */
+static void load_line(uint8_t *to, const csz_analysis_job *job, const uint64_t *origin, const row *r,
+                      uint64_t y, uint64_t z, size_t size) {
+    const csz_geometry *g = &job->geometry;
+    const uint64_t at_y = origin[1] + y < g->n[1] ? origin[1] + y : g->n[1] - 1,
+                   at_z = origin[0] + z < g->n[0] ? origin[0] + z : g->n[0] - 1, x = origin[2] + r->x;
+    const uint8_t *from = (const uint8_t *)job->data + (at_z * g->n[1] + at_y) * g->n[2] * size;
+    const uint32_t before = r->x > 0; /* the tile's first column has none */
+    if (x + r->n <= g->n[2]) {
+        memcpy(to + (1 - before) * size, from + (x - before) * size, (r->n + before) * size);
+        if (!before) memcpy(to, to + size, size);
+        return;
+    }
+    for (uint64_t j = 0; j <= r->n; j++) {
+        uint64_t at = x + j < 1 ? 0 : x + j - 1;
+        if (!before && j == 0) at = x;
+        if (at >= g->n[2]) at = g->n[2] - 1;
+        memcpy(to + j * size, from + at * size, size);
+    }
+}
+
+static int32_t add_line(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+                        const row *r, uint64_t y, uint64_t z) {
+    const size_t size = job->plan[0].type == CSZ_F32 ? sizeof(float) : sizeof(double);
+    const uint32_t at = l->nvalues;
+    load_line((uint8_t *)&w->value + at * size, job, origin, r, y, z, size);
+    l->nvalues += l->pitch;
+    return (int32_t)at;
+}
+
+static uint32_t least_u32(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+
+/* Rows of patch p of the tile, and the values of their lines.  Where slices are neighbours, a line serves two. */
+static void lay_out(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+                    uint32_t p) {
+    const csz_geometry *g = &job->geometry;
+    const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1],
+                   slice = g->rank == 3 ? 512 : 128,
+                   first = g->rank == 3 ? SEGMENT_N * p : 1024 * (p >> 2) + SEGMENT_N * (p & 3),
+                   n = tx < SEGMENT_N ? tx : SEGMENT_N, each = SEGMENT_N / n;
+    const int planes_follow = g->rank == 3 && log2_plane == 9, rows_follow = g->rank == 2 && tx == slice;
+    l->nrows = l->nvalues = 0;
+    l->pitch = n + 1;
+    for (uint32_t s = 0; s < NSLICES; s++)
+        for (uint32_t k = 0; k < each; k++) {
+            row *r = &l->rows[l->nrows];
+            const row *before = s ? r - each : NULL;
+            const uint32_t e = first + slice * s + n * k;
+            r->x = e & (tx - 1);
+            r->y = (e >> g->log2_t[2]) & (ty - 1);
+            r->z = e >> log2_plane;
+            r->n = n;
+            const int is_in = origin[1] + r->y < g->n[1] && origin[0] + r->z < g->n[0] &&
+                              origin[2] + r->x < g->n[2];
+            r->in_field = is_in ? least_u32(n, g->n[2] - origin[2] - r->x) : 0;
+            r->line[0] = add_line(l, w, job, origin, r, r->y, r->z);
+            r->line[1] = r->line[2] = r->line[3] = NOWHERE;
+            if (r->y > 0)
+                r->line[1] =
+                    rows_follow && before ? before->line[0] : add_line(l, w, job, origin, r, r->y - 1, r->z);
+            if (r->z > 0 && planes_follow) {
+                r->line[2] = before->line[0];
+                r->line[3] = before->line[1];
+            } else if (r->z > 0) {
+                r->line[2] = add_line(l, w, job, origin, r, r->y, r->z - 1);
+                if (r->y > 0) r->line[3] = add_line(l, w, job, origin, r, r->y - 1, r->z - 1);
+            }
+            l->nrows++;
+        }
+}
+
+/* ---- quanta ---- */
+
+/*
+ * Quanta less base, of 16 bits, where all are accepted at once: as in cpu/quantize_body.h, which says why this is enough.  Kept out of line: only as functions of plain pointers does every compiler vectorise them.
+ */
+static __attribute__((noinline)) int plain_f32(int16_t *restrict out, const float *restrict v, uint32_t n,
+                                               float inverse, float step, uint32_t base, float bound) {
+    uint32_t worst = 0, far = 0;
+    int32_t least = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const float t = csz_round_product_f32(v[i], inverse), restored = (t - CSZ_MAGIC_F32) * step;
+        const uint32_t offset = csz_bits_f32(t) - (CSZ_MAGIC_F32_BITS + base - 32768u),
+                       error = csz_bits_f32(fabsf(v[i] - restored));
+        const int32_t bits = (int32_t)csz_bits_f32(v[i]);
+        worst = error > worst ? error : worst;
+        least = bits < least ? bits : least;
+        far |= offset;
+        out[i] = (int16_t)(uint16_t)(offset ^ 32768u);
+    }
+    return far >> 16 == 0 && worst <= csz_bits_f32(bound) && least != INT32_MIN;
+}
+
+static __attribute__((noinline)) int plain_f64(int16_t *restrict out, const double *restrict v, uint32_t n,
+                                               double inverse, double step, uint64_t base, double bound) {
+    uint64_t worst = 0, far = 0;
+    int64_t least = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double t = v[i] * inverse + CSZ_MAGIC_F64, restored = (t - CSZ_MAGIC_F64) * step;
+        const uint64_t offset = csz_bits_f64(t) - (CSZ_MAGIC_F64_BITS + base - 32768u),
+                       error = csz_bits_f64(fabs(v[i] - restored));
+        const int64_t bits = (int64_t)csz_bits_f64(v[i]);
+        worst = error > worst ? error : worst;
+        least = bits < least ? bits : least;
+        far |= offset;
+        out[i] = (int16_t)(uint16_t)(offset ^ 32768u);
+    }
+    return far >> 16 == 0 && worst <= csz_bits_f64(bound) && least != INT64_MIN;
+}
+
+static int quantum_at(int64_t *q, const csz_patch_work *w, const csz_tile_plan *plan, uint32_t i) {
+    if (plan->type == CSZ_F64) return csz_quantum_f64(w->value.f64[i], &plan->f64, q);
+    int32_t narrow;
+    const int is_accepted = csz_quantum_f32(w->value.f32[i], &plan->f32, &narrow);
+    *q = narrow;
+    return is_accepted;
+}
+
+static int quantize_plain(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
+    const int64_t most = plan->type == CSZ_F32 ? CSZ_QUANTUM_LIMIT_F32 : CSZ_QUANTUM_LIMIT_F64;
+    int64_t first;
+    if (plan->fill_has_quantum || !quantum_at(&first, w, plan, 0)) return 0;
+    w->base = first & ~(int64_t)1;
+    if (w->base > most - 65536 || w->base < 65536 - most) return 0;
+    return plan->type == CSZ_F32 ? plain_f32(w->narrow, w->value.f32, n, plan->f32.inverse, plan->f32.step,
+                                             (uint32_t)w->base, plan->f32.bound)
+                                 : plain_f64(w->narrow, w->value.f64, n, plan->f64.inverse, plan->f64.step,
+                                             (uint64_t)w->base, plan->f64.bound);
+}
+
+/* One by one; exceptions continue the last quantum there was, the first ones that which follows.  Returns 1 if 16 bits hold them all. */
+static int quantize_careful(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
+    int64_t last = 0;
+    uint32_t first = n;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t q;
+        w->valid[i] = (uint8_t)quantum_at(&q, w, plan, i);
+        if (w->valid[i] && first == n) first = i;
+        last = w->wide[i] = w->valid[i] ? q : last;
+    }
+    for (uint32_t i = 0; i < first; i++) w->wide[i] = first < n ? w->wide[first] : 0;
+    w->base = w->wide[0] & ~(int64_t)1;
+    uint64_t far = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        w->wide[i] -= w->base;
+        far |= (uint64_t)w->wide[i] + 32768u;
+        w->narrow[i] = (int16_t)w->wide[i];
+    }
+    return far >> 16 == 0;
+}
+
+/* ---- codes ---- */
+
+/* Differences of a patch in every order, in code order, and their nonzeros: as a tile's are, tied at its edges (cpu/quantize.c). */
+#define DEFINE_DIFFERENCES(NAME, TYPE, UNSIGNED)                                                             \
+    static inline void NAME(TYPE(*code)[PATCH_N], uint32_t *nonzero, const TYPE *q, const layout *l,        \
+                            int rank) {                                                                      \
+        static const TYPE none[SEGMENT_N + 1];                                                              \
+        TYPE line[4][SEGMENT_N + 1], delta[3][SEGMENT_N];                                                   \
+        const uint32_t nlines = 1u << (rank - 1), each = l->nrows / NSLICES;                                 \
+        for (uint32_t i = 0; i < l->nrows; i++) {                                                           \
+            const row *r = &l->rows[i];                                                                     \
+            const uint32_t n = r->n;                                                                        \
+            for (uint32_t k = 0; k < nlines; k++) {                                                         \
+                memcpy(line[k], r->line[k] >= 0 ? q + r->line[k] : none, (n + 1) * sizeof(TYPE));           \
+                if (r->x == 0) line[k][0] = 0;                                                              \
+            }                                                                                               \
+            for (uint32_t j = 0; j < n; j++) {                                                              \
+                const UNSIGNED x = (UNSIGNED)((UNSIGNED)line[0][j + 1] - (UNSIGNED)line[0][j]);             \
+                UNSIGNED xy = x, xyz;                                                                       \
+                if (rank > 1) xy = (UNSIGNED)(x - (UNSIGNED)line[1][j + 1] + (UNSIGNED)line[1][j]);         \
+                xyz = xy;                                                                                   \
+                if (rank > 2)                                                                               \
+                    xyz = (UNSIGNED)(xy - (UNSIGNED)line[2][j + 1] + (UNSIGNED)line[2][j] +                 \
+                                     (UNSIGNED)line[3][j + 1] - (UNSIGNED)line[3][j]);                      \
+                delta[0][j] = (TYPE)xyz;                                                                    \
+                delta[1][j] = (TYPE)xy;                                                                     \
+                delta[2][j] = (TYPE)x;                                                                      \
+            }                                                                                               \
+            if (r->x == 0) {                                                                                \
+                if (r->y == 0 && r->z == 0) delta[0][0] &= 1; /* all that a base leaves of its own */       \
+                if (r->y == 0) delta[1][0] = delta[0][0];                                                   \
+                delta[2][0] = delta[1][0];                                                                  \
+            }                                                                                               \
+            const uint32_t slice = i / each, at = i % each * n;                                             \
+            for (int o = 0; o < rank; o++) {                                                                \
+                const TYPE *from = delta[rank == 2 && o == 1 ? 2 : o];                                      \
+                uint32_t zeros = 0;                                                                         \
+                for (uint32_t j = 0; j < n; j++) zeros += from[j] == 0;                                     \
+                nonzero[o] += n - zeros;                                                                    \
+                for (uint32_t j = 0; j < n; j += 4)                                                         \
+                    memcpy(&code[o][(at + j) / 4 * 32 + slice * 4], from + j, 4 * sizeof(TYPE));            \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+
+DEFINE_DIFFERENCES(differences_narrow, int16_t, uint16_t)
+DEFINE_DIFFERENCES(differences_wide, int64_t, uint64_t)
+
+/* Which of the orders made, full, xy and x (of rank 2 full and x), a tile of such codes would take. */
+static int order_of(const uint32_t *nonzero, int rank) {
+    switch (rank == 1 ? 0 : csz_order_choose(rank, nonzero[0], nonzero[1], nonzero[rank - 1])) {
+    case CSZ_ORDER_XY: return 1;
+    case CSZ_ORDER_X: return rank - 1;
+    default: return 0;
+    }
+}
+
+/* ---- counting ---- */
+
+static void count_histogram(csz_analysis_worker *k, const csz_patch_work *w, const layout *l) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->nrows; i++) n += l->rows[i].in_field;
+    k->sums.n += n;
+    if (n == PATCH_N && !w->is_wide) {
+        uint16_t bins[PATCH_N];
+        for (uint32_t i = 0; i < PATCH_N; i++) {
+            const uint16_t bin = (uint16_t)(w->code[i] + CSZ_ANALYSIS_NCODES / 2);
+            bins[i] = bin < CSZ_ANALYSIS_NCODES ? bin : CSZ_ANALYSIS_NCODES;
+        }
+        for (uint32_t i = 0; i < PATCH_N; i += 4)
+            for (uint32_t j = 0; j < 4; j++) k->part[j][bins[i + j]]++;
+        return;
+    }
+    const uint32_t each = l->nrows / NSLICES;
+    for (uint32_t i = 0; i < l->nrows; i++)
+        for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
+            const uint32_t at = i % each * l->rows[i].n + j, c = at / 4 * 32 + i / each * 4 + at % 4;
+            const int64_t d = w->is_wide ? w->code64[c] : w->code[c];
+            const int is_in = d >= -CSZ_ANALYSIS_NCODES / 2 && d < CSZ_ANALYSIS_NCODES / 2;
+            k->part[0][is_in ? d + CSZ_ANALYSIS_NCODES / 2 : CSZ_ANALYSIS_NCODES]++;
+        }
+}
+
+/* Kept out of line, as it vectorises. */
+static __attribute__((noinline)) void add_pairs(uint32_t *restrict absolute, uint32_t *restrict differ,
+                                                const int16_t *restrict code) {
+    const int32_t first = code[0];
+    for (uint32_t d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) {
+        const int32_t difference = code[d + 1] - first;
+        absolute[d] += (uint32_t)(difference < 0 ? -difference : difference);
+        differ[d] += difference != 0;
+    }
+}
+
+static void flush_pairs(csz_madogram_sums *sums, csz_patch_work *w) {
+    for (int d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) {
+        sums->npairs[d] += w->npairs;
+        sums->absolute[d] += w->absolute[d];
+        sums->differ[d] += w->differ[d];
+    }
+    w->npairs = 0;
+    memset(w->absolute, 0, sizeof w->absolute);
+    memset(w->differ, 0, sizeof w->differ);
+}
+
+/* Pairs of codes at every distance from a few places. */
+static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, uint64_t number) {
+    for (uint32_t i = 0; i < ORIGINS; i++) {
+        const uint32_t a = csz_scatter_below((uint32_t)(csz_scatter(2, number) >> (32 * i)),
+                                             PATCH_N - CSZ_ANALYSIS_NDISTANCES);
+        if (w->is_wide)
+            for (uint32_t d = 1; d <= CSZ_ANALYSIS_NDISTANCES; d++)
+                csz_madogram_add(sums, d, w->code64[a], w->code64[a + d]);
+        else
+            add_pairs(w->absolute, w->differ, w->code + a);
+        w->npairs += !w->is_wide;
+    }
+}
+
+static uint32_t magnitude_of(int64_t d) {
+    const uint64_t m = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
+    return m < UINT32_MAX ? (uint32_t)m : UINT32_MAX;
+}
+
+/* Bits of exceptions, about: a mask's classes and literals of units, or a list. */
+static void measure_exceptions(csz_patch *p, const csz_patch_work *w, const layout *l, uint32_t type_nbits) {
+    const uint32_t each = l->nrows / NSLICES;
+    uint8_t unit[PATCH_N / 32] = {0};
+    for (uint32_t i = 0; i < l->nrows; i++)
+        for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
+            const int is_exception = !w->valid[(uint32_t)l->rows[i].line[0] + 1 + j];
+            unit[(i % each * l->rows[i].n + j) / 4] += (uint8_t)is_exception;
+            p->nexceptions = (uint16_t)(p->nexceptions + is_exception);
+        }
+    if (p->nexceptions == 0) return;
+    uint32_t mask = 2 * PATCH_N / 32;
+    for (uint32_t u = 0; u < PATCH_N / 32; u++) mask += unit[u] > 0 && unit[u] < 32 ? 20 : 0;
+    const uint32_t list = p->nexceptions * (type_nbits + 16);
+    p->tail_nbits = (uint16_t)(list < mask ? list : mask);
+}
+
+/* How many of 32 and which sizes; the runs of each lane. */
+static void measure(csz_patch *p, const csz_patch_work *w) {
+    uint32_t octaves = 0, large = 0, nruns = 0, nonzero = 0;
+    for (uint32_t u = 0; u < PATCH_N / 32; u++) {
+        uint32_t n = 0;
+        for (uint32_t i = 32 * u; i < 32 * u + 32; i++) n += (w->is_wide ? w->code64[i] : w->code[i]) != 0;
+        nonzero += n;
+        p->nonempty |= (uint8_t)((n != 0) << u);
+    }
+    p->nonzero = (uint16_t)nonzero;
+    if (nonzero == 0) return;
+    if (w->is_wide) {
+        for (uint32_t i = 0; i < PATCH_N; i++) {
+            const uint32_t m = magnitude_of(w->code64[i]);
+            octaves += (uint32_t)csz_log2_u32(m | 1);
+            large += m > 1;
+            nruns += i % LANE_N == 0 || w->code64[i] != w->code64[i - 1];
+        }
+    } else {
+        uint16_t differ = 1;
+        for (uint32_t i = 1; i < PATCH_N; i++) differ = (uint16_t)(differ + (w->code[i] != w->code[i - 1]));
+        nruns = differ + (w->code[LANE_N] == w->code[LANE_N - 1]);
+        for (uint32_t i = 0; i < PATCH_N; i++) {
+            const uint32_t m = (uint32_t)(w->code[i] < 0 ? -w->code[i] : w->code[i]);
+            octaves += (uint32_t)csz_log2_u32(m | 1);
+            large += m > 1;
+        }
+    }
+    p->octaves = (uint16_t)octaves;
+    p->large = (uint16_t)large;
+    p->nruns = (uint16_t)nruns;
+}
+
+/* Codes in pairs of units that are not empty. */
+static uint32_t codes_of(const csz_patch *p) {
+    const uint32_t pairs = (p->nonempty | p->nonempty >> 1) & 0x55;
+    return 64 * (uint32_t)__builtin_popcount(pairs);
+}
+
+/* Lanes that have anything, a bit each. */
+static uint32_t lanes_of(const csz_patch *p) { return (p->nonempty & 15 ? 1 : 0) | (p->nonempty >> 4 ? 2 : 0); }
+
+/* A tile made of lanes that one mode suits, the others empty, counts as its lanes would in tiles of their own. */
+static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker, uint32_t mode) {
+    csz_patch_work *w = k->patch;
+    csz_tile_work *tile = &worker->tile;
+    if (w->nlanes[mode] == 0) return;
+    memset(w->lanes[mode] + LANE_N * w->nlanes[mode], 0, (32 - w->nlanes[mode]) * LANE_N * sizeof(int16_t));
+    w->nlanes[mode] = 0;
+    tile->code16 = w->lanes[mode];
+    tile->klass = 0;
+    tile->is_fill = 0;
+    tile->n_special = 0;
+    csz_tile_measure(tile);
+    csz_analysis_clear_books(k, &worker->tally, csz_tile_books(tile, &job->plan[0]));
+    csz_tile_count(tile, &job->plan[0], &worker->tally, 1);
+    tile->code16 = tile->own_code16;
+}
+
+/* Wide codes have a book of their own, and runs like others. */
+static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_patch *p) {
+    csz_tally *tally = &worker->tally;
+    const csz_patch_work *w = k->patch;
+    uint64_t raw;
+    uint32_t nraw;
+    csz_analysis_clear_books(k, tally, 1u << CSZ_BOOK_W);
+    for (uint32_t i = 0; i < PATCH_N; i++)
+        if ((p->nonempty >> (i / 64 * 2) & 3) != 0)
+            tally->count[0].count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        if (!(lanes_of(p) >> lane & 1)) continue;
+        for (uint32_t at = lane * LANE_N, end = at + LANE_N, run; at < end; at += run) {
+            for (run = 1; at + run < end && w->code64[at + run] == w->code64[at]; run++) {}
+            tally->run_value[csz_delta_symbol(w->code64[at], &raw, &nraw)]++;
+            tally->run_length[run - 1]++;
+            k->sums.extra_run_bits += 16;
+        }
+    }
+}
+
+static void count_lanes(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
+                        const csz_patch *p) {
+    csz_patch_work *w = k->patch;
+    if (p->nonzero == 0) return;
+    if (w->is_wide) {
+        count_wide(k, worker, p);
+        return;
+    }
+    const uint32_t mode = (uint32_t)csz_mode_by_share(p->nonzero, codes_of(p)) - CSZ_MODE_M;
+    memcpy(w->lanes[mode] + LANE_N * w->nlanes[mode], w->code, PATCH_N * sizeof(int16_t));
+    w->nlanes[mode] += 2;
+    if (w->nlanes[mode] == 32) count_tile(job, k, worker, mode);
+}
+
+static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker, uint64_t s) {
+    const csz_geometry *g = &job->geometry;
+    const csz_tile_plan *plan = &job->plan[0];
+    csz_patch_work *w = k->patch;
+    csz_patch *p = &job->patches[s];
+    const uint64_t number = csz_patch_place(job, s), tile = number / CSZ_TILE_PATCHES;
+    const uint64_t origin[3] = {(tile / g->grid[2] / g->grid[1]) << g->log2_t[0],
+                                (tile / g->grid[2] % g->grid[1]) << g->log2_t[1],
+                                (tile % g->grid[2]) << g->log2_t[2]};
+    const uint32_t type_nbits = plan->type == CSZ_F32 ? 32 : 64;
+    layout l;
+    uint32_t nonzero[3] = {0, 0, 0};
+    memset(p, 0, sizeof *p);
+    lay_out(&l, w, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
+    const int is_plain = quantize_plain(w, plan, l.nvalues);
+    w->is_wide = !is_plain && !quantize_careful(w, plan, l.nvalues);
+    if (w->is_wide) {
+        differences_wide(w->by_order64, nonzero, w->wide, &l, g->rank);
+        memcpy(w->code64, w->by_order64[0], sizeof w->code64);
+    } else {
+        switch (g->rank) { /* known where it is called, so that the loops have no choice */
+        case 1: differences_narrow(w->by_order, nonzero, w->narrow, &l, 1); break;
+        case 2: differences_narrow(w->by_order, nonzero, w->narrow, &l, 2); break;
+        default: differences_narrow(w->by_order, nonzero, w->narrow, &l, 3); break;
+        }
+        w->code = w->by_order[order_of(nonzero, g->rank)];
+    }
+    if (!is_plain) measure_exceptions(p, w, &l, type_nbits);
+    k->sums.nexceptions += p->nexceptions;
+    p->base_nbits = (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
+    measure(p, w);
+    count_histogram(k, w, &l);
+    count_pairs(&k->sums.codes, w, number);
+    count_lanes(job, k, worker, p);
+}
+
+/* Patches of equal parts of the field, each picked by a hash: a fixed stride could alias with the field. */
+uint64_t csz_patch_place(const csz_analysis_job *job, uint64_t s) {
+    const double part = (double)job->ntiles * CSZ_TILE_PATCHES / (double)job->npatches,
+                 u = (double)(csz_scatter(1, s) >> 11) * 0x1p-53;
+    const uint64_t number = (uint64_t)(((double)s + u) * part), n = job->ntiles * CSZ_TILE_PATCHES;
+    return number < n ? number : n - 1;
+}
+
+/* The looks come first, as they take as long as a few patches. */
+static void patches_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_analysis_worker *k = job->workers[rank];
+    csz_worker *worker = job->scratch->workers[rank];
+    enum { CLAIMED = 4 };
+    uint32_t done = 0;
+    for (;;) {
+        const uint64_t claim = atomic_fetch_add(&job->next, 1);
+        if (claim == 0) {
+            csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data, NULL);
+            continue;
+        }
+        const uint64_t first = (claim - 1) * CLAIMED;
+        if (first >= job->npatches) break;
+        for (uint64_t s = first; s < first + CLAIMED && s < job->npatches; s++) {
+            take_patch(job, k, worker, s);
+            if (++done % PART_PATCHES) continue;
+            flush_pairs(&k->sums.codes, k->patch);
+            csz_analysis_flush_parts(k);
+            memset(k->part, 0, sizeof k->part);
+        }
+    }
+    for (uint32_t mode = 0; mode < 4; mode++) count_tile(job, k, worker, mode);
+    flush_pairs(&k->sums.codes, k->patch);
+}
+
+void csz_patches_count(csz_analysis_job *job) {
+    csz_analysis_clear(job);
+    atomic_store(&job->next, 0);
+    (job->npatches < THREAD_TILES * CSZ_TILE_PATCHES ? csz_team_run_briefly : csz_team_run)(
+        &job->scratch->team, job->nthreads, patches_body, job);
+    csz_analysis_gather(job, 1);
+}
