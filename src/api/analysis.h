@@ -50,8 +50,8 @@ typedef struct csz_patch_work {
     uint8_t valid[1280]; /* where some are exceptions */
     int64_t base;
     int is_wide; /* the codes are code64's */
-    int16_t by_order[3][CSZ_PATCH_N], *code;
-    int64_t by_order64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N];
+    int16_t delta[3][CSZ_PATCH_N], code[CSZ_PATCH_N]; /* in three orders, slice by slice; the best one's, in code order */
+    int64_t delta64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N];
     int16_t lanes[4][CSZ_TILE_N]; /* of patches that modes M, Q, P, S suit, until they make a tile */
     uint32_t nlanes[4];
     /* pairs of codes, as many at every distance */

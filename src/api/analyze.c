@@ -22,8 +22,8 @@ enum {
      * from 2 to 3 MB on.  One row for ROW_STRIDE tiles costs less than the tiles do.
      */
     SAMPLE_ALL = 4,
-    PATCH_STRIDE = 4,
-    PATCHES_LEAST = 32,
+    PATCH_STRIDE = 8,
+    PATCHES_LEAST = 20,
     PATCHES_MOST = 2048,
     DEVICE_MOST = 32, /* of a field on the GPU, which counts its own sample */
     ROW_STRIDE = 4,

@@ -37,25 +37,37 @@ typedef struct layout {
     uint32_t nrows, nvalues, pitch;
 } layout;
 
-/* Values of a line, with the one before it; what lies outside the field repeats the field's last, as padding does. */
+/* Values of a line at its fastest: what is copied at once is known, and rows are too short for a call of memcpy each. */
+static inline void copy_segment(uint8_t *to, const uint8_t *from, size_t size) {
+    if (size == sizeof(float))
+        memcpy(to, from, SEGMENT_N * sizeof(float));
+    else
+        memcpy(to, from, SEGMENT_N * sizeof(double));
+}
+
+static inline void copy_one(uint8_t *to, const uint8_t *from, size_t size) {
+    if (size == sizeof(float))
+        memcpy(to, from, sizeof(float));
+    else
+        memcpy(to, from, sizeof(double));
+}
+
+/* Values of a line, with the one before it, or where a tile begins its own first; what lies outside the field repeats the field's last, as padding does. */
 static void load_line(uint8_t *to, const csz_analysis_job *job, const uint64_t *origin, const row *r,
                       uint64_t y, uint64_t z, size_t size) {
     const csz_geometry *g = &job->geometry;
     const uint64_t at_y = origin[1] + y < g->n[1] ? origin[1] + y : g->n[1] - 1,
-                   at_z = origin[0] + z < g->n[0] ? origin[0] + z : g->n[0] - 1, x = origin[2] + r->x;
+                   at_z = origin[0] + z < g->n[0] ? origin[0] + z : g->n[0] - 1, x = origin[2] + r->x,
+                   last = g->n[2] - 1;
     const uint8_t *from = (const uint8_t *)job->data + (at_z * g->n[1] + at_y) * g->n[2] * size;
-    const uint32_t before = r->x > 0; /* the tile's first column has none */
-    if (x + r->n <= g->n[2]) {
-        memcpy(to + (1 - before) * size, from + (x - before) * size, (r->n + before) * size);
-        if (!before) memcpy(to, to + size, size);
+    const uint64_t before = x < last ? x - (r->x > 0) : last; /* the tile's first column has none */
+    copy_one(to, from + (before < last ? before : last) * size, size);
+    if (r->n == SEGMENT_N && x + SEGMENT_N <= g->n[2]) {
+        copy_segment(to + size, from + x * size, size);
         return;
     }
-    for (uint64_t j = 0; j <= r->n; j++) {
-        uint64_t at = x + j < 1 ? 0 : x + j - 1;
-        if (!before && j == 0) at = x;
-        if (at >= g->n[2]) at = g->n[2] - 1;
-        memcpy(to + j * size, from + at * size, size);
-    }
+    for (uint64_t j = 0; j < r->n; j++)
+        copy_one(to + (1 + j) * size, from + (x + j < last ? x + j : last) * size, size);
 }
 
 static int32_t add_line(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
@@ -190,58 +202,79 @@ static int quantize_careful(csz_patch_work *w, const csz_tile_plan *plan, uint32
 
 /* ---- codes ---- */
 
-/* Differences of a patch in every order, in code order, and their nonzeros: as a tile's are, tied at its edges (cpu/quantize.c). */
+/* The elements of a patch slice by slice, SEGMENT_N each, in code order: groups of four move as one. */
+#define DEFINE_REORDER(NAME, TYPE)                                                                          \
+    static void NAME(TYPE *code, const TYPE *delta) {                                                       \
+        for (uint32_t slice = 0; slice < NSLICES; slice++)                                                  \
+            for (uint32_t j = 0; j < SEGMENT_N; j += 4)                                                     \
+                memcpy(code + j * 8 + slice * 4, delta + slice * SEGMENT_N + j, 4 * sizeof(TYPE));          \
+    }
+DEFINE_REORDER(reorder_narrow, int16_t)
+DEFINE_REORDER(reorder_wide, int64_t)
+
+/*
+ * Differences of a row along x, along x and y, along all dims.  The lines begin with the element before the row.  N: known where it is called.
+ */
 #define DEFINE_DIFFERENCES(NAME, TYPE, UNSIGNED)                                                             \
-    static inline void NAME(TYPE(*code)[PATCH_N], uint32_t *nonzero, const TYPE *q, const layout *l,        \
-                            int rank) {                                                                      \
+    static inline __attribute__((always_inline)) void NAME##_row(                                           \
+        TYPE *restrict xyz, TYPE *restrict xy, TYPE *restrict x, const TYPE *restrict line,                 \
+        const TYPE *restrict up, const TYPE *restrict back, const TYPE *restrict up_back, uint32_t n,       \
+        int rank) {                                                                                         \
+        for (uint32_t j = 0; j < n; j++) {                                                                  \
+            const UNSIGNED by_x = (UNSIGNED)((UNSIGNED)line[j + 1] - (UNSIGNED)line[j]);                    \
+            x[j] = (TYPE)by_x;                                                                              \
+            if (rank == 1) continue;                                                                        \
+            const UNSIGNED by_xy = (UNSIGNED)(by_x - (UNSIGNED)((UNSIGNED)up[j + 1] - (UNSIGNED)up[j]));    \
+            xy[j] = (TYPE)by_xy;                                                                            \
+            if (rank == 2) continue;                                                                        \
+            const UNSIGNED behind = (UNSIGNED)((UNSIGNED)back[j + 1] - (UNSIGNED)back[j] -                  \
+                                               (UNSIGNED)((UNSIGNED)up_back[j + 1] - (UNSIGNED)up_back[j])); \
+            xyz[j] = (TYPE)(UNSIGNED)(by_xy - behind);                                                      \
+        }                                                                                                   \
+    }                                                                                                       \
+    /* Of a patch, slice by slice, tied at the tile's edges as a tile's are (cpu/quantize.c). */            \
+    static inline __attribute__((always_inline)) void NAME(TYPE(*delta)[PATCH_N], TYPE *q, const layout *l, \
+                                                           int rank) {                                      \
         static const TYPE none[SEGMENT_N + 1];                                                              \
-        TYPE line[4][SEGMENT_N + 1], delta[3][SEGMENT_N];                                                   \
-        const uint32_t nlines = 1u << (rank - 1), each = l->nrows / NSLICES;                                 \
+        if (l->rows[0].x == 0) /* then all rows begin a tile's, or, if there are more, their first does */  \
+            for (uint32_t i = 0; i < l->nrows; i++)                                                         \
+                for (int k = 0; k < 4 && l->rows[i].x == 0; k++)                                            \
+                    if (l->rows[i].line[k] >= 0) q[l->rows[i].line[k]] = 0;                                 \
         for (uint32_t i = 0; i < l->nrows; i++) {                                                           \
             const row *r = &l->rows[i];                                                                     \
-            const uint32_t n = r->n;                                                                        \
-            for (uint32_t k = 0; k < nlines; k++) {                                                         \
-                memcpy(line[k], r->line[k] >= 0 ? q + r->line[k] : none, (n + 1) * sizeof(TYPE));           \
-                if (r->x == 0) line[k][0] = 0;                                                              \
-            }                                                                                               \
-            for (uint32_t j = 0; j < n; j++) {                                                              \
-                const UNSIGNED x = (UNSIGNED)((UNSIGNED)line[0][j + 1] - (UNSIGNED)line[0][j]);             \
-                UNSIGNED xy = x, xyz;                                                                       \
-                if (rank > 1) xy = (UNSIGNED)(x - (UNSIGNED)line[1][j + 1] + (UNSIGNED)line[1][j]);         \
-                xyz = xy;                                                                                   \
-                if (rank > 2)                                                                               \
-                    xyz = (UNSIGNED)(xy - (UNSIGNED)line[2][j + 1] + (UNSIGNED)line[2][j] +                 \
-                                     (UNSIGNED)line[3][j + 1] - (UNSIGNED)line[3][j]);                      \
-                delta[0][j] = (TYPE)xyz;                                                                    \
-                delta[1][j] = (TYPE)xy;                                                                     \
-                delta[2][j] = (TYPE)x;                                                                      \
-            }                                                                                               \
-            if (r->x == 0) {                                                                                \
-                if (r->y == 0 && r->z == 0) delta[0][0] &= 1; /* all that a base leaves of its own */       \
-                if (r->y == 0) delta[1][0] = delta[0][0];                                                   \
-                delta[2][0] = delta[1][0];                                                                  \
-            }                                                                                               \
-            const uint32_t slice = i / each, at = i % each * n;                                             \
-            for (int o = 0; o < rank; o++) {                                                                \
-                const TYPE *from = delta[rank == 2 && o == 1 ? 2 : o];                                      \
-                uint32_t zeros = 0;                                                                         \
-                for (uint32_t j = 0; j < n; j++) zeros += from[j] == 0;                                     \
-                nonzero[o] += n - zeros;                                                                    \
-                for (uint32_t j = 0; j < n; j += 4)                                                         \
-                    memcpy(&code[o][(at + j) / 4 * 32 + slice * 4], from + j, 4 * sizeof(TYPE));            \
-            }                                                                                               \
+            const TYPE *line[4];                                                                            \
+            for (int k = 0; k < 4; k++) line[k] = r->line[k] >= 0 ? q + r->line[k] : none;                  \
+            TYPE *xyz = delta[0] + i * r->n, *xy = delta[1] + i * r->n, *x = delta[2] + i * r->n;           \
+            if (r->n == SEGMENT_N)                                                                          \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], SEGMENT_N, rank);                \
+            else                                                                                            \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], r->n, rank);                     \
+            if (r->x > 0) continue;                                                                         \
+            TYPE *full = rank == 3 ? xyz : rank == 2 ? xy : x;                                              \
+            if (r->y == 0 && r->z == 0) full[0] &= 1; /* all that a base leaves of its own */               \
+            if (rank > 2 && r->y == 0) xy[0] = xyz[0];                                                      \
+            if (rank > 1) x[0] = xy[0];                                                                     \
         }                                                                                                   \
     }
 
 DEFINE_DIFFERENCES(differences_narrow, int16_t, uint16_t)
 DEFINE_DIFFERENCES(differences_wide, int64_t, uint64_t)
 
-/* Which of the orders made, full, xy and x (of rank 2 full and x), a tile of such codes would take. */
-static int order_of(const uint32_t *nonzero, int rank) {
-    switch (rank == 1 ? 0 : csz_order_choose(rank, nonzero[0], nonzero[1], nonzero[rank - 1])) {
-    case CSZ_ORDER_XY: return 1;
-    case CSZ_ORDER_X: return rank - 1;
-    default: return 0;
+static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta) {
+    uint16_t zeros = 0;
+    for (uint32_t i = 0; i < PATCH_N; i++) zeros = (uint16_t)(zeros + (delta[i] == 0));
+    return PATCH_N - zeros;
+}
+
+/* The differences that a tile of such codes would take, of those of each order. */
+static const int16_t *best_order(csz_patch_work *w, int rank) {
+    if (rank == 1) return w->delta[2];
+    const uint32_t by_x = count_nonzero(w->delta[2]), by_xy = count_nonzero(w->delta[1]),
+                   full = rank == 3 ? count_nonzero(w->delta[0]) : by_xy;
+    switch (csz_order_choose(rank, full, by_xy, by_x)) {
+    case CSZ_ORDER_XY: return w->delta[1];
+    case CSZ_ORDER_X: return w->delta[2];
+    default: return w->delta[rank == 3 ? 0 : 1];
     }
 }
 
@@ -307,11 +340,6 @@ static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, uint64_t num
     }
 }
 
-static uint32_t magnitude_of(int64_t d) {
-    const uint64_t m = d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
-    return m < UINT32_MAX ? (uint32_t)m : UINT32_MAX;
-}
-
 /* Bits of exceptions, about: a mask's classes and literals of units, or a list. */
 static void measure_exceptions(csz_patch *p, const csz_patch_work *w, const layout *l, uint32_t type_nbits) {
     const uint32_t each = l->nrows / NSLICES;
@@ -329,37 +357,52 @@ static void measure_exceptions(csz_patch *p, const csz_patch_work *w, const layo
     p->tail_nbits = (uint16_t)(list < mask ? list : mask);
 }
 
-/* How many of 32 and which sizes; the runs of each lane. */
+/* Sums over codes, of 16 bits at most, that are the lesser of their size and 65535.  Kept out of line, as it vectorises. */
+static __attribute__((noinline)) void measure_sizes(csz_patch *p, const uint16_t *restrict size) {
+    uint32_t octaves = 0;
+    uint16_t large = 0;
+    for (uint32_t i = 0; i < PATCH_N; i++) {
+        octaves += (uint32_t)csz_log2_u32((uint32_t)size[i] | 1);
+        large = (uint16_t)(large + (size[i] > 1));
+    }
+    p->octaves = (uint16_t)octaves;
+    p->large = large;
+}
+
+static __attribute__((noinline)) uint32_t count_changes(const int16_t *code) {
+    uint16_t n = 0;
+    for (uint32_t i = 1; i < PATCH_N; i++) n = (uint16_t)(n + (code[i] != code[i - 1]));
+    return n;
+}
+
+/* How many codes are not 0, where, and how large; the runs of each lane. */
 static void measure(csz_patch *p, const csz_patch_work *w) {
-    uint32_t octaves = 0, large = 0, nruns = 0, nonzero = 0;
+    uint32_t nonzero = 0;
+    uint16_t size[PATCH_N];
     for (uint32_t u = 0; u < PATCH_N / 32; u++) {
-        uint32_t n = 0;
-        for (uint32_t i = 32 * u; i < 32 * u + 32; i++) n += (w->is_wide ? w->code64[i] : w->code[i]) != 0;
-        nonzero += n;
-        p->nonempty |= (uint8_t)((n != 0) << u);
+        uint16_t zeros = 0;
+        if (w->is_wide)
+            for (uint32_t i = 32 * u; i < 32 * u + 32; i++) zeros = (uint16_t)(zeros + (w->code64[i] == 0));
+        else
+            for (uint32_t i = 32 * u; i < 32 * u + 32; i++) zeros = (uint16_t)(zeros + (w->code[i] == 0));
+        nonzero += 32u - zeros;
+        p->nonempty |= (uint8_t)((zeros < 32) << u);
     }
     p->nonzero = (uint16_t)nonzero;
     if (nonzero == 0) return;
     if (w->is_wide) {
+        uint32_t nruns = 2;
         for (uint32_t i = 0; i < PATCH_N; i++) {
-            const uint32_t m = magnitude_of(w->code64[i]);
-            octaves += (uint32_t)csz_log2_u32(m | 1);
-            large += m > 1;
-            nruns += i % LANE_N == 0 || w->code64[i] != w->code64[i - 1];
+            const uint64_t m = w->code64[i] < 0 ? 0 - (uint64_t)w->code64[i] : (uint64_t)w->code64[i];
+            size[i] = (uint16_t)(m < 65535 ? m : 65535);
+            nruns += i % LANE_N && w->code64[i] != w->code64[i - 1];
         }
+        p->nruns = (uint16_t)nruns;
     } else {
-        uint16_t differ = 1;
-        for (uint32_t i = 1; i < PATCH_N; i++) differ = (uint16_t)(differ + (w->code[i] != w->code[i - 1]));
-        nruns = differ + (w->code[LANE_N] == w->code[LANE_N - 1]);
-        for (uint32_t i = 0; i < PATCH_N; i++) {
-            const uint32_t m = (uint32_t)(w->code[i] < 0 ? -w->code[i] : w->code[i]);
-            octaves += (uint32_t)csz_log2_u32(m | 1);
-            large += m > 1;
-        }
+        for (uint32_t i = 0; i < PATCH_N; i++) size[i] = (uint16_t)(w->code[i] < 0 ? -w->code[i] : w->code[i]);
+        p->nruns = (uint16_t)(1 + count_changes(w->code) + (w->code[LANE_N] == w->code[LANE_N - 1]));
     }
-    p->octaves = (uint16_t)octaves;
-    p->large = (uint16_t)large;
-    p->nruns = (uint16_t)nruns;
+    measure_sizes(p, size);
 }
 
 /* Codes in pairs of units that are not empty. */
@@ -434,21 +477,20 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
                                 (tile % g->grid[2]) << g->log2_t[2]};
     const uint32_t type_nbits = plan->type == CSZ_F32 ? 32 : 64;
     layout l;
-    uint32_t nonzero[3] = {0, 0, 0};
     memset(p, 0, sizeof *p);
     lay_out(&l, w, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
     const int is_plain = quantize_plain(w, plan, l.nvalues);
     w->is_wide = !is_plain && !quantize_careful(w, plan, l.nvalues);
-    if (w->is_wide) {
-        differences_wide(w->by_order64, nonzero, w->wide, &l, g->rank);
-        memcpy(w->code64, w->by_order64[0], sizeof w->code64);
+    if (w->is_wide) { /* such a tile is predicted along all dims */
+        differences_wide(w->delta64, w->wide, &l, g->rank);
+        reorder_wide(w->code64, w->delta64[3 - g->rank]);
     } else {
-        switch (g->rank) { /* known where it is called, so that the loops have no choice */
-        case 1: differences_narrow(w->by_order, nonzero, w->narrow, &l, 1); break;
-        case 2: differences_narrow(w->by_order, nonzero, w->narrow, &l, 2); break;
-        default: differences_narrow(w->by_order, nonzero, w->narrow, &l, 3); break;
+        switch (g->rank) { /* known where it is called, so that loops have no choice */
+        case 1: differences_narrow(w->delta, w->narrow, &l, 1); break;
+        case 2: differences_narrow(w->delta, w->narrow, &l, 2); break;
+        default: differences_narrow(w->delta, w->narrow, &l, 3); break;
         }
-        w->code = w->by_order[order_of(nonzero, g->rank)];
+        reorder_narrow(w->code, best_order(w, g->rank));
     }
     if (!is_plain) measure_exceptions(p, w, &l, type_nbits);
     k->sums.nexceptions += p->nexceptions;

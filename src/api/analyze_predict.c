@@ -149,7 +149,7 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
     return nbits;
 }
 
-/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides (auto's are coded instead). */
+/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides. */
 typedef struct choice {
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     uint32_t lengths_nbits[NWORKFLOWS];
@@ -210,11 +210,20 @@ static void choose_books(choice *made, csz_analysis_job *job, const csz_sample *
         nruns += sample->run_length[s];
         ncodes += (uint64_t)sample->run_length[s] * (s + 1);
     }
-    uint64_t *cost = made->cost;
-    cost[CSZ_WORKFLOW_AUTO] = 0;
-    cost[CSZ_WORKFLOW_HUFFMAN] = 32 * stride * sample->bitmap_nwords[CSZ_POLICY_SINGLE];
-    cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] =
-        32 * stride * sample->bitmap_nwords[CSZ_POLICY_RUNS];
+    uint64_t *cost = made->cost, of_policy[CSZ_POLICY_N];
+    for (int p = 0; p < CSZ_POLICY_N; p++) of_policy[p] = 32 * stride * sample->bitmap_nwords[p];
+    cost[CSZ_WORKFLOW_HUFFMAN] = of_policy[CSZ_POLICY_SINGLE];
+    cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] = of_policy[CSZ_POLICY_RUNS];
+    const csz_book *books = made->books[CSZ_WORKFLOW_AUTO];
+    for (int b = 0; b < CSZ_BOOK_RV; b++) of_policy[CSZ_POLICY_VECTOR] += cost_of(&books[b], &offers.vector[b]);
+    of_policy[CSZ_POLICY_SINGLE] +=
+        cost_of(&books[CSZ_BOOK_S], &offers.single) + cost_of(&books[CSZ_BOOK_W], &offers.vector[CSZ_BOOK_W]);
+    for (int i = 0; i < 2; i++)
+        of_policy[CSZ_POLICY_RUNS] += cost_of(&books[CSZ_BOOK_RV + i], &offers.runs[i]);
+    const uint32_t policy = made->policy & CSZ_POLICY_MASK;
+    cost[CSZ_WORKFLOW_AUTO] = of_policy[policy < CSZ_POLICY_N ? policy : CSZ_POLICY_VECTOR];
+    if (policy == CSZ_POLICY_WEIGHED && of_policy[CSZ_POLICY_RUNS] < cost[CSZ_WORKFLOW_AUTO])
+        cost[CSZ_WORKFLOW_AUTO] = of_policy[CSZ_POLICY_RUNS]; /* tiles take what is less, at most */
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         cost[CSZ_WORKFLOW_HUFFMAN] += cost_of(&made->books[CSZ_WORKFLOW_HUFFMAN][b], &huffman[b]);
         cost[CSZ_WORKFLOW_RLE_VLE] += cost_of(&made->books[CSZ_WORKFLOW_RLE_VLE][b], &runs[b]);
@@ -594,9 +603,11 @@ static patches_shape shape_of(const csz_analysis_job *job) {
 /* Of each patch a number that grows as what a workflow spends on it, about; the last is for the share of zeros. */
 enum { SPREAD_ZEROS = NWORKFLOWS, NSPREADS };
 
-static void measures_of(double *m, const csz_patch *p, const double *entropy) {
-    const double nonzero = p->nonzero, octaves = p->octaves;
-    m[CSZ_WORKFLOW_AUTO] = 1.32 * entropy[p->nonzero] + 0.97 * nonzero + 0.96 * octaves + 2.96 * p->large +
+static void measures_of(double *m, const csz_patch *p) {
+    const double nonzero = p->nonzero, octaves = p->octaves, x = nonzero / CSZ_PATCH_N;
+    const double entropy =
+        x > 0 && x < 1 ? -CSZ_PATCH_N * (x * csz_log2(x) + (1 - x) * csz_log2(1 - x)) : 0;
+    m[CSZ_WORKFLOW_AUTO] = 1.32 * entropy + 0.97 * nonzero + 0.96 * octaves + 2.96 * p->large +
                            p->tail_nbits + 5;
     m[CSZ_WORKFLOW_HUFFMAN] = 64 * __builtin_popcount((p->nonempty | p->nonempty >> 1) & 0x55) +
                               2 * nonzero + octaves + p->tail_nbits + 5;
@@ -611,16 +622,11 @@ typedef struct spreads {
 } spreads;
 
 static spreads spreads_of(const csz_analysis_job *job) {
-    double entropy[CSZ_PATCH_N + 1], sum[NSPREADS] = {0}, squares[NSPREADS] = {0},
+    double sum[NSPREADS] = {0}, squares[NSPREADS] = {0},
         n = (double)job->npatches;
-    entropy[0] = entropy[CSZ_PATCH_N] = 0;
-    for (int k = 1; k < CSZ_PATCH_N; k++) {
-        const double x = (double)k / CSZ_PATCH_N;
-        entropy[k] = -CSZ_PATCH_N * (x * csz_log2(x) + (1 - x) * csz_log2(1 - x));
-    }
     for (uint64_t i = 0; i < job->npatches; i++) {
         double m[NSPREADS];
-        measures_of(m, &job->patches[i], entropy);
+        measures_of(m, &job->patches[i]);
         for (int k = 0; k < NSPREADS; k++) {
             sum[k] += m[k];
             squares[k] += m[k] * m[k];
@@ -662,15 +668,13 @@ static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, con
     sample.counts.bitmap_nwords[CSZ_POLICY_VECTOR] = (uint32_t)(coded * (shape.bitmap_32 + shape.bitmap_64));
     sample.more.wide_run_halves = (uint32_t)((double)job->workers[0]->sums.extra_run_bits / 16 * factor);
     choice made;
-    double nbits[NWORKFLOWS];
     choose_books(&made, job, &sample.counts, described, frame.ntiles);
-    sample_nbits(nbits, &sample, &made, 0, csz_sample_stride(frame.ntiles));
     const spreads s = spreads_of(job);
-    const double besides = ntiles * (shape.coded * (48 + shape.base_nbits) +
+    const double stride = csz_sample_stride(frame.ntiles), others = ntiles * (shape.coded * (48 + shape.base_nbits) +
                                      (1 - shape.coded) * shape.constant_nbits + shape.tail_nbits +
                                      shape.special * (32 + type_nbits));
     for (int i = 0; i < NWORKFLOWS; i++) {
-        double payload = nbits[i] * ntiles / nsampled + besides;
+        double payload = (double)made.cost[i] / stride * ntiles / nsampled + others;
         payload = payload < raw_nbits ? payload : raw_nbits;
         a->workflow[i].nbytes_predicted =
             (ends_nbytes(header) +
