@@ -37,6 +37,9 @@ typedef struct csz_patch {
     uint16_t nexceptions, tail_nbits; /* and about what those take */
     uint8_t nonempty;                 /* units, a bit each */
     uint8_t base_nbits;               /* about, of its tile */
+    uint8_t mode;                     /* M, Q, P or S, that suits it; CONSTANT where nothing is left to count */
+    uint32_t sorted;                  /* of all patches by mode, the number of the one at this place */
+    int16_t code[CSZ_PATCH_N];        /* unless it was counted, being wide */
 } csz_patch;
 
 /* What a worker needs to take patches, one after the other. */
@@ -50,17 +53,17 @@ typedef struct csz_patch_work {
     uint8_t valid[1280]; /* where some are exceptions */
     int64_t base;
     int is_wide; /* the codes are code64's */
-    int16_t delta[3][CSZ_PATCH_N], code[CSZ_PATCH_N]; /* in three orders, slice by slice; the best one's, in code order */
-    int64_t delta64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N];
-    int16_t lanes[4][CSZ_TILE_N]; /* of patches that modes M, Q, P, S suit, until they make a tile */
-    uint32_t nlanes[4];
+    int16_t delta[3][CSZ_PATCH_N]; /* in three orders, slice by slice */
+    int64_t delta64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N]; /* and in code order */
+    int16_t tile[CSZ_TILE_N]; /* of patches that one mode suits */
     /* pairs of codes, as many at every distance */
     uint32_t npairs, absolute[CSZ_ANALYSIS_NDISTANCES], differ[CSZ_ANALYSIS_NDISTANCES];
 } csz_patch_work;
 
 typedef struct csz_analysis_worker {
     csz_sample sample;
-    uint32_t books; /* that the tally counts in; others are not even cleared */
+    uint32_t books;      /* that the tally counts in; others are not even cleared */
+    uint32_t has_joined, has_ended; /* has cleared what is here; has added it up */
     /* the histogram of a few tiles in four, as equal neighbours would wait for each other's store; and the outliers */
     uint16_t part[4][CSZ_ANALYSIS_NCODES + 1];
     csz_analysis_sums sums;
@@ -119,6 +122,8 @@ typedef struct csz_analysis_job {
     int nworkers, nthreads;
     csz_patch *patches; /* room for patches_n, of which npatches are taken, or none */
     uint64_t npatches, patches_n;
+    /* patches by mode, and the tiles that are made of them: where those of modes M, Q, P, S begin, and the end */
+    uint32_t sorted_first[5], modes_first[5];
     int is_copy;
     uint64_t ntiles, nsample, nchosen; /* of the field; of its sample; of this pass, spread evenly over it */
     uint32_t npairs_each;
@@ -147,9 +152,11 @@ void csz_patches_count(csz_analysis_job *job);
 /* Patch number s of the sample: of the field's tiles, CSZ_TILE_PATCHES each, which. */
 uint64_t csz_patch_place(const csz_analysis_job *job, uint64_t s);
 
-/* Before a pass and after it, and what a pass has its workers do. */
+/* Before a pass and after it, and what a pass has its workers do: begin, and end, which are a worker's own. */
+void csz_analysis_begin(csz_analysis_job *job, int rank);
+void csz_analysis_end(csz_analysis_job *job, int rank, int keep_sample);
 void csz_analysis_clear(csz_analysis_job *job);
-void csz_analysis_gather(csz_analysis_job *job, int keep_sample);
+void csz_analysis_gather(csz_analysis_job *job);
 void csz_analysis_clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books);
 void csz_analysis_flush_parts(csz_analysis_worker *k);
 

@@ -6,6 +6,7 @@
 #include "api/analysis.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "cpu/bits.h"
@@ -280,14 +281,15 @@ static const int16_t *best_order(csz_patch_work *w, int rank) {
 
 /* ---- counting ---- */
 
-static void count_histogram(csz_analysis_worker *k, const csz_patch_work *w, const layout *l) {
+static void count_histogram(csz_analysis_worker *k, const csz_patch_work *w, const csz_patch *p,
+                            const layout *l) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->nrows; i++) n += l->rows[i].in_field;
     k->sums.n += n;
     if (n == PATCH_N && !w->is_wide) {
         uint16_t bins[PATCH_N];
         for (uint32_t i = 0; i < PATCH_N; i++) {
-            const uint16_t bin = (uint16_t)(w->code[i] + CSZ_ANALYSIS_NCODES / 2);
+            const uint16_t bin = (uint16_t)(p->code[i] + CSZ_ANALYSIS_NCODES / 2);
             bins[i] = bin < CSZ_ANALYSIS_NCODES ? bin : CSZ_ANALYSIS_NCODES;
         }
         for (uint32_t i = 0; i < PATCH_N; i += 4)
@@ -298,7 +300,7 @@ static void count_histogram(csz_analysis_worker *k, const csz_patch_work *w, con
     for (uint32_t i = 0; i < l->nrows; i++)
         for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
             const uint32_t at = i % each * l->rows[i].n + j, c = at / 4 * 32 + i / each * 4 + at % 4;
-            const int64_t d = w->is_wide ? w->code64[c] : w->code[c];
+            const int64_t d = w->is_wide ? w->code64[c] : p->code[c];
             const int is_in = d >= -CSZ_ANALYSIS_NCODES / 2 && d < CSZ_ANALYSIS_NCODES / 2;
             k->part[0][is_in ? d + CSZ_ANALYSIS_NCODES / 2 : CSZ_ANALYSIS_NCODES]++;
         }
@@ -327,7 +329,7 @@ static void flush_pairs(csz_madogram_sums *sums, csz_patch_work *w) {
 }
 
 /* Pairs of codes at every distance from a few places. */
-static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, uint64_t number) {
+static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, const int16_t *code, uint64_t number) {
     for (uint32_t i = 0; i < ORIGINS; i++) {
         const uint32_t a = csz_scatter_below((uint32_t)(csz_scatter(2, number) >> (32 * i)),
                                              PATCH_N - CSZ_ANALYSIS_NDISTANCES);
@@ -335,7 +337,7 @@ static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, uint64_t num
             for (uint32_t d = 1; d <= CSZ_ANALYSIS_NDISTANCES; d++)
                 csz_madogram_add(sums, d, w->code64[a], w->code64[a + d]);
         else
-            add_pairs(w->absolute, w->differ, w->code + a);
+            add_pairs(w->absolute, w->differ, code + a);
         w->npairs += !w->is_wide;
     }
 }
@@ -384,7 +386,7 @@ static void measure(csz_patch *p, const csz_patch_work *w) {
         if (w->is_wide)
             for (uint32_t i = 32 * u; i < 32 * u + 32; i++) zeros = (uint16_t)(zeros + (w->code64[i] == 0));
         else
-            for (uint32_t i = 32 * u; i < 32 * u + 32; i++) zeros = (uint16_t)(zeros + (w->code[i] == 0));
+            for (uint32_t i = 32 * u; i < 32 * u + 32; i++) zeros = (uint16_t)(zeros + (p->code[i] == 0));
         nonzero += 32u - zeros;
         p->nonempty |= (uint8_t)((zeros < 32) << u);
     }
@@ -399,8 +401,8 @@ static void measure(csz_patch *p, const csz_patch_work *w) {
         }
         p->nruns = (uint16_t)nruns;
     } else {
-        for (uint32_t i = 0; i < PATCH_N; i++) size[i] = (uint16_t)(w->code[i] < 0 ? -w->code[i] : w->code[i]);
-        p->nruns = (uint16_t)(1 + count_changes(w->code) + (w->code[LANE_N] == w->code[LANE_N - 1]));
+        for (uint32_t i = 0; i < PATCH_N; i++) size[i] = (uint16_t)(p->code[i] < 0 ? -p->code[i] : p->code[i]);
+        p->nruns = (uint16_t)(1 + count_changes(p->code) + (p->code[LANE_N] == p->code[LANE_N - 1]));
     }
     measure_sizes(p, size);
 }
@@ -413,23 +415,6 @@ static uint32_t codes_of(const csz_patch *p) {
 
 /* Lanes that have anything, a bit each. */
 static uint32_t lanes_of(const csz_patch *p) { return (p->nonempty & 15 ? 1 : 0) | (p->nonempty >> 4 ? 2 : 0); }
-
-/* A tile made of lanes that one mode suits, the others empty, counts as its lanes would in tiles of their own. */
-static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker, uint32_t mode) {
-    csz_patch_work *w = k->patch;
-    csz_tile_work *tile = &worker->tile;
-    if (w->nlanes[mode] == 0) return;
-    memset(w->lanes[mode] + LANE_N * w->nlanes[mode], 0, (32 - w->nlanes[mode]) * LANE_N * sizeof(int16_t));
-    w->nlanes[mode] = 0;
-    tile->code16 = w->lanes[mode];
-    tile->klass = 0;
-    tile->is_fill = 0;
-    tile->n_special = 0;
-    csz_tile_measure(tile);
-    csz_analysis_clear_books(k, &worker->tally, csz_tile_books(tile, &job->plan[0]));
-    csz_tile_count(tile, &job->plan[0], &worker->tally, 1);
-    tile->code16 = tile->own_code16;
-}
 
 /* Wide codes have a book of their own, and runs like others. */
 static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_patch *p) {
@@ -452,20 +437,6 @@ static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_pat
     }
 }
 
-static void count_lanes(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
-                        const csz_patch *p) {
-    csz_patch_work *w = k->patch;
-    if (p->nonzero == 0) return;
-    if (w->is_wide) {
-        count_wide(k, worker, p);
-        return;
-    }
-    const uint32_t mode = (uint32_t)csz_mode_by_share(p->nonzero, codes_of(p)) - CSZ_MODE_M;
-    memcpy(w->lanes[mode] + LANE_N * w->nlanes[mode], w->code, PATCH_N * sizeof(int16_t));
-    w->nlanes[mode] += 2;
-    if (w->nlanes[mode] == 32) count_tile(job, k, worker, mode);
-}
-
 static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker, uint64_t s) {
     const csz_geometry *g = &job->geometry;
     const csz_tile_plan *plan = &job->plan[0];
@@ -477,7 +448,7 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
                                 (tile % g->grid[2]) << g->log2_t[2]};
     const uint32_t type_nbits = plan->type == CSZ_F32 ? 32 : 64;
     layout l;
-    memset(p, 0, sizeof *p);
+    memset(p, 0, offsetof(csz_patch, sorted));
     lay_out(&l, w, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
     const int is_plain = quantize_plain(w, plan, l.nvalues);
     w->is_wide = !is_plain && !quantize_careful(w, plan, l.nvalues);
@@ -490,15 +461,19 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
         case 2: differences_narrow(w->delta, w->narrow, &l, 2); break;
         default: differences_narrow(w->delta, w->narrow, &l, 3); break;
         }
-        reorder_narrow(w->code, best_order(w, g->rank));
+        reorder_narrow(p->code, best_order(w, g->rank));
     }
     if (!is_plain) measure_exceptions(p, w, &l, type_nbits);
     k->sums.nexceptions += p->nexceptions;
     p->base_nbits = (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
     measure(p, w);
-    count_histogram(k, w, &l);
-    count_pairs(&k->sums.codes, w, number);
-    count_lanes(job, k, worker, p);
+    count_histogram(k, w, p, &l);
+    count_pairs(&k->sums.codes, w, p->code, number);
+    if (p->nonzero == 0) return;
+    if (w->is_wide)
+        count_wide(k, worker, p);
+    else
+        p->mode = (uint8_t)csz_mode_by_share(p->nonzero, codes_of(p));
 }
 
 /* Patches of equal parts of the field, each picked by a hash: a fixed stride could alias with the field. */
@@ -514,8 +489,9 @@ static void patches_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
     csz_analysis_worker *k = job->workers[rank];
     csz_worker *worker = job->scratch->workers[rank];
-    enum { CLAIMED = 4 };
+    enum { CLAIMED = 2 };
     uint32_t done = 0;
+    if (rank) csz_analysis_begin(job, rank);
     for (;;) {
         const uint64_t claim = atomic_fetch_add(&job->next, 1);
         if (claim == 0) {
@@ -532,14 +508,70 @@ static void patches_body(void *arg, int rank) {
             memset(k->part, 0, sizeof k->part);
         }
     }
-    for (uint32_t mode = 0; mode < 4; mode++) count_tile(job, k, worker, mode);
     flush_pairs(&k->sums.codes, k->patch);
 }
 
+/* Number n of the tiles that are made of patches of like mode, the last of each filled up with nothing: counts as its lanes would in tiles of their own. */
+static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker, uint32_t n) {
+    int16_t *code = k->patch->tile;
+    csz_tile_work *tile = &worker->tile;
+    uint32_t m = 0, nfound = 0;
+    while (n >= job->modes_first[m + 1]) m++;
+    const uint32_t first = job->sorted_first[m] + (n - job->modes_first[m]) * CSZ_TILE_PATCHES;
+    for (; nfound < CSZ_TILE_PATCHES && first + nfound < job->sorted_first[m + 1]; nfound++)
+        memcpy(code + PATCH_N * nfound, job->patches[job->patches[first + nfound].sorted].code,
+               sizeof job->patches[0].code);
+    memset(code + PATCH_N * nfound, 0, (CSZ_TILE_PATCHES - nfound) * PATCH_N * sizeof *code);
+    tile->code16 = code;
+    tile->klass = 0;
+    tile->is_fill = 0;
+    tile->n_special = 0;
+    csz_tile_measure(tile);
+    csz_analysis_clear_books(k, &worker->tally, csz_tile_books(tile, &job->plan[0]));
+    csz_tile_count(tile, &job->plan[0], &worker->tally, 1); /* 1: runs are counted one by one, whatever else is in the tile */
+    tile->code16 = tile->own_code16;
+}
+
+static void tiles_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_analysis_worker *k = job->workers[rank];
+    if (rank && !k->has_joined) csz_analysis_begin(job, rank);
+    for (;;) {
+        const uint64_t n = atomic_fetch_add(&job->next, 1);
+        if (n >= job->modes_first[4]) break;
+        count_tile(job, k, job->scratch->workers[rank], (uint32_t)n);
+    }
+    csz_analysis_end(job, rank, 1);
+}
+
+/* By mode; those that have nothing to count come first. */
+static void sort_patches(csz_analysis_job *job) {
+    uint32_t n[CSZ_MODE_S + 1] = {0}, at[CSZ_MODE_S + 1], sum = 0;
+    for (uint64_t s = 0; s < job->npatches; s++) n[job->patches[s].mode]++;
+    for (int m = 0; m <= CSZ_MODE_S; m++) {
+        at[m] = sum;
+        sum += n[m];
+    }
+    for (uint64_t s = 0; s < job->npatches; s++) job->patches[at[job->patches[s].mode]++].sorted = (uint32_t)s;
+    job->modes_first[0] = 0;
+    job->sorted_first[0] = at[CSZ_MODE_CONSTANT];
+    for (int m = 0; m < 4; m++) {
+        job->sorted_first[m + 1] = at[CSZ_MODE_M + m];
+        job->modes_first[m + 1] =
+            job->modes_first[m] + (n[CSZ_MODE_M + m] + CSZ_TILE_PATCHES - 1) / CSZ_TILE_PATCHES;
+    }
+}
+
 void csz_patches_count(csz_analysis_job *job) {
+    void (*run)(csz_team *, int, void (*)(void *, int), void *) =
+        job->npatches < THREAD_TILES * CSZ_TILE_PATCHES ? csz_team_run_briefly : csz_team_run;
     csz_analysis_clear(job);
     atomic_store(&job->next, 0);
-    (job->npatches < THREAD_TILES * CSZ_TILE_PATCHES ? csz_team_run_briefly : csz_team_run)(
-        &job->scratch->team, job->nthreads, patches_body, job);
-    csz_analysis_gather(job, 1);
+    run(&job->scratch->team, job->nthreads, patches_body, job);
+    sort_patches(job);
+    atomic_store(&job->next, 0);
+    run(&job->scratch->team, job->nthreads, tiles_body, job);
+    for (int i = 0; i < job->nthreads; i++) /* that took patches but came too late for tiles */
+        if (job->workers[i]->has_joined && !job->workers[i]->has_ended) csz_analysis_end(job, i, 1);
+    csz_analysis_gather(job);
 }

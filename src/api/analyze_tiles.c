@@ -209,6 +209,7 @@ static void pass_body(void *arg, int rank) {
     csz_analysis_worker *k = job->workers[rank];
     csz_worker *worker = job->scratch->workers[rank];
     const int with_looks = job->keep_sample && !job->encode;
+    if (!job->encode && rank) csz_analysis_begin(job, rank);
     for (uint32_t done = 1;; done++) {
         uint64_t s = atomic_fetch_add(&job->next, 1);
         if (with_looks && s-- == 0) {
@@ -230,6 +231,7 @@ static void pass_body(void *arg, int rank) {
             clear_tally(k, &worker->tally);
         }
     }
+    if (!job->encode) csz_analysis_end(job, rank, job->keep_sample);
 }
 
 static void run_pass(csz_analysis_job *job, int encode) {
@@ -240,20 +242,29 @@ static void run_pass(csz_analysis_job *job, int encode) {
         &job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
 }
 
-void csz_analysis_clear(csz_analysis_job *job) {
-    for (int i = 0; i < job->nthreads; i++) {
-        memset(job->workers[i], 0, offsetof(csz_analysis_worker, patch));
-        clear_tally(job->workers[i], &job->scratch->workers[i]->tally);
-    }
+void csz_analysis_begin(csz_analysis_job *job, int rank) {
+    csz_analysis_worker *k = job->workers[rank];
+    memset(k, 0, offsetof(csz_analysis_worker, patch));
+    clear_tally(k, &job->scratch->workers[rank]->tally);
+    k->has_joined = 1;
 }
 
-void csz_analysis_gather(csz_analysis_job *job, int keep_sample) {
+void csz_analysis_end(csz_analysis_job *job, int rank, int keep_sample) {
+    csz_analysis_flush_parts(job->workers[rank]);
+    flush_counts(job->workers[rank], &job->scratch->workers[rank]->tally, !keep_sample);
+    job->workers[rank]->has_ended = 1;
+}
+
+void csz_analysis_clear(csz_analysis_job *job) {
+    csz_analysis_begin(job, 0);
+    for (int i = 1; i < job->nthreads; i++) job->workers[i]->has_joined = 0;
+}
+
+void csz_analysis_gather(csz_analysis_job *job) {
     csz_analysis_worker *to = job->workers[0];
-    for (int i = 0; i < job->nthreads; i++) {
+    for (int i = 1; i < job->nthreads; i++) {
         csz_analysis_worker *from = job->workers[i];
-        csz_analysis_flush_parts(from);
-        flush_counts(from, &job->scratch->workers[i]->tally, !keep_sample);
-        if (i == 0) continue;
+        if (!from->has_joined) continue;
         const uint32_t *counts = (const uint32_t *)&from->sample;
         for (size_t c = 0; c < sizeof to->sample / sizeof *counts; c++)
             ((uint32_t *)&to->sample)[c] += counts[c];
@@ -270,7 +281,7 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
     job->keep_sample = keep_sample;
     csz_analysis_clear(job);
     run_pass(job, 0);
-    csz_analysis_gather(job, keep_sample);
+    csz_analysis_gather(job);
     return &job->workers[0]->sums;
 }
 
