@@ -55,7 +55,9 @@ static void write_madogram(cli_json *json, const char *key, const csz_madogram *
 static void write_statistics(cli_json *json, const csz_analysis *a) {
     const csz_statistics *s = &a->statistics;
     cli_json_double(json, "p1", known(a, s->p1));
+    cli_json_double(json, "p1_error", known(a, a->p1_error));
     cli_json_double(json, "entropy", known(a, s->entropy));
+    cli_json_double(json, "entropy_error", known(a, a->entropy_error));
     cli_json_double(json, "r_lower", known(a, s->r_lower));
     cli_json_double(json, "r_upper", known(a, s->r_upper));
     cli_json_double(json, "huffman_bits_lower", known(a, s->bits_lower));
@@ -64,6 +66,7 @@ static void write_statistics(cli_json *json, const csz_analysis *a) {
     cli_json_double(json, "rle_bits", known(a, a->rle_bits));
     cli_json_double(json, "rle_vle_bits", known(a, a->rle_vle_bits));
     cli_json_bool(json, "rle_advised", s->rle_advised);
+    cli_json_bool(json, "rle_undecided", a->rle_is_undecided);
     cli_json_double(json, "outlier_share", known(a, a->outlier_share));
     cli_json_double(json, "escape_share", known(a, a->escape_share));
     cli_json_double(json, "exception_share", known(a, a->exception_share));
@@ -109,6 +112,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
     cli_json_end_object(json);
     cli_json_double(json, "prediction_error", known(a, a->prediction_error));
     cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
+    cli_json_bool(json, "best_undecided", a->best_is_undecided);
     cli_json_double(json, "regret", a->regret);
     cli_json_bool(json, "exact", a->is_exact);
     cli_json_double(json, "seconds", a->seconds);

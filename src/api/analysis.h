@@ -74,7 +74,7 @@ typedef struct csz_analysis_worker {
 
 /* Elements of the field that are looked at. */
 typedef struct csz_looks {
-    uint64_t nelements, npairs, nrows;
+    uint64_t nelements, npairs, nspans, nrows; /* pairs at random, or, where there are any, those of spans */
     uint32_t row_n, nlines; /* differences of a row, and lines of elements they are taken from */
     size_t n;
     uint64_t *line; /* the first element of each */
@@ -163,8 +163,10 @@ void csz_analysis_flush_parts(csz_analysis_worker *k);
 /* The counts of the first worker's sums in the words of the interface. */
 void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job);
 
-/* The best forced workflow, the regret, and the reason.  tiles: auto's, where the analysis is exact; policy: auto's, where it is not. */
-void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy);
+/*
+ * The best forced workflow, the regret, what the sample does not decide, and the reason.  tiles: auto's, where the analysis is exact; policy: auto's, where it is not; of_parts: of the tiles
+ * that were counted only parts were. */
+void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy, int of_parts);
 
 /*
  * Predicts what each workflow takes from the sample that was just counted; returns auto's policy.  described: where the counts are described, or NULL.  What the GPU counted, where it did, is predicted from instead, and
@@ -185,10 +187,11 @@ void csz_survey_count(csz_analysis_sums *sums, const csz_analysis_job *job);
 /* Codes a sample that was kept with the tables; adds what records take to the same sums. */
 void csz_analysis_encode(csz_analysis_job *job);
 
-csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
+csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, int are_spans,
+                          uint64_t nrows);
 void csz_looks_free(csz_looks *looks);
 
-/* Elements of the pairs, of which there are npairs / 8 * 9, and where they lie; those of the lines come behind them. */
+/* Elements of the pairs, and where they lie; those of the lines come behind them. */
 uint64_t csz_looks_pair_elements(const csz_looks *looks);
 void csz_looks_index(uint64_t *index, const csz_looks *looks);
 

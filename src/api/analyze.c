@@ -23,20 +23,25 @@ enum {
      */
     SAMPLE_ALL = 4,
     PATCH_STRIDE = 8,
-    PATCHES_LEAST = 20,
+    FLAT_STRIDE = 5, /* of 1-D and 2-D fields, whose patches take half the time */
+    PATCHES_LEAST = 12,
     PATCHES_MOST = 2048,
     DEVICE_MOST = 32, /* of a field on the GPU, which counts its own sample */
     ROW_STRIDE = 4,
     ROWS_LEAST = 24,
     ROWS_MOST = 128,
     START_N = 1 << 20, /* values from which threads are started to find the range */
-    PAIRS_LEAST = 256,
-    PAIRS_MOST = 16000,
-    DEVICE_PAIRS_MOST = 8000,
+    PAIRS_LEAST = 1600,
+    PAIRS_MOST = 40000,
+    DEVICE_PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
 };
 
 /* ---- what was counted ---- */
+
+static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
+    return x < least ? least : x > most ? most : x;
+}
 
 void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
     uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
@@ -44,6 +49,7 @@ void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
     double n = t->n ? (double)t->n : 1;
     a->nelements_counted = t->n;
     a->ntiles_counted = job->survey ? job->survey->nsampled : job->nchosen;
+    if (job->npatches && job->nchosen < job->ntiles) a->ntiles_counted = clamp(job->npatches, 0, job->ntiles);
     memcpy(a->histogram, t->histogram, sizeof a->histogram);
     uint32_t first = 0, end = CSZ_ANALYSIS_NCODES; /* of the codes that occur, which are mostly few */
     while (first < end && !a->histogram[first]) first++;
@@ -91,13 +97,9 @@ static csz_status code_all(csz_context *context, csz_analysis *a, csz_tile_count
     return status;
 }
 
-static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
-    return x < least ? least : x > most ? most : x;
-}
-
 static uint64_t pairs_wanted(uint64_t nelements, int exact, int is_on_device) {
     return exact ? PAIRS_EXACT
-                 : clamp(nelements / 1024, PAIRS_LEAST, is_on_device ? DEVICE_PAIRS_MOST : PAIRS_MOST);
+                 : clamp(nelements / 512, PAIRS_LEAST, is_on_device ? DEVICE_PAIRS_MOST : PAIRS_MOST);
 }
 
 /* One bound.  header has everything but the bound; tiles are auto's, NULL where nothing was coded. */
@@ -137,7 +139,7 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
     if (exact || !n) csz_analysis_describe(a, job);
-    csz_analysis_explain(a, tiles, policy);
+    csz_analysis_explain(a, tiles, policy, job->npatches != 0);
 }
 
 void csz_analysis_free(csz_analysis_job *job) {
@@ -251,7 +253,8 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     const uint64_t n = header.geometry.nelements, ntiles = header.geometry.ntiles,
                    nsample = clamp(ntiles, 0, is_on_device ? DEVICE_MOST : SAMPLE_ALL),
                    npatches = !is_on_device && ntiles > SAMPLE_ALL
-                                  ? clamp(ntiles / PATCH_STRIDE, PATCHES_LEAST, PATCHES_MOST)
+                                  ? clamp(ntiles / (geometry->rank < 3 ? FLAT_STRIDE : PATCH_STRIDE), PATCHES_LEAST,
+                                          PATCHES_MOST)
                                   : 0,
                    nrows = is_on_device ? clamp(ntiles / ROW_STRIDE, ROWS_LEAST, ROWS_MOST) : 0;
     if (o->bound_mode != CSZ_BOUND_ABS && n && !is_on_device)
@@ -259,7 +262,7 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     const int nthreads = threads_for(context, exact ? ntiles : nsample + npatches / 8, o->threads);
     csz_looks looks;
     csz_analysis_survey survey = {0};
-    csz_status status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device),
+    csz_status status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device), !exact,
                                        nrows);
     if (status) return status;
     csz_analysis_job *job = NULL;

@@ -153,7 +153,7 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
 typedef struct choice {
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     uint32_t lengths_nbits[NWORKFLOWS];
-    uint64_t cost[NWORKFLOWS];
+    uint64_t cost[NWORKFLOWS], weighed[2]; /* and where tiles weigh runs, of all in their own mode, and as runs */
     uint32_t policy;  /* auto's */
     uint32_t counted; /* books, a bit each, in which tiles count as policy vector codes them */
 } choice;
@@ -222,6 +222,8 @@ static void choose_books(choice *made, csz_analysis_job *job, const csz_sample *
         of_policy[CSZ_POLICY_RUNS] += cost_of(&books[CSZ_BOOK_RV + i], &offers.runs[i]);
     const uint32_t policy = made->policy & CSZ_POLICY_MASK;
     cost[CSZ_WORKFLOW_AUTO] = of_policy[policy < CSZ_POLICY_N ? policy : CSZ_POLICY_VECTOR];
+    made->weighed[0] = of_policy[CSZ_POLICY_VECTOR];
+    made->weighed[1] = of_policy[CSZ_POLICY_RUNS];
     if (policy == CSZ_POLICY_WEIGHED && of_policy[CSZ_POLICY_RUNS] < cost[CSZ_WORKFLOW_AUTO])
         cost[CSZ_WORKFLOW_AUTO] = of_policy[CSZ_POLICY_RUNS]; /* tiles take what is less, at most */
     for (int b = 0; b < CSZ_NBOOKS; b++) {
@@ -526,6 +528,18 @@ static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double 
     return join_rows(r, job->rows, scale);
 }
 
+/* Of p1 and entropy: tiles of the sample are alike within, so that each counts as one; and what buckets hide of the codes that they are of is 3% of the entropy at most, of particles. */
+static void state_survey_errors(csz_analysis *a, const csz_analysis_job *job) {
+    const double n = (double)job->survey->nsampled, left = 1 - n / (double)job->ntiles, p1 = a->statistics.p1,
+                 h = a->statistics.entropy, scale = (double)job->workers[0]->sums.words[0];
+    const double spread = scale > 0 ? tile_variance(&job->workers[0]->sums, (double)job->nchosen, 1,
+                                                    scale / (double)job->nchosen) /
+                                          square(scale / (double)job->nchosen)
+                                    : 0;
+    a->p1_error = sqrt(p1 * (1 - p1) / n * left);
+    a->entropy_error = h * sqrt(spread / n * left + square(0.03 * (a->escape_share > 0)));
+}
+
 static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
     const csz_analysis_survey *survey = job->survey;
     const double n = (double)header->geometry.nelements,
@@ -547,9 +561,15 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
         nbits = nbits < raw_nbits ? nbits : raw_nbits;
         a->workflow[i].nbytes_predicted = (e.fixed[i] + (uint64_t)(nbits / 8) + 7) / 8 * 8;
     }
-    a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
+    const double relative = r.mean > 0 ? sqrt(r.variance) / r.mean : 0; /* what auto's are off by, others are */
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        const double payload = (double)(a->workflow[i].nbytes_predicted - e.fixed[i]);
+        a->workflow[i].error = relative * payload / (double)a->workflow[i].nbytes_predicted;
+    }
+    a->prediction_error = a->workflow[0].error;
     csz_survey_count(&job->workers[0]->sums, job);
     csz_analysis_describe(a, job);
+    state_survey_errors(a, job);
     return made.policy;
 }
 
@@ -557,7 +577,7 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
 
 /* What the patches show of tiles. */
 typedef struct patches_shape {
-    double coded;                /* share of tiles that have codes other than 0 */
+    double coded, empty;         /* share of tiles that have codes other than 0; of patches that have none */
     double bitmap_32, bitmap_64; /* of these, the share that have an empty lane, of 128 codes and of 64 */
     double base_nbits, constant_nbits, tail_nbits, special; /* mean of each tile; the share that have exceptions */
 } patches_shape;
@@ -591,6 +611,7 @@ static patches_shape shape_of(const csz_analysis_job *job) {
     s.coded = lanes / (2 * n) / (1 - empty);
     if (s.coded > 1) s.coded = 1;
     const double empty_pair = s.coded > 0 ? 1 - ncodes / (s.coded * n * CSZ_PATCH_N) : 0;
+    s.empty = 1 - (both + mixed) / n;
     s.bitmap_32 = 1 - power(1 - empty, 5);
     s.bitmap_64 = empty_pair > 0 ? 1 - power(1 - empty_pair, 6) : 0;
     s.base_nbits = both + mixed > 0 ? base / (both + mixed) : 0;
@@ -641,11 +662,42 @@ static spreads spreads_of(const csz_analysis_job *job) {
     return s;
 }
 
+/* Where tiles weigh runs one by one, what they take over what the better of both would for all: patches of a tile's kind tell, by the measures of both, scaled to what they cost. */
+static double weighed_share(const csz_analysis_job *job, const choice *made, const spreads *s) {
+    const double vector = (double)made->weighed[0] / s->mean[CSZ_WORKFLOW_AUTO],
+                 runs = (double)made->weighed[1] / s->mean[CSZ_WORKFLOW_RLE_VLE];
+    double least = 0;
+    for (uint64_t i = 0; i < job->npatches; i++) {
+        double m[NSPREADS];
+        measures_of(m, &job->patches[i]);
+        const double x = m[CSZ_WORKFLOW_AUTO] * vector, y = m[CSZ_WORKFLOW_RLE_VLE] * runs;
+        least += x < y ? x : y;
+    }
+    least /= (double)job->npatches;
+    const double all = (double)(made->weighed[0] < made->weighed[1] ? made->weighed[0] : made->weighed[1]);
+    return all > 0 ? least / all : 1;
+}
+
 /* The relative variance of a mean of n of all, of which so much is known beforehand. */
 static double mean_variance(double mean, double variance, double n, double all) {
     const double prior_n = 3, prior = 1;
     const double relative = mean > 0 ? variance / square(mean) : 0;
     return (prior_n * square(prior) + (n - 1) * relative) / (prior_n + n - 1) / n * (n < all ? 1 - n / all : 0);
+}
+
+/*
+ * Standard errors of p1 and entropy.  p1 is mostly the share of zeros, which patches differ in; where it is another code's each patch counts as one that has it or not.  The entropy differs as the rate does.
+ */
+static void state_errors(csz_analysis *a, const spreads *s, const patches_shape *shape, double n, double all) {
+    const double p1 = a->statistics.p1, share = p1 * (1 - p1), left = n < all ? 1 - n / all : 0,
+                 missed = shape->empty / n;
+    const int is_zero = fabs(1 - s->mean[SPREAD_ZEROS] - p1) < 0.02;
+    const double variance =
+        is_zero ? (PRIOR_N * share / 4 + (n - 1) * s->variance[SPREAD_ZEROS]) / (PRIOR_N + n - 1) : share;
+    a->p1_error = sqrt((variance / n + square(missed / 3)) * left);
+    const double relative =
+        mean_variance(s->mean[CSZ_WORKFLOW_AUTO], s->variance[CSZ_WORKFLOW_AUTO], n, all) + square(0.02);
+    a->entropy_error = sqrt(relative * square(a->statistics.entropy) + square(missed) * left);
 }
 
 static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
@@ -656,36 +708,39 @@ static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, con
     const double ntiles = (double)job->ntiles, type_nbits = header->field.type == CSZ_F32 ? 32 : 64,
                  n = (double)header->geometry.nelements, raw_nbits = 32 * ntiles + type_nbits * n,
                  nsampled = (double)csz_sample_count(frame.ntiles), all = ntiles * CSZ_TILE_PATCHES;
-    csz_field_sample sample;
-    memset(&sample.more, 0, sizeof sample.more);
-    sample.counts = job->workers[0]->sample;
+    csz_sample *sample = &job->workers[0]->sample;
     const double factor = nsampled * CSZ_TILE_PATCHES / (double)job->npatches;
-    scale_counts((uint32_t *)&sample.counts, sizeof sample.counts / sizeof(uint32_t), (float)factor);
+    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), (float)factor);
     const double coded = nsampled * shape.coded;
-    sample.counts.ntiles = (uint32_t)(coded + 0.5);
-    sample.counts.bitmap_nwords[CSZ_POLICY_SINGLE] = (uint32_t)(2 * coded * shape.bitmap_64);
-    sample.counts.bitmap_nwords[CSZ_POLICY_RUNS] = (uint32_t)(coded * shape.bitmap_32);
-    sample.counts.bitmap_nwords[CSZ_POLICY_VECTOR] = (uint32_t)(coded * (shape.bitmap_32 + shape.bitmap_64));
-    sample.more.wide_run_halves = (uint32_t)((double)job->workers[0]->sums.extra_run_bits / 16 * factor);
+    sample->ntiles = (uint32_t)(coded + 0.5);
+    sample->bitmap_nwords[CSZ_POLICY_SINGLE] = (uint32_t)(2 * coded * shape.bitmap_64);
+    sample->bitmap_nwords[CSZ_POLICY_RUNS] = (uint32_t)(coded * shape.bitmap_32);
+    sample->bitmap_nwords[CSZ_POLICY_VECTOR] = (uint32_t)(coded * (shape.bitmap_32 + shape.bitmap_64));
     choice made;
-    choose_books(&made, job, &sample.counts, described, frame.ntiles);
+    choose_books(&made, job, sample, described, frame.ntiles);
     const spreads s = spreads_of(job);
+    if (csz_policy_all_weigh(made.policy))
+        made.cost[CSZ_WORKFLOW_AUTO] = (uint64_t)((double)made.cost[CSZ_WORKFLOW_AUTO] * weighed_share(job, &made, &s));
     const double stride = csz_sample_stride(frame.ntiles), others = ntiles * (shape.coded * (48 + shape.base_nbits) +
                                      (1 - shape.coded) * shape.constant_nbits + shape.tail_nbits +
                                      shape.special * (32 + type_nbits));
+    const double missed_nbits = 3 * shape.empty / (double)job->npatches * n * (1 - (double)job->npatches / all);
     for (int i = 0; i < NWORKFLOWS; i++) {
         double payload = (double)made.cost[i] / stride * ntiles / nsampled + others;
+        if (i == CSZ_WORKFLOW_RLE) payload += (double)job->workers[0]->sums.extra_run_bits * all / (double)job->npatches;
         payload = payload < raw_nbits ? payload : raw_nbits;
         a->workflow[i].nbytes_predicted =
             (ends_nbytes(header) +
              frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
              (uint64_t)(payload / 8) + 7) /
             8 * 8;
-        const double relative = sqrt(mean_variance(s.mean[i], s.variance[i], (double)job->npatches, all) +
-                                     square(model_error[i]));
-        a->workflow[i].error = relative * payload / 8 / (double)a->workflow[i].nbytes_predicted;
+        const double relative = mean_variance(s.mean[i], s.variance[i], (double)job->npatches, all) +
+                                square(model_error[i]),
+                     variance = relative * square(payload) + square(missed_nbits);
+        a->workflow[i].error = sqrt(variance) / 8 / (double)a->workflow[i].nbytes_predicted;
     }
     a->prediction_error = a->workflow[0].error;
+    if (described) state_errors(described, &s, &shape, (double)job->npatches, all);
     return made.policy;
 }
 
