@@ -447,7 +447,7 @@ typedef struct csz_workflow_size {
     double error;
 } csz_workflow_size;
 
-enum { CSZ_REASON_NBYTES = 320 };
+enum { CSZ_REASON_NBYTES = 448 };
 
 typedef struct csz_analysis {
     double bound, bound_abs; /* as asked for, and as resolved */

@@ -697,7 +697,7 @@ static void state_errors(csz_analysis *a, const spreads *s, const patches_shape 
     a->p1_error = sqrt((variance / n + square(missed / 3)) * left);
     const double relative =
         mean_variance(s->mean[CSZ_WORKFLOW_AUTO], s->variance[CSZ_WORKFLOW_AUTO], n, all) + square(0.02);
-    a->entropy_error = sqrt(relative * square(a->statistics.entropy) + square(missed) * left);
+    a->entropy_error = sqrt(relative * square(a->statistics.entropy) + square(2 * missed) * left);
 }
 
 static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
