@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze_predict.c: what each workflow would take.  Books are built from the sample's counts by the compressor's rule, and priced by those counts.  Of a field on the host a few tiles were counted, which auto's
- * books then code; of one on the GPU the compressor's own sample was, frame by frame, so that counts tell the size, and a few coded tiles what counts do not: bases, masks, exceptions.
+ * analyze_predict.c: what each workflow would take.  Books are built from the sample's counts by the compressor's rule, and priced by those counts.  Of a field on the host patches of tiles were counted, or, if it
+ * has a few tiles, all, which are then coded; of one on the GPU the compressor's own sample was, frame by frame, so that counts tell the size, and a few coded tiles what counts do not: bases, masks, exceptions.
  */
 #include "api/analysis.h"
 
@@ -288,52 +288,19 @@ static double tile_variance(const csz_analysis_sums *sums, double n, double to_r
            (PRIOR_N + n - 1);
 }
 
-/* From n coded tiles of ntiles. */
-static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, double nelements,
-                       csz_rows_rate rows) {
-    const double to_rate = 32 * ntiles / nelements; /* from words of a tile */
-    const double mean = (double)sums->words[0] / n;
-    rate r = {mean * to_rate, 0};
-    if (n >= ntiles) return r;
-    const double scale = r.mean > rows.mean ? r.mean : rows.mean;
-    r.variance = tile_variance(sums, n, to_rate, scale) / n * (1 - n / ntiles);
-    return join_rows(r, rows, scale);
-}
-
-/* Words of the sample's tiles under a workflow; share: of a frame that the sample is. */
-static double words_of(const csz_analysis_job *job, const choice *made, int workflow, double share) {
-    const csz_analysis_sums *sums = &job->workers[0]->sums;
-    if (workflow == CSZ_WORKFLOW_AUTO || job->forced_tables) return (double)sums->words[workflow];
-    const double nbits = (double)sums->common_nbits + share * (double)made->cost[workflow] +
-                         (workflow == CSZ_WORKFLOW_RLE ? (double)sums->extra_run_bits : 0),
-                 most = 32 * (double)sums->raw_words;
-    return (nbits < most ? nbits : most) / 32;
-}
-
+/* Of a field of a few tiles all are coded under every workflow, with the books that the compressor would make. */
 static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
                                    csz_analysis *described) {
-    csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
-    csz_sample *sample = &job->workers[0]->sample;
+    const csz_sample *sample = &job->workers[0]->sample;
     choice made;
-    const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
-                                 ((double)frame.ntiles * (double)job->nchosen));
-    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    choose_books(&made, job, sample, described, frame.ntiles);
+    choose_books(&made, job, sample, described, csz_frame_box_at(&header->geometry, 0).ntiles);
     make_tables(job, &made);
     csz_analysis_encode(job);
-    const csz_analysis_sums *sums = &job->workers[0]->sums;
-    const double n = (double)header->geometry.nelements, share = (double)job->nchosen / (double)job->ntiles;
-    const rate r = join_rates(sums, (double)job->ntiles, (double)job->nchosen, n, job->rows);
-    for (int i = 0; i < NWORKFLOWS; i++) {
-        /* what the rows say of auto they say of all */
-        double payload = r.mean * n / 8;
-        if (sums->words[0]) payload *= words_of(job, &made, i, share) / (double)sums->words[0];
+    for (int i = 0; i < NWORKFLOWS; i++)
         a->workflow[i].nbytes_predicted =
             ends_nbytes(header) +
             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
-            ((uint64_t)payload + 7) / 8 * 8;
-    }
-    a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
+            (4 * job->workers[0]->sums.words[i] + 7) / 8 * 8;
     return made.policy;
 }
 
