@@ -139,7 +139,8 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
         s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share,
         a->nelements_counted < a->nelements ? " of what was counted" : "");
     if (a->nelements_counted < a->nelements)
-        printf("                 standard errors: p1 %.2g, entropy %.2g bits\n", a->p1_error, a->entropy_error);
+        printf("                 standard errors: p1 %.2g, entropy %.2g bits\n", a->p1_error,
+               a->entropy_error);
     printf("  Huffman        %.4g bits a code; bounds %.4g (H + R-, R- %.4g) and %.4g (H + R+, R+ %.4g)\n",
            a->huffman_bits, s->bits_lower, s->r_lower, s->bits_upper, s->r_upper);
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
@@ -147,7 +148,7 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
            a->codes.smoothness, a->codes.roughness, pairs_of(&a->codes), a->quanta.smoothness,
            pairs_of(&a->quanta));
     printf("  ratio          %s\n", a->is_exact ? "predicted, error               true"
-                                               : "predicted, with its standard error or as a range of two");
+                                                : "predicted, with its standard error or as a range of two");
     for (int i = 0; i < 4; i++) {
         printf("    %-12s ", cli_workflow_names[i]);
         print_predicted(a, &a->workflow[i]);

@@ -454,13 +454,15 @@ typedef struct csz_analysis {
     double min,
         max; /* of finite values that are not missing; NaN where there are none, and for an absolute bound, which needs no range */
     uint64_t nelements, nelements_counted;
-    uint64_t ntiles, ntiles_counted; /* of a sample on the host 256 elements of each of these tiles were counted, about */
+    uint64_t ntiles,
+        ntiles_counted; /* of a sample on the host 256 elements of each of these tiles were counted, about */
     uint64_t nbytes_field;
     uint64_t
         histogram[CSZ_ANALYSIS_NCODES]; /* codes -512 .. 511 of the elements counted, the paper's alphabet */
     csz_statistics statistics;          /* of that histogram; all 0 where it is empty */
-    double p1_error, entropy_error;     /* standard errors of its p1 and entropy, by how unlike parts of the sample are; 0 where all tiles were counted */
-    double huffman_bits;                /* average length of its optimal Huffman code, at least 1 */
+    double p1_error,
+        entropy_error; /* standard errors of its p1 and entropy, by how unlike parts of the sample are; 0 where all tiles were counted */
+    double huffman_bits; /* average length of its optimal Huffman code, at least 1 */
     double rle_bits,
         rle_vle_bits; /* modelled bits a value of runs: 16 (32, 64) + 7 bits each; both parts Huffman coded */
     double outlier_share;          /* elements whose code lies outside the histogram */
@@ -472,9 +474,9 @@ typedef struct csz_analysis {
     double
         prediction_error; /* relative standard error of the size predicted for auto: how unlike tiles and rows are; 0 where all tiles were coded */
     csz_workflow best_forced; /* smallest of the three forced ones: true where known, else predicted */
-    int best_is_undecided; /* another may be: they are nearer to each other than the sample can tell */
-    int rle_is_undecided;  /* statistics.rle_advised may be wrong: H + R- is nearer to 1.09 than two of its standard errors */
-    double regret;            /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
+    int best_is_undecided;    /* another may be: they are nearer to each other than the sample can tell */
+    int rle_is_undecided; /* statistics.rle_advised may be wrong: H + R- is nearer to 1.09 than two of its standard errors */
+    double regret; /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
     int is_exact;
     double seconds;                 /* of this bound; the range, which bounds share, falls on the first */
     char reason[CSZ_REASON_NBYTES]; /* what auto does and why, one English sentence */

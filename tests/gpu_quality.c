@@ -221,7 +221,8 @@ static void a_sampled_frame_is_predicted_as_closely_as_is_said(void **state) {
             assert_true(fabs(d->statistics.p1 - e->statistics.p1) <= 3 * d->p1_error && d->p1_error < 0.06);
             assert_true(fabs(d->statistics.entropy - e->statistics.entropy) <= 3 * d->entropy_error);
             char text[80];
-            snprintf(text, sizeof text, "by %d of %d tiles, auto codes ", (int)d->ntiles_counted, (int)d->ntiles);
+            snprintf(text, sizeof text, "by %d of %d tiles, auto codes ", (int)d->ntiles_counted,
+                     (int)d->ntiles);
             assert_ptr_equal(strstr(d->reason, text), d->reason);
             assert_int_equal(strstr(d->reason, "(which is best the sample does not decide)") != NULL,
                              d->best_is_undecided);

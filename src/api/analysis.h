@@ -37,9 +37,9 @@ typedef struct csz_patch {
     uint16_t nexceptions, tail_nbits; /* and about what those take */
     uint8_t nonempty;                 /* units, a bit each */
     uint8_t base_nbits;               /* about, of its tile */
-    uint8_t mode;                     /* M, Q, P or S, that suits it; CONSTANT where nothing is left to count */
-    uint32_t sorted;                  /* of all patches by mode, the number of the one at this place */
-    int16_t code[CSZ_PATCH_N];        /* unless it was counted, being wide */
+    uint8_t mode;              /* M, Q, P or S, that suits it; CONSTANT where nothing is left to count */
+    uint32_t sorted;           /* of all patches by mode, the number of the one at this place */
+    int16_t code[CSZ_PATCH_N]; /* unless it was counted, being wide */
 } csz_patch;
 
 /* What a worker needs to take patches, one after the other. */
@@ -52,17 +52,17 @@ typedef struct csz_patch_work {
     int64_t wide[1280];
     uint8_t valid[1280]; /* where some are exceptions */
     int64_t base;
-    int is_wide; /* the codes are code64's */
-    int16_t delta[3][CSZ_PATCH_N]; /* in three orders, slice by slice */
+    int is_wide;                                          /* the codes are code64's */
+    int16_t delta[3][CSZ_PATCH_N];                        /* in three orders, slice by slice */
     int64_t delta64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N]; /* and in code order */
-    int16_t tile[CSZ_TILE_N]; /* of patches that one mode suits */
+    int16_t tile[CSZ_TILE_N];                             /* of patches that one mode suits */
     /* pairs of codes, as many at every distance */
     uint32_t npairs, absolute[CSZ_ANALYSIS_NDISTANCES], differ[CSZ_ANALYSIS_NDISTANCES];
 } csz_patch_work;
 
 typedef struct csz_analysis_worker {
     csz_sample sample;
-    uint32_t books;      /* that the tally counts in; others are not even cleared */
+    uint32_t books;                 /* that the tally counts in; others are not even cleared */
     uint32_t has_joined, has_ended; /* has cleared what is here; has added it up */
     /* the histogram of a few tiles in four, as equal neighbours would wait for each other's store; and the outliers */
     uint16_t part[4][CSZ_ANALYSIS_NCODES + 1];

@@ -252,8 +252,8 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     const uint64_t n = header.geometry.nelements, ntiles = header.geometry.ntiles,
                    nsample = clamp(ntiles, 0, is_on_device ? DEVICE_MOST : SAMPLE_ALL),
                    npatches = !is_on_device && ntiles > SAMPLE_ALL
-                                  ? clamp(ntiles / (geometry->rank < 3 ? FLAT_STRIDE : PATCH_STRIDE), PATCHES_LEAST,
-                                          PATCHES_MOST)
+                                  ? clamp(ntiles / (geometry->rank < 3 ? FLAT_STRIDE : PATCH_STRIDE),
+                                          PATCHES_LEAST, PATCHES_MOST)
                                   : 0,
                    nrows = is_on_device ? clamp(ntiles / ROW_STRIDE, ROWS_LEAST, ROWS_MOST) : 0;
     if (o->bound_mode != CSZ_BOUND_ABS && n && !is_on_device)
@@ -261,8 +261,8 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     const int nthreads = threads_for(context, exact ? ntiles : nsample + npatches / 8, o->threads);
     csz_looks looks;
     csz_analysis_survey survey = {0};
-    csz_status status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device), !exact,
-                                       nrows);
+    csz_status status =
+        csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device), !exact, nrows);
     if (status) return status;
     csz_analysis_job *job = NULL;
     status = make_job(&job, context, &header.geometry, nsample, npatches, nthreads);

@@ -13,8 +13,9 @@
 #include "core/logarithm.h"
 
 enum {
-    DISTANCES_EACH = 8, /* pairs that share their first element, for locality, where all tiles are counted; else */
-    SPAN_ORIGINS = 2,   /* in a span of neighbours, from which there is a pair at every distance */
+    DISTANCES_EACH =
+        8, /* pairs that share their first element, for locality, where all tiles are counted; else */
+    SPAN_ORIGINS = 2, /* in a span of neighbours, from which there is a pair at every distance */
     ORIGINS_APART = 8,
     SPAN_N = CSZ_ANALYSIS_NDISTANCES + ORIGINS_APART,
     ROW_N = 32
@@ -58,8 +59,8 @@ csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npai
     if (g->nelements < 2) return CSZ_OK;
     looks->npairs = npairs / DISTANCES_EACH * DISTANCES_EACH;
     if (are_spans && g->nelements > SPAN_N)
-        looks->nspans = (npairs + SPAN_ORIGINS * CSZ_ANALYSIS_NDISTANCES - 1) /
-                        (SPAN_ORIGINS * CSZ_ANALYSIS_NDISTANCES);
+        looks->nspans =
+            (npairs + SPAN_ORIGINS * CSZ_ANALYSIS_NDISTANCES - 1) / (SPAN_ORIGINS * CSZ_ANALYSIS_NDISTANCES);
     looks->nrows = nrows;
     looks->row_n = g->n[2] > ROW_N ? ROW_N : (uint32_t)(g->n[2] - 1);
     looks->nlines = 1u << (g->rank - 1);
@@ -95,7 +96,8 @@ void csz_looks_index(uint64_t *index, const csz_looks *looks) {
     group pairs;
     for (uint64_t i = 0; i < looks->nspans; i++)
         for (uint64_t j = 0; j < SPAN_N; j++) *index++ = span_first(looks, i) + j;
-    for (uint64_t i = 0; !looks->nspans && i < looks->npairs; i += DISTANCES_EACH, index += DISTANCES_EACH + 1) {
+    for (uint64_t i = 0; !looks->nspans && i < looks->npairs;
+         i += DISTANCES_EACH, index += DISTANCES_EACH + 1) {
         place_group(&pairs, looks, i);
         memcpy(index, pairs.index, sizeof pairs.index);
     }

@@ -18,7 +18,7 @@ enum {
     LANE_N = 128,
     SEGMENT_N = 32, /* elements of a patch that are neighbours, in each of 8 slices */
     NSLICES = 8,
-    ORIGINS = 2,           /* of a patch's pairs at every distance */
+    ORIGINS = 2,          /* of a patch's pairs at every distance */
     PART_PATCHES = 8 * 16 /* counts of 16 bits and sums of 32 are moved on after this many */
 };
 
@@ -26,8 +26,8 @@ enum {
 
 /* A row of neighbours of a patch; its lines have one element before it, and stand in the buffer at these places, or nowhere (0 throughout). */
 typedef struct row {
-    uint64_t x, y, z;    /* in the tile */
-    int32_t line[4];     /* itself, the one above, behind, above that */
+    uint64_t x, y, z;     /* in the tile */
+    int32_t line[4];      /* itself, the one above, behind, above that */
     uint32_t n, in_field; /* elements, of which so many lie in the field */
 } row;
 
@@ -102,8 +102,8 @@ static void lay_out(layout *l, csz_patch_work *w, const csz_analysis_job *job, c
             r->y = (e >> g->log2_t[2]) & (ty - 1);
             r->z = e >> log2_plane;
             r->n = n;
-            const int is_in = origin[1] + r->y < g->n[1] && origin[0] + r->z < g->n[0] &&
-                              origin[2] + r->x < g->n[2];
+            const int is_in =
+                origin[1] + r->y < g->n[1] && origin[0] + r->z < g->n[0] && origin[2] + r->x < g->n[2];
             r->in_field = is_in ? least_u32(n, g->n[2] - origin[2] - r->x) : 0;
             r->line[0] = add_line(l, w, job, origin, r, r->y, r->z);
             r->line[1] = r->line[2] = r->line[3] = NOWHERE;
@@ -204,11 +204,11 @@ static int quantize_careful(csz_patch_work *w, const csz_tile_plan *plan, uint32
 /* ---- codes ---- */
 
 /* The elements of a patch slice by slice, SEGMENT_N each, in code order: groups of four move as one. */
-#define DEFINE_REORDER(NAME, TYPE)                                                                          \
-    static void NAME(TYPE *code, const TYPE *delta) {                                                       \
-        for (uint32_t slice = 0; slice < NSLICES; slice++)                                                  \
-            for (uint32_t j = 0; j < SEGMENT_N; j += 4)                                                     \
-                memcpy(code + j * 8 + slice * 4, delta + slice * SEGMENT_N + j, 4 * sizeof(TYPE));          \
+#define DEFINE_REORDER(NAME, TYPE)                                                                 \
+    static void NAME(TYPE *code, const TYPE *delta) {                                              \
+        for (uint32_t slice = 0; slice < NSLICES; slice++)                                         \
+            for (uint32_t j = 0; j < SEGMENT_N; j += 4)                                            \
+                memcpy(code + j * 8 + slice * 4, delta + slice * SEGMENT_N + j, 4 * sizeof(TYPE)); \
     }
 DEFINE_REORDER(reorder_narrow, int16_t)
 DEFINE_REORDER(reorder_wide, int64_t)
@@ -217,45 +217,45 @@ DEFINE_REORDER(reorder_wide, int64_t)
  * Differences of a row along x, along x and y, along all dims.  The lines begin with the element before the row.  N: known where it is called.
  */
 #define DEFINE_DIFFERENCES(NAME, TYPE, UNSIGNED)                                                             \
-    static inline __attribute__((always_inline)) void NAME##_row(                                           \
-        TYPE *restrict xyz, TYPE *restrict xy, TYPE *restrict x, const TYPE *restrict line,                 \
-        const TYPE *restrict up, const TYPE *restrict back, const TYPE *restrict up_back, uint32_t n,       \
-        int rank) {                                                                                         \
-        for (uint32_t j = 0; j < n; j++) {                                                                  \
-            const UNSIGNED by_x = (UNSIGNED)((UNSIGNED)line[j + 1] - (UNSIGNED)line[j]);                    \
-            x[j] = (TYPE)by_x;                                                                              \
-            if (rank == 1) continue;                                                                        \
-            const UNSIGNED by_xy = (UNSIGNED)(by_x - (UNSIGNED)((UNSIGNED)up[j + 1] - (UNSIGNED)up[j]));    \
-            xy[j] = (TYPE)by_xy;                                                                            \
-            if (rank == 2) continue;                                                                        \
-            const UNSIGNED behind = (UNSIGNED)((UNSIGNED)back[j + 1] - (UNSIGNED)back[j] -                  \
+    static inline __attribute__((always_inline)) void NAME##_row(                                            \
+        TYPE *restrict xyz, TYPE *restrict xy, TYPE *restrict x, const TYPE *restrict line,                  \
+        const TYPE *restrict up, const TYPE *restrict back, const TYPE *restrict up_back, uint32_t n,        \
+        int rank) {                                                                                          \
+        for (uint32_t j = 0; j < n; j++) {                                                                   \
+            const UNSIGNED by_x = (UNSIGNED)((UNSIGNED)line[j + 1] - (UNSIGNED)line[j]);                     \
+            x[j] = (TYPE)by_x;                                                                               \
+            if (rank == 1) continue;                                                                         \
+            const UNSIGNED by_xy = (UNSIGNED)(by_x - (UNSIGNED)((UNSIGNED)up[j + 1] - (UNSIGNED)up[j]));     \
+            xy[j] = (TYPE)by_xy;                                                                             \
+            if (rank == 2) continue;                                                                         \
+            const UNSIGNED behind = (UNSIGNED)((UNSIGNED)back[j + 1] - (UNSIGNED)back[j] -                   \
                                                (UNSIGNED)((UNSIGNED)up_back[j + 1] - (UNSIGNED)up_back[j])); \
-            xyz[j] = (TYPE)(UNSIGNED)(by_xy - behind);                                                      \
-        }                                                                                                   \
-    }                                                                                                       \
-    /* Of a patch, slice by slice, tied at the tile's edges as a tile's are (cpu/quantize.c). */            \
-    static inline __attribute__((always_inline)) void NAME(TYPE(*delta)[PATCH_N], TYPE *q, const layout *l, \
-                                                           int rank) {                                      \
-        static const TYPE none[SEGMENT_N + 1];                                                              \
-        if (l->rows[0].x == 0) /* then all rows begin a tile's, or, if there are more, their first does */  \
-            for (uint32_t i = 0; i < l->nrows; i++)                                                         \
-                for (int k = 0; k < 4 && l->rows[i].x == 0; k++)                                            \
-                    if (l->rows[i].line[k] >= 0) q[l->rows[i].line[k]] = 0;                                 \
-        for (uint32_t i = 0; i < l->nrows; i++) {                                                           \
-            const row *r = &l->rows[i];                                                                     \
-            const TYPE *line[4];                                                                            \
-            for (int k = 0; k < 4; k++) line[k] = r->line[k] >= 0 ? q + r->line[k] : none;                  \
-            TYPE *xyz = delta[0] + i * r->n, *xy = delta[1] + i * r->n, *x = delta[2] + i * r->n;           \
-            if (r->n == SEGMENT_N)                                                                          \
-                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], SEGMENT_N, rank);                \
-            else                                                                                            \
-                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], r->n, rank);                     \
-            if (r->x > 0) continue;                                                                         \
-            TYPE *full = rank == 3 ? xyz : rank == 2 ? xy : x;                                              \
-            if (r->y == 0 && r->z == 0) full[0] &= 1; /* all that a base leaves of its own */               \
-            if (rank > 2 && r->y == 0) xy[0] = xyz[0];                                                      \
-            if (rank > 1) x[0] = xy[0];                                                                     \
-        }                                                                                                   \
+            xyz[j] = (TYPE)(UNSIGNED)(by_xy - behind);                                                       \
+        }                                                                                                    \
+    }                                                                                                        \
+    /* Of a patch, slice by slice, tied at the tile's edges as a tile's are (cpu/quantize.c). */             \
+    static inline __attribute__((always_inline)) void NAME(TYPE(*delta)[PATCH_N], TYPE *q, const layout *l,  \
+                                                           int rank) {                                       \
+        static const TYPE none[SEGMENT_N + 1];                                                               \
+        if (l->rows[0].x == 0) /* then all rows begin a tile's, or, if there are more, their first does */   \
+            for (uint32_t i = 0; i < l->nrows; i++)                                                          \
+                for (int k = 0; k < 4 && l->rows[i].x == 0; k++)                                             \
+                    if (l->rows[i].line[k] >= 0) q[l->rows[i].line[k]] = 0;                                  \
+        for (uint32_t i = 0; i < l->nrows; i++) {                                                            \
+            const row *r = &l->rows[i];                                                                      \
+            const TYPE *line[4];                                                                             \
+            for (int k = 0; k < 4; k++) line[k] = r->line[k] >= 0 ? q + r->line[k] : none;                   \
+            TYPE *xyz = delta[0] + i * r->n, *xy = delta[1] + i * r->n, *x = delta[2] + i * r->n;            \
+            if (r->n == SEGMENT_N)                                                                           \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], SEGMENT_N, rank);                 \
+            else                                                                                             \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], r->n, rank);                      \
+            if (r->x > 0) continue;                                                                          \
+            TYPE *full = rank == 3 ? xyz : rank == 2 ? xy : x;                                               \
+            if (r->y == 0 && r->z == 0) full[0] &= 1; /* all that a base leaves of its own */                \
+            if (rank > 2 && r->y == 0) xy[0] = xyz[0];                                                       \
+            if (rank > 1) x[0] = xy[0];                                                                      \
+        }                                                                                                    \
     }
 
 DEFINE_DIFFERENCES(differences_narrow, int16_t, uint16_t)
@@ -401,7 +401,8 @@ static void measure(csz_patch *p, const csz_patch_work *w) {
         }
         p->nruns = (uint16_t)nruns;
     } else {
-        for (uint32_t i = 0; i < PATCH_N; i++) size[i] = (uint16_t)(p->code[i] < 0 ? -p->code[i] : p->code[i]);
+        for (uint32_t i = 0; i < PATCH_N; i++)
+            size[i] = (uint16_t)(p->code[i] < 0 ? -p->code[i] : p->code[i]);
         p->nruns = (uint16_t)(1 + count_changes(p->code) + (p->code[LANE_N] == p->code[LANE_N - 1]));
     }
     measure_sizes(p, size);
@@ -414,7 +415,9 @@ static uint32_t codes_of(const csz_patch *p) {
 }
 
 /* Lanes that have anything, a bit each. */
-static uint32_t lanes_of(const csz_patch *p) { return (p->nonempty & 15 ? 1 : 0) | (p->nonempty >> 4 ? 2 : 0); }
+static uint32_t lanes_of(const csz_patch *p) {
+    return (p->nonempty & 15 ? 1 : 0) | (p->nonempty >> 4 ? 2 : 0);
+}
 
 /* Wide codes have a book of their own, and runs like others. */
 static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_patch *p) {
@@ -429,7 +432,8 @@ static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_pat
     for (uint32_t lane = 0; lane < 2; lane++) {
         if (!(lanes_of(p) >> lane & 1)) continue;
         for (uint32_t at = lane * LANE_N, end = at + LANE_N, run; at < end; at += run) {
-            for (run = 1; at + run < end && w->code64[at + run] == w->code64[at]; run++) {}
+            for (run = 1; at + run < end && w->code64[at + run] == w->code64[at]; run++) {
+            }
             tally->run_value[csz_delta_symbol(w->code64[at], &raw, &nraw)]++;
             tally->run_length[run - 1]++;
             k->sums.extra_run_bits += 16;
@@ -465,7 +469,8 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     }
     if (!is_plain) measure_exceptions(p, w, &l, type_nbits);
     k->sums.nexceptions += p->nexceptions;
-    p->base_nbits = (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
+    p->base_nbits =
+        (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
     measure(p, w);
     count_histogram(k, w, p, &l);
     count_pairs(&k->sums.codes, w, p->code, number);
@@ -528,7 +533,8 @@ static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     tile->n_special = 0;
     csz_tile_measure(tile);
     csz_analysis_clear_books(k, &worker->tally, csz_tile_books(tile, &job->plan[0]));
-    csz_tile_count(tile, &job->plan[0], &worker->tally, 1); /* 1: runs are counted one by one, whatever else is in the tile */
+    csz_tile_count(tile, &job->plan[0], &worker->tally,
+                   1); /* 1: runs are counted one by one, whatever else is in the tile */
     tile->code16 = tile->own_code16;
 }
 
@@ -552,7 +558,8 @@ static void sort_patches(csz_analysis_job *job) {
         at[m] = sum;
         sum += n[m];
     }
-    for (uint64_t s = 0; s < job->npatches; s++) job->patches[at[job->patches[s].mode]++].sorted = (uint32_t)s;
+    for (uint64_t s = 0; s < job->npatches; s++)
+        job->patches[at[job->patches[s].mode]++].sorted = (uint32_t)s;
     job->modes_first[0] = 0;
     job->sorted_first[0] = at[CSZ_MODE_CONSTANT];
     for (int m = 0; m < 4; m++) {

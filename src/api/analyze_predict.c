@@ -153,7 +153,8 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
 typedef struct choice {
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     uint32_t lengths_nbits[NWORKFLOWS];
-    uint64_t cost[NWORKFLOWS], weighed[2]; /* and where tiles weigh runs, of all in their own mode, and as runs */
+    uint64_t cost[NWORKFLOWS],
+        weighed[2];   /* and where tiles weigh runs, of all in their own mode, and as runs */
     uint32_t policy;  /* auto's */
     uint32_t counted; /* books, a bit each, in which tiles count as policy vector codes them */
 } choice;
@@ -215,7 +216,8 @@ static void choose_books(choice *made, csz_analysis_job *job, const csz_sample *
     cost[CSZ_WORKFLOW_HUFFMAN] = of_policy[CSZ_POLICY_SINGLE];
     cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] = of_policy[CSZ_POLICY_RUNS];
     const csz_book *books = made->books[CSZ_WORKFLOW_AUTO];
-    for (int b = 0; b < CSZ_BOOK_RV; b++) of_policy[CSZ_POLICY_VECTOR] += cost_of(&books[b], &offers.vector[b]);
+    for (int b = 0; b < CSZ_BOOK_RV; b++)
+        of_policy[CSZ_POLICY_VECTOR] += cost_of(&books[b], &offers.vector[b]);
     of_policy[CSZ_POLICY_SINGLE] +=
         cost_of(&books[CSZ_BOOK_S], &offers.single) + cost_of(&books[CSZ_BOOK_W], &offers.vector[CSZ_BOOK_W]);
     for (int i = 0; i < 2; i++)
@@ -528,7 +530,8 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
         nbits = nbits < raw_nbits ? nbits : raw_nbits;
         a->workflow[i].nbytes_predicted = (e.fixed[i] + (uint64_t)(nbits / 8) + 7) / 8 * 8;
     }
-    const double relative = r.mean > 0 ? sqrt(r.variance) / r.mean : 0; /* what auto's are off by, others are */
+    const double relative =
+        r.mean > 0 ? sqrt(r.variance) / r.mean : 0; /* what auto's are off by, others are */
     for (int i = 0; i < NWORKFLOWS; i++) {
         const double payload = (double)(a->workflow[i].nbytes_predicted - e.fixed[i]);
         a->workflow[i].error = relative * payload / (double)a->workflow[i].nbytes_predicted;
@@ -546,7 +549,8 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
 typedef struct patches_shape {
     double coded, empty;         /* share of tiles that have codes other than 0; of patches that have none */
     double bitmap_32, bitmap_64; /* of these, the share that have an empty lane, of 128 codes and of 64 */
-    double base_nbits, constant_nbits, tail_nbits, special; /* mean of each tile; the share that have exceptions */
+    double base_nbits, constant_nbits, tail_nbits,
+        special; /* mean of each tile; the share that have exceptions */
 } patches_shape;
 
 static double power(double x, int log2_n) {
@@ -593,12 +597,11 @@ enum { SPREAD_ZEROS = NWORKFLOWS, NSPREADS };
 
 static void measures_of(double *m, const csz_patch *p) {
     const double nonzero = p->nonzero, octaves = p->octaves, x = nonzero / CSZ_PATCH_N;
-    const double entropy =
-        x > 0 && x < 1 ? -CSZ_PATCH_N * (x * csz_log2(x) + (1 - x) * csz_log2(1 - x)) : 0;
-    m[CSZ_WORKFLOW_AUTO] = 1.32 * entropy + 0.97 * nonzero + 0.96 * octaves + 2.96 * p->large +
-                           p->tail_nbits + 5;
-    m[CSZ_WORKFLOW_HUFFMAN] = 64 * __builtin_popcount((p->nonempty | p->nonempty >> 1) & 0x55) +
-                              2 * nonzero + octaves + p->tail_nbits + 5;
+    const double entropy = x > 0 && x < 1 ? -CSZ_PATCH_N * (x * csz_log2(x) + (1 - x) * csz_log2(1 - x)) : 0;
+    m[CSZ_WORKFLOW_AUTO] =
+        1.32 * entropy + 0.97 * nonzero + 0.96 * octaves + 2.96 * p->large + p->tail_nbits + 5;
+    m[CSZ_WORKFLOW_HUFFMAN] = 64 * __builtin_popcount((p->nonempty | p->nonempty >> 1) & 0x55) + 2 * nonzero +
+                              octaves + p->tail_nbits + 5;
     m[CSZ_WORKFLOW_RLE] = 23 * p->nruns + p->tail_nbits + 5;
     m[CSZ_WORKFLOW_RLE_VLE] = 4 * p->nruns + 0.96 * octaves + p->tail_nbits + 5;
     m[SPREAD_ZEROS] = nonzero / CSZ_PATCH_N;
@@ -610,8 +613,7 @@ typedef struct spreads {
 } spreads;
 
 static spreads spreads_of(const csz_analysis_job *job) {
-    double sum[NSPREADS] = {0}, squares[NSPREADS] = {0},
-        n = (double)job->npatches;
+    double sum[NSPREADS] = {0}, squares[NSPREADS] = {0}, n = (double)job->npatches;
     for (uint64_t i = 0; i < job->npatches; i++) {
         double m[NSPREADS];
         measures_of(m, &job->patches[i]);
@@ -649,13 +651,15 @@ static double weighed_share(const csz_analysis_job *job, const choice *made, con
 static double mean_variance(double mean, double variance, double n, double all) {
     const double prior_n = 3, prior = 1;
     const double relative = mean > 0 ? variance / square(mean) : 0;
-    return (prior_n * square(prior) + (n - 1) * relative) / (prior_n + n - 1) / n * (n < all ? 1 - n / all : 0);
+    return (prior_n * square(prior) + (n - 1) * relative) / (prior_n + n - 1) / n *
+           (n < all ? 1 - n / all : 0);
 }
 
 /*
  * Standard errors of p1 and entropy.  p1 is mostly the share of zeros, which patches differ in; where it is another code's each patch counts as one that has it or not.  The entropy differs as the rate does.
  */
-static void state_errors(csz_analysis *a, const spreads *s, const patches_shape *shape, double n, double all) {
+static void state_errors(csz_analysis *a, const spreads *s, const patches_shape *shape, double n,
+                         double all) {
     const double p1 = a->statistics.p1, share = p1 * (1 - p1), left = n < all ? 1 - n / all : 0,
                  missed = shape->empty / n;
     const int is_zero = fabs(1 - s->mean[SPREAD_ZEROS] - p1) < 0.02;
@@ -687,14 +691,18 @@ static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, con
     choose_books(&made, job, sample, described, frame.ntiles);
     const spreads s = spreads_of(job);
     if (csz_policy_all_weigh(made.policy))
-        made.cost[CSZ_WORKFLOW_AUTO] = (uint64_t)((double)made.cost[CSZ_WORKFLOW_AUTO] * weighed_share(job, &made, &s));
-    const double stride = csz_sample_stride(frame.ntiles), others = ntiles * (shape.coded * (48 + shape.base_nbits) +
-                                     (1 - shape.coded) * shape.constant_nbits + shape.tail_nbits +
-                                     shape.special * (32 + type_nbits));
-    const double missed_nbits = 3 * shape.empty / (double)job->npatches * n * (1 - (double)job->npatches / all);
+        made.cost[CSZ_WORKFLOW_AUTO] =
+            (uint64_t)((double)made.cost[CSZ_WORKFLOW_AUTO] * weighed_share(job, &made, &s));
+    const double stride = csz_sample_stride(frame.ntiles),
+                 others = ntiles *
+                          (shape.coded * (48 + shape.base_nbits) + (1 - shape.coded) * shape.constant_nbits +
+                           shape.tail_nbits + shape.special * (32 + type_nbits));
+    const double missed_nbits =
+        3 * shape.empty / (double)job->npatches * n * (1 - (double)job->npatches / all);
     for (int i = 0; i < NWORKFLOWS; i++) {
         double payload = (double)made.cost[i] / stride * ntiles / nsampled + others;
-        if (i == CSZ_WORKFLOW_RLE) payload += (double)job->workers[0]->sums.extra_run_bits * all / (double)job->npatches;
+        if (i == CSZ_WORKFLOW_RLE)
+            payload += (double)job->workers[0]->sums.extra_run_bits * all / (double)job->npatches;
         payload = payload < raw_nbits ? payload : raw_nbits;
         a->workflow[i].nbytes_predicted =
             (ends_nbytes(header) +
