@@ -36,6 +36,7 @@ enum { NOWHERE = -1, ROWS_MAX = NSLICES * SEGMENT_N / 4, VALUES_MAX = ROWS_MAX *
 typedef struct layout {
     row rows[ROWS_MAX];
     uint32_t nrows, nvalues, pitch;
+    uint32_t each; /* rows of a slice */
 } layout;
 
 /* Values of a line at its fastest: what is copied at once is known, and rows are too short for a call of memcpy each. */
@@ -93,6 +94,7 @@ static void lay_out(layout *l, csz_patch_work *w, const csz_analysis_job *job, c
     const int planes_follow = g->rank == 3 && log2_plane == 9, rows_follow = g->rank == 2 && tx == slice;
     l->nrows = l->nvalues = 0;
     l->pitch = n + 1;
+    l->each = each;
     for (uint32_t s = 0; s < NSLICES; s++)
         for (uint32_t k = 0; k < each; k++) {
             row *r = &l->rows[l->nrows];
@@ -296,7 +298,7 @@ static void count_histogram(csz_analysis_worker *k, const csz_patch_work *w, con
             for (uint32_t j = 0; j < 4; j++) k->part[j][bins[i + j]]++;
         return;
     }
-    const uint32_t each = l->nrows / NSLICES;
+    const uint32_t each = l->each ? l->each : 1;
     for (uint32_t i = 0; i < l->nrows; i++)
         for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
             const uint32_t at = i % each * l->rows[i].n + j, c = at / 4 * 32 + i / each * 4 + at % 4;
@@ -344,7 +346,7 @@ static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, const int16_
 
 /* Bits of exceptions, about: a mask's classes and literals of units, or a list. */
 static void measure_exceptions(csz_patch *p, const csz_patch_work *w, const layout *l, uint32_t type_nbits) {
-    const uint32_t each = l->nrows / NSLICES;
+    const uint32_t each = l->each ? l->each : 1;
     uint8_t unit[PATCH_N / 32] = {0};
     for (uint32_t i = 0; i < l->nrows; i++)
         for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
