@@ -149,6 +149,9 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 /* Counts the patches of the field, and takes the looks beside; the sums, and the sample, are then the first worker's. */
 void csz_patches_count(csz_analysis_job *job);
 
+/* Before a worker's first pass. */
+void csz_patches_clear(csz_patch_work *work);
+
 /* Patch number s of the sample: of the field's tiles, CSZ_TILE_PATCHES each, which. */
 uint64_t csz_patch_place(const csz_analysis_job *job, uint64_t s);
 

@@ -168,12 +168,13 @@ static csz_status grow_workers(csz_analysis_job *job, int n) {
     job->workers = workers;
     for (; job->nworkers < n; job->nworkers++) {
         workers[job->nworkers] = malloc(sizeof *workers[0]);
-        csz_patch_work *patch = calloc(1, sizeof *patch);
+        csz_patch_work *patch = malloc(sizeof *patch); /* most of it is never touched */
         if (!workers[job->nworkers] || !patch) {
             free(workers[job->nworkers]);
             free(patch);
             return CSZ_ERROR_MEMORY;
         }
+        csz_patches_clear(patch);
         workers[job->nworkers]->patch = patch;
     }
     return CSZ_OK;

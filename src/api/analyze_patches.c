@@ -319,15 +319,19 @@ static __attribute__((noinline)) void add_pairs(uint32_t *restrict absolute, uin
     }
 }
 
+void csz_patches_clear(csz_patch_work *w) {
+    w->npairs = 0;
+    memset(w->absolute, 0, sizeof w->absolute);
+    memset(w->differ, 0, sizeof w->differ);
+}
+
 static void flush_pairs(csz_madogram_sums *sums, csz_patch_work *w) {
     for (int d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) {
         sums->npairs[d] += w->npairs;
         sums->absolute[d] += w->absolute[d];
         sums->differ[d] += w->differ[d];
     }
-    w->npairs = 0;
-    memset(w->absolute, 0, sizeof w->absolute);
-    memset(w->differ, 0, sizeof w->differ);
+    csz_patches_clear(w);
 }
 
 /* Pairs of codes at every distance from a few places. */
