@@ -14,8 +14,6 @@
 #include <malloc.h>
 #endif
 
-#include "core/logarithm.h"
-
 /* NaN, null in JSON, where there is none: of a field without elements, or a size that is not known. */
 static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
     return nbytes && a->nelements ? (double)a->nbytes_field / (double)nbytes : NAN;
@@ -24,18 +22,17 @@ static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
 /* A figure that a field without elements does not have. */
 static double known(const csz_analysis *a, double figure) { return a->nelements ? figure : NAN; }
 
-/*
- * Above this standard error a predicted ratio is shown as a range, two standard errors of its logarithm either way: as a
- * share of the size, two of them could be more than all of it.
- */
+/* Above this standard error a predicted ratio is shown as a range: that of sizes smaller and larger by a factor of two errors and one. */
 static const double range_error = 0.3;
 
-static void print_predicted(const csz_analysis *a, uint64_t nbytes) {
-    const double ratio = ratio_of(a, nbytes), factor = csz_exp(2 * a->prediction_error);
-    if (a->prediction_error > range_error)
-        printf("%9.2f to %-9.2f", ratio / factor, ratio * factor);
+static void print_predicted(const csz_analysis *a, const csz_workflow_size *size) {
+    const double ratio = ratio_of(a, size->nbytes_predicted), factor = 1 + 2 * size->error;
+    char text[64];
+    if (size->error > range_error)
+        snprintf(text, sizeof text, "%9.2f to %.2f", ratio / factor, ratio * factor);
     else
-        printf("%9.2f", ratio);
+        snprintf(text, sizeof text, "%9.2f, %.2g%%", ratio, 100 * size->error);
+    printf(a->is_exact ? "%-24s" : "%s", text);
 }
 
 static void write_madogram(cli_json *json, const char *key, const csz_madogram *m) {
@@ -55,7 +52,9 @@ static void write_madogram(cli_json *json, const char *key, const csz_madogram *
 static void write_statistics(cli_json *json, const csz_analysis *a) {
     const csz_statistics *s = &a->statistics;
     cli_json_double(json, "p1", known(a, s->p1));
+    cli_json_double(json, "p1_error", known(a, a->p1_error));
     cli_json_double(json, "entropy", known(a, s->entropy));
+    cli_json_double(json, "entropy_error", known(a, a->entropy_error));
     cli_json_double(json, "r_lower", known(a, s->r_lower));
     cli_json_double(json, "r_upper", known(a, s->r_upper));
     cli_json_double(json, "huffman_bits_lower", known(a, s->bits_lower));
@@ -64,6 +63,7 @@ static void write_statistics(cli_json *json, const csz_analysis *a) {
     cli_json_double(json, "rle_bits", known(a, a->rle_bits));
     cli_json_double(json, "rle_vle_bits", known(a, a->rle_vle_bits));
     cli_json_bool(json, "rle_advised", s->rle_advised);
+    cli_json_bool(json, "rle_undecided", a->rle_is_undecided);
     cli_json_double(json, "outlier_share", known(a, a->outlier_share));
     cli_json_double(json, "escape_share", known(a, a->escape_share));
     cli_json_double(json, "exception_share", known(a, a->exception_share));
@@ -98,6 +98,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
         cli_json_begin_object(json, cli_workflow_names[i]);
         cli_json_u64(json, "nbytes_predicted", a->workflow[i].nbytes_predicted);
         cli_json_double(json, "ratio_predicted", ratio_of(a, a->workflow[i].nbytes_predicted));
+        cli_json_double(json, "error", known(a, a->workflow[i].error));
         if (a->is_exact)
             cli_json_u64(json, "nbytes", a->workflow[i].nbytes);
         else
@@ -108,6 +109,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
     cli_json_end_object(json);
     cli_json_double(json, "prediction_error", known(a, a->prediction_error));
     cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
+    cli_json_bool(json, "best_undecided", a->best_is_undecided);
     cli_json_double(json, "regret", a->regret);
     cli_json_bool(json, "exact", a->is_exact);
     cli_json_double(json, "seconds", a->seconds);
@@ -115,11 +117,18 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
     cli_json_end_object(json);
 }
 
+static unsigned long long pairs_of(const csz_madogram *m) {
+    unsigned long long n = 0;
+    for (int d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) n += m->npairs[d];
+    return n;
+}
+
 static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     const csz_statistics *s = &a->statistics;
     csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs};
     char bound[CLI_BOUND_TEXT_NBYTES];
-    printf("\nbound %s: %llu of %llu tiles counted\n", cli_bound_text(bound, &info),
+    printf("\nbound %s: %llu of %llu codes counted, in %llu of %llu tiles\n", cli_bound_text(bound, &info),
+           (unsigned long long)a->nelements_counted, (unsigned long long)a->nelements,
            (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
     if (!a->nelements) {
         printf("  %s.\n", a->reason);
@@ -128,19 +137,21 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     printf(
         "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%%s\n",
         s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share,
-        a->ntiles_counted < a->ntiles ? " of what was counted" : "");
+        a->nelements_counted < a->nelements ? " of what was counted" : "");
+    if (a->nelements_counted < a->nelements)
+        printf("                 standard errors: p1 %.2g, entropy %.2g bits\n", a->p1_error,
+               a->entropy_error);
     printf("  Huffman        %.4g bits a code; bounds %.4g (H + R-, R- %.4g) and %.4g (H + R+, R+ %.4g)\n",
            a->huffman_bits, s->bits_lower, s->r_lower, s->bits_upper, s->r_upper);
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
-    printf("  smoothness     codes %.4f (roughness %.4f), prequantized data %.4f\n", a->codes.smoothness,
-           a->codes.roughness, a->quanta.smoothness);
-    const int is_range = a->prediction_error > range_error;
-    printf("  ratio          predicted%s%s (standard error, of auto, %.0f%%%s)\n",
-           is_range && a->is_exact ? "             " : "", a->is_exact ? "       true" : "",
-           100 * a->prediction_error, is_range ? ": a range, two of them either way" : "");
+    printf("  smoothness     codes %.4f (roughness %.4f; %llu pairs), prequantized data %.4f (%llu pairs)\n",
+           a->codes.smoothness, a->codes.roughness, pairs_of(&a->codes), a->quanta.smoothness,
+           pairs_of(&a->quanta));
+    printf("  ratio          %s\n", a->is_exact ? "predicted, error               true"
+                                                : "predicted, with its standard error or as a range of two");
     for (int i = 0; i < 4; i++) {
         printf("    %-12s ", cli_workflow_names[i]);
-        print_predicted(a, a->workflow[i].nbytes_predicted);
+        print_predicted(a, &a->workflow[i]);
         if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));
         putchar('\n');
     }

@@ -441,24 +441,28 @@ typedef struct csz_madogram {
     double smoothness; /* 1 - roughness */
 } csz_madogram;
 
-/* What one workflow takes: predicted from the sample, and true where everything was coded (else 0). */
+/* What one workflow takes: predicted from the sample, with its relative standard error (0 where all tiles were coded), and true where everything was coded (else 0). */
 typedef struct csz_workflow_size {
     uint64_t nbytes_predicted, nbytes;
+    double error;
 } csz_workflow_size;
 
-enum { CSZ_REASON_NBYTES = 320 };
+enum { CSZ_REASON_NBYTES = 448 };
 
 typedef struct csz_analysis {
     double bound, bound_abs; /* as asked for, and as resolved */
     double min,
         max; /* of finite values that are not missing; NaN where there are none, and for an absolute bound, which needs no range */
     uint64_t nelements, nelements_counted;
-    uint64_t ntiles, ntiles_counted;
+    uint64_t ntiles,
+        ntiles_counted; /* of a sample on the host 256 elements of each of these tiles were counted, about */
     uint64_t nbytes_field;
     uint64_t
         histogram[CSZ_ANALYSIS_NCODES]; /* codes -512 .. 511 of the elements counted, the paper's alphabet */
     csz_statistics statistics;          /* of that histogram; all 0 where it is empty */
-    double huffman_bits;                /* average length of its optimal Huffman code, at least 1 */
+    double p1_error,
+        entropy_error; /* standard errors of its p1 and entropy, by how unlike parts of the sample are; 0 where all tiles were counted */
+    double huffman_bits; /* average length of its optimal Huffman code, at least 1 */
     double rle_bits,
         rle_vle_bits; /* modelled bits a value of runs: 16 (32, 64) + 7 bits each; both parts Huffman coded */
     double outlier_share;          /* elements whose code lies outside the histogram */
@@ -470,7 +474,9 @@ typedef struct csz_analysis {
     double
         prediction_error; /* relative standard error of the size predicted for auto: how unlike tiles and rows are; 0 where all tiles were coded */
     csz_workflow best_forced; /* smallest of the three forced ones: true where known, else predicted */
-    double regret;            /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
+    int best_is_undecided;    /* another may be: they are nearer to each other than the sample can tell */
+    int rle_is_undecided; /* statistics.rle_advised may be wrong: H + R- is nearer to 1.09 than two of its standard errors */
+    double regret; /* size of auto over that of best_forced, minus 1; negative: auto is smaller */
     int is_exact;
     double seconds;                 /* of this bound; the range, which bounds share, falls on the first */
     char reason[CSZ_REASON_NBYTES]; /* what auto does and why, one English sentence */
@@ -478,10 +484,12 @@ typedef struct csz_analysis {
 
 /*
  * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
- * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from sampled tiles and rows, beside one pass for the range where the bounds are relative;
+ * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from a sample, beside one pass for the range where the bounds are relative;
  * by one thread that takes less than a tenth of the time of compressing at the same bound on fields of 2 MB and more, by two on fields of 5 MB and more (docs/evaluation.md has the figures), but not of data in device memory,
- * which compress faster than the host predicts.  The sample of a few MB is one to four tiles, beside rows that correct the sizes: the statistics of codes can be far off, and the error that is stated is that of auto's size.
- * Codes in place of exceptions and missing values, which continue their neighbours, are counted in the histogram; outliers are not.
+ * which compress faster than the host predicts.  The sample is patches of 256 codes, one for 5 tiles of 4096 (3-D: for 8), 12 to 2048 of them, spread over the field; of fields of up to 4 tiles it is all.  What is said of it has
+ * standard errors, by how unlike patches are: of p1, of the entropy and of each workflow's size; and where the sample does not decide which forced workflow is best, or what the paper's rule advises, that is said.
+ * Codes in place of exceptions and missing values, which continue their neighbours, are counted in the histogram.  Outliers are not: the histogram has the codes in range, by which the paper defines p1 and H; the one symbol that it
+ * stores in an outlier's place would be a further bin, of outlier_share.
  * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.
  * Of data in device memory the GPU finds the range and counts the tiles that the compressor samples there, at each bound (every tile of fields below 512 tiles, one in 4 to 32 of larger ones), so that predictions are
  * closer than those of a sample on the host; only those counts, 32 tiles and some rows and pairs are copied, and the context's workspace on the device is used.  Codes outside -48 .. 47 are counted there in buckets of

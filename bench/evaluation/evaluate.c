@@ -69,7 +69,15 @@ static void put_analysis(FILE *out, const csz_analysis *a, const csz_analysis *s
             (unsigned long long)sampled->workflow[1].nbytes_predicted,
             (unsigned long long)sampled->workflow[2].nbytes_predicted,
             (unsigned long long)sampled->workflow[3].nbytes_predicted);
-    put_number(out, "prediction_error", sampled->prediction_error);
+    fprintf(out, ", \"errors\": [%.6g, %.6g, %.6g, %.6g], \"best_undecided\": %s", sampled->workflow[0].error,
+            sampled->workflow[1].error, sampled->workflow[2].error, sampled->workflow[3].error,
+            sampled->best_is_undecided ? "true" : "false");
+    fprintf(out, ", \"rle_advised_sampled\": %s, \"rle_undecided\": %s",
+            sampled->statistics.rle_advised ? "true" : "false", sampled->rle_is_undecided ? "true" : "false");
+    put_number(out, "p1_sampled", sampled->statistics.p1);
+    put_number(out, "p1_error", sampled->p1_error);
+    put_number(out, "entropy_sampled", sampled->statistics.entropy);
+    put_number(out, "entropy_error", sampled->entropy_error);
     fprintf(out, ", \"reason\": \"%s\"", a->reason);
 }
 

@@ -57,6 +57,9 @@ class Analysis:
     histogram: np.ndarray[Any, Any]
     """Counts of the codes -512 to 511."""
     statistics: Statistics
+    p1_error: float
+    """Standard error of ``statistics.p1``, 0 where all tiles were counted; likewise of the entropy."""
+    entropy_error: float
     huffman_bits: float
     rle_bits: float
     rle_vle_bits: float
@@ -69,9 +72,15 @@ class Analysis:
     """Size by workflow, from a sample of the tiles."""
     coded: dict[str, int] | None
     """Size by workflow as coded, where ``exact`` was asked for."""
+    errors: dict[str, float]
+    """Relative standard error of each predicted size."""
     prediction_error: float
-    """Relative standard error of the size predicted for ``auto``."""
+    """That of ``auto``."""
     best_forced: str
+    best_undecided: bool
+    """Another forced workflow may be the best one: the sample does not decide."""
+    rle_undecided: bool
+    """``statistics.rle_advised`` may be wrong: the sample does not decide."""
     regret: float
     seconds: float
     reason: str
@@ -110,6 +119,8 @@ def _analysis(raw: _library.Analysis, has_range: bool) -> Analysis:
         tiles_counted=raw.ntiles_counted,
         histogram=np.array(raw.histogram),
         statistics=_plain(raw.statistics, Statistics),
+        p1_error=raw.p1_error,
+        entropy_error=raw.entropy_error,
         huffman_bits=raw.huffman_bits,
         rle_bits=raw.rle_bits,
         rle_vle_bits=raw.rle_vle_bits,
@@ -120,8 +131,11 @@ def _analysis(raw: _library.Analysis, has_range: bool) -> Analysis:
         codes=_plain(raw.codes, Madogram),
         predicted={name: size.nbytes_predicted for name, size in sizes.items()},
         coded={name: size.nbytes for name, size in sizes.items()} if raw.is_exact else None,
+        errors={name: size.error for name, size in sizes.items()},
         prediction_error=raw.prediction_error,
         best_forced=_library.WORKFLOWS[raw.best_forced],
+        best_undecided=bool(raw.best_is_undecided),
+        rle_undecided=bool(raw.rle_is_undecided),
         regret=raw.regret,
         seconds=raw.seconds,
         reason=raw.reason.decode(errors="replace"),

@@ -92,7 +92,7 @@ class Statistics(c.Structure):
     ]
 
 
-NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 320
+NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 448
 
 
 class Madogram(c.Structure):
@@ -110,7 +110,7 @@ class Madogram(c.Structure):
 
 
 class WorkflowSize(c.Structure):
-    _fields_ = [("nbytes_predicted", c.c_uint64), ("nbytes", c.c_uint64)]
+    _fields_ = [("nbytes_predicted", c.c_uint64), ("nbytes", c.c_uint64), ("error", c.c_double)]
 
 
 class Analysis(c.Structure):
@@ -126,6 +126,8 @@ class Analysis(c.Structure):
         ("nbytes_field", c.c_uint64),
         ("histogram", c.c_uint64 * NCODES),
         ("statistics", Statistics),
+        ("p1_error", c.c_double),
+        ("entropy_error", c.c_double),
         ("huffman_bits", c.c_double),
         ("rle_bits", c.c_double),
         ("rle_vle_bits", c.c_double),
@@ -137,6 +139,8 @@ class Analysis(c.Structure):
         ("workflow", WorkflowSize * 4),
         ("prediction_error", c.c_double),
         ("best_forced", c.c_int),
+        ("best_is_undecided", c.c_int),
+        ("rle_is_undecided", c.c_int),
         ("regret", c.c_double),
         ("is_exact", c.c_int),
         ("seconds", c.c_double),

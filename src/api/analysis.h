@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_tiles.c counts and codes sampled tiles;
- * analyze_looks.c takes looks of a few elements all over the field; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
+ * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_patches.c counts a field's sample, patches all over it; analyze_tiles.c counts and codes whole
+ * tiles; analyze_looks.c takes looks of a few elements; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
  * analyze_reason.c says it.
  */
 #ifndef CSZ_API_ANALYSIS_H
@@ -26,19 +26,55 @@ typedef struct csz_analysis_sums {
     csz_madogram_sums codes;
 } csz_analysis_sums;
 
+/* ---- patches: pieces of tiles all over the field, which are the sample of one on the host ---- */
+
+enum { CSZ_PATCH_N = 256, CSZ_TILE_PATCHES = CSZ_TILE_N / CSZ_PATCH_N };
+
+/* What a patch is like. */
+typedef struct csz_patch {
+    uint16_t nonzero, octaves, large; /* codes that are not 0, the logarithms of their sizes, those above 1 */
+    uint16_t nruns;                   /* of its two lanes; 0 where all codes are 0 */
+    uint16_t nexceptions, tail_nbits; /* and about what those take */
+    uint8_t nonempty;                 /* units, a bit each */
+    uint8_t base_nbits;               /* about, of its tile */
+    uint8_t mode;              /* M, Q, P or S, that suits it; CONSTANT where nothing is left to count */
+    uint32_t sorted;           /* of all patches by mode, the number of the one at this place */
+    int16_t code[CSZ_PATCH_N]; /* unless it was counted, being wide */
+} csz_patch;
+
+/* What a worker needs to take patches, one after the other. */
+typedef struct csz_patch_work {
+    union {
+        float f32[1280];
+        double f64[1280];
+    } value; /* of a patch and its neighbours, line by line */
+    int16_t narrow[1280];
+    int64_t wide[1280];
+    uint8_t valid[1280]; /* where some are exceptions */
+    int64_t base;
+    int is_wide;                                          /* the codes are code64's */
+    int16_t delta[3][CSZ_PATCH_N];                        /* in three orders, slice by slice */
+    int64_t delta64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N]; /* and in code order */
+    int16_t tile[CSZ_TILE_N];                             /* of patches that one mode suits */
+    /* pairs of codes, as many at every distance */
+    uint32_t npairs, absolute[CSZ_ANALYSIS_NDISTANCES], differ[CSZ_ANALYSIS_NDISTANCES];
+} csz_patch_work;
+
 typedef struct csz_analysis_worker {
     csz_sample sample;
-    uint32_t books; /* that the tally counts in; others are not even cleared */
+    uint32_t books;                 /* that the tally counts in; others are not even cleared */
+    uint32_t has_joined, has_ended; /* has cleared what is here; has added it up */
     /* the histogram of a few tiles in four, as equal neighbours would wait for each other's store; and the outliers */
     uint16_t part[4][CSZ_ANALYSIS_NCODES + 1];
     csz_analysis_sums sums;
+    csz_patch_work *patch; /* stays from call to call */
 } csz_analysis_worker;
 
 /* ---- looks: pairs of quanta for the madogram, and rows of neighbours for the rate ---- */
 
 /* Elements of the field that are looked at. */
 typedef struct csz_looks {
-    uint64_t nelements, npairs, nrows;
+    uint64_t nelements, npairs, nspans, nrows; /* pairs at random, or, where there are any, those of spans */
     uint32_t row_n, nlines; /* differences of a row, and lines of elements they are taken from */
     size_t n;
     uint64_t *line; /* the first element of each */
@@ -84,6 +120,10 @@ typedef struct csz_analysis_job {
     csz_cpu_scratch *scratch;
     csz_analysis_worker **workers; /* nworkers, of which nthreads work */
     int nworkers, nthreads;
+    csz_patch *patches; /* room for patches_n, of which npatches are taken, or none */
+    uint64_t npatches, patches_n;
+    /* patches by mode, and the tiles that are made of them: where those of modes M, Q, P, S begin, and the end */
+    uint32_t sorted_first[5], modes_first[5];
     int is_copy;
     uint64_t ntiles, nsample, nchosen; /* of the field; of its sample; of this pass, spread evenly over it */
     uint32_t npairs_each;
@@ -106,11 +146,30 @@ uint64_t csz_analysis_tile(const csz_analysis_job *job, uint64_t s);
  */
 csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
+/* Counts the patches of the field, and takes the looks beside; the sums, and the sample, are then the first worker's. */
+void csz_patches_count(csz_analysis_job *job);
+
+/* Before a worker's first pass. */
+void csz_patches_clear(csz_patch_work *work);
+
+/* Patch number s of the sample: of the field's tiles, CSZ_TILE_PATCHES each, which. */
+uint64_t csz_patch_place(const csz_analysis_job *job, uint64_t s);
+
+/* Before a pass and after it, and what a pass has its workers do: begin, and end, which are a worker's own. */
+void csz_analysis_begin(csz_analysis_job *job, int rank);
+void csz_analysis_end(csz_analysis_job *job, int rank, int keep_sample);
+void csz_analysis_clear(csz_analysis_job *job);
+void csz_analysis_gather(csz_analysis_job *job);
+void csz_analysis_clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books);
+void csz_analysis_flush_parts(csz_analysis_worker *k);
+
 /* The counts of the first worker's sums in the words of the interface. */
 void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job);
 
-/* The best forced workflow, the regret, and the reason.  tiles: auto's, where the analysis is exact; policy: auto's, where it is not. */
-void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy);
+/*
+ * The best forced workflow, the regret, what the sample does not decide, and the reason.  tiles: auto's, where the analysis is exact; policy: auto's, where it is not; of_parts: of the tiles
+ * that were counted only parts were. */
+void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy, int of_parts);
 
 /*
  * Predicts what each workflow takes from the sample that was just counted; returns auto's policy.  described: where the counts are described, or NULL.  What the GPU counted, where it did, is predicted from instead, and
@@ -131,10 +190,11 @@ void csz_survey_count(csz_analysis_sums *sums, const csz_analysis_job *job);
 /* Codes a sample that was kept with the tables; adds what records take to the same sums. */
 void csz_analysis_encode(csz_analysis_job *job);
 
-csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, uint64_t nrows);
+csz_status csz_looks_make(csz_looks *looks, const csz_geometry *geometry, uint64_t npairs, int are_spans,
+                          uint64_t nrows);
 void csz_looks_free(csz_looks *looks);
 
-/* Elements of the pairs, of which there are npairs / 8 * 9, and where they lie; those of the lines come behind them. */
+/* Elements of the pairs, and where they lie; those of the lines come behind them. */
 uint64_t csz_looks_pair_elements(const csz_looks *looks);
 void csz_looks_index(uint64_t *index, const csz_looks *looks);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze.c: how a field would compress, and why.  Sampled tiles are counted, books are built from those counts, scaled to what the compressor would count, and the
- * tiles coded with them; looks all over the field say whether the few tiles are like the rest, and the sizes are scaled up.  With `exact` all tiles are counted and
+ * analyze.c: how a field would compress, and why.  Patches of tiles all over the field are counted, books are built from those counts, scaled to what the compressor would count, and the
+ * counts priced with them; how unlike patches are says how far off that may be.  With `exact` all tiles are counted and
  * the four workflows coded for the truth beside the prediction.  Of a field on the GPU only what is sampled comes to the host.
  */
 #include "api/analysis.h"
@@ -17,27 +17,30 @@
 enum {
     NWORKFLOWS = CSZ_NWORKFLOWS,
     /*
-     * A sampled tile costs some twice what a compressed one does (counted as every policy would code it, coded as auto would, measured for the others), and books as much as another;
-     * the range takes 3 to 5% of the time of compressing.  With one tile in SAMPLE_STRIDE, and the most that a large field needs, an analysis of one bound stays below a tenth of compressing
-     * from 2 to 3 MB on.  One row for ROW_STRIDE tiles costs less than the tiles do.
+     * A patch of 256 codes costs 0.5 us (1-D) to 1.1 (3-D, f64) on a core that compresses a tile in 8 to 20; books and statistics cost 25 us, the range 3 to 5% of the time of compressing.  With these numbers of patches an
+     * analysis of one bound stays below a tenth of compressing from 2 MB on.
      */
-    SAMPLE_STRIDE = 128,
     SAMPLE_ALL = 4,
-    SAMPLE_LEAST = 1,
-    SAMPLE_MOST = 512,
+    PATCH_STRIDE = 8,
+    FLAT_STRIDE = 5, /* of 1-D and 2-D fields, whose patches take half the time */
+    PATCHES_LEAST = 12,
+    PATCHES_MOST = 2048,
     DEVICE_MOST = 32, /* of a field on the GPU, which counts its own sample */
     ROW_STRIDE = 4,
     ROWS_LEAST = 24,
-    ROWS_MOST = 512,
-    DEVICE_ROWS_MOST = 128,
+    ROWS_MOST = 128,
     START_N = 1 << 20, /* values from which threads are started to find the range */
-    PAIRS_LEAST = 256,
-    PAIRS_MOST = 16000,
-    DEVICE_PAIRS_MOST = 8000,
+    PAIRS_LEAST = 1600,
+    PAIRS_MOST = 40000,
+    DEVICE_PAIRS_MOST = 16000,
     PAIRS_EXACT = 1000000
 };
 
 /* ---- what was counted ---- */
+
+static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
+    return x < least ? least : x > most ? most : x;
+}
 
 void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
     uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
@@ -45,6 +48,7 @@ void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
     double n = t->n ? (double)t->n : 1;
     a->nelements_counted = t->n;
     a->ntiles_counted = job->survey ? job->survey->nsampled : job->nchosen;
+    if (job->npatches && job->nchosen < job->ntiles) a->ntiles_counted = clamp(job->npatches, 0, job->ntiles);
     memcpy(a->histogram, t->histogram, sizeof a->histogram);
     uint32_t first = 0, end = CSZ_ANALYSIS_NCODES; /* of the codes that occur, which are mostly few */
     while (first < end && !a->histogram[first]) first++;
@@ -92,18 +96,9 @@ static csz_status code_all(csz_context *context, csz_analysis *a, csz_tile_count
     return status;
 }
 
-static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
-    return x < least ? least : x > most ? most : x;
-}
-
-/* Tiles that are sampled: all of the smallest fields, whose analysis is mostly books. */
-static uint64_t sample_size(uint64_t ntiles) {
-    return ntiles <= SAMPLE_ALL ? ntiles : clamp(ntiles / SAMPLE_STRIDE, SAMPLE_LEAST, SAMPLE_MOST);
-}
-
 static uint64_t pairs_wanted(uint64_t nelements, int exact, int is_on_device) {
     return exact ? PAIRS_EXACT
-                 : clamp(nelements / 1024, PAIRS_LEAST, is_on_device ? DEVICE_PAIRS_MOST : PAIRS_MOST);
+                 : clamp(nelements / 512, PAIRS_LEAST, is_on_device ? DEVICE_PAIRS_MOST : PAIRS_MOST);
 }
 
 /* One bound.  header has everything but the bound; tiles are auto's, NULL where nothing was coded. */
@@ -127,7 +122,10 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
         const uint64_t npairs = pairs_wanted(n, exact, job->survey != NULL);
         job->nchosen = job->nsample;
         job->npairs_each = exact ? 0 : (uint32_t)(npairs / job->nchosen + 1);
-        csz_analysis_count(job, 1);
+        if (job->npatches)
+            csz_patches_count(job);
+        else
+            csz_analysis_count(job, 1);
         policy = csz_analysis_predict(job, a, header, exact ? NULL : a);
         if (exact) {
             job->nchosen = job->ntiles;
@@ -135,17 +133,22 @@ static void analyze_bound(csz_analysis *a, csz_analysis_job *job, csz_header *he
             csz_analysis_count(job, 0);
         }
     } else {
-        memset(job->workers[0], 0, sizeof *job->workers[0]);
+        csz_analysis_clear(job);
         for (int i = 0; i < NWORKFLOWS; i++)
             a->workflow[i].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
     }
     if (exact || !n) csz_analysis_describe(a, job);
-    csz_analysis_explain(a, tiles, policy);
+    csz_analysis_explain(a, tiles, policy, job->npatches != 0);
 }
 
 void csz_analysis_free(csz_analysis_job *job) {
-    for (int i = 0; job && i < job->nworkers; i++) free(job->workers[i]);
-    if (job) free(job->workers);
+    if (!job) return;
+    for (int i = 0; i < job->nworkers; i++) {
+        free(job->workers[i]->patch);
+        free(job->workers[i]);
+    }
+    free(job->workers);
+    free(job->patches);
     free(job);
 }
 
@@ -165,33 +168,52 @@ static csz_status grow_workers(csz_analysis_job *job, int n) {
     job->workers = workers;
     for (; job->nworkers < n; job->nworkers++) {
         workers[job->nworkers] = malloc(sizeof *workers[0]);
-        if (!workers[job->nworkers]) return CSZ_ERROR_MEMORY;
+        csz_patch_work *patch = malloc(sizeof *patch); /* most of it is never touched */
+        if (!workers[job->nworkers] || !patch) {
+            free(workers[job->nworkers]);
+            free(patch);
+            return CSZ_ERROR_MEMORY;
+        }
+        csz_patches_clear(patch);
+        workers[job->nworkers]->patch = patch;
     }
+    return CSZ_OK;
+}
+
+static csz_status grow_patches(csz_analysis_job *job, uint64_t n) {
+    if (n <= job->patches_n) return CSZ_OK;
+    csz_patch *patches = realloc(job->patches, (size_t)n * sizeof *patches);
+    if (!patches) return CSZ_ERROR_MEMORY;
+    job->patches = patches;
+    job->patches_n = n;
     return CSZ_OK;
 }
 
 /* The context's job, for another field.  forced_tables is to be freed. */
 static csz_status make_job(csz_analysis_job **made, csz_context *context, const csz_geometry *g,
-                           uint64_t nsample, int nthreads) {
+                           uint64_t nsample, uint64_t npatches, int nthreads) {
     if (!context->analysis) context->analysis = calloc(1, sizeof *context->analysis);
     csz_analysis_job *job = context->analysis;
     if (!job) return CSZ_ERROR_MEMORY;
     csz_status status = grow_workers(job, nthreads);
     if (!status) status = csz_scratch_workers(&context->cpu, nthreads, g->rank);
-    if (!status) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample);
+    if (!status && !npatches) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample);
+    if (!status) status = grow_patches(job, npatches);
     if (status) return status;
-    csz_analysis_worker **workers = job->workers;
-    const int nworkers = job->nworkers;
+    const csz_analysis_job kept = *job;
     memset(job, 0, sizeof *job);
-    job->workers = workers;
-    job->nworkers = nworkers;
+    job->workers = kept.workers;
+    job->nworkers = kept.nworkers;
+    job->patches = kept.patches;
+    job->patches_n = kept.patches_n;
+    job->npatches = npatches;
     job->scratch = &context->cpu;
     job->geometry = job->layout = *g;
     job->ntiles = g->ntiles;
     job->nsample = job->nchosen = nsample;
     job->nthreads = nthreads;
     job->tables = context->cpu.code_tables;
-    if (nsample == g->ntiles) {
+    if (!npatches && nsample == g->ntiles) {
         job->forced_tables = malloc(sizeof *job->forced_tables);
         if (!job->forced_tables) return CSZ_ERROR_MEMORY;
     }
@@ -229,18 +251,22 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     double min = 0, max = 0, start = csz_clock();
     int has_range = 0;
     const uint64_t n = header.geometry.nelements, ntiles = header.geometry.ntiles,
-                   nsample = is_on_device ? clamp(ntiles, 0, DEVICE_MOST) : sample_size(ntiles),
-                   rows_most = is_on_device ? DEVICE_ROWS_MOST : ROWS_MOST;
+                   nsample = clamp(ntiles, 0, is_on_device ? DEVICE_MOST : SAMPLE_ALL),
+                   npatches = !is_on_device && ntiles > SAMPLE_ALL
+                                  ? clamp(ntiles / (geometry->rank < 3 ? FLAT_STRIDE : PATCH_STRIDE),
+                                          PATCHES_LEAST, PATCHES_MOST)
+                                  : 0,
+                   nrows = is_on_device ? clamp(ntiles / ROW_STRIDE, ROWS_LEAST, ROWS_MOST) : 0;
     if (o->bound_mode != CSZ_BOUND_ABS && n && !is_on_device)
         has_range = find_range(context, data, &header, o->threads, &min, &max);
-    const int nthreads = threads_for(context, exact ? ntiles : nsample, o->threads);
+    const int nthreads = threads_for(context, exact ? ntiles : nsample + npatches / 8, o->threads);
     csz_looks looks;
     csz_analysis_survey survey = {0};
-    csz_status status = csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device),
-                                       clamp(ntiles / ROW_STRIDE, ROWS_LEAST, rows_most));
+    csz_status status =
+        csz_looks_make(&looks, &header.geometry, pairs_wanted(n, exact, is_on_device), !exact, nrows);
     if (status) return status;
     csz_analysis_job *job = NULL;
-    status = make_job(&job, context, &header.geometry, nsample, nthreads);
+    status = make_job(&job, context, &header.geometry, nsample, npatches, nthreads);
     if (!status) {
         job->looks = &looks;
         job->data = data;

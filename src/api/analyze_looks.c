@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze_looks.c: elements looked at all over the field, where sampled tiles are few and far between.  Pairs of quanta give the madogram.  Rows of neighbours, with those
+ * analyze_looks.c: elements looked at all over the field, where sampled tiles are few and far between.  Pairs of quanta give the madogram: of all tiles' analysis at
+ * random, else in spans of neighbours, each of which has pairs of every distance.  Rows of neighbours, with those
  * above and behind them, give the differences that a tile's prediction would leave there, and from how many are 0 and how large the others are the rate at which
  * auto codes such rows.
  */
@@ -12,12 +13,21 @@
 #include "core/logarithm.h"
 
 enum {
-    DISTANCES_EACH = 8, /* pairs that share their first element, for locality */
+    DISTANCES_EACH =
+        8, /* pairs that share their first element, for locality, where all tiles are counted; else */
+    SPAN_ORIGINS = 2, /* in a span of neighbours, from which there is a pair at every distance */
+    ORIGINS_APART = 8,
+    SPAN_N = CSZ_ANALYSIS_NDISTANCES + ORIGINS_APART,
     ROW_N = 32
 };
 
 uint64_t csz_looks_pair_elements(const csz_looks *looks) {
-    return looks->npairs / DISTANCES_EACH * (DISTANCES_EACH + 1);
+    return looks->nspans ? looks->nspans * SPAN_N : looks->npairs / DISTANCES_EACH * (DISTANCES_EACH + 1);
+}
+
+static uint64_t span_first(const csz_looks *looks, uint64_t i) {
+    const double u = (double)(csz_scatter(3, i) >> 11) * 0x1p-53;
+    return (uint64_t)(((double)i + u) / (double)looks->nspans * (double)(looks->nelements - SPAN_N));
 }
 
 static uint64_t pair_first(const csz_looks *looks, uint64_t i) {
@@ -42,17 +52,21 @@ static void place_row(uint64_t *first, const csz_looks *looks, const csz_geometr
         first[c] = ((z - (c >> 1)) * g->n[1] + y - (c & 1)) * g->n[2] + x - 1;
 }
 
-csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npairs, uint64_t nrows) {
+csz_status csz_looks_make(csz_looks *looks, const csz_geometry *g, uint64_t npairs, int are_spans,
+                          uint64_t nrows) {
     memset(looks, 0, sizeof *looks);
     looks->nelements = g->nelements;
     if (g->nelements < 2) return CSZ_OK;
     looks->npairs = npairs / DISTANCES_EACH * DISTANCES_EACH;
+    if (are_spans && g->nelements > SPAN_N)
+        looks->nspans =
+            (npairs + SPAN_ORIGINS * CSZ_ANALYSIS_NDISTANCES - 1) / (SPAN_ORIGINS * CSZ_ANALYSIS_NDISTANCES);
     looks->nrows = nrows;
     looks->row_n = g->n[2] > ROW_N ? ROW_N : (uint32_t)(g->n[2] - 1);
     looks->nlines = 1u << (g->rank - 1);
     looks->n = (size_t)(csz_looks_pair_elements(looks) + nrows * looks->nlines * (looks->row_n + 1));
-    looks->line = malloc((size_t)(nrows * looks->nlines) * sizeof *looks->line);
-    if (!looks->line) return CSZ_ERROR_MEMORY;
+    looks->line = nrows ? malloc((size_t)(nrows * looks->nlines) * sizeof *looks->line) : NULL;
+    if (nrows && !looks->line) return CSZ_ERROR_MEMORY;
     for (uint64_t s = 0; s < nrows; s++) place_row(looks->line + s * looks->nlines, looks, g, s);
     return CSZ_OK;
 }
@@ -80,7 +94,10 @@ static void place_group(group *pairs, const csz_looks *looks, uint64_t i) {
 
 void csz_looks_index(uint64_t *index, const csz_looks *looks) {
     group pairs;
-    for (uint64_t i = 0; i < looks->npairs; i += DISTANCES_EACH, index += DISTANCES_EACH + 1) {
+    for (uint64_t i = 0; i < looks->nspans; i++)
+        for (uint64_t j = 0; j < SPAN_N; j++) *index++ = span_first(looks, i) + j;
+    for (uint64_t i = 0; !looks->nspans && i < looks->npairs;
+         i += DISTANCES_EACH, index += DISTANCES_EACH + 1) {
         place_group(&pairs, looks, i);
         memcpy(index, pairs.index, sizeof pairs.index);
     }
@@ -199,6 +216,34 @@ static void fetch_one(batch *b, values *from, uint64_t index) {
     if (from->fetched) from->fetched += from->size;
 }
 
+/* Pairs of the first quantum with all that follow it, where all are accepted.  Kept out of line, as it vectorises. */
+static __attribute__((noinline)) void add_span(uint64_t *restrict absolute, uint64_t *restrict differ,
+                                               uint64_t *restrict npairs, const int64_t *restrict q) {
+    const int64_t first = q[0], most = (int64_t)1 << 48; /* as csz_madogram_add has it */
+    for (uint32_t d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) {
+        const int64_t difference = q[d + 1] - first, size = difference < 0 ? -difference : difference;
+        npairs[d]++;
+        absolute[d] += (uint64_t)(size < most ? size : most);
+        differ[d] += size != 0;
+    }
+}
+
+static void take_spans(csz_madogram_sums *sums, batch *b, const csz_looks *looks, const csz_tile_plan *plan,
+                       values *from) {
+    for (uint64_t i = 0; i < looks->nspans; i++) {
+        int64_t all = 1;
+        b->n = 0;
+        fetch(b, from, span_first(looks, i), SPAN_N);
+        quantize(b, plan);
+        for (uint32_t j = 0; j < SPAN_N; j++) all &= b->accepted[j];
+        for (uint32_t k = 0; k < SPAN_ORIGINS * (ORIGINS_APART - 1); k += ORIGINS_APART - 1) {
+            if (all) add_span(sums->absolute, sums->differ, sums->npairs, b->quantum + k);
+            for (uint32_t d = 1; !all && b->accepted[k] && d <= CSZ_ANALYSIS_NDISTANCES; d++)
+                if (b->accepted[k + d]) csz_madogram_add(sums, d, b->quantum[k], b->quantum[k + d]);
+        }
+    }
+}
+
 /* In order of index; a pair with an exception is left out. */
 static void take_pairs(csz_madogram_sums *sums, batch *b, const csz_looks *looks, const csz_tile_plan *plan,
                        values *from) {
@@ -297,6 +342,9 @@ void csz_looks_take(csz_madogram_sums *pairs, csz_rows_rate *rows, const csz_loo
                     const csz_tile_plan *plan, const void *field, const void *fetched) {
     batch b;
     values from = {field, fetched, plan->type == CSZ_F32 ? sizeof(float) : sizeof(double)};
-    take_pairs(pairs, &b, looks, plan, &from);
+    if (looks->nspans)
+        take_spans(pairs, &b, looks, plan, &from);
+    else
+        take_pairs(pairs, &b, looks, plan, &from);
     *rows = take_rows(&b, looks, plan, &from);
 }

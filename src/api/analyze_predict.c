@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze_predict.c: what each workflow would take.  Books are built from the sample's counts by the compressor's rule, and priced by those counts.  Of a field on the host a few tiles were counted, which auto's
- * books then code; of one on the GPU the compressor's own sample was, frame by frame, so that counts tell the size, and a few coded tiles what counts do not: bases, masks, exceptions.
+ * analyze_predict.c: what each workflow would take.  Books are built from the sample's counts by the compressor's rule, and priced by those counts.  Of a field on the host patches of tiles were counted, or, if it
+ * has a few tiles, all, which are then coded; of one on the GPU the compressor's own sample was, frame by frame, so that counts tell the size, and a few coded tiles what counts do not: bases, masks, exceptions.
  */
 #include "api/analysis.h"
 
 #include <math.h>
 
+#include "core/logarithm.h"
 #include "cpu/scratch.h"
 
 enum {
@@ -148,11 +149,12 @@ static uint32_t lengths_nbits(const csz_book *books, const csz_policy_offers *of
     return nbits;
 }
 
-/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides (auto's are coded instead). */
+/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides. */
 typedef struct choice {
     csz_book books[NWORKFLOWS][CSZ_NBOOKS];
     uint32_t lengths_nbits[NWORKFLOWS];
-    uint64_t cost[NWORKFLOWS];
+    uint64_t cost[NWORKFLOWS],
+        weighed[2];   /* and where tiles weigh runs, of all in their own mode, and as runs */
     uint32_t policy;  /* auto's */
     uint32_t counted; /* books, a bit each, in which tiles count as policy vector codes them */
 } choice;
@@ -209,11 +211,23 @@ static void choose_books(choice *made, csz_analysis_job *job, const csz_sample *
         nruns += sample->run_length[s];
         ncodes += (uint64_t)sample->run_length[s] * (s + 1);
     }
-    uint64_t *cost = made->cost;
-    cost[CSZ_WORKFLOW_AUTO] = 0;
-    cost[CSZ_WORKFLOW_HUFFMAN] = 32 * stride * sample->bitmap_nwords[CSZ_POLICY_SINGLE];
-    cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] =
-        32 * stride * sample->bitmap_nwords[CSZ_POLICY_RUNS];
+    uint64_t *cost = made->cost, of_policy[CSZ_POLICY_N];
+    for (int p = 0; p < CSZ_POLICY_N; p++) of_policy[p] = 32 * stride * sample->bitmap_nwords[p];
+    cost[CSZ_WORKFLOW_HUFFMAN] = of_policy[CSZ_POLICY_SINGLE];
+    cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] = of_policy[CSZ_POLICY_RUNS];
+    const csz_book *books = made->books[CSZ_WORKFLOW_AUTO];
+    for (int b = 0; b < CSZ_BOOK_RV; b++)
+        of_policy[CSZ_POLICY_VECTOR] += cost_of(&books[b], &offers.vector[b]);
+    of_policy[CSZ_POLICY_SINGLE] +=
+        cost_of(&books[CSZ_BOOK_S], &offers.single) + cost_of(&books[CSZ_BOOK_W], &offers.vector[CSZ_BOOK_W]);
+    for (int i = 0; i < 2; i++)
+        of_policy[CSZ_POLICY_RUNS] += cost_of(&books[CSZ_BOOK_RV + i], &offers.runs[i]);
+    const uint32_t policy = made->policy & CSZ_POLICY_MASK;
+    cost[CSZ_WORKFLOW_AUTO] = of_policy[policy < CSZ_POLICY_N ? policy : CSZ_POLICY_VECTOR];
+    made->weighed[0] = of_policy[CSZ_POLICY_VECTOR];
+    made->weighed[1] = of_policy[CSZ_POLICY_RUNS];
+    if (policy == CSZ_POLICY_WEIGHED && of_policy[CSZ_POLICY_RUNS] < cost[CSZ_WORKFLOW_AUTO])
+        cost[CSZ_WORKFLOW_AUTO] = of_policy[CSZ_POLICY_RUNS]; /* tiles take what is less, at most */
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         cost[CSZ_WORKFLOW_HUFFMAN] += cost_of(&made->books[CSZ_WORKFLOW_HUFFMAN][b], &huffman[b]);
         cost[CSZ_WORKFLOW_RLE_VLE] += cost_of(&made->books[CSZ_WORKFLOW_RLE_VLE][b], &runs[b]);
@@ -276,52 +290,19 @@ static double tile_variance(const csz_analysis_sums *sums, double n, double to_r
            (PRIOR_N + n - 1);
 }
 
-/* From n coded tiles of ntiles. */
-static rate join_rates(const csz_analysis_sums *sums, double ntiles, double n, double nelements,
-                       csz_rows_rate rows) {
-    const double to_rate = 32 * ntiles / nelements; /* from words of a tile */
-    const double mean = (double)sums->words[0] / n;
-    rate r = {mean * to_rate, 0};
-    if (n >= ntiles) return r;
-    const double scale = r.mean > rows.mean ? r.mean : rows.mean;
-    r.variance = tile_variance(sums, n, to_rate, scale) / n * (1 - n / ntiles);
-    return join_rows(r, rows, scale);
-}
-
-/* Words of the sample's tiles under a workflow; share: of a frame that the sample is. */
-static double words_of(const csz_analysis_job *job, const choice *made, int workflow, double share) {
-    const csz_analysis_sums *sums = &job->workers[0]->sums;
-    if (workflow == CSZ_WORKFLOW_AUTO || job->forced_tables) return (double)sums->words[workflow];
-    const double nbits = (double)sums->common_nbits + share * (double)made->cost[workflow] +
-                         (workflow == CSZ_WORKFLOW_RLE ? (double)sums->extra_run_bits : 0),
-                 most = 32 * (double)sums->raw_words;
-    return (nbits < most ? nbits : most) / 32;
-}
-
+/* Of a field of a few tiles all are coded under every workflow, with the books that the compressor would make. */
 static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
                                    csz_analysis *described) {
-    csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
-    csz_sample *sample = &job->workers[0]->sample;
+    const csz_sample *sample = &job->workers[0]->sample;
     choice made;
-    const float factor = (float)((double)csz_sample_count(frame.ntiles) * (double)job->ntiles /
-                                 ((double)frame.ntiles * (double)job->nchosen));
-    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), factor);
-    choose_books(&made, job, sample, described, frame.ntiles);
+    choose_books(&made, job, sample, described, csz_frame_box_at(&header->geometry, 0).ntiles);
     make_tables(job, &made);
     csz_analysis_encode(job);
-    const csz_analysis_sums *sums = &job->workers[0]->sums;
-    const double n = (double)header->geometry.nelements, share = (double)job->nchosen / (double)job->ntiles;
-    const rate r = join_rates(sums, (double)job->ntiles, (double)job->nchosen, n, job->rows);
-    for (int i = 0; i < NWORKFLOWS; i++) {
-        /* what the rows say of auto they say of all */
-        double payload = r.mean * n / 8;
-        if (sums->words[0]) payload *= words_of(job, &made, i, share) / (double)sums->words[0];
+    for (int i = 0; i < NWORKFLOWS; i++)
         a->workflow[i].nbytes_predicted =
             ends_nbytes(header) +
             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
-            ((uint64_t)payload + 7) / 8 * 8;
-    }
-    a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
+            (4 * job->workers[0]->sums.words[i] + 7) / 8 * 8;
     return made.policy;
 }
 
@@ -516,6 +497,18 @@ static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double 
     return join_rows(r, job->rows, scale);
 }
 
+/* Of p1 and entropy: tiles of the sample are alike within, so that each counts as one; and what buckets hide of the codes that they are of is 3% of the entropy at most, of particles. */
+static void state_survey_errors(csz_analysis *a, const csz_analysis_job *job) {
+    const double n = (double)job->survey->nsampled, left = 1 - n / (double)job->ntiles, p1 = a->statistics.p1,
+                 h = a->statistics.entropy, scale = (double)job->workers[0]->sums.words[0];
+    const double spread = scale > 0 ? tile_variance(&job->workers[0]->sums, (double)job->nchosen, 1,
+                                                    scale / (double)job->nchosen) /
+                                          square(scale / (double)job->nchosen)
+                                    : 0;
+    a->p1_error = sqrt(p1 * (1 - p1) / n * left);
+    a->entropy_error = h * sqrt(spread / n * left + square(0.03 * (a->escape_share > 0)));
+}
+
 static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
     const csz_analysis_survey *survey = job->survey;
     const double n = (double)header->geometry.nelements,
@@ -537,13 +530,197 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
         nbits = nbits < raw_nbits ? nbits : raw_nbits;
         a->workflow[i].nbytes_predicted = (e.fixed[i] + (uint64_t)(nbits / 8) + 7) / 8 * 8;
     }
-    a->prediction_error = sqrt(r.variance) * n / 8 / (double)a->workflow[0].nbytes_predicted;
+    const double relative =
+        r.mean > 0 ? sqrt(r.variance) / r.mean : 0; /* what auto's are off by, others are */
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        const double payload = (double)(a->workflow[i].nbytes_predicted - e.fixed[i]);
+        a->workflow[i].error = relative * payload / (double)a->workflow[i].nbytes_predicted;
+    }
+    a->prediction_error = a->workflow[0].error;
     csz_survey_count(&job->workers[0]->sums, job);
     csz_analysis_describe(a, job);
+    state_survey_errors(a, job);
+    return made.policy;
+}
+
+/* ---- from patches ---- */
+
+/* What the patches show of tiles. */
+typedef struct patches_shape {
+    double coded, empty;         /* share of tiles that have codes other than 0; of patches that have none */
+    double bitmap_32, bitmap_64; /* of these, the share that have an empty lane, of 128 codes and of 64 */
+    double base_nbits, constant_nbits, tail_nbits,
+        special; /* mean of each tile; the share that have exceptions */
+} patches_shape;
+
+static double power(double x, int log2_n) {
+    while (log2_n-- > 0) x *= x;
+    return x;
+}
+
+/*
+ * Two lanes of a patch tell how often a lane is empty in tiles that have any codes at all, if lanes are so by chance: lanes alone among empty ones, against lanes in company.
+ */
+static patches_shape shape_of(const csz_analysis_job *job) {
+    double n = (double)job->npatches, both = 0, mixed = 0, ncodes = 0, base = 0, constant = 0, tail = 0,
+           special = 0;
+    for (uint64_t i = 0; i < job->npatches; i++) {
+        const csz_patch *p = &job->patches[i];
+        const int first = (p->nonempty & 15) != 0, second = p->nonempty >> 4 != 0;
+        both += first & second;
+        mixed += first ^ second;
+        ncodes += 64 * __builtin_popcount((p->nonempty | p->nonempty >> 1) & 0x55);
+        if (p->nonzero)
+            base += p->base_nbits;
+        else if (p->base_nbits)
+            constant += p->base_nbits > 32 ? 96 : 64;
+        tail += p->tail_nbits;
+        special += p->nexceptions > 0;
+    }
+    const double lanes = 2 * both + mixed, empty = mixed / (mixed + 2 * both + 1);
+    patches_shape s = {0};
+    s.coded = lanes / (2 * n) / (1 - empty);
+    if (s.coded > 1) s.coded = 1;
+    const double empty_pair = s.coded > 0 ? 1 - ncodes / (s.coded * n * CSZ_PATCH_N) : 0;
+    s.empty = 1 - (both + mixed) / n;
+    s.bitmap_32 = 1 - power(1 - empty, 5);
+    s.bitmap_64 = empty_pair > 0 ? 1 - power(1 - empty_pair, 6) : 0;
+    s.base_nbits = both + mixed > 0 ? base / (both + mixed) : 0;
+    s.constant_nbits = n > both + mixed ? constant / (n - both - mixed) : 0;
+    s.tail_nbits = CSZ_TILE_PATCHES * tail / n;
+    s.special = 2 * special < n ? 2 * special / n : 1;
+    return s;
+}
+
+/* Of each patch a number that grows as what a workflow spends on it, about; the last is for the share of zeros. */
+enum { SPREAD_ZEROS = NWORKFLOWS, NSPREADS };
+
+static void measures_of(double *m, const csz_patch *p) {
+    const double nonzero = p->nonzero, octaves = p->octaves, x = nonzero / CSZ_PATCH_N;
+    const double entropy = x > 0 && x < 1 ? -CSZ_PATCH_N * (x * csz_log2(x) + (1 - x) * csz_log2(1 - x)) : 0;
+    m[CSZ_WORKFLOW_AUTO] =
+        1.32 * entropy + 0.97 * nonzero + 0.96 * octaves + 2.96 * p->large + p->tail_nbits + 5;
+    m[CSZ_WORKFLOW_HUFFMAN] = 64 * __builtin_popcount((p->nonempty | p->nonempty >> 1) & 0x55) + 2 * nonzero +
+                              octaves + p->tail_nbits + 5;
+    m[CSZ_WORKFLOW_RLE] = 23 * p->nruns + p->tail_nbits + 5;
+    m[CSZ_WORKFLOW_RLE_VLE] = 4 * p->nruns + 0.96 * octaves + p->tail_nbits + 5;
+    m[SPREAD_ZEROS] = nonzero / CSZ_PATCH_N;
+}
+
+/* Mean and variance of each. */
+typedef struct spreads {
+    double mean[NSPREADS], variance[NSPREADS];
+} spreads;
+
+static spreads spreads_of(const csz_analysis_job *job) {
+    double sum[NSPREADS] = {0}, squares[NSPREADS] = {0}, n = (double)job->npatches;
+    for (uint64_t i = 0; i < job->npatches; i++) {
+        double m[NSPREADS];
+        measures_of(m, &job->patches[i]);
+        for (int k = 0; k < NSPREADS; k++) {
+            sum[k] += m[k];
+            squares[k] += m[k] * m[k];
+        }
+    }
+    spreads s;
+    for (int k = 0; k < NSPREADS; k++) {
+        s.mean[k] = sum[k] / n;
+        const double v = (squares[k] - sum[k] * s.mean[k]) / (n > 1 ? n - 1 : 1);
+        s.variance[k] = v > 0 ? v : 0;
+    }
+    return s;
+}
+
+/* Where tiles weigh runs one by one, what they take over what the better of both would for all: patches of a tile's kind tell, by the measures of both, scaled to what they cost. */
+static double weighed_share(const csz_analysis_job *job, const choice *made, const spreads *s) {
+    const double vector = (double)made->weighed[0] / s->mean[CSZ_WORKFLOW_AUTO],
+                 runs = (double)made->weighed[1] / s->mean[CSZ_WORKFLOW_RLE_VLE];
+    double least = 0;
+    for (uint64_t i = 0; i < job->npatches; i++) {
+        double m[NSPREADS];
+        measures_of(m, &job->patches[i]);
+        const double x = m[CSZ_WORKFLOW_AUTO] * vector, y = m[CSZ_WORKFLOW_RLE_VLE] * runs;
+        least += x < y ? x : y;
+    }
+    least /= (double)job->npatches;
+    const double all = (double)(made->weighed[0] < made->weighed[1] ? made->weighed[0] : made->weighed[1]);
+    return all > 0 ? least / all : 1;
+}
+
+/* The relative variance of a mean of n of all, of which so much is known beforehand. */
+static double mean_variance(double mean, double variance, double n, double all) {
+    const double prior_n = 3, prior = 1;
+    const double relative = mean > 0 ? variance / square(mean) : 0;
+    return (prior_n * square(prior) + (n - 1) * relative) / (prior_n + n - 1) / n *
+           (n < all ? 1 - n / all : 0);
+}
+
+/*
+ * Standard errors of p1 and entropy.  p1 is mostly the share of zeros, which patches differ in; where it is another code's each patch counts as one that has it or not.  The entropy differs as the rate does.
+ */
+static void state_errors(csz_analysis *a, const spreads *s, const patches_shape *shape, double n,
+                         double all) {
+    const double p1 = a->statistics.p1, share = p1 * (1 - p1), left = n < all ? 1 - n / all : 0,
+                 missed = shape->empty / n;
+    const int is_zero = fabs(1 - s->mean[SPREAD_ZEROS] - p1) < 0.02;
+    const double variance =
+        is_zero ? (PRIOR_N * share / 4 + (n - 1) * s->variance[SPREAD_ZEROS]) / (PRIOR_N + n - 1) : share;
+    a->p1_error = sqrt((variance / n + square(missed / 3)) * left);
+    const double relative =
+        mean_variance(s->mean[CSZ_WORKFLOW_AUTO], s->variance[CSZ_WORKFLOW_AUTO], n, all) + square(0.02);
+    a->entropy_error = sqrt(relative * square(a->statistics.entropy) + square(2 * missed) * left);
+}
+
+static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
+                                     csz_analysis *described) {
+    static const double model_error[] = {0.03, 0.03, 0.03, 0.03};
+    const csz_frame_box frame = csz_frame_box_at(&header->geometry, 0);
+    const patches_shape shape = shape_of(job);
+    const double ntiles = (double)job->ntiles, type_nbits = header->field.type == CSZ_F32 ? 32 : 64,
+                 n = (double)header->geometry.nelements, raw_nbits = 32 * ntiles + type_nbits * n,
+                 nsampled = (double)csz_sample_count(frame.ntiles), all = ntiles * CSZ_TILE_PATCHES;
+    csz_sample *sample = &job->workers[0]->sample;
+    const double factor = nsampled * CSZ_TILE_PATCHES / (double)job->npatches;
+    scale_counts((uint32_t *)sample, sizeof *sample / sizeof(uint32_t), (float)factor);
+    const double coded = nsampled * shape.coded;
+    sample->ntiles = (uint32_t)(coded + 0.5);
+    sample->bitmap_nwords[CSZ_POLICY_SINGLE] = (uint32_t)(2 * coded * shape.bitmap_64);
+    sample->bitmap_nwords[CSZ_POLICY_RUNS] = (uint32_t)(coded * shape.bitmap_32);
+    sample->bitmap_nwords[CSZ_POLICY_VECTOR] = (uint32_t)(coded * (shape.bitmap_32 + shape.bitmap_64));
+    choice made;
+    choose_books(&made, job, sample, described, frame.ntiles);
+    const spreads s = spreads_of(job);
+    if (csz_policy_all_weigh(made.policy))
+        made.cost[CSZ_WORKFLOW_AUTO] =
+            (uint64_t)((double)made.cost[CSZ_WORKFLOW_AUTO] * weighed_share(job, &made, &s));
+    const double stride = csz_sample_stride(frame.ntiles),
+                 others = ntiles *
+                          (shape.coded * (48 + shape.base_nbits) + (1 - shape.coded) * shape.constant_nbits +
+                           shape.tail_nbits + shape.special * (32 + type_nbits));
+    const double missed_nbits =
+        3 * shape.empty / (double)job->npatches * n * (1 - (double)job->npatches / all);
+    for (int i = 0; i < NWORKFLOWS; i++) {
+        double payload = (double)made.cost[i] / stride * ntiles / nsampled + others;
+        if (i == CSZ_WORKFLOW_RLE)
+            payload += (double)job->workers[0]->sums.extra_run_bits * all / (double)job->npatches;
+        payload = payload < raw_nbits ? payload : raw_nbits;
+        a->workflow[i].nbytes_predicted =
+            (ends_nbytes(header) +
+             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+             (uint64_t)(payload / 8) + 7) /
+            8 * 8;
+        const double relative = mean_variance(s.mean[i], s.variance[i], (double)job->npatches, all) +
+                                square(model_error[i]),
+                     variance = relative * square(payload) + square(missed_nbits);
+        a->workflow[i].error = sqrt(variance) / 8 / (double)a->workflow[i].nbytes_predicted;
+    }
+    a->prediction_error = a->workflow[0].error;
+    if (described) state_errors(described, &s, &shape, (double)job->npatches, all);
     return made.policy;
 }
 
 uint32_t csz_analysis_predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
                               csz_analysis *described) {
+    if (job->npatches) return predict_from_patches(job, a, header, described);
     return job->survey ? predict_from_survey(job, a, header) : predict_from_tiles(job, a, header, described);
 }

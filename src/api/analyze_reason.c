@@ -4,6 +4,7 @@
  */
 #include "api/analysis.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const char *const workflow_names[CSZ_NWORKFLOWS] = {"auto", "huffman", "rle", "rle+vle"};
@@ -111,7 +112,27 @@ static void put_sizes(text *t, const csz_analysis *a, uint64_t size, uint64_t be
     put_figure(t, (double)best / n);
 }
 
-void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy) {
+/*
+ * Two sizes that come from one sample are off together, by far the most part: of docs/evaluation.md's fields a difference of two is off by a quarter of their errors, and by 1% as costs are estimates.
+ */
+static int is_near(const csz_workflow_size *a, const csz_workflow_size *b) {
+    const double x = (double)a->nbytes_predicted, y = (double)b->nbytes_predicted,
+                 error = 0.25 * (a->error > b->error ? a->error : b->error) + 0.01;
+    return a->error > 0 && fabs(x - y) < error * (x < y ? x : y);
+}
+
+static void decide(csz_analysis *a, const uint64_t *size) {
+    a->best_forced = CSZ_WORKFLOW_HUFFMAN;
+    for (int i = CSZ_WORKFLOW_RLE; i < CSZ_NWORKFLOWS; i++)
+        if (size[i] < size[a->best_forced]) a->best_forced = (csz_workflow)i;
+    a->regret = (double)size[0] / (double)size[a->best_forced] - 1;
+    for (int i = CSZ_WORKFLOW_HUFFMAN; !a->is_exact && i < CSZ_NWORKFLOWS; i++)
+        if (i != (int)a->best_forced && is_near(&a->workflow[i], &a->workflow[a->best_forced]))
+            a->best_is_undecided = 1;
+    a->rle_is_undecided = fabs(a->statistics.bits_lower - 1.09) < 2 * a->entropy_error;
+}
+
+void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy, int of_parts) {
     static const char *const clause[] = {"tile by tile, 8, 4, 2 or 1 codes a symbol or run lengths",
                                          "the tiles with plain Huffman codes", "the tiles with run lengths",
                                          "no tile, all being kept raw", "no tile, each being one value"};
@@ -119,15 +140,12 @@ void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_
     text t = {a->reason, a->reason + sizeof a->reason - 1};
     for (int i = 0; i < CSZ_NWORKFLOWS; i++)
         size[i] = a->is_exact ? a->workflow[i].nbytes : a->workflow[i].nbytes_predicted;
-    a->best_forced = CSZ_WORKFLOW_HUFFMAN;
-    for (int i = CSZ_WORKFLOW_RLE; i < CSZ_NWORKFLOWS; i++)
-        if (size[i] < size[a->best_forced]) a->best_forced = (csz_workflow)i;
-    a->regret = (double)size[0] / (double)size[a->best_forced] - 1;
+    decide(a, size);
     if (a->nelements == 0) {
         put(&t, "auto has nothing to choose: the field has no elements");
     } else {
-        if (a->ntiles_counted < a->ntiles) {
-            put(&t, "by ");
+        if (a->nelements_counted < a->nelements) {
+            put(&t, of_parts ? "by parts of " : "by ");
             put_count(&t, a->ntiles_counted);
             put(&t, " of ");
             put_count(&t, a->ntiles);
@@ -137,10 +155,12 @@ void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_
         put(&t, clause[a->is_exact ? way_of_tiles(tiles) : way_of_policy(policy, a)]);
         put(&t, ", ");
         put_sizes(&t, a, size[0], size[a->best_forced]);
+        if (a->best_is_undecided) put(&t, " (which is best the sample does not decide)");
         put(&t, "; the paper's rule, H + R- = ");
         put_fixed(&t, a->statistics.bits_lower);
         put(&t, a->statistics.rle_advised ? " <= 1.09, advises run lengths"
                                           : " > 1.09, does not advise run lengths");
+        if (a->rle_is_undecided) put(&t, ", which the sample does not decide");
     }
     *t.at = 0;
 }

@@ -5,6 +5,8 @@
  */
 #include "api/analysis.h"
 
+#include <stddef.h>
+
 #include "cpu/bits.h"
 #include "cpu/scratch.h"
 #include "cpu/symbols.h"
@@ -103,7 +105,7 @@ static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz
 }
 
 /* Most tiles count in a few books, and most of a tally is books. */
-static void clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books) {
+void csz_analysis_clear_books(csz_analysis_worker *k, csz_tally *tally, uint32_t books) {
     for (int b = 0; b < CSZ_NBOOKS; b++)
         for (int part = 0; part < 4 && ((books & ~k->books) >> b & 1); part++)
             memset(tally->count[part].count[b], 0, sizeof tally->count[part].count[b]);
@@ -119,7 +121,7 @@ static void clear_tally(csz_analysis_worker *k, csz_tally *tally) {
 static void count_symbols(const csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker,
                           const csz_tile_box *box) {
     csz_tile_work *w = &worker->tile;
-    clear_books(k, &worker->tally, csz_tile_books(w, &job->plan[0]));
+    csz_analysis_clear_books(k, &worker->tally, csz_tile_books(w, &job->plan[0]));
     uint64_t before = w->klass ? csz_count_of(worker->tally.run_length) : 0;
     csz_tile_count(w, &job->plan[0], &worker->tally,
                    csz_sample_stride(csz_frame_box_at(&job->geometry, 0).ntiles));
@@ -184,7 +186,7 @@ static void encode_tile(const csz_analysis_job *job, csz_analysis_worker *k, csz
 }
 
 /* What was counted is to be cleared. */
-static void flush_parts(csz_analysis_worker *k) {
+void csz_analysis_flush_parts(csz_analysis_worker *k) {
     for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++)
         k->sums.histogram[i] += (uint32_t)k->part[0][i] + k->part[1][i] + k->part[2][i] + k->part[3][i];
     for (int j = 0; j < 4; j++) k->sums.noutliers += k->part[j][CSZ_ANALYSIS_NCODES];
@@ -207,6 +209,7 @@ static void pass_body(void *arg, int rank) {
     csz_analysis_worker *k = job->workers[rank];
     csz_worker *worker = job->scratch->workers[rank];
     const int with_looks = job->keep_sample && !job->encode;
+    if (!job->encode && rank) csz_analysis_begin(job, rank);
     for (uint32_t done = 1;; done++) {
         uint64_t s = atomic_fetch_add(&job->next, 1);
         if (with_looks && s-- == 0) {
@@ -221,13 +224,14 @@ static void pass_body(void *arg, int rank) {
         } else {
             count_tile(job, k, worker, &box, tile, job->keep_sample ? &job->scratch->kept[s] : NULL);
             if (done % PART_TILES) continue;
-            flush_parts(k);
+            csz_analysis_flush_parts(k);
             memset(k->part, 0, sizeof k->part);
             if (done % FLUSH_TILES) continue;
             flush_counts(k, &worker->tally, 1);
             clear_tally(k, &worker->tally);
         }
     }
+    if (!job->encode) csz_analysis_end(job, rank, job->keep_sample);
 }
 
 static void run_pass(csz_analysis_job *job, int encode) {
@@ -238,19 +242,29 @@ static void run_pass(csz_analysis_job *job, int encode) {
         &job->scratch->team, (uint64_t)job->nthreads > n ? (int)n : job->nthreads, pass_body, job);
 }
 
-csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
-    job->keep_sample = keep_sample;
-    for (int i = 0; i < job->nthreads; i++) {
-        memset(job->workers[i], 0, sizeof *job->workers[i]);
-        clear_tally(job->workers[i], &job->scratch->workers[i]->tally);
-    }
-    run_pass(job, 0);
+void csz_analysis_begin(csz_analysis_job *job, int rank) {
+    csz_analysis_worker *k = job->workers[rank];
+    memset(k, 0, offsetof(csz_analysis_worker, patch));
+    clear_tally(k, &job->scratch->workers[rank]->tally);
+    k->has_joined = 1;
+}
+
+void csz_analysis_end(csz_analysis_job *job, int rank, int keep_sample) {
+    csz_analysis_flush_parts(job->workers[rank]);
+    flush_counts(job->workers[rank], &job->scratch->workers[rank]->tally, !keep_sample);
+    job->workers[rank]->has_ended = 1;
+}
+
+void csz_analysis_clear(csz_analysis_job *job) {
+    csz_analysis_begin(job, 0);
+    for (int i = 1; i < job->nthreads; i++) job->workers[i]->has_joined = 0;
+}
+
+void csz_analysis_gather(csz_analysis_job *job) {
     csz_analysis_worker *to = job->workers[0];
-    for (int i = 0; i < job->nthreads; i++) {
+    for (int i = 1; i < job->nthreads; i++) {
         csz_analysis_worker *from = job->workers[i];
-        flush_parts(from);
-        flush_counts(from, &job->scratch->workers[i]->tally, !keep_sample);
-        if (i == 0) continue;
+        if (!from->has_joined) continue;
         const uint32_t *counts = (const uint32_t *)&from->sample;
         for (size_t c = 0; c < sizeof to->sample / sizeof *counts; c++)
             ((uint32_t *)&to->sample)[c] += counts[c];
@@ -261,7 +275,14 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
         to->sums.run_value[s] += to->sample.run_value[s];
         to->sums.run_length[s] += to->sample.run_length[s];
     }
-    return &to->sums;
+}
+
+csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample) {
+    job->keep_sample = keep_sample;
+    csz_analysis_clear(job);
+    run_pass(job, 0);
+    csz_analysis_gather(job);
+    return &job->workers[0]->sums;
 }
 
 void csz_analysis_encode(csz_analysis_job *job) {

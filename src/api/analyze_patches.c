@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * analyze_patches.c: the sample of a field on the host: patches of 256 codes, two neighbouring lanes of a tile, all over the field.  A patch's codes are what its tile's would be, from the few values around it: all but the
+ * order of prediction, which a tile chooses by its 4096 and a patch by its own.  A tile costs as much as 16 patches, which tell far more: tiles differ from each other, and codes of one tile are alike.
+ */
+#include "api/analysis.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cpu/bits.h"
+#include "cpu/scratch.h"
+#include "cpu/symbols.h"
+
+enum {
+    PATCH_N = CSZ_PATCH_N,
+    LANE_N = 128,
+    SEGMENT_N = 32, /* elements of a patch that are neighbours, in each of 8 slices */
+    NSLICES = 8,
+    ORIGINS = 2,          /* of a patch's pairs at every distance */
+    PART_PATCHES = 8 * 16 /* counts of 16 bits and sums of 32 are moved on after this many */
+};
+
+/* ---- where a patch lies ---- */
+
+/* A row of neighbours of a patch; its lines have one element before it, and stand in the buffer at these places, or nowhere (0 throughout). */
+typedef struct row {
+    uint64_t x, y, z;     /* in the tile */
+    int32_t line[4];      /* itself, the one above, behind, above that */
+    uint32_t n, in_field; /* elements, of which so many lie in the field */
+} row;
+
+enum { NOWHERE = -1, ROWS_MAX = NSLICES * SEGMENT_N / 4, VALUES_MAX = ROWS_MAX * 4 * 5 };
+
+typedef struct layout {
+    row rows[ROWS_MAX];
+    uint32_t nrows, nvalues, pitch;
+    uint32_t each; /* rows of a slice */
+} layout;
+
+/* Values of a line at its fastest: what is copied at once is known, and rows are too short for a call of memcpy each. */
+static inline void copy_segment(uint8_t *to, const uint8_t *from, size_t size) {
+    if (size == sizeof(float))
+        memcpy(to, from, SEGMENT_N * sizeof(float));
+    else
+        memcpy(to, from, SEGMENT_N * sizeof(double));
+}
+
+static inline void copy_one(uint8_t *to, const uint8_t *from, size_t size) {
+    if (size == sizeof(float))
+        memcpy(to, from, sizeof(float));
+    else
+        memcpy(to, from, sizeof(double));
+}
+
+/* Values of a line, with the one before it, or where a tile begins its own first; what lies outside the field repeats the field's last, as padding does. */
+static void load_line(uint8_t *to, const csz_analysis_job *job, const uint64_t *origin, const row *r,
+                      uint64_t y, uint64_t z, size_t size) {
+    const csz_geometry *g = &job->geometry;
+    const uint64_t at_y = origin[1] + y < g->n[1] ? origin[1] + y : g->n[1] - 1,
+                   at_z = origin[0] + z < g->n[0] ? origin[0] + z : g->n[0] - 1, x = origin[2] + r->x,
+                   last = g->n[2] - 1;
+    const uint8_t *from = (const uint8_t *)job->data + (at_z * g->n[1] + at_y) * g->n[2] * size;
+    const uint64_t before = x < last ? x - (r->x > 0) : last; /* the tile's first column has none */
+    copy_one(to, from + (before < last ? before : last) * size, size);
+    if (r->n == SEGMENT_N && x + SEGMENT_N <= g->n[2]) {
+        copy_segment(to + size, from + x * size, size);
+        return;
+    }
+    for (uint64_t j = 0; j < r->n; j++)
+        copy_one(to + (1 + j) * size, from + (x + j < last ? x + j : last) * size, size);
+}
+
+static int32_t add_line(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+                        const row *r, uint64_t y, uint64_t z) {
+    const size_t size = job->plan[0].type == CSZ_F32 ? sizeof(float) : sizeof(double);
+    const uint32_t at = l->nvalues;
+    load_line((uint8_t *)&w->value + at * size, job, origin, r, y, z, size);
+    l->nvalues += l->pitch;
+    return (int32_t)at;
+}
+
+static uint32_t least_u32(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+
+/* Rows of patch p of the tile, and the values of their lines.  Where slices are neighbours, a line serves two. */
+static void lay_out(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+                    uint32_t p) {
+    const csz_geometry *g = &job->geometry;
+    const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1],
+                   slice = g->rank == 3 ? 512 : 128,
+                   first = g->rank == 3 ? SEGMENT_N * p : 1024 * (p >> 2) + SEGMENT_N * (p & 3),
+                   n = tx < SEGMENT_N ? tx : SEGMENT_N, each = SEGMENT_N / n;
+    const int planes_follow = g->rank == 3 && log2_plane == 9, rows_follow = g->rank == 2 && tx == slice;
+    l->nrows = l->nvalues = 0;
+    l->pitch = n + 1;
+    l->each = each;
+    for (uint32_t s = 0; s < NSLICES; s++)
+        for (uint32_t k = 0; k < each; k++) {
+            row *r = &l->rows[l->nrows];
+            const row *before = s ? r - each : NULL;
+            const uint32_t e = first + slice * s + n * k;
+            r->x = e & (tx - 1);
+            r->y = (e >> g->log2_t[2]) & (ty - 1);
+            r->z = e >> log2_plane;
+            r->n = n;
+            const int is_in =
+                origin[1] + r->y < g->n[1] && origin[0] + r->z < g->n[0] && origin[2] + r->x < g->n[2];
+            r->in_field = is_in ? least_u32(n, g->n[2] - origin[2] - r->x) : 0;
+            r->line[0] = add_line(l, w, job, origin, r, r->y, r->z);
+            r->line[1] = r->line[2] = r->line[3] = NOWHERE;
+            if (r->y > 0)
+                r->line[1] =
+                    rows_follow && before ? before->line[0] : add_line(l, w, job, origin, r, r->y - 1, r->z);
+            if (r->z > 0 && planes_follow) {
+                r->line[2] = before->line[0];
+                r->line[3] = before->line[1];
+            } else if (r->z > 0) {
+                r->line[2] = add_line(l, w, job, origin, r, r->y, r->z - 1);
+                if (r->y > 0) r->line[3] = add_line(l, w, job, origin, r, r->y - 1, r->z - 1);
+            }
+            l->nrows++;
+        }
+}
+
+/* ---- quanta ---- */
+
+/*
+ * Quanta less base, of 16 bits, where all are accepted at once: as in cpu/quantize_body.h, which says why this is enough.  Kept out of line: only as functions of plain pointers does every compiler vectorise them.
+ */
+static __attribute__((noinline)) int plain_f32(int16_t *restrict out, const float *restrict v, uint32_t n,
+                                               float inverse, float step, uint32_t base, float bound) {
+    uint32_t worst = 0, far = 0;
+    int32_t least = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const float t = csz_round_product_f32(v[i], inverse), restored = (t - CSZ_MAGIC_F32) * step;
+        const uint32_t offset = csz_bits_f32(t) - (CSZ_MAGIC_F32_BITS + base - 32768u),
+                       error = csz_bits_f32(fabsf(v[i] - restored));
+        const int32_t bits = (int32_t)csz_bits_f32(v[i]);
+        worst = error > worst ? error : worst;
+        least = bits < least ? bits : least;
+        far |= offset;
+        out[i] = (int16_t)(uint16_t)(offset ^ 32768u);
+    }
+    return far >> 16 == 0 && worst <= csz_bits_f32(bound) && least != INT32_MIN;
+}
+
+static __attribute__((noinline)) int plain_f64(int16_t *restrict out, const double *restrict v, uint32_t n,
+                                               double inverse, double step, uint64_t base, double bound) {
+    uint64_t worst = 0, far = 0;
+    int64_t least = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double t = v[i] * inverse + CSZ_MAGIC_F64, restored = (t - CSZ_MAGIC_F64) * step;
+        const uint64_t offset = csz_bits_f64(t) - (CSZ_MAGIC_F64_BITS + base - 32768u),
+                       error = csz_bits_f64(fabs(v[i] - restored));
+        const int64_t bits = (int64_t)csz_bits_f64(v[i]);
+        worst = error > worst ? error : worst;
+        least = bits < least ? bits : least;
+        far |= offset;
+        out[i] = (int16_t)(uint16_t)(offset ^ 32768u);
+    }
+    return far >> 16 == 0 && worst <= csz_bits_f64(bound) && least != INT64_MIN;
+}
+
+static int quantum_at(int64_t *q, const csz_patch_work *w, const csz_tile_plan *plan, uint32_t i) {
+    if (plan->type == CSZ_F64) return csz_quantum_f64(w->value.f64[i], &plan->f64, q);
+    int32_t narrow;
+    const int is_accepted = csz_quantum_f32(w->value.f32[i], &plan->f32, &narrow);
+    *q = narrow;
+    return is_accepted;
+}
+
+static int quantize_plain(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
+    const int64_t most = plan->type == CSZ_F32 ? CSZ_QUANTUM_LIMIT_F32 : CSZ_QUANTUM_LIMIT_F64;
+    int64_t first;
+    if (plan->fill_has_quantum || !quantum_at(&first, w, plan, 0)) return 0;
+    w->base = first & ~(int64_t)1;
+    if (w->base > most - 65536 || w->base < 65536 - most) return 0;
+    return plan->type == CSZ_F32 ? plain_f32(w->narrow, w->value.f32, n, plan->f32.inverse, plan->f32.step,
+                                             (uint32_t)w->base, plan->f32.bound)
+                                 : plain_f64(w->narrow, w->value.f64, n, plan->f64.inverse, plan->f64.step,
+                                             (uint64_t)w->base, plan->f64.bound);
+}
+
+/* One by one; exceptions continue the last quantum there was, the first ones that which follows.  Returns 1 if 16 bits hold them all. */
+static int quantize_careful(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
+    int64_t last = 0;
+    uint32_t first = n;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t q;
+        w->valid[i] = (uint8_t)quantum_at(&q, w, plan, i);
+        if (w->valid[i] && first == n) first = i;
+        last = w->wide[i] = w->valid[i] ? q : last;
+    }
+    for (uint32_t i = 0; i < first; i++) w->wide[i] = first < n ? w->wide[first] : 0;
+    w->base = w->wide[0] & ~(int64_t)1;
+    uint64_t far = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        w->wide[i] -= w->base;
+        far |= (uint64_t)w->wide[i] + 32768u;
+        w->narrow[i] = (int16_t)w->wide[i];
+    }
+    return far >> 16 == 0;
+}
+
+/* ---- codes ---- */
+
+/* The elements of a patch slice by slice, SEGMENT_N each, in code order: groups of four move as one. */
+#define DEFINE_REORDER(NAME, TYPE)                                                                 \
+    static void NAME(TYPE *code, const TYPE *delta) {                                              \
+        for (uint32_t slice = 0; slice < NSLICES; slice++)                                         \
+            for (uint32_t j = 0; j < SEGMENT_N; j += 4)                                            \
+                memcpy(code + j * 8 + slice * 4, delta + slice * SEGMENT_N + j, 4 * sizeof(TYPE)); \
+    }
+DEFINE_REORDER(reorder_narrow, int16_t)
+DEFINE_REORDER(reorder_wide, int64_t)
+
+/*
+ * Differences of a row along x, along x and y, along all dims.  The lines begin with the element before the row.  N: known where it is called.
+ */
+#define DEFINE_DIFFERENCES(NAME, TYPE, UNSIGNED)                                                             \
+    static inline __attribute__((always_inline)) void NAME##_row(                                            \
+        TYPE *restrict xyz, TYPE *restrict xy, TYPE *restrict x, const TYPE *restrict line,                  \
+        const TYPE *restrict up, const TYPE *restrict back, const TYPE *restrict up_back, uint32_t n,        \
+        int rank) {                                                                                          \
+        for (uint32_t j = 0; j < n; j++) {                                                                   \
+            const UNSIGNED by_x = (UNSIGNED)((UNSIGNED)line[j + 1] - (UNSIGNED)line[j]);                     \
+            x[j] = (TYPE)by_x;                                                                               \
+            if (rank == 1) continue;                                                                         \
+            const UNSIGNED by_xy = (UNSIGNED)(by_x - (UNSIGNED)((UNSIGNED)up[j + 1] - (UNSIGNED)up[j]));     \
+            xy[j] = (TYPE)by_xy;                                                                             \
+            if (rank == 2) continue;                                                                         \
+            const UNSIGNED behind = (UNSIGNED)((UNSIGNED)back[j + 1] - (UNSIGNED)back[j] -                   \
+                                               (UNSIGNED)((UNSIGNED)up_back[j + 1] - (UNSIGNED)up_back[j])); \
+            xyz[j] = (TYPE)(UNSIGNED)(by_xy - behind);                                                       \
+        }                                                                                                    \
+    }                                                                                                        \
+    /* Of a patch, slice by slice, tied at the tile's edges as a tile's are (cpu/quantize.c). */             \
+    static inline __attribute__((always_inline)) void NAME(TYPE(*delta)[PATCH_N], TYPE *q, const layout *l,  \
+                                                           int rank) {                                       \
+        static const TYPE none[SEGMENT_N + 1];                                                               \
+        if (l->rows[0].x == 0) /* then all rows begin a tile's, or, if there are more, their first does */   \
+            for (uint32_t i = 0; i < l->nrows; i++)                                                          \
+                for (int k = 0; k < 4 && l->rows[i].x == 0; k++)                                             \
+                    if (l->rows[i].line[k] >= 0) q[l->rows[i].line[k]] = 0;                                  \
+        for (uint32_t i = 0; i < l->nrows; i++) {                                                            \
+            const row *r = &l->rows[i];                                                                      \
+            const TYPE *line[4];                                                                             \
+            for (int k = 0; k < 4; k++) line[k] = r->line[k] >= 0 ? q + r->line[k] : none;                   \
+            TYPE *xyz = delta[0] + i * r->n, *xy = delta[1] + i * r->n, *x = delta[2] + i * r->n;            \
+            if (r->n == SEGMENT_N)                                                                           \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], SEGMENT_N, rank);                 \
+            else                                                                                             \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], r->n, rank);                      \
+            if (r->x > 0) continue;                                                                          \
+            TYPE *full = rank == 3 ? xyz : rank == 2 ? xy : x;                                               \
+            if (r->y == 0 && r->z == 0) full[0] &= 1; /* all that a base leaves of its own */                \
+            if (rank > 2 && r->y == 0) xy[0] = xyz[0];                                                       \
+            if (rank > 1) x[0] = xy[0];                                                                      \
+        }                                                                                                    \
+    }
+
+DEFINE_DIFFERENCES(differences_narrow, int16_t, uint16_t)
+DEFINE_DIFFERENCES(differences_wide, int64_t, uint64_t)
+
+static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta) {
+    uint16_t zeros = 0;
+    for (uint32_t i = 0; i < PATCH_N; i++) zeros = (uint16_t)(zeros + (delta[i] == 0));
+    return PATCH_N - zeros;
+}
+
+/* The differences that a tile of such codes would take, of those of each order. */
+static const int16_t *best_order(csz_patch_work *w, int rank) {
+    if (rank == 1) return w->delta[2];
+    const uint32_t by_x = count_nonzero(w->delta[2]), by_xy = count_nonzero(w->delta[1]),
+                   full = rank == 3 ? count_nonzero(w->delta[0]) : by_xy;
+    switch (csz_order_choose(rank, full, by_xy, by_x)) {
+    case CSZ_ORDER_XY: return w->delta[1];
+    case CSZ_ORDER_X: return w->delta[2];
+    default: return w->delta[rank == 3 ? 0 : 1];
+    }
+}
+
+/* ---- counting ---- */
+
+static void count_histogram(csz_analysis_worker *k, const csz_patch_work *w, const csz_patch *p,
+                            const layout *l) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->nrows; i++) n += l->rows[i].in_field;
+    k->sums.n += n;
+    if (n == PATCH_N && !w->is_wide) {
+        uint16_t bins[PATCH_N];
+        for (uint32_t i = 0; i < PATCH_N; i++) {
+            const uint16_t bin = (uint16_t)(p->code[i] + CSZ_ANALYSIS_NCODES / 2);
+            bins[i] = bin < CSZ_ANALYSIS_NCODES ? bin : CSZ_ANALYSIS_NCODES;
+        }
+        for (uint32_t i = 0; i < PATCH_N; i += 4)
+            for (uint32_t j = 0; j < 4; j++) k->part[j][bins[i + j]]++;
+        return;
+    }
+    const uint32_t each = l->each ? l->each : 1;
+    for (uint32_t i = 0; i < l->nrows; i++)
+        for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
+            const uint32_t at = i % each * l->rows[i].n + j, c = at / 4 * 32 + i / each * 4 + at % 4;
+            const int64_t d = w->is_wide ? w->code64[c] : p->code[c];
+            const int is_in = d >= -CSZ_ANALYSIS_NCODES / 2 && d < CSZ_ANALYSIS_NCODES / 2;
+            k->part[0][is_in ? d + CSZ_ANALYSIS_NCODES / 2 : CSZ_ANALYSIS_NCODES]++;
+        }
+}
+
+/* Kept out of line, as it vectorises. */
+static __attribute__((noinline)) void add_pairs(uint32_t *restrict absolute, uint32_t *restrict differ,
+                                                const int16_t *restrict code) {
+    const int32_t first = code[0];
+    for (uint32_t d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) {
+        const int32_t difference = code[d + 1] - first;
+        absolute[d] += (uint32_t)(difference < 0 ? -difference : difference);
+        differ[d] += difference != 0;
+    }
+}
+
+void csz_patches_clear(csz_patch_work *w) {
+    w->npairs = 0;
+    memset(w->absolute, 0, sizeof w->absolute);
+    memset(w->differ, 0, sizeof w->differ);
+}
+
+static void flush_pairs(csz_madogram_sums *sums, csz_patch_work *w) {
+    for (int d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) {
+        sums->npairs[d] += w->npairs;
+        sums->absolute[d] += w->absolute[d];
+        sums->differ[d] += w->differ[d];
+    }
+    csz_patches_clear(w);
+}
+
+/* Pairs of codes at every distance from a few places. */
+static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, const int16_t *code, uint64_t number) {
+    for (uint32_t i = 0; i < ORIGINS; i++) {
+        const uint32_t a = csz_scatter_below((uint32_t)(csz_scatter(2, number) >> (32 * i)),
+                                             PATCH_N - CSZ_ANALYSIS_NDISTANCES);
+        if (w->is_wide)
+            for (uint32_t d = 1; d <= CSZ_ANALYSIS_NDISTANCES; d++)
+                csz_madogram_add(sums, d, w->code64[a], w->code64[a + d]);
+        else
+            add_pairs(w->absolute, w->differ, code + a);
+        w->npairs += !w->is_wide;
+    }
+}
+
+/* Bits of exceptions, about: a mask's classes and literals of units, or a list. */
+static void measure_exceptions(csz_patch *p, const csz_patch_work *w, const layout *l, uint32_t type_nbits) {
+    const uint32_t each = l->each ? l->each : 1;
+    uint8_t unit[PATCH_N / 32] = {0};
+    for (uint32_t i = 0; i < l->nrows; i++)
+        for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
+            const int is_exception = !w->valid[(uint32_t)l->rows[i].line[0] + 1 + j];
+            unit[(i % each * l->rows[i].n + j) / 4] += (uint8_t)is_exception;
+            p->nexceptions = (uint16_t)(p->nexceptions + is_exception);
+        }
+    if (p->nexceptions == 0) return;
+    uint32_t mask = 2 * PATCH_N / 32;
+    for (uint32_t u = 0; u < PATCH_N / 32; u++) mask += unit[u] > 0 && unit[u] < 32 ? 20 : 0;
+    const uint32_t list = p->nexceptions * (type_nbits + 16);
+    p->tail_nbits = (uint16_t)(list < mask ? list : mask);
+}
+
+/* Sums over codes, of 16 bits at most, that are the lesser of their size and 65535.  Kept out of line, as it vectorises. */
+static __attribute__((noinline)) void measure_sizes(csz_patch *p, const uint16_t *restrict size) {
+    uint32_t octaves = 0;
+    uint16_t large = 0;
+    for (uint32_t i = 0; i < PATCH_N; i++) {
+        octaves += (uint32_t)csz_log2_u32((uint32_t)size[i] | 1);
+        large = (uint16_t)(large + (size[i] > 1));
+    }
+    p->octaves = (uint16_t)octaves;
+    p->large = large;
+}
+
+static __attribute__((noinline)) uint32_t count_changes(const int16_t *code) {
+    uint16_t n = 0;
+    for (uint32_t i = 1; i < PATCH_N; i++) n = (uint16_t)(n + (code[i] != code[i - 1]));
+    return n;
+}
+
+/* How many codes are not 0, where, and how large; the runs of each lane. */
+static void measure(csz_patch *p, const csz_patch_work *w) {
+    uint32_t nonzero = 0;
+    uint16_t size[PATCH_N];
+    for (uint32_t u = 0; u < PATCH_N / 32; u++) {
+        uint16_t zeros = 0;
+        if (w->is_wide)
+            for (uint32_t i = 32 * u; i < 32 * u + 32; i++) zeros = (uint16_t)(zeros + (w->code64[i] == 0));
+        else
+            for (uint32_t i = 32 * u; i < 32 * u + 32; i++) zeros = (uint16_t)(zeros + (p->code[i] == 0));
+        nonzero += 32u - zeros;
+        p->nonempty |= (uint8_t)((zeros < 32) << u);
+    }
+    p->nonzero = (uint16_t)nonzero;
+    if (nonzero == 0) return;
+    if (w->is_wide) {
+        uint32_t nruns = 2;
+        for (uint32_t i = 0; i < PATCH_N; i++) {
+            const uint64_t m = w->code64[i] < 0 ? 0 - (uint64_t)w->code64[i] : (uint64_t)w->code64[i];
+            size[i] = (uint16_t)(m < 65535 ? m : 65535);
+            nruns += i % LANE_N && w->code64[i] != w->code64[i - 1];
+        }
+        p->nruns = (uint16_t)nruns;
+    } else {
+        for (uint32_t i = 0; i < PATCH_N; i++)
+            size[i] = (uint16_t)(p->code[i] < 0 ? -p->code[i] : p->code[i]);
+        p->nruns = (uint16_t)(1 + count_changes(p->code) + (p->code[LANE_N] == p->code[LANE_N - 1]));
+    }
+    measure_sizes(p, size);
+}
+
+/* Codes in pairs of units that are not empty. */
+static uint32_t codes_of(const csz_patch *p) {
+    const uint32_t pairs = (p->nonempty | p->nonempty >> 1) & 0x55;
+    return 64 * (uint32_t)__builtin_popcount(pairs);
+}
+
+/* Lanes that have anything, a bit each. */
+static uint32_t lanes_of(const csz_patch *p) {
+    return (p->nonempty & 15 ? 1 : 0) | (p->nonempty >> 4 ? 2 : 0);
+}
+
+/* Wide codes have a book of their own, and runs like others. */
+static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_patch *p) {
+    csz_tally *tally = &worker->tally;
+    const csz_patch_work *w = k->patch;
+    uint64_t raw;
+    uint32_t nraw;
+    csz_analysis_clear_books(k, tally, 1u << CSZ_BOOK_W);
+    for (uint32_t i = 0; i < PATCH_N; i++)
+        if ((p->nonempty >> (i / 64 * 2) & 3) != 0)
+            tally->count[0].count[CSZ_BOOK_W][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        if (!(lanes_of(p) >> lane & 1)) continue;
+        for (uint32_t at = lane * LANE_N, end = at + LANE_N, run; at < end; at += run) {
+            for (run = 1; at + run < end && w->code64[at + run] == w->code64[at]; run++) {
+            }
+            tally->run_value[csz_delta_symbol(w->code64[at], &raw, &nraw)]++;
+            tally->run_length[run - 1]++;
+            k->sums.extra_run_bits += 16;
+        }
+    }
+}
+
+static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker, uint64_t s) {
+    const csz_geometry *g = &job->geometry;
+    const csz_tile_plan *plan = &job->plan[0];
+    csz_patch_work *w = k->patch;
+    csz_patch *p = &job->patches[s];
+    const uint64_t number = csz_patch_place(job, s), tile = number / CSZ_TILE_PATCHES;
+    const uint64_t origin[3] = {(tile / g->grid[2] / g->grid[1]) << g->log2_t[0],
+                                (tile / g->grid[2] % g->grid[1]) << g->log2_t[1],
+                                (tile % g->grid[2]) << g->log2_t[2]};
+    const uint32_t type_nbits = plan->type == CSZ_F32 ? 32 : 64;
+    layout l;
+    memset(p, 0, offsetof(csz_patch, sorted));
+    lay_out(&l, w, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
+    const int is_plain = quantize_plain(w, plan, l.nvalues);
+    w->is_wide = !is_plain && !quantize_careful(w, plan, l.nvalues);
+    if (w->is_wide) { /* such a tile is predicted along all dims */
+        differences_wide(w->delta64, w->wide, &l, g->rank);
+        reorder_wide(w->code64, w->delta64[3 - g->rank]);
+    } else {
+        switch (g->rank) { /* known where it is called, so that loops have no choice */
+        case 1: differences_narrow(w->delta, w->narrow, &l, 1); break;
+        case 2: differences_narrow(w->delta, w->narrow, &l, 2); break;
+        default: differences_narrow(w->delta, w->narrow, &l, 3); break;
+        }
+        reorder_narrow(p->code, best_order(w, g->rank));
+    }
+    if (!is_plain) measure_exceptions(p, w, &l, type_nbits);
+    k->sums.nexceptions += p->nexceptions;
+    p->base_nbits =
+        (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
+    measure(p, w);
+    count_histogram(k, w, p, &l);
+    count_pairs(&k->sums.codes, w, p->code, number);
+    if (p->nonzero == 0) return;
+    if (w->is_wide)
+        count_wide(k, worker, p);
+    else
+        p->mode = (uint8_t)csz_mode_by_share(p->nonzero, codes_of(p));
+}
+
+/* Patches of equal parts of the field, each picked by a hash: a fixed stride could alias with the field. */
+uint64_t csz_patch_place(const csz_analysis_job *job, uint64_t s) {
+    const double part = (double)job->ntiles * CSZ_TILE_PATCHES / (double)job->npatches,
+                 u = (double)(csz_scatter(1, s) >> 11) * 0x1p-53;
+    const uint64_t number = (uint64_t)(((double)s + u) * part), n = job->ntiles * CSZ_TILE_PATCHES;
+    return number < n ? number : n - 1;
+}
+
+/* The looks come first, as they take as long as a few patches. */
+static void patches_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_analysis_worker *k = job->workers[rank];
+    csz_worker *worker = job->scratch->workers[rank];
+    enum { CLAIMED = 2 };
+    uint32_t done = 0;
+    if (rank) csz_analysis_begin(job, rank);
+    for (;;) {
+        const uint64_t claim = atomic_fetch_add(&job->next, 1);
+        if (claim == 0) {
+            csz_looks_take(&job->quanta, &job->rows, job->looks, &job->plan[0], job->data, NULL);
+            continue;
+        }
+        const uint64_t first = (claim - 1) * CLAIMED;
+        if (first >= job->npatches) break;
+        for (uint64_t s = first; s < first + CLAIMED && s < job->npatches; s++) {
+            take_patch(job, k, worker, s);
+            if (++done % PART_PATCHES) continue;
+            flush_pairs(&k->sums.codes, k->patch);
+            csz_analysis_flush_parts(k);
+            memset(k->part, 0, sizeof k->part);
+        }
+    }
+    flush_pairs(&k->sums.codes, k->patch);
+}
+
+/* Number n of the tiles that are made of patches of like mode, the last of each filled up with nothing: counts as its lanes would in tiles of their own. */
+static void count_tile(csz_analysis_job *job, csz_analysis_worker *k, csz_worker *worker, uint32_t n) {
+    int16_t *code = k->patch->tile;
+    csz_tile_work *tile = &worker->tile;
+    uint32_t m = 0, nfound = 0;
+    while (n >= job->modes_first[m + 1]) m++;
+    const uint32_t first = job->sorted_first[m] + (n - job->modes_first[m]) * CSZ_TILE_PATCHES;
+    for (; nfound < CSZ_TILE_PATCHES && first + nfound < job->sorted_first[m + 1]; nfound++)
+        memcpy(code + PATCH_N * nfound, job->patches[job->patches[first + nfound].sorted].code,
+               sizeof job->patches[0].code);
+    memset(code + PATCH_N * nfound, 0, (CSZ_TILE_PATCHES - nfound) * PATCH_N * sizeof *code);
+    tile->code16 = code;
+    tile->klass = 0;
+    tile->is_fill = 0;
+    tile->n_special = 0;
+    csz_tile_measure(tile);
+    csz_analysis_clear_books(k, &worker->tally, csz_tile_books(tile, &job->plan[0]));
+    csz_tile_count(tile, &job->plan[0], &worker->tally,
+                   1); /* 1: runs are counted one by one, whatever else is in the tile */
+    tile->code16 = tile->own_code16;
+}
+
+static void tiles_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_analysis_worker *k = job->workers[rank];
+    if (rank && !k->has_joined) csz_analysis_begin(job, rank);
+    for (;;) {
+        const uint64_t n = atomic_fetch_add(&job->next, 1);
+        if (n >= job->modes_first[4]) break;
+        count_tile(job, k, job->scratch->workers[rank], (uint32_t)n);
+    }
+    csz_analysis_end(job, rank, 1);
+}
+
+/* By mode; those that have nothing to count come first. */
+static void sort_patches(csz_analysis_job *job) {
+    uint32_t n[CSZ_MODE_S + 1] = {0}, at[CSZ_MODE_S + 1], sum = 0;
+    for (uint64_t s = 0; s < job->npatches; s++) n[job->patches[s].mode]++;
+    for (int m = 0; m <= CSZ_MODE_S; m++) {
+        at[m] = sum;
+        sum += n[m];
+    }
+    for (uint64_t s = 0; s < job->npatches; s++)
+        job->patches[at[job->patches[s].mode]++].sorted = (uint32_t)s;
+    job->modes_first[0] = 0;
+    job->sorted_first[0] = at[CSZ_MODE_CONSTANT];
+    for (int m = 0; m < 4; m++) {
+        job->sorted_first[m + 1] = at[CSZ_MODE_M + m];
+        job->modes_first[m + 1] =
+            job->modes_first[m] + (n[CSZ_MODE_M + m] + CSZ_TILE_PATCHES - 1) / CSZ_TILE_PATCHES;
+    }
+}
+
+void csz_patches_count(csz_analysis_job *job) {
+    void (*run)(csz_team *, int, void (*)(void *, int), void *) =
+        job->npatches < THREAD_TILES * CSZ_TILE_PATCHES ? csz_team_run_briefly : csz_team_run;
+    csz_analysis_clear(job);
+    atomic_store(&job->next, 0);
+    run(&job->scratch->team, job->nthreads, patches_body, job);
+    sort_patches(job);
+    atomic_store(&job->next, 0);
+    run(&job->scratch->team, job->nthreads, tiles_body, job);
+    for (int i = 0; i < job->nthreads; i++) /* that took patches but came too late for tiles */
+        if (job->workers[i]->has_joined && !job->workers[i]->has_ended) csz_analysis_end(job, i, 1);
+    csz_analysis_gather(job);
+}
