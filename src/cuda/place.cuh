@@ -506,16 +506,16 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
     const uint32_t t = csz_thread(), n = number_of(sh);
     __syncwarp(); /* before the branch, so that those who wrote nothing join the others here and not at the end of it */
     if (t < 32) {
-        const uint32_t waiting = sh.waiting_words, words = sh.staged_words, how = sh.staged_how,
-                       hasty = sh.hasty;
+        const uint32_t waiting = sh.waiting_words, waiting_how = sh.waiting_how, words = sh.staged_words,
+                       how = sh.staged_how, hasty = sh.hasty;
         const bool before = waiting != NOTHING_WAITS, now = how & STAGED_NOW || (hasty && !before);
         if (before || now)
-            tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? sh.waiting_how : how);
+            tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? waiting_how : how);
         __syncwarp();
         if (t == 0) {
             if (!before && !now) sh.way.flags = 0;
             sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
-            sh.waiting_how = now ? 0 : how;
+            if (how | waiting_how) sh.waiting_how = now ? 0 : how; /* others may still ask whether it is 0 */
             if (hasty) sh.hasty = hasty - 1;
         }
     }
