@@ -127,7 +127,7 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     const csz_statistics *s = &a->statistics;
     csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs};
     char bound[CLI_BOUND_TEXT_NBYTES];
-    printf("\nbound %s: %llu of %llu codes counted, in %llu of %llu tiles\n", cli_bound_text(bound, &info),
+    printf("\nbound %s: %llu of %llu values looked at, in %llu of %llu tiles\n", cli_bound_text(bound, &info),
            (unsigned long long)a->nelements_counted, (unsigned long long)a->nelements,
            (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
     if (!a->nelements) {
@@ -144,9 +144,12 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
     printf("  Huffman        %.4g bits a code; bounds %.4g (H + R-, R- %.4g) and %.4g (H + R+, R+ %.4g)\n",
            a->huffman_bits, s->bits_lower, s->r_lower, s->bits_upper, s->r_upper);
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
-    printf("  smoothness     codes %.4f (roughness %.4f; %llu pairs), prequantized data %.4f (%llu pairs)\n",
-           a->codes.smoothness, a->codes.roughness, pairs_of(&a->codes), a->quanta.smoothness,
-           pairs_of(&a->quanta));
+    printf("  smoothness     codes %.4f (roughness %.4f; %llu pairs, %llu at a distance), prequantized data "
+           "%.4f "
+           "(%llu pairs, %llu)\n",
+           a->codes.smoothness, a->codes.roughness, pairs_of(&a->codes),
+           pairs_of(&a->codes) / CSZ_ANALYSIS_NDISTANCES, a->quanta.smoothness, pairs_of(&a->quanta),
+           pairs_of(&a->quanta) / CSZ_ANALYSIS_NDISTANCES);
     printf("  ratio          %s\n", a->is_exact ? "predicted, error               true"
                                                 : "predicted, with its standard error or as a range of two");
     for (int i = 0; i < 4; i++) {

@@ -65,8 +65,9 @@ static const command_row commands[] = {
      "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr] [--fill V] [--exact]\n"
      "             [-b auto|cpu|cuda] [-j N] [--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow at each\n"
-     "bound, from a sample all over the field, with standard errors (--exact counts all).  At three bounds that takes less than a tenth of the time of\n"
-     "compressing; at one, by one thread, on files of 5 MB and more, as the command takes half a\n"
+     "bound, from a sample all over the field, with standard errors (--exact counts all).  At three\n"
+     "bounds that takes less than a tenth of the time of compressing; at one, by one thread, on files\n"
+     "of 5 MB and more, unless nearly all of the field is of one value, as the command takes half a\n"
      "millisecond to start.  Without -e the bounds are 1e-2, 1e-3 and 1e-4 of the value range.",
      "  csz analyze velocity.f32 -t f32 -d 512x512x512\n"
      "  csz analyze temperature.npy --fill 1e20 -m rel -e 1e-3 --exact\n"

@@ -348,21 +348,157 @@ static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, const int16_
     }
 }
 
-/* Bits of exceptions, about: a mask's classes and literals of units, or a list. */
-static void measure_exceptions(csz_patch *p, const csz_patch_work *w, const layout *l, uint32_t type_nbits) {
+/* The exceptions of a patch: their bits, and their units. */
+typedef struct exceptions {
+    uint64_t bits[PATCH_N];
+    uint8_t unit[PATCH_N];
+    uint32_t n, in_field; /* and how many values of the patch are in the field */
+} exceptions;
+
+static void find_exceptions(exceptions *x, const csz_patch_work *w, const layout *l, uint32_t type_nbits) {
     const uint32_t each = l->each ? l->each : 1;
-    uint8_t unit[PATCH_N / 32] = {0};
+    x->n = x->in_field = 0;
     for (uint32_t i = 0; i < l->nrows; i++)
         for (uint32_t j = 0; j < l->rows[i].in_field; j++) {
-            const int is_exception = !w->valid[(uint32_t)l->rows[i].line[0] + 1 + j];
-            unit[(i % each * l->rows[i].n + j) / 4] += (uint8_t)is_exception;
-            p->nexceptions = (uint16_t)(p->nexceptions + is_exception);
+            const uint32_t at = (uint32_t)l->rows[i].line[0] + 1 + j;
+            x->in_field++;
+            if (w->valid[at]) continue;
+            x->bits[x->n] =
+                type_nbits == 32 ? csz_bits_f32(w->value.f32[at]) : csz_bits_f64(w->value.f64[at]);
+            x->unit[x->n++] = (uint8_t)((i % each * l->rows[i].n + j) / 4);
         }
-    if (p->nexceptions == 0) return;
-    uint32_t mask = 2 * PATCH_N / 32;
-    for (uint32_t u = 0; u < PATCH_N / 32; u++) mask += unit[u] > 0 && unit[u] < 32 ? 20 : 0;
-    const uint32_t list = p->nexceptions * (type_nbits + 16);
-    p->tail_nbits = (uint16_t)(list < mask ? list : mask);
+}
+
+static uint32_t count_equal(const exceptions *x, uint64_t bits) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->n; i++) n += x->bits[i] == bits;
+    return n;
+}
+
+/* A bit pattern that many have: that of the first, the last, the middle one, or of more than half. */
+static uint64_t common_bits(const exceptions *x) {
+    uint64_t major = 0;
+    uint32_t votes = 0;
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (votes == 0) major = x->bits[i];
+        if (x->bits[i] == major)
+            votes++;
+        else
+            votes--;
+    }
+    const uint64_t others[] = {x->bits[0], x->bits[x->n / 2], x->bits[x->n - 1]};
+    uint32_t most = count_equal(x, major);
+    for (int i = 0; i < 3; i++) {
+        const uint32_t n = count_equal(x, others[i]);
+        if (n > most) {
+            most = n;
+            major = others[i];
+        }
+    }
+    return major;
+}
+
+/* Bits of a mask of those of one pattern, about: its classes, and literals of units of which some have it. */
+static uint32_t mask_nbits(const exceptions *x, uint64_t bits) {
+    uint32_t of_unit[PATCH_N / 32] = {0}, nbits = 2 * PATCH_N / 32;
+    for (uint32_t i = 0; i < x->n; i++) of_unit[x->unit[i]] += x->bits[i] == bits;
+    for (uint32_t u = 0; u < PATCH_N / 32; u++) nbits += of_unit[u] > 0 && of_unit[u] < 32 ? 20 : 0;
+    return nbits;
+}
+
+static void leave_out(exceptions *x, uint64_t bits) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (x->bits[i] == bits) continue;
+        x->bits[n] = x->bits[i];
+        x->unit[n++] = x->unit[i];
+    }
+    x->n = n;
+}
+
+/* Whether all are of one value, and else which of them share theirs. */
+static void measure_exceptions(csz_patch *p, exceptions *x, uint32_t type_nbits) {
+    p->nexceptions = (uint16_t)x->n;
+    p->nvalues = (uint16_t)x->in_field;
+    if (x->n == x->in_field && count_equal(x, x->bits[0]) == x->n) {
+        p->is_fill = 1;
+        p->tail_nbits = (uint16_t)((32 + type_nbits) / CSZ_TILE_PATCHES);
+    }
+    for (int m = 0; m < CSZ_MASKS_MAX && x->n; m++) {
+        const uint64_t bits = common_bits(x);
+        const csz_patch_mask mask = {bits, (uint16_t)count_equal(x, bits), (uint16_t)mask_nbits(x, bits)};
+        if (mask.n < 2) break;
+        p->mask[m] = mask;
+        leave_out(x, bits);
+    }
+}
+
+/* The values that most exceptions have, as a tile has so many masks: a field of many such values has tiles of more than its patches show. */
+typedef struct shared_values {
+    uint64_t bits[64], n[64];
+    uint32_t nfound;
+} shared_values;
+
+static void share_values(shared_values *v, const csz_patch *p) {
+    for (int m = 0; m < CSZ_MASKS_MAX && p->mask[m].n; m++) {
+        uint32_t i = 0;
+        while (i < v->nfound && v->bits[i] != p->mask[m].bits) i++;
+        if (i == 64) continue;
+        if (i == v->nfound) {
+            v->bits[v->nfound] = p->mask[m].bits;
+            v->n[v->nfound++] = 0;
+        }
+        v->n[i] += p->mask[m].n;
+    }
+}
+
+static void keep_most_shared(shared_values *v) {
+    for (uint32_t i = 0; i < v->nfound && i < CSZ_MASKS_MAX; i++)
+        for (uint32_t j = i + 1; j < v->nfound; j++) {
+            if (v->n[j] <= v->n[i]) continue;
+            const uint64_t bits = v->bits[i], n = v->n[i];
+            v->bits[i] = v->bits[j];
+            v->n[i] = v->n[j];
+            v->bits[j] = bits;
+            v->n[j] = n;
+        }
+    if (v->nfound > CSZ_MASKS_MAX) v->nfound = CSZ_MASKS_MAX;
+}
+
+/* About what exceptions take: masks of those that share their bits, a list of the others; or, where that is no less, the values kept raw, for which the codes are left out. */
+static void price_exceptions(csz_patch *p, const shared_values *v, uint32_t type_nbits) {
+    const uint32_t single = type_nbits + 16, raw = p->nvalues * type_nbits;
+    uint32_t nbits = 0, nlisted = p->nexceptions;
+    for (int m = 0; m < CSZ_MASKS_MAX && p->mask[m].n; m++) {
+        uint32_t i = 0;
+        while (i < v->nfound && v->bits[i] != p->mask[m].bits) i++;
+        if (i == v->nfound || p->mask[m].nbits >= p->mask[m].n * single) continue;
+        if (p->is_fill) return;
+        nbits += p->mask[m].nbits;
+        nlisted -= p->mask[m].n;
+    }
+    nbits += nlisted * single;
+    p->tail_nbits = (uint16_t)(nbits < raw ? nbits : raw);
+    if (nbits < raw) return;
+    p->is_raw = 1;
+    p->nonzero = p->octaves = p->large = p->nruns = 0;
+    p->nonempty = p->base_nbits = 0;
+    p->mode = CSZ_MODE_CONSTANT;
+}
+
+static void settle_exceptions(csz_analysis_job *job) {
+    const uint32_t type_nbits = job->plan[0].type == CSZ_F32 ? 32 : 64;
+    shared_values v;
+    v.nfound = 0;
+    uint64_t some = 0;
+    for (uint64_t s = 0; s < job->npatches; s++) some += job->patches[s].nexceptions;
+    if (some == 0) return;
+    for (uint64_t s = 0; s < job->npatches; s++) share_values(&v, &job->patches[s]);
+    keep_most_shared(&v);
+    for (uint64_t s = 0; s < job->npatches; s++) {
+        csz_patch *p = &job->patches[s];
+        if (p->nexceptions) price_exceptions(p, &v, type_nbits);
+    }
 }
 
 /* Sums over codes, of 16 bits at most, that are the lesser of their size and 65535.  Kept out of line, as it vectorises. */
@@ -473,8 +609,16 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
         }
         reorder_narrow(p->code, best_order(w, g->rank));
     }
-    if (!is_plain) measure_exceptions(p, w, &l, type_nbits);
+    if (!is_plain) {
+        exceptions x;
+        find_exceptions(&x, w, &l, type_nbits);
+        if (x.n) measure_exceptions(p, &x, type_nbits);
+    }
     k->sums.nexceptions += p->nexceptions;
+    if (p->is_fill) {
+        k->sums.n += p->nexceptions;
+        return;
+    }
     p->base_nbits =
         (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
     measure(p, w);
@@ -581,6 +725,7 @@ void csz_patches_count(csz_analysis_job *job) {
     csz_analysis_clear(job);
     atomic_store(&job->next, 0);
     run(&job->scratch->team, job->nthreads, patches_body, job);
+    settle_exceptions(job);
     sort_patches(job);
     atomic_store(&job->next, 0);
     run(&job->scratch->team, job->nthreads, tiles_body, job);

@@ -575,7 +575,7 @@ static patches_shape shape_of(const csz_analysis_job *job) {
         else if (p->base_nbits)
             constant += p->base_nbits > 32 ? 96 : 64;
         tail += p->tail_nbits;
-        special += p->nexceptions > 0;
+        special += p->nexceptions > 0 && !p->is_fill && !p->is_raw;
     }
     const double lanes = 2 * both + mixed, empty = mixed / (mixed + 2 * both + 1);
     patches_shape s = {0};

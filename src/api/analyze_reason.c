@@ -156,11 +156,15 @@ void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_
         put(&t, ", ");
         put_sizes(&t, a, size[0], size[a->best_forced]);
         if (a->best_is_undecided) put(&t, " (which is best the sample does not decide)");
-        put(&t, "; the paper's rule, H + R- = ");
-        put_fixed(&t, a->statistics.bits_lower);
-        put(&t, a->statistics.rle_advised ? " <= 1.09, advises run lengths"
-                                          : " > 1.09, does not advise run lengths");
-        if (a->rle_is_undecided) put(&t, ", which the sample does not decide");
+        if (a->statistics.p1 == 0) {
+            put(&t, "; for the paper's rule there are no codes");
+        } else {
+            put(&t, "; the paper's rule, H + R- = ");
+            put_fixed(&t, a->statistics.bits_lower);
+            put(&t, a->statistics.rle_advised ? " <= 1.09, advises run lengths"
+                                              : " > 1.09, does not advise run lengths");
+            if (a->rle_is_undecided) put(&t, ", which the sample does not decide");
+        }
     }
     *t.at = 0;
 }
