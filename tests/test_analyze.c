@@ -225,6 +225,12 @@ static void exceptions_are_predicted(void **state) {
     s = sample_make(field_2d(CSZ_F32, 640, 1024), ROUGH, 7);
     for (uint64_t i = 0; i < N / 2; i++) store_at(s.data, CSZ_F32, i, NAN);
     check_exceptions(&s, 1e-3, "half without values");
+    s = sample_make(field_2d(CSZ_F32, 640, 1024), ROUGH, 8);
+    for (uint64_t i = 0; i < N; i++) { /* a tile has a mask of one of these two alone */
+        const uint64_t x = i % 1024, y = i / 1024;
+        if (x / 300 % 2) store_at(s.data, CSZ_F32, i, (x / 9 + y / 7) % 2 ? 1e20 : -1e20);
+    }
+    check_exceptions(&s, 1e-3, "two values in place of others");
 }
 
 static void a_saw_is_predicted(void **state) {

@@ -31,23 +31,14 @@ typedef struct csz_analysis_sums {
 enum { CSZ_PATCH_N = 256, CSZ_TILE_PATCHES = CSZ_TILE_N / CSZ_PATCH_N };
 
 /* What a patch is like. */
-/* Exceptions of a patch that have the same bits: how many, and what a mask of them takes, about. */
-typedef struct csz_patch_mask {
-    uint64_t bits;
-    uint16_t n, nbits;
-} csz_patch_mask;
-
 typedef struct csz_patch {
     uint16_t nonzero, octaves, large; /* codes that are not 0, the logarithms of their sizes, those above 1 */
     uint16_t nruns;                   /* of its two lanes; 0 where all codes are 0 */
     uint16_t nexceptions, tail_nbits; /* and about what those take */
-    uint16_t nvalues;                 /* in the field, where there are exceptions */
-    csz_patch_mask mask[CSZ_MASKS_MAX]; /* those that many share, n 0 where there are no more */
-    uint8_t nonempty;                   /* units, a bit each */
-    uint8_t
-        is_fill; /* one value that has no quantum: taken for a part of a tile of nothing else, which has no codes */
-    uint8_t is_raw;            /* exceptions would take no less than its values */
-    uint8_t base_nbits;        /* about, of its tile */
+    uint8_t nonempty;                 /* units, a bit each */
+    uint8_t is_fill;                  /* of a tile of one value that has no quantum, which has no codes */
+    uint8_t is_raw;                   /* exceptions would take no less than its values */
+    uint8_t base_nbits;               /* about, of its tile */
     uint8_t mode;              /* M, Q, P or S, that suits it; CONSTANT where nothing is left to count */
     uint32_t sorted;           /* of all patches by mode, the number of the one at this place */
     int16_t code[CSZ_PATCH_N]; /* unless it was counted, being wide */

@@ -375,29 +375,6 @@ static uint32_t count_equal(const exceptions *x, uint64_t bits) {
     return n;
 }
 
-/* A bit pattern that many have: that of the first, the last, the middle one, or of more than half. */
-static uint64_t common_bits(const exceptions *x) {
-    uint64_t major = 0;
-    uint32_t votes = 0;
-    for (uint32_t i = 0; i < x->n; i++) {
-        if (votes == 0) major = x->bits[i];
-        if (x->bits[i] == major)
-            votes++;
-        else
-            votes--;
-    }
-    const uint64_t others[] = {x->bits[0], x->bits[x->n / 2], x->bits[x->n - 1]};
-    uint32_t most = count_equal(x, major);
-    for (int i = 0; i < 3; i++) {
-        const uint32_t n = count_equal(x, others[i]);
-        if (n > most) {
-            most = n;
-            major = others[i];
-        }
-    }
-    return major;
-}
-
 /* Bits of a mask of those of one pattern, about: its classes, and literals of units of which some have it. */
 static uint32_t mask_nbits(const exceptions *x, uint64_t bits) {
     uint32_t of_unit[PATCH_N / 32] = {0}, nbits = 2 * PATCH_N / 32;
@@ -416,89 +393,93 @@ static void leave_out(exceptions *x, uint64_t bits) {
     x->n = n;
 }
 
-/* Whether all are of one value, and else which of them share theirs. */
-static void measure_exceptions(csz_patch *p, exceptions *x, uint32_t type_nbits) {
+/* Bits of element e of a tile; what lies outside the field repeats the field's last. */
+static uint64_t bits_at(const csz_analysis_job *job, const uint64_t *origin, uint32_t e) {
+    const csz_geometry *g = &job->geometry;
+    const uint32_t at[3] = {e >> (g->log2_t[1] + g->log2_t[2]),
+                            (e >> g->log2_t[2]) & ((1u << g->log2_t[1]) - 1), e & ((1u << g->log2_t[2]) - 1)};
+    uint64_t i = 0;
+    for (int d = 0; d < 3; d++) {
+        const uint64_t x = origin[d] + at[d];
+        i = i * g->n[d] + (x < g->n[d] ? x : g->n[d] - 1);
+    }
+    return job->plan[0].type == CSZ_F32 ? csz_bits_f32(((const float *)job->data)[i])
+                                        : csz_bits_f64(((const double *)job->data)[i]);
+}
+
+/* Values that tiles have masks of whatever their order, by their bits. */
+static int is_nan_bits(uint64_t bits, uint32_t type_nbits) {
+    return type_nbits == 32 ? isnan(csz_f32_bits((uint32_t)bits)) : isnan(csz_f64_bits(bits));
+}
+
+static int is_minus_zero(uint64_t bits, uint32_t type_nbits) {
+    return bits == (uint64_t)1 << (type_nbits - 1);
+}
+
+static int is_fill_value(uint64_t bits, const csz_tile_plan *plan) {
+    return plan->type == CSZ_F32 ? plan->f32.has_fill && plan->f32.fill == bits
+                                 : plan->f64.has_fill && plan->f64.fill == bits;
+}
+
+static int has_quantum(uint64_t bits, const csz_tile_plan *plan) {
+    int32_t q32;
+    int64_t q64;
+    return plan->type == CSZ_F32 ? csz_quantum_f32(csz_f32_bits((uint32_t)bits), &plan->f32, &q32)
+                                 : csz_quantum_f64(csz_f64_bits(bits), &plan->f64, &q64);
+}
+
+/* The bits of a tile's first exception in code order that is of none of those values, of which it may have a mask too; `some` is one that the tile has. */
+static uint64_t first_other(const csz_analysis_job *job, const uint64_t *origin, uint64_t some) {
+    const csz_tile_plan *plan = &job->plan[0];
+    const uint32_t type_nbits = plan->type == CSZ_F32 ? 32 : 64;
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+        const uint64_t bits = bits_at(job, origin, csz_code_element(job->geometry.rank, i / 32, i % 32));
+        if (bits == some) break;
+        if (!is_nan_bits(bits, type_nbits) && !is_minus_zero(bits, type_nbits) &&
+            !is_fill_value(bits, plan) && !has_quantum(bits, plan))
+            return bits;
+    }
+    return some;
+}
+
+/* Whether a tile is of one value alone, by 64 of its 4096. */
+static int is_one_value(const csz_analysis_job *job, const uint64_t *origin, uint64_t bits) {
+    for (uint32_t e = 0; e < CSZ_TILE_N; e += CSZ_TILE_N / 64 + 1)
+        if (bits_at(job, origin, e) != bits) return 0;
+    return 1;
+}
+
+/*
+ * About what exceptions take, as docs/format.md (section 9) has it: masks of the fill value, of a NaN, of -0.0 and of the bits of the first other one in the tile; a list of the rest; or, where that is no less, the values
+ * kept raw, for which the codes are left out.
+ */
+static void measure_exceptions(csz_patch *p, exceptions *x, const csz_analysis_job *job,
+                               const uint64_t *origin, uint32_t type_nbits) {
+    const csz_tile_plan *plan = &job->plan[0];
+    const uint32_t single = type_nbits + 16, raw = x->in_field * type_nbits;
+    uint32_t nbits = 0;
     p->nexceptions = (uint16_t)x->n;
-    p->nvalues = (uint16_t)x->in_field;
-    if (x->n == x->in_field && count_equal(x, x->bits[0]) == x->n) {
+    if (x->n == x->in_field && count_equal(x, x->bits[0]) == x->n && is_one_value(job, origin, x->bits[0])) {
         p->is_fill = 1;
         p->tail_nbits = (uint16_t)((32 + type_nbits) / CSZ_TILE_PATCHES);
+        return;
     }
-    for (int m = 0; m < CSZ_MASKS_MAX && x->n; m++) {
-        const uint64_t bits = common_bits(x);
-        const csz_patch_mask mask = {bits, (uint16_t)count_equal(x, bits), (uint16_t)mask_nbits(x, bits)};
-        if (mask.n < 2) break;
-        p->mask[m] = mask;
+    for (int kind = 0; kind < 4; kind++) {
+        uint32_t i = 0;
+        while (i < x->n && !(kind == 0   ? is_fill_value(x->bits[i], plan)
+                             : kind == 1 ? is_nan_bits(x->bits[i], type_nbits)
+                             : kind == 2 ? is_minus_zero(x->bits[i], type_nbits)
+                                         : !is_nan_bits(x->bits[i], type_nbits)))
+            i++;
+        if (i == x->n) continue;
+        const uint64_t bits = kind < 3 ? x->bits[i] : first_other(job, origin, x->bits[i]);
+        if (count_equal(x, bits) < 2) continue; /* a mask has 8 of the tile's at least */
+        nbits += mask_nbits(x, bits);
         leave_out(x, bits);
     }
-}
-
-/* The values that most exceptions have, as a tile has so many masks: a field of many such values has tiles of more than its patches show. */
-typedef struct shared_values {
-    uint64_t bits[64], n[64];
-    uint32_t nfound;
-} shared_values;
-
-static void share_values(shared_values *v, const csz_patch *p) {
-    for (int m = 0; m < CSZ_MASKS_MAX && p->mask[m].n; m++) {
-        uint32_t i = 0;
-        while (i < v->nfound && v->bits[i] != p->mask[m].bits) i++;
-        if (i == 64) continue;
-        if (i == v->nfound) {
-            v->bits[v->nfound] = p->mask[m].bits;
-            v->n[v->nfound++] = 0;
-        }
-        v->n[i] += p->mask[m].n;
-    }
-}
-
-static void keep_most_shared(shared_values *v) {
-    for (uint32_t i = 0; i < v->nfound && i < CSZ_MASKS_MAX; i++)
-        for (uint32_t j = i + 1; j < v->nfound; j++) {
-            if (v->n[j] <= v->n[i]) continue;
-            const uint64_t bits = v->bits[i], n = v->n[i];
-            v->bits[i] = v->bits[j];
-            v->n[i] = v->n[j];
-            v->bits[j] = bits;
-            v->n[j] = n;
-        }
-    if (v->nfound > CSZ_MASKS_MAX) v->nfound = CSZ_MASKS_MAX;
-}
-
-/* About what exceptions take: masks of those that share their bits, a list of the others; or, where that is no less, the values kept raw, for which the codes are left out. */
-static void price_exceptions(csz_patch *p, const shared_values *v, uint32_t type_nbits) {
-    const uint32_t single = type_nbits + 16, raw = p->nvalues * type_nbits;
-    uint32_t nbits = 0, nlisted = p->nexceptions;
-    for (int m = 0; m < CSZ_MASKS_MAX && p->mask[m].n; m++) {
-        uint32_t i = 0;
-        while (i < v->nfound && v->bits[i] != p->mask[m].bits) i++;
-        if (i == v->nfound || p->mask[m].nbits >= p->mask[m].n * single) continue;
-        if (p->is_fill) return;
-        nbits += p->mask[m].nbits;
-        nlisted -= p->mask[m].n;
-    }
-    nbits += nlisted * single;
+    nbits += x->n * single;
     p->tail_nbits = (uint16_t)(nbits < raw ? nbits : raw);
-    if (nbits < raw) return;
-    p->is_raw = 1;
-    p->nonzero = p->octaves = p->large = p->nruns = 0;
-    p->nonempty = p->base_nbits = 0;
-    p->mode = CSZ_MODE_CONSTANT;
-}
-
-static void settle_exceptions(csz_analysis_job *job) {
-    const uint32_t type_nbits = job->plan[0].type == CSZ_F32 ? 32 : 64;
-    shared_values v;
-    v.nfound = 0;
-    uint64_t some = 0;
-    for (uint64_t s = 0; s < job->npatches; s++) some += job->patches[s].nexceptions;
-    if (some == 0) return;
-    for (uint64_t s = 0; s < job->npatches; s++) share_values(&v, &job->patches[s]);
-    keep_most_shared(&v);
-    for (uint64_t s = 0; s < job->npatches; s++) {
-        csz_patch *p = &job->patches[s];
-        if (p->nexceptions) price_exceptions(p, &v, type_nbits);
-    }
+    p->is_raw = nbits >= raw;
 }
 
 /* Sums over codes, of 16 bits at most, that are the lesser of their size and 65535.  Kept out of line, as it vectorises. */
@@ -612,7 +593,7 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     if (!is_plain) {
         exceptions x;
         find_exceptions(&x, w, &l, type_nbits);
-        if (x.n) measure_exceptions(p, &x, type_nbits);
+        if (x.n) measure_exceptions(p, &x, job, origin, type_nbits);
     }
     k->sums.nexceptions += p->nexceptions;
     if (p->is_fill) {
@@ -624,6 +605,10 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     measure(p, w);
     count_histogram(k, w, p, &l);
     count_pairs(&k->sums.codes, w, p->code, number);
+    if (p->is_raw) {
+        p->nonzero = p->octaves = p->large = p->nruns = 0;
+        p->nonempty = p->base_nbits = 0;
+    }
     if (p->nonzero == 0) return;
     if (w->is_wide)
         count_wide(k, worker, p);
@@ -725,7 +710,6 @@ void csz_patches_count(csz_analysis_job *job) {
     csz_analysis_clear(job);
     atomic_store(&job->next, 0);
     run(&job->scratch->team, job->nthreads, patches_body, job);
-    settle_exceptions(job);
     sort_patches(job);
     atomic_store(&job->next, 0);
     run(&job->scratch->team, job->nthreads, tiles_body, job);
