@@ -488,6 +488,7 @@ typedef struct csz_analysis {
  * by one thread that takes less than a tenth of the time of compressing at the same bound on the fields of docs/evaluation.md, of 2 MB and more, by two on those of 5 MB and more; but not where nearly all tiles are of one value, which
  * are compressed as fast as the range is found, and not of data in device memory, which compress faster than the host predicts.  The sample is patches of 256 codes, one for 5 tiles of 4096 (3-D: for 8), 12 to 2048 of them, spread over the field; of fields of up to 4 tiles it is all.  What is said of it has
  * standard errors, by how unlike patches are: of p1, of the entropy and of each workflow's size; and where the sample does not decide which forced workflow is best, or what the paper's rule advises, that is said.
+ * Errors tell of chance alone: an entropy of few codes in range (tight bounds, mostly outliers) comes out too low, by more than its error.
  * Codes in place of exceptions and missing values, which continue their neighbours, are counted in the histogram, but for those of tiles of one value that has no quantum, which have no codes (whether a patch is of such a tile is told by 64 of the tile's values).  Outliers are not: the histogram has the codes in range, by which the paper defines p1 and H; the one symbol that it
  * stores in an outlier's place would be a further bin, of outlier_share.
  * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.
