@@ -379,7 +379,10 @@ static uint32_t count_equal(const exceptions *x, uint64_t bits) {
 static uint32_t mask_nbits(const exceptions *x, uint64_t bits) {
     uint32_t of_unit[PATCH_N / 32] = {0}, nbits = 2 * PATCH_N / 32;
     for (uint32_t i = 0; i < x->n; i++) of_unit[x->unit[i]] += x->bits[i] == bits;
-    for (uint32_t u = 0; u < PATCH_N / 32; u++) nbits += of_unit[u] > 0 && of_unit[u] < 32 ? 20 : 0;
+    for (uint32_t u = 0; u < PATCH_N / 32; u++) {
+        if (of_unit[u] == 0 || of_unit[u] == 32) continue;
+        nbits += of_unit[u] <= 5 ? 8 + 4 * of_unit[u] : 32;
+    }
     return nbits;
 }
 
@@ -477,9 +480,10 @@ static void measure_exceptions(csz_patch *p, exceptions *x, const csz_analysis_j
         nbits += mask_nbits(x, bits);
         leave_out(x, bits);
     }
+    /* a tile is kept raw, not a patch: one that has but a value of which its tile has no mask tells nothing of the others */
+    p->is_raw = nbits + x->n * single >= raw && count_equal(x, x->bits[0]) < x->n;
     nbits += x->n * single;
-    p->tail_nbits = (uint16_t)(nbits < raw ? nbits : raw);
-    p->is_raw = nbits >= raw;
+    p->tail_nbits = (uint16_t)(p->is_raw ? raw : nbits);
 }
 
 /* Sums over codes, of 16 bits at most, that are the lesser of their size and 65535.  Kept out of line, as it vectorises. */
