@@ -68,7 +68,8 @@ static const command_row commands[] = {
      "bound, from a sample all over the field, with standard errors (--exact counts all).  At three\n"
      "bounds that takes less than a tenth of the time of compressing a file of 1 MB and more; at one,\n"
      "by one thread, of 5 MB and more, unless nearly all of the field is of one value, as the command\n"
-     "takes half a millisecond to start.  Without -e the bounds are 1e-2, 1e-3 and 1e-4 of the value range.",
+     "takes half a millisecond to start.  Without -e the bounds are 1e-2, 1e-3 and 1e-4 of the value\n"
+     "range.",
      "  csz analyze velocity.f32 -t f32 -d 512x512x512\n"
      "  csz analyze temperature.npy --fill 1e20 -m rel -e 1e-3 --exact\n"
      "  csz analyze rho.npy --json | csz-report -o rho.html -\n"},

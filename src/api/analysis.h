@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_patches.c counts a field's sample, patches all over it; analyze_tiles.c counts and codes whole
+ * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_patches.c counts a field's sample, patches all over it, and analyze_exceptions.c prices their exceptions; analyze_tiles.c counts and codes whole
  * tiles; analyze_looks.c takes looks of a few elements; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
  * analyze_reason.c says it.
  */
@@ -43,6 +43,13 @@ typedef struct csz_patch {
     uint32_t sorted;           /* of all patches by mode, the number of the one at this place */
     int16_t code[CSZ_PATCH_N]; /* unless it was counted, being wide */
 } csz_patch;
+
+/* The exceptions of a patch: their bits, and their units. */
+typedef struct csz_exceptions {
+    uint64_t bits[CSZ_PATCH_N];
+    uint8_t unit[CSZ_PATCH_N];
+    uint32_t n, in_field; /* and how many values of the patch are in the field */
+} csz_exceptions;
 
 /* What a worker needs to take patches, one after the other. */
 typedef struct csz_patch_work {
@@ -150,6 +157,10 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
 /* Counts the patches of the field, and takes the looks beside; the sums, and the sample, are then the first worker's. */
 void csz_patches_count(csz_analysis_job *job);
+
+/* Whether the patch, of which x are the exceptions, some, is of a tile of one value, and about what they take; x is spent.  origin: of the tile. */
+void csz_exceptions_measure(csz_patch *p, csz_exceptions *x, const csz_analysis_job *job,
+                            const uint64_t *origin);
 
 /* Before a worker's first pass. */
 void csz_patches_clear(csz_patch_work *work);
