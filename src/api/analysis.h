@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_patches.c counts a field's sample, patches all over it, and analyze_exceptions.c prices their exceptions; analyze_tiles.c counts and codes whole
- * tiles; analyze_looks.c takes looks of a few elements; analyze_device.c has the GPU count its own sample; analyze_predict.c tells what each workflow would take;
+ * tiles; analyze_looks.c takes looks of a few elements; analyze_device.c has the GPU count its own sample; analyze_choice.c chooses books as the compressor would, and analyze_predict.c tells what each workflow would take;
  * analyze_reason.c says it.
  */
 #ifndef CSZ_API_ANALYSIS_H
@@ -183,6 +183,23 @@ void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job);
  * The best forced workflow, the regret, what the sample does not decide, and the reason.  tiles: auto's, where the analysis is exact; policy: auto's, where it is not; of_parts: of the tiles
  * that were counted only parts were. */
 void csz_analysis_explain(csz_analysis *a, const csz_tile_counts *tiles, uint32_t policy, int of_parts);
+
+/* The books of every workflow, the bits of their lengths, and about what a frame's codes take with them besides. */
+typedef struct csz_choice {
+    csz_book books[CSZ_NWORKFLOWS][CSZ_NBOOKS];
+    uint32_t lengths_nbits[CSZ_NWORKFLOWS];
+    uint64_t cost[CSZ_NWORKFLOWS],
+        weighed[2];   /* and where tiles weigh runs, of all in their own mode, and as runs */
+    uint32_t policy;  /* auto's */
+    uint32_t counted; /* books, a bit each, in which tiles count as policy vector codes them */
+} csz_choice;
+
+/* As the compressor would build them for a frame of so many tiles; described, or NULL: is told beside what was counted. */
+void csz_choice_make(csz_choice *made, csz_analysis_job *job, const csz_sample *sample,
+                     csz_analysis *described, uint32_t frame_tiles);
+
+/* Lengths made for the counts, for all symbols where those are a sample's; returns how many were counted. */
+uint64_t csz_own_lengths(uint8_t *lengths, int book, const uint32_t *count, uint32_t stride);
 
 /*
  * Predicts what each workflow takes from the sample that was just counted; returns auto's policy.  described: where the counts are described, or NULL.  What the GPU counted, where it did, is predicted from instead, and
