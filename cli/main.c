@@ -66,7 +66,7 @@ static const command_row commands[] = {
      "             [-b auto|cpu|cuda] [-j N] [--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow at each\n"
      "bound, from a sample all over the field, with standard errors (--exact counts all).  At three\n"
-     "bounds that takes less than a tenth of the time of compressing a file of 1 MB and more; at one,\n"
+     "bounds that takes less than a tenth of the time of compressing a file of 2 MB and more; at one,\n"
      "by one thread, of 5 MB and more, unless nearly all of the field is of one value, as the command\n"
      "takes half a millisecond to start.  Without -e the bounds are 1e-2, 1e-3 and 1e-4 of the value\n"
      "range.",
