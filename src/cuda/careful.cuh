@@ -170,7 +170,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     for (int b = 0; b < 32; b++)
         q[b * CSZ_TILE_THREADS + t] = klass == 1 ? (quantum)(int32_t)(uint32_t)d[b] : (quantum)d[b];
     if (t == 0) {
-        sh.base = base;
+        sh.told.base = base;
         sh.klass = klass;
         sh.is_fill = !any && same;
         sh.order = order;

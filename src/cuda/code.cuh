@@ -107,9 +107,7 @@ struct csz_putter {
 
     __device__ __forceinline__ void flush() {
 #if defined(__CUDA_ARCH__)
-        asm volatile("{.reg .pred q; setp.ne.u32 q, %1, 0; @q red.shared.or.b32 [%0], %1;}" ::"r"(at),
-                     "r"(acc)
-                     : "memory");
+        asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(at), "r"(acc) : "memory");
 #else
         if (acc) csz_shared_or(at, acc);
 #endif
@@ -163,20 +161,23 @@ struct csz_words_held {
  * Both halves of a word at once: how far each delta lies beyond the direct ones.  With m = d or, below 0, -d - 1, the zigzag less 64 is 2 (m - 32) and the sign: m - 32, at least 16
  * for a bucket, has its octave, less one, its quarter, and its raw bits but the last, which is the sign.  *signs: ~0 in halves below 0.
  */
-CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, uint32_t *signs) {
+template <uint32_t LEAST> CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, uint32_t *signs) {
     const uint32_t d = word ^ 0x80008000u;
 #if defined(__CUDA_ARCH__)
     asm("prmt.b32 %0, %1, 0, 0xBB99;" : "=r"(*signs) : "r"(d)); /* the high bytes' signs */
 #else
     *signs = (d & 0x8000u ? 0xFFFFu : 0) | (d & 0x80000000u ? 0xFFFF0000u : 0);
 #endif
-    return __viaddmax_s16x2(d ^ *signs, 0xFFE0FFE0u, 0u);
+    return __viaddmax_s16x2(d ^ *signs, 0xFFE0FFE0u, LEAST * 0x10001u);
 }
 
-/* How many symbols past the first bucket's the symbol of a delta is, from csz_beyond_direct's: its octave and quarter, which a float has as exponent and first bits of the fraction. */
-CSZ_DEVICE uint32_t csz_bucket_past(uint32_t beyond) {
-    return (uint32_t)max((int32_t)(csz_bits_f32((float)(int32_t)beyond) >> 21) - 4 * (127 + 4), 0);
+/* The bits of a word's half as a float: by 2^23 more, which is that half under its exponent, and 2^23 less, by an adder of which there are more than converters. */
+template <bool HIGH> CSZ_DEVICE uint32_t csz_half_as_float(uint32_t word) {
+    return csz_bits_f32(__uint_as_float(__byte_perm(word, 0x4B00u, HIGH ? 0x5432 : 0x5410)) - 8388608.0f);
 }
+
+/* How many symbols past the first bucket's the symbol of a delta is, from csz_beyond_direct's, at least 16, as a float: its octave and quarter, which that has as exponent and first bits of the fraction. */
+CSZ_DEVICE uint32_t csz_bucket_past(uint32_t beyond) { return (beyond >> 21) - 4 * (127 + 4); }
 
 /*
  * A book as two halves of a word index it: shared memory's addresses fit 16 bits, so that one multiplication makes two addresses of two
@@ -233,17 +234,15 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 uint32_t signs;
-                const uint32_t beyond = csz_beyond_direct(w[i], &signs),
-                               is_bucket = __vminu2(beyond, 0x00100010u) & 0x00100010u; /* in bits 4 and 20 */
-                found += is_bucket * (IS_S ? (1u << 20 | 1u << 5) << (2 * i) : 1u << (8 + i));
-#pragma unroll
-                for (int high = 0; high < 2; high++) {
-                    const uint32_t k = high ? beyond >> 16 : beyond & 0xFFFFu;
-                    const uint32_t past =
-                        csz_bucket_past(k); /* symbols past the first bucket; 0 for direct deltas */
-                    at[4 * high + i] += 4 * past;
-                    n->raw += past >> 2;
-                }
+                const uint32_t beyond = csz_beyond_direct<16>(w[i], &signs),
+                               is_bucket = (x[i] + 0x00200020u) & 0x00800080u; /* in bits 7 and 23 */
+                found += is_bucket * (IS_S ? (1u << 17 | 1u << 2) << (2 * i) : 1u << (5 + i));
+                /* symbols past the first bucket; 0 for direct deltas */
+                const uint32_t low = csz_bucket_past(csz_half_as_float<false>(beyond)),
+                               high = csz_bucket_past(csz_half_as_float<true>(beyond));
+                at[i] += 4 * low;
+                at[4 + i] += 4 * high;
+                n->raw += (low >> 2) + (high >> 2);
             }
             buckets |= found & (IS_S ? 0xFF000000u : 0xF000F000u);
         }
@@ -433,25 +432,25 @@ CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, 
 }
 
 /*
- * Raw bits of a delta, none for a direct one, as a packet; twice: csz_beyond_direct's, then the sign.  As a float it has them behind the leading bit and two more of the fraction, and their number as exponent less
- * 2.
+ * Raw bits of a delta, none for a direct one, as a packet; twice: csz_beyond_direct's, then the sign, as a float, which has them behind the leading bit and two more of the fraction, and their number as exponent
+ * less 2.
  */
 CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t twice) {
-    const uint32_t bits = csz_bits_f32((float)(int32_t)twice),
-                   packet = (bits << 11) + (bits >> 23) - (127 + 2);
+    const uint32_t count = (twice >> 23) - (127 + 2);
 #if defined(__CUDA_ARCH__)
-    uint32_t chosen; /* the compiler would make a branch of it */
-    asm("{.reg .pred q; setp.ge.u32 q, %1, 32; selp.b32 %0, %2, 0, q;}"
+    uint32_t chosen; /* the compiler would make a branch of it, and three instructions of the sum */
+    asm("{.reg .pred q; .reg .u32 p; mad.lo.u32 p, %1, 2048, %2; setp.ge.u32 q, %1, 0x42000000; selp.b32 %0, "
+        "p, 0, q;}"
         : "=r"(chosen)
-        : "r"(twice), "r"(packet));
+        : "r"(twice), "r"(count));
     return chosen;
 #else
-    return twice >= 32 ? packet : 0;
+    return twice >= 0x42000000u /* 32.0f */ ? (twice << 11) + count : 0;
 #endif
 }
 
 /* The same for a unit of mode S in which buckets are many: word by word, the two halves' bits, at most 26, in one go. */
-CSZ_COLD void csz_put_raw_all(uint32_t *stage, uint32_t bit, const uint32_t *exchange) {
+CSZ_DEVICE void csz_put_raw_here(uint32_t *stage, uint32_t bit, const uint32_t *exchange) {
     csz_putter out(stage, bit);
     const csz_words_parked words = {exchange};
 #pragma unroll 1
@@ -461,13 +460,16 @@ CSZ_COLD void csz_put_raw_all(uint32_t *stage, uint32_t bit, const uint32_t *exc
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t signs;
-            const uint32_t beyond = csz_beyond_direct(w[i], &signs),
+            const uint32_t beyond = csz_beyond_direct<0>(w[i], &signs),
                            twice = 2 * beyond + (signs & 0x00010001u);
-            out.put(csz_packet_merge(csz_raw_packet_or_none(twice & 0xFFFFu),
-                                     csz_raw_packet_or_none(twice >> 16)));
+            out.put(csz_packet_merge(csz_raw_packet_or_none(csz_half_as_float<false>(twice)),
+                                     csz_raw_packet_or_none(csz_half_as_float<true>(twice))));
         }
     }
     out.flush();
+}
+CSZ_COLD void csz_put_raw_all(uint32_t *stage, uint32_t bit, const uint32_t *exchange) {
+    csz_put_raw_here(stage, bit, exchange);
 }
 
 #endif

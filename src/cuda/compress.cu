@@ -28,7 +28,7 @@ CSZ_DEVICE void record_announce(encode_shared<V> &sh, const encode_job<V> &job, 
 
 /* The record of a whole tile of nothing but its base. */
 template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const encode_job<V> &job) {
-    const typename csz_value<V>::quantum base = sh.front.base;
+    const typename csz_value<V>::quantum base = sh.front.told.base;
     record_layout r = record_begin<V>(CSZ_MODE_CONSTANT, 0, CSZ_ORDER_FULL, base, NULL, 0, 0);
     record_end(&r, lane_layout{}, 0);
     if (csz_thread() < 32) record_announce(sh, job, r.words, 0);
@@ -46,8 +46,8 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     const uint32_t t = csz_thread(), lane = t & 31;
     const bool is_vector = csz_policy_is_vector(sh.policy) && job.tile.workflow == CSZ_WORKFLOW_AUTO;
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
-    if (mode == CSZ_MODE_CONSTANT && codes.nspecial == 0 && claim_of(sh).full) {
-        constant_encode<V>(sh, job);
+    if (mode == CSZ_MODE_CONSTANT && codes.nspecial == 0 && claim_of(sh).full()) {
+        csz_apart([&] { constant_encode<V>(sh, job); });
         return;
     }
     if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
@@ -55,10 +55,12 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     const bool maybe_runs = weighs || (mode != CSZ_MODE_CONSTANT && (sh.policy == CSZ_POLICY_RUNS ||
                                                                      job.tile.workflow != CSZ_WORKFLOW_AUTO));
     uint32_t runs_words = ~0u;
-    if (codes.nspecial || maybe_runs) {
-        const rare_result rare =
-            tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial, weighs);
-        if (rare.done) return;
+    if (csz_agreed((codes.nspecial != 0) | maybe_runs)) {
+        rare_result rare = {0, 0};
+        csz_apart([&] {
+            rare = tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial, weighs);
+        });
+        if (csz_agreed(rare.done)) return;
         runs_words = rare.runs_words;
     }
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
@@ -66,14 +68,15 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) +
                           (uint32_t)__popc(groups & ((1u << head) - 1));
     const bool empty = !(groups >> head & 1);
-    if (t == 0) {
+    if (csz_agreed(t < 32) && lane == 0) {
         /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
         const bool special = csz_nspecial(sh.front) != 0;
         const record_layout r =
-            record_begin<V>(mode, 0, codes.order, sh.front.base, special ? &sh.special_sizes : NULL,
+            record_begin<V>(mode, 0, codes.order, sh.front.told.base, special ? &sh.special_sizes : NULL,
                             CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
         const uint32_t special_words = special ? sh.special_sizes.words : 0,
-                       instead_words = min(runs_words, sh.heavy_words + special_words - 1);
+                       instead_words = min(min(runs_words, sh.heavy_words + special_words - 1),
+                                           raw_words_of<V>(claim_of(sh)) - 1);
         const tile_facts facts = {r.first, r.nfull, r.lengths_at, special_words, instead_words, runs_words};
         sh.facts = facts;
     }
@@ -88,44 +91,61 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
     record_end(&r, l, facts.special_words);
     mode = (int)(r.first & 15u);
-    if (r.words > facts.instead_words || r.words >= raw_words_of<V>(claim_of(sh))) {
-        tile_instead<V, RANK>(sh, job, r.words, r.first >> 30);
+    if (r.words > facts.instead_words) {
+        csz_apart([&] { tile_instead<V, RANK>(sh, job, r.words, r.first >> 30); });
         return;
     }
     const bool whole = r.words >= stage_size<V>::half, now = r.words >= stage_size<V>::words;
-    if (t < 32) record_announce(sh, job, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
-    if (r.words == 0) return;
+    if (csz_agreed(t < 32))
+        record_announce(sh, job, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
+    if (csz_agreed(r.words == 0)) return;
     const unit_place at = unit_place_of(r, l, rank, empty, many_raw);
-    if (now) {
+    if (csz_agreed(now)) {
         narrow_put_whole<V>(sh, job, r, at);
-    } else if (whole || csz_held(&sh.waiting_how)) {
-        narrow_packets parked = p;
-        narrow_put_alone<V>(sh, job, r, at, &parked, n.buckets);
+    } else if (csz_agreed(whole | (csz_held(&sh.waiting_how) != 0))) {
+        narrow_packets parked;
+#pragma unroll
+        for (int i = 0; i < 16; i++) parked.single[i] = p.single[i];
+        if (mode == CSZ_MODE_S) {
+            narrow_put_alone<V, true>(sh, job, r, at, &parked, n.buckets);
+        } else {
+#pragma unroll
+            for (int i = 0; i < 8; i++) parked.vector[i] = p.vector[i];
+            parked.sparse = p.sparse;
+            narrow_put_alone<V, false>(sh, job, r, at, &parked, n.buckets);
+        }
     } else {
-        narrow_put_unit<V>(sh, r, at, p, n.buckets,
-                           sh.front.region + (number_of(sh) & 1) * stage_size<V>::half);
+        narrow_put_unit<V, true>(sh, mode, r, at, p, n.buckets,
+                                 sh.front.region + (number_of(sh) & 1) * stage_size<V>::half);
     }
-    if (csz_held(&sh.facts.special_words)) special_stage<V, RANK>(sh, job);
+    if (csz_agreed(csz_held(&sh.facts.special_words) != 0)) special_stage<V, RANK>(sh, job);
 }
 
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                          sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
     encode_kernel(const __grid_constant__ encode_job<V> job) {
-    CSZ_DYNAMIC_SHARED(encode_shared<V>, sh);
+    CSZ_FIXED_SHARED(encode_shared<V>, sh);
+    if (!csz_shared_is_fixed()) {
+        csz_previous_wait();
+        return;
+    }
     block_begin<V>(sh, job);
     for (;;) {
-        if (claim_of(sh).index >= job.work.nfields * job.work.ntiles) break;
+        if (csz_agreed(claim_of(sh).index >= job.work.nfields * job.work.ntiles)) break;
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK>(w, sh.front, job.tile, claim_of(sh),
-                                                          [&] { record_flush(sh, job, true); });
-            if (claim_of(sh).frame != sh.frame)
-                frame_enter<V>(sh, job); /* there is a barrier before the books are used */
+            const csz_front<V> f = csz_front_run<V, RANK>(
+                w, sh.front, job.tile, claim_of(sh),
+                [&] {
+                    if (csz_agreed(claim_of(sh).frame != sh.frame))
+                        csz_apart([&] { frame_enter<V>(sh, job); });
+                },
+                [&] { record_flush(sh, job, true); }, [&] { return stage_regain<V>(sh); });
             const uint32_t t = csz_thread();
             sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
-            if (f.careful && stage_regain<V>(sh)) {
-                other_encode<V, RANK>(sh, job);
+            if (csz_agreed(f.other)) {
+                csz_apart([&] { other_encode<V, RANK>(sh, job); });
             } else {
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);

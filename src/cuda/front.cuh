@@ -263,32 +263,36 @@ struct csz_corner {
 };
 
 /* The corner's quantum by the format's rule, of which the first half nearly always does: every thread computes it. */
-CSZ_COLD csz_corner csz_corner_slow(float v, const csz_quantizer_f32 &z) {
+CSZ_COLD csz_corner csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
+    const csz_quantizer_f32 z = *in_memory;
     csz_corner r;
     r.ok = csz_quantum_f32(v, &z, &r.quantum);
     return r;
 }
 
-CSZ_DEVICE bool csz_corner_quantum(float v, const csz_quantizer_f32 &z, int32_t *q) {
+CSZ_DEVICE bool csz_corner_quantum(float v, const csz_quantizer_f32 &z, const csz_quantizer_f32 *in_memory,
+                                   int32_t *q) {
     const float rounded = csz_round_product_f32(v, z.inverse), restored = (rounded - CSZ_MAGIC_F32) * z.step;
     *q = (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
-    if (csz_rounded_in_range_f32(rounded) && fabsf(v - restored) <= z.bound && !z.has_fill &&
-        csz_bits_f32(v) != 0x80000000u)
+    if (csz_agreed(csz_rounded_in_range_f32(rounded) & (fabsf(v - restored) <= z.bound) & !z.has_fill &
+                   (csz_bits_f32(v) != 0x80000000u)))
         return true;
-    const csz_corner r = csz_corner_slow(v, z);
+    const csz_corner r = csz_corner_slow(v, in_memory);
     *q = r.quantum;
     return r.ok != 0;
 }
 
-CSZ_DEVICE bool csz_corner_quantum(double v, const csz_quantizer_f64 &z, int64_t *q) {
+CSZ_DEVICE bool csz_corner_quantum(double v, const csz_quantizer_f64 &z, const csz_quantizer_f64 *,
+                                   int64_t *q) {
     return csz_quantum_f64(v, &z, q) != 0;
 }
 
 /* The quantum that a tile's quanta are told from, by its corner; even, so that rounding ties as without it.  Returns false where there is none. */
 template <typename V>
 CSZ_DEVICE bool csz_base_choose(V corner, const typename csz_value<V>::quantizer &z,
+                                const typename csz_value<V>::quantizer *in_memory,
                                 typename csz_value<V>::quantum *base) {
-    const bool ok = csz_corner_quantum(corner, z, base);
+    const bool ok = csz_corner_quantum(corner, z, in_memory, base);
     *base &= ~(typename csz_value<V>::quantum)1;
     return ok && csz_base_is_safe(*base);
 }
@@ -372,7 +376,7 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job
     uint32_t n[2], next_n[2];
     unit.load(next, next_n, job, 0);
     csz_rounded<V> f;
-    f.lost = !csz_base_choose(corner_value, z, &f.base);
+    f.lost = !csz_base_choose(corner_value, z, &job.quantizer[c.field], &f.base);
     f.middle = csz_middle_choose(last_value, z, f.base);
     csz_rounding<V> r(z, f.middle, 1 << (window - 1));
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
@@ -422,7 +426,7 @@ CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &
     csz_load_slices<V>(even, p, stride, quads);
     csz_load_slices<V>(odd, p + stride, stride, quads);
     csz_rounded<V> u;
-    u.lost = !csz_base_choose(corner_value, z, &u.base);
+    u.lost = !csz_base_choose(corner_value, z, &job.quantizer[c.field], &u.base);
     u.middle = csz_middle_choose(last_value, z, u.base);
     u.doubtful = false;
     csz_rounding<V> r(z, u.middle, bias);
@@ -485,23 +489,26 @@ CSZ_COLD uint32_t csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job
 }
 
 /*
- * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.
+ * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.  HASH: whether the hash is wanted; where it is not, registers are left
+ * to have more values on their way at once.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, clear() before the front uses
+ * more of the region than the exchange, regain() after that, which returns whether w is not wanted.
  */
-/* clear() is called before the front uses more of the region than the exchange.  HASH: whether the hash is wanted; where it is not, registers are left to have more values on their way at once. */
-template <typename V, int RANK, bool HASH = true, typename Clear>
+template <typename V, int RANK, bool HASH = true, typename Rounded, typename Clear, typename Regain>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
-                                      const csz_claim &c, const Clear &clear) {
+                                      const csz_claim &c, const Rounded &rounded, const Clear &clear,
+                                      const Regain &regain) {
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
     csz_front<V> f;
-    f.klass = f.is_fill = 0;
+    f.klass = f.is_fill = f.other = 0;
     if (!job.default_shape) {
+        rounded();
         f.careful = 1;
         f.nonzero[1] = f.nonzero[2] = 0;
     } else {
         uint32_t *exchange = csz_exchange(sh);
         csz_rounded<V> u;
-        if (!c.full)
+        if (!csz_agreed(c.full()))
             u = csz_round_edge<V, RANK>(exchange, job, c);
         else if (!job.has_fill)
             u = csz_round_whole<V, RANK, true, HASH>(exchange, job, c);
@@ -509,7 +516,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             u = csz_round_filled<V, RANK, HASH>(exchange, job, c);
         if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = u.lost = false;
         uint32_t exceptions = 0;
-        if (!u.lost && __any_sync(CSZ_ALL, u.doubtful)) { /* the corner is everybody's: so is lost */
+        if (__any_sync(CSZ_ALL, !u.lost && u.doubtful)) { /* the corner is everybody's: so is lost */
             const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, u.middle, u.doubtful, u.hash);
             u.hash = r.hash;
             exceptions = r.exceptions;
@@ -517,19 +524,24 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         }
         sh.hash[t] = u.hash;
         sh.exceptions[t] = exceptions;
+        /* by thread 0; the others' go nowhere: of an access to shared memory that some threads do the assembler makes the address anew, and keeps what all have on the stack meanwhile */
+        csz_told<V> *told = t == 0 ? &sh.told : (csz_told<V> *)sh.scratch + t;
+        told->base = u.base;
+        told->first = (uint32_t)(bias + (int32_t)(u.base - u.middle));
+        rounded();
         csz_words_fetch(w, exchange);
-        if (t == 0) {
-            sh.base = u.base;
-            sh.first = (uint32_t)(bias + (int32_t)(u.base - u.middle));
-        }
-        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, &sh.first,
+        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, &sh.told.first,
                                                 csz_held(&sh.biased));
     }
-    if (f.careful) {
-        clear();
-        f.nonzero[0] = csz_careful_run<V, RANK>(sh, job, c);
+    if (csz_agreed(f.careful)) {
+        csz_apart([&] {
+            clear();
+            f.nonzero[0] = csz_careful_run<V, RANK>(sh, job, c);
+        });
+        f.nonzero[1] = f.nonzero[2] = 0;
         f.klass = sh.klass;
         f.is_fill = sh.is_fill;
+        f.other = regain();
         csz_words_fetch(w, csz_exchange(sh));
     }
     return f;
@@ -588,7 +600,7 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     const uint32_t full = s0.x + s1.x + s2.x + s3.x, xy = s0.y + s1.y + s2.y + s3.y,
                    x = s0.z + s1.z + s2.z + s3.z;
     c.order = CSZ_ORDER_FULL;
-    if (RANK > 1 && !f.careful)
+    if (RANK > 1 && csz_agreed(!f.careful))
         c.order = (uint32_t)csz_order_choose(RANK, full & 0x1FFFu, xy & 0x1FFFu, x & 0x1FFFu);
     const uint32_t all = csz_of_order(c.order, full, xy, x),
                    own = csz_of_order(c.order, ballot[0], ballot[1], ballot[2]);
@@ -605,8 +617,8 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     c.pairs_before = (before >> 13) & 0x7Fu;
     c.fours_before = (before >> 20) & 0x3Fu;
     c.nspecial = full >> CSZ_SPECIAL_AT;
-    if (!f.careful) {
-        csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.first);
+    if (csz_agreed(!f.careful)) {
+        csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.told.first);
     } else {
         c.order = sh.order;
     }

@@ -435,7 +435,11 @@ template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                          sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64)
     histogram_kernel(const __grid_constant__ histogram_job<V> job) {
-    CSZ_DYNAMIC_SHARED(histogram_shared<V>, sh);
+    CSZ_FIXED_SHARED(histogram_shared<V>, sh);
+    if (!csz_shared_is_fixed()) {
+        csz_previous_wait();
+        return;
+    }
     const uint32_t t = threadIdx.x;
     for (uint32_t i = t; i < FRAME_BINS / 4; i += CSZ_TILE_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     if (t == 0) {
@@ -457,7 +461,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         for (uint32_t i = 0; i < sh.nclaims; i++) {
             csz_next_may_start();
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK, false>(w, sh.front, job.tile, sh.claim[i], [] {});
+            const csz_front<V> f = csz_front_run<V, RANK, false>(
+                w, sh.front, job.tile, sh.claim[i], [] {}, [] {}, [] { return 0; });
             if (f.klass && !f.is_fill) {
                 books |= count_wide(sh, job.tile.workflow);
             } else if (!f.is_fill) {

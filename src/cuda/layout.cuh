@@ -99,23 +99,21 @@ CSZ_DEVICE record_layout record_begin(int mode, uint32_t klass, uint32_t order,
 
 /* Completes it.  A constant tile of quantum 0 has no record. */
 CSZ_DEVICE void record_end(record_layout *r, const lane_layout &l, uint32_t special_words) {
-    uint32_t width = 0;
-    if (r->nfull) {
-        width = 32 - (uint32_t)__clz((int)(l.longest - l.shortest));
-        r->first |= width << 12 | l.shortest << 16;
-    }
+    const uint32_t some = r->nfull ? ~0u : 0,
+                   width = 32 - (uint32_t)__clz((int)((l.longest - l.shortest) & some));
+    r->first |= (width << 12 | l.shortest << 16) & some;
     r->bits_at = r->lengths_at + r->nfull * width;
     r->special_at = (r->bits_at + l.total + 31) / 32;
     r->words = r->first ? r->special_at + special_words : 0;
 }
 
 /* Everything but lane bits and specials.  rank: this thread's lane among those that are not empty. */
-template <typename V>
+template <typename V, bool TOGETHER = false>
 CSZ_DEVICE void record_put_head(uint32_t *stage, const record_layout &r, typename csz_value<V>::quantum base,
                                 const csz_special_sizes *special, uint32_t units, bool empty, uint32_t rank,
                                 uint32_t length) {
     const uint32_t t = threadIdx.x;
-    if (t == 0) {
+    if (csz_agreed_if<TOGETHER>(t < 32) && t == 0) {
         uint32_t *stream = stage + (r.lengths_at >> 5); /* behind a long base */
         stage[0] = r.first;
         if (special) stage[1] = special->nsingle | special->mask_words << 16;

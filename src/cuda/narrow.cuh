@@ -59,28 +59,31 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint3
         narrow_look_singles(mode, p, n, words, books, biased);
 }
 
-/* In turns that the instruction cache holds: the packets of the next turn move to where those of this one were, so p is spent. */
+/* In turns that the instruction cache holds: the packets of the next turn move to where those of this one were, so p is spent.  All threads of a
+ * warp; those whose lane is empty have packets of nothing. */
+template <bool TOGETHER>
 CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at,
                            narrow_packets &p) {
     csz_putter out(stage, symbols_at);
-    if (mode != CSZ_MODE_S) {
+    if (csz_agreed_if<TOGETHER>(mode != CSZ_MODE_S)) {
 #pragma unroll 1
         for (int turn = 0; turn < 2; turn++) {
             out.put(p.vector[0]);
             out.put(p.vector[1]);
-            if (mode == CSZ_MODE_M) break;
+            if (csz_agreed_if<TOGETHER>(mode == CSZ_MODE_M)) break;
             out.put(p.vector[2]);
             out.put(p.vector[3]);
-            if (mode == CSZ_MODE_Q) break;
+            if (csz_agreed_if<TOGETHER>(mode == CSZ_MODE_Q)) break;
 #pragma unroll
             for (int i = 0; i < 4; i++) p.vector[i] = p.vector[4 + i];
         }
         out.flush();
-        if (p.sparse == 0) return;
+        const uint32_t sparse = TOGETHER ? csz_warp_max(p.sparse) : p.sparse;
+        if (sparse == 0) return;
         out = csz_putter(stage, escapes_at);
-        if (p.sparse <= CSZ_SPARSE_MAX) {
+        if (sparse <= CSZ_SPARSE_MAX) {
 #pragma unroll 1
-            for (uint32_t left = p.sparse; (int32_t)left > 0; left -= 2) {
+            for (uint32_t left = sparse; (int32_t)left > 0; left -= 2) {
                 out.put(p.single[0]);
 #pragma unroll
                 for (int i = 1; i < CSZ_SPARSE_MAX / 2; i++) p.single[i - 1] = p.single[i];

@@ -54,7 +54,8 @@ struct frame_grid {
     uint64_t origin;  /* of tile 0: element, counted from the first field's data */
     uint64_t step[3]; /* from a tile to the next along each dim, elements */
     uint32_t tiles[3];
-    uint32_t last[3];           /* elements of the last tile along each dim */
+    uint32_t end[3];            /* number of the last tile along each dim, and */
+    uint32_t last[3], whole[3]; /* elements of that one and of all others */
     float inverse_y, inverse_x; /* of tiles[1], tiles[2] */
 };
 
@@ -87,7 +88,8 @@ template <typename V> struct encode_shared {
     uint64_t frame_start, payload_start; /* address / 4 */
     uint64_t out_end;                    /* of its archive's room */
     uint32_t section_nwords;             /* of its books */
-    uint32_t sizes_at;                   /* words of it before the sizes of tiles */
+    uint32_t sizes_at;                   /* words of it before the sizes of tiles, */
+    uint16_t *sizes;                     /* which are here */
     record_way way;                      /* of the record that is being stored */
     uint32_t seen_of;                    /* index of the tile whose look-back has begun */
     uint4 seen[32];                      /* states of the 64 tiles before it, from the nearest on */
@@ -124,7 +126,9 @@ CSZ_COLD void claim_frame(frame_grid *grid, csz_claim *c, const encode_job<V> &j
         origin += from * pitch;
         grid->step[i] = pitch << g.log2_t[i];
         grid->tiles[i] = (uint32_t)box.tiles[i];
-        grid->last[i] = (1u << g.log2_t[i]) - (left < all ? (uint32_t)(all - left) : 0);
+        grid->end[i] = grid->tiles[i] - 1;
+        grid->whole[i] = 1u << g.log2_t[i];
+        grid->last[i] = grid->whole[i] - (left < all ? (uint32_t)(all - left) : 0);
         pitch *= g.n[i];
     }
     grid->origin = origin;
@@ -143,7 +147,7 @@ CSZ_DEVICE uint32_t quotient(uint32_t a, float inverse) { return (uint32_t)(((fl
 template <typename V>
 CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *previous,
                            const encode_job<V> &job) {
-    const uint32_t index = atomicAdd(&job.work.counters[0], 1u), *log2_t = job.tile.geometry.log2_t;
+    const uint32_t index = atomicAdd(&job.work.counters[0], 1u);
     next->frame = previous->frame;
     next->field = previous->field;
     next->first = previous->first;
@@ -155,16 +159,16 @@ CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *p
     const uint32_t tile = index - next->first, row = quotient(tile, grid->inverse_x),
                    z = quotient(row, grid->inverse_y), y = row - z * grid->tiles[1],
                    x = tile - row * grid->tiles[2];
-    const uint32_t nz = z + 1 == grid->tiles[0] ? grid->last[0] : 1u << log2_t[0],
-                   ny = y + 1 == grid->tiles[1] ? grid->last[1] : 1u << log2_t[1],
-                   nx = x + 1 == grid->tiles[2] ? grid->last[2] : 1u << log2_t[2];
+    const uint32_t nz = z == grid->end[0] ? grid->last[0] : grid->whole[0],
+                   ny = y == grid->end[1] ? grid->last[1] : grid->whole[1],
+                   nx = x == grid->end[2] ? grid->last[2] : grid->whole[2];
     next->tile = tile;
     next->weight = csz_tile_weight(tile);
     next->origin = grid->origin + z * grid->step[0] + y * grid->step[1] + x * grid->step[2];
     next->extent[0] = nz;
     next->extent[1] = ny;
     next->extent[2] = nx;
-    next->full = nz * ny * nx == CSZ_TILE_N;
+    next->inside = nz * ny * nx;
 }
 
 /* ---- look-back ---- */
@@ -369,6 +373,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
         sh.out_end = job.work.place[c.field].end;
         sh.section_nwords = __ldcg(&job.work.section_nwords[c.frame]);
         sh.sizes_at = frame_sizes_at(sh.section_nwords, c.ntiles);
+        sh.sizes = (uint16_t *)word_at(sh.frame_start + sh.sizes_at);
         sh.payload_start = sh.frame_start + sh.sizes_at + (c.ntiles + 1) / 2;
         sh.frame_start_of = c.frame;
     }
@@ -394,10 +399,10 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
 template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = sh.claim[sh.way.slot];
     const uint64_t start = sh.frame_start;
-    const uint32_t words = sh.way.words, before = sh.way.at, ntiles = c.ntiles, sizes_at = sh.sizes_at;
-    uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sizes_at + c.tile / 2);
-    if (start + sizes_at + c.tile / 2 < sh.out_end)
-        ((uint16_t *)word_at(start + sizes_at))[c.tile] = (uint16_t)words;
+    const uint32_t words = sh.way.words, before = sh.way.at, ntiles = c.ntiles,
+                   room = sh.way.flags & WAY_ROOM;
+    uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sh.sizes_at + c.tile / 2);
+    if (room) sh.sizes[c.tile] = (uint16_t)words; /* which lie before the record */
     if (c.tile % CSZ_INDEX_GROUP == 0) {
         const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + sh.section_nwords + 3 * (c.tile / CSZ_INDEX_GROUP);
         put_word(sh.out_end, start + at, before);
@@ -406,8 +411,7 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
     if (c.tile == ntiles - 1) {
         const uint64_t end = sh.way.to + words;
         if ((end - start) & 1) put_word(sh.out_end, end, 0);
-        if (!(c.tile & 1) && start + sizes_at + c.tile / 2 < sh.out_end)
-            ((uint16_t *)word_at(start + sizes_at))[ntiles] = 0;
+        if (!(c.tile & 1) && room) sh.sizes[ntiles] = 0;
     }
     sh.part_checksum += checksum;
     sh.part_done++;
@@ -451,9 +455,9 @@ template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const en
         weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
     }
     sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0) atomicAdd(sh.way.group_sum, (unsigned long long)sum);
-    if (t == CSZ_TILE_THREADS - 32) tile_index(sh, job);
-    if (flags & WAY_FIRST) section_store(sh, job, sh.claim[sh.way.slot]);
+    if ((t & 31) == 0) csz_add_u64(sh.way.group_sum + (csz_thread() & 31), sum);
+    if (csz_agreed(t / 32 == CSZ_TILE_WARPS - 1) && (t & 31) == 0) tile_index(sh, job);
+    if (csz_agreed((flags & WAY_FIRST) != 0)) section_store(sh, job, sh.claim[sh.way.slot]);
 }
 
 template <typename V> CSZ_DEVICE bool record_waits(const encode_shared<V> &sh) {
@@ -480,7 +484,8 @@ CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint
  * Stores the record that waits, if one does, before its turn.  early: this tile needs the stage whole.  Then the block waits with a tile in hand whose size it has not told, and may hold
  * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
  */
-template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
+template <typename V>
+CSZ_DEVICE void record_flush_here(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
     const bool waits =
         record_waits(sh); /* read before anyone can be so far as to leave this tile's record waiting */
     __syncthreads();
@@ -496,6 +501,9 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
     __syncthreads();
     if (sh.leaving != NO_FRAME) frame_leave(sh, job);
 }
+template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
+    record_flush_here(sh, job, early);
+}
 
 /*
  * The tile's record is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
@@ -504,8 +512,7 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
  */
 template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
-    __syncwarp(); /* before the branch, so that those who wrote nothing join the others here and not at the end of it */
-    if (t < 32) {
+    if (csz_agreed(t < 32)) {
         const uint32_t waiting = sh.waiting_words, waiting_how = sh.waiting_how, words = sh.staged_words,
                        how = sh.staged_how, hasty = sh.hasty;
         const bool before = waiting != NOTHING_WAITS, now = how & STAGED_NOW || (hasty && !before);
@@ -520,10 +527,11 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
         }
     }
     __syncthreads();
-    if (t == 32) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
-    if (sh.way.flags & WAY_SOME) record_copy(sh, job);
+    if (csz_agreed(t / 32 == 1) && (t & 31) == 0)
+        claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
+    if (csz_agreed((sh.way.flags & WAY_SOME) != 0)) record_copy(sh, job);
     if (t == 0) sh.number = n + 1;
-    if (sh.leaving != NO_FRAME) frame_leave(sh, job);
+    if (csz_agreed(sh.leaving != NO_FRAME)) frame_leave(sh, job);
     __syncthreads();
 }
 

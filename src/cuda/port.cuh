@@ -11,6 +11,7 @@
 #define CSZ_LAUNCH_NEXT(kernel, grid, block, nbytes, chained, stream, ...) \
     ((void)(chained), CSZ_LAUNCH(kernel, grid, block, nbytes, stream, __VA_ARGS__))
 #define CSZ_SHARED_LARGE(kernel) ((void)0)
+#define CSZ_FIXED_SHARED CSZ_DYNAMIC_SHARED
 #else
 #include <cuda_runtime.h>
 #define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...) \
@@ -46,9 +47,30 @@ static void csz_launch_next(void (*kernel)(P...), unsigned grid, unsigned block,
 #define CSZ_DYNAMIC_SHARED(type, name)             \
     extern __shared__ uint4 csz_dynamic_shared_[]; \
     type &name = *reinterpret_cast<type *>(csz_dynamic_shared_)
+/*
+ * The same as a constant, where the chip is known to have it at one address: there (compute capability 9.0) the assembler makes every address of the block's number in its cluster, for which it waits, or
+ * keeps it on the stack.  Only for a kernel that has no other shared memory, and asks csz_shared_is_fixed first.
+ */
+enum { CSZ_SHARED_BASE = 0x400 };
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+#define CSZ_FIXED_SHARED(type, name) \
+    type &name = *reinterpret_cast<type *>(__cvta_shared_to_generic(CSZ_SHARED_BASE))
+#else
+#define CSZ_FIXED_SHARED CSZ_DYNAMIC_SHARED
+#endif
 #endif
 
 #define CSZ_DEVICE static __device__ __forceinline__
+
+/* Whether shared memory is where CSZ_FIXED_SHARED says.  If not, a kernel leaves its work undone, which the call's status then tells. */
+CSZ_DEVICE bool csz_shared_is_fixed(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+    extern __shared__ uint4 csz_dynamic_shared_[];
+    return __cvta_generic_to_shared(csz_dynamic_shared_) == CSZ_SHARED_BASE;
+#else
+    return true;
+#endif
+}
 
 /* The next kernel of the chain may start, see CSZ_LAUNCH_NEXT. */
 CSZ_DEVICE void csz_next_may_start(void) {
@@ -109,13 +131,13 @@ CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
 #endif
 }
 
-/* Asks for the line of memory that p is in, without waiting. */
-CSZ_DEVICE void csz_prefetch(const void *p) {
-#if defined(__CUDA_ARCH__)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
-#else
-    (void)p;
-#endif
+/*
+ * A condition on which the threads of a warp agree, all of which ask: by a vote, so that the assembler knows it.  Of what comes from shared memory in a loop it does not, and marks where threads that might
+ * part would meet again.
+ */
+CSZ_DEVICE bool csz_agreed(bool condition) { return __any_sync(0xFFFFFFFFu, condition) != 0; }
+template <bool TOGETHER> CSZ_DEVICE bool csz_agreed_if(bool condition) {
+    return TOGETHER ? csz_agreed(condition) : condition;
 }
 
 /*
@@ -128,6 +150,30 @@ CSZ_DEVICE uint32_t csz_thread(void) {
     return t;
 #else
     return threadIdx.x;
+#endif
+}
+
+/* What all threads of a block do, and rarely: behind a call the assembler no longer knows that they go on together, but behind a barrier it does. */
+template <typename F> CSZ_DEVICE void csz_apart(const F &rare) {
+    rare();
+    __syncthreads();
+}
+
+/* Adds to a number in device memory.  Of atomicAdd by one lane the compiler makes a sum over the lanes that are there. */
+CSZ_DEVICE void csz_add_u64(unsigned long long *p, unsigned long long x) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");
+#else
+    atomicAdd(p, x);
+#endif
+}
+
+/* Asks for the line of memory that p is in, without waiting. */
+CSZ_DEVICE void csz_prefetch(const void *p) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#else
+    (void)p;
 #endif
 }
 

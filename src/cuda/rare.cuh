@@ -14,7 +14,7 @@ template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t 
 }
 
 template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
-    return 1 + c.extent[0] * c.extent[1] * c.extent[2] * csz_value<V>::words;
+    return 1 + c.inside * csz_value<V>::words;
 }
 
 /* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
@@ -29,7 +29,7 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
         const typename csz_value<V>::bits bits =
             csz_value<V>::to_bits(__ldg(csz_element(job, c, e, lx, ly, &in)));
         const uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
-        const uint32_t at = c.full ? e : (z * c.extent[1] + y) * c.extent[2] + x;
+        const uint32_t at = c.full() ? e : (z * c.extent[1] + y) * c.extent[2] + x;
         if (in) csz_special_put_value<V>(region + at * csz_value<V>::words, bits);
         hash = hash * CSZ_VALUE_K + (in ? csz_value<V>::fold(bits) : 0);
     }
@@ -173,7 +173,7 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
-    return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.base,
+    return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.told.base,
                                    exceptions, mode, runs, sh.heavy_words);
 }
 
@@ -184,7 +184,7 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.base,
+    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.told.base,
                                    sh.front.exceptions[csz_thread()], mode, RUNS_NONE, NEVER_HEAVY);
 }
 
@@ -207,7 +207,7 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
     if (mode == CSZ_MODE_RLE) n.symbols = plain;
     if (csz_thread() == 0) sh.runs_mode = (uint32_t)mode;
     const lane_layout l = lanes_place<V, false>(sh, n, 4, empty);
-    record_layout r = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
+    record_layout r = record_begin<V>(mode, 0, order, sh.front.told.base, special ? &sh.special_sizes : NULL,
                                       csz_mode_lanes(mode), csz_sum_of(sh.front.lanes));
     record_end(&r, l, special ? sh.special_sizes.words : 0);
     __syncthreads();
@@ -235,27 +235,37 @@ CSZ_DEVICE unit_place unit_place_of(const record_layout &r, const lane_layout &l
 CSZ_DEVICE uint32_t units_of(int mode) { return csz_mode_lanes(mode) == 64 ? 2 : 4; }
 
 /* Head and code words of a tile of class 0; buckets: codes with raw bits. */
-template <typename V>
-CSZ_DEVICE void narrow_put_unit(encode_shared<V> &sh, const record_layout &r, const unit_place &at,
+template <typename V, bool TOGETHER>
+CSZ_DEVICE void narrow_put_unit(encode_shared<V> &sh, int mode, const record_layout &r, const unit_place &at,
                                 narrow_packets &p, uint32_t buckets, uint32_t *stage) {
-    const int mode = (int)(r.first & 15u);
-    record_put_head<V>(stage, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL,
-                       units_of(mode), at.empty, at.rank, at.length);
-    if (at.empty) return;
-    narrow_put(mode, stage, at.symbols_at, at.escapes_at, p);
-    if (at.many_raw)
-        csz_put_raw_all(stage, at.raw_at, exchange_of(sh));
-    else if (buckets)
+    record_put_head<V, TOGETHER>(stage, r, sh.front.told.base,
+                                 sh.facts.special_words ? &sh.special_sizes : NULL, units_of(mode), at.empty,
+                                 at.rank, at.length);
+    if (TOGETHER ? !__any_sync(CSZ_ALL, !at.empty) : at.empty) return;
+    narrow_put<TOGETHER>(mode, stage, at.symbols_at, at.escapes_at, p);
+    if (csz_agreed_if<TOGETHER>(at.many_raw)) {
+        if (!TOGETHER)
+            csz_put_raw_here(stage, at.raw_at, exchange_of(sh));
+        else if (!at.empty)
+            csz_put_raw_all(stage, at.raw_at, exchange_of(sh));
+    } else if (csz_agreed_if<TOGETHER>(buckets != 0)) {
         csz_put_raw(csz_putter(stage, at.raw_at), exchange_of(sh), mode, buckets);
+    }
 }
 
-/* The same where the stage has no room for this record beside the one that waits, which is stored first: this one's size has been told. */
-template <typename V>
+/*
+ * The same where the stage has no room for this record beside the one that waits, which is stored first: this one's size has been told.  Code words are on the stack meanwhile; in mode S, as nearly always here,
+ * there are single ones only.  All it calls is a part of it, so that it lies together: pieces here and there met in the same places of the instruction cache.
+ */
+template <typename V, bool IS_S>
 CSZ_COLD void narrow_put_alone(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, unit_place at,
                                const narrow_packets *parked, uint32_t buckets) {
-    record_flush(sh, job, false);
-    narrow_packets p = *parked;
-    narrow_put_unit<V>(sh, r, at, p, buckets, staged_at(sh));
+    record_flush_here(sh, job, false);
+    narrow_packets p = {{0}, {0}, 0};
+#pragma unroll
+    for (int i = 0; i < 16; i++) p.single[i] = parked->single[i];
+    if (!IS_S) p = *parked;
+    narrow_put_unit<V, false>(sh, IS_S ? CSZ_MODE_S : (int)(r.first & 15u), r, at, p, buckets, staged_at(sh));
 }
 
 /* A record that reaches into the exchange, from which the words must be gone: code words are looked up again. */
@@ -269,15 +279,16 @@ CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, r
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
-    record_put_head<V>(sh.front.region, r, sh.front.base, sh.facts.special_words ? &sh.special_sizes : NULL,
-                       units_of(mode), at.empty, at.rank, at.length);
+    record_put_head<V>(sh.front.region, r, sh.front.told.base,
+                       sh.facts.special_words ? &sh.special_sizes : NULL, units_of(mode), at.empty, at.rank,
+                       at.length);
     if (at.empty) return;
     const csz_words_held words = {w};
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
     narrow_look_vectors(mode, p, &n, words, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
     narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
-    narrow_put(mode, sh.front.region, at.symbols_at, at.escapes_at, p);
+    narrow_put<false>(mode, sh.front.region, at.symbols_at, at.escapes_at, p);
     csz_putter raw(sh.front.region, at.raw_at);
     for (int i = 0; i < 32; i++) {
         const int b =
@@ -377,7 +388,7 @@ CSZ_DEVICE narrow_measured narrow_measure(encode_shared<V> &sh, int mode, uint32
     }
     __syncthreads();
     m.lanes = lanes_place<V, true>(sh, n, units, m.empty);
-    m.record = record_begin<V>(mode, 0, order, sh.front.base, special ? &sh.special_sizes : NULL,
+    m.record = record_begin<V>(mode, 0, order, sh.front.told.base, special ? &sh.special_sizes : NULL,
                                CSZ_TILE_UNITS / units, csz_sum_of(sh.front.lanes));
     record_end(&m.record, m.lanes, special ? sh.special_sizes.words : 0);
     m.rank = csz_sum_before(sh.front.lanes, t >> 5) + (uint32_t)__popc(groups & ((1u << head) - 1));

@@ -145,18 +145,26 @@ struct csz_claim {
     uint32_t first;     /* index of the frame's tile 0 */
     uint32_t ntiles;    /* of the frame */
     uint32_t weight;    /* in its frame's hash */
-    uint32_t extent[3]; /* elements in the field */
-    uint32_t full;
+    uint32_t extent[3]; /* elements in the field, */
+    uint32_t inside;    /* of each dim and in all */
+
+    __device__ __forceinline__ bool full() const { return inside == CSZ_TILE_N; }
 };
 
 CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_frame_box *box) {
     csz_tile_box b = csz_tile_box_at(g, box, c->tile);
     c->origin = (b.origin[0] * g->n[1] + b.origin[1]) * g->n[2] + b.origin[2];
     for (int i = 0; i < 3; i++) c->extent[i] = b.extent[i];
-    c->full = csz_tile_box_count(&b) == CSZ_TILE_N;
+    c->inside = (uint32_t)csz_tile_box_count(&b);
 }
 
 enum { CSZ_SPECIAL_AT = 26 };
+
+/* What a tile's quanta are told from; quick path: what the first one's half has more than its delta. */
+template <typename V> struct alignas(8) csz_told {
+    typename csz_value<V>::quantum base;
+    uint32_t first;
+};
 
 template <typename V> struct csz_front_shared {
     /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
@@ -164,8 +172,7 @@ template <typename V> struct csz_front_shared {
     uint32_t scratch[4 * CSZ_TILE_UNITS];  /* careful path: bitmaps of quanta; later the units' masks */
     uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
     uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
-    typename csz_value<V>::quantum base;
-    uint32_t first;                   /* quick path: what the first quantum's half has more than its delta */
+    csz_told<V> told;
     uint32_t klass, is_fill, order;   /* set by the careful path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
@@ -183,6 +190,7 @@ template <typename V> struct csz_front {
     uint32_t nonzero[3]; /* by code, for each order */
     uint32_t klass, is_fill;
     uint32_t careful; /* the deltas are complete, and the stage holds remains */
+    uint32_t other;   /* what regain() said, see csz_front_run */
 };
 
 /* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
@@ -222,7 +230,7 @@ CSZ_DEVICE const V *csz_code_element_at(const csz_job<V> &job, const csz_claim &
 /* Codes of this thread's unit that lie in the field. */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t csz_unit_in_field(const csz_job<V> &job, const csz_claim &c) {
-    if (c.full) return ~0u;
+    if (c.full()) return ~0u;
     uint32_t mask = 0;
 #pragma unroll 1
     for (uint32_t b = 0; b < 32; b++) {
