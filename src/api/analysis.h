@@ -35,10 +35,12 @@ typedef struct csz_patch {
     uint16_t nonzero, octaves, large; /* codes that are not 0, the logarithms of their sizes, those above 1 */
     uint16_t nruns;                   /* of its two lanes; 0 where all codes are 0 */
     uint16_t nexceptions, tail_nbits; /* and about what those take */
-    uint8_t nonempty;                 /* units, a bit each */
-    uint8_t is_fill;                  /* of a tile of one value that has no quantum, which has no codes */
-    uint8_t is_raw;                   /* exceptions would take no less than its values */
-    uint8_t base_nbits;               /* about, of its tile */
+    uint16_t tile_nonzero;     /* codes that are not 0 in as many of its tile, by a look; 0 without one */
+    float doubt;               /* codes of the tile that the wrong order may cost */
+    uint8_t nonempty;          /* units, a bit each */
+    uint8_t is_fill;           /* of a tile of one value that has no quantum, which has no codes */
+    uint8_t is_raw;            /* exceptions would take no less than its values */
+    uint8_t base_nbits;        /* about, of its tile */
     uint8_t mode;              /* M, Q, P or S, that suits it; CONSTANT where nothing is left to count */
     uint32_t sorted;           /* of all patches by mode, the number of the one at this place */
     int16_t code[CSZ_PATCH_N]; /* unless it was counted, being wide */
@@ -51,18 +53,23 @@ typedef struct csz_exceptions {
     uint32_t n, in_field; /* and how many values of the patch are in the field */
 } csz_exceptions;
 
-/* What a worker needs to take patches, one after the other. */
-typedef struct csz_patch_work {
+/* Values of a few rows and their neighbours, line by line, and what becomes of them. */
+typedef struct csz_lines {
     union {
         float f32[1280];
         double f64[1280];
-    } value; /* of a patch and its neighbours, line by line */
+    } value;
     int16_t narrow[1280];
     int64_t wide[1280];
     uint8_t valid[1280]; /* where some are exceptions */
     int64_t base;
+    int16_t delta[3][CSZ_PATCH_N]; /* in three orders, row by row */
+} csz_lines;
+
+/* What a worker needs to take patches, one after the other. */
+typedef struct csz_patch_work {
+    csz_lines own, look;                                  /* of the patch, and of a look at its tile */
     int is_wide;                                          /* the codes are code64's */
-    int16_t delta[3][CSZ_PATCH_N];                        /* in three orders, slice by slice */
     int64_t delta64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N]; /* and in code order */
     int16_t tile[CSZ_TILE_N];                             /* of patches that one mode suits */
     /* pairs of codes, as many at every distance */

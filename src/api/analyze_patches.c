@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze_patches.c: the sample of a field on the host: patches of 256 codes, two neighbouring lanes of a tile, all over the field.  A patch's codes are what its tile's would be, from the few values around it: all but the
- * order of prediction, which a tile chooses by its 4096 and a patch by its own.  A tile costs as much as 16 patches, which tell far more: tiles differ from each other, and codes of one tile are alike.
+ * analyze_patches.c: the sample of a field on the host: patches of 256 codes, two neighbouring lanes of a tile, all over the field.  A patch's codes are what its tile's would be, from the few values around it.  The order of
+ * prediction is what the whole tile leaves fewest codes with, so that a look at short rows all over the tile tells it: the codes that are counted have no more say than their part of the tile has, as the least of three noisy
+ * counts is too small.  A tile costs as much as 16 patches, which tell far more: tiles differ from each other, and codes of one tile are alike.
  */
 #include "api/analysis.h"
 
@@ -18,6 +19,10 @@ enum {
     LANE_N = 128,
     SEGMENT_N = 32, /* elements of a patch that are neighbours, in each of 8 slices */
     NSLICES = 8,
+    LOOK_N = 16,          /* elements of a row of a look, */
+    LOOK_ROWS = 4,        /* of which it has so many, or more that are shorter; */
+    LOOK_PATCHES = 24,    /* twice as many in a sample of so many patches, whose errors are small enough to */
+    LOOK_MORE = 2048,     /* show a wrong order, and twice as many again from here on */
     ORIGINS = 2,          /* of a patch's pairs at every distance */
     PART_PATCHES = 8 * 16 /* counts of 16 bits and sums of 32 are moved on after this many */
 };
@@ -40,11 +45,15 @@ typedef struct layout {
 } layout;
 
 /* Values of a line at its fastest: what is copied at once is known, and rows are too short for a call of memcpy each. */
-static inline void copy_segment(uint8_t *to, const uint8_t *from, size_t size) {
-    if (size == sizeof(float))
+static inline void copy_segment(uint8_t *to, const uint8_t *from, uint32_t n, size_t size) {
+    if (size == sizeof(float) && n == SEGMENT_N)
         memcpy(to, from, SEGMENT_N * sizeof(float));
-    else
+    else if (size == sizeof(float))
+        memcpy(to, from, LOOK_N * sizeof(float));
+    else if (n == SEGMENT_N)
         memcpy(to, from, SEGMENT_N * sizeof(double));
+    else
+        memcpy(to, from, LOOK_N * sizeof(double));
 }
 
 static inline void copy_one(uint8_t *to, const uint8_t *from, size_t size) {
@@ -64,15 +73,15 @@ static void load_line(uint8_t *to, const csz_analysis_job *job, const uint64_t *
     const uint8_t *from = (const uint8_t *)job->data + (at_z * g->n[1] + at_y) * g->n[2] * size;
     const uint64_t before = x < last ? x - (r->x > 0) : last; /* the tile's first column has none */
     copy_one(to, from + (before < last ? before : last) * size, size);
-    if (r->n == SEGMENT_N && x + SEGMENT_N <= g->n[2]) {
-        copy_segment(to + size, from + x * size, size);
+    if (r->n >= LOOK_N && x + r->n <= g->n[2]) { /* then it is one of the two */
+        copy_segment(to + size, from + x * size, r->n, size);
         return;
     }
     for (uint64_t j = 0; j < r->n; j++)
         copy_one(to + (1 + j) * size, from + (x + j < last ? x + j : last) * size, size);
 }
 
-static int32_t add_line(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+static int32_t add_line(layout *l, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
                         const row *r, uint64_t y, uint64_t z) {
     const size_t size = job->plan[0].type == CSZ_F32 ? sizeof(float) : sizeof(double);
     const uint32_t at = l->nvalues;
@@ -83,8 +92,24 @@ static int32_t add_line(layout *l, csz_patch_work *w, const csz_analysis_job *jo
 
 static uint32_t least_u32(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 
+/* The lines around a row that differences are taken with, but for those of a row before it. */
+static void add_lines(layout *l, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin, row *r,
+                      const row *row_above, const row *row_behind) {
+    r->line[0] = add_line(l, w, job, origin, r, r->y, r->z);
+    r->line[1] = r->line[2] = r->line[3] = NOWHERE;
+    if (r->y > 0)
+        r->line[1] = row_above ? row_above->line[0] : add_line(l, w, job, origin, r, r->y - 1, r->z);
+    if (r->z > 0 && row_behind) {
+        r->line[2] = row_behind->line[0];
+        r->line[3] = row_behind->line[1];
+    } else if (r->z > 0) {
+        r->line[2] = add_line(l, w, job, origin, r, r->y, r->z - 1);
+        if (r->y > 0) r->line[3] = add_line(l, w, job, origin, r, r->y - 1, r->z - 1);
+    }
+}
+
 /* Rows of patch p of the tile, and the values of their lines.  Where slices are neighbours, a line serves two. */
-static void lay_out(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+static void lay_out(layout *l, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
                     uint32_t p) {
     const csz_geometry *g = &job->geometry;
     const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1],
@@ -107,20 +132,41 @@ static void lay_out(layout *l, csz_patch_work *w, const csz_analysis_job *job, c
             const int is_in =
                 origin[1] + r->y < g->n[1] && origin[0] + r->z < g->n[0] && origin[2] + r->x < g->n[2];
             r->in_field = is_in ? least_u32(n, g->n[2] - origin[2] - r->x) : 0;
-            r->line[0] = add_line(l, w, job, origin, r, r->y, r->z);
-            r->line[1] = r->line[2] = r->line[3] = NOWHERE;
-            if (r->y > 0)
-                r->line[1] =
-                    rows_follow && before ? before->line[0] : add_line(l, w, job, origin, r, r->y - 1, r->z);
-            if (r->z > 0 && planes_follow) {
-                r->line[2] = before->line[0];
-                r->line[3] = before->line[1];
-            } else if (r->z > 0) {
-                r->line[2] = add_line(l, w, job, origin, r, r->y, r->z - 1);
-                if (r->y > 0) r->line[3] = add_line(l, w, job, origin, r, r->y - 1, r->z - 1);
-            }
+            add_lines(l, w, job, origin, r, rows_follow ? before : NULL, planes_follow ? before : NULL);
             l->nrows++;
         }
+}
+
+/* Elements of the tile that lie in the field. */
+static void extents_of(uint64_t *extent, const csz_geometry *g, const uint64_t *origin) {
+    for (int i = 0; i < 3; i++) extent[i] = least_u32((uint64_t)1 << g->log2_t[i], g->n[i] - origin[i]);
+}
+
+/* Rows of a look at the tile: one in each equal part of its rows that lie in the field, at a place picked by a hash, and in turns from left to right. */
+static void lay_out_look(layout *l, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
+                         uint64_t number) {
+    const csz_geometry *g = &job->geometry;
+    uint64_t extent[3];
+    extents_of(extent, g, origin);
+    const uint32_t tx = 1u << g->log2_t[2], n = tx < LOOK_N ? tx : LOOK_N,
+                   nrows = (LOOK_ROWS << (job->npatches >= LOOK_PATCHES) << (job->npatches >= LOOK_MORE)) *
+                           LOOK_N / n,
+                   all_rows = (uint32_t)(extent[0] * extent[1]), places = (uint32_t)(extent[2] + n - 1) / n,
+                   h = (uint32_t)csz_scatter(3, number);
+    l->nrows = l->nvalues = 0;
+    l->pitch = n + 1;
+    l->each = 1;
+    for (uint32_t i = 0; i < nrows; i++) {
+        row *r = &l->rows[l->nrows++];
+        const uint32_t jitter = (h + i * 40503u) & 65535; /* golden: neighbours fall far apart */
+        const uint32_t at = ((i * all_rows << 4) + (jitter * all_rows >> 12)) / (nrows << 4);
+        r->y = at % extent[1];
+        r->z = at / extent[1];
+        r->x = (uint64_t)n * (((h >> 16) + 5 * i) % places);
+        r->n = n;
+        r->in_field = least_u32(n, extent[2] - r->x);
+        add_lines(l, w, job, origin, r, NULL, NULL);
+    }
 }
 
 /* ---- quanta ---- */
@@ -162,7 +208,7 @@ static __attribute__((noinline)) int plain_f64(int16_t *restrict out, const doub
     return far >> 16 == 0 && worst <= csz_bits_f64(bound) && least != INT64_MIN;
 }
 
-static int quantum_at(int64_t *q, const csz_patch_work *w, const csz_tile_plan *plan, uint32_t i) {
+static int quantum_at(int64_t *q, const csz_lines *w, const csz_tile_plan *plan, uint32_t i) {
     if (plan->type == CSZ_F64) return csz_quantum_f64(w->value.f64[i], &plan->f64, q);
     int32_t narrow;
     const int is_accepted = csz_quantum_f32(w->value.f32[i], &plan->f32, &narrow);
@@ -170,7 +216,7 @@ static int quantum_at(int64_t *q, const csz_patch_work *w, const csz_tile_plan *
     return is_accepted;
 }
 
-static int quantize_plain(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
+static int quantize_plain(csz_lines *w, const csz_tile_plan *plan, uint32_t n) {
     const int64_t most = plan->type == CSZ_F32 ? CSZ_QUANTUM_LIMIT_F32 : CSZ_QUANTUM_LIMIT_F64;
     int64_t first;
     if (plan->fill_has_quantum || !quantum_at(&first, w, plan, 0)) return 0;
@@ -183,7 +229,7 @@ static int quantize_plain(csz_patch_work *w, const csz_tile_plan *plan, uint32_t
 }
 
 /* One by one; exceptions continue the last quantum there was, the first ones that which follows.  Returns 1 if 16 bits hold them all. */
-static int quantize_careful(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
+static int quantize_careful(csz_lines *w, const csz_tile_plan *plan, uint32_t n) {
     int64_t last = 0;
     uint32_t first = n;
     for (uint32_t i = 0; i < n; i++) {
@@ -250,6 +296,8 @@ DEFINE_REORDER(reorder_wide, int64_t)
             TYPE *xyz = delta[0] + i * r->n, *xy = delta[1] + i * r->n, *x = delta[2] + i * r->n;            \
             if (r->n == SEGMENT_N)                                                                           \
                 NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], SEGMENT_N, rank);                 \
+            else if (r->n == LOOK_N)                                                                         \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], LOOK_N, rank);                    \
             else                                                                                             \
                 NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], r->n, rank);                      \
             if (r->x > 0) continue;                                                                          \
@@ -263,22 +311,91 @@ DEFINE_REORDER(reorder_wide, int64_t)
 DEFINE_DIFFERENCES(differences_narrow, int16_t, uint16_t)
 DEFINE_DIFFERENCES(differences_wide, int64_t, uint64_t)
 
-static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta) {
+/* n: 65535 at most.  Kept out of line, as it vectorises. */
+static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta, uint32_t n) {
     uint16_t zeros = 0;
-    for (uint32_t i = 0; i < PATCH_N; i++) zeros = (uint16_t)(zeros + (delta[i] == 0));
-    return PATCH_N - zeros;
+    for (uint32_t i = 0; i < n; i++) zeros = (uint16_t)(zeros + (delta[i] == 0));
+    return n - zeros;
 }
 
-/* The differences that a tile of such codes would take, of those of each order. */
-static const int16_t *best_order(csz_patch_work *w, int rank) {
-    if (rank == 1) return w->delta[2];
-    const uint32_t by_x = count_nonzero(w->delta[2]), by_xy = count_nonzero(w->delta[1]),
-                   full = rank == 3 ? count_nonzero(w->delta[0]) : by_xy;
-    switch (csz_order_choose(rank, full, by_xy, by_x)) {
-    case CSZ_ORDER_XY: return w->delta[1];
-    case CSZ_ORDER_X: return w->delta[2];
-    default: return w->delta[rank == 3 ? 0 : 1];
+/* Differences of a layout's quanta in every order; rank is known where it is called, so that loops have no choice. */
+static void take_differences(csz_lines *w, const layout *l, int rank) {
+    switch (rank) {
+    case 1: differences_narrow(w->delta, w->narrow, l, 1); break;
+    case 2: differences_narrow(w->delta, w->narrow, l, 2); break;
+    default: differences_narrow(w->delta, w->narrow, l, 3); break;
     }
+}
+
+/* ---- orders ---- */
+
+/* Codes of a look, and how many of them are not 0 in orders full, xy and x. */
+typedef struct look {
+    uint32_t n, nonzero[3];
+} look;
+
+static int delta_of_order(int rank, int order) { return order == CSZ_ORDER_FULL ? 3 - rank : order; }
+
+/* Returns 0 if 16 bits do not hold the quanta. */
+static int take_look(look *k, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
+                     uint64_t number) {
+    const csz_tile_plan *plan = &job->plan[0];
+    const int rank = job->geometry.rank;
+    layout l;
+    lay_out_look(&l, w, job, origin, number);
+    if (!quantize_plain(w, plan, l.nvalues) && !quantize_careful(w, plan, l.nvalues)) return 0;
+    take_differences(w, &l, rank);
+    k->n = 0;
+    for (uint32_t i = 0; i < l.nrows; i++) k->n += l.rows[i].in_field;
+    for (int order = 0; order < 3; order++) {
+        const int16_t *delta = w->delta[delta_of_order(rank, order)];
+        k->nonzero[order] = 0;
+        if (k->n == l.nrows * (l.pitch - 1)) {
+            k->nonzero[order] = count_nonzero(delta, k->n);
+            continue;
+        }
+        for (uint32_t i = 0; i < l.nrows; i++, delta += l.pitch - 1)
+            for (uint32_t j = 0; j < l.rows[i].in_field; j++) k->nonzero[order] += delta[j] != 0;
+    }
+    return 1;
+}
+
+/*
+ * The order of the tile: of its codes the patch are known, and the others are as those of the look.  Padding repeats the last element, row and plane, whose codes are then 0 along the dims that the order has.
+ * What a wrong choice is expected to cost, in codes of the tile, is for the error that is stated: as much as falls to the other side of a difference that is known this well, about.
+ */
+static int order_of_tile(csz_patch *p, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+                         uint64_t number) {
+    const csz_geometry *g = &job->geometry;
+    const double rest = 1 - 1.0 / CSZ_TILE_PATCHES;
+    uint64_t extent[3];
+    uint32_t own[3];
+    double n[3], variance[3], doubt = 0;
+    look k;
+    if (g->rank == 1) return CSZ_ORDER_FULL;
+    for (int order = 0; order < 3; order++)
+        own[order] = count_nonzero(w->own.delta[delta_of_order(g->rank, order)], PATCH_N);
+    if ((own[0] | own[1] | own[2]) == 0 || !take_look(&k, &w->look, job, origin, number))
+        return CSZ_ORDER_FULL;
+    extents_of(extent, g, origin);
+    for (int order = 0; order < 3; order++) {
+        const uint64_t nz = order == CSZ_ORDER_FULL ? extent[0] : (uint64_t)1 << g->log2_t[0],
+                       ny = order == CSZ_ORDER_X ? (uint64_t)1 << g->log2_t[1] : extent[1];
+        const double each = rest * (double)(nz * ny * extent[2]) / k.n, nonzero = k.nonzero[order];
+        n[order] = each * nonzero + own[order];
+        variance[order] = each * each * (nonzero + 1) * (1 - nonzero / (k.n + 1)); /* none seen may be one */
+    }
+    const int order = csz_order_choose(g->rank, (uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]);
+    n[0] *= 31.0 / 32;
+    for (int other = 0; other < 3; other++) {
+        if (other == order || (other == CSZ_ORDER_XY && g->rank < 3)) continue;
+        const double known = sqrt(variance[order] + variance[other]), apart = n[other] - n[order],
+                     left = known > 0 ? 1 - apart / (2 * known) : 0;
+        if (left > 0 && 0.4 * known * left * left > doubt) doubt = 0.4 * known * left * left;
+    }
+    p->doubt = (float)(doubt < n[order] / 4 ? doubt : n[order] / 4);
+    p->tile_nonzero = (uint16_t)(PATCH_N * (double)k.nonzero[order] / k.n + 0.5);
+    return order;
 }
 
 /* ---- counting ---- */
@@ -349,8 +466,7 @@ static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, const int16_
 }
 
 /* Those of its exceptions that lie in the field. */
-static void find_exceptions(csz_exceptions *x, const csz_patch_work *w, const layout *l,
-                            uint32_t type_nbits) {
+static void find_exceptions(csz_exceptions *x, const csz_lines *w, const layout *l, uint32_t type_nbits) {
     const uint32_t each = l->each ? l->each : 1;
     x->n = x->in_field = 0;
     for (uint32_t i = 0; i < l->nrows; i++)
@@ -424,6 +540,13 @@ static uint32_t lanes_of(const csz_patch *p) {
     return (p->nonempty & 15 ? 1 : 0) | (p->nonempty >> 4 ? 2 : 0);
 }
 
+/* The mode is the tile's too, as far as the look tells it: which units of a tile are empty it does not. */
+static int mode_of_tile(const csz_patch *p) {
+    const uint32_t n = codes_of(p);
+    if (n < PATCH_N || p->tile_nonzero == 0) return csz_mode_by_share(p->nonzero, n);
+    return csz_mode_by_share((CSZ_TILE_PATCHES - 1u) * p->tile_nonzero + p->nonzero, CSZ_TILE_N);
+}
+
 /* Wide codes have a book of their own, and runs like others. */
 static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_patch *p) {
     csz_tally *tally = &worker->tally;
@@ -458,23 +581,20 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     const uint32_t type_nbits = plan->type == CSZ_F32 ? 32 : 64;
     layout l;
     memset(p, 0, offsetof(csz_patch, sorted));
-    lay_out(&l, w, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
-    const int is_plain = quantize_plain(w, plan, l.nvalues);
-    w->is_wide = !is_plain && !quantize_careful(w, plan, l.nvalues);
+    lay_out(&l, &w->own, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
+    const int is_plain = quantize_plain(&w->own, plan, l.nvalues);
+    w->is_wide = !is_plain && !quantize_careful(&w->own, plan, l.nvalues);
     if (w->is_wide) { /* such a tile is predicted along all dims */
-        differences_wide(w->delta64, w->wide, &l, g->rank);
+        differences_wide(w->delta64, w->own.wide, &l, g->rank);
         reorder_wide(w->code64, w->delta64[3 - g->rank]);
     } else {
-        switch (g->rank) { /* known where it is called, so that loops have no choice */
-        case 1: differences_narrow(w->delta, w->narrow, &l, 1); break;
-        case 2: differences_narrow(w->delta, w->narrow, &l, 2); break;
-        default: differences_narrow(w->delta, w->narrow, &l, 3); break;
-        }
-        reorder_narrow(p->code, best_order(w, g->rank));
+        take_differences(&w->own, &l, g->rank);
+        const int order = order_of_tile(p, w, job, origin, number);
+        reorder_narrow(p->code, w->own.delta[delta_of_order(g->rank, order)]);
     }
     if (!is_plain) {
         csz_exceptions x;
-        find_exceptions(&x, w, &l, type_nbits);
+        find_exceptions(&x, &w->own, &l, type_nbits);
         if (x.n) csz_exceptions_measure(p, &x, job, origin);
     }
     k->sums.nexceptions += p->nexceptions;
@@ -482,8 +602,8 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
         k->sums.n += p->nexceptions;
         return;
     }
-    p->base_nbits =
-        (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
+    const int64_t base = w->own.base;
+    p->base_nbits = (uint8_t)csz_base_nbits(base != 0, base >= INT16_MIN && base <= INT16_MAX, type_nbits);
     measure(p, w);
     count_histogram(k, w, p, &l);
     count_pairs(&k->sums.codes, w, p->code, number);
@@ -495,7 +615,7 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     if (w->is_wide)
         count_wide(k, worker, p);
     else
-        p->mode = (uint8_t)csz_mode_by_share(p->nonzero, codes_of(p));
+        p->mode = (uint8_t)mode_of_tile(p);
 }
 
 /* Patches of equal parts of the field, each picked by a hash: a fixed stride could alias with the field. */
