@@ -99,9 +99,10 @@ static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const
     csz_analysis_encode(job);
     for (int i = 0; i < NWORKFLOWS; i++)
         a->workflow[i].nbytes_predicted =
-            ends_nbytes(header) +
-            frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
-            (4 * job->workers[0]->sums.words[i] + 7) / 8 * 8;
+            (ends_nbytes(header) +
+             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+             4 * job->workers[0]->sums.words[i] + 7) /
+            8 * 8;
     return made.policy;
 }
 
