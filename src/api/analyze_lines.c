@@ -14,7 +14,7 @@ enum {
     GLANCE_N = 16,       /* elements of a row of a glance, */
     GLANCE_ROWS = 4,     /* of which it has so many, or more that are shorter; */
     GLANCE_PATCHES = 24, /* twice as many in a sample of so many patches, whose errors are small enough to */
-    GLANCE_MORE = 2048   /* show a wrong order, and twice as many again from here on */
+    GLANCE_MORE = 2048   /* show a wrong order, and twice as many again from here on, of 3-D fields */
 };
 
 /* ---- where rows lie ---- */
@@ -124,11 +124,10 @@ void csz_lines_of_glance(csz_rows *l, csz_lines *w, const csz_analysis_job *job,
     uint64_t extent[3];
     csz_tile_extents(extent, g, origin);
     const uint32_t tx = 1u << g->log2_t[2], n = tx < GLANCE_N ? tx : GLANCE_N,
-                   nrows =
-                       (GLANCE_ROWS << (job->npatches >= GLANCE_PATCHES) << (job->npatches >= GLANCE_MORE)) *
-                       GLANCE_N / n,
-                   all_rows = (uint32_t)(extent[0] * extent[1]), places = (uint32_t)(extent[2] + n - 1) / n,
-                   h = (uint32_t)csz_scatter(6, number);
+                   ncodes = GLANCE_ROWS * GLANCE_N << (job->npatches >= GLANCE_PATCHES)
+                                                   << (g->rank == 3 && job->npatches >= GLANCE_MORE),
+                   nrows = ncodes / n, all_rows = (uint32_t)(extent[0] * extent[1]),
+                   places = (uint32_t)(extent[2] + n - 1) / n, h = (uint32_t)csz_scatter(6, number);
     l->nrows = l->nvalues = 0;
     l->pitch = n + 1;
     l->each = 1;
