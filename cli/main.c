@@ -69,10 +69,11 @@ static const command_row commands[] = {
      "bounds that takes less than a tenth of the time of compressing a file of 2 MB and more; at one,\n"
      "by one thread, of 5 MB and more, unless nearly all of the field is of one value, as the command\n"
      "takes half a millisecond to start.  Without -e the bounds are 1e-2, 1e-3 and 1e-4 of the value\n"
-     "range.",
+     "range.  The histogram of codes and the madograms' values are in --json alone; those of a sample\n"
+     "come from few pairs, so use --exact for pictures.",
      "  csz analyze velocity.f32 -t f32 -d 512x512x512\n"
      "  csz analyze temperature.npy --fill 1e20 -m rel -e 1e-3 --exact\n"
-     "  csz analyze rho.npy --json | csz-report -o rho.html -\n"},
+     "  csz analyze rho.npy --exact --json | csz-report -o rho.html -\n"},
     {"verify", CLI_VERIFY, 2, cli_run_verify, "check an archive against the original field",
      "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json]",
      "Exit 0 only if every element of the restored field holds the stored bound.  Type, dims\n"

@@ -429,7 +429,9 @@ enum { CSZ_ANALYSIS_NCODES = 1024, CSZ_ANALYSIS_NDISTANCES = 200 };
 
 /*
  * How much two numbers differ that stand d apart in a sequence, over random pairs from a fixed seed.  Entry d - 1 is distance d.
- * Differences above 2^48 count as 2^48.
+ * Differences above 2^48 count as 2^48.  In a sample all pairs come from a few places, of prequantized data 4 to 100
+ * (one for 204,800 values), of codes as many as tiles were counted in, each with two pairs at every distance on the host; with `exact` there are a
+ * million, at random.  npairs says how many.  There is no stated error.
  */
 typedef struct csz_madogram {
     uint64_t npairs[CSZ_ANALYSIS_NDISTANCES];

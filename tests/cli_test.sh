@@ -398,7 +398,15 @@ echo '{"command": "analyze"}' >lacking.json
 report lacking.json 2>said.txt
 same_text "csz-report exits 1 on incomplete JSON" 1 $?
 same_text "and says so in one line" "csz-report: lacking.json, line 1 lacks dims" "$(sed 's/;.*//' said.txt)"
-rm -f said.txt lacking.json zeros.f32
+mkdir -p old/matplotlib
+echo >old/numpy.py
+echo >old/matplotlib/pyplot.py
+printf '__version__ = "3.5.1"\ndef use(backend): pass\n' >old/matplotlib/__init__.py
+"$csz" analyze d3.f32 -t f32 -d 9600 -e 1e-3 --json >whole.json
+PYTHONPATH=old report -o report.html whole.json 2>said.txt
+same_text "csz-report exits 1 with a matplotlib that is too old" 1 $?
+same_text "and says so, whatever the JSON" "csz-report: matplotlib 3.5.1 is too old" "$(sed 's/;.*//' said.txt)"
+rm -rf said.txt lacking.json zeros.f32 whole.json old
 json verify violations=0 bound=0.001 -- "$csz" verify d3.f32 d3.f32.csz --json
 json "verify of an altered original" violations=1 worst_index=4321 -- "$csz" verify altered.f32 d3.f32.csz --json
 json test 'command="test"' -- "$csz" test d3.f32.csz --json

@@ -456,7 +456,8 @@ def main():
                  section_commands(), section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
                  section_reconstruction(of("reconstruction"), files_with(files, "gpu_reconstruction")), section_quality(fields), section_series(of("series")), section_analysis(fields, of("share")), section_fields(fields)]
     with open(paths[0], "w", encoding="utf-8") as out:
-        out.write("\n".join(p for p in parts if p))
+        text = "\n".join(p for p in parts if p)
+        out.write(text.replace("](design.md)", "](../../docs/design.md)") if is_paper else text)
     if is_paper:
         return
     figures = os.path.join(os.path.dirname(paths[0]), "figures")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_patches.c counts a field's sample, patches all over it, and analyze_exceptions.c prices their exceptions; analyze_tiles.c counts and codes whole
+ * analysis.h: what the parts of an analysis share.  analyze.c has the call and puts the parts together; analyze_patches.c counts a field's sample, patches all over it, of which analyze_lines.c takes the differences, and analyze_exceptions.c prices their exceptions; analyze_tiles.c counts and codes whole
  * tiles; analyze_looks.c takes looks of a few elements; analyze_device.c has the GPU count its own sample; analyze_choice.c chooses books as the compressor would, and analyze_predict.c tells what each workflow would take;
  * analyze_reason.c says it.
  */
@@ -35,10 +35,12 @@ typedef struct csz_patch {
     uint16_t nonzero, octaves, large; /* codes that are not 0, the logarithms of their sizes, those above 1 */
     uint16_t nruns;                   /* of its two lanes; 0 where all codes are 0 */
     uint16_t nexceptions, tail_nbits; /* and about what those take */
-    uint8_t nonempty;                 /* units, a bit each */
-    uint8_t is_fill;                  /* of a tile of one value that has no quantum, which has no codes */
-    uint8_t is_raw;                   /* exceptions would take no less than its values */
-    uint8_t base_nbits;               /* about, of its tile */
+    uint16_t tile_nonzero;     /* codes that are not 0 in as many of its tile, by a glance; 0 without one */
+    float doubt;               /* codes of the tile that the wrong order may cost */
+    uint8_t nonempty;          /* units, a bit each */
+    uint8_t is_fill;           /* of a tile of one value that has no quantum, which has no codes */
+    uint8_t is_raw;            /* exceptions would take no less than its values */
+    uint8_t base_nbits;        /* about, of its tile */
     uint8_t mode;              /* M, Q, P or S, that suits it; CONSTANT where nothing is left to count */
     uint32_t sorted;           /* of all patches by mode, the number of the one at this place */
     int16_t code[CSZ_PATCH_N]; /* unless it was counted, being wide */
@@ -51,18 +53,38 @@ typedef struct csz_exceptions {
     uint32_t n, in_field; /* and how many values of the patch are in the field */
 } csz_exceptions;
 
-/* What a worker needs to take patches, one after the other. */
-typedef struct csz_patch_work {
+/* Values of a few rows and their neighbours, line by line, and what becomes of them. */
+typedef struct csz_lines {
     union {
         float f32[1280];
         double f64[1280];
-    } value; /* of a patch and its neighbours, line by line */
+    } value;
     int16_t narrow[1280];
     int64_t wide[1280];
     uint8_t valid[1280]; /* where some are exceptions */
     int64_t base;
+    int16_t delta[3][CSZ_PATCH_N]; /* in three orders, row by row */
+} csz_lines;
+
+/* A row of neighbours; its lines have one element before it, and stand in the buffer at these places, or nowhere (0 throughout). */
+typedef struct csz_row {
+    uint64_t x, y, z;     /* in the tile */
+    int32_t line[4];      /* itself, the one above, behind, above that */
+    uint32_t n, in_field; /* elements, of which so many lie in the field */
+} csz_row;
+
+enum { CSZ_NOWHERE = -1, CSZ_ROWS_MAX = 64 };
+
+typedef struct csz_rows {
+    csz_row rows[CSZ_ROWS_MAX];
+    uint32_t nrows, nvalues, pitch;
+    uint32_t each; /* rows of a slice */
+} csz_rows;
+
+/* What a worker needs to take patches, one after the other. */
+typedef struct csz_patch_work {
+    csz_lines own, glance;                                /* of the patch, and of a glance at its tile */
     int is_wide;                                          /* the codes are code64's */
-    int16_t delta[3][CSZ_PATCH_N];                        /* in three orders, slice by slice */
     int64_t delta64[3][CSZ_PATCH_N], code64[CSZ_PATCH_N]; /* and in code order */
     int16_t tile[CSZ_TILE_N];                             /* of patches that one mode suits */
     /* pairs of codes, as many at every distance */
@@ -157,6 +179,25 @@ csz_analysis_sums *csz_analysis_count(csz_analysis_job *job, int keep_sample);
 
 /* Counts the patches of the field, and takes the looks beside; the sums, and the sample, are then the first worker's. */
 void csz_patches_count(csz_analysis_job *job);
+
+/* Rows of patch p of the tile, and of a glance at the tile, and the values of their lines. */
+void csz_lines_of_patch(csz_rows *layout, csz_lines *lines, const csz_analysis_job *job,
+                        const uint64_t *origin, uint32_t p);
+void csz_lines_of_glance(csz_rows *layout, csz_lines *lines, const csz_analysis_job *job,
+                         const uint64_t *origin, uint64_t number);
+
+/* Elements of the tile that lie in the field. */
+void csz_tile_extents(uint64_t *extent, const csz_geometry *g, const uint64_t *origin);
+
+/* Quanta of n values: plain ones if there is no exception and 16 bits hold them, else one by one; return whether 16 bits do. */
+int csz_lines_plain(csz_lines *lines, const csz_tile_plan *plan, uint32_t n);
+int csz_lines_careful(csz_lines *lines, const csz_tile_plan *plan, uint32_t n);
+
+/* Differences in every order, row by row, and those of a patch in code order. */
+void csz_lines_differ(csz_lines *lines, const csz_rows *layout, int rank);
+void csz_lines_differ_wide(int64_t (*delta)[CSZ_PATCH_N], csz_lines *lines, const csz_rows *layout, int rank);
+void csz_patch_reorder(int16_t *code, const int16_t *delta);
+void csz_patch_reorder_wide(int64_t *code, const int64_t *delta);
 
 /* Whether the patch, of which x are the exceptions, some, is of a tile of one value, and about what they take; x is spent.  origin: of the tile. */
 void csz_exceptions_measure(csz_patch *p, csz_exceptions *x, const csz_analysis_job *job,

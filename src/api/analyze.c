@@ -17,12 +17,14 @@
 enum {
     NWORKFLOWS = CSZ_NWORKFLOWS,
     /*
-     * A patch of 256 codes costs 0.5 us (1-D) to 1.1 (3-D, f64) on a core that compresses a tile in 8 to 20; books and statistics cost 25 us, the range 3 to 5% of the time of compressing.  With these numbers of patches an
+     * A patch of 256 codes costs 0.5 us (1-D) to 1.1 (3-D, f64), a glance at its tile 0.4 to 1, on a core that compresses a tile in 8 to 20; books and statistics cost 25 us, the range 3 to 5% of the time of compressing.  With these numbers of patches an
      * analysis of one bound stays below a tenth of compressing from 2 MB on.
      */
     SAMPLE_ALL = 4,
     PATCH_STRIDE = 8,
-    FLAT_STRIDE = 5, /* of 1-D and 2-D fields, whose patches take half the time */
+    FLAT_STRIDE = 5, /* of 1-D and 2-D fields, whose patches take half the time, */
+    FLAT_MOST =
+        256, /* of 2-D ones up to here: rows of larger fields lie pages apart, which costs as much again */
     PATCHES_LEAST = 12,
     PATCHES_MOST = 2048,
     DEVICE_MOST = 32, /* of a field on the GPU, which counts its own sample */
@@ -99,6 +101,14 @@ static csz_status code_all(csz_context *context, csz_analysis *a, csz_tile_count
 static uint64_t pairs_wanted(uint64_t nelements, int exact, int is_on_device) {
     return exact ? PAIRS_EXACT
                  : clamp(nelements / 512, PAIRS_LEAST, is_on_device ? DEVICE_PAIRS_MOST : PAIRS_MOST);
+}
+
+static uint64_t patches_wanted(uint64_t ntiles, int rank) {
+    const uint64_t flat_most = rank == 1   ? PATCHES_MOST
+                               : rank == 2 ? FLAT_MOST
+                                           : 0,
+                   flat = clamp(ntiles / FLAT_STRIDE, 0, flat_most), n = ntiles / PATCH_STRIDE;
+    return clamp(flat > n ? flat : n, PATCHES_LEAST, PATCHES_MOST);
 }
 
 /* One bound.  header has everything but the bound; tiles are auto's, NULL where nothing was coded. */
@@ -252,10 +262,8 @@ static csz_status analyze_field(csz_context *context, csz_analysis *analyses, co
     int has_range = 0;
     const uint64_t n = header.geometry.nelements, ntiles = header.geometry.ntiles,
                    nsample = clamp(ntiles, 0, is_on_device ? DEVICE_MOST : SAMPLE_ALL),
-                   npatches = !is_on_device && ntiles > SAMPLE_ALL
-                                  ? clamp(ntiles / (geometry->rank < 3 ? FLAT_STRIDE : PATCH_STRIDE),
-                                          PATCHES_LEAST, PATCHES_MOST)
-                                  : 0,
+                   npatches =
+                       !is_on_device && ntiles > SAMPLE_ALL ? patches_wanted(ntiles, geometry->rank) : 0,
                    nrows = is_on_device ? clamp(ntiles / ROW_STRIDE, ROWS_LEAST, ROWS_MOST) : 0;
     if (o->bound_mode != CSZ_BOUND_ABS && n && !is_on_device)
         has_range = find_range(context, data, &header, o->threads, &min, &max);

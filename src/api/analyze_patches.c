@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze_patches.c: the sample of a field on the host: patches of 256 codes, two neighbouring lanes of a tile, all over the field.  A patch's codes are what its tile's would be, from the few values around it: all but the
- * order of prediction, which a tile chooses by its 4096 and a patch by its own.  A tile costs as much as 16 patches, which tell far more: tiles differ from each other, and codes of one tile are alike.
+ * analyze_patches.c: the sample of a field on the host: patches of 256 codes, two neighbouring lanes of a tile, all over the field.  A patch's codes are what its tile's would be, from the few values around it.  The order of
+ * prediction is what the whole tile leaves fewest codes with, so that a glance at short rows all over the tile tells it: the codes that are counted have no more say than their part of the tile has, as the least of three noisy
+ * counts is too small.  A tile costs as much as 16 patches, which tell far more: tiles differ from each other, and codes of one tile are alike.
  */
 #include "api/analysis.h"
 
@@ -16,275 +17,92 @@
 enum {
     PATCH_N = CSZ_PATCH_N,
     LANE_N = 128,
-    SEGMENT_N = 32, /* elements of a patch that are neighbours, in each of 8 slices */
-    NSLICES = 8,
     ORIGINS = 2,          /* of a patch's pairs at every distance */
     PART_PATCHES = 8 * 16 /* counts of 16 bits and sums of 32 are moved on after this many */
 };
 
-/* ---- where a patch lies ---- */
-
-/* A row of neighbours of a patch; its lines have one element before it, and stand in the buffer at these places, or nowhere (0 throughout). */
-typedef struct row {
-    uint64_t x, y, z;     /* in the tile */
-    int32_t line[4];      /* itself, the one above, behind, above that */
-    uint32_t n, in_field; /* elements, of which so many lie in the field */
-} row;
-
-enum { NOWHERE = -1, ROWS_MAX = NSLICES * SEGMENT_N / 4, VALUES_MAX = ROWS_MAX * 4 * 5 };
-
-typedef struct layout {
-    row rows[ROWS_MAX];
-    uint32_t nrows, nvalues, pitch;
-    uint32_t each; /* rows of a slice */
-} layout;
-
-/* Values of a line at its fastest: what is copied at once is known, and rows are too short for a call of memcpy each. */
-static inline void copy_segment(uint8_t *to, const uint8_t *from, size_t size) {
-    if (size == sizeof(float))
-        memcpy(to, from, SEGMENT_N * sizeof(float));
-    else
-        memcpy(to, from, SEGMENT_N * sizeof(double));
-}
-
-static inline void copy_one(uint8_t *to, const uint8_t *from, size_t size) {
-    if (size == sizeof(float))
-        memcpy(to, from, sizeof(float));
-    else
-        memcpy(to, from, sizeof(double));
-}
-
-/* Values of a line, with the one before it, or where a tile begins its own first; what lies outside the field repeats the field's last, as padding does. */
-static void load_line(uint8_t *to, const csz_analysis_job *job, const uint64_t *origin, const row *r,
-                      uint64_t y, uint64_t z, size_t size) {
-    const csz_geometry *g = &job->geometry;
-    const uint64_t at_y = origin[1] + y < g->n[1] ? origin[1] + y : g->n[1] - 1,
-                   at_z = origin[0] + z < g->n[0] ? origin[0] + z : g->n[0] - 1, x = origin[2] + r->x,
-                   last = g->n[2] - 1;
-    const uint8_t *from = (const uint8_t *)job->data + (at_z * g->n[1] + at_y) * g->n[2] * size;
-    const uint64_t before = x < last ? x - (r->x > 0) : last; /* the tile's first column has none */
-    copy_one(to, from + (before < last ? before : last) * size, size);
-    if (r->n == SEGMENT_N && x + SEGMENT_N <= g->n[2]) {
-        copy_segment(to + size, from + x * size, size);
-        return;
-    }
-    for (uint64_t j = 0; j < r->n; j++)
-        copy_one(to + (1 + j) * size, from + (x + j < last ? x + j : last) * size, size);
-}
-
-static int32_t add_line(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
-                        const row *r, uint64_t y, uint64_t z) {
-    const size_t size = job->plan[0].type == CSZ_F32 ? sizeof(float) : sizeof(double);
-    const uint32_t at = l->nvalues;
-    load_line((uint8_t *)&w->value + at * size, job, origin, r, y, z, size);
-    l->nvalues += l->pitch;
-    return (int32_t)at;
-}
-
-static uint32_t least_u32(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
-
-/* Rows of patch p of the tile, and the values of their lines.  Where slices are neighbours, a line serves two. */
-static void lay_out(layout *l, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
-                    uint32_t p) {
-    const csz_geometry *g = &job->geometry;
-    const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1],
-                   slice = g->rank == 3 ? 512 : 128,
-                   first = g->rank == 3 ? SEGMENT_N * p : 1024 * (p >> 2) + SEGMENT_N * (p & 3),
-                   n = tx < SEGMENT_N ? tx : SEGMENT_N, each = SEGMENT_N / n;
-    const int planes_follow = g->rank == 3 && log2_plane == 9, rows_follow = g->rank == 2 && tx == slice;
-    l->nrows = l->nvalues = 0;
-    l->pitch = n + 1;
-    l->each = each;
-    for (uint32_t s = 0; s < NSLICES; s++)
-        for (uint32_t k = 0; k < each; k++) {
-            row *r = &l->rows[l->nrows];
-            const row *before = s ? r - each : NULL;
-            const uint32_t e = first + slice * s + n * k;
-            r->x = e & (tx - 1);
-            r->y = (e >> g->log2_t[2]) & (ty - 1);
-            r->z = e >> log2_plane;
-            r->n = n;
-            const int is_in =
-                origin[1] + r->y < g->n[1] && origin[0] + r->z < g->n[0] && origin[2] + r->x < g->n[2];
-            r->in_field = is_in ? least_u32(n, g->n[2] - origin[2] - r->x) : 0;
-            r->line[0] = add_line(l, w, job, origin, r, r->y, r->z);
-            r->line[1] = r->line[2] = r->line[3] = NOWHERE;
-            if (r->y > 0)
-                r->line[1] =
-                    rows_follow && before ? before->line[0] : add_line(l, w, job, origin, r, r->y - 1, r->z);
-            if (r->z > 0 && planes_follow) {
-                r->line[2] = before->line[0];
-                r->line[3] = before->line[1];
-            } else if (r->z > 0) {
-                r->line[2] = add_line(l, w, job, origin, r, r->y, r->z - 1);
-                if (r->y > 0) r->line[3] = add_line(l, w, job, origin, r, r->y - 1, r->z - 1);
-            }
-            l->nrows++;
-        }
-}
-
-/* ---- quanta ---- */
-
-/*
- * Quanta less base, of 16 bits, where all are accepted at once: as in cpu/quantize_body.h, which says why this is enough.  Kept out of line: only as functions of plain pointers does every compiler vectorise them.
- */
-static __attribute__((noinline)) int plain_f32(int16_t *restrict out, const float *restrict v, uint32_t n,
-                                               float inverse, float step, uint32_t base, float bound) {
-    uint32_t worst = 0, far = 0;
-    int32_t least = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const float t = csz_round_product_f32(v[i], inverse), restored = (t - CSZ_MAGIC_F32) * step;
-        const uint32_t offset = csz_bits_f32(t) - (CSZ_MAGIC_F32_BITS + base - 32768u),
-                       error = csz_bits_f32(fabsf(v[i] - restored));
-        const int32_t bits = (int32_t)csz_bits_f32(v[i]);
-        worst = error > worst ? error : worst;
-        least = bits < least ? bits : least;
-        far |= offset;
-        out[i] = (int16_t)(uint16_t)(offset ^ 32768u);
-    }
-    return far >> 16 == 0 && worst <= csz_bits_f32(bound) && least != INT32_MIN;
-}
-
-static __attribute__((noinline)) int plain_f64(int16_t *restrict out, const double *restrict v, uint32_t n,
-                                               double inverse, double step, uint64_t base, double bound) {
-    uint64_t worst = 0, far = 0;
-    int64_t least = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const double t = v[i] * inverse + CSZ_MAGIC_F64, restored = (t - CSZ_MAGIC_F64) * step;
-        const uint64_t offset = csz_bits_f64(t) - (CSZ_MAGIC_F64_BITS + base - 32768u),
-                       error = csz_bits_f64(fabs(v[i] - restored));
-        const int64_t bits = (int64_t)csz_bits_f64(v[i]);
-        worst = error > worst ? error : worst;
-        least = bits < least ? bits : least;
-        far |= offset;
-        out[i] = (int16_t)(uint16_t)(offset ^ 32768u);
-    }
-    return far >> 16 == 0 && worst <= csz_bits_f64(bound) && least != INT64_MIN;
-}
-
-static int quantum_at(int64_t *q, const csz_patch_work *w, const csz_tile_plan *plan, uint32_t i) {
-    if (plan->type == CSZ_F64) return csz_quantum_f64(w->value.f64[i], &plan->f64, q);
-    int32_t narrow;
-    const int is_accepted = csz_quantum_f32(w->value.f32[i], &plan->f32, &narrow);
-    *q = narrow;
-    return is_accepted;
-}
-
-static int quantize_plain(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
-    const int64_t most = plan->type == CSZ_F32 ? CSZ_QUANTUM_LIMIT_F32 : CSZ_QUANTUM_LIMIT_F64;
-    int64_t first;
-    if (plan->fill_has_quantum || !quantum_at(&first, w, plan, 0)) return 0;
-    w->base = first & ~(int64_t)1;
-    if (w->base > most - 65536 || w->base < 65536 - most) return 0;
-    return plan->type == CSZ_F32 ? plain_f32(w->narrow, w->value.f32, n, plan->f32.inverse, plan->f32.step,
-                                             (uint32_t)w->base, plan->f32.bound)
-                                 : plain_f64(w->narrow, w->value.f64, n, plan->f64.inverse, plan->f64.step,
-                                             (uint64_t)w->base, plan->f64.bound);
-}
-
-/* One by one; exceptions continue the last quantum there was, the first ones that which follows.  Returns 1 if 16 bits hold them all. */
-static int quantize_careful(csz_patch_work *w, const csz_tile_plan *plan, uint32_t n) {
-    int64_t last = 0;
-    uint32_t first = n;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t q;
-        w->valid[i] = (uint8_t)quantum_at(&q, w, plan, i);
-        if (w->valid[i] && first == n) first = i;
-        last = w->wide[i] = w->valid[i] ? q : last;
-    }
-    for (uint32_t i = 0; i < first; i++) w->wide[i] = first < n ? w->wide[first] : 0;
-    w->base = w->wide[0] & ~(int64_t)1;
-    uint64_t far = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        w->wide[i] -= w->base;
-        far |= (uint64_t)w->wide[i] + 32768u;
-        w->narrow[i] = (int16_t)w->wide[i];
-    }
-    return far >> 16 == 0;
-}
-
-/* ---- codes ---- */
-
-/* The elements of a patch slice by slice, SEGMENT_N each, in code order: groups of four move as one. */
-#define DEFINE_REORDER(NAME, TYPE)                                                                 \
-    static void NAME(TYPE *code, const TYPE *delta) {                                              \
-        for (uint32_t slice = 0; slice < NSLICES; slice++)                                         \
-            for (uint32_t j = 0; j < SEGMENT_N; j += 4)                                            \
-                memcpy(code + j * 8 + slice * 4, delta + slice * SEGMENT_N + j, 4 * sizeof(TYPE)); \
-    }
-DEFINE_REORDER(reorder_narrow, int16_t)
-DEFINE_REORDER(reorder_wide, int64_t)
-
-/*
- * Differences of a row along x, along x and y, along all dims.  The lines begin with the element before the row.  N: known where it is called.
- */
-#define DEFINE_DIFFERENCES(NAME, TYPE, UNSIGNED)                                                             \
-    static inline __attribute__((always_inline)) void NAME##_row(                                            \
-        TYPE *restrict xyz, TYPE *restrict xy, TYPE *restrict x, const TYPE *restrict line,                  \
-        const TYPE *restrict up, const TYPE *restrict back, const TYPE *restrict up_back, uint32_t n,        \
-        int rank) {                                                                                          \
-        for (uint32_t j = 0; j < n; j++) {                                                                   \
-            const UNSIGNED by_x = (UNSIGNED)((UNSIGNED)line[j + 1] - (UNSIGNED)line[j]);                     \
-            x[j] = (TYPE)by_x;                                                                               \
-            if (rank == 1) continue;                                                                         \
-            const UNSIGNED by_xy = (UNSIGNED)(by_x - (UNSIGNED)((UNSIGNED)up[j + 1] - (UNSIGNED)up[j]));     \
-            xy[j] = (TYPE)by_xy;                                                                             \
-            if (rank == 2) continue;                                                                         \
-            const UNSIGNED behind = (UNSIGNED)((UNSIGNED)back[j + 1] - (UNSIGNED)back[j] -                   \
-                                               (UNSIGNED)((UNSIGNED)up_back[j + 1] - (UNSIGNED)up_back[j])); \
-            xyz[j] = (TYPE)(UNSIGNED)(by_xy - behind);                                                       \
-        }                                                                                                    \
-    }                                                                                                        \
-    /* Of a patch, slice by slice, tied at the tile's edges as a tile's are (cpu/quantize.c). */             \
-    static inline __attribute__((always_inline)) void NAME(TYPE(*delta)[PATCH_N], TYPE *q, const layout *l,  \
-                                                           int rank) {                                       \
-        static const TYPE none[SEGMENT_N + 1];                                                               \
-        if (l->rows[0].x == 0) /* then all rows begin a tile's, or, if there are more, their first does */   \
-            for (uint32_t i = 0; i < l->nrows; i++)                                                          \
-                for (int k = 0; k < 4 && l->rows[i].x == 0; k++)                                             \
-                    if (l->rows[i].line[k] >= 0) q[l->rows[i].line[k]] = 0;                                  \
-        for (uint32_t i = 0; i < l->nrows; i++) {                                                            \
-            const row *r = &l->rows[i];                                                                      \
-            const TYPE *line[4];                                                                             \
-            for (int k = 0; k < 4; k++) line[k] = r->line[k] >= 0 ? q + r->line[k] : none;                   \
-            TYPE *xyz = delta[0] + i * r->n, *xy = delta[1] + i * r->n, *x = delta[2] + i * r->n;            \
-            if (r->n == SEGMENT_N)                                                                           \
-                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], SEGMENT_N, rank);                 \
-            else                                                                                             \
-                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], r->n, rank);                      \
-            if (r->x > 0) continue;                                                                          \
-            TYPE *full = rank == 3 ? xyz : rank == 2 ? xy : x;                                               \
-            if (r->y == 0 && r->z == 0) full[0] &= 1; /* all that a base leaves of its own */                \
-            if (rank > 2 && r->y == 0) xy[0] = xyz[0];                                                       \
-            if (rank > 1) x[0] = xy[0];                                                                      \
-        }                                                                                                    \
-    }
-
-DEFINE_DIFFERENCES(differences_narrow, int16_t, uint16_t)
-DEFINE_DIFFERENCES(differences_wide, int64_t, uint64_t)
-
-static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta) {
+/* n: 65535 at most.  Kept out of line, as it vectorises. */
+static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta, uint32_t n) {
     uint16_t zeros = 0;
-    for (uint32_t i = 0; i < PATCH_N; i++) zeros = (uint16_t)(zeros + (delta[i] == 0));
-    return PATCH_N - zeros;
+    for (uint32_t i = 0; i < n; i++) zeros = (uint16_t)(zeros + (delta[i] == 0));
+    return n - zeros;
 }
 
-/* The differences that a tile of such codes would take, of those of each order. */
-static const int16_t *best_order(csz_patch_work *w, int rank) {
-    if (rank == 1) return w->delta[2];
-    const uint32_t by_x = count_nonzero(w->delta[2]), by_xy = count_nonzero(w->delta[1]),
-                   full = rank == 3 ? count_nonzero(w->delta[0]) : by_xy;
-    switch (csz_order_choose(rank, full, by_xy, by_x)) {
-    case CSZ_ORDER_XY: return w->delta[1];
-    case CSZ_ORDER_X: return w->delta[2];
-    default: return w->delta[rank == 3 ? 0 : 1];
+/* ---- orders ---- */
+
+/* Codes of a glance, and how many of them are not 0 in orders full, xy and x. */
+typedef struct glance {
+    uint32_t n, nonzero[3];
+} glance;
+
+static int delta_of_order(int rank, int order) { return order == CSZ_ORDER_FULL ? 3 - rank : order; }
+
+/* Returns 0 if 16 bits do not hold the quanta. */
+static int take_glance(glance *k, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
+                       uint64_t number) {
+    const csz_tile_plan *plan = &job->plan[0];
+    const int rank = job->geometry.rank;
+    csz_rows l;
+    csz_lines_of_glance(&l, w, job, origin, number);
+    if (!csz_lines_plain(w, plan, l.nvalues) && !csz_lines_careful(w, plan, l.nvalues)) return 0;
+    csz_lines_differ(w, &l, rank);
+    k->n = 0;
+    for (uint32_t i = 0; i < l.nrows; i++) k->n += l.rows[i].in_field;
+    for (int order = 0; order < 3; order++) {
+        const int16_t *delta = w->delta[delta_of_order(rank, order)];
+        k->nonzero[order] = 0;
+        if (k->n == l.nrows * (l.pitch - 1)) {
+            k->nonzero[order] = count_nonzero(delta, k->n);
+            continue;
+        }
+        for (uint32_t i = 0; i < l.nrows; i++, delta += l.pitch - 1)
+            for (uint32_t j = 0; j < l.rows[i].in_field; j++) k->nonzero[order] += delta[j] != 0;
     }
+    return 1;
+}
+
+/*
+ * The order of the tile: of its codes the patch are known, and the others are as those of the glance.  Padding repeats the last element, row and plane, whose codes are then 0 along the dims that the order has.
+ * What a wrong choice is expected to cost, in codes of the tile, is for the error that is stated: as much as falls to the other side of a difference that is known this well, about.
+ */
+static int order_of_tile(csz_patch *p, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
+                         uint64_t number) {
+    const csz_geometry *g = &job->geometry;
+    const double rest = 1 - 1.0 / CSZ_TILE_PATCHES;
+    uint64_t extent[3];
+    uint32_t own[3];
+    double n[3], variance[3], doubt = 0;
+    glance k;
+    if (g->rank == 1) return CSZ_ORDER_FULL;
+    for (int order = 0; order < 3; order++)
+        own[order] = count_nonzero(w->own.delta[delta_of_order(g->rank, order)], PATCH_N);
+    if ((own[0] | own[1] | own[2]) == 0 || !take_glance(&k, &w->glance, job, origin, number))
+        return CSZ_ORDER_FULL;
+    csz_tile_extents(extent, g, origin);
+    for (int order = 0; order < 3; order++) {
+        const uint64_t nz = order == CSZ_ORDER_FULL ? extent[0] : (uint64_t)1 << g->log2_t[0],
+                       ny = order == CSZ_ORDER_X ? (uint64_t)1 << g->log2_t[1] : extent[1];
+        const double each = rest * (double)(nz * ny * extent[2]) / k.n, nonzero = k.nonzero[order];
+        n[order] = each * nonzero + own[order];
+        variance[order] = each * each * (nonzero + 1) * (1 - nonzero / (k.n + 1)); /* none seen may be one */
+    }
+    const int order = csz_order_choose(g->rank, (uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]);
+    n[0] *= 31.0 / 32;
+    for (int other = 0; other < 3; other++) {
+        if (other == order || (other == CSZ_ORDER_XY && g->rank < 3)) continue;
+        const double known = sqrt(variance[order] + variance[other]), apart = n[other] - n[order],
+                     left = known > 0 ? 1 - apart / (2 * known) : 0;
+        if (left > 0 && 0.4 * known * left * left > doubt) doubt = 0.4 * known * left * left;
+    }
+    p->doubt = (float)(doubt < n[order] / 4 ? doubt : n[order] / 4);
+    p->tile_nonzero = (uint16_t)(PATCH_N * (double)k.nonzero[order] / k.n + 0.5);
+    return order;
 }
 
 /* ---- counting ---- */
 
 static void count_histogram(csz_analysis_worker *k, const csz_patch_work *w, const csz_patch *p,
-                            const layout *l) {
+                            const csz_rows *l) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->nrows; i++) n += l->rows[i].in_field;
     k->sums.n += n;
@@ -349,8 +167,7 @@ static void count_pairs(csz_madogram_sums *sums, csz_patch_work *w, const int16_
 }
 
 /* Those of its exceptions that lie in the field. */
-static void find_exceptions(csz_exceptions *x, const csz_patch_work *w, const layout *l,
-                            uint32_t type_nbits) {
+static void find_exceptions(csz_exceptions *x, const csz_lines *w, const csz_rows *l, uint32_t type_nbits) {
     const uint32_t each = l->each ? l->each : 1;
     x->n = x->in_field = 0;
     for (uint32_t i = 0; i < l->nrows; i++)
@@ -424,6 +241,13 @@ static uint32_t lanes_of(const csz_patch *p) {
     return (p->nonempty & 15 ? 1 : 0) | (p->nonempty >> 4 ? 2 : 0);
 }
 
+/* The mode is the tile's too, as far as the glance tells it: which units of a tile are empty it does not. */
+static int mode_of_tile(const csz_patch *p) {
+    const uint32_t n = codes_of(p);
+    if (n < PATCH_N || p->tile_nonzero == 0) return csz_mode_by_share(p->nonzero, n);
+    return csz_mode_by_share((CSZ_TILE_PATCHES - 1u) * p->tile_nonzero + p->nonzero, CSZ_TILE_N);
+}
+
 /* Wide codes have a book of their own, and runs like others. */
 static void count_wide(csz_analysis_worker *k, csz_worker *worker, const csz_patch *p) {
     csz_tally *tally = &worker->tally;
@@ -456,25 +280,22 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
                                 (tile / g->grid[2] % g->grid[1]) << g->log2_t[1],
                                 (tile % g->grid[2]) << g->log2_t[2]};
     const uint32_t type_nbits = plan->type == CSZ_F32 ? 32 : 64;
-    layout l;
+    csz_rows l;
     memset(p, 0, offsetof(csz_patch, sorted));
-    lay_out(&l, w, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
-    const int is_plain = quantize_plain(w, plan, l.nvalues);
-    w->is_wide = !is_plain && !quantize_careful(w, plan, l.nvalues);
+    csz_lines_of_patch(&l, &w->own, job, origin, (uint32_t)(number % CSZ_TILE_PATCHES));
+    const int is_plain = csz_lines_plain(&w->own, plan, l.nvalues);
+    w->is_wide = !is_plain && !csz_lines_careful(&w->own, plan, l.nvalues);
     if (w->is_wide) { /* such a tile is predicted along all dims */
-        differences_wide(w->delta64, w->wide, &l, g->rank);
-        reorder_wide(w->code64, w->delta64[3 - g->rank]);
+        csz_lines_differ_wide(w->delta64, &w->own, &l, g->rank);
+        csz_patch_reorder_wide(w->code64, w->delta64[3 - g->rank]);
     } else {
-        switch (g->rank) { /* known where it is called, so that loops have no choice */
-        case 1: differences_narrow(w->delta, w->narrow, &l, 1); break;
-        case 2: differences_narrow(w->delta, w->narrow, &l, 2); break;
-        default: differences_narrow(w->delta, w->narrow, &l, 3); break;
-        }
-        reorder_narrow(p->code, best_order(w, g->rank));
+        csz_lines_differ(&w->own, &l, g->rank);
+        const int order = order_of_tile(p, w, job, origin, number);
+        csz_patch_reorder(p->code, w->own.delta[delta_of_order(g->rank, order)]);
     }
     if (!is_plain) {
         csz_exceptions x;
-        find_exceptions(&x, w, &l, type_nbits);
+        find_exceptions(&x, &w->own, &l, type_nbits);
         if (x.n) csz_exceptions_measure(p, &x, job, origin);
     }
     k->sums.nexceptions += p->nexceptions;
@@ -482,8 +303,8 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
         k->sums.n += p->nexceptions;
         return;
     }
-    p->base_nbits =
-        (uint8_t)csz_base_nbits(w->base != 0, w->base >= INT16_MIN && w->base <= INT16_MAX, type_nbits);
+    const int64_t base = w->own.base;
+    p->base_nbits = (uint8_t)csz_base_nbits(base != 0, base >= INT16_MIN && base <= INT16_MAX, type_nbits);
     measure(p, w);
     count_histogram(k, w, p, &l);
     count_pairs(&k->sums.codes, w, p->code, number);
@@ -495,7 +316,7 @@ static void take_patch(csz_analysis_job *job, csz_analysis_worker *k, csz_worker
     if (w->is_wide)
         count_wide(k, worker, p);
     else
-        p->mode = (uint8_t)csz_mode_by_share(p->nonzero, codes_of(p));
+        p->mode = (uint8_t)mode_of_tile(p);
 }
 
 /* Patches of equal parts of the field, each picked by a hash: a fixed stride could alias with the field. */

@@ -99,9 +99,10 @@ static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const
     csz_analysis_encode(job);
     for (int i = 0; i < NWORKFLOWS; i++)
         a->workflow[i].nbytes_predicted =
-            ends_nbytes(header) +
-            frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
-            (4 * job->workers[0]->sums.words[i] + 7) / 8 * 8;
+            (ends_nbytes(header) +
+             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+             4 * job->workers[0]->sums.words[i] + 7) /
+            8 * 8;
     return made.policy;
 }
 
@@ -409,19 +410,22 @@ static void measures_of(double *m, const csz_patch *p) {
 /* Mean and variance of each. */
 typedef struct spreads {
     double mean[NSPREADS], variance[NSPREADS];
+    double
+        doubt; /* codes of all that tiles may have besides, or less, as their orders are not those of their looks */
 } spreads;
 
 static spreads spreads_of(const csz_analysis_job *job) {
-    double sum[NSPREADS] = {0}, squares[NSPREADS] = {0}, n = (double)job->npatches;
+    double sum[NSPREADS] = {0}, squares[NSPREADS] = {0}, n = (double)job->npatches, doubt = 0;
     for (uint64_t i = 0; i < job->npatches; i++) {
         double m[NSPREADS];
         measures_of(m, &job->patches[i]);
+        doubt += (double)job->patches[i].doubt / CSZ_TILE_N;
         for (int k = 0; k < NSPREADS; k++) {
             sum[k] += m[k];
             squares[k] += m[k] * m[k];
         }
     }
-    spreads s;
+    spreads s = {.doubt = doubt / n};
     for (int k = 0; k < NSPREADS; k++) {
         s.mean[k] = sum[k] / n;
         const double v = (squares[k] - sum[k] * s.mean[k]) / (n > 1 ? n - 1 : 1);
@@ -446,6 +450,11 @@ static double weighed_share(const csz_analysis_job *job, const csz_choice *made,
     return all > 0 ? least / all : 1;
 }
 
+/* What orders that are wrong may add to what codes take: about as much as to the codes that are not 0. */
+static double doubt_variance(const spreads *s) {
+    return s->mean[SPREAD_ZEROS] > 0 ? square(s->doubt / s->mean[SPREAD_ZEROS]) : 0;
+}
+
 /* The relative variance of a mean of n of all, of which so much is known beforehand. */
 static double mean_variance(double mean, double variance, double n, double all) {
     const double prior_n = 3, prior = 1;
@@ -464,9 +473,10 @@ static void state_errors(csz_analysis *a, const spreads *s, const patches_shape 
     const int is_zero = fabs(1 - s->mean[SPREAD_ZEROS] - p1) < 0.02;
     const double variance =
         is_zero ? (PRIOR_N * share / 4 + (n - 1) * s->variance[SPREAD_ZEROS]) / (PRIOR_N + n - 1) : share;
-    a->p1_error = sqrt((variance / n + square(missed / 3)) * left);
+    a->p1_error = sqrt((variance / n + square(missed / 3)) * left + (is_zero ? square(s->doubt) : 0));
     const double relative =
-        mean_variance(s->mean[CSZ_WORKFLOW_AUTO], s->variance[CSZ_WORKFLOW_AUTO], n, all) + square(0.02);
+        mean_variance(s->mean[CSZ_WORKFLOW_AUTO], s->variance[CSZ_WORKFLOW_AUTO], n, all) + square(0.02) +
+        doubt_variance(s);
     a->entropy_error = sqrt(relative * square(a->statistics.entropy) + square(2 * missed) * left);
 }
 
@@ -509,7 +519,7 @@ static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, con
              (uint64_t)(payload / 8) + 7) /
             8 * 8;
         const double relative = mean_variance(s.mean[i], s.variance[i], (double)job->npatches, all) +
-                                square(model_error[i]),
+                                square(model_error[i]) + doubt_variance(&s),
                      variance = relative * square(payload) + square(missed_nbits);
         a->workflow[i].error = sqrt(variance) / 8 / (double)a->workflow[i].nbytes_predicted;
     }
