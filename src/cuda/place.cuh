@@ -400,9 +400,9 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
     const csz_claim &c = sh.claim[sh.way.slot];
     const uint64_t start = sh.frame_start;
     const uint32_t words = sh.way.words, before = sh.way.at, ntiles = c.ntiles,
-                   room = sh.way.flags & WAY_ROOM;
+                   room = start + sh.sizes_at + c.tile / 2 < sh.out_end;
     uint64_t checksum = csz_hash_term(words << (16 * (c.tile & 1)), sh.sizes_at + c.tile / 2);
-    if (room) sh.sizes[c.tile] = (uint16_t)words; /* which lie before the record */
+    if (room) sh.sizes[c.tile] = (uint16_t)words;
     if (c.tile % CSZ_INDEX_GROUP == 0) {
         const uint32_t at = CSZ_FRAME_HEADER_NBYTES / 4 + sh.section_nwords + 3 * (c.tile / CSZ_INDEX_GROUP);
         put_word(sh.out_end, start + at, before);
@@ -513,6 +513,7 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
 template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
     if (csz_agreed(t < 32)) {
+        __syncwarp(); /* a vote orders no memory */
         const uint32_t waiting = sh.waiting_words, waiting_how = sh.waiting_how, words = sh.staged_words,
                        how = sh.staged_how, hasty = sh.hasty;
         const bool before = waiting != NOTHING_WAITS, now = how & STAGED_NOW || (hasty && !before);

@@ -391,6 +391,12 @@ static __device__ void stage_counts_make(stage_counts *stage, const decode_call 
     }
 }
 
+/* What the decode kernel fetches of a job before it knows that it has faults. */
+static __device__ void nothing_fill(uint4 *to, uint32_t n) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n; i += THREADS) to[i] = make_uint4(0, 0, 0, 0);
+}
+
 static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ union {
         books_shared books;
@@ -436,18 +442,22 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         const job_box box = job_box_of(&call, &frame);
         if (threadIdx.x == THREADS - 1)
             blocks = job_blocks_in(&call, field, &frame, &box); /* others see it after a scan */
-        if (!faults && !call.all_odd)
-            claims_make(&call, &view, &f, &frame, &box, &blocks,
-                        call.claims + (size_t)number * call.max_tiles, &own.claims, scan);
+        uint4 *claims = call.claims + (size_t)number * call.max_tiles;
+        if (faults)
+            nothing_fill(claims, call.max_tiles);
+        else if (!call.all_odd)
+            claims_make(&call, &view, &f, &frame, &box, &blocks, claims, &own.claims, scan);
     } else if (part == TABLE_PART_PLAN) {
         const job_box box = job_box_of(&call, &frame);
         if (threadIdx.x == THREADS - 1) blocks = job_blocks_in(&call, field, &frame, &box);
         if (!faults) stage_counts_make(&stage, &call, &view, &f, frame.ntiles);
         __syncthreads();
         if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
-    } else if (!faults && !books_read(&own.books, &call, f.front + 8, f.books_nbytes, part,
-                                      call.tables + (size_t)number * TABLE_N)) {
-        faults = CSZ_CUDA_FAULT_BOOKS;
+    } else {
+        uint16_t *tables = call.tables + (size_t)number * TABLE_N;
+        if (!faults && !books_read(&own.books, &call, f.front + 8, f.books_nbytes, part, tables))
+            faults = CSZ_CUDA_FAULT_BOOKS;
+        if (faults) nothing_fill((uint4 *)tables, TABLE_N / 8);
     }
     if (threadIdx.x == 0) call.verdict[blockIdx.x] = faults;
 }
