@@ -22,7 +22,7 @@ CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, uint32_t jo
 /* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
 enum { DEALT = 0xFFFFFFFFu };
 CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
-    const uint32_t i = facts->ngroups + atomicAdd(&facts->taken, 1u);
+    const uint32_t i = facts->ngroups + shared_counter_next(&facts->taken);
     if (i >= facts->dealt) return counter_next(&facts->own->counter);
     claim_copy(task, call, facts->number, facts->nbox, i * facts->nblocks + blockIdx.x - facts->first_block);
     return DEALT;
