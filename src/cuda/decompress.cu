@@ -63,14 +63,14 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     }
     const uint32_t exceptions = CSZ_CUT < 3 && kind != KIND_NONE && view.n_exceptions != 0;
     after.packed = kind | view.order << 8 | exceptions << 16;
-    if (CSZ_CUT >= 4 || kind > KIND_CODED) return after;
+    if (CSZ_CUT >= 4 || warp_agrees(kind > KIND_CODED)) return after;
     uint32_t good;
     if (RUNS == RUNS_KEPT) {
         good = decode_lanes_of_runs<V>(&view, words, nwords, tables + TABLE_NARROW_N, code, r);
-    } else if (RUNS == RUNS_TOO && view.mode >= CSZ_MODE_RLE) {
+    } else if (RUNS == RUNS_TOO && warp_agrees(view.mode >= CSZ_MODE_RLE)) {
         good = decode_lanes_of_runs<V>(&view, words, nwords,
                                        call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
-    } else if (view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P) {
+    } else if (warp_agrees(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
         good = decode_lanes<V, 2>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     } else {
         good = decode_lanes<V, 1>(&view, words, staged, nwords, shared_table_of(tables), code, r);
@@ -209,6 +209,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
                                                           shared, r);
             } else {
                 after = record_decode_other<V, RANK>(call, turn);
+                warp_meet();
             }
         }
         __syncwarp();
@@ -267,8 +268,10 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
                    finished = after.kind() == KIND_FAST || flat;
         if (flat) tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
         if (warp_agrees((!finished || after.has_exceptions()) &&
-                        !(TEAMS && task->place.tile == NO_TILE_NOW)))
+                        !(TEAMS && task->place.tile == NO_TILE_NOW))) {
             tile_finish_other<V, RANK>(call, turn, after, finished);
+            warp_meet();
+        }
         if (RANK < 3) {
             r = thread_anew() % GROUP_THREADS;
             group = warp_number();

@@ -57,8 +57,9 @@ CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uin
 CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t nwords, uint32_t r) {
     const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
     const uint4 *from = (const uint4 *)(record - skew);
-    for (uint32_t i = 0; i < nchunks; i += GROUP_THREADS) { /* all threads together to the end */
-        if (i + r < nchunks) copy16_start((uint4 *)stage + i + r, from + i + r);
+    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS) { /* without a branch that parts the warp: the last chunk several times */
+        const uint32_t at = i < nchunks ? i : nchunks - 1;
+        copy16_start((uint4 *)stage + at, from + at);
     }
 }
 
@@ -67,12 +68,10 @@ CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t sk
                                               uint32_t nwords, uint32_t r) {
     unsigned long long sum = 0;
     const uint32_t end = skew + nwords;
-    for (uint32_t all = 0; all < end; all += 4 * GROUP_THREADS) {
-        const uint32_t i = all + 4 * r;
-        if (i >= end) continue;
+    for (uint32_t i = 4 * r; i - 4 * r < end; i += 4 * GROUP_THREADS) {
         uint4 c = ((const uint4 *)stage)[i >> 2];
         const uint32_t first = offset - skew + i;
-        if (i >= skew) sum += csz_hash_term(c.x, first);
+        if (i >= skew && i < end) sum += csz_hash_term(c.x, first);
         if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);
         if (i + 2 >= skew && i + 2 < end) sum += csz_hash_term(c.z, first + 2);
         if (i + 3 >= skew && i + 3 < end) sum += csz_hash_term(c.w, first + 3);
@@ -143,7 +142,7 @@ template <typename V, int N, typename W>
 CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,
                                  shared_table tables, uint4 *code, uint32_t r) {
     lane_place lane[N];
-    if (N == 1 && (view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
+    if (N == 1 && warp_agrees(view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
 #pragma unroll
         for (uint32_t i = 0; i < CODE_CHUNKS / GROUP_THREADS; i++)
             code[GROUP_THREADS * i + r] = make_uint4(0, 0, 0, 0);

@@ -21,6 +21,7 @@
 #define CSZ_DEVICE static __device__ __forceinline__
 #define counter_next(p) atomicAdd(p, 1u)
 #define thread_anew() threadIdx.x
+#define warp_meet() __syncwarp()
 #define warp_number() (threadIdx.x / 32)
 #define shared_counter_next(p) atomicAdd(p, 1u)
 #define sum_add atomicAdd
@@ -161,6 +162,13 @@ CSZ_DEVICE uint32_t warp_number(void) { return __shfl_sync(~0u, thread_anew() / 
 CSZ_DEVICE void team_meet(uint32_t barrier, uint32_t n) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n) : "memory");
 }
+
+/*
+ * A warp comes together after a call, of which the assembler does not know that all threads return from it at once: it would take every branch and shuffle from there on, and those of the loop that they are in, for one of a part of a warp.  A barrier it
+ * believes.  One for all warps: whichever comes is all that it waits for.
+ */
+enum { WARP_BARRIER = 15 };
+CSZ_DEVICE void warp_meet(void) { team_meet(WARP_BARRIER, 32); }
 
 /* Second bytes of two words, sign-extended, as the halves of one. */
 CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
