@@ -207,11 +207,11 @@ CSZ_DEVICE void decode_vectors(bit_reader<W> *r, shared_table table, uint32_t s,
 
 /* Bit 4 k + s stands for code 4 s + k of its half (P), bit 2 k + s for code 8 s + k (Q): transpose. */
 template <int MODE> CSZ_DEVICE uint32_t escapes_order(uint32_t escapes) {
-    if (MODE == CSZ_MODE_P && escapes) {
+    if (MODE == CSZ_MODE_P) {
         escapes = bits_swap(escapes, 3, 0x0A0A0A0Au);
         escapes = bits_swap(escapes, 6, 0x00CC00CCu);
     }
-    if (MODE == CSZ_MODE_Q && escapes) {
+    if (MODE == CSZ_MODE_Q) {
         escapes = bits_swap(escapes, 1, 0x22222222u);
         escapes = bits_swap(escapes, 2, 0x0C0C0C0Cu);
         escapes = bits_swap(escapes, 4, 0x00F000F0u);
@@ -487,7 +487,7 @@ CSZ_DEVICE void decode_units(bit_reader<W> *reader, const uint32_t *nbits, share
 #pragma unroll
         for (int l = 0; l < N; l++) {
             masks_move<UNITS>(escapes[l]);
-            escapes[l][UNITS - 1] = nbits[l] ? escapes_order<MODE>(mask[l]) : 0;
+            escapes[l][UNITS - 1] = escapes_order<MODE>(nbits[l] ? mask[l] : 0);
         }
     }
 }
@@ -523,12 +523,14 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
             decode_units<CSZ_MODE_M, N>(reader, nbits, tables, chunks, twist, escapes);
         }
         /* an empty lane beside another was decoded from bits that mean nothing */
+        if (N > 1 && warp_agrees(nbits[0] == 0 || nbits[N - 1] == 0)) {
 #pragma unroll
-        for (int l = 0; l < N; l++) {
-            if (N > 1 && nbits[l] == 0) {
+            for (int l = 0; l < N; l++) {
+                if (nbits[l] == 0) {
 #pragma unroll 1
-                for (uint32_t i = 0; i < 4 * UNITS; i++)
-                    chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(0, 0, 0, 0);
+                    for (uint32_t i = 0; i < 4 * UNITS; i++)
+                        chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(0, 0, 0, 0);
+                }
             }
         }
         uint32_t largest = 0;

@@ -50,13 +50,13 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
                 call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
         }
     }
-    if (!sound) {
+    if (warp_agrees(!sound)) {
         kind = KIND_NONE;
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
     tile_after<V> after;
     after.base = view.base;
-    if (kind == KIND_FLAT) {
+    if (warp_agrees(kind == KIND_FLAT)) {
         const V value =
             view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)job->step);
         after.base = (typename traits::quantum)traits::to_bits(value);
@@ -75,7 +75,9 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     } else {
         good = decode_lanes<V, 1>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     }
-    if (CSZ_CUT < 3 && !good) fault(job, CSZ_CUDA_FAULT_RECORD);
+    if (CSZ_CUT < 3 && warp_agrees(!good)) {
+        if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
+    }
     return after;
 }
 
@@ -156,14 +158,15 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     typedef value_traits<V> traits;
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS, group = warp_number();
     uint4 *shared = group_memory(call, memory, group);
-    const uint32_t in_team = TEAMS && facts->team > 1;
-    if (in_team) {
+    const bool begins_in_team = TEAMS && warp_agrees(facts->team > 1);
+    if (begins_in_team) {
         if (r == 0) ticket = team_start(facts, 0);
         team_redeem(call, facts, 0, ticket);
+        warp_meet();
         team_gather(group_task(shared, 0), facts, 0);
     }
     if (r == 0) {
-        if (!in_team && (!has_first || group >= facts->dealt)) {
+        if (!begins_in_team && (!has_first || group >= facts->dealt)) {
             ticket = claim_start(group_task(shared, 0), call, facts);
             claim_redeem(group_task(shared, 0), call, facts, ticket);
         }
@@ -217,9 +220,10 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         r = thread_anew() % GROUP_THREADS;
         group = warp_number();
         shared = group_memory(call, memory, group);
+        const bool in_team = TEAMS && warp_agrees(facts->team > 1);
         ticket = 0;
         if (r == 0)
-            ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 1)
+            ticket = in_team ? team_start(facts, turn + 1)
                                               : claim_start(group_task(shared, turn + 1), call, facts);
         const bool summed = CSZ_CUT < 2 && warp_agrees(after.kind() <= KIND_CODED);
         if (summed) {
@@ -228,14 +232,16 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             else
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
         }
-        if (TEAMS && facts->team > 1)
+        if (in_team) {
             team_redeem(call, facts, turn + 1, ticket);
-        else if (r == 0)
+            warp_meet();
+        } else if (r == 0) {
             claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+        }
         __syncwarp();
         if (RANK == 3) {
             if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
-            if (TEAMS && facts->team > 1) team_gather(group_task(shared, turn + 1), facts, turn + 1);
+            if (in_team) team_gather(group_task(shared, turn + 1), facts, turn + 1);
             /* next_begin written out: as a function it costs registers, and up to 4% of the time */
             if (r == 0) {
                 copy16_wait();

@@ -130,9 +130,11 @@ CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, co
         place[l].at = view->lanes_bit + sum[l] - place[l].nbits;
         if (place[l].at + place[l].nbits > 32 * nwords) good = 0;
     }
-    if (r == 31 && good)
-        good = record_adds_up(view, sum[N - 1], nwords) && stream_ends(words, view->lanes_bit + sum[N - 1]);
-    return good;
+    /* the last thread's end is the stream's, which all look at rather than part */
+    const uint32_t end = view->lanes_bit + sum[N - 1], inside = end & 31,
+                   rest = words[good && inside ? end >> 5 : 0] << inside,
+                   ends = record_adds_up(view, sum[N - 1], nwords) & (inside == 0 || rest == 0);
+    return good & (ends | (r != 31));
 }
 
 /*
