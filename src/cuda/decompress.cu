@@ -17,7 +17,7 @@
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it.  RUNS: none, or it may have runs, or it has and finds their tables in shared memory.  staged: the words once more, as readers of lanes see them.
+ * calls it.  RUNS: none, nor raw values; or it may have either; or it has runs and finds their tables in shared memory.  staged: the words once more, as readers of lanes see them.
  */
 enum { RUNS_NONE, RUNS_TOO, RUNS_KEPT };
 template <typename V, int RANK, int RUNS, typename W>
@@ -28,13 +28,13 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = RUNS != RUNS_NONE && view.mode == CSZ_MODE_RAW ? KIND_RAW
+    uint32_t kind = RUNS == RUNS_TOO && view.mode == CSZ_MODE_RAW ? KIND_RAW
                     : flat                       ? (view.nmasks ? KIND_FLAT_MASKED : KIND_FLAT)
                     : view.nmasks                ? KIND_CODED
                     : task->held == HELD_ALIGNED ? KIND_FAST
                                                  : KIND_PLAIN;
     uint32_t sound = view.sound;
-    if (RUNS != RUNS_NONE && kind == KIND_RAW) {
+    if (RUNS == RUNS_TOO && kind == KIND_RAW) {
         sound = sound && nwords == 1 + tile_inside<V>(call, task) * traits::WORDS;
     } else if (view.mode == CSZ_MODE_FILL) {
         sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
@@ -103,7 +103,7 @@ CSZ_DEVICE uint32_t runs_are_there(const decode_call *call, block_job *facts, ui
 }
 
 /*
- * Records of runs and those that did not fit the stage: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
+ * Records of runs, of raw values, and those that did not fit the stage: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
  * look-ups.
  */
 template <typename V, int RANK>
@@ -156,14 +156,15 @@ template <typename V, int RANK, bool TEAMS>
 CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
                           const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory) {
     typedef value_traits<V> traits;
-    uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS, group = warp_number();
-    uint4 *shared = group_memory(call, memory, group);
+    const uint32_t group = warp_number();
+    uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
+    uint4 *const shared = group_memory(call, memory, group);
     const bool begins_in_team = TEAMS && warp_agrees(facts->team > 1);
     if (begins_in_team) {
-        if (r == 0) ticket = team_start(facts, 0);
+        if (r == 0) ticket = team_start(facts, 0, group);
         team_redeem(call, facts, 0, ticket);
         warp_meet();
-        team_gather(group_task(shared, 0), facts, 0);
+        team_gather(group_task(shared, 0), facts, 0, group, r);
     }
     if (r == 0) {
         if (!begins_in_team && (!has_first || group >= facts->dealt)) {
@@ -175,10 +176,8 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
-        /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
+        /* The thread's own number is asked for anew in each stage: kept over the loop, it and all that follows from it would not fit the registers.  Those of the warp have registers of their own. */
         r = thread_anew() % GROUP_THREADS;
-        group = warp_number();
-        shared = group_memory(call, memory, group);
         const tile_task *task = group_task(shared, turn);
         if (warp_agrees(task->place.tile == NO_TILE)) break;
         const uint32_t *payload = facts->frame + facts->payload_word;
@@ -218,13 +217,11 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         __syncwarp();
 
         r = thread_anew() % GROUP_THREADS;
-        group = warp_number();
-        shared = group_memory(call, memory, group);
         const bool in_team = TEAMS && warp_agrees(facts->team > 1);
         ticket = 0;
         if (r == 0)
-            ticket = in_team ? team_start(facts, turn + 1)
-                                              : claim_start(group_task(shared, turn + 1), call, facts);
+            ticket = in_team ? team_start(facts, turn + 1, group)
+                             : claim_start(group_task(shared, turn + 1), call, facts);
         const bool summed = CSZ_CUT < 2 && warp_agrees(after.kind() <= KIND_CODED);
         if (summed) {
             if (RANK == 3)
@@ -235,13 +232,14 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         if (in_team) {
             team_redeem(call, facts, turn + 1, ticket);
             warp_meet();
+            r = thread_anew() % GROUP_THREADS;
         } else if (r == 0) {
             claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
         }
         __syncwarp();
         if (RANK == 3) {
             if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
-            if (in_team) team_gather(group_task(shared, turn + 1), facts, turn + 1);
+            if (in_team) team_gather(group_task(shared, turn + 1), facts, turn + 1, group, r);
             /* next_begin written out: as a function it costs registers, and up to 4% of the time */
             if (r == 0) {
                 copy16_wait();
@@ -251,8 +249,6 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             next_stage(facts, memory, group, group_task(shared, turn + 1), r);
         }
         r = thread_anew() % GROUP_THREADS;
-        group = warp_number();
-        shared = group_memory(call, memory, group);
         task = group_task(shared, turn);
         const bool fast = CSZ_CUT < 2 && warp_agrees(after.kind() == KIND_FAST);
         if (fast) {
@@ -280,8 +276,6 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         }
         if (RANK < 3) {
             r = thread_anew() % GROUP_THREADS;
-            group = warp_number();
-            shared = group_memory(call, memory, group);
             next_begin(call, facts, memory, group, group_task(shared, turn + 1), r);
         }
     }
@@ -311,7 +305,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {
     block_shared *const block = block_own();
     uint4 *const memory = block_memory();
-    if (warp_agrees(!shared_is_there())) {
+    if (warp_agrees(!shared_is_there())) { /* never, as far as is known */
         previous_wait();
         for (uint32_t i = threadIdx.x; i < call.njobs; i += blockDim.x)
             fault(call.jobs + i, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
@@ -334,9 +328,10 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     next_may_start();
     /* The claim of a group's first tile comes with the job, which may turn out to have fewer groups. */
     if (threadIdx.x % GROUP_THREADS == 0)
-        claim_copy(group_task(group_memory(&call, memory, threadIdx.x / GROUP_THREADS), 0), &call, block->begin.home,
-                   block->begin.blocks.nbox,
-                   threadIdx.x / GROUP_THREADS * block->begin.blocks.n + blockIdx.x - block->begin.blocks.first);
+        claim_copy(group_task(group_memory(&call, memory, threadIdx.x / GROUP_THREADS), 0), &call,
+                   block->begin.home, block->begin.blocks.nbox,
+                   threadIdx.x / GROUP_THREADS * block->begin.blocks.n + blockIdx.x -
+                       block->begin.blocks.first);
     uint16_t *tables = (uint16_t *)memory;
     /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
     for (uint32_t turn = 0; warp_agrees(turn < call.njobs);) {
@@ -359,7 +354,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         copy16_wait();
         const bool sound = !__syncthreads_or(faults != 0);
         if (warp_agrees(sound && threadIdx.x / GROUP_THREADS < block->facts.ngroups))
-            group_run<V, RANK, TEAMS>(&call, &block->facts, tables, block->weights, block->tile_weight, turn == 0, memory);
+            group_run<V, RANK, TEAMS>(&call, &block->facts, tables, block->weights, block->tile_weight,
+                                      turn == 0, memory);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
             const uint32_t number = job_after(&call, block->begin.home, i);
@@ -495,7 +491,8 @@ static void groups_limit(decode_call *call, const device_limits *d) {
 
 template <typename V, int RANK, bool TEAMS>
 static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
-    const size_t nbytes = sizeof(block_shared) + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
+    const size_t nbytes =
+        sizeof(block_shared) + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
 #if !defined(CSZ_EMU)
     if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK, TEAMS>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))

@@ -14,6 +14,9 @@
 #define CSZ_CUT 0
 #endif
 
+/* The barrier at which warps meet alone; teams have those before it. */
+enum { WARP_BARRIER = 15 };
+
 #if defined(CSZ_EMU)
 
 #define CSZ_EMU_BLOCKS 1 /* at once: the kernels have static shared memory, of which there is one copy */
@@ -25,8 +28,8 @@
 #define warp_number() (threadIdx.x / 32)
 #define shared_counter_next(p) atomicAdd(p, 1u)
 #define sum_add atomicAdd
-#define warp_sum_add(p, n) \
-    do { \
+#define warp_sum_add(p, n)                          \
+    do {                                            \
         if (threadIdx.x % 32 == 0) atomicAdd(p, n); \
     } while (0)
 #define warp_agrees(...) (__any_sync(~0u, __VA_ARGS__) != 0)
@@ -167,7 +170,6 @@ CSZ_DEVICE void team_meet(uint32_t barrier, uint32_t n) {
  * A warp comes together after a call, of which the assembler does not know that all threads return from it at once: it would take every branch and shuffle from there on, and those of the loop that they are in, for one of a part of a warp.  A barrier it
  * believes.  One for all warps: whichever comes is all that it waits for.
  */
-enum { WARP_BARRIER = 15 };
 CSZ_DEVICE void warp_meet(void) { team_meet(WARP_BARRIER, 32); }
 
 /* Second bytes of two words, sign-extended, as the halves of one. */
