@@ -502,7 +502,9 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
     constexpr int UNITS = 4 / N;
     const uint32_t pair = r * (UNITS / 2), twist = swizzle(pair);
     uint4 *chunks = code + 8 * pair;
-    const bool is_first = warp_agrees(mode == (N == 2 ? CSZ_MODE_S : CSZ_MODE_Q)); /* of the two */
+    /* asked while the warp is whole: threads of empty lanes leave it */
+    const bool is_single = N == 2 && warp_agrees(mode == CSZ_MODE_S),
+               is_quad = N == 1 && warp_agrees(mode == CSZ_MODE_Q);
     if (N == 1 && lane[0].nbits == 0) return 1;
     bit_reader<W> reader[N];
     uint32_t nbits[N];
@@ -511,13 +513,13 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
         nbits[l] = lane[l].nbits;
         reader[l] = bits_open(words, lane[l].at);
     }
-    if (N == 2 && is_first) {
+    if (is_single) {
         decode_single<N>(reader, nbits, table_after(tables, TABLE_S), chunks, twist);
     } else {
         uint32_t escapes[N][UNITS] = {}; /* set, or they would be taken to live since the tile before */
         if (N == 2) {
             decode_units<CSZ_MODE_P, N>(reader, nbits, tables, chunks, twist, escapes);
-        } else if (is_first) {
+        } else if (is_quad) {
             decode_units<CSZ_MODE_Q, N>(reader, nbits, tables, chunks, twist, escapes);
         } else {
             decode_units<CSZ_MODE_M, N>(reader, nbits, tables, chunks, twist, escapes);
@@ -534,7 +536,7 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
             }
         }
         uint32_t largest = 0;
-        const uint32_t table = N == 2 ? TABLE_PE : is_first ? TABLE_QE : TABLE_ME;
+        const uint32_t table = N == 2 ? TABLE_PE : is_quad ? TABLE_QE : TABLE_ME;
         if (CSZ_CUT < 3)
             largest = decode_escapes<N>(reader, escapes, table_after(tables, table), chunks, twist);
         if (halves_have_bucket(largest)) decode_buckets<N>(reader, escapes, chunks, twist);

@@ -57,8 +57,8 @@ CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uin
 CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t nwords, uint32_t r) {
     const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
     const uint4 *from = (const uint4 *)(record - skew);
-    for (uint32_t i = r; i - r < nchunks;
-         i += GROUP_THREADS) { /* without a branch that parts the warp: the last chunk several times */
+    /* the last chunk several times rather than a branch that parts the warp */
+    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS) {
         const uint32_t at = i < nchunks ? i : nchunks - 1;
         copy16_start((uint4 *)stage + at, from + at);
     }
