@@ -207,11 +207,11 @@ CSZ_DEVICE void decode_vectors(bit_reader<W> *r, shared_table table, uint32_t s,
 
 /* Bit 4 k + s stands for code 4 s + k of its half (P), bit 2 k + s for code 8 s + k (Q): transpose. */
 template <int MODE> CSZ_DEVICE uint32_t escapes_order(uint32_t escapes) {
-    if (MODE == CSZ_MODE_P && escapes) {
+    if (MODE == CSZ_MODE_P) {
         escapes = bits_swap(escapes, 3, 0x0A0A0A0Au);
         escapes = bits_swap(escapes, 6, 0x00CC00CCu);
     }
-    if (MODE == CSZ_MODE_Q && escapes) {
+    if (MODE == CSZ_MODE_Q) {
         escapes = bits_swap(escapes, 1, 0x22222222u);
         escapes = bits_swap(escapes, 2, 0x0C0C0C0Cu);
         escapes = bits_swap(escapes, 4, 0x00F000F0u);
@@ -487,7 +487,7 @@ CSZ_DEVICE void decode_units(bit_reader<W> *reader, const uint32_t *nbits, share
 #pragma unroll
         for (int l = 0; l < N; l++) {
             masks_move<UNITS>(escapes[l]);
-            escapes[l][UNITS - 1] = nbits[l] ? escapes_order<MODE>(mask[l]) : 0;
+            escapes[l][UNITS - 1] = escapes_order<MODE>(nbits[l] ? mask[l] : 0);
         }
     }
 }
@@ -502,6 +502,9 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
     constexpr int UNITS = 4 / N;
     const uint32_t pair = r * (UNITS / 2), twist = swizzle(pair);
     uint4 *chunks = code + 8 * pair;
+    /* asked while the warp is whole: threads of empty lanes leave it */
+    const bool is_single = N == 2 && warp_agrees(mode == CSZ_MODE_S),
+               is_quad = N == 1 && warp_agrees(mode == CSZ_MODE_Q);
     if (N == 1 && lane[0].nbits == 0) return 1;
     bit_reader<W> reader[N];
     uint32_t nbits[N];
@@ -510,28 +513,30 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
         nbits[l] = lane[l].nbits;
         reader[l] = bits_open(words, lane[l].at);
     }
-    if (N == 2 && mode == CSZ_MODE_S) {
+    if (is_single) {
         decode_single<N>(reader, nbits, table_after(tables, TABLE_S), chunks, twist);
     } else {
         uint32_t escapes[N][UNITS] = {}; /* set, or they would be taken to live since the tile before */
         if (N == 2) {
             decode_units<CSZ_MODE_P, N>(reader, nbits, tables, chunks, twist, escapes);
-        } else if (mode == CSZ_MODE_Q) {
+        } else if (is_quad) {
             decode_units<CSZ_MODE_Q, N>(reader, nbits, tables, chunks, twist, escapes);
         } else {
             decode_units<CSZ_MODE_M, N>(reader, nbits, tables, chunks, twist, escapes);
         }
         /* an empty lane beside another was decoded from bits that mean nothing */
+        if (N > 1 && warp_agrees(nbits[0] == 0 || nbits[N - 1] == 0)) {
 #pragma unroll
-        for (int l = 0; l < N; l++) {
-            if (N > 1 && nbits[l] == 0) {
+            for (int l = 0; l < N; l++) {
+                if (nbits[l] == 0) {
 #pragma unroll 1
-                for (uint32_t i = 0; i < 4 * UNITS; i++)
-                    chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(0, 0, 0, 0);
+                    for (uint32_t i = 0; i < 4 * UNITS; i++)
+                        chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(0, 0, 0, 0);
+                }
             }
         }
         uint32_t largest = 0;
-        const uint32_t table = N == 2 ? TABLE_PE : mode == CSZ_MODE_Q ? TABLE_QE : TABLE_ME;
+        const uint32_t table = N == 2 ? TABLE_PE : is_quad ? TABLE_QE : TABLE_ME;
         if (CSZ_CUT < 3)
             largest = decode_escapes<N>(reader, escapes, table_after(tables, table), chunks, twist);
         if (halves_have_bucket(largest)) decode_buckets<N>(reader, escapes, chunks, twist);

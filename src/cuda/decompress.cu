@@ -17,7 +17,7 @@
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it.  RUNS: none, or it may have runs, or it has and finds their tables in shared memory.  staged: the words once more, as readers of lanes see them.
+ * calls it.  RUNS: none, nor raw values; or it may have either; or it has runs and finds their tables in shared memory.  staged: the words once more, as readers of lanes see them.
  */
 enum { RUNS_NONE, RUNS_TOO, RUNS_KEPT };
 template <typename V, int RANK, int RUNS, typename W>
@@ -28,13 +28,13 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
-    uint32_t kind = view.mode == CSZ_MODE_RAW    ? KIND_RAW
+    uint32_t kind = RUNS == RUNS_TOO && view.mode == CSZ_MODE_RAW ? KIND_RAW
                     : flat                       ? (view.nmasks ? KIND_FLAT_MASKED : KIND_FLAT)
                     : view.nmasks                ? KIND_CODED
                     : task->held == HELD_ALIGNED ? KIND_FAST
                                                  : KIND_PLAIN;
     uint32_t sound = view.sound;
-    if (kind == KIND_RAW) {
+    if (RUNS == RUNS_TOO && kind == KIND_RAW) {
         sound = sound && nwords == 1 + tile_inside<V>(call, task) * traits::WORDS;
     } else if (view.mode == CSZ_MODE_FILL) {
         sound = sound && nwords == 1 + (uint32_t)traits::WORDS;
@@ -50,32 +50,34 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
                 call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
         }
     }
-    if (!sound) {
+    if (warp_agrees(!sound)) {
         kind = KIND_NONE;
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
     tile_after<V> after;
     after.base = view.base;
-    if (kind == KIND_FLAT) {
+    if (warp_agrees(kind == KIND_FLAT)) {
         const V value =
             view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)job->step);
         after.base = (typename traits::quantum)traits::to_bits(value);
     }
     const uint32_t exceptions = CSZ_CUT < 3 && kind != KIND_NONE && view.n_exceptions != 0;
     after.packed = kind | view.order << 8 | exceptions << 16;
-    if (CSZ_CUT >= 4 || kind > KIND_CODED) return after;
+    if (CSZ_CUT >= 4 || warp_agrees(kind > KIND_CODED)) return after;
     uint32_t good;
     if (RUNS == RUNS_KEPT) {
         good = decode_lanes_of_runs<V>(&view, words, nwords, tables + TABLE_NARROW_N, code, r);
-    } else if (RUNS == RUNS_TOO && view.mode >= CSZ_MODE_RLE) {
+    } else if (RUNS == RUNS_TOO && warp_agrees(view.mode >= CSZ_MODE_RLE)) {
         good = decode_lanes_of_runs<V>(&view, words, nwords,
                                        call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
-    } else if (view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P) {
+    } else if (warp_agrees(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
         good = decode_lanes<V, 2>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     } else {
         good = decode_lanes<V, 1>(&view, words, staged, nwords, shared_table_of(tables), code, r);
     }
-    if (CSZ_CUT < 3 && !good) fault(job, CSZ_CUDA_FAULT_RECORD);
+    if (CSZ_CUT < 3 && warp_agrees(!good)) {
+        if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
+    }
     return after;
 }
 
@@ -101,42 +103,48 @@ CSZ_DEVICE uint32_t runs_are_there(const decode_call *call, block_job *facts, ui
 }
 
 /*
- * Records of runs and those that did not fit the stage: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
+ * Records of runs, of raw values, and those that did not fit the stage: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
  * look-ups.
  */
 template <typename V, int RANK>
-static __device__ __noinline__ tile_after<V>
-record_decode_other(const decode_call *call, block_job *job, const uint32_t *words, uint32_t nwords,
-                    const tile_task *task, const uint16_t *tables, uint4 *code, uint32_t r) {
-    CSZ_SHARED_DYNAMIC(memory);
-    if (nwords <= job->stage_words && runs_are_there(call, job, memory, r)) {
-        const uint32_t *stage =
-            group_stage(job, memory, threadIdx.x) + record_skew(job->frame + job->payload_word + task->begin);
-        return record_decode<V, RANK, RUNS_KEPT>(call, job, job->number, stage, stage, nwords, task,
-                                                 (const uint16_t *)memory,
-                                                 group_memory(call, memory, threadIdx.x), r);
+static __device__ __noinline__ tile_after<V> record_decode_other(const decode_call *call, uint32_t turn) {
+    block_job *facts = &block_own()->facts;
+    uint4 *memory = block_memory();
+    const uint32_t r = threadIdx.x % GROUP_THREADS, group = threadIdx.x / GROUP_THREADS;
+    uint4 *code = group_memory(call, memory, group);
+    const tile_task *task = group_task(code, turn);
+    const uint32_t nwords = task->end - task->begin;
+    const uint32_t *record = facts->frame + facts->payload_word + task->begin,
+                   *stage = group_stage(facts, memory, group) + record_skew(record);
+    const uint16_t *tables = (const uint16_t *)memory;
+    if (nwords <= facts->stage_words) {
+        if ((stage[0] & 15) != CSZ_MODE_RAW && runs_are_there(call, facts, memory, r))
+            return record_decode<V, RANK, RUNS_KEPT>(call, facts, facts->number, stage, stage, nwords, task,
+                                                     tables, code, r);
+        record = stage;
     }
-    return record_decode<V, RANK, RUNS_TOO>(call, job, job->number, words, words, nwords, task, tables, code,
-                                            r);
+    return record_decode<V, RANK, RUNS_TOO>(call, facts, facts->number, record, record, nwords, task, tables,
+                                            code, r);
 }
 
 /* Sends for the record of a group's next tile, */
-CSZ_DEVICE void next_stage(const block_job *facts, uint4 *memory, const tile_task *next, uint32_t r) {
+CSZ_DEVICE void next_stage(const block_job *facts, uint4 *memory, uint32_t group, const tile_task *next,
+                           uint32_t r) {
     const uint32_t nwords = next->end - next->begin;
-    if (nwords <= facts->stage_words)
-        record_stage(group_stage(facts, memory, thread_anew()),
-                     facts->frame + facts->payload_word + next->begin, nwords, r);
+    if (warp_agrees(nwords <= facts->stage_words))
+        record_stage(group_stage(facts, memory, group), facts->frame + facts->payload_word + next->begin,
+                     nwords, r);
 }
 
 /* whose claim is on its way. */
-CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint4 *memory, tile_task *next,
-                           uint32_t r) {
+CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint4 *memory, uint32_t group,
+                           tile_task *next, uint32_t r) {
     if (r == 0) {
         copy16_wait();
         claim_finish(next, call, facts);
     }
     __syncwarp();
-    next_stage(facts, memory, next, r);
+    next_stage(facts, memory, group, next, r);
 }
 
 /*
@@ -148,16 +156,18 @@ template <typename V, int RANK, bool TEAMS>
 CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
                           const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory) {
     typedef value_traits<V> traits;
+    const uint32_t group = warp_number();
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
-    uint4 *shared = group_memory(call, memory, threadIdx.x);
-    const uint32_t in_team = TEAMS && facts->team > 1;
-    if (in_team) {
-        if (r == 0) ticket = team_start(facts, 0);
+    uint4 *const shared = group_memory(call, memory, group);
+    const bool begins_in_team = TEAMS && warp_agrees(facts->team > 1);
+    if (begins_in_team) {
+        if (r == 0) ticket = team_start(facts, 0, group);
         team_redeem(call, facts, 0, ticket);
-        team_gather(group_task(shared, 0), facts, 0);
+        warp_meet();
+        team_gather(group_task(shared, 0), facts, 0, group, r);
     }
     if (r == 0) {
-        if (!in_team && (!has_first || threadIdx.x / GROUP_THREADS >= facts->dealt)) {
+        if (!begins_in_team && (!has_first || group >= facts->dealt)) {
             ticket = claim_start(group_task(shared, 0), call, facts);
             claim_redeem(group_task(shared, 0), call, facts, ticket);
         }
@@ -166,78 +176,82 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
-        /* Addresses are computed anew in each stage: kept over the loop they would not fit the registers. */
+        /* The thread's own number is asked for anew in each stage: kept over the loop, it and all that follows from it would not fit the registers.  Those of the warp have registers of their own. */
         r = thread_anew() % GROUP_THREADS;
-        shared = group_memory(call, memory, thread_anew());
         const tile_task *task = group_task(shared, turn);
-        if (task->place.tile == NO_TILE) break;
+        if (warp_agrees(task->place.tile == NO_TILE)) break;
         const uint32_t *payload = facts->frame + facts->payload_word;
         const uint32_t nwords = task->end - task->begin;
-        if (turn == 0 && nwords <= facts->stage_words)
-            record_stage(group_stage(facts, memory, threadIdx.x), payload + task->begin, nwords, r);
+        const bool staged = warp_agrees(nwords <= facts->stage_words);
+        uint32_t *stage = group_stage(facts, memory, group);
+        if (turn == 0 && staged) record_stage(stage, payload + task->begin, nwords, r);
         copy16_wait();
-        if (call->check_groups && nwords) {
+        if (call->check_groups && warp_agrees(nwords != 0)) {
             unsigned long long sum = 0;
-            if (nwords <= facts->stage_words) {
-                sum = record_checksum(group_stage(facts, memory, threadIdx.x),
-                                      record_skew(payload + task->begin), task->begin, nwords, r);
+            if (staged) {
+                sum = record_checksum(stage, record_skew(payload + task->begin), task->begin, nwords, r);
             } else if (!raw_sums_itself<V>(call, facts, task) ||
                        __ldg(payload + task->begin) != CSZ_MODE_RAW) {
                 sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
             sum = warp_sum_u64(sum);
-            if (r == 0)
-                sum_add(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
+            warp_sum_add(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
         __syncwarp();
 
         tile_after<V> after;
-        const uint32_t *stage = group_stage(facts, memory, threadIdx.x) + record_skew(payload + task->begin),
-                       *words = nwords <= facts->stage_words ? stage : payload + task->begin;
-        const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
-        if (TEAMS && task->place.tile == NO_TILE_NOW) {
-            after.base = 0;
-            after.packed = KIND_NONE;
-        } else if (nwords <= facts->stage_words && mode != CSZ_MODE_RLE && mode != CSZ_MODE_RLE_VLE) {
-            after = record_decode<V, RANK, RUNS_NONE>(
-                call, facts, facts->number, stage, shared_words_of(stage), nwords, task, tables, shared, r);
-        } else {
-            after = record_decode_other<V, RANK>(call, facts, words, nwords, task, tables, shared, r);
+        after.base = 0;
+        after.packed = KIND_NONE;
+        if (!TEAMS || warp_agrees(task->place.tile != NO_TILE_NOW)) {
+            const uint32_t *words = stage + record_skew(payload + task->begin);
+            const uint32_t mode = nwords && staged ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
+            if (warp_agrees(staged && mode - CSZ_MODE_RLE > CSZ_MODE_RAW - CSZ_MODE_RLE)) {
+                after = record_decode<V, RANK, RUNS_NONE>(call, facts, facts->number, words,
+                                                          shared_words_of(words), nwords, task, tables,
+                                                          shared, r);
+            } else {
+                after = record_decode_other<V, RANK>(call, turn);
+                warp_meet();
+            }
         }
         __syncwarp();
 
         r = thread_anew() % GROUP_THREADS;
-        shared = group_memory(call, memory, thread_anew());
+        const bool in_team = TEAMS && warp_agrees(facts->team > 1);
+        ticket = 0;
         if (r == 0)
-            ticket = TEAMS && facts->team > 1 ? team_start(facts, turn + 1)
-                                              : claim_start(group_task(shared, turn + 1), call, facts);
-        const uint32_t summed = CSZ_CUT < 2 && after.kind() <= KIND_CODED;
+            ticket = in_team ? team_start(facts, turn + 1, group)
+                             : claim_start(group_task(shared, turn + 1), call, facts);
+        const bool summed = CSZ_CUT < 2 && warp_agrees(after.kind() <= KIND_CODED);
         if (summed) {
             if (RANK == 3)
                 sum_rows_3d(shared, group_firsts(shared), r);
             else
                 sum_rows_2d<RANK>(shared, group_firsts(shared), r);
         }
-        if (TEAMS && facts->team > 1)
+        if (in_team) {
             team_redeem(call, facts, turn + 1, ticket);
-        else if (r == 0)
+            warp_meet();
+            r = thread_anew() % GROUP_THREADS;
+        } else if (r == 0) {
             claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
+        }
         __syncwarp();
         if (RANK == 3) {
             if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
-            if (TEAMS && facts->team > 1) team_gather(group_task(shared, turn + 1), facts, turn + 1);
+            if (in_team) team_gather(group_task(shared, turn + 1), facts, turn + 1, group, r);
             /* next_begin written out: as a function it costs registers, and up to 4% of the time */
             if (r == 0) {
                 copy16_wait();
                 claim_finish(group_task(shared, turn + 1), call, facts);
             }
             __syncwarp();
-            next_stage(facts, memory, group_task(shared, turn + 1), r);
+            next_stage(facts, memory, group, group_task(shared, turn + 1), r);
         }
         r = thread_anew() % GROUP_THREADS;
-        shared = group_memory(call, memory, thread_anew());
         task = group_task(shared, turn);
-        if (CSZ_CUT < 2 && after.kind() == KIND_FAST) {
+        const bool fast = CSZ_CUT < 2 && warp_agrees(after.kind() == KIND_FAST);
+        if (fast) {
             tile_restore<V> how;
             how.step = (V)facts->step;
             how.magic = traits::magic(after.base);
@@ -250,28 +264,22 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             uint32_t wrong = 0;
             values_count(facts, task,
                          tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
-                             weights[r],
-                         r);
+                             weights[r]);
         }
-        const uint32_t finished =
-            after.kind() == KIND_FAST || (after.kind() == KIND_FLAT && task->held != HELD_PART);
-        if (finished && after.kind() == KIND_FLAT)
-            tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
-        if ((!finished || after.has_exceptions()) && !(TEAMS && task->place.tile == NO_TILE_NOW))
-            tile_finish_other<V, RANK>(call, facts, shared, task, after, finished, r);
+        const bool flat = warp_agrees(after.kind() == KIND_FLAT && task->held != HELD_PART),
+                   finished = after.kind() == KIND_FAST || flat;
+        if (flat) tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
+        if (warp_agrees((!finished || after.has_exceptions()) &&
+                        !(TEAMS && task->place.tile == NO_TILE_NOW))) {
+            tile_finish_other<V, RANK>(call, turn, after, finished);
+            warp_meet();
+        }
         if (RANK < 3) {
             r = thread_anew() % GROUP_THREADS;
-            shared = group_memory(call, memory, thread_anew());
-            next_begin(call, facts, memory, group_task(shared, turn + 1), r);
+            next_begin(call, facts, memory, group, group_task(shared, turn + 1), r);
         }
     }
 }
-
-/* The job that a block begins with, and all blocks that do. */
-struct block_begin {
-    uint32_t home;
-    job_blocks blocks;
-};
 
 /* Each thread asks a job: the one whose blocks b is among. */
 static __device__ __noinline__ void block_begin_find(block_begin *begin, const decode_call *call,
@@ -295,18 +303,21 @@ CSZ_DEVICE uint32_t job_after(const decode_call *call, uint32_t home, uint32_t i
 template <typename V, int RANK, bool TEAMS>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {
-    CSZ_SHARED_DYNAMIC(memory);
-    __shared__ uint32_t chosen, tile_weight;
-    __shared__ block_begin begin;
-    __shared__ block_job facts;
-    __shared__ uint32_t weights[GROUP_THREADS];
+    block_shared *const block = block_own();
+    uint4 *const memory = block_memory();
+    if (warp_agrees(!shared_is_there())) { /* never, as far as is known */
+        previous_wait();
+        for (uint32_t i = threadIdx.x; i < call.njobs; i += blockDim.x)
+            fault(call.jobs + i, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
+        return;
+    }
     /* What needs nothing of the tables kernel is done while that runs. */
-    block_begin_find(&begin, &call, blockIdx.x);
+    block_begin_find(&block->begin, &call, blockIdx.x);
     const uint32_t thread = thread_anew();
     if (thread < GROUP_THREADS) {
         const uint32_t weight = thread_weight(thread), all = warp_sum_u32(weight * units_weight());
-        weights[thread] = weight;
-        if (thread == 0) tile_weight = all;
+        block->weights[thread] = weight;
+        if (thread == 0) block->tile_weight = all;
     }
     if (call.nfields == 1 && call.check_groups) { /* the archive's first megabytes, on their way to the L2 */
         const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
@@ -317,34 +328,37 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     next_may_start();
     /* The claim of a group's first tile comes with the job, which may turn out to have fewer groups. */
     if (threadIdx.x % GROUP_THREADS == 0)
-        claim_copy(group_task(group_memory(&call, memory, threadIdx.x), 0), &call, begin.home,
-                   begin.blocks.nbox,
-                   threadIdx.x / GROUP_THREADS * begin.blocks.n + blockIdx.x - begin.blocks.first);
+        claim_copy(group_task(group_memory(&call, memory, threadIdx.x / GROUP_THREADS), 0), &call,
+                   block->begin.home, block->begin.blocks.nbox,
+                   threadIdx.x / GROUP_THREADS * block->begin.blocks.n + blockIdx.x -
+                       block->begin.blocks.first);
     uint16_t *tables = (uint16_t *)memory;
     /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
-    for (uint32_t turn = 0; turn < call.njobs;) {
-        const uint32_t job_number = job_after(&call, begin.home, turn);
+    for (uint32_t turn = 0; warp_agrees(turn < call.njobs);) {
+        const uint32_t job_number = job_after(&call, block->begin.home, turn);
         uint32_t faults = 0;
         if (threadIdx.x < sizeof(decode_job) / 16)
-            copy16_start((uint4 *)&facts + threadIdx.x,
+            copy16_start((uint4 *)&block->facts + threadIdx.x,
                          (const uint4 *)(call.jobs + job_number) + threadIdx.x);
         if (threadIdx.x < TABLE_PARTS) faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
         if (threadIdx.x == 0) {
-            facts.number = job_number;
-            facts.taken = turn ? 1u << 31 : 0;
-            facts.runs = 0;
-            facts.own = call.jobs + job_number;
-            chosen = call.njobs;
+            block->facts.number = job_number;
+            block->facts.taken = turn ? 1u << 31 : 0;
+            block->facts.runs = 0;
+            block->facts.own = call.jobs + job_number;
+            block->chosen = call.njobs;
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
         for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x)
             copy16_start(memory + i, from + i);
         copy16_wait();
-        if (!__syncthreads_or(faults != 0) && threadIdx.x / GROUP_THREADS < facts.ngroups)
-            group_run<V, RANK, TEAMS>(&call, &facts, tables, weights, tile_weight, turn == 0, memory);
+        const bool sound = !__syncthreads_or(faults != 0);
+        if (warp_agrees(sound && threadIdx.x / GROUP_THREADS < block->facts.ngroups))
+            group_run<V, RANK, TEAMS>(&call, &block->facts, tables, block->weights, block->tile_weight,
+                                      turn == 0, memory);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
-            const uint32_t number = job_after(&call, begin.home, i);
+            const uint32_t number = job_after(&call, block->begin.home, i);
             const decode_job *other = call.jobs + number;
             /* a job that no block has begun is always taken */
             const uint32_t nbox = __ldcg(&other->nbox), ngroups = __ldcg(&other->ngroups),
@@ -352,12 +366,12 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
                                      *(const volatile uint32_t *)&other->counter * __ldcg(&other->team),
                            left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
-                atomicMin(&chosen, i);
+                atomicMin(&block->chosen, i);
                 break;
             }
         }
         __syncthreads();
-        turn = chosen;
+        turn = block->chosen;
         __syncthreads();
     }
 }
@@ -437,10 +451,7 @@ static int shape_is_default(const csz_geometry *g) {
     return t[2] == 12;
 }
 
-/* A device's numbers that launches depend on; of the shared memory of a block a part is left to the kernel's own variables. */
-enum { SHARED_STATIC_NBYTES = 1024 };
-static_assert(sizeof(block_job) + sizeof(block_begin) + 4 * (GROUP_THREADS + 2) <= SHARED_STATIC_NBYTES,
-              "the decode kernel's own variables");
+/* A device's numbers that launches depend on. */
 struct device_limits {
     int nsms, shared_nbytes, major;
 };
@@ -464,7 +475,7 @@ static int limits_of(device_limits *d) {
 /* As many blocks as there are SMs, with all shared memory that they can have; how it is used is for the frames to say.  Few tiles: a warp each, on as many SMs as there are. */
 static void groups_limit(decode_call *call, const device_limits *d) {
     const uint32_t nbytes =
-        (uint32_t)d->shared_nbytes - SHARED_STATIC_NBYTES - (uint32_t)(TABLE_NARROW_N * sizeof(uint16_t));
+        (uint32_t)d->shared_nbytes - (uint32_t)(sizeof(block_shared) + TABLE_NARROW_N * sizeof(uint16_t));
     call->shared_chunks = nbytes / 16;
     call->max_ngroups = call->shared_chunks / (GROUP_CHUNKS + STAGE_CHUNKS_MIN);
     if (call->max_ngroups > GROUPS_MAX) call->max_ngroups = GROUPS_MAX;
@@ -480,7 +491,8 @@ static void groups_limit(decode_call *call, const device_limits *d) {
 
 template <typename V, int RANK, bool TEAMS>
 static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
-    const size_t nbytes = TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
+    const size_t nbytes =
+        sizeof(block_shared) + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
 #if !defined(CSZ_EMU)
     if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK, TEAMS>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))

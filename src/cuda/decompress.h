@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* What the status word can say; 0 is success.  The top byte is a csz_status where the header was refused; otherwise every bit means
+/* What the status word can say; 0 is success.  The top byte is a csz_status where the header was refused or the kernel found itself loaded otherwise than it was made for; otherwise every bit means
    CSZ_ERROR_CORRUPT to a user. */
 enum csz_cuda_fault {
     CSZ_CUDA_FAULT_FOOTER = 1,    /* sizes that do not add up, or the footer's checksum */

@@ -22,7 +22,7 @@ CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, uint32_t jo
 /* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
 enum { DEALT = 0xFFFFFFFFu };
 CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
-    const uint32_t i = facts->ngroups + atomicAdd(&facts->taken, 1u);
+    const uint32_t i = facts->ngroups + shared_counter_next(&facts->taken);
     if (i >= facts->dealt) return counter_next(&facts->own->counter);
     claim_copy(task, call, facts->number, facts->nbox, i * facts->nblocks + blockIdx.x - facts->first_block);
     return DEALT;
@@ -48,8 +48,8 @@ CSZ_DEVICE uint32_t team_first_of(const block_job *facts, uint32_t turn, uint32_
 }
 
 /* The first group of a team asks for the ticket of turn `turn`, */
-CSZ_DEVICE uint32_t team_start(block_job *facts, uint32_t turn) {
-    const uint32_t is_first = threadIdx.x / GROUP_THREADS % facts->team == 0;
+CSZ_DEVICE uint32_t team_start(block_job *facts, uint32_t turn, uint32_t group) {
+    const uint32_t is_first = group % facts->team == 0;
     return is_first && team_has_ticket(facts, turn) ? counter_next(&facts->own->counter) : 0;
 }
 
@@ -68,12 +68,14 @@ static __device__ __noinline__ void team_redeem(const decode_call *call, block_j
 }
 
 /* Every thread of a team, before it stores the tiles of the turn before: waits for the claims of turn `turn`, and for the others. */
-CSZ_DEVICE void team_gather(tile_task *task, const block_job *facts, uint32_t turn) {
-    const uint32_t group = threadIdx.x / GROUP_THREADS;
+CSZ_DEVICE void team_gather(tile_task *task, const block_job *facts, uint32_t turn, uint32_t group,
+                            uint32_t r) {
     copy16_wait();
     team_meet(1 + group / facts->team, facts->team * GROUP_THREADS);
-    if (threadIdx.x % GROUP_THREADS == 0) *(uint4 *)&task->begin = facts->team_claims[turn % 2][group];
+    if (r == 0) *(uint4 *)&task->begin = facts->team_claims[turn % 2][group];
 }
+
+static_assert(1 + (GROUPS_MAX - 1) / 2 < WARP_BARRIER, "a team of two or more has a barrier of its own");
 
 /* Fills in the task of a claim that has come. */
 CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const block_job *facts) {

@@ -40,15 +40,14 @@ CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) {
     return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES;
 }
 
-/* Of the group of a thread. */
-CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t thread) {
-    return memory + (TABLE_NARROW_N / 8 + call->shared_chunks - GROUP_CHUNKS) -
-           thread / GROUP_THREADS * GROUP_CHUNKS;
+/* Of a group of its block. */
+CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t group) {
+    return memory + (TABLE_NARROW_N / 8 + call->shared_chunks - GROUP_CHUNKS) - group * GROUP_CHUNKS;
 }
 
 /* Its stage.  What a reader of a damaged lane may touch past the last group's lies in the groups' parts. */
-CSZ_DEVICE uint32_t *group_stage(const decode_job *job, uint4 *memory, uint32_t thread) {
-    return (uint32_t *)(memory + job->first_stage + thread / GROUP_THREADS * job->stage_chunks);
+CSZ_DEVICE uint32_t *group_stage(const decode_job *job, uint4 *memory, uint32_t group) {
+    return (uint32_t *)(memory + job->first_stage + group * job->stage_chunks);
 }
 static_assert(LANE_MAX_WORDS / 4 < GROUP_CHUNKS, "a reader stays in the block's memory");
 
@@ -58,7 +57,11 @@ CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uin
 CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t nwords, uint32_t r) {
     const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
     const uint4 *from = (const uint4 *)(record - skew);
-    for (uint32_t i = r; i < nchunks; i += GROUP_THREADS) copy16_start((uint4 *)stage + i, from + i);
+    /* the last chunk several times rather than a branch that parts the warp */
+    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS) {
+        const uint32_t at = i < nchunks ? i : nchunks - 1;
+        copy16_start((uint4 *)stage + at, from + at);
+    }
 }
 
 /* The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload. */
@@ -66,10 +69,10 @@ CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t sk
                                               uint32_t nwords, uint32_t r) {
     unsigned long long sum = 0;
     const uint32_t end = skew + nwords;
-    for (uint32_t i = 4 * r; i < end; i += 4 * GROUP_THREADS) {
+    for (uint32_t i = 4 * r; i - 4 * r < end; i += 4 * GROUP_THREADS) {
         uint4 c = ((const uint4 *)stage)[i >> 2];
         const uint32_t first = offset - skew + i;
-        if (i >= skew) sum += csz_hash_term(c.x, first);
+        if (i >= skew && i < end) sum += csz_hash_term(c.x, first);
         if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);
         if (i + 2 >= skew && i + 2 < end) sum += csz_hash_term(c.z, first + 2);
         if (i + 3 >= skew && i + 3 < end) sum += csz_hash_term(c.w, first + 3);
@@ -128,9 +131,11 @@ CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, co
         place[l].at = view->lanes_bit + sum[l] - place[l].nbits;
         if (place[l].at + place[l].nbits > 32 * nwords) good = 0;
     }
-    if (r == 31 && good)
-        good = record_adds_up(view, sum[N - 1], nwords) && stream_ends(words, view->lanes_bit + sum[N - 1]);
-    return good;
+    /* the last thread's end is the stream's, which all look at rather than part */
+    const uint32_t end = view->lanes_bit + sum[N - 1], inside = end & 31,
+                   rest = words[good && inside ? end >> 5 : 0] << inside,
+                   ends = record_adds_up(view, sum[N - 1], nwords) & (inside == 0 || rest == 0);
+    return good & (ends | (r != 31));
 }
 
 /*
@@ -140,13 +145,13 @@ template <typename V, int N, typename W>
 CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,
                                  shared_table tables, uint4 *code, uint32_t r) {
     lane_place lane[N];
-    if (N == 1 && (view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
+    if (N == 1 && warp_agrees(view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
 #pragma unroll
         for (uint32_t i = 0; i < CODE_CHUNKS / GROUP_THREADS; i++)
             code[GROUP_THREADS * i + r] = make_uint4(0, 0, 0, 0);
         __syncwarp();
     }
-    if (!lanes_find<V, N>(lane, view, words, nwords, r)) return 0;
+    if (warp_agrees(!lanes_find<V, N>(lane, view, words, nwords, r))) return 0;
     return decode_lane<N>(view->mode, staged, lane, tables, code, r);
 }
 

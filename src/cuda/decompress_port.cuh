@@ -14,6 +14,9 @@
 #define CSZ_CUT 0
 #endif
 
+/* The barrier at which warps meet alone; teams have those before it. */
+enum { WARP_BARRIER = 15 };
+
 #if defined(CSZ_EMU)
 
 #define CSZ_EMU_BLOCKS 1 /* at once: the kernels have static shared memory, of which there is one copy */
@@ -21,12 +24,21 @@
 #define CSZ_DEVICE static __device__ __forceinline__
 #define counter_next(p) atomicAdd(p, 1u)
 #define thread_anew() threadIdx.x
+#define warp_meet() __syncwarp()
+#define warp_number() (threadIdx.x / 32)
+#define shared_counter_next(p) atomicAdd(p, 1u)
 #define sum_add atomicAdd
+#define warp_sum_add(p, n)                          \
+    do {                                            \
+        if (threadIdx.x % 32 == 0) atomicAdd(p, n); \
+    } while (0)
+#define warp_agrees(...) (__any_sync(~0u, __VA_ARGS__) != 0)
 typedef const uint32_t *shared_words;
 typedef const uint16_t *shared_table;
 #define shared_words_of(p) (p)
 #define zeros_before(x) ((uint32_t)__clz((int)(x)))
 #define shared_table_of(p) (p)
+#define shared_is_there() true
 
 #else
 
@@ -34,7 +46,22 @@ typedef const uint16_t *shared_table;
 #include <stdint.h>
 
 #define CSZ_DEVICE static __device__ __forceinline__
+
+/*
+ * A block's shared memory of a kernel that has no other.  For sm_90 ptxas computes a symbol's address from a special register each time, and waits for that; with the address that it always comes to, places in shared memory are
+ * immediates.  A kernel asks first whether it is that.
+ */
+#if __CUDA_ARCH__ == 900
+#define CSZ_SHARED_AT 0x400
+#define CSZ_SHARED_DYNAMIC(name) uint4 *const name = (uint4 *)__cvta_shared_to_generic(CSZ_SHARED_AT)
+CSZ_DEVICE bool shared_is_there(void) {
+    extern __shared__ uint4 csz_shared[];
+    return __cvta_generic_to_shared(csz_shared) == CSZ_SHARED_AT;
+}
+#else
 #define CSZ_SHARED_DYNAMIC(name) extern __shared__ uint4 name[]
+CSZ_DEVICE bool shared_is_there(void) { return true; }
+#endif
 #define CSZ_LAUNCH(kernel, grid, block, shared_nbytes, stream, ...) \
     kernel<<<grid, block, shared_nbytes, (cudaStream_t)(stream)>>>(__VA_ARGS__)
 
@@ -81,13 +108,22 @@ CSZ_DEVICE uint32_t warp_sum_u32(uint32_t x) {
 
 /*
  * Atomic additions by one thread of a warp.  The compiler's own would gather those of the warp first, and wait for the result where it is asked for
- * instead of where it is used.
+ * instead of where it is used.  The assembler gathers add, too, and takes an inc that goes on after all 32 bits for one: hence the limit, which no counter reaches.
  */
-CSZ_DEVICE uint32_t counter_next(uint32_t *p) { /* inc instead of add, which the assembler gathers too */
+enum { COUNTER_LIMIT = 0xFFFFFFFEu };
+CSZ_DEVICE uint32_t counter_next(uint32_t *p) {
     uint32_t before;
     asm volatile("atom.global.inc.u32 %0, [%1], %2;"
                  : "=r"(before)
-                 : "l"(__cvta_generic_to_global(p)), "r"(0xFFFFFFFFu)
+                 : "l"(__cvta_generic_to_global(p)), "r"(COUNTER_LIMIT)
+                 : "memory");
+    return before;
+}
+CSZ_DEVICE uint32_t shared_counter_next(uint32_t *p) {
+    uint32_t before;
+    asm volatile("atom.shared.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "r"((uint32_t)__cvta_generic_to_shared(p)), "r"(COUNTER_LIMIT)
                  : "memory");
     return before;
 }
@@ -98,6 +134,23 @@ CSZ_DEVICE void sum_add(unsigned long long *p, unsigned long long n) {
     asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "l"(n) : "memory");
 }
 
+/* By a whole warp, which has the same p and n: one thread adds. */
+template <typename T> CSZ_DEVICE void warp_sum_add(T *p, T n) {
+#if __CUDA_ARCH__ >= 900
+    uint32_t is_first; /* of a thread that was elected the assembler knows that it is one */
+    asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(is_first));
+    if (is_first) sum_add(p, n);
+#else
+    if (threadIdx.x % 32 == 0) sum_add(p, n);
+#endif
+}
+
+/*
+ * A condition on which a whole warp agrees, told to the assembler by a vote: it takes what comes out of shared memory within a loop for different in each thread, and a branch that may part a warp takes two instructions more, as do shuffles
+ * after it.
+ */
+CSZ_DEVICE bool warp_agrees(bool condition) { return __any_sync(~0u, condition); }
+
 /* The thread's number, asked for anew: one known once is kept on the stack, with what is computed from it. */
 CSZ_DEVICE uint32_t thread_anew(void) {
     uint32_t t;
@@ -105,10 +158,19 @@ CSZ_DEVICE uint32_t thread_anew(void) {
     return t;
 }
 
+/* The warp's number, of which the assembler then knows that all threads have the same. */
+CSZ_DEVICE uint32_t warp_number(void) { return __shfl_sync(~0u, thread_anew() / 32, 0); }
+
 /* n threads of a block, whole warps, meet at one of its barriers 1 to 15. */
 CSZ_DEVICE void team_meet(uint32_t barrier, uint32_t n) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n) : "memory");
 }
+
+/*
+ * A warp comes together after a call, of which the assembler does not know that all threads return from it at once: it would take every branch and shuffle from there on, and those of the loop that they are in, for one of a part of a warp.  A barrier it
+ * believes.  One for all warps: whichever comes is all that it waits for.
+ */
+CSZ_DEVICE void warp_meet(void) { team_meet(WARP_BARRIER, 32); }
 
 /* Second bytes of two words, sign-extended, as the halves of one. */
 CSZ_DEVICE uint32_t second_bytes_pack(uint32_t low, uint32_t high) {

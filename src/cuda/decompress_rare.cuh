@@ -19,10 +19,32 @@ struct alignas(16) block_job : decode_job {
 };
 enum { RUNS_THERE = 1 << 16 };
 
+/* The job that a block begins with, and all blocks that do. */
+struct block_begin {
+    uint32_t home;
+    job_blocks blocks;
+};
+
+/* What stands first in a block's shared memory; its job's tables follow, and its groups' parts. */
+struct alignas(16) block_shared {
+    block_job facts;
+    block_begin begin;
+    uint32_t chosen, tile_weight;
+    uint32_t weights[GROUP_THREADS];
+};
+
+CSZ_DEVICE block_shared *block_own(void) {
+    CSZ_SHARED_DYNAMIC(memory);
+    return (block_shared *)memory;
+}
+
+/* From the tables on. */
+CSZ_DEVICE uint4 *block_memory(void) { return (uint4 *)(block_own() + 1); }
+
 /* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
-CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint32_t hash, uint32_t r) {
+CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint32_t hash) {
     hash = warp_sum_u32(hash);
-    if (r == 0) sum_add(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
+    warp_sum_add(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
 }
 
 struct rare_tile {
@@ -92,9 +114,8 @@ CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts
     target.pitch_z = (int64_t)call->pitch_z;
     const int64_t stride = slice_stride<RANK>(&target);
     const uint32_t aligned = task->held == HELD_ALIGNED, lines = RANK == 3 ? 16 : 4;
-    if (r == 0)
-        sum_add(&facts->own->value_sum,
-                traits::fold(value) * tile_weight * csz_tile_weight(task->place.tile));
+    warp_sum_add(&facts->own->value_sum,
+                 traits::fold(value) * tile_weight * csz_tile_weight(task->place.tile));
     if (CSZ_CUT >= 1) return;
     if (aligned) {
 #pragma unroll 1
@@ -277,9 +298,12 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
  * takes registers from that path.
  */
 template <typename V, int RANK>
-static __device__ __noinline__ void tile_finish_other(const decode_call *call, const block_job *facts,
-                                                      uint4 *shared, const tile_task *task,
-                                                      tile_after<V> after, uint32_t finished, uint32_t r) {
+static __device__ __noinline__ void tile_finish_other(const decode_call *call, uint32_t turn,
+                                                      tile_after<V> after, uint32_t finished) {
+    const block_job *facts = &block_own()->facts;
+    uint4 *shared = group_memory(call, block_memory(), threadIdx.x / GROUP_THREADS);
+    const tile_task *task = group_task(shared, turn);
+    const uint32_t r = threadIdx.x % GROUP_THREADS;
     const uint32_t kind = finished ? (uint32_t)KIND_NONE : after.kind();
     uint32_t hash = 0;
     if (kind == KIND_PLAIN) {
@@ -298,7 +322,7 @@ static __device__ __noinline__ void tile_finish_other(const decode_call *call, c
         __syncwarp();
         hash += exceptions_store<V, RANK>(call, facts, task, r);
     }
-    values_count(facts, task, hash, r);
+    values_count(facts, task, hash);
 }
 
 #endif

@@ -90,14 +90,15 @@ CSZ_DEVICE record_view<V> record_open(const uint32_t *words, uint32_t nwords, in
 template <typename V>
 CSZ_DEVICE uint32_t lane_length(const record_view<V> *v, const uint32_t *words, uint32_t lane) {
     const uint32_t map = lane < 32 ? v->bitmap[0] : v->bitmap[1], before = map & ((1u << (lane & 31)) - 1);
-    if (!(map >> (lane & 31) & 1)) return 0;
-    if (v->width == 0) return v->min_length;
+    const uint32_t is_used = map >> (lane & 31) & 1;
+    /* without branches: an empty lane reads the first length */
     const uint32_t number = (uint32_t)__popc(before) + (lane < 32 ? 0 : (uint32_t)__popc(v->bitmap[0])),
-                   at = v->lengths_bit + number * v->width;
+                   at = v->lengths_bit + (is_used ? number : 0) * v->width;
     const uint32_t *p = words + (at >> 5);
     /* a length that ends in this word makes no use of the next one, which may lie past the record */
-    const uint32_t high = p[0], low = (at & 31) + v->width > 32 ? p[1] : 0;
-    return v->min_length + (__funnelshift_l(low, high, at) >> (32 - v->width));
+    const uint32_t high = v->width ? p[0] : 0, low = (at & 31) + v->width > 32 ? p[1] : 0,
+                   nbits = v->min_length + (__funnelshift_l(low, high, at) >> 1 >> (31 - v->width));
+    return is_used ? nbits : 0;
 }
 
 /* 1 if the record's sections add up, with lanes of total_nbits bits: stream, masks, exceptions. */

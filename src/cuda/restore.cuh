@@ -46,6 +46,7 @@ CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t *firsts, uint32_t r) {
  * Along y, rank 3: a thread takes a chunk's column of 16 rows.  With full sums slice 0 starts at 32768, which the sum over slices carries to all.
  */
 CSZ_DEVICE void sum_columns_3d(uint4 *code, const uint32_t *firsts, uint32_t order, uint32_t r) {
+    const bool along_x = warp_agrees(order == CSZ_ORDER_X);
     const uint32_t base = (r & 7) ^ swizzle(r >> 3),
                    bias = (r & 3) == 0 && order == CSZ_ORDER_FULL ? 0x8000u : 0;
     uint4 sum = make_uint4(bias, bias, bias, bias);
@@ -54,7 +55,7 @@ CSZ_DEVICE void sum_columns_3d(uint4 *code, const uint32_t *firsts, uint32_t ord
         uint4 *column = code + 256 * half + (r & 24), w[8];
 #pragma unroll
         for (uint32_t y = 0; y < 8; y++) w[y] = column[32 * y + (base ^ swizzle(4 * y))];
-        if (order == CSZ_ORDER_X) { /* the sum of first elements in place of all */
+        if (along_x) { /* the sum of first elements in place of all */
 #pragma unroll
             for (uint32_t y = 0; y < 8; y++) {
                 w[y] = make_uint4(__vadd2(w[y].x, sum.x), __vadd2(w[y].y, sum.x), __vadd2(w[y].z, sum.x),
@@ -81,7 +82,8 @@ CSZ_DEVICE void sum_columns_3d(uint4 *code, const uint32_t *firsts, uint32_t ord
 template <int RANK> CSZ_DEVICE void sum_rows_2d(uint4 *code, uint32_t *firsts, uint32_t r) {
     const uint32_t i = (r >> 2) & 3, quarter = r & 3, base = i ^ swizzle(4 * quarter);
 #pragma unroll 1
-    for (uint32_t g = r >> 4; g < 4; g += 2) {
+    for (uint32_t half = 0; half < 4; half += 2) {
+        const uint32_t g = half + (r >> 4);
         uint4 *part = code + 128 * g + 32 * quarter, w[8];
         uint32_t sum = 0;
 #pragma unroll
@@ -210,7 +212,7 @@ template <typename V, int RANK, bool FULL>
 CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                 const tile_target<V> *target, const tile_restore<V> *t, uint32_t *wrong) {
     const int64_t stride = slice_stride<RANK>(target);
-    const uint32_t full_sums = RANK > 1 && t->order == CSZ_ORDER_FULL;
+    const bool full_sums = RANK > 1 && warp_agrees(t->order == CSZ_ORDER_FULL);
     uint32_t hash = 0, start = 0x8000u,
              carry[4] = {start, start, start, start}; /* of columns k (rank 2, full) or slices */
     if (RANK == 3 && !full_sums) slice_carries(carry, firsts, &start);
