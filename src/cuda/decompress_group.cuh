@@ -57,11 +57,8 @@ CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uin
 CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t nwords, uint32_t r) {
     const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
     const uint4 *from = (const uint4 *)(record - skew);
-    /* the last chunk several times rather than a branch that parts the warp */
-    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS) {
-        const uint32_t at = i < nchunks ? i : nchunks - 1;
-        copy16_start((uint4 *)stage + at, from + at);
-    }
+    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS)
+        copy16_start_if(i < nchunks, (uint4 *)stage + i, from + i);
 }
 
 /* The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload. */
@@ -70,7 +67,8 @@ CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t sk
     unsigned long long sum = 0;
     const uint32_t end = skew + nwords;
     for (uint32_t i = 4 * r; i - 4 * r < end; i += 4 * GROUP_THREADS) {
-        uint4 c = ((const uint4 *)stage)[i >> 2];
+        uint4 c = make_uint4(0, 0, 0, 0);
+        if (i < end) c = ((const uint4 *)stage)[i >> 2];
         const uint32_t first = offset - skew + i;
         if (i >= skew && i < end) sum += csz_hash_term(c.x, first);
         if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);

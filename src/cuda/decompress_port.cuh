@@ -39,6 +39,10 @@ typedef const uint16_t *shared_table;
 #define zeros_before(x) ((uint32_t)__clz((int)(x)))
 #define shared_table_of(p) (p)
 #define shared_is_there() true
+#define copy16_start_if(copies, shared, global)   \
+    do {                                          \
+        if (copies) copy16_start(shared, global); \
+    } while (0)
 
 #else
 
@@ -223,6 +227,19 @@ CSZ_DEVICE void copy16_start(uint4 *shared, const uint4 *global) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
 #else
     *shared = __ldcg(global);
+#endif
+}
+
+/* The same by some threads of a warp, without a branch that parts it. */
+CSZ_DEVICE void copy16_start_if(bool copies, uint4 *shared, const uint4 *global) {
+#if __CUDA_ARCH__ >= 800
+    uint32_t to = (uint32_t)__cvta_generic_to_shared(shared);
+    asm volatile(
+        "{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16;}" ::"r"(to),
+        "l"(global), "r"((uint32_t)copies)
+        : "memory");
+#else
+    if (copies) *shared = __ldcg(global);
 #endif
 }
 
