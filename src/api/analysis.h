@@ -78,7 +78,8 @@ enum { CSZ_NOWHERE = -1, CSZ_ROWS_MAX = 64 };
 typedef struct csz_rows {
     csz_row rows[CSZ_ROWS_MAX];
     uint32_t nrows, nvalues, pitch;
-    uint32_t each; /* rows of a slice */
+    uint32_t each;      /* rows of a slice */
+    uint32_t in_planes; /* of a glance at padding: rows of planes of padding, which come first */
 } csz_rows;
 
 /* What a worker needs to take patches, one after the other. */
@@ -184,10 +185,11 @@ void csz_patches_count(csz_analysis_job *job);
 void csz_lines_of_patch(csz_rows *layout, csz_lines *lines, const csz_analysis_job *job,
                         const uint64_t *origin, uint32_t p);
 void csz_lines_of_glance(csz_rows *layout, csz_lines *lines, const csz_analysis_job *job,
-                         const uint64_t *origin, uint64_t number);
+                         const uint64_t *origin, uint64_t number, int of_padding);
 
-/* Elements of the tile that lie in the field. */
+/* Elements of the tile that lie in the field, and rows of it that do not: in planes of padding, and below the field in all planes. */
 void csz_tile_extents(uint64_t *extent, const csz_geometry *g, const uint64_t *origin);
+void csz_tile_padding(uint32_t *in_planes, uint32_t *below, const csz_geometry *g, const uint64_t *extent);
 
 /* Quanta of n values: plain ones if there is no exception and 16 bits hold them, else one by one; return whether 16 bits do. */
 int csz_lines_plain(csz_lines *lines, const csz_tile_plan *plan, uint32_t n);

@@ -117,26 +117,46 @@ void csz_tile_extents(uint64_t *extent, const csz_geometry *g, const uint64_t *o
     for (int i = 0; i < 3; i++) extent[i] = least_u32((uint64_t)1 << g->log2_t[i], g->n[i] - origin[i]);
 }
 
-/* Rows of a glance at the tile: one in each equal part of its rows that lie in the field, at a place picked by a hash, and in turns from left to right. */
+void csz_tile_padding(uint32_t *in_planes, uint32_t *below, const csz_geometry *g, const uint64_t *extent) {
+    const uint32_t nz = 1u << g->log2_t[0], ny = 1u << g->log2_t[1];
+    *in_planes = (nz - (uint32_t)extent[0]) * (uint32_t)extent[1];
+    *below = nz * (ny - (uint32_t)extent[1]);
+}
+
+/*
+ * Rows of a glance at the tile: one in each equal part of its rows that lie in the field, at a place picked by a hash, and in turns from left to right.  of_padding: one in each part of those that do not, in planes of padding first;
+ * such a row repeats one of the field, which is taken in its place.
+ */
 void csz_lines_of_glance(csz_rows *l, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
-                         uint64_t number) {
+                         uint64_t number, int of_padding) {
     const csz_geometry *g = &job->geometry;
     uint64_t extent[3];
+    uint32_t in_planes, below;
     csz_tile_extents(extent, g, origin);
+    csz_tile_padding(&in_planes, &below, g, extent);
     const uint32_t tx = 1u << g->log2_t[2], n = tx < GLANCE_N ? tx : GLANCE_N,
                    ncodes = GLANCE_ROWS * GLANCE_N << (job->npatches >= GLANCE_PATCHES)
                                                    << (g->rank == 3 && job->npatches >= GLANCE_MORE),
-                   nrows = ncodes / n, all_rows = (uint32_t)(extent[0] * extent[1]),
-                   places = (uint32_t)(extent[2] + n - 1) / n, h = (uint32_t)csz_scatter(6, number);
-    l->nrows = l->nvalues = 0;
+                   nrows = ncodes / n,
+                   all_rows = of_padding ? in_planes + below : (uint32_t)(extent[0] * extent[1]),
+                   places = (uint32_t)(extent[2] + n - 1) / n,
+                   h = (uint32_t)csz_scatter(of_padding ? 7 : 6, number);
+    l->nrows = l->nvalues = l->in_planes = 0;
     l->pitch = n + 1;
     l->each = 1;
     for (uint32_t i = 0; i < nrows; i++) {
         csz_row *r = &l->rows[l->nrows++];
         const uint32_t jitter = (h + i * 40503u) & 65535; /* golden: neighbours fall far apart */
         const uint32_t at = ((i * all_rows << 4) + (jitter * all_rows >> 12)) / (nrows << 4);
-        r->y = at % extent[1];
-        r->z = at / extent[1];
+        if (of_padding && at >= in_planes) {
+            const uint64_t z = (at - in_planes) / ((1u << g->log2_t[1]) - extent[1]);
+            r->y = extent[1] - 1;
+            r->z = z < extent[0] ? z : extent[0] - 1;
+        } else {
+            r->y = at % extent[1];
+            r->z = of_padding ? extent[0] - 1 : at / extent[1];
+            l->in_planes += of_padding != 0;
+        }
         r->x = (uint64_t)n * (((h >> 16) + 5 * i) % places);
         r->n = n;
         r->in_field = least_u32(n, extent[2] - r->x);

@@ -37,55 +37,69 @@ typedef struct glance {
 
 static int delta_of_order(int rank, int order) { return order == CSZ_ORDER_FULL ? 3 - rank : order; }
 
-/* Returns 0 if 16 bits do not hold the quanta. */
+/* Of the first nrows rows of a glance. */
+static uint32_t glance_nonzero(const csz_rows *l, const int16_t *delta, uint32_t nrows, int all_in_field) {
+    uint32_t nonzero = 0;
+    if (all_in_field) return count_nonzero(delta, nrows * (l->pitch - 1));
+    for (uint32_t i = 0; i < nrows; i++, delta += l->pitch - 1)
+        for (uint32_t j = 0; j < l->rows[i].in_field; j++) nonzero += delta[j] != 0;
+    return nonzero;
+}
+
+/* At a tile's rows in the field, or at its padding, whose rows are 0 in an order that has the dim along which they are repeated.  Returns 0 if 16 bits do not hold the quanta. */
 static int take_glance(glance *k, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
-                       uint64_t number) {
+                       uint64_t number, int of_padding) {
     const csz_tile_plan *plan = &job->plan[0];
     const int rank = job->geometry.rank;
     csz_rows l;
-    csz_lines_of_glance(&l, w, job, origin, number);
+    csz_lines_of_glance(&l, w, job, origin, number, of_padding);
     if (!csz_lines_plain(w, plan, l.nvalues) && !csz_lines_careful(w, plan, l.nvalues)) return 0;
     csz_lines_differ(w, &l, rank);
     k->n = 0;
     for (uint32_t i = 0; i < l.nrows; i++) k->n += l.rows[i].in_field;
     for (int order = 0; order < 3; order++) {
-        const int16_t *delta = w->delta[delta_of_order(rank, order)];
-        k->nonzero[order] = 0;
-        if (k->n == l.nrows * (l.pitch - 1)) {
-            k->nonzero[order] = count_nonzero(delta, k->n);
-            continue;
-        }
-        for (uint32_t i = 0; i < l.nrows; i++, delta += l.pitch - 1)
-            for (uint32_t j = 0; j < l.rows[i].in_field; j++) k->nonzero[order] += delta[j] != 0;
+        const uint32_t nrows = !of_padding || order == CSZ_ORDER_X ? l.nrows
+                               : order == CSZ_ORDER_XY             ? l.in_planes
+                                                                   : 0;
+        k->nonzero[order] =
+            glance_nonzero(&l, w->delta[delta_of_order(rank, order)], nrows, k->n == l.nrows * (l.pitch - 1));
     }
     return 1;
 }
 
+/* Adds to each order's count and its variance what a glance tells of ncodes codes. */
+static void add_glance(double *n, double *variance, const glance *k, double ncodes) {
+    const double each = ncodes / k->n;
+    for (int order = 0; order < 3; order++) {
+        const double nonzero = k->nonzero[order];
+        n[order] += each * nonzero;
+        variance[order] +=
+            each * each * (nonzero + 1) * (1 - nonzero / (k->n + 1)); /* none seen may be one */
+    }
+}
+
 /*
- * The order of the tile: of its codes the patch are known, and the others are as those of the glance.  Padding repeats the last element, row and plane, whose codes are then 0 along the dims that the order has.
- * What a wrong choice is expected to cost, in codes of the tile, is for the error that is stated: as much as falls to the other side of a difference that is known this well, about.
+ * The order of the tile: of its codes the patch are known, and the others are as those of a glance at its rows and of one at its padding, where there is any: that repeats the last row or plane, which may be unlike the
+ * others.  What a wrong choice is expected to cost, in codes of the tile, is for the error that is stated: as much as falls to the other side of a difference that is known this well, about.
  */
 static int order_of_tile(csz_patch *p, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
                          uint64_t number) {
     const csz_geometry *g = &job->geometry;
     const double rest = 1 - 1.0 / CSZ_TILE_PATCHES;
     uint64_t extent[3];
-    uint32_t own[3];
-    double n[3], variance[3], doubt = 0;
-    glance k;
+    uint32_t own[3], in_planes, below;
+    double n[3], variance[3] = {0, 0, 0}, doubt = 0;
+    glance k, padding;
     if (g->rank == 1) return CSZ_ORDER_FULL;
     for (int order = 0; order < 3; order++)
-        own[order] = count_nonzero(w->own.delta[delta_of_order(g->rank, order)], PATCH_N);
-    if ((own[0] | own[1] | own[2]) == 0 || !take_glance(&k, &w->glance, job, origin, number))
+        n[order] = own[order] = count_nonzero(w->own.delta[delta_of_order(g->rank, order)], PATCH_N);
+    if ((own[0] | own[1] | own[2]) == 0 || !take_glance(&k, &w->glance, job, origin, number, 0))
         return CSZ_ORDER_FULL;
     csz_tile_extents(extent, g, origin);
-    for (int order = 0; order < 3; order++) {
-        const uint64_t nz = order == CSZ_ORDER_FULL ? extent[0] : (uint64_t)1 << g->log2_t[0],
-                       ny = order == CSZ_ORDER_X ? (uint64_t)1 << g->log2_t[1] : extent[1];
-        const double each = rest * (double)(nz * ny * extent[2]) / k.n, nonzero = k.nonzero[order];
-        n[order] = each * nonzero + own[order];
-        variance[order] = each * each * (nonzero + 1) * (1 - nonzero / (k.n + 1)); /* none seen may be one */
-    }
+    csz_tile_padding(&in_planes, &below, g, extent);
+    add_glance(n, variance, &k, rest * (double)(extent[0] * extent[1] * extent[2]));
+    if (in_planes + below && take_glance(&padding, &w->glance, job, origin, number, 1))
+        add_glance(n, variance, &padding, rest * (double)((in_planes + below) * extent[2]));
     const int order = csz_order_choose(g->rank, (uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]);
     n[0] *= 31.0 / 32;
     for (int other = 0; other < 3; other++) {

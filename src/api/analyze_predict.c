@@ -478,6 +478,11 @@ static void state_errors(csz_analysis *a, const spreads *s, const patches_shape 
         mean_variance(s->mean[CSZ_WORKFLOW_AUTO], s->variance[CSZ_WORKFLOW_AUTO], n, all) + square(0.02) +
         doubt_variance(s);
     a->entropy_error = sqrt(relative * square(a->statistics.entropy) + square(2 * missed) * left);
+    if (p1 < 1 || left == 0) return;
+    double seen = 1; /* all codes in range are one, as many as were counted: the next may be another */
+    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) seen += (double)a->histogram[i];
+    if (a->p1_error < 1 / seen) a->p1_error = 1 / seen;
+    if (a->entropy_error < csz_log2(seen) / seen) a->entropy_error = csz_log2(seen) / seen;
 }
 
 static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
