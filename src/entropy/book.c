@@ -19,6 +19,7 @@ static void sort_by_weight(weighted *order, uint32_t n) {
     for (uint32_t shift = 0; shift < nbits; shift += width) {
         uint32_t at[256], sum = 0;
         memset(at, 0, (last + 1) * sizeof *at);
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the last pass moved all n */
         for (uint32_t i = 0; i < n; i++) at[from[i].weight >> shift & last]++;
         for (uint32_t digit = 0; digit <= last; digit++) {
             uint32_t count = at[digit];
