@@ -491,7 +491,8 @@ typedef struct csz_analysis {
  * are compressed as fast as the range is found, and not of data in device memory, which compress faster than the host predicts.  The sample is patches of 256 codes, one for 5 tiles of 4096 (3-D: for 8), 12 to 2048 of them, spread over the field; of fields of up to 4 tiles it is all.  What is said of it has
  * standard errors, by how unlike patches are: of p1, of the entropy and of each workflow's size; and where the sample does not decide which forced workflow is best, or what the paper's rule advises, that is said.
  * Errors tell of chance alone: an entropy of few codes in range (tight bounds, mostly outliers) comes out too low, by more than its error; and where a field has several values that have no quantum, few tiles may have most of the bytes, and sizes come out too small by more than theirs.  So may tiles of a field
- * that is nothing elsewhere (plumes, rare counts, a density cut into a few rows); and of tables of a few columns at tight bounds auto's size may be told too large by more than its error.
+ * that is nothing elsewhere (plumes, rare counts, a density cut into a few rows); of a few rows that are unlike each other, in fields of few tiles, sizes and p1 may be off either way, and of tables of a few columns at tight bounds auto's size may be told too large,
+ * by more than their errors.
  * Codes in place of exceptions and missing values, which continue their neighbours, are counted in the histogram, but for those of tiles of one value that has no quantum, which have no codes (whether a patch is of such a tile is told by 64 of the tile's values).  Outliers are not: the histogram has the codes in range, by which the paper defines p1 and H; the one symbol that it
  * stores in an outlier's place would be a further bin, of outlier_share.
  * exact 1: all tiles are counted and the four workflows coded.  Same results for every number of threads.

@@ -30,19 +30,17 @@ static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta, ui
 
 /* ---- orders ---- */
 
-/* Codes of a glance, and how many of them are not 0 in orders full, xy and x. */
+/* Codes of a glance, and how many of them are not 0 in orders full, xy and x, in all and in each of its rows. */
 typedef struct glance {
-    uint32_t n, nonzero[3];
+    uint32_t n, nrows, nonzero[3];
+    uint8_t of_row[3][CSZ_ROWS_MAX];
 } glance;
 
 static int delta_of_order(int rank, int order) { return order == CSZ_ORDER_FULL ? 3 - rank : order; }
 
-/* Of the first nrows rows of a glance. */
-static uint32_t glance_nonzero(const csz_rows *l, const int16_t *delta, uint32_t nrows, int all_in_field) {
+static inline uint32_t row_nonzero(const int16_t *delta, uint32_t n) {
     uint32_t nonzero = 0;
-    if (all_in_field) return count_nonzero(delta, nrows * (l->pitch - 1));
-    for (uint32_t i = 0; i < nrows; i++, delta += l->pitch - 1)
-        for (uint32_t j = 0; j < l->rows[i].in_field; j++) nonzero += delta[j] != 0;
+    for (uint32_t j = 0; j < n; j++) nonzero += delta[j] != 0;
     return nonzero;
 }
 
@@ -56,57 +54,76 @@ static int take_glance(glance *k, csz_lines *w, const csz_analysis_job *job, con
     if (!csz_lines_plain(w, plan, l.nvalues) && !csz_lines_careful(w, plan, l.nvalues)) return 0;
     csz_lines_differ(w, &l, rank);
     k->n = 0;
+    k->nrows = l.nrows;
     for (uint32_t i = 0; i < l.nrows; i++) k->n += l.rows[i].in_field;
     for (int order = 0; order < 3; order++) {
         const uint32_t nrows = !of_padding || order == CSZ_ORDER_X ? l.nrows
                                : order == CSZ_ORDER_XY             ? l.in_planes
                                                                    : 0;
-        k->nonzero[order] =
-            glance_nonzero(&l, w->delta[delta_of_order(rank, order)], nrows, k->n == l.nrows * (l.pitch - 1));
+        const int16_t *delta = w->delta[delta_of_order(rank, order)];
+        k->nonzero[order] = 0;
+        memset(k->of_row[order] + nrows, 0, l.nrows - nrows);
+        for (uint32_t i = 0; i < nrows; i++, delta += l.pitch - 1) {
+            const uint32_t n = l.rows[i].in_field,
+                           nonzero = n == 16 ? row_nonzero(delta, 16) : row_nonzero(delta, n);
+            k->of_row[order][i] = (uint8_t)nonzero;
+            k->nonzero[order] += nonzero;
+        }
     }
     return 1;
 }
 
-/* Adds to each order's count and its variance what a glance tells of ncodes codes. */
-static void add_glance(double *n, double *variance, const glance *k, double ncodes) {
-    const double each = ncodes / k->n;
-    for (int order = 0; order < 3; order++) {
-        const double nonzero = k->nonzero[order];
-        n[order] += each * nonzero;
-        variance[order] +=
-            each * each * (nonzero + 1) * (1 - nonzero / (k->n + 1)); /* none seen may be one */
+/* Adds to each order's count what a glance tells of ncodes codes. */
+static void add_glance(double *n, const glance *k, double ncodes) {
+    for (int order = 0; order < 3; order++) n[order] += ncodes / k->n * k->nonzero[order];
+}
+
+/* The variance of two orders' difference in ncodes codes that a glance tells of: by how rows differ in it, which may be unlike each other, and as if codes were drawn one by one at the least, where none seen may be one. */
+static double glance_variance(const glance *k, int order, int other, double ncodes) {
+    const double each = ncodes / k->n, a = k->nonzero[order], b = k->nonzero[other], n = k->nrows;
+    double squares = 0;
+    for (uint32_t i = 0; i < k->nrows; i++) {
+        const double d = (double)k->of_row[order][i] - (double)k->of_row[other][i];
+        squares += d * d;
     }
+    const double by_rows = n > 1 ? (squares - (a - b) * (a - b) / n) * n / (n - 1) : 0,
+                 by_codes = (a + 1) * (1 - a / (k->n + 1)) + (b + 1) * (1 - b / (k->n + 1));
+    return each * each * (by_rows > by_codes ? by_rows : by_codes);
 }
 
 /*
- * The order of the tile: of its codes the patch are known, and the others are as those of a glance at its rows and of one at its padding, where there is any: that repeats the last row or plane, which may be unlike the
- * others.  What a wrong choice is expected to cost, in codes of the tile, is for the error that is stated: as much as falls to the other side of a difference that is known this well, about.
+ * The order of the tile, by a glance at its rows and one at its padding, where there is any: that repeats the last row or plane, which may be unlike the others.  The patch itself has no say: where orders are nearly tied in all,
+ * each would be taken by patches that have few codes in it.  What a wrong choice may do, in codes of the tile, is for the error that is stated: what is expected to fall to the other side of a difference that is known this well,
+ * about, or what orders differ by in the field, which may be much where padding makes up for it.
  */
 static int order_of_tile(csz_patch *p, csz_patch_work *w, const csz_analysis_job *job, const uint64_t *origin,
                          uint64_t number) {
     const csz_geometry *g = &job->geometry;
-    const double rest = 1 - 1.0 / CSZ_TILE_PATCHES;
     uint64_t extent[3];
-    uint32_t own[3], in_planes, below;
-    double n[3], variance[3] = {0, 0, 0}, doubt = 0;
+    uint32_t own = 0, in_planes, below;
+    double n[3] = {0, 0, 0}, doubt = 0;
     glance k, padding;
     if (g->rank == 1) return CSZ_ORDER_FULL;
-    for (int order = 0; order < 3; order++)
-        n[order] = own[order] = count_nonzero(w->own.delta[delta_of_order(g->rank, order)], PATCH_N);
-    if ((own[0] | own[1] | own[2]) == 0 || !take_glance(&k, &w->glance, job, origin, number, 0))
-        return CSZ_ORDER_FULL;
+    for (int order = 0; order < 3 && own == 0; order++)
+        own = count_nonzero(w->own.delta[delta_of_order(g->rank, order)], PATCH_N);
+    if (own == 0 || !take_glance(&k, &w->glance, job, origin, number, 0)) return CSZ_ORDER_FULL;
     csz_tile_extents(extent, g, origin);
     csz_tile_padding(&in_planes, &below, g, extent);
-    add_glance(n, variance, &k, rest * (double)(extent[0] * extent[1] * extent[2]));
-    if (in_planes + below && take_glance(&padding, &w->glance, job, origin, number, 1))
-        add_glance(n, variance, &padding, rest * (double)((in_planes + below) * extent[2]));
+    const double in_field = (double)(extent[0] * extent[1] * extent[2]),
+                 beyond = (double)((in_planes + below) * extent[2]);
+    const int is_padded = beyond > 0 && take_glance(&padding, &w->glance, job, origin, number, 1);
+    add_glance(n, &k, in_field);
+    if (is_padded) add_glance(n, &padding, beyond);
     const int order = csz_order_choose(g->rank, (uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]);
     n[0] *= 31.0 / 32;
     for (int other = 0; other < 3; other++) {
         if (other == order || (other == CSZ_ORDER_XY && g->rank < 3)) continue;
-        const double known = sqrt(variance[order] + variance[other]), apart = n[other] - n[order],
-                     left = known > 0 ? 1 - apart / (2 * known) : 0;
-        if (left > 0 && 0.4 * known * left * left > doubt) doubt = 0.4 * known * left * left;
+        const double known = sqrt(glance_variance(&k, order, other, in_field) +
+                                  (is_padded ? glance_variance(&padding, order, other, beyond) : 0)),
+                     apart = n[other] - n[order], left = known > 0 ? 1 - apart / (2 * known) : 0,
+                     differ = fabs((double)k.nonzero[order] - (double)k.nonzero[other]) * in_field / k.n,
+                     may = (0.4 * known > 0.5 * differ ? 0.4 * known : 0.5 * differ) * left * left;
+        if (left > 0 && may > doubt) doubt = may;
     }
     p->doubt = (float)(doubt < n[order] / 4 ? doubt : n[order] / 4);
     p->tile_nonzero = (uint16_t)(PATCH_N * (double)k.nonzero[order] / k.n + 0.5);

@@ -479,8 +479,7 @@ static void state_errors(csz_analysis *a, const spreads *s, const patches_shape 
         doubt_variance(s);
     a->entropy_error = sqrt(relative * square(a->statistics.entropy) + square(2 * missed) * left);
     if (p1 < 1 || left == 0) return;
-    double seen = 1; /* all codes in range are one, as many as were counted: the next may be another */
-    for (int i = 0; i < CSZ_ANALYSIS_NCODES; i++) seen += (double)a->histogram[i];
+    const double seen = n + 1; /* all codes in range are one, in all patches: the next may have another */
     if (a->p1_error < 1 / seen) a->p1_error = 1 / seen;
     if (a->entropy_error < csz_log2(seen) / seen) a->entropy_error = csz_log2(seen) / seen;
 }
