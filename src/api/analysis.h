@@ -73,7 +73,7 @@ typedef struct csz_row {
     uint32_t n, in_field; /* elements, of which so many lie in the field */
 } csz_row;
 
-enum { CSZ_NOWHERE = -1, CSZ_ROWS_MAX = 64 };
+enum { CSZ_NOWHERE = -1, CSZ_ROWS_MAX = 64, CSZ_GLANCE_N = 16 /* elements of a row of a glance */ };
 
 typedef struct csz_rows {
     csz_row rows[CSZ_ROWS_MAX];

@@ -11,8 +11,7 @@ enum {
     PATCH_N = CSZ_PATCH_N,
     SEGMENT_N = 32, /* elements of a patch that are neighbours, in each of 8 slices */
     NSLICES = 8,
-    GLANCE_N = 16,       /* elements of a row of a glance, */
-    GLANCE_ROWS = 4,     /* of which it has so many, or more that are shorter; */
+    GLANCE_ROWS = 4,     /* of CSZ_GLANCE_N elements that a glance has, or more that are shorter; */
     GLANCE_PATCHES = 24, /* twice as many in a sample of so many patches, whose errors are small enough to */
     GLANCE_MORE = 2048   /* show a wrong order, and twice as many again from here on, of 3-D fields */
 };
@@ -24,11 +23,11 @@ static inline void copy_segment(uint8_t *to, const uint8_t *from, uint32_t n, si
     if (size == sizeof(float) && n == SEGMENT_N)
         memcpy(to, from, SEGMENT_N * sizeof(float));
     else if (size == sizeof(float))
-        memcpy(to, from, GLANCE_N * sizeof(float));
+        memcpy(to, from, CSZ_GLANCE_N * sizeof(float));
     else if (n == SEGMENT_N)
         memcpy(to, from, SEGMENT_N * sizeof(double));
     else
-        memcpy(to, from, GLANCE_N * sizeof(double));
+        memcpy(to, from, CSZ_GLANCE_N * sizeof(double));
 }
 
 static inline void copy_one(uint8_t *to, const uint8_t *from, size_t size) {
@@ -48,7 +47,7 @@ static void load_line(uint8_t *to, const csz_analysis_job *job, const uint64_t *
     const uint8_t *from = (const uint8_t *)job->data + (at_z * g->n[1] + at_y) * g->n[2] * size;
     const uint64_t before = x < last ? x - (r->x > 0) : last; /* the tile's first column has none */
     copy_one(to, from + (before < last ? before : last) * size, size);
-    if (r->n >= GLANCE_N && x + r->n <= g->n[2]) { /* then it is one of the two */
+    if (r->n >= CSZ_GLANCE_N && x + r->n <= g->n[2]) { /* then it is one of the two */
         copy_segment(to + size, from + x * size, r->n, size);
         return;
     }
@@ -134,9 +133,9 @@ void csz_lines_of_glance(csz_rows *l, csz_lines *w, const csz_analysis_job *job,
     uint32_t in_planes, below;
     csz_tile_extents(extent, g, origin);
     csz_tile_padding(&in_planes, &below, g, extent);
-    const uint32_t tx = 1u << g->log2_t[2], n = tx < GLANCE_N ? tx : GLANCE_N,
-                   ncodes = GLANCE_ROWS * GLANCE_N << (job->npatches >= GLANCE_PATCHES)
-                                                   << (g->rank == 3 && job->npatches >= GLANCE_MORE),
+    const uint32_t tx = 1u << g->log2_t[2], n = tx < CSZ_GLANCE_N ? tx : CSZ_GLANCE_N,
+                   ncodes = GLANCE_ROWS * CSZ_GLANCE_N << (job->npatches >= GLANCE_PATCHES)
+                                                       << (g->rank == 3 && job->npatches >= GLANCE_MORE),
                    nrows = ncodes / n,
                    all_rows = of_padding ? in_planes + below : (uint32_t)(extent[0] * extent[1]),
                    places = (uint32_t)(extent[2] + n - 1) / n,
@@ -291,8 +290,8 @@ DEFINE_REORDER(csz_patch_reorder_wide, int64_t)
             TYPE *xyz = delta[0] + i * r->n, *xy = delta[1] + i * r->n, *x = delta[2] + i * r->n;            \
             if (r->n == SEGMENT_N)                                                                           \
                 NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], SEGMENT_N, rank);                 \
-            else if (r->n == GLANCE_N)                                                                       \
-                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], GLANCE_N, rank);                  \
+            else if (r->n == CSZ_GLANCE_N)                                                                   \
+                NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], CSZ_GLANCE_N, rank);              \
             else                                                                                             \
                 NAME##_row(xyz, xy, x, line[0], line[1], line[2], line[3], r->n, rank);                      \
             if (r->x > 0) continue;                                                                          \

@@ -21,11 +21,11 @@ enum {
     PART_PATCHES = 8 * 16 /* counts of 16 bits and sums of 32 are moved on after this many */
 };
 
-/* n: 65535 at most.  Kept out of line, as it vectorises. */
-static __attribute__((noinline)) uint32_t count_nonzero(const int16_t *delta, uint32_t n) {
-    uint16_t zeros = 0;
-    for (uint32_t i = 0; i < n; i++) zeros = (uint16_t)(zeros + (delta[i] == 0));
-    return n - zeros;
+/* In line: where n is known it vectorises well. */
+static inline uint32_t count_nonzero(const int16_t *delta, uint32_t n) {
+    uint32_t nonzero = 0;
+    for (uint32_t i = 0; i < n; i++) nonzero += delta[i] != 0;
+    return nonzero;
 }
 
 /* ---- orders ---- */
@@ -37,12 +37,6 @@ typedef struct glance {
 } glance;
 
 static int delta_of_order(int rank, int order) { return order == CSZ_ORDER_FULL ? 3 - rank : order; }
-
-static inline uint32_t row_nonzero(const int16_t *delta, uint32_t n) {
-    uint32_t nonzero = 0;
-    for (uint32_t j = 0; j < n; j++) nonzero += delta[j] != 0;
-    return nonzero;
-}
 
 /* At a tile's rows in the field, or at its padding, whose rows are 0 in an order that has the dim along which they are repeated.  Returns 0 if 16 bits do not hold the quanta. */
 static int take_glance(glance *k, csz_lines *w, const csz_analysis_job *job, const uint64_t *origin,
@@ -64,8 +58,9 @@ static int take_glance(glance *k, csz_lines *w, const csz_analysis_job *job, con
         k->nonzero[order] = 0;
         memset(k->of_row[order] + nrows, 0, l.nrows - nrows);
         for (uint32_t i = 0; i < nrows; i++, delta += l.pitch - 1) {
-            const uint32_t n = l.rows[i].in_field,
-                           nonzero = n == 16 ? row_nonzero(delta, 16) : row_nonzero(delta, n);
+            const uint32_t n = l.rows[i].in_field, nonzero = n == CSZ_GLANCE_N
+                                                                 ? count_nonzero(delta, CSZ_GLANCE_N)
+                                                                 : count_nonzero(delta, n);
             k->of_row[order][i] = (uint8_t)nonzero;
             k->nonzero[order] += nonzero;
         }
