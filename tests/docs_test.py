@@ -283,11 +283,12 @@ def set_up(work):
     report.chmod(0o755)
     for name in ("simulate", "analyse", "ssh"): # the programs that stand for the reader's own
         (commands / name).symlink_to(source / "tests/docs" / name)
-    environment = {"PATH": f"{commands}:{os.environ['PATH']}", "LC_ALL": "C", "PYTHONPATH": str(source / "python"),
+    environment = {"PATH": f"{commands}:{os.environ['PATH']}", "LC_ALL": "C", "TMPDIR": str(work), "PYTHONPATH": str(source / "python"),
                    "CSZ_LIBRARY": str(build / "libcsz.so"), "PYTHONPYCACHEPREFIX": str(build / "python/pycache"),
                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                    "OMPI_MCA_plm_rsh_agent": "", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}  # fmt: skip
+    # TMPDIR: of two mpiruns that begin at once, as other tests have theirs, Open MPI 4 may fail to make the session folder they share
     os.environ.update(environment)
     os.environ.pop("HDF5_PLUGIN_PATH", None)
     if plugins != "none":

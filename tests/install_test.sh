@@ -14,6 +14,7 @@ fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_install_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
+export TMPDIR="$work" # mpirun's too: of two that begin at once Open MPI 4 may fail to make the session folder they share
 unset HDF5_PLUGIN_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
 cc=${CC:-cc}
 n_failed=0

@@ -10,7 +10,7 @@ tests=$(realpath "$(dirname "$0")/../../tests") || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_mpi_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-export LC_ALL=C OMP_NUM_THREADS=1
+export LC_ALL=C OMP_NUM_THREADS=1 TMPDIR=$work
 # shellcheck source=../../tests/properties.sh
 . "$tests/properties.sh"
 
@@ -20,10 +20,11 @@ if "$mpiexec" --version 2>/dev/null | grep -qi 'open mpi\|openrte\|prrte'; then
     ranks=(--oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none)
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm_rsh_agent=
 fi
-mpi() { # N COMMAND...
+# mpi N COMMAND...: in a session folder of its own, for of two runs that begin at once Open MPI 4 may fail to make the one they share.
+mpi() {
     local n=$1
     shift
-    "$mpiexec" "${ranks[@]}" -n "$n" "$@"
+    TMPDIR=$(mktemp -d "$work/s.XXXX") "$mpiexec" "${ranks[@]}" -n "$n" "$@"
 }
 if ! mpi 2 true >probe.txt 2>&1; then
     echo "mpirun does not work here; skipped: $(head -n1 probe.txt)"
@@ -155,7 +156,7 @@ for command in compress decompress; do
     second=$?
     wait $!
     holds "of two that $command to one name one is refused" test $(($? + second)) = 1
-    holds "it says so" grep -q 'exists and is kept' err1.txt err2.txt
+    if grep -q 'exists and is kept' err1.txt err2.txt; then passed "it says so"; else failed "it says so" "$(head -c 1500 err1.txt err2.txt)"; fi
 done
 refuses "an archive that is none" 'not a cuSZ' mpi 2 "$build/csz-mpi" decompress field -o x
 head -c 3000 one.csz >cut.csz

@@ -9,7 +9,8 @@ program=$(realpath "${1:?usage: parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_parallel_hdf5.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-export LC_ALL=C HDF5_PLUGIN_PATH=$plugins OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
+# a session folder of its own: another test's mpirun may begin at once, and of two Open MPI 4 may fail to make the one they share
+export TMPDIR=$work LC_ALL=C HDF5_PLUGIN_PATH=$plugins OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 ranks=()
 if "$mpiexec" --version 2>/dev/null | grep -qi 'open mpi\|openrte\|prrte'; then
     ranks=(--oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none)
