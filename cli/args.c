@@ -21,9 +21,7 @@ enum {
     EVERYWHERE = CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH |
                  CLI_ANALYZE | CLI_HDF5,
     MOST_THREADS = 4096,
-    MOST_REPEATS = 1000,
-    DEFAULT_ZSTD_LEVEL = 3,
-    MOST_ZSTD_LEVEL = 22
+    MOST_REPEATS = 1000
 };
 
 typedef struct option_row {
@@ -110,12 +108,9 @@ static int apply_backend(cli_arguments *arguments, const char *value) {
 }
 
 static int apply_zstd(cli_arguments *arguments, const char *value) {
-    uint64_t level = DEFAULT_ZSTD_LEVEL;
-    if (strcmp(value, "zstd") != 0 && (strncmp(value, "zstd:", 5) != 0 || !cli_parse_u64(&level, value + 5) ||
-                                       level < 1 || level > MOST_ZSTD_LEVEL))
+    if (!cli_parse_zstd(&arguments->options.zstd_level, value))
         return cli_fail_usage(
             "final pass '%s' is unknown; give -z zstd or -z zstd:LEVEL with a level from 1 to 22", value);
-    arguments->options.zstd_level = (int)level;
     return CLI_DONE;
 }
 

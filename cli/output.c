@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.c: writing results.  Steps for a regular file: create a hidden temporary beside it, write, give it
- * the mode the file had (or the one umask leaves), fsync, close, rename, fsync the folder.  A kill at any
- * instant leaves the old file or the new one.  A symbolic link is replaced, not followed: what it points to
- * is not ours to change.
+ * output.c: writing results.  Steps for a regular file: create a file without a name in its folder, write, give
+ * it the mode the file had (or the one umask leaves), fsync, give it its name, fsync the folder.  A kill at any
+ * instant leaves the old file or the new one, and nothing else: a nameless file goes with the process.  Where
+ * there are none (NFS, a writer that wants a path), it is a hidden file that is renamed.  A symbolic link is
+ * replaced, not followed: what it points to is not ours to change.
  */
 #include "output.h"
 
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_WRITE_NBYTES = 1 << 28 }; /* Linux writes less than 2^31 at once */
@@ -150,36 +152,95 @@ static int sync_folder(const char *path) {
     return error;
 }
 
-/* Creates ".NAME.XXXXXX" beside path and tells the signal handlers; the descriptor, or -1 and errno. */
-static int create_temporary(char temporary[PATH_MAX], const char *path) {
+/* ---- Files on their way to a name ---- */
+
+/* ".NAME.END" beside path; 0 and errno if that is too long. */
+static int name_hidden(char hidden[PATH_MAX], const char *path, const char *end) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    sigset_t before;
     /* 200 characters of the name: with the rest it stays below the 255 that file systems allow. */
-    int n = snprintf(temporary, PATH_MAX, "%.*s.%.200s.XXXXXX", (int)(name - path), path, name);
-    if (n < 0 || n >= PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
+    int n = snprintf(hidden, PATH_MAX, "%.*s.%.200s.%s", (int)(name - path), path, name, end);
+    if (n > 0 && n < PATH_MAX) return 1;
+    errno = ENAMETOOLONG;
+    return 0;
+}
+
+/* Creates ".NAME.XXXXXX" beside path and tells the signal handlers; the descriptor, or -1 and errno. */
+static int create_hidden(char hidden[PATH_MAX], const char *path) {
+    sigset_t before;
+    if (!name_hidden(hidden, path, "XXXXXX")) return -1;
     cli_signals_block(&before);
-    int descriptor = mkostemp(temporary, O_CLOEXEC);
+    int descriptor = mkostemp(hidden, O_CLOEXEC);
     int error = errno;
-    if (descriptor >= 0) cli_signals_set_temporary(temporary);
+    if (descriptor >= 0) cli_signals_set_temporary(hidden);
     cli_signals_restore(&before);
     errno = error;
     return descriptor;
 }
 
+#ifdef O_TMPFILE
+enum { OPEN_NAME_NBYTES = 32 };
+
+/* The name under which the system knows an open descriptor. */
+static const char *open_name(char name[OPEN_NAME_NBYTES], int descriptor) {
+    snprintf(name, OPEN_NAME_NBYTES, "/proc/self/fd/%d", descriptor);
+    return name;
+}
+
+/* A file without a name in path's folder; -1 where there is none, or it could not be given one. */
+static int create_nameless(const char *path) {
+    char name[OPEN_NAME_NBYTES], *folder = folder_of(path);
+    int descriptor = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    free(folder);
+    if (descriptor < 0 || access(open_name(name, descriptor), F_OK) == 0) return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+static int link_open(int descriptor, const char *path) {
+    char name[OPEN_NAME_NBYTES];
+    return linkat(AT_FDCWD, open_name(name, descriptor), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+/* Gives the nameless file its name and returns 0, or an errno.  No system replaces a file so: it gets a hidden name first. */
+static int name_file(int descriptor, const char *path, int may_replace) {
+    char hidden[PATH_MAX], end[8];
+    int error = link_open(descriptor, path);
+    if (error != EEXIST || !may_replace) return error;
+    for (unsigned tries = 0; error == EEXIST && tries < 100; tries++) {
+        struct timespec now = {0, 0};
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(end, sizeof end, "%06x",
+                 ((unsigned)getpid() * 2654435761u ^ (unsigned)now.tv_nsec) & 0xFFFFFF);
+        if (!name_hidden(hidden, path, end)) return errno;
+        error = link_open(descriptor, hidden);
+    }
+    if (error) return error;
+    error = csz_file_rename(hidden, path, 1);
+    if (error) unlink(hidden);
+    return error;
+}
+#else
+static int create_nameless(const char *path) { return (void)path, -1; }
+static int name_file(int descriptor, const char *path, int may_replace) {
+    return (void)descriptor, (void)path, (void)may_replace, ENOSYS;
+}
+#endif
+
+/* ---- Sinks ---- */
+
 int cli_output_is_file(const cli_output *output) { return target_of(output) == TARGET_FILE; }
 
-int cli_sink_open(cli_sink *sink, const cli_output *output, size_t hold_nbytes) {
+/* needs_path: the file has a name from the beginning. */
+static int open_sink(cli_sink *sink, const cli_output *output, size_t hold_nbytes, int needs_path) {
     target_kind kind = target_of(output);
     memset(sink, 0, sizeof *sink);
     sink->output = output;
     sink->is_file = kind == TARGET_FILE;
     sink->hold_nbytes = hold_nbytes;
     if (sink->is_file) {
-        sink->descriptor = create_temporary(sink->temporary, output->path);
+        sink->descriptor = needs_path ? -1 : create_nameless(output->path);
+        if (sink->descriptor < 0) sink->descriptor = create_hidden(sink->hidden, output->path);
     } else {
         sink->descriptor =
             kind == TARGET_STDOUT ? dup(STDOUT_FILENO) : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -191,6 +252,10 @@ int cli_sink_open(cli_sink *sink, const cli_output *output, size_t hold_nbytes) 
         return cli_fail("binary data is not written to a terminal; give a file with -o, or a pipe");
     }
     return CLI_DONE;
+}
+
+int cli_sink_open(cli_sink *sink, const cli_output *output, size_t hold_nbytes) {
+    return open_sink(sink, output, hold_nbytes, 0);
 }
 
 static int write_now(cli_sink *sink, const void *bytes, size_t nbytes) {
@@ -235,12 +300,16 @@ static int commit_file(cli_sink *sink) {
     /* FAT has no modes */
     if (fchmod(sink->descriptor, mode_for(output->path)) != 0 && errno != EPERM) error = errno;
     if (!error) error = sync_descriptor(sink->descriptor);
-    if (close(sink->descriptor) != 0 && !error) error = errno;
-
     cli_signals_block(&before);
-    if (!error) error = csz_file_rename(sink->temporary, output->path, output->force);
-    if (error) unlink(sink->temporary);
-    cli_signals_set_temporary(NULL);
+    if (sink->hidden[0]) {
+        if (close(sink->descriptor) != 0 && !error) error = errno;
+        if (!error) error = csz_file_rename(sink->hidden, output->path, output->force);
+        if (error) unlink(sink->hidden);
+        cli_signals_set_temporary(NULL);
+    } else {
+        if (!error) error = name_file(sink->descriptor, output->path, output->force);
+        close(sink->descriptor); /* synced: nothing is left that could fail */
+    }
     cli_signals_restore(&before);
 
     if (error == EEXIST) return fail_existing(output->path);
@@ -261,9 +330,9 @@ void cli_sink_abort(cli_sink *sink) {
     sigset_t before;
     if (!sink->is_open) return;
     close(sink->descriptor);
-    if (sink->is_file) {
+    if (sink->hidden[0]) {
         cli_signals_block(&before);
-        unlink(sink->temporary);
+        unlink(sink->hidden);
         cli_signals_set_temporary(NULL);
         cli_signals_restore(&before);
     }
@@ -274,9 +343,9 @@ void cli_sink_abort(cli_sink *sink) {
 int cli_output_write_by(const cli_output *output, int (*write)(const char *temporary, void *self),
                         void *self) {
     cli_sink sink;
-    int status = cli_sink_open(&sink, output, 0);
+    int status = open_sink(&sink, output, 0, 1);
     if (status != CLI_DONE) return status;
-    status = write(sink.temporary, self);
+    status = write(sink.hidden, self);
     if (status == CLI_DONE) return cli_sink_commit(&sink);
     cli_sink_abort(&sink);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * output.h: writing results so that nobody ever sees half of one.  A regular file is written as a temporary
- * in the same folder, synced and renamed; a pipe or a device is written in place.
+ * in the same folder, without a name where the file system can, synced and named; a pipe or a device is written in place.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
@@ -37,7 +37,7 @@ typedef struct cli_sink {
     uint64_t nbytes; /* appended so far */
     unsigned char *held;
     size_t nheld, hold_nbytes;
-    char temporary[PATH_MAX];
+    char hidden[PATH_MAX]; /* of a regular file: the name of its temporary; empty where that has none */
 } cli_sink;
 
 /* Each returns CLI_DONE or CLI_FAILED after the message. */

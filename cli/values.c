@@ -54,6 +54,16 @@ int cli_parse_u64(uint64_t *value, const char *text) {
     return cli_parse_digits(value, &text) == 1 && *text == '\0';
 }
 
+int cli_parse_zstd(int *level, const char *text) {
+    enum { DEFAULT_LEVEL = 3, MOST_LEVEL = 22 };
+    uint64_t given = DEFAULT_LEVEL;
+    if (strcmp(text, "zstd") != 0 && (strncmp(text, "zstd:", 5) != 0 || !cli_parse_u64(&given, text + 5) ||
+                                      given < 1 || given > MOST_LEVEL))
+        return 0;
+    *level = (int)given;
+    return 1;
+}
+
 int cli_parse_double(double *value, const char *text) {
     char *end;
     if (*text == '\0' || isspace((unsigned char)*text)) return 0;

@@ -21,8 +21,8 @@
 
 static const char usage[] =
     "usage: mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
-    "                           [-z LEVEL] [-b auto|cpu|cuda] [-j THREADS] [--fill V] [--grid 2x2x1]\n"
-    "                           [--memory-limit 1G] [-f]\n"
+    "                           [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda]\n"
+    "                           [-j THREADS] [--fill V] [--grid 2x2x1] [--memory-limit 1G] [--verify] [-f]\n"
     "       mpirun -n N csz-mpi decompress IN -o OUT [-j THREADS] [--grid 2x2x1] [--memory-limit 1G] [-f]\n"
     "\n"
     "Each of N ranks reads its box of the raw file IN and all write one archive OUT, with the bytes that\n"
@@ -31,7 +31,8 @@ static const char usage[] =
     "ranks.\n"
     "--memory-limit is what each rank may take: frames go through a few at a time.  Compressing without it, "
     "a\n"
-    "rank holds its box, unless the node's boxes would take more than half of the memory that is free.\n";
+    "rank holds its box, unless the node's boxes would take more than half of the memory that is free.\n"
+    "--verify restores what was written and compares it with IN before OUT gets its name.\n";
 
 /* The program, MPI and its buffers for messages, rounded up. */
 static const uint64_t base_nbytes = (uint64_t)32 << 20;
@@ -41,7 +42,7 @@ typedef struct arguments {
     csz_field field;
     csz_options options;
     uint64_t memory_limit; /* 0: none given */
-    int has_type, has_dims, has_bound, has_grid, force;
+    int has_type, has_dims, has_bound, has_grid, force, verify;
     int grid[CSZ_MAX_NDIM], grid_ndim;
 } arguments;
 
@@ -64,11 +65,8 @@ static int parse_count(int *value, const char *text, int least, int most) {
 
 /* Whether the command takes the option. */
 static int has_option(const char *command, const char *option) {
-    static const char *const both[] = {"-o", "-j", "--grid", "--memory-limit", NULL}, *const compress[] = {
-                                                                                          "-t",     "-d",
-                                                                                          "-e",     "-m",
-                                                                                          "-b",     "-z",
-                                                                                          "--fill", NULL};
+    static const char *const both[] = {"-o", "-j", "--grid", "--memory-limit", NULL};
+    static const char *const compress[] = {"-t", "-d", "-e", "-m", "-w", "-b", "-z", "--fill", NULL};
     int place;
     return cli_parse_name(&place, option, both) ||
            (command[0] == 'c' && cli_parse_name(&place, option, compress));
@@ -102,7 +100,13 @@ static int apply(arguments *a, const char *option, const char *value) {
         o->backend = (csz_backend)choice;
         return is_known;
     }
-    if (strcmp(option, "-z") == 0) return parse_count(&o->zstd_level, value, 1, 22);
+    if (strcmp(option, "-w") == 0) {
+        const int is_known = cli_parse_name(&choice, value, cli_workflow_names);
+        o->workflow = (csz_workflow)choice;
+        return is_known;
+    }
+    if (strcmp(option, "-z") == 0)
+        return cli_parse_zstd(&o->zstd_level, value) || parse_count(&o->zstd_level, value, 1, 22);
     if (strcmp(option, "-j") == 0) return parse_count(&o->threads, value, 0, 256);
     if (strcmp(option, "--memory-limit") == 0)
         return cli_parse_nbytes(&a->memory_limit, value) && a->memory_limit > 0;
@@ -123,6 +127,8 @@ static int parse(arguments *a, int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "-f") == 0) {
             a->force = 1;
+        } else if (strcmp(argv[i], "--verify") == 0 && a->command[0] == 'c') {
+            a->verify = 1;
         } else if (argv[i][0] == '-' && argv[i][1] && argv[i][1] != '-' && argv[i][2]) { /* -j1 */
             const char option[3] = {'-', argv[i][1], '\0'};
             if (!apply(a, option, argv[i] + 2))
@@ -298,13 +304,105 @@ static uint64_t limit_for(const arguments *a, size_t nbytes) {
     return nbytes > share ? share : 0;
 }
 
-static void hold_temporary(const char *path) { (void)cli_signals_set_temporary(path); /* never too long */ }
+/* An archive that is to be verified has this hidden name until it was; else empty. */
+static char unverified[PATH_MAX];
+
+static void hold_temporary(const char *path) { /* never too long */
+    (void)cli_signals_set_temporary(!path && unverified[0] ? unverified : path);
+}
+
+/* ---- What --verify does ---- */
+
+typedef struct verification {
+    raw_file *raw;
+    double bound;
+    const csz_options *options; /* the fill value */
+    uint64_t n, violations;
+    double max_error;
+} verification;
+
+/* Restored values and their place in the field, held against the raw file's. */
+static csz_status compare_run(void *user, uint64_t offset, void *restored, size_t nbytes) {
+    enum { PIECE_NBYTES = 1 << 18 };
+    static unsigned char piece[PIECE_NBYTES];
+    verification *v = user;
+    const size_t size = cli_type_nbytes(v->raw->type);
+    const unsigned char *next = restored;
+    for (size_t n; nbytes; next += n, offset += n, nbytes -= n) {
+        csz_metrics metrics;
+        n = nbytes < PIECE_NBYTES ? nbytes : PIECE_NBYTES;
+        const csz_field row = {v->raw->type, 1, {n / size}};
+        csz_status status = read_raw(v->raw, offset, piece, n);
+        if (!status) status = csz_compare(&metrics, piece, next, &row, v->bound, v->options);
+        if (status) return status;
+        v->n += metrics.n;
+        v->violations += metrics.violations;
+        if (metrics.max_abs_error > v->max_error) v->max_error = metrics.max_abs_error;
+    }
+    return CSZ_OK;
+}
+
+/* Each rank restores its box from the hidden file; 0 if every value of the field keeps the bound, else the status after the message. */
+static int verify_archive(const arguments *a, csz_context *context, raw_file *raw, const csz_mpi_box *box,
+                          const csz_options *options) {
+    csz_info info;
+    csz_mpi_report report = {.failed_rank = -1};
+    verification v = {.raw = raw, .options = options};
+    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, unverified);
+    v.bound = status ? 0 : info.bound_abs;
+    if (!status)
+        status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, compare_run, &v, unverified, box, options,
+                                       &report);
+    if (agree(raw->has_failed))
+        return fail(1, "cannot read the input again; check the disk, and that nothing writes to it",
+                    a->input);
+    if (status) return fail_status(status, &report, "verify what was written for", a->output, 0);
+    uint64_t counts[2] = {v.n, v.violations}, sums[2];
+    double max_error = 0;
+    MPI_Allreduce(counts, sums, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(&v.max_error, &max_error, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (sums[1] && my_rank == 0)
+        fprintf(stderr,
+                "csz-mpi: %llu elements of %s would break the bound, so nothing is written; report this with "
+                "the field, unless something wrote to it\n",
+                (unsigned long long)sums[1], a->input);
+    else if (my_rank == 0)
+        printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g\n",
+               (unsigned long long)sums[0], max_error, v.bound);
+    return sums[1] != 0;
+}
+
+/* Verifies the archive under its hidden name and gives it the output's, or removes it. */
+static int finish_verified(const arguments *a, csz_context *context, raw_file *raw, const csz_mpi_box *box,
+                           const csz_options *options) {
+    int result = verify_archive(a, context, raw, box, options), error = 0;
+    if (my_rank == 0) {
+        if (!result) error = csz_file_rename(unverified, a->output, a->force);
+        if (result || error) unlink(unverified);
+        cli_signals_set_temporary(NULL);
+    }
+    if (result) return result;
+    if (all_if(error == EEXIST)) return fail_existing(a->output);
+    return all_if(error != 0) ? fail(1, "cannot write the output; check its folder", a->output) : 0;
+}
+
+/* ---- Compress ---- */
+
+/* The name that the archive is written under; 0 on every rank where it is too long. */
+static int name_target(csz_mpi_target *target, const arguments *a) {
+    target->path = a->output;
+    if (!a->verify) return 1;
+    if (!all_if(my_rank == 0 && csz_mpi_name_temporary(unverified, a->output))) return 0;
+    MPI_Bcast(unverified, PATH_MAX, MPI_CHAR, 0, MPI_COMM_WORLD);
+    target->path = unverified;
+    return 1;
+}
 
 static int compress_raw(const arguments *a, csz_context *context, raw_file *raw) {
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
     csz_mpi_source source = {.data = NULL};
-    const csz_mpi_target target = {.path = a->output, .may_replace = a->force, .hold = hold_temporary};
+    csz_mpi_target target = {.may_replace = a->force, .hold = hold_temporary};
     csz_options options = a->options;
     struct stat status;
     uint64_t wanted = cli_type_nbytes(a->field.type);
@@ -313,6 +411,7 @@ static int compress_raw(const arguments *a, csz_context *context, raw_file *raw)
     for (int i = 0; i < a->field.ndim; i++) wanted *= a->field.dims[i];
     if (agree(fstat(raw->descriptor, &status) != 0 || (uint64_t)status.st_size != wanted))
         return fail(1, "the input's size is not the one that type and dims imply; check -t and -d", a->input);
+    if (!name_target(&target, a)) return fail(1, "the output's name is too long", a->output);
     const uint64_t limit = limit_for(a, box_nbytes(&box, &a->field));
     void *data = limit ? NULL : malloc(box_nbytes(&box, &a->field) + 1);
     if (agree(!limit && !data)) {
@@ -338,7 +437,9 @@ static int compress_raw(const arguments *a, csz_context *context, raw_file *raw)
         return fail_existing(a->output);
     if (compressed == CSZ_ERROR_LIMIT) return fail_status(compressed, &report, "compress", a->input, 0);
     if (compressed) return fail_status(compressed, &report, "compress to", a->output, 1);
-    print_report(a, &report, wanted, raw->seconds, agree(limit != 0));
+    const double raw_seconds = raw->seconds;
+    if (a->verify && (result = finish_verified(a, context, raw, &box, &options)) != 0) return result;
+    print_report(a, &report, wanted, raw_seconds, agree(limit != 0));
     return 0;
 }
 
@@ -436,21 +537,18 @@ static int compare_ranks(const arguments *a) {
     snprintf(fill, sizeof fill, "%d %a", a->options.has_fill, a->options.fill);
     const char type[] = {(char)('0' + a->field.type), '\0'},
                mode[] = {(char)('0' + a->options.bound_mode), '\0'},
+               workflow[] = {(char)('0' + a->options.workflow), '\0'},
                level[] = {(char)('0' + a->options.zstd_level), '\0'},
-               force[] = {(char)('0' + a->force), '\0'};
+               force[] = {(char)('0' + a->force), '\0'}, verify[] = {(char)('0' + a->verify), '\0'};
     const struct {
         const char *name, *value;
-    } told[] = {{"commands", a->command},
-                {"input files", a->input},
-                {"outputs (-o)", a->output},
-                {"types (-t)", type},
-                {"dims (-d)", dims},
-                {"bounds (-e)", bound},
-                {"modes (-m)", mode},
-                {"levels (-z)", level},
-                {"fill values (--fill)", fill},
-                {"grids (--grid)", grid},
-                {"-f", force}};
+    } told[] = {{"commands", a->command},    {"input files", a->input},
+                {"outputs (-o)", a->output}, {"types (-t)", type},
+                {"dims (-d)", dims},         {"bounds (-e)", bound},
+                {"modes (-m)", mode},        {"workflows (-w)", workflow},
+                {"levels (-z)", level},      {"fill values (--fill)", fill},
+                {"grids (--grid)", grid},    {"-f", force},
+                {"--verify", verify}};
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         if (!csz_mpi_is_same(MPI_COMM_WORLD, told[i].value)) {
             char text[96];

@@ -40,18 +40,20 @@ job() {
     verify) faulty compress in.f32 -t f32 -d 300x200 -e 1e-3 --verify -f -o result ;;
     decompress) faulty decompress good.csz -f -o result ;;
     new) faulty decompress good.csz -o result ;; # no old file, no -f
+    named) CSZ_FAULT_NAMED=1 job decompress ;;   # a hidden file, renamed: no file without a name
+    named-new) CSZ_FAULT_NAMED=1 job new ;;
     pipe) faulty compress - -t f32 -d 300x200 -e 1e-3 -f -o result <in.f32 ;;
     read) # shellcheck disable=SC2002 # a pipe is the point
         cat in.f32 | faulty compress - -t f32 -d 300x200 -e 1e-3 -f -o result ;;
     esac
 }
-wanted() { case $1 in decompress | new) echo good.f32 ;; *) echo good.csz ;; esac; }
+wanted() { case $1 in decompress | new | named*) echo good.f32 ;; *) echo good.csz ;; esac; }
 
 # run JOB CALL N HOW: 0 if the fault struck.
 run() {
     local job=$1 fault=$2:$3:$4 status
     rm -f hit result
-    [[ $job == new ]] || printf 'the old file' >result
+    [[ $job == *new ]] || printf 'the old file' >result
     export CSZ_FAULT=$fault CSZ_FAULT_HIT=$work/hit
     job "$job" >out.txt 2>err.txt
     status=$?
@@ -65,7 +67,7 @@ run() {
     else
         if [[ $4 == EINTR && $2 != close && $2 != open ]] || [[ $4 == short ]]; then bad "$job, $fault: an interruption is no failure"; fi
         if [[ $(wc -l <err.txt) -ne 1 ]] || ! grep -q '^csz: ' err.txt; then bad "$job, $fault: not one line that says what is wrong"; fi
-        if [[ $job == new ]]; then
+        if [[ $job == *new ]]; then
             [[ ! -e result ]] || cmp -s result "$(wanted "$job")" || bad "$job, $fault: a part of the output is left"
         else
             printf 'the old file' | cmp -s - result || cmp -s result "$(wanted "$job")" ||
@@ -79,11 +81,11 @@ run() {
     return 0
 }
 
-for job in compress verify decompress new pipe read; do
+for job in compress verify decompress new named named-new pipe read; do
     before=$n_faults
     for fault in write:ENOSPC write:EIO write:EDQUOT write:EINTR write:short pwrite:ENOSPC pwrite:EINTR pwrite:short writev:ENOSPC \
         fsync:EIO fsync:ENOSPC fsync:EINTR fsync:EINVAL close:EIO close:ENOSPC close:EINTR rename:EIO rename:EACCES rename:ENOSPC \
-        link:EIO mkostemp:ENOSPC mkostemp:EROFS open:EMFILE open:EACCES fchmod:EIO ftruncate:EIO fstat:EIO mmap:ENOMEM read:EIO \
+        link:EIO linkat:EIO linkat:ENOSPC mkostemp:ENOSPC mkostemp:EROFS open:EMFILE open:EACCES fchmod:EIO ftruncate:EIO fstat:EIO mmap:ENOMEM read:EIO \
         read:EINTR read:short pread:EIO pread:EINTR pread:short malloc:ENOMEM; do
         for ((k = 1; k < 200; k++)); do
             run $job "${fault%%:*}" $k "${fault#*:}" || break
@@ -99,6 +101,27 @@ for how in EINTR short; do
     n_faults=$((n_faults + 1))
 done
 unset CSZ_FAULT_STDIO
+
+# ---- Signals while a temporary has a name -----------------------------------------------------------------
+
+mkfifo waits
+for signal in INT TERM HUP; do
+    printf 'the old file' >result
+    CSZ_FAULT_NAMED=1 LD_PRELOAD=$shim env --default-signal=INT "$csz" compress - -t f32 -d 300x200 -e 1e-3 -f -o result <waits >out.txt 2>err.txt &
+    exec 9>waits
+    head -c 200000 in.f32 >&9 # the run waits for the rest
+    for ((k = 0; k < 1000; k++)); do
+        compgen -G '.result.*' >found.txt && break
+        sleep 0.01
+    done
+    [[ -s found.txt ]] || bad "SIG$signal: no temporary came to be"
+    kill -$signal $!
+    wait $! 2>/dev/null && bad "SIG$signal: the run went on"
+    exec 9>&-
+    printf 'the old file' | cmp -s - result || bad "SIG$signal: the old file is gone"
+    [[ -z $(find . -name '.result*') ]] || bad "SIG$signal: a temporary is left"
+    n_faults=$((n_faults + 1))
+done
 
 # ---- Folders that cannot be written, for those whom permissions bind -----------------------------------
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# kill_test.sh CSZ [TIMES]: kill -9 at TIMES (20) random instants of a compress or decompress always leaves the old output whole or the new one whole.
+# kill_test.sh CSZ [TIMES]: kill -9 at TIMES (20) random instants of a compress or decompress always leaves the old output whole or the new one whole, and where files
+# without names are to be had nothing else: at most, between two calls that name a finished one, that under a hidden name.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
@@ -25,8 +26,10 @@ begin=$(now)
 span=$((($(now) - begin) * 3 / 2000))
 mv result good.csz
 "$csz" decompress good.csz -o good.f32 >out.txt || exit 2
+has_nameless=$(python3 -c 'import os; os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY)); print(1)' 2>/dev/null)
 n_bad=0
 n_old=0
+n_left=0
 for ((k = 0; k < times; k++)); do
     printf 'the old file' >result
     if ((k % 2)); then
@@ -47,6 +50,16 @@ for ((k = 0; k < times; k++)); do
         echo "FAIL  kill $k: neither the old file nor the new one"
         n_bad=$((n_bad + 1))
     fi
+    for hidden in .result.*; do
+        [[ -e $hidden ]] || continue
+        n_left=$((n_left + 1))
+        if [[ -n $has_nameless ]] && ! cmp -s "$hidden" $whole; then
+            echo "FAIL  kill $k: a part of the new file is left as $hidden"
+            n_bad=$((n_bad + 1))
+        fi
+        rm "$hidden"
+    done
 done
-echo "$times kills: $n_old left the old file, $((times - n_old - n_bad)) the new one, $n_bad neither"
+[[ -n $has_nameless ]] || echo "no files without names here: temporaries may be left"
+echo "$times kills: $n_old left the old file, $((times - n_old - n_bad)) the new one, $n_bad neither; $n_left left a temporary"
 ((n_bad == 0 && n_old > 0))

@@ -75,6 +75,24 @@ for how in "1" "2" "4 --grid 2x2x1" "4 --grid 1x1x4" "3 --grid 1x3x1"; do
     holds "csz-mpi $how restores" mpi "$n" "$build/csz-mpi" decompress one.csz -o mpi.raw -f "$@"
     holds "csz-mpi $how: the values of csz" cmp mpi.raw one.raw
 done
+holds "csz-mpi --verify compresses" mpi 3 "$build/csz-mpi" "${what[@]}" --verify -o mpi.csz -f --grid 1x3x1
+mv out.txt told.txt
+holds "it tells of every value" grep -q 'bound kept by all 4200000 elements' told.txt
+holds "csz-mpi --verify: the bytes of csz" cmp mpi.csz one.csz
+# The first read of the input gives another value than the second: what was written is not what verifying expects.
+if [[ -z ${CSZ_TEST_QUICK:-} && -e $build/libfault_shim.so ]]; then # a sanitized program is not preloaded
+    refuses "csz-mpi --verify and a value that is not the input's" '1 elements of field would break the bound' mpi 1 \
+        env CSZ_FAULT=pread:1:wrong LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
+    refuses "csz-mpi --verify and a file that cannot be read again" 'cannot verify what was written|cannot read the input again' mpi 1 \
+        env CSZ_FAULT=pread:2:EIO LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
+fi
+if "$build/csz" --version | grep -q 'zstd yes'; then
+    "$build/csz" compress field -t f32 -d 70x300x200 -e 1e-3 -m rel -w rle+vle -z zstd:5 -o other.csz >out.txt || exit 2
+    for level in zstd:5 5; do
+        holds "csz-mpi -w rle+vle -z $level compresses" mpi 2 "$build/csz-mpi" "${what[@]}" -w rle+vle -z $level -o other.mpi -f
+        holds "csz-mpi -w rle+vle -z $level: the bytes of csz" cmp other.mpi other.csz
+    done
+fi
 holds "csz reads what csz-mpi wrote" "$build/csz" verify field mpi.csz
 refuses "an existing output is kept" 'exists' mpi 2 "$build/csz-mpi" "${what[@]}" -o mpi.csz
 refuses "a missing input" 'cannot open' mpi 2 "$build/csz-mpi" compress nowhere -t f32 -d 70x300x200 -e 1e-3 -o x
@@ -93,7 +111,7 @@ refuses "a wrong argument of one rank" 'another rank' timeout 60 "$mpiexec" "${r
 refuses "the input as the output" 'input itself' mpi 2 "$build/csz-mpi" "${what[@]}" -o field -f
 refuses "a device as the output" 'no regular file' mpi 2 "$build/csz-mpi" "${what[@]}" -o /dev/null -f
 refuses "a folder that is not there" 'cannot compress.* cannot be written' mpi 2 "$build/csz-mpi" "${what[@]}" -o no/x
-for wrong in "-z 5abc" "-j 3xyz" "--memory-limit 12Q" "--memory-limit 0"; do
+for wrong in "-z 5abc" "-z zstd:23" "-w lzw" "-j 3xyz" "--memory-limit 12Q" "--memory-limit 0"; do
     # shellcheck disable=SC2086
     refuses "compress $wrong" 'not understood' mpi 1 "$build/csz-mpi" "${what[@]}" -o x $wrong
 done
@@ -125,7 +143,7 @@ if [[ -z ${CSZ_TEST_QUICK:-} ]]; then
     large=(-t f32 -d 332x512x512 -e 1e-9)
     "$build/csz-generate" 332 512 512 >large || exit 2
     "$build/csz" compress large "${large[@]}" -o large.csz >out.txt || failed "csz compresses the large field"
-    holds "332 MiB in one rank within 300" mpi 1 bash -c "within 300 '$build/csz-mpi' compress large ${large[*]} -o small.csz --memory-limit 300M"
+    holds "332 MiB in one rank within 300" mpi 1 bash -c "within 300 '$build/csz-mpi' compress large ${large[*]} --verify -o small.csz --memory-limit 300M"
     printf '      %s\n' "$(grep peak err.txt)"
     holds "with the bytes of csz" cmp small.csz large.csz
     holds "and back within 300" mpi 1 bash -c "within 300 '$build/csz-mpi' decompress large.csz -o back --memory-limit 300M"
@@ -144,6 +162,7 @@ if [[ -z ${CSZ_TEST_QUICK:-} ]]; then
     }
     holds "a run that is ended while it restores removes its hidden file" ended TERM decompress large.csz
     holds "and one that is ended while it writes an archive" ended TERM compress large "${large[@]}"
+    holds "and one that is ended while it verifies" ended TERM compress large "${large[@]}" --verify
     rm -f large large.csz small.csz back
 fi
 # Two runs at once without -f: the later one keeps the file of the earlier.

@@ -3,12 +3,12 @@
  * shim.c: a library to preload that makes one system call or allocation fail, as the environment says:
  *
  *     CSZ_FAULT=CALL:N:HOW    the Nth CALL, counted from 1, or every second one for N = 0
- *     HOW                     an errno's name, or short: read and write then move one byte
+ *     HOW                     an errno's name; short: read and write then move one byte; or wrong: pread then gives 0xFF for the first
  *     CSZ_FAULT_HIT=PATH      created when the fault strikes
  *
- * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, fchmod, fstat, mmap, ftruncate or malloc.  Reads and writes of
- * descriptors 0 to 2 count only where CSZ_FAULT_STDIO is set, so that messages come through.  Nothing counts before main: what the constructors of other people's
- * libraries do with a failure is theirs.
+ * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod, fstat, mmap, ftruncate or malloc.  Reads and writes of
+ * descriptors 0 to 2 count only where CSZ_FAULT_STDIO is set, so that messages come through.  Where CSZ_FAULT_NAMED is set there are no files without names, as
+ * on NFS.  Nothing counts before main: what the constructors of other people's libraries do with a failure is theirs.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,6 +29,7 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
                       void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
 
 #define SHORT (-1)
+#define WRONG (-2)
 #define REAL(TYPE, NAME) ((TYPE)dlsym(RTLD_NEXT, NAME))
 
 static const struct {
@@ -36,7 +37,7 @@ static const struct {
     int number;
 } errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO},       {"EINTR", EINTR},   {"EDQUOT", EDQUOT},
               {"EACCES", EACCES}, {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"EINVAL", EINVAL},
-              {"EROFS", EROFS},   {"short", SHORT}};
+              {"EROFS", EROFS},   {"short", SHORT},   {"wrong", WRONG}};
 
 static const char *fault_call;
 static size_t fault_call_n;
@@ -83,7 +84,7 @@ static int strikes(const char *call) {
         long d = syscall(SYS_openat, AT_FDCWD, hit, O_WRONLY | O_CREAT, 0666);
         if (d >= 0) syscall(SYS_close, d);
     }
-    if (fault_how != SHORT) errno = fault_how;
+    if (fault_how > 0) errno = fault_how;
     return fault_how;
 }
 
@@ -103,8 +104,11 @@ ssize_t write(int d, const void *from, size_t n) {
 
 ssize_t pread(int d, void *to, size_t n, off_t at) {
     int how = strikes("pread");
-    if (how && how != SHORT) return -1;
-    return REAL(ssize_t(*)(int, void *, size_t, off_t), "pread")(d, to, how && n > 1 ? 1 : n, at);
+    if (how > 0) return -1;
+    ssize_t moved =
+        REAL(ssize_t(*)(int, void *, size_t, off_t), "pread")(d, to, how == SHORT && n > 1 ? 1 : n, at);
+    if (how == WRONG && moved > 0) *(unsigned char *)to = 0xFF;
+    return moved;
 }
 
 ssize_t pwrite(int d, const void *from, size_t n, off_t at) {
@@ -125,6 +129,10 @@ int open(const char *path, int flags, ...) {
     va_start(values, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(values, mode_t) : 0;
     va_end(values);
+    if ((flags & O_TMPFILE) == O_TMPFILE && getenv("CSZ_FAULT_NAMED")) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
     if (strikes("open")) return -1;
     return REAL(int (*)(const char *, int, mode_t), "open")(path, flags, mode);
 }
@@ -155,6 +163,11 @@ int fstat(int d, struct stat *s) {
 }
 int link(const char *a, const char *b) {
     return strikes("link") ? -1 : REAL(int (*)(const char *, const char *), "link")(a, b);
+}
+int linkat(int ad, const char *a, int bd, const char *b, int flags) {
+    return strikes("linkat")
+               ? -1
+               : REAL(int (*)(int, const char *, int, const char *, int), "linkat")(ad, a, bd, b, flags);
 }
 int rename(const char *a, const char *b) {
     return strikes("rename") ? -1 : REAL(int (*)(const char *, const char *), "rename")(a, b);
