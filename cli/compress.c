@@ -5,6 +5,7 @@
  * a pipe is spooled.  The output appears when everything has succeeded.
  */
 #include "command.h"
+#include "memory.h"
 #include "message.h"
 #include "metrics.h"
 #include "output.h"
@@ -137,7 +138,7 @@ static int make_workers(compression *c, const cli_output *output) {
                          .in_nbytes = c->shape.values_nbytes,
                          .out_nbytes = c->shape.capacity,
                          .scratch_nbytes = c->arguments->verify ? c->shape.values_nbytes : 0,
-                         .library_nbytes = c->shape.zstd_nbytes,
+                         .library_nbytes = c->shape.zstd_nbytes + cli_symbols_nbytes(c->shape.values_nbytes),
                          .device_nbytes = c->shape.capacity,
                          .source_nbytes = cli_source_nbytes(&c->source),
                          .output = output,

@@ -15,4 +15,9 @@ uint64_t cli_memory_limit(uint64_t given_nbytes, uint64_t least_nbytes);
 #define CLI_THREAD_NBYTES ((uint64_t)3 << 19)
 #define CLI_CONTEXT_NBYTES ((uint64_t)6 << 20)
 
+/* Compressing, a context holds more of small frames, which are counted whole: their symbols, from one pass to the next. */
+static inline uint64_t cli_symbols_nbytes(uint64_t values_nbytes) {
+    return values_nbytes < (uint64_t)16 << 20 ? (uint64_t)3 << 20 : 0;
+}
+
 #endif

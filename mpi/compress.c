@@ -182,7 +182,7 @@ static uint64_t measure_buffers(compression *c) {
         if (csz_mpi_common(&c->parts[c->rank], &frame) != frame.nelements) c->messages_nbytes = most;
     }
     c->outgoing_nbytes = (size_t)outgoing;
-    uint64_t nbytes = outgoing + CLI_CONTEXT_NBYTES;
+    uint64_t nbytes = outgoing + CLI_CONTEXT_NBYTES + cli_symbols_nbytes(c->shape.values_nbytes);
     if (first < end) {
         const int has_gpu = c->options.backend != CSZ_BACKEND_CPU && csz_device_count() > 0;
         nbytes += c->values_nbytes + c->messages_nbytes + c->shape.zstd_nbytes;

@@ -207,7 +207,7 @@ static csz_status make_job(csz_analysis_job **made, csz_context *context, const 
     if (!job) return CSZ_ERROR_MEMORY;
     csz_status status = grow_workers(job, nthreads);
     if (!status) status = csz_scratch_workers(&context->cpu, nthreads, g->rank);
-    if (!status && !npatches) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample);
+    if (!status && !npatches) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample, 0);
     if (!status) status = grow_patches(job, npatches);
     if (status) return status;
     const csz_analysis_job kept = *job;

@@ -102,6 +102,7 @@ static void recall_tile(const csz_analysis_job *job, csz_tile_work *w, const csz
     w->order = kept->order;
     w->klass = w->n_special = 0;
     w->is_fill = 0;
+    w->symbols_mode = CSZ_NO_SYMBOLS;
 }
 
 /* Most tiles count in a few books, and most of a tally is books. */

@@ -5,7 +5,6 @@
  */
 #include "core/words.h"
 #include "cpu/scratch.h"
-#include "cpu/tail.h"
 
 /* A chunk on its way to its place. */
 typedef struct coded_chunk {
@@ -22,8 +21,10 @@ typedef struct compress_job {
     const void *data;
     csz_frame_box box;
     csz_kept_tile *kept; /* one for each sample; NULL where there are too many */
-    atomic_uint next;    /* sample, or book */
-    int nthreads;        /* books: whose counts there are */
+    csz_kept_symbols
+        *symbols;     /* likewise; NULL where not all tiles are sampled, so that there is little to save */
+    atomic_uint next; /* sample, or book */
+    int nthreads;     /* books: whose counts there are */
     csz_sample sum;
     csz_policy_offers offers;
     uint8_t *out;
@@ -41,58 +42,28 @@ typedef struct compress_job {
     int too_small;
 } compress_job;
 
-/* Where a sampled tile is kept; NULL for others. */
-static csz_kept_tile *kept_place(const compress_job *job, uint32_t t) {
+/* The sample that a tile is, where those are kept; else -1. */
+static int64_t kept_sample(const compress_job *job, uint32_t t) {
     const uint32_t sample = t / csz_sample_stride(job->box.ntiles);
-    return job->kept && csz_sample_tile(sample, job->box.ntiles) == t ? &job->kept[sample] : NULL;
+    return job->kept && csz_sample_tile(sample, job->box.ntiles) == t ? (int64_t)sample : -1;
 }
 
 /* The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept. */
-static void quantize_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
-    csz_kept_tile *kept = kept_place(job, t);
+static void quantize_tile(compress_job *job, csz_tile_work *w, int64_t sample, const csz_tile_box *box) {
+    csz_kept_tile *kept = sample >= 0 ? &job->kept[sample] : NULL;
     w->code16 = kept ? kept->code16 : w->own_code16;
     csz_tile_quantize(w, job->plan, job->data, box);
     if (!w->is_fill) csz_tile_measure(w);
-    if (!kept) return;
-    if (!w->is_fill) csz_tile_tail_make(w, job->plan, box);
-    kept->is_kept = w->is_fill || (w->klass == 0 && w->tail.nwords <= KEPT_TAIL_WORDS);
-    if (!kept->is_kept) return;
-    kept->base = w->base;
-    kept->order = w->order;
-    kept->value_hash = w->value_hash;
-    kept->n_special = w->n_special;
-    kept->is_fill = (uint32_t)w->is_fill;
-    kept->fill_bits = w->fill_bits;
-    if (w->is_fill) return;
-    kept->statistics = w->statistics;
-    kept->tail_nwords = w->tail.nwords;
-    kept->tail_nmasks = w->tail.nmasks;
-    kept->tail_head = w->tail.head;
-    memcpy(kept->tail_words, w->tail.words, w->tail.nwords * sizeof *kept->tail_words);
+    if (kept) csz_tile_keep(kept, w, job->plan, box);
 }
 
 /* The same, from what was kept. */
 static void recall_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
-    csz_kept_tile *kept = kept_place(job, t);
-    if (!kept || !kept->is_kept) {
-        quantize_tile(job, w, t, box);
-        return;
-    }
-    w->code16 = kept->code16;
-    w->base = kept->base;
-    w->order = kept->order;
-    w->value_hash = kept->value_hash;
-    w->klass = 0;
-    w->n_special = kept->n_special;
-    w->is_fill = (int)kept->is_fill;
-    w->fill_bits = kept->fill_bits;
-    if (w->is_fill) return;
-    w->statistics = kept->statistics;
-    w->tail.is_made = 1;
-    w->tail.nwords = kept->tail_nwords;
-    w->tail.nmasks = kept->tail_nmasks;
-    w->tail.head = kept->tail_head;
-    memcpy(w->tail.words, kept->tail_words, kept->tail_nwords * sizeof *kept->tail_words);
+    const int64_t sample = kept_sample(job, t);
+    if (sample < 0 || !csz_tile_recall(w, &job->kept[sample]))
+        quantize_tile(job, w, sample, box);
+    else if (job->symbols && !w->is_fill)
+        csz_symbols_recall(w, &job->symbols[sample]);
 }
 
 /* Sampled tiles into the worker's tally. */
@@ -106,8 +77,9 @@ static void sample_body(void *arg, int rank) {
         if (s >= nsamples) break;
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        quantize_tile(job, &worker->tile, t, &box);
+        quantize_tile(job, &worker->tile, kept_sample(job, t), &box);
         csz_tile_count(&worker->tile, job->plan, &worker->tally, csz_sample_stride(job->box.ntiles));
+        if (job->symbols) csz_symbols_keep(&job->symbols[s], &worker->tile);
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -227,9 +199,11 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     nthreads = csz_threads_for(job.box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
     const uint32_t nsamples = csz_sample_count(job.box.ntiles);
-    if (!status && nsamples <= KEPT_TILES) status = csz_scratch_kept(s, nsamples);
+    const int keeps = nsamples <= KEPT_TILES, keeps_symbols = keeps && csz_sample_stride(job.box.ntiles) == 1;
+    if (!status && keeps) status = csz_scratch_kept(s, nsamples, keeps_symbols);
     if (status) return status;
-    if (nsamples <= KEPT_TILES) job.kept = s->kept;
+    if (keeps) job.kept = s->kept;
+    if (keeps_symbols) job.symbols = s->kept_symbols;
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);

@@ -5,6 +5,7 @@
  */
 #include "cpu/bits.h"
 #include "cpu/symbols.h"
+#include "cpu/vector.h"
 
 /*
  * Deltas that start a run: of those of 16 bits all that policy single codes, which the modes' own counts tell, less those that start none; of wide ones what was counted.
@@ -185,42 +186,34 @@ static void count_lengths(uint32_t *count, const run_starts *all) {
     }
 }
 
-/* Codes that differ from the one before, and those that do not and are not 0; the first of all counts as differing.  Kept out of line, as it vectorises. */
-static __attribute__((noinline)) void flag_codes(uint8_t *restrict starts, uint8_t *restrict others,
-                                                 const int16_t *restrict code) {
-    starts[0] = 1;
-    others[0] = 0;
-    for (uint32_t i = 1; i < CSZ_TILE_N; i++) {
-        const uint8_t is_same = code[i] == code[i - 1];
-        starts[i] = 1 - is_same;
-        others[i] = is_same & (code[i] != 0);
-    }
-}
-
-static uint64_t mask_of_64(const uint8_t *flags) {
-    return csz_mask_of_bytes(flags) | (uint64_t)csz_mask_of_bytes(flags + 32) << 32;
-}
-
 /* The tile's starts of runs, of which there are *nstarts, and the codes that start none and are not 0; returns how many codes differ from the one before. */
-static uint32_t find_runs(run_starts *starts, run_starts *others, uint32_t *nstarts, csz_tile_work *w) {
-    uint8_t *is_start = w->digit, *is_other = (uint8_t *)w->narrow[0];
-    uint32_t nchanges = 0;
-    *nstarts = 0;
-    flag_codes(is_start, is_other, w->code16);
-    is_start[0] = 0;
-    for (uint32_t lane = 0; lane < RUN_LANES; lane++) {
-        const uint32_t at = 128 * lane;
-        nchanges += is_start[at];
-        is_start[at] = 1; /* a lane's first code starts a run */
-        is_other[at] = 0;
-        starts->low[lane] = mask_of_64(is_start + at);
-        starts->high[lane] = mask_of_64(is_start + at + 64);
-        others->low[lane] = mask_of_64(is_other + at);
-        others->high[lane] = mask_of_64(is_other + at + 64);
-        *nstarts +=
-            (uint32_t)(__builtin_popcountll(starts->low[lane]) + __builtin_popcountll(starts->high[lane]));
+static uint32_t find_runs(run_starts *starts, run_starts *others, uint32_t *nstarts, const csz_tile_work *w) {
+    const csz_lanes8 none = {0};
+    csz_lanes8 before = none + (uint16_t)w->code16[0]; /* the first differs from nothing */
+    uint32_t nchanges = 0, n_first = 0;
+    for (uint32_t half = 0; half < 2 * RUN_LANES; half++) {
+        csz_lanes8 differs[8], is_nonzero[8];
+        for (uint32_t i = 0; i < 8; i++) {
+            const csz_lanes8 code = csz_lanes8_load(w->code16 + 64 * half + 8 * i);
+            differs[i] = (csz_lanes8)(code != CSZ_SHUFFLE8(before, code, 7, 8, 9, 10, 11, 12, 13, 14));
+            is_nonzero[i] = (csz_lanes8)(code != none);
+            before = code;
+        }
+        uint64_t start = csz_lanes8_mask(differs);
+        const uint64_t nonzero = csz_lanes8_mask(is_nonzero);
+        nchanges += (uint32_t)__builtin_popcountll(start);
+        if (half % 2 == 0) {
+            n_first += (uint32_t)(start & 1);
+            start |= 1; /* a lane's first code starts a run */
+            starts->low[half / 2] = start;
+            others->low[half / 2] = nonzero & ~start;
+        } else {
+            starts->high[half / 2] = start;
+            others->high[half / 2] = nonzero & ~start;
+        }
     }
-    return nchanges + *nstarts - RUN_LANES;
+    *nstarts = nchanges - n_first + RUN_LANES;
+    return nchanges;
 }
 
 /* Lengths of a tile of few runs, one by one. */

@@ -6,6 +6,7 @@
  */
 #include "cpu/bits.h"
 #include "cpu/tail.h"
+#include "cpu/vector.h"
 
 void csz_decode_tables_make(csz_decode_tables *tables, const csz_book *books) {
     for (int b = 0; b < CSZ_NBOOKS; b++) {
@@ -84,47 +85,43 @@ static const uint8_t place_p[8] = {0, 2, 4, 6, 16, 18, 20, 22};
 static const uint8_t place_q[8] = {0, 2, 8, 10, 16, 18, 24, 26};
 static const uint8_t place_m[4] = {0, 4, 8, 12};
 
-/*
- * Escapes of units first .. first + units - 1 replace the codes marked in escape[], then raw bits those that are buckets.  A window
- * serves as many codes as it holds.
- */
-static void decode_escapes(csz_tile_work *w, const uint16_t *table, lane *in, uint32_t first,
-                           uint32_t units) {
-    uint32_t at = in->at, bucket[4] = {0}, any = 0, left = 0;
-    uint64_t window = 0;
-    for (uint32_t u = 0; u < units; u++) {
-        int16_t *code = w->code16 + (first + u) * 32;
-        for (uint32_t m = w->escape[first + u]; m; m &= m - 1) {
-            if (left < 11) {
-                if (at > in->end) goto over; /* malformed: the caller sees it */
-                window = csz_bits_peek(w->bits, at);
-                left = 57;
-            }
-            uint32_t entry = table[window >> (64 - 11)], used = entry >> 12;
-            window <<= used;
-            left -= used;
-            at += used;
-            code[(uint32_t)__builtin_ctz(m)] = (int16_t)((int)(entry & 255) - CSZ_DIRECT_HALF);
-            if (entry & 256) bucket[u] |= m & (0u - m);
-        }
-        any |= bucket[u];
-    }
-    for (uint32_t u = 0; any && u < units; u++) {
-        for (uint32_t m = bucket[u]; m; m &= m - 1) {
-            if (at > in->end) goto over;
-            int16_t *code = &w->code16[(first + u) * 32 + (uint32_t)__builtin_ctz(m)];
-            uint32_t symbol = (uint32_t)(*code + CSZ_DIRECT_HALF), nraw = ((symbol - CSZ_DIRECT_N) >> 2) + 3;
-            uint64_t raw = csz_bits_peek(w->bits, at) >> (64 - nraw);
-            at += nraw;
-            *code = (int16_t)(uint16_t)csz_symbol_delta(symbol, raw);
-        }
-    }
-over:
-    in->at = at;
-}
-
 static void zero_lane(csz_tile_work *w, uint32_t lane_number, uint32_t units) {
     memset(w->code16 + lane_number * units * 32, 0, units * 32 * sizeof w->code16[0]);
+}
+
+/* ---- raw bits ---- */
+
+/* The next n bits of a window, 13 at most: four times that are in it after a peek. */
+static inline uint16_t take_raw(uint64_t *window, uint32_t n) {
+    const uint16_t raw = (uint16_t)(*window >> 1 >> (63 - n));
+    *window <<= n;
+    return raw;
+}
+
+/* How many raw bits stand behind symbols of 16-bit deltas; returns 0 if none do.  n is a multiple of 16. */
+static uint32_t raw_lengths(uint8_t *restrict nraw, const uint8_t *restrict s, uint32_t n) {
+    uint8_t any = 0;
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
+        const uint8_t is_direct = s[i] < CSZ_DIRECT_N;
+        nraw[i] = (uint8_t)((((s[i] - CSZ_DIRECT_N) >> 2) + 3) & (is_direct - 1));
+        any |= nraw[i];
+    }
+    return any;
+}
+
+/* 16-bit deltas of symbols and raw bits.  Kept out of line: only as a function of plain pointers does every compiler vectorise it.  n is a multiple of 16. */
+static __attribute__((noinline)) void set_deltas(int16_t *restrict code, const uint8_t *restrict s,
+                                                 const uint16_t *restrict raw, uint32_t n) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
+        const uint32_t t = (uint32_t)s[i] - CSZ_DIRECT_N, is_bucket = 0u - (uint32_t)(s[i] >= CSZ_DIRECT_N),
+                       u = ((4 | (t & 3)) << (((t >> 2) + 3) & 15)) + raw[i] + 64,
+                       bucket = (u >> 1) ^ (0u - (u & 1)), direct = (uint32_t)s[i] - CSZ_DIRECT_HALF;
+        code[i] = (int16_t)(uint16_t)((bucket & is_bucket) | (direct & ~is_bucket));
+    }
+}
+
+static void set_direct(int16_t *restrict code, const uint8_t *restrict s, uint32_t n) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) code[i] = (int16_t)(s[i] - CSZ_DIRECT_HALF);
 }
 
 /* ---- modes ---- */
@@ -163,81 +160,180 @@ static uint32_t decode_all_symbols(csz_tile_work *w, const uint16_t *table, lane
     return any;
 }
 
-/* Raw bits of the buckets among a unit's 32 symbols, in the order of mode S; its codes begin at `first`. */
-static void decode_raw_bits(csz_tile_work *w, lane *in, const uint8_t *s, uint32_t first) {
-    uint8_t flag[32];
-    uint32_t any = 0;
-    for (uint32_t b = 0; b < 32; b++) any |= flag[b] = s[b] >= CSZ_DIRECT_N;
-    for (uint32_t i = 0; any && i < 32 && in->at <= in->end; i++) {
-        uint32_t b = (i >> 1) + 16 * (i & 1);
-        if (!flag[b]) continue;
-        uint32_t nraw = ((s[b] - (uint32_t)CSZ_DIRECT_N) >> 2) + 3; /* at most 13 */
-        uint64_t raw = csz_bits_peek(w->bits, in->at) >> (64 - nraw);
-        in->at += nraw;
-        w->code16[first + b] = (int16_t)(uint16_t)csz_symbol_delta(s[b], raw);
+/*
+ * Raw bits of the buckets among a unit's 32 symbols, in the order of mode S, and its codes.  Those of direct symbols are 0 bits: most units have both, in no order that a branch could learn.
+ */
+static void decode_unit_raw(const uint8_t *bits, lane *in, const uint8_t *s, int16_t *code) {
+    uint8_t nraw[32];
+    uint16_t raw[32];
+    if (!raw_lengths(nraw, s, 32) || in->at > in->end)
+        return; /* the latter is malformed: the caller sees it */
+    uint32_t at = in->at;
+    for (uint32_t b = 0; b < 16; b += 2) {
+        const uint32_t n[4] = {nraw[b], nraw[b + 16], nraw[b + 1], nraw[b + 17]};
+        uint64_t window = csz_bits_peek(bits, at);
+        raw[b] = take_raw(&window, n[0]);
+        raw[b + 16] = take_raw(&window, n[1]);
+        raw[b + 1] = take_raw(&window, n[2]);
+        raw[b + 17] = take_raw(&window, n[3]);
+        at += n[0] + n[1] + n[2] + n[3];
     }
+    in->at = at;
+    set_deltas(code, s, raw, 32);
 }
 
 static int decode_s(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
     uint32_t any = decode_all_symbols(w, t->entry[CSZ_BOOK_S], set, CSZ_MODE_S);
     for (uint32_t i = 0; i < set->n; i++) {
-        const uint8_t *restrict s = w->digit + i * 64;
-        int16_t *restrict code = w->code16 + set->number[i] * 64;
-        for (uint32_t k = 0; k < 64; k++) code[k] = (int16_t)(s[k] - CSZ_DIRECT_HALF);
-    }
-    for (uint32_t i = 0; any & 256 && i < set->n; i++) {
-        decode_raw_bits(w, &set->lanes[i], w->digit + i * 64, set->number[i] * 64u);
-        decode_raw_bits(w, &set->lanes[i], w->digit + i * 64 + 32, set->number[i] * 64u + 32);
+        const uint8_t *s = w->digit + i * 64;
+        int16_t *code = w->code16 + set->number[i] * 64;
+        set_direct(code, s, 64);
+        for (uint32_t unit = 0; any & 256 && unit < 64; unit += 32)
+            decode_unit_raw(w->bits, &set->lanes[i], s + unit, code + unit);
     }
     return used_up(set);
 }
 
-static int decode_p(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
-    decode_all_symbols(w, t->entry[CSZ_BOOK_PV], set, CSZ_MODE_P);
-    for (uint32_t i = 0; i < set->n; i++) {
-        const uint8_t *restrict s = w->digit + i * 32;
-        int16_t *restrict code = w->code16 + set->number[i] * 64;
-        uint8_t *restrict flag = w->valid;
-        for (uint32_t k = 0; k < 32; k++) {
-            uint8_t low = s[k] & 15, high = s[k] >> 4;
-            code[2 * k] = (int16_t)(low - 7);
-            code[2 * k + 1] = (int16_t)(high - 7);
-            flag[2 * k] = low == 15;
-            flag[2 * k + 1] = high == 15;
+/* ---- escapes ---- */
+
+enum { ESCAPES_MAX = 128 }; /* of a lane */
+
+/* Of AT_ONCE lanes: places of escapes, 64 codes a mask, how many there are, and their symbols. */
+typedef struct escape_group {
+    uint64_t mask[AT_ONCE][2];
+    uint32_t n[AT_ONCE];
+    uint32_t has_buckets[AT_ONCE];
+    uint8_t symbol[AT_ONCE][ESCAPES_MAX];
+} escape_group;
+
+/*
+ * Symbols of the escapes of AT_ONCE lanes, four a step as above.  Lanes that have fewer than others go on decoding what is behind their escapes, but stay where these end.
+ */
+static void decode_escape_symbols(const uint8_t *bits, const uint16_t *table, lane *lanes,
+                                  escape_group *group) {
+    uint32_t at[AT_ONCE], any[AT_ONCE] = {0}, most = 0;
+    for (uint32_t l = 0; l < AT_ONCE; l++) {
+        at[l] = lanes[l].at;
+        most = group->n[l] > most ? group->n[l] : most;
+    }
+    for (uint32_t i = 0; i < most; i += 4) {
+        for (uint32_t l = 0; l < AT_ONCE; l++) {
+            const uint32_t n = group->n[l];
+            uint64_t window = csz_bits_peek(bits, at[l]);
+            for (uint32_t k = i; k < i + 4; k++) {
+                const uint32_t e = table[window >> (64 - 11)], own = k < n ? e : 0;
+                window <<= e >> 12;
+                at[l] += own >> 12;
+                any[l] |= own;
+                group->symbol[l][k] = (uint8_t)e;
+            }
         }
-        for (uint32_t u = 0; u < 2; u++) w->escape[set->number[i] * 2 + u] = csz_mask_of_bytes(flag + 32 * u);
-        decode_escapes(w, t->entry[CSZ_BOOK_PE], &set->lanes[i], set->number[i] * 2u, 2);
+    }
+    for (uint32_t l = 0; l < AT_ONCE; l++) {
+        lanes[l].at = at[l];
+        group->has_buckets[l] = any[l] & 256;
+    }
+}
+
+/* Deltas of a lane's escapes. */
+static void decode_escape_raw(int16_t *delta, const uint8_t *bits, lane *in, const uint8_t *symbol,
+                              uint32_t n) {
+    const uint32_t n16 = (n + 15) & ~15u;
+    uint8_t nraw[ESCAPES_MAX];
+    uint16_t raw[ESCAPES_MAX];
+    if (in->at > in->end) return; /* malformed: the caller sees it */
+    raw_lengths(nraw, symbol, n16);
+    memset(nraw + n, 0, n16 - n);
+    uint32_t at = in->at;
+    for (uint32_t i = 0; i < n; i += 4) {
+        uint64_t window = csz_bits_peek(bits, at);
+        for (uint32_t k = i; k < i + 4; k++) {
+            raw[k] = take_raw(&window, nraw[k]);
+            at += nraw[k];
+        }
+    }
+    in->at = at;
+    memset(raw + (n + 3) / 4 * 4, 0, (n16 - (n + 3) / 4 * 4) * sizeof *raw);
+    set_deltas(delta, symbol, raw, n16);
+}
+
+/* Escapes of lanes i and up, AT_ONCE of them, replace the codes that group->mask marks; a lane has nmasks masks. */
+static void decode_escapes(csz_tile_work *w, const uint16_t *table, lane_set *set, uint32_t i,
+                           escape_group *group, uint32_t nmasks) {
+    const uint32_t nlanes = set->n - i < AT_ONCE ? set->n - i : AT_ONCE;
+    lane lanes[AT_ONCE];
+    for (uint32_t l = 0; l < AT_ONCE; l++) {
+        lanes[l] = set->lanes[l < nlanes ? i + l : i];
+        group->n[l] = 0;
+        for (uint32_t k = 0; l < nlanes && k < nmasks; k++)
+            group->n[l] += (uint32_t)__builtin_popcountll(group->mask[l][k]);
+    }
+    decode_escape_symbols(w->bits, table, lanes, group);
+    for (uint32_t l = 0; l < nlanes; l++) {
+        int16_t delta[ESCAPES_MAX], *next = delta;
+        if (group->has_buckets[l])
+            decode_escape_raw(delta, w->bits, &lanes[l], group->symbol[l], group->n[l]);
+        else
+            set_direct(delta, group->symbol[l], (group->n[l] + 15) & ~15u);
+        for (uint32_t k = 0; k < nmasks; k++) {
+            int16_t *code = w->code16 + (set->number[i + l] * nmasks + k) * 64;
+            for (uint64_t m = group->mask[l][k]; m; m &= m - 1) code[__builtin_ctzll(m)] = *next++;
+        }
+        set->lanes[i + l].at = lanes[l].at;
+    }
+}
+
+/* Places of a code among 64. */
+static uint64_t mask_of_code(const int16_t *code, uint16_t wanted) {
+    csz_lanes8 is_wanted[8];
+    for (uint32_t i = 0; i < 8; i++) is_wanted[i] = (csz_lanes8)(csz_lanes8_load(code + 8 * i) == wanted);
+    return csz_lanes8_mask(is_wanted);
+}
+
+static int decode_p(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    escape_group group;
+    decode_all_symbols(w, t->entry[CSZ_BOOK_PV], set, CSZ_MODE_P);
+    for (uint32_t i = 0; i < set->n; i += AT_ONCE) {
+        for (uint32_t l = 0; l < AT_ONCE && i + l < set->n; l++) {
+            const uint8_t *restrict s = w->digit + (i + l) * 32;
+            int16_t *restrict code = w->code16 + set->number[i + l] * 64;
+            for (uint32_t k = 0; k < 32; k++) {
+                code[2 * k] = (int16_t)((s[k] & 15) - 7);
+                code[2 * k + 1] = (int16_t)((s[k] >> 4) - 7);
+            }
+            group.mask[l][0] = mask_of_code(code, 15 - 7);
+        }
+        decode_escapes(w, t->entry[CSZ_BOOK_PE], set, i, &group, 1);
     }
     return used_up(set);
 }
 
 static int decode_q(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    escape_group group;
     decode_all_symbols(w, t->entry[CSZ_BOOK_QV], set, CSZ_MODE_Q);
-    for (uint32_t i = 0; i < set->n; i++) {
-        const uint8_t *restrict s = w->digit + i * 32;
-        int16_t *restrict code = w->code16 + set->number[i] * 128;
-        uint8_t *restrict flag = w->valid;
-        for (uint32_t k = 0; k < 32; k++) {
-            for (uint32_t j = 0; j < 4; j++) {
-                uint8_t digit = (s[k] >> (2 * j)) & 3;
-                code[4 * k + j] = (int16_t)(digit - 1);
-                flag[4 * k + j] = digit == 3;
+    for (uint32_t i = 0; i < set->n; i += AT_ONCE) {
+        for (uint32_t l = 0; l < AT_ONCE && i + l < set->n; l++) {
+            const uint8_t *restrict s = w->digit + (i + l) * 32;
+            int16_t *restrict code = w->code16 + set->number[i + l] * 128;
+            for (uint32_t k = 0; k < 32; k++) {
+                for (uint32_t j = 0; j < 4; j++) code[4 * k + j] = (int16_t)(((s[k] >> (2 * j)) & 3) - 1);
             }
+            for (uint32_t k = 0; k < 2; k++) group.mask[l][k] = mask_of_code(code + 64 * k, 3 - 1);
         }
-        for (uint32_t u = 0; u < 4; u++) w->escape[set->number[i] * 4 + u] = csz_mask_of_bytes(flag + 32 * u);
-        decode_escapes(w, t->entry[CSZ_BOOK_QE], &set->lanes[i], set->number[i] * 4u, 4);
+        decode_escapes(w, t->entry[CSZ_BOOK_QE], set, i, &group, 2);
     }
     return used_up(set);
 }
 
 static int decode_m(csz_tile_work *w, const csz_decode_tables *t, lane_set *set) {
+    escape_group group;
     decode_all_symbols(w, t->entry[CSZ_BOOK_MV], set, CSZ_MODE_M);
-    for (uint32_t i = 0; i < set->n; i++) {
-        zero_lane(w, set->number[i], 4);
-        for (uint32_t u = 0; u < 4; u++) {
-            w->escape[set->number[i] * 4 + u] = csz_load_u32(w->digit + i * 16 + u * 4);
+    for (uint32_t i = 0; i < set->n; i += AT_ONCE) {
+        for (uint32_t l = 0; l < AT_ONCE && i + l < set->n; l++) {
+            zero_lane(w, set->number[i + l], 4);
+            for (uint32_t k = 0; k < 2; k++) group.mask[l][k] = csz_load_u64(w->digit + (i + l) * 16 + k * 8);
         }
-        decode_escapes(w, t->entry[CSZ_BOOK_ME], &set->lanes[i], set->number[i] * 4u, 4);
+        decode_escapes(w, t->entry[CSZ_BOOK_ME], set, i, &group, 2);
     }
     return used_up(set);
 }

@@ -21,7 +21,8 @@ typedef struct csz_cpu_scratch {
     csz_code_tables *code_tables;
     csz_builtin_cache *builtins;
     struct csz_kept_tile *kept; /* deltas of the sampled tiles of a frame */
-    uint32_t kept_capacity;
+    struct csz_kept_symbols *kept_symbols;
+    uint32_t kept_capacity, kept_symbols_capacity;
     uint8_t *frame; /* a frame before zstd */
     size_t frame_capacity;
     int profile;

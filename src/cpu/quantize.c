@@ -25,6 +25,7 @@ void csz_tile_work_reset(csz_tile_work *w) {
     memset(w->part.extent, 0, sizeof w->part.extent);
     w->n_special = 0;
     w->lacks_code = 0;
+    w->symbols_mode = CSZ_NO_SYMBOLS;
 }
 
 void csz_tile_part_make(csz_tile_part *part, const uint32_t *weight, const csz_geometry *g,
@@ -79,17 +80,18 @@ static void fill_missing_quanta(int64_t *q, const uint8_t *valid, const csz_geom
 }
 
 /*
- * The same for 16-bit quanta.  A row is filled eight elements at a time, each from its nearest neighbour to the left: one, two and four further, then
+ * The same for 16-bit quanta.  A row that has any is filled eight elements at a time, each from its nearest neighbour to the left: one, two and four further, then
  * the last one before the eight.  Exceptions that are scattered could not be predicted by a branch.
  */
 static void fill_row_narrow(int16_t *q, const uint8_t *has, uint32_t n) {
     uint32_t first = 0;
-    while (first < n && !has[first]) first++;
-    if (first == n) return;
     if (n < 8) {
+        while (!has[first]) first++;
         for (uint32_t x = 0; x < n; x++) q[x] = has[x] ? q[x] : x ? q[x - 1] : q[first];
         return;
     }
+    while (csz_load_u64(has + first) == 0) first += 8;
+    first += (uint32_t)__builtin_ctzll(csz_load_u64(has + first)) / 8;
     const csz_lanes8 none = {0};
     csz_lanes8 last = none + (uint16_t)q[first];
     for (uint32_t x = 0; x < n; x += 8) {
@@ -130,7 +132,7 @@ static void fill_missing_narrow(int16_t *q, const uint8_t *valid, const csz_geom
             }
             has_row[row] = any != 0;
             has_plane[z] |= has_row[row];
-            if (all != 0x01010101u) fill_row_narrow(q + row * tx, has, tx);
+            if (any && all != 0x01010101u) fill_row_narrow(q + row * tx, has, tx);
         }
         fill_groups_narrow(q + (size_t)z * ty * tx, has_row + z * ty, ty, tx);
     }

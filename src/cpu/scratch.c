@@ -15,6 +15,7 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->code_tables);
     free(s->builtins);
     free(s->kept);
+    free(s->kept_symbols);
     free(s->frame);
 }
 
@@ -32,13 +33,21 @@ uint64_t csz_cpu_scratch_nbytes(int nthreads) {
     return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables) + sizeof(csz_builtin_cache);
 }
 
-csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles) {
-    if (s->kept_capacity >= ntiles) return CSZ_OK;
-    free(s->kept);
-    s->kept_capacity = 0;
-    s->kept = aligned_alloc(64, ntiles * sizeof *s->kept);
-    if (!s->kept) return CSZ_ERROR_MEMORY;
-    s->kept_capacity = ntiles;
+csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols) {
+    if (s->kept_capacity < ntiles) {
+        free(s->kept);
+        s->kept_capacity = 0;
+        s->kept = aligned_alloc(64, ntiles * sizeof *s->kept);
+        if (!s->kept) return CSZ_ERROR_MEMORY;
+        s->kept_capacity = ntiles;
+    }
+    if (with_symbols && s->kept_symbols_capacity < ntiles) {
+        free(s->kept_symbols);
+        s->kept_symbols_capacity = 0;
+        s->kept_symbols = malloc(ntiles * sizeof *s->kept_symbols);
+        if (!s->kept_symbols) return CSZ_ERROR_MEMORY;
+        s->kept_symbols_capacity = ntiles;
+    }
     return CSZ_OK;
 }
 

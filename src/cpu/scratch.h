@@ -4,6 +4,7 @@
 #define CSZ_CPU_SCRATCH_H
 
 #include "cpu/frame.h"
+#include "cpu/kept.h"
 
 enum {
     CHUNK_TILES = 4, /* divides a group, so that a chunk adds to one group's checksum */
@@ -21,23 +22,8 @@ typedef struct csz_worker {
     uint8_t chunks[CHUNKS_EACH][CHUNK_NBYTES];
 } csz_worker;
 
-/*
- * Sampled tiles, all of a frame small enough to be counted whole, are quantized once: their deltas are kept for the second pass, 512 tiles at most, which is what a frame of the default
- * grid samples.  Tiles with wide deltas or long tails are few and are done again.
- */
-enum { KEPT_TAIL_WORDS = 160, KEPT_TILES = 512 };
-
-typedef struct csz_kept_tile {
-    _Alignas(64) int16_t code16[CSZ_TILE_N];
-    csz_tile_statistics statistics;
-    int64_t base;
-    uint64_t fill_bits;
-    uint32_t order, value_hash, n_special, is_kept, is_fill;
-    uint32_t tail_nwords, tail_nmasks, tail_head, tail_words[KEPT_TAIL_WORDS];
-} csz_kept_tile;
-
-/* Room for so many kept tiles, so many workers prepared for a rank. */
-csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles);
+/* Room for so many kept tiles, and for their symbols where wanted; so many workers prepared for a rank. */
+csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols);
 csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank);
 
 /* Threads that a frame of so many tiles is worth, of those allowed. */

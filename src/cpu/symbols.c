@@ -5,6 +5,7 @@
 #include "cpu/symbols.h"
 
 #include "cpu/bits.h"
+#include "cpu/vector.h"
 
 static void measure_narrow(csz_tile_work *w, csz_tile_statistics *s) {
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
@@ -33,6 +34,7 @@ static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
 
 void csz_tile_measure(csz_tile_work *w) {
     csz_tile_statistics *s = &w->statistics;
+    w->symbols_mode = CSZ_NO_SYMBOLS;
     if (w->klass) {
         measure_wide(w, s);
     } else {
@@ -62,9 +64,9 @@ int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, uint32_t po
 
 /* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are none. */
 static uint64_t escape_mask(const int16_t *code, uint16_t radius, uint16_t n) {
-    uint8_t flag[64];
-    for (uint32_t i = 0; i < 64; i++) flag[i] = (uint16_t)((uint16_t)code[i] + radius) >= n;
-    return csz_mask_of_bytes(flag) | (uint64_t)csz_mask_of_bytes(flag + 32) << 32;
+    csz_lanes8 is_escape[8];
+    for (uint32_t i = 0; i < 8; i++) is_escape[i] = (csz_lanes8)(csz_lanes8_load(code + 8 * i) + radius >= n);
+    return csz_lanes8_mask(is_escape);
 }
 
 /* Kept out of line: only as a function of plain pointers does every compiler vectorise it.  n is a multiple of 16. */
@@ -96,6 +98,8 @@ static inline uint32_t digit(int16_t code, uint16_t radius, uint16_t cap) {
 void csz_tile_symbols_make(csz_tile_work *w, int mode) {
     uint8_t *restrict s = w->symbol;
     const int16_t *restrict c = w->code16;
+    if (w->symbols_mode == mode) return;
+    w->symbols_mode = mode;
     if (mode == CSZ_MODE_P) {
         for (uint32_t i = 0; i < CSZ_TILE_N / 2; i++)
             s[i] = (uint8_t)(digit(c[2 * i], 7, 15) | digit(c[2 * i + 1], 7, 15) << 4);

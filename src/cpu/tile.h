@@ -18,13 +18,14 @@
 
 enum {
     /* the longest lanes are those of rle+vle with 64-bit deltas, 4096 x (12 + 63 + 11) bits; more is slack */
-    CSZ_BITS_NBYTES = 44032 + 192,
-    /* a malformed lane of 64 codes of 12 bits may run 96 bytes past its end before it is refused */
-    CSZ_BITS_SLACK_NBYTES = 192,
+    CSZ_BITS_NBYTES = 44032 + 256,
+    /* a malformed lane of 32 codes of 12 bits and 128 escapes of 11, or of 13 raw bits each, may run 232 bytes past its end before it is refused */
+    CSZ_BITS_SLACK_NBYTES = 256,
     /* before it is compared with raw, a record may hold such lanes, four masks and 4096 exceptions of 2.5 words */
     CSZ_RECORD_MAX_WORDS = 11008 + 4 * (10 + 128) + 10240 + 80,
     /* masks and exceptions alone */
-    CSZ_TAIL_MAX_WORDS = 4 * (10 + 128) + 10240
+    CSZ_TAIL_MAX_WORDS = 4 * (10 + 128) + 10240,
+    CSZ_NO_SYMBOLS = -1
 };
 
 /* What a field's tiles have in common. */
@@ -105,14 +106,14 @@ typedef struct csz_tile_work {
     uint8_t valid[CSZ_TILE_N]; /* careful path: has a quantum */
     uint8_t bits[CSZ_BITS_NBYTES];
     uint32_t record[CSZ_RECORD_MAX_WORDS];
-    uint32_t weight[CSZ_TILE_N];     /* of restored values, in order of e */
-    uint32_t escape[CSZ_TILE_UNITS]; /* masks of escapes, per unit */
+    uint32_t weight[CSZ_TILE_N]; /* of restored values, in order of e */
     int16_t
         escape_code[CSZ_TILE_N + 16]; /* encode: escapes of the tile, in the order in which they are coded */
     uint8_t escape_symbol[CSZ_TILE_N + 16];
     uint8_t pair_escapes[CSZ_TILE_UNITS / 2]; /* how many of them a pair of units has */
     uint32_t n_escapes;
-    int has_buckets;                      /* some of them have raw bits: */
+    int symbols_mode; /* encode: of which symbol[] and the escapes are; CSZ_NO_SYMBOLS: of none */
+    int has_buckets;  /* some of them have raw bits: */
     uint32_t escape_raw[CSZ_TILE_N + 16]; /* bits << 8 | their number */
     csz_tile_part part;
     csz_specials specials;
@@ -173,7 +174,7 @@ void csz_tally_add(csz_sample *sum, const csz_tally *tally);
 void csz_tally_add_tiles(csz_sample *sum, const csz_tally *tally);
 void csz_tally_add_book(csz_sample *sum, const csz_tally *tally, int book);
 
-/* Counts the deltas: statistics, which counting and encoding need. */
+/* Of new deltas: statistics, which counting and encoding need; no symbols yet. */
 void csz_tile_measure(csz_tile_work *w);
 
 /* deltas -> record[]; returns its size in words (0: no record). */

@@ -3,16 +3,25 @@
 #ifndef CSZ_CPU_VECTOR_H
 #define CSZ_CPU_VECTOR_H
 
+#include "core/base.h"
+
 #include <stdint.h>
 #include <string.h>
 
 typedef uint16_t csz_lanes8 __attribute__((vector_size(16)));
 
+typedef uint8_t csz_bytes16 __attribute__((vector_size(16)));
+
 #if defined(__clang__) || __GNUC__ >= 12
 #define CSZ_SHUFFLE8(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define CSZ_SHUFFLE16(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define CSZ_SHUFFLE8(a, b, ...) __builtin_shuffle(a, b, (csz_lanes8){__VA_ARGS__})
+#define CSZ_SHUFFLE16(a, b, ...) __builtin_shuffle(a, b, (csz_bytes16){__VA_ARGS__})
 #endif
+
+#define CSZ_EVEN16(a, b) CSZ_SHUFFLE16(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define CSZ_ODD16(a, b) CSZ_SHUFFLE16(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
 
 static inline csz_lanes8 csz_lanes8_load(const int16_t *p) {
     csz_lanes8 v;
@@ -22,11 +31,29 @@ static inline csz_lanes8 csz_lanes8_load(const int16_t *p) {
 
 static inline void csz_lanes8_store(int16_t *p, csz_lanes8 v) { memcpy(p, &v, sizeof v); }
 
+/* Each of eight bytes in a lane.  By a shuffle with zeros: compilers convert such a vector byte by byte. */
 static inline csz_lanes8 csz_lanes8_of_bytes(const uint8_t *p) {
-    typedef uint8_t bytes8 __attribute__((vector_size(8)));
-    bytes8 v;
-    memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(v, csz_lanes8);
+    csz_bytes16 v = {0}, none = {0};
+    memcpy(&v, p, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (csz_lanes8)CSZ_SHUFFLE16(none, v, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#else
+    return (csz_lanes8)CSZ_SHUFFLE16(v, none, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#endif
+}
+
+/* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits: bytes that hold their own bit are added up, two and two, three times. */
+static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
+    const csz_bytes16 bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    csz_bytes16 sum[4];
+    for (int i = 0; i < 4; i++) sum[i] = CSZ_EVEN16((csz_bytes16)v[2 * i], (csz_bytes16)v[2 * i + 1]) & bit;
+    for (int n = 2; n > 0; n /= 2)
+        for (int i = 0; i < n; i++)
+            sum[i] = CSZ_EVEN16(sum[2 * i], sum[2 * i + 1]) + CSZ_ODD16(sum[2 * i], sum[2 * i + 1]);
+    sum[0] = CSZ_EVEN16(sum[0], sum[0]) + CSZ_ODD16(sum[0], sum[0]);
+    uint8_t bytes[16];
+    memcpy(bytes, &sum[0], sizeof bytes);
+    return csz_load_u64(bytes);
 }
 
 static inline uint32_t csz_lanes8_sum(csz_lanes8 v) {

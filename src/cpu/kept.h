@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kept.h: what the first pass over a frame, which counts sampled tiles, keeps of them for the second, which codes all.  So the tiles of a frame small enough to be counted whole are quantized once, and
+ * their symbols found once.
+ */
+#ifndef CSZ_CPU_KEPT_H
+#define CSZ_CPU_KEPT_H
+
+#include "cpu/tile.h"
+
+enum {
+    KEPT_TILES = 512, /* at most: what a frame of the default grid samples */
+    KEPT_TAIL_WORDS = 160,
+    KEPT_SYMBOLS_NBYTES = 6144
+};
+
+/* Tiles with wide deltas or long tails are few and are done again. */
+typedef struct csz_kept_tile {
+    _Alignas(64) int16_t code16[CSZ_TILE_N];
+    csz_tile_statistics statistics;
+    int64_t base;
+    uint64_t fill_bits;
+    uint32_t order, value_hash, n_special, is_kept, is_fill;
+    uint32_t tail_nwords, tail_nmasks, tail_head, tail_words[KEPT_TAIL_WORDS];
+} csz_kept_tile;
+
+/* Symbols of the mode that a tile was counted in. */
+typedef struct csz_kept_symbols {
+    int mode; /* CSZ_NO_SYMBOLS: of none, or more than there is room for */
+    uint32_t n_escapes;
+    uint8_t pair_escapes[CSZ_TILE_UNITS / 2];
+    uint8_t bytes[KEPT_SYMBOLS_NBYTES]; /* deltas of escapes, their symbols, the tile's symbols */
+} csz_kept_symbols;
+
+/* After quantize and measure, whose deltas are in kept->code16. */
+void csz_tile_keep(csz_kept_tile *kept, csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
+
+/* 0 if the tile was not kept. */
+int csz_tile_recall(csz_tile_work *w, csz_kept_tile *kept);
+
+/* After a tile was counted; after it was recalled. */
+void csz_symbols_keep(csz_kept_symbols *kept, const csz_tile_work *w);
+void csz_symbols_recall(csz_tile_work *w, const csz_kept_symbols *kept);
+
+#endif
