@@ -189,15 +189,17 @@ static void count_lengths(uint32_t *count, const run_starts *all) {
 /* The tile's starts of runs, of which there are *nstarts, and the codes that start none and are not 0; returns how many codes differ from the one before. */
 static uint32_t find_runs(run_starts *starts, run_starts *others, uint32_t *nstarts, const csz_tile_work *w) {
     const csz_lanes8 none = {0};
-    csz_lanes8 before = none + (uint16_t)w->code16[0]; /* the first differs from nothing */
     uint32_t nchanges = 0, n_first = 0;
     for (uint32_t half = 0; half < 2 * RUN_LANES; half++) {
         csz_lanes8 differs[8], is_nonzero[8];
         for (uint32_t i = 0; i < 8; i++) {
-            const csz_lanes8 code = csz_lanes8_load(w->code16 + 64 * half + 8 * i);
-            differs[i] = (csz_lanes8)(code != CSZ_SHUFFLE8(before, code, 7, 8, 9, 10, 11, 12, 13, 14));
+            const int16_t *at = w->code16 + 64 * half + 8 * i;
+            const csz_lanes8 code = csz_lanes8_load(at);
+            /* the tile's first differs from nothing */
+            const csz_lanes8 before =
+                half || i ? csz_lanes8_load(at - 1) : CSZ_SHUFFLE8(code, code, 0, 0, 1, 2, 3, 4, 5, 6);
+            differs[i] = (csz_lanes8)(code != before);
             is_nonzero[i] = (csz_lanes8)(code != none);
-            before = code;
         }
         uint64_t start = csz_lanes8_mask(differs);
         const uint64_t nonzero = csz_lanes8_mask(is_nonzero);

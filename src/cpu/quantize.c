@@ -188,12 +188,13 @@ static inline nonzeros difference_rows(csz_tile_work *w, uint32_t tx, uint32_t t
     for (uint32_t row = 0; row < CSZ_TILE_N; row += tx) {
         const int16_t *up = row % plane ? by_x + row - tx : zeros,
                       *back = rank == 3 && row >= plane ? by_xy + row - plane : zeros;
-        csz_lanes8 before = none, first = lane0, corner = row % plane ? none : lane0;
+        csz_lanes8 first = lane0, corner = row % plane ? none : lane0;
         for (uint32_t x = 0; x < tx; x += 8) {
-            csz_lanes8 q = csz_lanes8_load(w->narrow[0] + row + x);
-            csz_lanes8 dx = q - CSZ_SHUFFLE8(before, q, 7, 8, 9, 10, 11, 12, 13, 14);
+            const int16_t *at = w->narrow[0] + row + x;
+            const csz_lanes8 q = csz_lanes8_load(at);
+            const csz_lanes8 dx =
+                q - (x ? csz_lanes8_load(at - 1) : CSZ_SHUFFLE8(none, q, 0, 8, 9, 10, 11, 12, 13, 14));
             csz_lanes8 dxy = dx - csz_lanes8_load(up + x), tied_xy = dxy;
-            before = q;
             csz_lanes8_store(by_x + row + x, dx);
             csz_lanes8_store(by_xy + row + x, dxy);
             if (rank == 3) {
