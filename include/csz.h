@@ -487,7 +487,7 @@ typedef struct csz_analysis {
 /*
  * Analyses data under each of nbounds bounds (options->bound is not used; bound_mode, fill, threads, backend are) into
  * analyses[0 .. nbounds - 1].  exact 0: everything is predicted from a sample, beside one pass for the range where the bounds are relative;
- * by one thread that takes less than a tenth of the time of compressing at the same bound on the fields of docs/evaluation.md, of 2 MB and more, by two on those of 5 MB and more; but not where nearly all tiles are of one value, which
+ * by one thread that takes less than a tenth of the time of compressing at the same bound on the fields of docs/evaluation.md, of 3 MB and more, by two on those of 5 MB and more; but not where nearly all tiles are of one value, which
  * are compressed as fast as the range is found, and not of data in device memory, which compress faster than the host predicts.  The sample is patches of 256 codes, one for 5 tiles of 4096 (3-D: for 8), 12 to 2048 of them, spread over the field; of fields of up to 4 tiles it is all.  What is said of it has
  * standard errors, by how unlike patches are: of p1, of the entropy and of each workflow's size; and where the sample does not decide which forced workflow is best, or what the paper's rule advises, that is said.
  * Errors tell of chance alone: an entropy of few codes in range (tight bounds, mostly outliers) comes out too low, by more than its error; and where a field has several values that have no quantum, few tiles may have most of the bytes, and sizes come out too small by more than theirs.  So may tiles of a field

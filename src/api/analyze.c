@@ -17,8 +17,8 @@
 enum {
     NWORKFLOWS = CSZ_NWORKFLOWS,
     /*
-     * A patch of 256 codes costs 0.5 us (1-D) to 1.1 (3-D, f64), a glance at its tile 0.4 to 1, on a core that compresses a tile in 8 to 20; books and statistics cost 25 us, the range 3 to 5% of the time of compressing.  With these numbers of patches an
-     * analysis of one bound stays below a tenth of compressing from 2 MB on.
+     * A patch of 256 codes costs 0.5 us (1-D) to 1.1 (3-D, f64), a glance at its tile 0.4 to 1, on a core that compresses a tile in 7 to 19; books and statistics cost 25 us, the range 3 to 5% of the time of compressing.  With these numbers of patches an
+     * analysis of one bound stays below a tenth of compressing from 3 MB on.
      */
     SAMPLE_ALL = 4,
     PATCH_STRIDE = 8,
