@@ -342,40 +342,35 @@ static csz_status compare_run(void *user, uint64_t offset, void *restored, size_
     return CSZ_OK;
 }
 
-/* Each rank restores its box from the hidden file; 0 if every value of the field keeps the bound, else the status after the message. */
-static int verify_archive(const arguments *a, csz_context *context, raw_file *raw, const csz_mpi_box *box,
-                          const csz_options *options) {
+/* Each rank restores its box from the hidden file.  0 if every value of the field keeps the bound, and v tells of all ranks; else the status after the message. */
+static int verify_archive(verification *v, const arguments *a, csz_context *context, const csz_mpi_box *box) {
     csz_info info;
     csz_mpi_report report = {.failed_rank = -1};
-    verification v = {.raw = raw, .options = options};
     csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, unverified);
-    v.bound = status ? 0 : info.bound_abs;
+    v->bound = status ? 0 : info.bound_abs;
     if (!status)
-        status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, compare_run, &v, unverified, box, options,
+        status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, compare_run, v, unverified, box, v->options,
                                        &report);
-    if (agree(raw->has_failed))
+    if (agree(v->raw->has_failed))
         return fail(1, "cannot read the input again; check the disk, and that nothing writes to it",
                     a->input);
     if (status) return fail_status(status, &report, "verify what was written for", a->output, 0);
-    uint64_t counts[2] = {v.n, v.violations}, sums[2];
-    double max_error = 0;
-    MPI_Allreduce(counts, sums, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Allreduce(&v.max_error, &max_error, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    if (sums[1] && my_rank == 0)
+    MPI_Allreduce(MPI_IN_PLACE, &v->n, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &v->violations, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &v->max_error, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (v->violations && my_rank == 0)
         fprintf(stderr,
                 "csz-mpi: %llu elements of %s would break the bound, so nothing is written; report this with "
                 "the field, unless something wrote to it\n",
-                (unsigned long long)sums[1], a->input);
-    else if (my_rank == 0)
-        printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g\n",
-               (unsigned long long)sums[0], max_error, v.bound);
-    return sums[1] != 0;
+                (unsigned long long)v->violations, a->input);
+    return v->violations != 0;
 }
 
 /* Verifies the archive under its hidden name and gives it the output's, or removes it. */
 static int finish_verified(const arguments *a, csz_context *context, raw_file *raw, const csz_mpi_box *box,
                            const csz_options *options) {
-    int result = verify_archive(a, context, raw, box, options), error = 0;
+    verification v = {.raw = raw, .options = options};
+    int result = verify_archive(&v, a, context, box), error = 0;
     if (my_rank == 0) {
         if (!result) error = csz_file_rename(unverified, a->output, a->force);
         if (result || error) unlink(unverified);
@@ -383,7 +378,11 @@ static int finish_verified(const arguments *a, csz_context *context, raw_file *r
     }
     if (result) return result;
     if (all_if(error == EEXIST)) return fail_existing(a->output);
-    return all_if(error != 0) ? fail(1, "cannot write the output; check its folder", a->output) : 0;
+    if (all_if(error != 0)) return fail(1, "cannot write the output; check its folder", a->output);
+    if (my_rank == 0)
+        printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g\n",
+               (unsigned long long)v.n, v.max_error, v.bound);
+    return 0;
 }
 
 /* ---- Compress ---- */

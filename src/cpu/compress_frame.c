@@ -20,11 +20,10 @@ typedef struct compress_job {
     const csz_tile_plan *plan;
     const void *data;
     csz_frame_box box;
-    csz_kept_tile *kept; /* one for each sample; NULL where there are too many */
-    csz_kept_symbols
-        *symbols;     /* likewise; NULL where not all tiles are sampled, so that there is little to save */
-    atomic_uint next; /* sample, or book */
-    int nthreads;     /* books: whose counts there are */
+    csz_kept_tile *kept;       /* one for each sample; NULL where there are too many */
+    csz_kept_symbols *symbols; /* likewise; NULL where only some tiles are sampled */
+    atomic_uint next;          /* sample, or book */
+    int nthreads;              /* books: whose counts there are */
     csz_sample sum;
     csz_policy_offers offers;
     uint8_t *out;
