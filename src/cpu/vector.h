@@ -42,17 +42,21 @@ static inline csz_lanes8 csz_lanes8_of_bytes(const uint8_t *p) {
 #endif
 }
 
-/* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits: bytes that hold their own bit are added up, two and two, three times. */
+/* Sums of neighbouring bytes of a and b. */
+static inline csz_bytes16 csz_bytes16_pairs(csz_bytes16 a, csz_bytes16 b) {
+    return CSZ_EVEN16(a, b) + CSZ_ODD16(a, b);
+}
+
+/* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits: each byte keeps one bit, its own, and eight bytes are added up. */
 static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
     const csz_bytes16 bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    csz_bytes16 sum[4];
-    for (int i = 0; i < 4; i++) sum[i] = CSZ_EVEN16((csz_bytes16)v[2 * i], (csz_bytes16)v[2 * i + 1]) & bit;
-    for (int n = 2; n > 0; n /= 2)
-        for (int i = 0; i < n; i++)
-            sum[i] = CSZ_EVEN16(sum[2 * i], sum[2 * i + 1]) + CSZ_ODD16(sum[2 * i], sum[2 * i + 1]);
-    sum[0] = CSZ_EVEN16(sum[0], sum[0]) + CSZ_ODD16(sum[0], sum[0]);
+    csz_bytes16 own[4];
+    for (int i = 0; i < 4; i++) own[i] = CSZ_EVEN16((csz_bytes16)v[2 * i], (csz_bytes16)v[2 * i + 1]) & bit;
+    const csz_bytes16 fours =
+        csz_bytes16_pairs(csz_bytes16_pairs(own[0], own[1]), csz_bytes16_pairs(own[2], own[3]));
+    const csz_bytes16 all = csz_bytes16_pairs(fours, fours);
     uint8_t bytes[16];
-    memcpy(bytes, &sum[0], sizeof bytes);
+    memcpy(bytes, &all, sizeof bytes);
     return csz_load_u64(bytes);
 }
 
