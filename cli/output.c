@@ -2,7 +2,7 @@
 /*
  * output.c: writing results.  Steps for a regular file: create a file without a name in its folder, write, give
  * it the mode the file had (or the one umask leaves), fsync, give it its name, fsync the folder.  A kill at any
- * instant leaves the old file or the new one, and nothing else: a nameless file goes with the process.  Where
+ * instant leaves the old file or the new one, and no part of one: a nameless file goes with the process.  Where
  * there are none (NFS, a writer that wants a path), it is a hidden file that is renamed.  A symbolic link is
  * replaced, not followed: what it points to is not ours to change.
  */
@@ -12,6 +12,7 @@
 #include "message.h"
 #include "rename.h"
 #include "signals.h"
+#include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,19 @@ int cli_output_is_stdout(const cli_output *output) {
     return 0;
 }
 
+/* The open descriptor that a path stands for, or -1. */
+static int descriptor_of(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        uint64_t number;
+        size_t n = strlen(folders[i]);
+        if (strncmp(path, folders[i], n) == 0 && cli_parse_u64(&number, path + n) && number <= INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
 /*
  * What the path leads to.  Names that stand for open descriptors are links, sometimes to regular files, but
  * mean "write there"; so does a link to a device or a pipe.  Other links count as regular files.
@@ -40,9 +54,7 @@ int cli_output_is_stdout(const cli_output *output) {
 static target_kind target_of(const cli_output *output) {
     struct stat status;
     if (cli_output_is_stdout(output)) return TARGET_STDOUT;
-    if (strncmp(output->path, "/dev/fd/", 8) == 0 || strncmp(output->path, "/proc/", 6) == 0 ||
-        strcmp(output->path, "/dev/stderr") == 0)
-        return TARGET_IN_PLACE;
+    if (descriptor_of(output->path) >= 0) return TARGET_IN_PLACE;
     if (stat(output->path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
         return TARGET_IN_PLACE;
     return TARGET_FILE;
@@ -242,8 +254,10 @@ static int open_sink(cli_sink *sink, const cli_output *output, size_t hold_nbyte
         sink->descriptor = needs_path ? -1 : create_nameless(output->path);
         if (sink->descriptor < 0) sink->descriptor = create_hidden(sink->hidden, output->path);
     } else {
+        /* a descriptor's own place in its file, and whether it appends, go with it */
+        const int own = kind == TARGET_STDOUT ? STDOUT_FILENO : descriptor_of(output->path);
         sink->descriptor =
-            kind == TARGET_STDOUT ? dup(STDOUT_FILENO) : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+            own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 3) : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     }
     if (sink->descriptor < 0) return cli_fail_errno("write", cli_output_name(output), errno);
     sink->is_open = 1;

@@ -25,3 +25,9 @@ int csz_file_rename(const char *from, const char *to, int may_replace) {
     if (errno == EEXIST || lstat(to, &status) == 0) return EEXIST;
     return rename(from, to) == 0 ? 0 : errno;
 }
+
+int csz_file_keep_mode(const char *from, const char *to) {
+    struct stat status;
+    if (lstat(to, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+    return chmod(from, status.st_mode & 0777) == 0 || errno == EPERM ? 0 : errno; /* FAT has no modes */
+}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rename.h: the last step of every output, for csz and for csz_mpi alike. */
+/* rename.h: the last steps of every output, for csz and for csz_mpi alike. */
 #ifndef CLI_RENAME_H
 #define CLI_RENAME_H
 
 /* Gives the file a new name and returns 0, or an errno: EEXIST where the name is taken and may not be replaced. */
 int csz_file_rename(const char *from, const char *to, int may_replace);
+
+/* Gives a file that is to replace another the permissions of that one, where it is there and regular; returns 0, or an errno. */
+int csz_file_keep_mode(const char *from, const char *to);
 
 #endif

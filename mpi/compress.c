@@ -429,7 +429,7 @@ static csz_status write_frames(const compression *c, MPI_File file, uint64_t off
     return status ? status : write_at(file, offset + c->spilled_nbytes, c->archive, c->archive_nbytes);
 }
 
-static csz_status write_archive(compression *c, const char *temporary) {
+static csz_status write_archive(compression *c, const csz_mpi_target *target, const char *temporary) {
     MPI_File file;
     uint64_t before = 0, mine = c->spilled_nbytes + c->archive_nbytes, total = 0;
     MPI_Exscan(&mine, &before, 1, MPI_UINT64_T, MPI_SUM, c->comm);
@@ -442,7 +442,12 @@ static csz_status write_archive(compression *c, const char *temporary) {
         if (opened) MPI_File_close(&file);
         return status;
     }
+    /* while it is empty still: what was private stays so */
+    csz_status moded = CSZ_OK;
+    if (c->rank == 0 && csz_file_keep_mode(temporary, target->old ? target->old : target->path) != 0)
+        moded = CSZ_ERROR_IO;
     status = write_frames(c, file, c->shape.header_nbytes + before);
+    if (!status) status = moded;
     csz_status ends = write_ends(c, file, c->shape.header_nbytes + total);
     if (!status) status = ends;
     if (MPI_File_sync(file) != MPI_SUCCESS && !status) status = CSZ_ERROR_IO;
@@ -460,7 +465,7 @@ static csz_status write_file(compression *c, const csz_mpi_target *target) {
     MPI_Bcast(temporary, PATH_MAX, MPI_CHAR, 0, c->comm);
     const int holds = c->rank == 0 && target->hold;
     if (holds) target->hold(temporary);
-    csz_status status = write_archive(c, temporary);
+    csz_status status = write_archive(c, target, temporary);
     if (c->rank == 0) {
         if (!status && csz_file_rename(temporary, target->path, target->may_replace) != 0)
             status = CSZ_ERROR_IO;

@@ -31,10 +31,10 @@ int csz_mpi_name_temporary(char temporary[PATH_MAX], const char *path);
 
 /*
  * Where the archive goes.  Without may_replace CSZ_ERROR_IO where there is a file at the end.  hold, which may be NULL, is told on rank 0 the hidden file's name before
- * that is made, and NULL when it is gone.
+ * that is made, and NULL when it is gone.  A file that is replaced passes its permissions on; so does old, where it is not NULL, instead.
  */
 typedef struct csz_mpi_target {
-    const char *path;
+    const char *path, *old;
     int may_replace;
     void (*hold)(const char *temporary);
 } csz_mpi_target;

@@ -262,6 +262,13 @@ holds "-o - writes to standard output" bash -c \
     "set -o pipefail; '$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -o - | cmp - one.csz"
 holds "/dev/stdout is standard output" bash -c \
     "'$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -o /dev/stdout >s.csz && cmp s.csz one.csz"
+holds "a descriptor is written where it is" bash -c \
+    "printf 'before' >s.csz && '$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -o /dev/fd/3 3>>s.csz && tail -c +7 s.csz | cmp - one.csz"
+cp one.csz s.csz
+refuses 1 'exists' "a file behind /proc is one like others" "$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-2 -o /proc/self/cwd/s.csz
+holds "and kept" cmp s.csz one.csz
+holds "unless -f is given" bash -c \
+    "printf '%100000s' x >s.csz && '$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -f -o /proc/self/cwd/s.csz && cmp s.csz one.csz"
 holds "verify reads the original from a pipe" bash -c "cat d3.f32 | '$csz' verify - one.csz"
 holds "verify reads the archive from a pipe" bash -c "cat one.csz | '$csz' verify d3.f32 -"
 holds "info and test read a pipe" bash -c "cat one.csz | '$csz' info - && cat one.csz | '$csz' test -"

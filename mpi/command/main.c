@@ -60,8 +60,10 @@ static int compress_raw(const arguments *a, csz_context *context, raw_file *raw)
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
     csz_mpi_source source = {.data = NULL};
-    const csz_mpi_target target = {
-        .path = a->verify ? unverified : a->output, .may_replace = a->force, .hold = hold_temporary};
+    const csz_mpi_target target = {.path = a->verify ? unverified : a->output,
+                                   .old = a->output,
+                                   .may_replace = a->force,
+                                   .hold = hold_temporary};
     csz_options options = a->options;
     struct stat status;
     uint64_t wanted = cli_type_nbytes(a->field.type);
@@ -147,11 +149,20 @@ static int is_same_file(const char *a, const char *b) {
            one.st_ino == other.st_ino;
 }
 
+/* 1 for "-", for what is there and no regular file, though behind links, and for names of descriptors, which may lead to one. */
+static int is_no_file(const char *path) {
+    struct stat status;
+    return strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0 ||
+           (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
+}
+
 static int run(int argc, char **argv) {
     arguments a;
     struct stat status;
     csz_context *context = NULL;
-    const int asks_help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    int asks_help = 0;
+    for (int i = 1; i < argc && i < 3; i++) /* csz-mpi --help, csz-mpi compress --help */
+        asks_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     if (agree(asks_help)) {
         if (agree(!asks_help)) return fail(2, "the ranks' commands differ; give all ranks the same", NULL);
         if (my_rank() == 0) fputs(usage, stdout);
@@ -162,7 +173,7 @@ static int run(int argc, char **argv) {
     if (result) return result;
     if ((result = compare_ranks(&a)) != 0) return result;
     if (all_if(!a.force && lstat(a.output, &status) == 0)) return fail_existing(a.output);
-    if (all_if(lstat(a.output, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)))
+    if (all_if(is_no_file(a.output)))
         return fail(1, "is no regular file, and only those are written; give another output with -o",
                     a.output);
     if (all_if(is_same_file(a.input, a.output)))

@@ -12,7 +12,7 @@ int my_rank(void) {
 }
 
 int fail(int status, const char *text, const char *name) {
-    if (my_rank() == 0) fprintf(stderr, "csz-mpi: %s%s%s\n", text, name ? ": " : "", name ? name : "");
+    if (my_rank() == 0) fprintf(stderr, "csz-mpi: %s%s%s\n", name ? name : "", name ? ": " : "", text);
     return status;
 }
 

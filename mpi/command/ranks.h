@@ -10,7 +10,7 @@
 
 int my_rank(void);
 
-/* Rank 0 prints "csz-mpi: TEXT: NAME", where there is a name; returns status. */
+/* Rank 0 prints "csz-mpi: NAME: TEXT", where there is a name; returns status. */
 int fail(int status, const char *text, const char *name);
 int fail_existing(const char *name);
 

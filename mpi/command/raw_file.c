@@ -83,7 +83,9 @@ int create_raw(raw_file *raw, char temporary[PATH_MAX], const char *path) {
         sigset_t before;
         cli_signals_block(&before);
         if (csz_mpi_name_temporary(temporary, path))
-            raw->descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+            /* until it has the permissions of the file that it replaces */
+            raw->descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
+                                   access(path, F_OK) == 0 ? 0600 : 0666);
         created = raw->descriptor >= 0;
         if (created) cli_signals_set_temporary(temporary);
         cli_signals_restore(&before);
@@ -100,7 +102,8 @@ int finish_raw(raw_file *raw, const char *temporary, const char *path, int may_r
     if (raw->descriptor >= 0 && close(raw->descriptor) != 0) raw->has_failed = 1;
     int failed = agree(raw->has_failed), exists = 0;
     if (my_rank() == 0) {
-        const int error = failed || !is_wanted ? 0 : csz_file_rename(temporary, path, may_replace);
+        int error = failed || !is_wanted || !may_replace ? 0 : csz_file_keep_mode(temporary, path);
+        if (!error && !failed && is_wanted) error = csz_file_rename(temporary, path, may_replace);
         exists = error == EEXIST;
         failed |= error != 0;
         if (failed || !is_wanted) unlink(temporary);

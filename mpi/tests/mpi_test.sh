@@ -109,7 +109,18 @@ refuses "an empty name" 'empty name' mpi 2 "$build/csz-mpi" "${what[@]}" -o ""
 refuses "raw values under .npy" 'no \.npy' mpi 2 "$build/csz-mpi" decompress one.csz -o x.npy
 refuses "a wrong argument of one rank" 'another rank' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -e -1 -o x
 refuses "the input as the output" 'input itself' mpi 2 "$build/csz-mpi" "${what[@]}" -o field -f
-refuses "a device as the output" 'no regular file' mpi 2 "$build/csz-mpi" "${what[@]}" -o /dev/null -f
+ln -s /dev/null device
+for wrong in /dev/null device - /proc/self/fd/1; do
+    refuses "$wrong as the output" 'no regular file' mpi 2 "$build/csz-mpi" "${what[@]}" -o $wrong -f
+done
+holds "the link is there still" test -L device
+for how in "compress field ${what[*]:2}" "compress field ${what[*]:2} --verify" "decompress one.csz"; do
+    printf 'old' >private
+    chmod 600 private
+    # shellcheck disable=SC2086
+    holds "csz-mpi ${how%% *} replaces a private file" mpi 2 "$build/csz-mpi" $how -f -o private
+    holds "which stays private" test "$(stat -c %a private)" = 600
+done
 refuses "a folder that is not there" 'cannot compress.* cannot be written' mpi 2 "$build/csz-mpi" "${what[@]}" -o no/x
 for wrong in "-z 5abc" "-z zstd:23" "-w lzw" "-j 3xyz" "--memory-limit 12Q" "--memory-limit 0"; do
     # shellcheck disable=SC2086
