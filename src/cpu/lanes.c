@@ -274,7 +274,7 @@ static uint64_t mask_of_code(const int16_t *code, uint16_t wanted) {
 }
 
 static int decode_p(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set) {
-    escape_group group;
+    escape_group group = {0};
     decode_all_symbols(w, t->entry[CSZ_BOOK_PV], set, CSZ_MODE_P);
     for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
         for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++) {
@@ -292,7 +292,7 @@ static int decode_p(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *
 }
 
 static int decode_q(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set) {
-    escape_group group;
+    escape_group group = {0};
     decode_all_symbols(w, t->entry[CSZ_BOOK_QV], set, CSZ_MODE_Q);
     for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
         for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++) {
@@ -309,7 +309,7 @@ static int decode_q(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *
 }
 
 static int decode_m(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set) {
-    escape_group group;
+    escape_group group = {0};
     decode_all_symbols(w, t->entry[CSZ_BOOK_MV], set, CSZ_MODE_M);
     for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
         for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++) {
