@@ -27,16 +27,10 @@ enum { MOST_WRITE_NBYTES = 1 << 28 }; /* Linux writes less than 2^31 at once */
 
 typedef enum target_kind { TARGET_STDOUT, TARGET_IN_PLACE, TARGET_FILE } target_kind;
 
-int cli_output_is_stdout(const cli_output *output) {
-    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(output->path, names[i]) == 0) return 1;
-    return 0;
-}
-
 /* The open descriptor that a path stands for, or -1. */
 static int descriptor_of(const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
     if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         uint64_t number;
@@ -46,6 +40,8 @@ static int descriptor_of(const char *path) {
     }
     return -1;
 }
+
+int cli_output_is_stdout(const cli_output *output) { return descriptor_of(output->path) == STDOUT_FILENO; }
 
 /*
  * What the path leads to.  Names that stand for open descriptors are links, sometimes to regular files, but
@@ -145,8 +141,8 @@ static int sync_descriptor(int descriptor) {
 
 /* The mode that a new file would get, or the one of the file replaced. */
 static mode_t mode_for(const char *path) {
-    struct stat status;
-    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) return status.st_mode & 0777;
+    mode_t mode;
+    if (csz_file_mode(&mode, path)) return mode;
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
@@ -255,7 +251,7 @@ static int open_sink(cli_sink *sink, const cli_output *output, size_t hold_nbyte
         if (sink->descriptor < 0) sink->descriptor = create_hidden(sink->hidden, output->path);
     } else {
         /* a descriptor's own place in its file, and whether it appends, go with it */
-        const int own = kind == TARGET_STDOUT ? STDOUT_FILENO : descriptor_of(output->path);
+        const int own = descriptor_of(output->path);
         sink->descriptor =
             own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 3) : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     }

@@ -26,8 +26,15 @@ int csz_file_rename(const char *from, const char *to, int may_replace) {
     return rename(from, to) == 0 ? 0 : errno;
 }
 
-int csz_file_keep_mode(const char *from, const char *to) {
+int csz_file_mode(mode_t *mode, const char *path) {
     struct stat status;
-    if (lstat(to, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
-    return chmod(from, status.st_mode & 0777) == 0 || errno == EPERM ? 0 : errno; /* FAT has no modes */
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+    *mode = status.st_mode & 0777;
+    return 1;
+}
+
+int csz_file_keep_mode(const char *from, const char *to) {
+    mode_t mode;
+    if (!csz_file_mode(&mode, to)) return 0;
+    return chmod(from, mode) == 0 || errno == EPERM ? 0 : errno; /* FAT has no modes */
 }

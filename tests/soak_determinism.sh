@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Builds the library with every compiler at hand, without optimization and with much, with flags of a user that ask for fast-math and contraction, and for s390x
-# (big-endian, under qemu-user) where the tools are; each must write and read the golden archives, and give the same sums over several hundred fields with
+# (big-endian, under qemu-user) and x86-64 where the tools are; each must write and read the golden archives, and give the same sums over several hundred fields with
 # 1, 2, 7 and 64 threads.  Prints one line a build.  DETERMINISM_OUT: the folder for the builds (default: a temporary one); DETERMINISM_REFERENCE: sums of
 # another machine to compare with; DETERMINISM_ONLY: a part of the names of the builds wanted.  Exit status: 0 all alike, 1 not.
 set -u
@@ -104,6 +104,9 @@ for compiler in gcc clang; do
         failed=1
     fi
 done
+if [ "$(uname -m)" != x86_64 ] && have x86_64-linux-gnu-gcc && have qemu-x86_64; then
+    variant x86_64 x86_64-linux-gnu-gcc -O3 "qemu-x86_64 -L /usr/x86_64-linux-gnu" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=x86_64 -DCSZ_MPI=OFF
+fi
 if have s390x-linux-gnu-gcc && have qemu-s390x; then
     link_flags="-static -fexcess-precision=fast"
     variant s390x s390x-linux-gnu-gcc -O2 qemu-s390x -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=s390x \

@@ -273,50 +273,37 @@ static uint64_t mask_of_code(const int16_t *code, uint16_t wanted) {
     return csz_lanes8_mask(is_wanted);
 }
 
-static int decode_p(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set) {
-    escape_group group = {0};
-    decode_all_symbols(w, t->entry[CSZ_BOOK_PV], set, CSZ_MODE_P);
-    for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
-        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++) {
-            const uint8_t *restrict s = w->digit + (i + l) * 32;
-            int16_t *restrict code = w->code16 + set->number[i + l] * 64;
-            for (uint32_t k = 0; k < 32; k++) {
-                code[2 * k] = (int16_t)((s[k] & 15) - 7);
-                code[2 * k + 1] = (int16_t)((s[k] >> 4) - 7);
-            }
-            group.mask[l][0] = mask_of_code(code, 15 - 7);
+/* Codes of a lane from its digits s, and where its escapes are. */
+static inline void open_lane(csz_tile_work *w, uint32_t number, const uint8_t *restrict s, int mode,
+                             uint64_t mask[2]) {
+    int16_t *restrict code = w->code16 + number * (mode == CSZ_MODE_P ? 64 : 128);
+    if (mode == CSZ_MODE_P) {
+        for (uint32_t k = 0; k < 32; k++) {
+            code[2 * k] = (int16_t)((s[k] & 15) - 7);
+            code[2 * k + 1] = (int16_t)((s[k] >> 4) - 7);
         }
-        decode_escapes(w, t->entry[CSZ_BOOK_PE], set, i, &group, 1);
+        mask[0] = mask_of_code(code, 15 - 7);
+    } else if (mode == CSZ_MODE_Q) {
+        for (uint32_t k = 0; k < 32; k++) {
+            for (uint32_t j = 0; j < 4; j++) code[4 * k + j] = (int16_t)(((s[k] >> (2 * j)) & 3) - 1);
+        }
+        for (uint32_t k = 0; k < 2; k++) mask[k] = mask_of_code(code + 64 * k, 3 - 1);
+    } else {
+        csz_lane_clear(w, number, 4);
+        for (uint32_t k = 0; k < 2; k++) mask[k] = csz_load_u64(s + 8 * k);
     }
-    return used_up(set);
 }
 
-static int decode_q(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set) {
+/* M, Q and P: several codes in a symbol, and escapes, whose book is the next. */
+static inline int decode_vector(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set, int mode,
+                                int book) {
+    const uint32_t per_lane = mode == CSZ_MODE_M ? 16 : 32, nmasks = mode == CSZ_MODE_P ? 1 : 2;
     escape_group group = {0};
-    decode_all_symbols(w, t->entry[CSZ_BOOK_QV], set, CSZ_MODE_Q);
+    decode_all_symbols(w, t->entry[book], set, mode);
     for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
-        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++) {
-            const uint8_t *restrict s = w->digit + (i + l) * 32;
-            int16_t *restrict code = w->code16 + set->number[i + l] * 128;
-            for (uint32_t k = 0; k < 32; k++) {
-                for (uint32_t j = 0; j < 4; j++) code[4 * k + j] = (int16_t)(((s[k] >> (2 * j)) & 3) - 1);
-            }
-            for (uint32_t k = 0; k < 2; k++) group.mask[l][k] = mask_of_code(code + 64 * k, 3 - 1);
-        }
-        decode_escapes(w, t->entry[CSZ_BOOK_QE], set, i, &group, 2);
-    }
-    return used_up(set);
-}
-
-static int decode_m(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set) {
-    escape_group group = {0};
-    decode_all_symbols(w, t->entry[CSZ_BOOK_MV], set, CSZ_MODE_M);
-    for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
-        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++) {
-            csz_lane_clear(w, set->number[i + l], 4);
-            for (uint32_t k = 0; k < 2; k++) group.mask[l][k] = csz_load_u64(w->digit + (i + l) * 16 + k * 8);
-        }
-        decode_escapes(w, t->entry[CSZ_BOOK_ME], set, i, &group, 2);
+        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++)
+            open_lane(w, set->number[i + l], w->digit + (i + l) * per_lane, mode, group.mask[l]);
+        decode_escapes(w, t->entry[book + 1], set, i, &group, nmasks);
     }
     return used_up(set);
 }
@@ -383,9 +370,9 @@ static int decode_runs(csz_tile_work *w, const csz_decode_tables *t, csz_lane_se
 
 int csz_lanes_decode(csz_tile_work *w, const csz_decode_tables *tables, csz_lane_set *set, int mode) {
     switch (mode) {
-    case CSZ_MODE_M: return decode_m(w, tables, set);
-    case CSZ_MODE_Q: return decode_q(w, tables, set);
-    case CSZ_MODE_P: return decode_p(w, tables, set);
+    case CSZ_MODE_M: return decode_vector(w, tables, set, CSZ_MODE_M, CSZ_BOOK_MV);
+    case CSZ_MODE_Q: return decode_vector(w, tables, set, CSZ_MODE_Q, CSZ_BOOK_QV);
+    case CSZ_MODE_P: return decode_vector(w, tables, set, CSZ_MODE_P, CSZ_BOOK_PV);
     case CSZ_MODE_S: return w->klass ? decode_wide(w, tables, set) : decode_s(w, tables, set);
     default: return decode_runs(w, tables, set, mode);
     }
