@@ -128,8 +128,8 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     return CSZ_OK;
 }
 
-csz_status csz_limit_keep(uint64_t *room, csz_options *o, uint64_t values_nbytes, uint64_t buffers_nbytes,
-                          int on_cpu) {
+csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_options *o, uint64_t values_nbytes,
+                          uint64_t buffers_nbytes, int on_cpu) {
     *room = UINT64_MAX;
     if (!o->memory_limit) return CSZ_OK;
     if (buffers_nbytes > o->memory_limit || values_nbytes > o->memory_limit - buffers_nbytes)
@@ -140,6 +140,11 @@ csz_status csz_limit_keep(uint64_t *room, csz_options *o, uint64_t values_nbytes
     const uint64_t scratch = csz_cpu_scratch_nbytes(o->threads);
     if (scratch > *room) return CSZ_ERROR_LIMIT;
     *room -= scratch;
+    /* what earlier calls have left is not in these sums */
+    csz_cpu_scratch_release(&context->cpu, o->threads);
+    free(context->stored);
+    context->stored = NULL;
+    context->stored_capacity = 0;
     return CSZ_OK;
 }
 

@@ -44,9 +44,9 @@ csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capac
 
 /*
  * Holds a decoding call to its memory limit: values, buffers, and on the CPU the scratch of its threads, of which one remains where they do not fit.  *room
- * receives what is left.
+ * receives what is left.  What the context keeps from earlier calls is let go, so that it does not come on top.
  */
-csz_status csz_limit_keep(uint64_t *room, csz_options *options, uint64_t values_nbytes,
+csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_options *options, uint64_t values_nbytes,
                           uint64_t buffers_nbytes, int on_cpu);
 
 /* A finite bound above 0. */

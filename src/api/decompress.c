@@ -113,7 +113,7 @@ static csz_status begin(csz_context *context, csz_header *h, csz_options *o, uin
     const int on_device = context->used == CSZ_BACKEND_CUDA && csz_gpu_is_device_pointer(archive);
     if (!on_device) status = csz_archive_open(h, &footer, archive, nbytes);
     if (status) return status;
-    return csz_limit_keep(room, o, nbytes_out, unpacking_nbytes(h, archive),
+    return csz_limit_keep(context, room, o, nbytes_out, unpacking_nbytes(h, archive),
                           context->used == CSZ_BACKEND_CPU);
 }
 

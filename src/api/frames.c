@@ -297,15 +297,15 @@ static csz_status decompress_on_gpu(csz_context *context, void *values, const ui
 }
 
 /* Holds the decoding of a frame to the memory limit: n bytes of values, the frame before zstd or, for a GPU, the archive that is made of it. */
-static csz_status limit_frame(csz_options *o, const uint8_t *stored, uint64_t nbytes, const csz_plan *plan,
-                              uint64_t i, uint64_t n, csz_backend used) {
+static csz_status limit_frame(csz_context *context, csz_options *o, const uint8_t *stored, uint64_t nbytes,
+                              const csz_plan *plan, uint64_t i, uint64_t n, csz_backend used) {
     csz_frame_view view;
     uint64_t room, buffers = used == CSZ_BACKEND_CUDA ? CSZ_HEADER_MAX_NBYTES + nbytes : 0;
     if (!o->memory_limit) return CSZ_OK;
     csz_status status = csz_frame_header_read(&view, stored, nbytes, &plan->header, i);
     if (status) return status;
     if (plan->header.has_zstd) buffers = view.nbytes_raw + csz_unpack_memory();
-    return csz_limit_keep(&room, o, n, buffers, used == CSZ_BACKEND_CPU);
+    return csz_limit_keep(context, &room, o, n, buffers, used == CSZ_BACKEND_CPU);
 }
 
 csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity, const void *stored,
@@ -335,7 +335,8 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (h->has_zstd) o.backend = CSZ_BACKEND_CPU;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
-    if (!status) status = limit_frame(&o, stored, stored_nbytes, plan, i, values ? n : 0, context->used);
+    if (!status)
+        status = limit_frame(context, &o, stored, stored_nbytes, plan, i, values ? n : 0, context->used);
     if (status) return status;
     if (context->used == CSZ_BACKEND_CUDA) {
         status =

@@ -262,7 +262,7 @@ csz_status csz_reader_region(csz_context *context, void *data, size_t data_capac
     context->used = CSZ_BACKEND_CPU;
     uint64_t buffers = 0, room;
     if (o.memory_limit) status = buffers_of(&buffers, reader, &region);
-    if (!status) status = csz_limit_keep(&room, &o, region.nelements * size, buffers, 1);
+    if (!status) status = csz_limit_keep(context, &room, &o, region.nelements * size, buffers, 1);
     if (status) return status;
     box_source source = {context, reader, o.threads};
     return csz_parts_read(data, size, region.lo, region.hi, region.nparts, region.stride,

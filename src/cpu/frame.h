@@ -32,6 +32,9 @@ typedef struct csz_cpu_scratch {
 
 void csz_cpu_scratch_free(csz_cpu_scratch *scratch);
 
+/* Lets go of what earlier calls needed and one that decodes with so many threads may not. */
+void csz_cpu_scratch_release(csz_cpu_scratch *scratch, int nthreads);
+
 /* Room for at least nbytes in scratch->frame. */
 csz_status csz_cpu_scratch_frame(csz_cpu_scratch *scratch, size_t nbytes);
 

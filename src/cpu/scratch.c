@@ -19,6 +19,18 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->frame);
 }
 
+void csz_cpu_scratch_release(csz_cpu_scratch *s, int nthreads) {
+    while (s->nworkers > nthreads) free(s->workers[--s->nworkers]);
+    free(s->kept);
+    free(s->kept_symbols);
+    free(s->frame);
+    s->kept = NULL;
+    s->kept_symbols = NULL;
+    s->frame = NULL;
+    s->kept_capacity = s->kept_symbols_capacity = 0;
+    s->frame_capacity = 0;
+}
+
 csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
     if (s->frame_capacity >= nbytes) return CSZ_OK;
     free(s->frame);
