@@ -30,8 +30,16 @@ CSZ_DEVICE constexpr uint32_t csz_shared_book_size(int book) {
                                                                              : CSZ_NARROW_N;
 }
 
+/* No recursion: of one the compiler makes a loop. */
 CSZ_DEVICE constexpr uint32_t csz_shared_book_at(int book) {
-    return book == 0 ? 0 : csz_shared_book_at(book - 1) + csz_shared_book_size(book - 1);
+    return book == CSZ_BOOK_S    ? CSZ_AT_S
+           : book == CSZ_BOOK_PV ? CSZ_AT_PV
+           : book == CSZ_BOOK_PE ? CSZ_AT_PE
+           : book == CSZ_BOOK_QV ? CSZ_AT_QV
+           : book == CSZ_BOOK_QE ? CSZ_AT_QE
+           : book == CSZ_BOOK_MV ? CSZ_AT_MV
+           : book == CSZ_BOOK_ME ? CSZ_AT_ME
+                                 : CSZ_AT_W;
 }
 
 CSZ_DEVICE constexpr int csz_at_vectors(int mode) {

@@ -111,15 +111,15 @@ CSZ_DEVICE uint32_t frame_sizes_at(uint32_t section_nwords, uint32_t ntiles) {
     return CSZ_FRAME_HEADER_NBYTES / 4 + section_nwords + 3 * frame_groups(ntiles);
 }
 
-/* What claims have of their frame alone. */
+/* What claims have of their frame alone.  All that comes from memory is asked for before anything is stored, since the compiler moves no load over a store. */
 template <typename V>
 CSZ_COLD void claim_frame(frame_grid *grid, csz_claim *c, const encode_job<V> &job, uint32_t frame,
                           uint32_t first) {
-    const csz_geometry &g = job.tile.geometry;
-    const uint32_t field = frame / job.work.nframes;
-    const csz_frame_box box = csz_frame_box_small(&g, frame - field * job.work.nframes);
+    const csz_geometry g = job.tile.geometry;
+    const uint32_t nframes = job.work.nframes, field = frame / nframes;
+    const csz_frame_box box = csz_frame_box_small(&g, frame - field * nframes);
     uint64_t origin = field ? job.work.place[field].shift : 0, pitch = 1;
-#pragma unroll 1
+#pragma unroll
     for (int i = 2; i >= 0; i--) {
         const uint64_t from = box.first[i] << g.log2_t[i], left = g.n[i] - from,
                        all = box.tiles[i] << g.log2_t[i];
@@ -140,6 +140,19 @@ CSZ_COLD void claim_frame(frame_grid *grid, csz_claim *c, const encode_job<V> &j
     c->ntiles = box.ntiles;
 }
 
+/* The frame after c's; of fields of one frame, which are alike, with less ado. */
+template <typename V>
+CSZ_DEVICE void claim_frame_after(frame_grid *grid, csz_claim *c, const encode_job<V> &job) {
+    const uint32_t frame = c->frame + 1, first = c->first + c->ntiles;
+    if (job.work.nframes > 1) {
+        claim_frame(grid, c, job, frame, first);
+        return;
+    }
+    grid->origin = job.work.place[frame].shift;
+    c->frame = c->field = frame;
+    c->first = first;
+}
+
 /* a / n by n's inverse: a frame has at most 2^20 tiles, and from half way between two multiples of n it is half of one to the nearest. */
 CSZ_DEVICE uint32_t quotient(uint32_t a, float inverse) { return (uint32_t)(((float)a + .5f) * inverse); }
 
@@ -154,8 +167,7 @@ CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *p
     next->ntiles = previous->ntiles;
     next->index = index;
     if (index >= job.work.nfields * job.work.ntiles) return;
-    while (index - next->first >= next->ntiles)
-        claim_frame(grid, next, job, next->frame + 1, next->first + next->ntiles);
+    while (index - next->first >= next->ntiles) claim_frame_after(grid, next, job);
     const uint32_t tile = index - next->first, row = quotient(tile, grid->inverse_x),
                    z = quotient(row, grid->inverse_y), y = row - z * grid->tiles[1],
                    x = tile - row * grid->tiles[2];
@@ -326,18 +338,21 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, bool 
 
 /* Adds the block's part of the frame's hash to it. */
 template <typename V>
-CSZ_DEVICE void frame_hash(encode_shared<V> &sh, const encode_job<V> &job, uint32_t frame) {
+CSZ_DEVICE void frame_hash(encode_shared<V> &sh, csz_frame_sums *frame_sums, uint32_t frame) {
     const uint32_t t = csz_thread(), hash = csz_warp_add(sh.hash_sum[t] * csz_unit_weight(t));
     sh.hash_sum[t] = 0;
-    if ((t & 31) == 0) atomicAdd(&job.work.frame_sums[frame].hash, hash);
+    if ((t & 31) == 0) atomicAdd(&frame_sums[frame].hash, hash);
 }
 
-/* The block's part of a frame is stored, hash and all; whoever says so last finishes the frame. */
-template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job) {
+/*
+ * The block's part of a frame is stored, hash and all; whoever says so last finishes the frame.  What a function out of line reads of the job it loads from memory: addresses that a block waits for are handed to it.
+ */
+template <typename V>
+CSZ_COLD void frame_leave_to(encode_shared<V> &sh, const encode_job<V> &job, csz_frame_sums *frame_sums) {
     __syncthreads();
     if (csz_thread() == 0) {
         const csz_claim &c = sh.claim[sh.way.slot];
-        csz_frame_sums *sums = &job.work.frame_sums[c.frame];
+        csz_frame_sums *sums = &frame_sums[c.frame];
         atomicAdd(&sums->checksum, sh.part_checksum + sh.section_checksum);
         const uint32_t before = csz_block_arrive(&sums->done, sh.part_done);
         sh.last = before + sh.part_done == c.ntiles ? IS_LAST : before == 0 ? IS_FIRST : IS_BETWEEN;
@@ -349,6 +364,9 @@ template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const enco
     const uint32_t last = sh.last;
     if (last != IS_BETWEEN) frame_finish(sh, job, last == IS_FIRST);
 }
+template <typename V> CSZ_DEVICE void frame_leave(encode_shared<V> &sh, const encode_job<V> &job) {
+    frame_leave_to(sh, job, job.work.frame_sums);
+}
 
 /* ---- a record's way out ---- */
 
@@ -356,6 +374,30 @@ template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const enco
 template <typename V> struct stage_size {
     enum { words = CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS, half = words / 2 };
 };
+
+/* Where records of a tile's frame go, once the frame before it is placed.  One thread; all loads before any store. */
+template <typename V>
+CSZ_DEVICE void frame_locate(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    const uint32_t frame = c.frame, ntiles = c.ntiles, section_nwords = __ldcg(&job.work.section_nwords[frame]);
+    const csz_place *place = &job.work.place[c.field];
+    const uint64_t out = place->out + job.header_nwords, out_end = place->end;
+    uint64_t start = out;
+    if (frame != c.field * job.work.nframes) {
+        do {
+            CSZ_SPIN();
+            start = csz_load_shared_state(job.work.frame_state + frame - 1);
+        } while (start >> STATE_SHIFT == 0);
+        start &= STATE_VALUE;
+    }
+    const uint32_t sizes_at = frame_sizes_at(section_nwords, ntiles);
+    sh.frame_start = start;
+    sh.out_end = out_end;
+    sh.section_nwords = section_nwords;
+    sh.sizes_at = sizes_at;
+    sh.sizes = (uint16_t *)word_at(start + sizes_at);
+    sh.payload_start = start + sizes_at + (ntiles + 1) / 2;
+    sh.frame_start_of = frame;
+}
 
 /* Where the record of the block's n-th tile goes, into sh.way.  One warp. */
 template <typename V>
@@ -365,18 +407,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     const uint32_t before = CSZ_CUT >= CSZ_CUT_PLACE ? 0 : look_back(sh, job, c);
     if (csz_thread() != 0) return;
     atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
-    if (sh.frame_start_of != c.frame) {
-        if (c.frame != c.field * job.work.nframes) {
-            while (csz_load_shared_state(job.work.frame_state + c.frame - 1) >> STATE_SHIFT == 0) CSZ_SPIN();
-        }
-        sh.frame_start = frame_start_of(job, c.frame);
-        sh.out_end = job.work.place[c.field].end;
-        sh.section_nwords = __ldcg(&job.work.section_nwords[c.frame]);
-        sh.sizes_at = frame_sizes_at(sh.section_nwords, c.ntiles);
-        sh.sizes = (uint16_t *)word_at(sh.frame_start + sh.sizes_at);
-        sh.payload_start = sh.frame_start + sh.sizes_at + (c.ntiles + 1) / 2;
-        sh.frame_start_of = c.frame;
-    }
+    if (sh.frame_start_of != c.frame) frame_locate(sh, job, c);
     record_way way;
     way.to = sh.payload_start + before;
     way.at = before;

@@ -527,18 +527,21 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
     csz_previous_wait();
     record_flush(sh, job, false);
     if (sh.frame == NO_FRAME) return;
-    frame_hash(sh, job, sh.frame);
+    frame_hash(sh, job.work.frame_sums, sh.frame);
     frame_leave(sh, job);
 }
 
-/* This tile's frame is another one than the last tile's, of which a record may still wait. */
-template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
+/* This tile's frame is another one than the last tile's, of which a record may still wait.  Its last three arguments are the job's, see frame_leave_to. */
+template <typename V>
+CSZ_COLD void frame_enter_from(encode_shared<V> &sh, const encode_job<V> &job, const uint32_t *policies,
+                               const uint32_t (*tables)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX],
+                               csz_frame_sums *frame_sums) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
     __syncthreads();
-    if (last != NO_FRAME) frame_hash(sh, job, last);
+    if (last != NO_FRAME) frame_hash(sh, frame_sums, last);
     if (csz_thread() == 0) {
         uint32_t policy;
-        while (!((policy = csz_block_told(&job.work.policy[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
+        while (!((policy = csz_block_told(&policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
         sh.frame = frame;
         sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
         const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
@@ -546,8 +549,11 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
         if (record_waits(sh)) sh.leaving = last;
     }
     __syncthreads();
-    books_load(sh, job.work.table[frame]);
-    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job);
+    books_load(sh, tables[frame]);
+    if (last != NO_FRAME && !record_waits(sh)) frame_leave_to(sh, job, frame_sums);
+}
+template <typename V> CSZ_DEVICE void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
+    frame_enter_from(sh, job, job.work.policy, job.work.table, job.work.frame_sums);
 }
 
 #endif
