@@ -212,20 +212,21 @@ template <typename V, int RANK> struct csz_edge_unit {
     uint32_t first,
         rows; /* number of the unit's first slice among those of the tile, of which so many are in the field */
     uint32_t n; /* of the four values, how many are in the field where their slice is */
-    bool quads; /* they all are, and lie at a multiple of their size */
+    bool quads; /* they all are, and lie at a multiple of their size; of rank 1 the latter alone */
 
-    __device__ __forceinline__ csz_edge_unit(const csz_job<V> &job, const csz_claim &c) {
+    __device__ __forceinline__ csz_edge_unit(const V *tile, uint64_t nx, uint64_t plane, bool aligned,
+                                             const csz_claim &c) {
         const uint32_t t = threadIdx.x;
-        const uint64_t nx = job.geometry.n[2];
-        row = job.data + c.origin;
+        row = tile;
         last = c.extent[2] - 1;
         if (RANK == 1) { /* slices lie in one row */
             x = 1024 * (t >> 5) + 4 * (t & 31);
+            quads = aligned;
             return;
         }
         const uint32_t y = t >> 3;
         x = RANK == 3 ? 4 * (t & 7) : 4 * (t & 31);
-        stride = RANK == 3 ? nx * job.geometry.n[1] : nx;
+        stride = RANK == 3 ? plane : nx;
         first = RANK == 3 ? 0 : 8 * (t >> 5);
         rows = RANK == 3 ? c.extent[0] : c.extent[1];
         n = x > last ? 0 : min(last + 1 - x, 4u);
@@ -233,17 +234,16 @@ template <typename V, int RANK> struct csz_edge_unit {
             row += min(y, c.extent[1] - 1) * nx;
             if (y >= c.extent[1]) n = 0;
         }
-        quads = job.aligned && x + 3 <= last;
+        quads = aligned && x + 3 <= last;
     }
 
     /* Slices s and s + 4, and how many values of each are in the field. */
-    __device__ __forceinline__ void load(V (&v)[8], uint32_t (&in)[2], const csz_job<V> &job,
-                                         uint32_t s) const {
+    __device__ __forceinline__ void load(V (&v)[8], uint32_t (&in)[2], uint32_t s) const {
 #pragma unroll
         for (uint32_t half = 0; half < 2; half++, s += 4) {
             const uint32_t at = RANK == 1 ? x + 128 * s : x;
             const V *p = RANK == 1 ? row : row + min(first + s, rows - 1) * stride;
-            if (RANK == 1 ? job.aligned && at + 3 <= last : quads) {
+            if (RANK == 1 ? quads && at + 3 <= last : quads) {
                 csz_load_quad(v + 4 * half, p + at);
             } else {
 #pragma unroll
@@ -319,13 +319,6 @@ CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last, const typena
     return csz_base_is_safe(middle) ? middle : base;
 }
 
-/* The tile's last value. */
-template <typename V> CSZ_DEVICE V csz_last_value(const csz_job<V> &job, const csz_claim &c) {
-    return __ldg(job.data + c.origin +
-                 ((c.extent[0] - 1) * job.geometry.n[1] + c.extent[1] - 1) * job.geometry.n[2] + c.extent[2] -
-                 1);
-}
-
 /* Quick rounding of a unit's values, eight at a time, and what is gathered on the way. */
 template <typename V> struct csz_rounding {
     V step, inverse, magic, worst;
@@ -364,19 +357,24 @@ template <typename V> struct csz_rounded {
     typename csz_value<V>::quantum base, middle;
 };
 
-/* A unit of a tile that reaches past the field. */
+/*
+ * A unit of a tile that reaches past the field.  Handed what it reads of the job, which a function out of line loads from memory; plane: elements.
+ */
 template <typename V, int RANK>
-CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
+CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const V *tile,
+                                       const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
+                                       uint64_t plane, bool aligned, const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window;
-    const typename value::quantizer z = job.quantizer[c.field];
-    const csz_edge_unit<V, RANK> unit(job, c);
-    const V corner_value = __ldg(job.data + c.origin), last_value = csz_last_value(job, c);
+    const typename value::quantizer z = *quantizer;
+    const csz_edge_unit<V, RANK> unit(tile, nx, plane, aligned, c);
+    const V corner_value = __ldg(tile), last_value = __ldg(tile + (c.extent[0] - 1) * plane +
+                                                           (c.extent[1] - 1) * nx + c.extent[2] - 1);
     V v[8], next[8];
     uint32_t n[2], next_n[2];
-    unit.load(next, next_n, job, 0);
+    unit.load(next, next_n, 0);
     csz_rounded<V> f;
-    f.lost = !csz_base_choose(corner_value, z, &job.quantizer[c.field], &f.base);
+    f.lost = !csz_base_choose(corner_value, z, quantizer, &f.base);
     f.middle = csz_middle_choose(last_value, z, f.base);
     csz_rounding<V> r(z, f.middle, 1 << (window - 1));
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
@@ -386,7 +384,7 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const csz_job<V> &job
 #pragma unroll
         for (int k = 0; k < 8; k++) v[k] = next[k];
         n[0] = next_n[0], n[1] = next_n[1];
-        if (s < 3) unit.load(next, next_n, job, s + 1);
+        if (s < 3) unit.load(next, next_n, s + 1);
         uint32_t word[4];
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) {
@@ -509,7 +507,9 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         uint32_t *exchange = csz_exchange(sh);
         csz_rounded<V> u;
         if (!csz_agreed(c.full()))
-            u = csz_round_edge<V, RANK>(exchange, job, c);
+            u = csz_round_edge<V, RANK>(exchange, job.data + c.origin, &job.quantizer[c.field],
+                                        job.geometry.n[2], job.geometry.n[1] * job.geometry.n[2], job.aligned,
+                                        c);
         else if (!job.has_fill)
             u = csz_round_whole<V, RANK, true, HASH>(exchange, job, c);
         else

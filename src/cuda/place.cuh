@@ -91,6 +91,7 @@ template <typename V> struct encode_shared {
     uint32_t sizes_at;                   /* words of it before the sizes of tiles, */
     uint16_t *sizes;                     /* which are here */
     record_way way;                      /* of the record that is being stored */
+    unsigned long long *tile_state, *group_sum; /* the work's, at hand for functions out of line too */
     uint32_t seen_of;                    /* index of the tile whose look-back has begun */
     uint4 seen[32];                      /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;                       /* IS_..., or whether it was its field's last frame */
@@ -195,7 +196,7 @@ template <typename V>
 CSZ_DEVICE void look_back_start(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     const uint32_t lane = csz_thread() & 31, end = (c.index + 1) & ~1u, at = end - 2 - 2 * lane;
     if ((int32_t)(at + 1 - c.first) >= 0)
-        csz_copy_start(&sh.seen[lane], (const uint4 *)(job.work.tile_state + at));
+        csz_copy_start(&sh.seen[lane], (const uint4 *)(sh.tile_state + at));
     if (lane == 0) sh.seen_of = c.index;
 }
 
@@ -207,7 +208,7 @@ template <typename V>
 CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     const uint32_t lane = csz_thread() & 31;
     const int32_t tile = (int32_t)c.tile;
-    const unsigned long long *state = job.work.tile_state + c.first;
+    const unsigned long long *state = sh.tile_state + c.first;
     uint4 s = make_uint4(0, 0, 0, 0); /* the farther state, then the nearer, low words first */
     if (sh.seen_of == c.index) {
         csz_copies_wait();
@@ -406,7 +407,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     const csz_claim &c = sh.claim[n & 3];
     const uint32_t before = CSZ_CUT >= CSZ_CUT_PLACE ? 0 : look_back(sh, job, c);
     if (csz_thread() != 0) return;
-    atomicExch(job.work.tile_state + c.index, STATE_PREFIX | (before + words));
+    atomicExch(sh.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) frame_locate(sh, job, c);
     record_way way;
     way.to = sh.payload_start + before;
@@ -418,7 +419,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     if (CSZ_CUT >= CSZ_CUT_PLACE) way.flags = 0;
     way.slot = n & 3;
     way.padding = 0;
-    way.group_sum = job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
+    way.group_sum = sh.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
     sh.way = way;
     if (c.tile == c.ntiles - 1) { /* told at once: others wait for it */
         const uint64_t end = way.to + words;
@@ -508,7 +509,7 @@ template <typename V>
 CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint32_t words, uint32_t how) {
     sh.staged_words = words;
     sh.staged_how = how;
-    atomicExch(job.work.tile_state + claim_of(sh).index, STATE_OWN | words);
+    atomicExch(sh.tile_state + claim_of(sh).index, STATE_OWN | words);
 }
 
 /*

@@ -510,6 +510,8 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
     }
     if (t == 0) {
         sh.front.biased = CSZ_BIASED;
+        sh.tile_state = job.work.tile_state;
+        sh.group_sum = job.work.group_sum;
         sh.waiting_words = NOTHING_WAITS;
         sh.waiting_how = 0;
         sh.hasty = 0;
