@@ -202,7 +202,7 @@ CSZ_FN uint32_t csz_element_code(int rank, uint32_t e) {
 /* Tiles sampled for the histograms: one of each stride, picked by a hash, since a fixed stride can alias with the field. */
 CSZ_FN uint32_t csz_sample_stride(uint32_t ntiles) {
     uint32_t stride = ntiles / 128;
-    return ntiles < 512 ? 1 : stride > 32 ? 32 : stride;
+    return ntiles < 512 ? 1 : stride > 64 ? 64 : stride;
 }
 
 CSZ_FN uint32_t csz_sample_count(uint32_t ntiles) {
