@@ -81,12 +81,12 @@ static rate join_rows(rate tiles, csz_rows_rate rows, double scale) {
     return r;
 }
 
-/* The variance of the tiles' words: tiles of one field differ by about as much as their mean, scale. */
-static double tile_variance(const csz_analysis_sums *sums, double n, double to_rate, double scale) {
+/* The variance of the tiles' words: tiles of one field differ by about as much as their mean, scale.  known: how much of it is no chance, as each part of the field has its own count. */
+static double tile_variance(const csz_analysis_sums *sums, double n, double to_rate, double scale,
+                            double known) {
     const double tile_spread = 0.7, mean = (double)sums->words[0] / n,
-                 squares = (double)sums->squares - n * mean * mean;
-    return (PRIOR_N * square(tile_spread * scale) + (squares > 0 ? squares * to_rate * to_rate : 0)) /
-           (PRIOR_N + n - 1);
+                 squares = ((double)sums->squares - n * mean * mean) * to_rate * to_rate - (n - 1) * known;
+    return (PRIOR_N * square(tile_spread * scale) + (squares > 0 ? squares : 0)) / (PRIOR_N + n - 1);
 }
 
 /* Of a field of a few tiles all are coded under every workflow, with the books that the compressor would make. */
@@ -242,9 +242,10 @@ static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups
 
 /*
  * What each workflow takes, by the sample: payloads in bits, all else in bytes; and of auto's payload about what exceptions take, and tiles that weigh runs; and what it gains by the groups' own books.
+ * squares: of what a group's tile takes, added up over all tiles; chance: the variance of a mean over the field whose groups are counted apart, for a tile's variance of 1.
  */
 typedef struct estimate {
-    double payload[NWORKFLOWS], tails, weighed, gained;
+    double payload[NWORKFLOWS], tails, weighed, gained, squares, chance;
     uint64_t fixed[NWORKFLOWS];
 } estimate;
 
@@ -257,11 +258,14 @@ static void estimate_make(estimate *e, const csz_analysis_job *job, const csz_he
     for (uint32_t k = 0; k < survey->groups.n; k++) {
         const csz_analysis_group *group = &survey->group[k];
         const csz_field_sample *sample = &job->groups[k];
-        const double weight = group->weight, common = besides_nbits(&b, sample, (double)group->nsampled);
+        const double weight = group->weight, ntiles = (double)group->ntiles,
+                     nsampled = (double)group->nsampled, common = besides_nbits(&b, sample, nsampled);
         const uint32_t stride = csz_sample_stride(group->frame_tiles);
         double nbits[NWORKFLOWS];
         sample_nbits(nbits, sample, made, survey->groups.n > 1, stride);
         for (int i = 0; i < NWORKFLOWS; i++) e->payload[i] += weight * (nbits[i] + common);
+        e->squares += ntiles * square((nbits[CSZ_WORKFLOW_AUTO] + common) / nsampled);
+        e->chance += square(ntiles / (double)job->ntiles) / nsampled;
         const price by = {made->books[CSZ_WORKFLOW_AUTO], stride};
         if (survey->groups.n > 1)
             e->gained += weight * (policy_nbits(&sample->counts, &by, made->policy) - nbits[0]);
@@ -276,7 +280,7 @@ static void estimate_make(estimate *e, const csz_analysis_job *job, const csz_he
 }
 
 /*
- * The rate of auto's payload.  Its variance: tiles differ, by what the coded ones show, and some were counted; what exceptions take is known from the coded tiles that have some, whose tails differ by as much as their mean,
+ * The rate of auto's payload.  Its variance: tiles differ, by what the coded ones show, less what groups differ, and some were counted; what exceptions take is known from the coded tiles that have some, whose tails differ by as much as their mean,
  * and bases from all of them; and counts price what they count to 1%, and tiles that weigh runs to 5%; and where groups have several
  * frames, these may gain by their own books as much again as groups do.
  */
@@ -287,9 +291,14 @@ static rate sampled_rate(const estimate *e, const csz_analysis_job *job, double 
                  ncoded = (double)job->nchosen;
     rate r = {e->payload[0] / n, 0};
     if (job->forced_tables) return r; /* all tiles were coded */
-    const double scale = r.mean > job->rows.mean ? r.mean : job->rows.mean;
+    const double scale = r.mean > job->rows.mean ? r.mean : job->rows.mean,
+                 known = e->squares / ntiles * square(ntiles / n) - square(r.mean),
+                 coded = 32 * ntiles / n * (double)tiles->words[0] / ncoded;
+    /* groups have books of their own, with which tiles take less than the coded ones do, and differ by less */
+    const double less = job->survey->groups.n > 1 && coded > r.mean ? r.mean / coded : 1;
     r.variance =
-        tile_variance(tiles, ncoded, 32 * ntiles / n, scale) / nsampled * (1 - nsampled / ntiles) +
+        tile_variance(tiles, ncoded, less * 32 * ntiles / n, scale, known) * e->chance *
+            (1 - nsampled / ntiles) +
         (square(e->tails / n) / (1 + (double)tiles->nspecial) + square(base_spread * ntiles / n) / ncoded) *
             (1 - ncoded / ntiles) +
         square(model_error * r.mean) + square(weighed_error * e->weighed / n) +
@@ -302,7 +311,7 @@ static void state_survey_errors(csz_analysis *a, const csz_analysis_job *job) {
     const double n = (double)job->survey->nsampled, left = 1 - n / (double)job->ntiles, p1 = a->statistics.p1,
                  h = a->statistics.entropy, scale = (double)job->workers[0]->sums.words[0];
     const double spread = scale > 0 ? tile_variance(&job->workers[0]->sums, (double)job->nchosen, 1,
-                                                    scale / (double)job->nchosen) /
+                                                    scale / (double)job->nchosen, 0) /
                                           square(scale / (double)job->nchosen)
                                     : 0;
     a->p1_error = sqrt(p1 * (1 - p1) / n * left);

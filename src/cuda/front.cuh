@@ -368,8 +368,8 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const V *tile,
     const int window = csz_shape<RANK>::window;
     const typename value::quantizer z = *quantizer;
     const csz_edge_unit<V, RANK> unit(tile, nx, plane, aligned, c);
-    const V corner_value = __ldg(tile), last_value = __ldg(tile + (c.extent[0] - 1) * plane +
-                                                           (c.extent[1] - 1) * nx + c.extent[2] - 1);
+    const V corner_value = __ldg(tile),
+            last_value = __ldg(tile + (c.extent[0] - 1) * plane + (c.extent[1] - 1) * nx + c.extent[2] - 1);
     V v[8], next[8];
     uint32_t n[2], next_n[2];
     unit.load(next, next_n, 0);

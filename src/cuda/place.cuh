@@ -85,16 +85,16 @@ template <typename V> struct encode_shared {
     uint32_t part_done;
     /* the frame whose start is known, as records are placed in it */
     uint32_t frame_start_of;
-    uint64_t frame_start, payload_start; /* address / 4 */
-    uint64_t out_end;                    /* of its archive's room */
-    uint32_t section_nwords;             /* of its books */
-    uint32_t sizes_at;                   /* words of it before the sizes of tiles, */
-    uint16_t *sizes;                     /* which are here */
-    record_way way;                      /* of the record that is being stored */
+    uint64_t frame_start, payload_start;        /* address / 4 */
+    uint64_t out_end;                           /* of its archive's room */
+    uint32_t section_nwords;                    /* of its books */
+    uint32_t sizes_at;                          /* words of it before the sizes of tiles, */
+    uint16_t *sizes;                            /* which are here */
+    record_way way;                             /* of the record that is being stored */
     unsigned long long *tile_state, *group_sum; /* the work's, at hand for functions out of line too */
-    uint32_t seen_of;                    /* index of the tile whose look-back has begun */
-    uint4 seen[32];                      /* states of the 64 tiles before it, from the nearest on */
-    uint32_t last;                       /* IS_..., or whether it was its field's last frame */
+    uint32_t seen_of;                           /* index of the tile whose look-back has begun */
+    uint4 seen[32];                             /* states of the 64 tiles before it, from the nearest on */
+    uint32_t last;                              /* IS_..., or whether it was its field's last frame */
     uint32_t hash_sum
         [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
     uint8_t run_values[CSZ_NARROW_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
@@ -195,8 +195,7 @@ enum { STATE_SHIFT = 62 };
 template <typename V>
 CSZ_DEVICE void look_back_start(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     const uint32_t lane = csz_thread() & 31, end = (c.index + 1) & ~1u, at = end - 2 - 2 * lane;
-    if ((int32_t)(at + 1 - c.first) >= 0)
-        csz_copy_start(&sh.seen[lane], (const uint4 *)(sh.tile_state + at));
+    if ((int32_t)(at + 1 - c.first) >= 0) csz_copy_start(&sh.seen[lane], (const uint4 *)(sh.tile_state + at));
     if (lane == 0) sh.seen_of = c.index;
 }
 
@@ -379,7 +378,8 @@ template <typename V> struct stage_size {
 /* Where records of a tile's frame go, once the frame before it is placed.  One thread; all loads before any store. */
 template <typename V>
 CSZ_DEVICE void frame_locate(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
-    const uint32_t frame = c.frame, ntiles = c.ntiles, section_nwords = __ldcg(&job.work.section_nwords[frame]);
+    const uint32_t frame = c.frame, ntiles = c.ntiles,
+                   section_nwords = __ldcg(&job.work.section_nwords[frame]);
     const csz_place *place = &job.work.place[c.field];
     const uint64_t out = place->out + job.header_nwords, out_end = place->end;
     uint64_t start = out;
