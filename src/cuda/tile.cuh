@@ -241,4 +241,26 @@ CSZ_DEVICE uint32_t csz_unit_in_field(const csz_job<V> &job, const csz_claim &c)
     return mask;
 }
 
+/* The words, out of and back into registers: a thread's own part of the exchange holds them while it is free. */
+CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
+    const uint32_t t = csz_thread();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + t] =
+            make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
+    }
+}
+
+CSZ_DEVICE void csz_words_fetch(uint32_t (&w)[16], const uint32_t *exchange) {
+    const uint32_t t = csz_thread();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + t];
+        w[4 * i] = a.x;
+        w[4 * i + 1] = a.y;
+        w[4 * i + 2] = a.z;
+        w[4 * i + 3] = a.w;
+    }
+}
+
 #endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * round.cuh: a tile's values, loaded and rounded to quanta by the quick way: 32 values a thread, as the halves of 16 words that are parked in the exchange, with the hash of what they come back as and
+ * whether one of them is to be looked at again.
+ */
+#ifndef CSZ_CUDA_ROUND_CUH
+#define CSZ_CUDA_ROUND_CUH
+
+#include "cuda/mend.cuh"
+
+/* Slices s, where p is, and s + 4 of a unit of a tile that lies in the field, four values each. */
+template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool quads) {
+    const V *q = p + 4 * stride;
+    if (quads) {
+        csz_load_quad(v, p);
+        csz_load_quad(v + 4, q);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        v[k] = __ldg(p + k);
+        v[k + 4] = __ldg(q + k);
+    }
+}
+
+/* A thread's unit of a tile that reaches past the field, whose padding repeats the field's last values. */
+template <typename V, int RANK> struct csz_edge_unit {
+    const V *row;     /* the tile's, of which the unit has a part; of rank 3 its first plane's */
+    uint64_t stride;  /* from slice to slice */
+    uint32_t x, last; /* of the unit's first four values; of the tile's last in the field */
+    uint32_t first,
+        rows; /* number of the unit's first slice among those of the tile, of which so many are in the field */
+    uint32_t n; /* of the four values, how many are in the field where their slice is */
+    bool quads; /* they all are, and lie at a multiple of their size; of rank 1 the latter alone */
+
+    __device__ __forceinline__ csz_edge_unit(const V *tile, uint64_t nx, uint64_t plane, bool aligned,
+                                             const csz_claim &c) {
+        const uint32_t t = threadIdx.x;
+        row = tile;
+        last = c.extent[2] - 1;
+        if (RANK == 1) { /* slices lie in one row */
+            x = 1024 * (t >> 5) + 4 * (t & 31);
+            quads = aligned;
+            return;
+        }
+        const uint32_t y = t >> 3;
+        x = RANK == 3 ? 4 * (t & 7) : 4 * (t & 31);
+        stride = RANK == 3 ? plane : nx;
+        first = RANK == 3 ? 0 : 8 * (t >> 5);
+        rows = RANK == 3 ? c.extent[0] : c.extent[1];
+        n = x > last ? 0 : min(last + 1 - x, 4u);
+        if (RANK == 3) {
+            row += min(y, c.extent[1] - 1) * nx;
+            if (y >= c.extent[1]) n = 0;
+        }
+        quads = aligned && x + 3 <= last;
+    }
+
+    /* Slices s and s + 4, and how many values of each are in the field. */
+    __device__ __forceinline__ void load(V (&v)[8], uint32_t (&in)[2], uint32_t s) const {
+#pragma unroll
+        for (uint32_t half = 0; half < 2; half++, s += 4) {
+            const uint32_t at = RANK == 1 ? x + 128 * s : x;
+            const V *p = RANK == 1 ? row : row + min(first + s, rows - 1) * stride;
+            if (RANK == 1 ? quads && at + 3 <= last : quads) {
+                csz_load_quad(v + 4 * half, p + at);
+            } else {
+#pragma unroll
+                for (uint32_t k = 0; k < 4; k++) v[4 * half + k] = __ldg(p + min(at + k, last));
+            }
+            if (RANK == 1)
+                in[half] = at > last ? 0 : min(last + 1 - at, 4u);
+            else
+                in[half] = first + s < rows ? n : 0;
+        }
+    }
+};
+
+struct csz_corner {
+    int32_t quantum;
+    int ok;
+};
+
+/* The corner's quantum by the format's rule, of which the first half nearly always does: every thread computes it. */
+CSZ_COLD csz_corner csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
+    const csz_quantizer_f32 z = *in_memory;
+    csz_corner r;
+    r.ok = csz_quantum_f32(v, &z, &r.quantum);
+    return r;
+}
+
+CSZ_DEVICE bool csz_corner_quantum(float v, const csz_quantizer_f32 &z, const csz_quantizer_f32 *in_memory,
+                                   int32_t *q) {
+    const float rounded = csz_round_product_f32(v, z.inverse), restored = (rounded - CSZ_MAGIC_F32) * z.step;
+    *q = (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
+    if (csz_agreed(csz_rounded_in_range_f32(rounded) & (fabsf(v - restored) <= z.bound) & !z.has_fill &
+                   (csz_bits_f32(v) != 0x80000000u)))
+        return true;
+    const csz_corner r = csz_corner_slow(v, in_memory);
+    *q = r.quantum;
+    return r.ok != 0;
+}
+
+CSZ_DEVICE bool csz_corner_quantum(double v, const csz_quantizer_f64 &z, const csz_quantizer_f64 *,
+                                   int64_t *q) {
+    return csz_quantum_f64(v, &z, q) != 0;
+}
+
+/* The quantum that a tile's quanta are told from, by its corner; even, so that rounding ties as without it.  Returns false where there is none. */
+template <typename V>
+CSZ_DEVICE bool csz_base_choose(V corner, const typename csz_value<V>::quantizer &z,
+                                const typename csz_value<V>::quantizer *in_memory,
+                                typename csz_value<V>::quantum *base) {
+    const bool ok = csz_corner_quantum(corner, z, in_memory, base);
+    *base &= ~(typename csz_value<V>::quantum)1;
+    return ok && csz_base_is_safe(*base);
+}
+
+/* A value's quantum, or one beside it; base where there is none. */
+CSZ_DEVICE int32_t csz_quick_quantum(float v, const csz_quantizer_f32 &z, int32_t base) {
+    const float rounded = csz_round_product_f32(v, z.inverse);
+    return csz_rounded_in_range_f32(rounded) ? (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS) : base;
+}
+CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64_t base) {
+    const double product = v * z.inverse;
+    return fabs(product) < 0x1p50 ? (int64_t)product : base;
+}
+
+/*
+ * The middle of the window in which quick rounding finds a tile's quanta: between those of its first and its last value, so that a tile which climbs
+ * by nearly the window's width all the same goes the quick way; even.
+ */
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last, const typename csz_value<V>::quantizer &z,
+                                                            typename csz_value<V>::quantum base) {
+    typedef typename csz_value<V>::quantum quantum;
+    const quantum middle = base + ((csz_quick_quantum(last, z, base) - base) / 2 & ~(quantum)1);
+    return csz_base_is_safe(middle) ? middle : base;
+}
+
+/* Quick rounding of a unit's values, eight at a time, and what is gathered on the way. */
+template <typename V> struct csz_rounding {
+    V step, inverse, magic, worst;
+    uint32_t outside, outside_high, h0, h1;
+    int32_t sign;
+
+    __device__ __forceinline__ csz_rounding(const typename csz_value<V>::quantizer &z,
+                                            typename csz_value<V>::quantum middle, int bias)
+        : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, middle, bias)), worst(0), outside(0),
+          outside_high(0), h0(0), h1(0), sign(0) {}
+
+    /* Values k and k + 4 as a word of two quanta; lows, highs: whether they count in the hash. */
+    __device__ __forceinline__ uint32_t pair(V low, V high, bool lows = true, bool highs = true) {
+        uint32_t low0, low1;
+        const V q0 = csz_quick_round(low, inverse, magic, &low0, &outside, &outside_high, &sign);
+        const V q1 = csz_quick_round(high, inverse, magic, &low1, &outside, &outside_high, &sign);
+        const V r0 = q0 * step, r1 = q1 * step;
+        worst = max(worst, max(fabs(low - r0), fabs(high - r1)));
+        h0 = h0 * CSZ_VALUE_K + (lows ? csz_value<V>::fold(csz_value<V>::to_bits(r0)) : 0);
+        h1 = h1 * CSZ_VALUE_K + (highs ? csz_value<V>::fold(csz_value<V>::to_bits(r1)) : 0);
+        return __byte_perm(low0, low1, 0x5410);
+    }
+
+    __device__ __forceinline__ bool doubtful(int window, V bound) const {
+        return (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
+    }
+
+    __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
+};
+
+/* What a thread knows of its unit once its quanta are parked. */
+template <typename V> struct csz_rounded {
+    uint32_t hash;
+    bool doubtful; /* some value is to be looked at again */
+    bool lost;     /* the tile's corner has no quantum, or one too large */
+    typename csz_value<V>::quantum base, middle;
+};
+
+/*
+ * A unit of a tile that reaches past the field.  Handed what it reads of the job, which a function out of line loads from memory; plane: elements.
+ */
+template <typename V, int RANK>
+CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const V *tile,
+                                       const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
+                                       uint64_t plane, bool aligned, const csz_claim &c) {
+    typedef csz_value<V> value;
+    const int window = csz_shape<RANK>::window;
+    const typename value::quantizer z = *quantizer;
+    const csz_edge_unit<V, RANK> unit(tile, nx, plane, aligned, c);
+    const V corner_value = __ldg(tile),
+            last_value = __ldg(tile + (c.extent[0] - 1) * plane + (c.extent[1] - 1) * nx + c.extent[2] - 1);
+    V v[8], next[8];
+    uint32_t n[2], next_n[2];
+    unit.load(next, next_n, 0);
+    csz_rounded<V> f;
+    f.lost = !csz_base_choose(corner_value, z, quantizer, &f.base);
+    f.middle = csz_middle_choose(last_value, z, f.base);
+    csz_rounding<V> r(z, f.middle, 1 << (window - 1));
+    uint4 *parked = (uint4 *)exchange + threadIdx.x;
+    bool fills = false;
+#pragma unroll 1
+    for (uint32_t s = 0; s < 4; s++) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) v[k] = next[k];
+        n[0] = next_n[0], n[1] = next_n[1];
+        if (s < 3) unit.load(next, next_n, s + 1);
+        uint32_t word[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            fills |= z.has_fill && (value::to_bits(v[k]) == z.fill || value::to_bits(v[k + 4]) == z.fill);
+            word[k] = r.pair(v[k], v[k + 4], k < n[0], k < n[1]);
+        }
+        *parked = make_uint4(word[0], word[1], word[2], word[3]);
+        parked += CSZ_TILE_THREADS;
+    }
+    f.hash = r.hash();
+    f.doubtful = fills || r.doubtful(window, z.bound);
+    if (z.has_fill) {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange);
+        f.doubtful |= csz_restores_fill<V>(w, z, f.middle, 1 << (window - 1));
+    }
+    return f;
+}
+
+/* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
+template <typename V, int RANK, bool PLAIN, bool HASH>
+CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
+    typedef csz_value<V> value;
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const uint32_t t = csz_thread();
+    typename value::quantizer z = job.quantizer[c.field];
+    if (PLAIN) z.has_fill = 0;
+    const V *tile = job.data + c.origin;
+    const V corner_value = __ldg(tile), last_value = __ldg(tile + job.to_last);
+    /* where the unit's first four values are, and how far apart its slices */
+    const uint64_t nx = job.geometry.n[2], stride = RANK == 3 ? nx * job.geometry.n[1] : RANK == 2 ? nx : 128;
+    const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
+                         : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
+                                     : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
+    const bool quads = job.aligned;
+    V even[8], odd[8];
+    csz_load_slices<V>(even, p, stride, quads);
+    csz_load_slices<V>(odd, p + stride, stride, quads);
+    csz_rounded<V> u;
+    u.lost = !csz_base_choose(corner_value, z, &job.quantizer[c.field], &u.base);
+    u.middle = csz_middle_choose(last_value, z, u.base);
+    u.doubtful = false;
+    csz_rounding<V> r(z, u.middle, bias);
+    uint4 *parked = (uint4 *)exchange + t;
+    const auto round = [&](const V(&v)[8]) {
+        uint32_t word[4];
+        if (!PLAIN && z.has_fill) {
+#pragma unroll
+            for (int k = 0; k < 8; k++) u.doubtful |= value::to_bits(v[k]) == z.fill;
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++) word[k] = r.pair(v[k], v[k + 4]);
+        *parked = make_uint4(word[0], word[1], word[2], word[3]);
+        parked += CSZ_TILE_THREADS;
+    };
+    /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+    p += 2 * stride;
+#pragma unroll(HASH ? 1 : 2)
+    for (int turn = 0; turn < 2; turn++) {
+        round(even);
+        if (turn == 0) csz_load_slices<V>(even, p, stride, quads);
+        round(odd);
+        if (turn == 0) csz_load_slices<V>(odd, p + stride, stride, quads);
+    }
+    u.hash = HASH ? r.hash() : 0;
+    u.doubtful |= r.doubtful(window, z.bound);
+    if (!PLAIN && z.has_fill) {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange);
+        u.doubtful |= csz_restores_fill<V>(w, z, u.middle, bias);
+    }
+    return u;
+}
+
+/* The same, where there is a fill value: out of the way of those that have none. */
+template <typename V, int RANK, bool HASH>
+CSZ_COLD csz_rounded<V> csz_round_filled(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
+    return csz_round_whole<V, RANK, false, HASH>(exchange, job, c);
+}
+
+#endif
