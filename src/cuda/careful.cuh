@@ -87,26 +87,40 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     typedef typename value::bits bits;
-    const uint32_t t = threadIdx.x, lx = job.geometry.log2_t[2], ly = job.geometry.log2_t[1];
+    const csz_values<V> values(job, c);
+    const uint32_t t = threadIdx.x, lx = values.lx, ly = values.ly;
     const typename value::quantizer z = job.quantizer[c.field];
-    const typename value::bits corner = value::to_bits(__ldg(job.data + c.origin));
+    const typename value::bits corner = value::to_bits(__ldg(values.tile));
     quantum *q = (quantum *)sh.region;
     uint32_t *valid = sh.scratch, *rows = valid + CSZ_TILE_N / 32, *planes = rows + 32;
     csz_careful r = {0, 0};
     uint32_t has = 0, in_field = 0, differs = 0;
     __syncthreads(); /* the exchange was part of the region */
-#pragma unroll 8     /* eight loads in flight: one by one their latency alone would be 15 us a tile */
+    /* values first, eight at a time: one by one their latency alone would be 15 us a tile.  What follows is short loops, since the code is rarely run and comes from memory, which others wait for */
+#pragma unroll 1
+    for (uint32_t first = 0; first < 32; first += 8) {
+        V v[8];
+        bool in[8];
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++)
+            v[k] = __ldg(values.element(csz_code_element(RANK, t, first + k), &in[k]));
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) {
+            ((bits *)q)[csz_code_element(RANK, t, first + k)] = value::to_bits(v[k]);
+            in_field |= (uint32_t)in[k] << (first + k);
+        }
+    }
+#pragma unroll 4
     for (uint32_t b = 0; b < 32; b++) {
-        bool in;
         const uint32_t e = csz_code_element(RANK, t, b);
-        const V v = __ldg(csz_element(job, c, e, lx, ly, &in));
+        const bool in = in_field >> b & 1;
+        const V v = value::from_bits(((bits *)q)[e]);
         quantum x;
         const bool ok = value::quantize(v, z, &x) && in;
         q[e] = ok ? x : 0;
         r.hash =
             r.hash * CSZ_VALUE_K + (in ? value::fold(value::to_bits(ok ? value::restore(x, z.step) : v)) : 0);
         has |= (uint32_t)ok << b;
-        in_field |= (uint32_t)in << b;
         differs |= (uint32_t)(in && value::to_bits(v) != corner);
     }
     r.exceptions = in_field & ~has;

@@ -136,7 +136,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         {
             uint32_t w[16] = {0};
             const csz_front<V> f = csz_front_run<V, RANK>(
-                w, sh.front, job.tile, claim_of(sh),
+                w, sh.front, job.tile, [&]() -> const csz_claim & { return claim_of(sh); },
                 [&] {
                     if (csz_agreed(claim_of(sh).frame != sh.frame))
                         csz_apart([&] { frame_enter<V>(sh, job); });

@@ -40,12 +40,13 @@ CSZ_COLD uint32_t csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job
 
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.  HASH: whether the hash is wanted; where it is not, registers are left
- * to have more values on their way at once.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, clear() before the front uses
+ * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, clear() before the front uses
  * more of the region than the exchange, regain() after that, which returns whether w is not wanted.
  */
-template <typename V, int RANK, bool HASH = true, typename Rounded, typename Clear, typename Regain>
+template <typename V, int RANK, bool HASH = true, typename Claim, typename Rounded, typename Clear,
+          typename Regain>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
-                                      const csz_claim &c, const Rounded &rounded, const Clear &clear,
+                                      const Claim &claim, const Rounded &rounded, const Clear &clear,
                                       const Regain &regain) {
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
@@ -57,6 +58,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         f.nonzero[1] = f.nonzero[2] = 0;
     } else {
         uint32_t *exchange = csz_exchange(sh);
+        const csz_claim &c = claim();
         csz_rounded<V> u;
         if (!csz_agreed(c.full()))
             u = csz_round_edge<V, RANK>(exchange, job.data + c.origin, &job.quantizer[c.field],
@@ -69,7 +71,8 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = u.lost = false;
         uint32_t exceptions = 0;
         if (__any_sync(CSZ_ALL, !u.lost && u.doubtful)) { /* the corner is everybody's: so is lost */
-            const csz_mended r = csz_front_mend<V, RANK>(exchange, job, c, u.middle, u.doubtful, u.hash);
+            const csz_mended r =
+                csz_front_mend<V, RANK>(exchange, job, claim(), u.middle, u.doubtful, u.hash);
             u.hash = r.hash;
             exceptions = r.exceptions;
             u.lost = r.lost;
@@ -84,11 +87,12 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         csz_words_fetch(w, exchange);
         f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, &sh.told.first,
                                                 csz_held(&sh.biased));
+        sh.scratch[t] = f.nonzero[CSZ_ORDER_FULL];
     }
     if (csz_agreed(f.careful)) {
         csz_apart([&] {
             clear();
-            f.nonzero[0] = csz_careful_run<V, RANK>(sh, job, c);
+            sh.scratch[csz_thread()] = csz_careful_run<V, RANK>(sh, job, claim());
         });
         f.nonzero[1] = f.nonzero[2] = 0;
         f.klass = sh.klass;
@@ -126,6 +130,11 @@ CSZ_DEVICE uint32_t csz_of_order(uint32_t order, uint32_t full, uint32_t xy, uin
     return order == CSZ_ORDER_FULL ? full : order == CSZ_ORDER_XY ? xy : x;
 }
 
+/* A unit's nonzero deltas in the full order, which csz_front_run leaves there: in a register they would go by the stack. */
+template <typename V> CSZ_DEVICE uint32_t csz_nonzero_full(const csz_front_shared<V> &sh) {
+    return csz_held(&sh.scratch[csz_thread()]);
+}
+
 /* Chooses the order and completes the deltas: each half of w becomes delta + 2^15.  Has a barrier. */
 template <typename V, int RANK>
 CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_front<V> &f) {
@@ -139,8 +148,9 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
 #pragma unroll
     for (int o = 0; o < norders; o++) {
         if (RANK == 2 && o == CSZ_ORDER_XY) continue;
-        ballot[o] = __ballot_sync(CSZ_ALL, f.nonzero[o] != 0);
-        uint32_t n = (uint32_t)__popc(f.nonzero[o]);
+        const uint32_t nonzero = o == CSZ_ORDER_FULL ? csz_nonzero_full(sh) : f.nonzero[o];
+        ballot[o] = __ballot_sync(CSZ_ALL, nonzero != 0);
+        uint32_t n = (uint32_t)__popc(nonzero);
         if (ballot[o] >> lane & pair) n += 1u << 13;
         if (ballot[o] >> lane & four) n += 1u << 20;
         stats[o] = csz_warp_add(n);
@@ -160,7 +170,7 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     if (warp > 0) before += csz_of_order(c.order, s0.x, s0.y, s0.z);
     if (warp > 1) before += csz_of_order(c.order, s1.x, s1.y, s1.z);
     if (warp > 2) before += csz_of_order(c.order, s2.x, s2.y, s2.z);
-    c.nonzero = csz_of_order(c.order, f.nonzero[0], f.nonzero[1], f.nonzero[2]);
+    c.nonzero = csz_of_order(c.order, csz_nonzero_full(sh), f.nonzero[1], f.nonzero[2]);
     c.pairs = (own | own >> 1) & 0x55555555u;
     c.fours = (c.pairs | c.pairs >> 2) & 0x11111111u;
     c.nnonzero = all & 0x1FFFu;

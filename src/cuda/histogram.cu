@@ -356,11 +356,11 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
 
 /* Brings a tile closer: each thread the lines of 32 elements. */
 template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const csz_claim &c) {
+    const csz_values<V> values(job, c);
 #pragma unroll
     for (uint32_t i = 0; i <= 32; i += 128 / sizeof(V)) {
         bool in;
-        csz_prefetch(csz_element(job, c, 32 * threadIdx.x + min(i, 31u), job.geometry.log2_t[2],
-                                 job.geometry.log2_t[1], &in));
+        csz_prefetch(values.element(32 * threadIdx.x + min(i, 31u), &in));
     }
 }
 
@@ -462,7 +462,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             csz_next_may_start();
             uint32_t w[16] = {0};
             const csz_front<V> f = csz_front_run<V, RANK, false>(
-                w, sh.front, job.tile, sh.claim[i], [] {}, [] {}, [] { return 0; });
+                w, sh.front, job.tile, [&]() -> const csz_claim & { return sh.claim[i]; }, [] {}, [] {},
+                [] { return 0; });
             if (f.klass && !f.is_fill) {
                 books |= count_wide(sh, job.tile.workflow);
             } else if (!f.is_fill) {

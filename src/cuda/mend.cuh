@@ -7,39 +7,28 @@
 
 #include "cuda/tile.cuh"
 
-CSZ_DEVICE uint32_t csz_half_get(const uint32_t *w, int b) {
-    return b < 16 ? w[b] & 0xFFFFu : w[b - 16] >> 16;
-}
-
-CSZ_DEVICE void csz_half_set(uint32_t *w, int b, uint32_t value) {
-    if (b < 16) {
-        w[b] = (w[b] & 0xFFFF0000u) | value;
-    } else {
-        w[b - 16] = (w[b - 16] & 0xFFFFu) | value << 16;
-    }
-}
-
 /*
- * Codes marked in `invalid` take the quantum of the nearest valid one to their left in the row, or the row's first.  Returns true where
- * the row's part in this warp cannot tell.
+ * Codes marked in `invalid`, whose words are parked, take the quantum of the nearest valid one to their left in the row, or the row's first.  Returns true where
+ * the row's part in this warp cannot tell.  Slices in a loop: this is rarely run, and its code comes from memory.
  */
-template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *w, uint32_t invalid) {
+template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *exchange, uint32_t invalid) {
     const uint32_t lane = threadIdx.x & 31, row = RANK == 3 ? 0xFFu << (lane & 24) : CSZ_ALL;
     bool stuck = false;
-#pragma unroll
-    for (int s = 0; s < 8; s++) {
-        const uint32_t missing = (invalid >> (4 * s)) & 15;
+#pragma unroll 1
+    for (uint32_t s = 0; s < 8; s++) {
+        const uint32_t missing = (invalid >> (4 * s)) & 15, shift = s < 4 ? 0 : 16;
         if (!__any_sync(CSZ_ALL, missing != 0)) continue;
         const uint32_t has = __ballot_sync(CSZ_ALL, missing != 15) & row;
-        uint32_t first = 0, last = 0, q[4];
+        uint32_t *at = exchange + (s & 3) * (4 * CSZ_TILE_THREADS) + 4 * threadIdx.x;
+        uint32_t word[4], first = 0, last = 0;
 #pragma unroll
         for (int k = 3; k >= 0; k--) {
-            q[k] = csz_half_get(w, 4 * s + k);
-            if (!(missing >> k & 1)) first = q[k];
+            word[k] = at[k];
+            if (!(missing >> k & 1)) first = word[k] >> shift & 0xFFFFu;
         }
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            if (!(missing >> k & 1)) last = q[k];
+            if (!(missing >> k & 1)) last = word[k] >> shift & 0xFFFFu;
         }
         const uint32_t left = has & ((1u << lane) - 1);
         const int from = left ? 31 - __clz(left) : __ffs(has) - 1;
@@ -51,9 +40,9 @@ template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *w, uint32_t invalid)
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             if (missing >> k & 1)
-                csz_half_set(w, 4 * s + k, carry);
+                at[k] = (word[k] & ~(0xFFFFu << shift)) | carry << shift;
             else
-                carry = q[k];
+                carry = word[k] >> shift & 0xFFFFu;
         }
     }
     return stuck;
@@ -95,6 +84,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t lane = threadIdx.x & 31, warp_first = threadIdx.x & ~31u;
     const typename value::quantizer z = job.quantizer[c.field];
+    const csz_values<V> values(job, c);
     uint32_t invalid = 0, power = 1, k = CSZ_VALUE_K;
     csz_mended r = {hash, 0, 0};
 #pragma unroll
@@ -113,25 +103,28 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
             const uint32_t owner = ahead ? (uint32_t)__ffs(ahead) - 1 : 0;
             ahead &= ahead - 1;
             const uint32_t e = csz_code_element(RANK, warp_first + owner, lane);
-            value_of[i] =
-                __ldg(csz_element(job, c, e, csz_shape<RANK>::lx, csz_shape<RANK>::ly, &in_field_of[i]));
+            value_of[i] = __ldg(values.element(e, &in_field_of[i]));
         }
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (m == 0) break;
+#pragma unroll 1
+        for (int i = 0; i < 4 && m; i++) {
             const uint32_t owner = (uint32_t)__ffs(m) - 1;
             m &= m - 1;
-            const V v = value_of[i];
+            const V v = value_of[0];
+            const bool in_field = in_field_of[0];
+#pragma unroll
+            for (int k = 0; k < 3; k++) {
+                value_of[k] = value_of[k + 1];
+                in_field_of[k] = in_field_of[k + 1];
+            }
             quantum q;
             const bool ok = value::quantize(v, z, &q) != 0;
             const quantum offset = q - middle + bias;
             const uint32_t relative = ok ? (uint32_t)offset & 0xFFFFu : 0;
             const uint32_t outside =
                 __ballot_sync(CSZ_ALL, ok && (offset < 0 || offset >= (quantum)1 << window));
-            const uint32_t without = ~__ballot_sync(CSZ_ALL, ok),
-                           inside = __ballot_sync(CSZ_ALL, in_field_of[i]);
+            const uint32_t without = ~__ballot_sync(CSZ_ALL, ok), inside = __ballot_sync(CSZ_ALL, in_field);
             const V restored = ok ? value::restore(q, z.step) : v;
-            const uint32_t term = in_field_of[i] ? value::fold(value::to_bits(restored)) : 0;
+            const uint32_t term = in_field ? value::fold(value::to_bits(restored)) : 0;
             const uint32_t sum = csz_warp_add(term * power);
             const uint32_t word = relative | __shfl_down_sync(CSZ_ALL, relative, 16) << 16;
             if (lane < 16)
@@ -145,12 +138,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
         }
     }
     __syncwarp();
-    if (__any_sync(CSZ_ALL, invalid != 0)) {
-        uint32_t w[16];
-        csz_words_fetch(w, exchange);
-        r.lost |= csz_fill_rows<RANK>(w, invalid);
-        csz_words_park(exchange, w);
-    }
+    if (__any_sync(CSZ_ALL, invalid != 0)) r.lost |= csz_fill_rows<RANK>(exchange, invalid);
     return r;
 }
 

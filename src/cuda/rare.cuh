@@ -20,18 +20,26 @@ template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
 /* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
 template <typename V, int RANK>
 CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_claim &c) {
-    const uint32_t lx = job.geometry.log2_t[2], ly = job.geometry.log2_t[1];
+    const csz_values<V> values(job, c);
+    const uint32_t lx = values.lx, ly = values.ly, ny = values.extent[1], nx = values.extent[2];
+    const bool full = c.full();
     uint32_t hash = 0;
-#pragma unroll 4
-    for (uint32_t b = 0; b < 32; b++) {
-        const uint32_t e = csz_code_element(RANK, csz_thread(), b);
-        bool in;
-        const typename csz_value<V>::bits bits =
-            csz_value<V>::to_bits(__ldg(csz_element(job, c, e, lx, ly, &in)));
-        const uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
-        const uint32_t at = c.full() ? e : (z * c.extent[1] + y) * c.extent[2] + x;
-        if (in) csz_special_put_value<V>(region + at * csz_value<V>::words, bits);
-        hash = hash * CSZ_VALUE_K + (in ? csz_value<V>::fold(bits) : 0);
+#pragma unroll 1
+    for (uint32_t first = 0; first < 32; first += 8) {
+        typename csz_value<V>::bits bits[8]; /* loaded together */
+        bool in[8];
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++)
+            bits[k] = csz_value<V>::to_bits(
+                __ldg(values.element(csz_code_element(RANK, csz_thread(), first + k), &in[k])));
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) {
+            const uint32_t e = csz_code_element(RANK, csz_thread(), first + k);
+            const uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
+            const uint32_t at = full ? e : (z * ny + y) * nx + x;
+            if (in[k]) csz_special_put_value<V>(region + at * csz_value<V>::words, bits[k]);
+            hash = hash * CSZ_VALUE_K + (in[k] ? csz_value<V>::fold(bits[k]) : 0);
+        }
     }
     return hash;
 }

@@ -72,6 +72,7 @@ CSZ_DEVICE csz_mask_unit csz_mask_classify(uint32_t covered, uint32_t in_field) 
     csz_mask_unit u = {covered != 0, 0, 0, 0, 0};
     if (covered && covered != in_field) {
         uint32_t previous = 0;
+#pragma unroll 1
         for (int i = 0; i < 8; i++) {
             const uint32_t nibble = covered >> (4 * i) & 15;
             if ((in_field >> (4 * i) & 15) == 0 || nibble == previous) continue;
@@ -91,11 +92,27 @@ CSZ_DEVICE csz_mask_unit csz_mask_classify(uint32_t covered, uint32_t in_field) 
     return u;
 }
 
-template <typename V, int RANK>
-CSZ_DEVICE typename csz_value<V>::bits csz_special_bits(const csz_job<V> &job, const csz_claim &c,
-                                                        uint32_t unit, uint32_t b) {
-    bool in;
-    return csz_value<V>::to_bits(__ldg(csz_code_element_at<V, RANK>(job, c, unit, b, &in)));
+/* Calls f with the number and the bits of each of this thread's codes that are marked, which are loaded two at a time. */
+template <typename V, int RANK, typename F>
+CSZ_DEVICE void csz_special_each(const csz_values<V> &values, uint32_t marked, const F &f) {
+#pragma unroll 1
+    while (marked) {
+        uint32_t b[2];
+        typename csz_value<V>::bits bits[2];
+        bool any[2], in;
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            any[k] = marked != 0;
+            b[k] = ((uint32_t)__ffs((int)marked) - 1) & 31u;
+            marked &= marked - 1;
+            bits[k] =
+                csz_value<V>::to_bits(__ldg(values.element(csz_code_element(RANK, threadIdx.x, b[k]), &in)));
+        }
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            if (any[k]) f(b[k], bits[k]);
+        }
+    }
 }
 
 /* Chooses the masks.  masks: [CSZ_MASK_CANDIDATES][units], what each candidate covers. */
@@ -104,6 +121,9 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
                                  const csz_claim &c, uint32_t exceptions) {
     typedef csz_value<V> value;
     typedef typename value::bits bits;
+    const csz_values<V> values(job, c);
+    const bits fill = job.quantizer[c.field].fill;
+    const bool has_fill = job.quantizer[c.field].has_fill;
     const uint32_t t = threadIdx.x;
     uint32_t single = exceptions;
     if (t < CSZ_MASK_CANDIDATES) s.count[t] = 0;
@@ -112,33 +132,48 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
     if ((t & 31) == 0) s.parts[0][t >> 5] = in_warp;
     __syncthreads();
     if (s.parts[0][0] + s.parts[0][1] + s.parts[0][2] + s.parts[0][3] >= CSZ_MASK_MIN) {
-        const bits fill = job.quantizer[c.field].fill;
-        const bool has_fill = job.quantizer[c.field].has_fill;
-        for (uint32_t m = exceptions; m; m &= m - 1) {
-            const uint32_t b = (uint32_t)__ffs(m) - 1;
-            const bits x = csz_special_bits<V, RANK>(job, c, t, b);
-            if ((has_fill && x == fill) || x == value::minus_zero()) continue;
-            atomicMin(&s.first[value::is_nan(x) ? 0 : 1], 32 * t + b);
-        }
+        uint32_t first_nan = ~0u, first_other = ~0u;
+        csz_special_each<V, RANK>(values, exceptions, [&](uint32_t b, bits x) {
+            if ((has_fill && x == fill) || x == value::minus_zero()) return;
+            if (value::is_nan(x))
+                first_nan = min(first_nan, 32 * t + b);
+            else
+                first_other = min(first_other, 32 * t + b);
+        });
+        if (first_nan != ~0u) atomicMin(&s.first[0], first_nan);
+        if (first_other != ~0u) atomicMin(&s.first[1], first_other);
         __syncthreads();
         if (t < CSZ_MASK_CANDIDATES) {
             bits x = t == 0 ? fill : value::minus_zero();
-            if (t & 1 && s.first[t >> 1] != ~0u)
-                x = csz_special_bits<V, RANK>(job, c, s.first[t >> 1] >> 5, s.first[t >> 1] & 31);
+            if (t & 1 && s.first[t >> 1] != ~0u) {
+                bool in;
+                x = value::to_bits(__ldg(
+                    values.element(csz_code_element(RANK, s.first[t >> 1] >> 5, s.first[t >> 1] & 31), &in)));
+            }
             s.candidate[t] = x;
         }
         __syncthreads();
-        const uint32_t in_field = csz_unit_in_field<V, RANK>(job, c);
+        const uint32_t in_field = csz_unit_in_field<V, RANK>(values, c);
+        uint32_t covered_by[CSZ_MASK_CANDIDATES] = {0};
+        bits candidate[CSZ_MASK_CANDIDATES];
+        bool present[CSZ_MASK_CANDIDATES];
+#pragma unroll
         for (uint32_t k = 0; k < CSZ_MASK_CANDIDATES; k++) {
-            const bool present = k == 0   ? has_fill
-                                 : k == 2 ? !(has_fill && fill == value::minus_zero())
-                                          : s.first[k >> 1] != ~0u;
-            uint32_t covered = 0;
-            for (uint32_t m = present ? exceptions : 0; m; m &= m - 1) {
-                const uint32_t b = (uint32_t)__ffs(m) - 1;
-                covered |= (uint32_t)(csz_special_bits<V, RANK>(job, c, t, b) == (bits)s.candidate[k]) << b;
-            }
-            masks[k * CSZ_TILE_UNITS + t] = covered;
+            candidate[k] = (bits)s.candidate[k];
+            present[k] = k == 0   ? has_fill
+                         : k == 2 ? !(has_fill && fill == value::minus_zero())
+                                  : s.first[k >> 1] != ~0u;
+        }
+        csz_special_each<V, RANK>(values, exceptions, [&](uint32_t b, bits x) {
+#pragma unroll
+            for (uint32_t k = 0; k < CSZ_MASK_CANDIDATES; k++)
+                covered_by[k] |= (uint32_t)(present[k] && x == candidate[k]) << b;
+        });
+#pragma unroll
+        for (uint32_t k = 0; k < CSZ_MASK_CANDIDATES; k++) masks[k * CSZ_TILE_UNITS + t] = covered_by[k];
+#pragma unroll 1
+        for (uint32_t k = 0; k < CSZ_MASK_CANDIDATES; k++) {
+            const uint32_t covered = masks[k * CSZ_TILE_UNITS + t];
             if (covered) atomicAdd(&s.count[k], (uint32_t)__popc(covered));
             const csz_mask_unit u = csz_mask_classify(covered, in_field);
             csz_mask_part p;
@@ -178,7 +213,8 @@ template <typename V, int RANK>
 CSZ_COLD void csz_special_put(uint32_t *to, const csz_special_shared &s, const uint32_t *masks,
                               const csz_job<V> &job, const csz_claim &c, uint32_t exceptions) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5, words = csz_value<V>::words;
-    const uint32_t in_field = csz_unit_in_field<V, RANK>(job, c);
+    const csz_values<V> values(job, c);
+    const uint32_t in_field = csz_unit_in_field<V, RANK>(values, c);
     uint32_t single = exceptions;
     for (uint32_t k = 0; k < CSZ_MASK_CANDIDATES; k++) {
         if (s.count[k] == 0) continue;
@@ -213,11 +249,11 @@ CSZ_COLD void csz_special_put(uint32_t *to, const csz_special_shared &s, const u
         if (i < warp) at += s.single[i];
         n += s.single[i];
     }
-    for (uint32_t m = single; m; m &= m - 1, at++) {
-        const uint32_t b = (uint32_t)__ffs(m) - 1;
+    csz_special_each<V, RANK>(values, single, [&](uint32_t b, typename csz_value<V>::bits bits) {
         csz_shared_or(to + at / 2, (32 * t + b) << (16 * (at & 1)));
-        csz_special_put_value<V>(to + (n + 1) / 2 + at * words, csz_special_bits<V, RANK>(job, c, t, b));
-    }
+        csz_special_put_value<V>(to + (n + 1) / 2 + at * words, bits);
+        at++;
+    });
 }
 
 #endif

@@ -208,34 +208,39 @@ template <> struct csz_shape<1> {
     enum { lx = 12, ly = 0, window = 15 };
 };
 
-/* Element e of the tile: the nearest one in the field, and whether that is e itself. */
-template <typename V>
-CSZ_DEVICE const V *csz_element(const csz_job<V> &job, const csz_claim &c, uint32_t e, uint32_t lx,
-                                uint32_t ly, bool *in_field) {
-    uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
-    *in_field = x < c.extent[2] && y < c.extent[1] && z < c.extent[0];
-    x = min(x, c.extent[2] - 1);
-    y = min(y, c.extent[1] - 1);
-    z = min(z, c.extent[0] - 1);
-    return job.data + c.origin + ((uint64_t)z * job.geometry.n[1] + y) * job.geometry.n[2] + x;
-}
+/*
+ * Where a tile's values are.  Made once, since what a function out of line reads of the job comes from memory, and comes anew behind every store.
+ */
+template <typename V> struct csz_values {
+    const V *tile;
+    uint64_t nx, plane; /* elements from row to row and from plane to plane */
+    uint32_t extent[3], lx, ly;
 
-template <typename V, int RANK>
-CSZ_DEVICE const V *csz_code_element_at(const csz_job<V> &job, const csz_claim &c, uint32_t unit, uint32_t b,
-                                        bool *in_field) {
-    return csz_element(job, c, csz_code_element(RANK, unit, b), job.geometry.log2_t[2],
-                       job.geometry.log2_t[1], in_field);
-}
+    __device__ __forceinline__ csz_values(const csz_job<V> &job, const csz_claim &c)
+        : tile(job.data + c.origin), nx(job.geometry.n[2]),
+          plane(job.geometry.n[1] * job.geometry.n[2]), extent{c.extent[0], c.extent[1], c.extent[2]},
+          lx(job.geometry.log2_t[2]), ly(job.geometry.log2_t[1]) {}
+
+    /* Element e: the nearest one in the field, and whether that is e itself. */
+    __device__ __forceinline__ const V *element(uint32_t e, bool *in_field) const {
+        uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
+        *in_field = x < extent[2] && y < extent[1] && z < extent[0];
+        x = min(x, extent[2] - 1);
+        y = min(y, extent[1] - 1);
+        z = min(z, extent[0] - 1);
+        return tile + z * plane + y * nx + x;
+    }
+};
 
 /* Codes of this thread's unit that lie in the field. */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t csz_unit_in_field(const csz_job<V> &job, const csz_claim &c) {
+CSZ_DEVICE uint32_t csz_unit_in_field(const csz_values<V> &values, const csz_claim &c) {
     if (c.full()) return ~0u;
     uint32_t mask = 0;
 #pragma unroll 1
     for (uint32_t b = 0; b < 32; b++) {
         bool in;
-        csz_code_element_at<V, RANK>(job, c, threadIdx.x, b, &in);
+        values.element(csz_code_element(RANK, threadIdx.x, b), &in);
         mask |= (uint32_t)in << b;
     }
     return mask;
