@@ -141,12 +141,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                     if (csz_agreed(claim_of(sh).frame != sh.frame))
                         csz_apart([&] { frame_enter<V>(sh, job); });
                 },
-                [&] { record_flush(sh, job, true); }, [&] { return stage_regain<V>(sh); });
+                [&] { return tile_careful<V, RANK>(sh, job); });
             const uint32_t t = csz_thread();
             sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
-            if (csz_agreed(f.other)) {
-                csz_apart([&] { other_encode<V, RANK>(sh, job); });
-            } else {
+            if (!csz_agreed(f.other)) {
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
                 csz_words_park(exchange_of(sh), w);
                 if (CSZ_CUT >= CSZ_CUT_ENCODE) {

@@ -17,14 +17,14 @@
 #include "cuda/lorenzo.cuh"
 #include "cuda/round.cuh"
 
-/* The careful path; of a tile of class 0 the words are parked in the exchange, in place of the deltas.  Returns the unit's nonzero deltas. */
+/* The careful path; of a tile of class 0 the words are parked in the exchange, in place of the deltas, and the unit's nonzero deltas told, see csz_nonzero_full. */
 template <typename V, int RANK>
-CSZ_COLD uint32_t csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
+CSZ_COLD void csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
     const uint32_t t = csz_thread();
     const csz_careful r = csz_front_careful<V, RANK>(sh, job, c);
     sh.hash[t] = r.hash;
     sh.exceptions[t] = r.exceptions;
-    if (sh.klass) return 0;
+    if (sh.klass) return;
     const typename csz_value<V>::quantum *d = (const typename csz_value<V>::quantum *)sh.region;
     uint32_t w[16];
 #pragma unroll
@@ -35,26 +35,24 @@ CSZ_COLD uint32_t csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job
     }
     __syncthreads();
     csz_words_park(csz_exchange(sh), w);
-    return csz_nonzero_mask(w, CSZ_BIASED);
+    sh.scratch[t] = csz_nonzero_mask(w, CSZ_BIASED);
 }
 
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.  HASH: whether the hash is wanted; where it is not, registers are left
- * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, clear() before the front uses
- * more of the region than the exchange, regain() after that, which returns whether w is not wanted.
+ * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, careful() for a tile that
+ * goes the careful way, by csz_careful_run, which uses all of the region: returns whether w is not wanted.
  */
-template <typename V, int RANK, bool HASH = true, typename Claim, typename Rounded, typename Clear,
-          typename Regain>
+template <typename V, int RANK, bool HASH = true, typename Claim, typename Rounded, typename Careful>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
-                                      const Claim &claim, const Rounded &rounded, const Clear &clear,
-                                      const Regain &regain) {
+                                      const Claim &claim, const Rounded &rounded, const Careful &careful) {
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
     csz_front<V> f;
-    f.klass = f.is_fill = f.other = 0;
+    f.careful = f.klass = f.is_fill = f.other = 0;
+    bool goes_careful = true;
     if (!job.default_shape) {
         rounded();
-        f.careful = 1;
         f.nonzero[1] = f.nonzero[2] = 0;
     } else {
         uint32_t *exchange = csz_exchange(sh);
@@ -85,19 +83,16 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         told->first = (uint32_t)(bias + (int32_t)(u.base - u.middle));
         rounded();
         csz_words_fetch(w, exchange);
-        f.careful = (uint32_t)csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, &sh.told.first,
-                                                csz_held(&sh.biased));
+        goes_careful = csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, &sh.told.first,
+                                         csz_held(&sh.biased)) != 0;
         sh.scratch[t] = f.nonzero[CSZ_ORDER_FULL];
     }
-    if (csz_agreed(f.careful)) {
-        csz_apart([&] {
-            clear();
-            sh.scratch[csz_thread()] = csz_careful_run<V, RANK>(sh, job, claim());
-        });
+    if (csz_agreed(goes_careful)) {
+        csz_apart([&] { f.other = careful(); });
+        f.careful = 1; /* said behind the call, over which it would go by the stack */
         f.nonzero[1] = f.nonzero[2] = 0;
         f.klass = sh.klass;
         f.is_fill = sh.is_fill;
-        f.other = regain();
         csz_words_fetch(w, csz_exchange(sh));
     }
     return f;

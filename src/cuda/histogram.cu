@@ -461,9 +461,13 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         for (uint32_t i = 0; i < sh.nclaims; i++) {
             csz_next_may_start();
             uint32_t w[16] = {0};
+            const auto claim = [&]() -> const csz_claim & { return sh.claim[i]; };
             const csz_front<V> f = csz_front_run<V, RANK, false>(
-                w, sh.front, job.tile, [&]() -> const csz_claim & { return sh.claim[i]; }, [] {}, [] {},
-                [] { return 0; });
+                w, sh.front, job.tile, claim, [] {},
+                [&] {
+                    csz_careful_run<V, RANK>(sh.front, job.tile, claim());
+                    return 0;
+                });
             if (f.klass && !f.is_fill) {
                 books |= count_wide(sh, job.tile.workflow);
             } else if (!f.is_fill) {

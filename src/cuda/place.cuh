@@ -78,7 +78,8 @@ template <typename V> struct encode_shared {
     uint32_t staged_how;    /* STAGED_... */
     uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
     uint32_t waiting_how;   /* STAGED_WHOLE if that record takes more than its half of the stage */
-    uint32_t hasty;         /* tiles whose records do not wait */
+    uint32_t saved_words, saved_how; /* the same of one that was taken out of the stage, see record_save */
+    uint32_t hasty;                  /* tiles whose records do not wait */
     /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
     unsigned long long part_checksum, section_checksum;
     unsigned long long finish_checksum; /* of a frame's header and index; 0 but while they are made */
@@ -462,11 +463,11 @@ CSZ_COLD void section_store(encode_shared<V> &sh, const encode_job<V> &job, cons
     if ((csz_thread() & 31) == 0) atomicAdd(&sh.section_checksum, (unsigned long long)sum);
 }
 
-/* A record (raw: all but its first word) from shared memory to its place in the archive.  Leaves its words zeroed. */
-template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job) {
+/* A record (raw: all but its first word) to its place in the archive; take() gives word i. */
+template <typename V, typename Take>
+CSZ_DEVICE void record_copy_by(encode_shared<V> &sh, const encode_job<V> &job, const Take &take) {
     const uint32_t t = csz_thread(), flags = sh.way.flags;
-    uint32_t *out = word_at(sh.way.to), *from = sh.front.region + sh.way.from, words = sh.way.words,
-             at = sh.way.at;
+    uint32_t *out = word_at(sh.way.to), words = sh.way.words, at = sh.way.at;
     uint64_t sum = 0;
     if (flags & WAY_RAW) {
         if (t == 0) {
@@ -480,8 +481,7 @@ template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const en
     uint32_t weight = (at + t) * CSZ_HASH_STEP + 1; /* csz_hash_term's */
 #pragma unroll 2
     for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
-        const uint32_t word = from[i];
-        from[i] = 0;
+        const uint32_t word = take(i);
         if (flags & WAY_ROOM) out[i] = word;
         sum += (uint64_t)word * weight;
         weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
@@ -490,6 +490,16 @@ template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const en
     if ((t & 31) == 0) csz_add_u64(sh.way.group_sum + (csz_thread() & 31), sum);
     if (csz_agreed(t / 32 == CSZ_TILE_WARPS - 1) && (t & 31) == 0) tile_index(sh, job);
     if (csz_agreed((flags & WAY_FIRST) != 0)) section_store(sh, job, sh.claim[sh.way.slot]);
+}
+
+/* From the stage, where it leaves its words zeroed. */
+template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job) {
+    uint32_t *from = sh.front.region + sh.way.from;
+    record_copy_by(sh, job, [&](uint32_t i) {
+        const uint32_t word = from[i];
+        from[i] = 0;
+        return word;
+    });
 }
 
 template <typename V> CSZ_DEVICE bool record_waits(const encode_shared<V> &sh) {
@@ -513,8 +523,7 @@ CSZ_DEVICE void record_tell(encode_shared<V> &sh, const encode_job<V> &job, uint
 }
 
 /*
- * Stores the record that waits, if one does, before its turn.  early: this tile needs the stage whole.  Then the block waits with a tile in hand whose size it has not told, and may hold
- * up others; where such tiles are many (jumps: one in twelve) records do not wait for a while.
+ * Stores the record that waits, if one does, before its turn.  early: this tile's size is not told.  Then the block waits with a tile in hand that others wait for, and records do not wait for a while.
  */
 template <typename V>
 CSZ_DEVICE void record_flush_here(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
@@ -535,6 +544,67 @@ CSZ_DEVICE void record_flush_here(encode_shared<V> &sh, const encode_job<V> &job
 }
 template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
     record_flush_here(sh, job, early);
+}
+
+/* A record that waits, out of the stage, a thread's words each, on the stack. */
+template <typename V> struct record_saved { uint32_t words[stage_size<V>::words / CSZ_TILE_THREADS]; };
+
+/* Where record n is staged. */
+template <typename V> CSZ_DEVICE uint32_t *record_at(encode_shared<V> &sh, uint32_t n, uint32_t how) {
+    return sh.front.region + (how & STAGED_WHOLE ? 0 : (n & 1) * stage_size<V>::half);
+}
+
+/*
+ * This tile needs the whole region before its size is known.  A record that waits is saved, not stored: until it could be, a tile that others wait for would be in hand, and where such tiles are many (jumps: one in
+ * twelve) all would wait in a row.  It is put back (record_restore) or stored once this tile's size is told (record_flush_saved).
+ */
+template <typename V> CSZ_COLD void record_save(encode_shared<V> &sh, record_saved<V> *saved) {
+    const uint32_t t = csz_thread(), words = sh.waiting_words, how = sh.waiting_how;
+    const uint32_t *from = record_at(sh, number_of(sh) - 1, how);
+    __syncthreads();
+    if (words != NOTHING_WAITS) {
+#pragma unroll 1
+        for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) saved->words[i / CSZ_TILE_THREADS] = from[i];
+    }
+    if (t == 0) {
+        sh.saved_words = words;
+        sh.saved_how = how;
+        sh.waiting_words = NOTHING_WAITS;
+        sh.waiting_how = 0;
+    }
+    __syncthreads();
+}
+
+/* Into the stage, which is clear.  Each thread has cleared the words that it puts. */
+template <typename V> CSZ_DEVICE void record_restore(encode_shared<V> &sh, const record_saved<V> *saved) {
+    const uint32_t t = csz_thread(), words = sh.saved_words, how = sh.saved_how;
+    uint32_t *to = record_at(sh, number_of(sh) - 1, how);
+    static_assert(stage_size<V>::half % CSZ_TILE_THREADS == 0, "thread t clears words t, t + 128 and so on");
+    __syncthreads();
+    if (words != NOTHING_WAITS) {
+#pragma unroll 1
+        for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) to[i] = saved->words[i / CSZ_TILE_THREADS];
+    }
+    if (t == 0) {
+        sh.waiting_words = words;
+        sh.waiting_how = how;
+        sh.saved_words = NOTHING_WAITS;
+    }
+    __syncthreads();
+}
+
+template <typename V>
+CSZ_COLD void record_flush_saved(encode_shared<V> &sh, const encode_job<V> &job,
+                                 const record_saved<V> *saved) {
+    const uint32_t words = sh.saved_words;
+    __syncthreads();
+    if (words == NOTHING_WAITS) return;
+    if (csz_thread() < 32) tile_place(sh, job, number_of(sh) - 1, words, sh.saved_how);
+    __syncthreads();
+    record_copy_by(sh, job, [&](uint32_t i) { return saved->words[i / CSZ_TILE_THREADS]; });
+    if (csz_thread() == 0) sh.saved_words = NOTHING_WAITS;
+    __syncthreads();
+    if (sh.leaving != NO_FRAME) frame_leave(sh, job);
 }
 
 /*

@@ -67,14 +67,14 @@ struct general_result {
 };
 
 /*
- * Measures the tile's record in one mode, or in two, of which it takes the smaller; stages it unless raw is no larger.  heavy_words: from which on a tile weighs runs.  The
- * region must hold nothing that is needed.
+ * Measures the tile's record in one mode, or in two, of which it takes the smaller; tells its size, unless that is told, and stages it, unless raw is no larger.  heavy_words: from which on a tile weighs runs.
+ * The region must hold nothing that is needed.
  */
 template <typename V, int RANK, typename Deltas>
 CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                          const Deltas &deltas, uint32_t klass, uint32_t order,
                                          typename csz_value<V>::quantum base, uint32_t exceptions, int mode,
-                                         int try_runs, uint32_t heavy_words) {
+                                         int try_runs, uint32_t heavy_words, bool is_told) {
     const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t *tables = &job.work.table[c.frame][0][0];
     bool nonzero = false;
@@ -126,6 +126,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     }
     general_result result = {best.words, best.words >= raw_words_of<V>(c)};
     if (result.instead) return result;
+    if (!is_told && t == 0) record_tell(sh, job, best.words, STAGED_WHOLE | STAGED_NOW);
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
     __syncthreads();
@@ -182,18 +183,18 @@ CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &j
     const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
     const csz_wide_deltas<quantum> deltas = {d};
     return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.told.base,
-                                   exceptions, mode, runs, sh.heavy_words);
+                                   exceptions, mode, runs, sh.heavy_words, false);
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
 template <typename V, int RANK>
 CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                                    uint32_t order, int mode) {
+                                    uint32_t order, int mode, bool is_told) {
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
     const csz_narrow_deltas deltas = {w};
     return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.told.base,
-                                   sh.front.exceptions[csz_thread()], mode, RUNS_NONE, NEVER_HEAVY);
+                                   sh.front.exceptions[csz_thread()], mode, RUNS_NONE, NEVER_HEAVY, is_told);
 }
 
 /*
@@ -318,15 +319,6 @@ template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, c
     sh.hash_sum[t] += (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * c.weight;
 }
 
-/* What general_encode staged is told, or raw values take its place. */
-template <typename V, int RANK>
-CSZ_DEVICE void general_tell(encode_shared<V> &sh, const encode_job<V> &job, const general_result &r) {
-    if (r.instead)
-        raw_encode<V, RANK>(sh, job);
-    else if (csz_thread() == 0)
-        record_tell(sh, job, r.words, STAGED_WHOLE | STAGED_NOW);
-}
-
 /*
  * What few tiles of class 0 need before their mode is settled: masks and exceptions measured, runs measured where they may win, workflows
  * other than auto, frames all in runs.  The deltas are parked.
@@ -349,9 +341,9 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
     if (!is_auto || all_runs) {
         if (job.tile.workflow != CSZ_WORKFLOW_HUFFMAN) {
             mode = job.tile.workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
-            const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode);
+            const general_result g = runs_encode<V, RANK>(sh, job, c, order, mode, false);
             r.done = 1;
-            general_tell<V, RANK>(sh, job, g);
+            if (g.instead) raw_encode<V, RANK>(sh, job);
         }
     } else if (weighs) {
         r.runs_words = runs_measure<V>(sh, order, nonzero != 0, nspecial != 0);
@@ -441,7 +433,7 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
         if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE | STAGED_NOW);
         record_flush(sh, job, false);
-        runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode);
+        runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode, true);
     } else if (own_words >= raw_words_of<V>(c)) {
         raw_encode<V, RANK>(sh, job);
     } else {
@@ -451,25 +443,32 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
     }
 }
 
-/* After the careful path, which used the region: clears the stage, and returns false, if the tile is of class 0 like most. */
-template <typename V> CSZ_COLD bool stage_regain(encode_shared<V> &sh) {
-    __syncthreads();
-    if (sh.front.is_fill || sh.front.klass) return true;
-    stage_zero(sh, 0, stage_size<V>::words);
-    return false;
-}
-
 /* A tile of one value that has no quantum, or of a class above 0. */
-template <typename V, int RANK> CSZ_COLD void other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+template <typename V, int RANK> CSZ_DEVICE void other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
-    general_result r = {1 + csz_value<V>::words, 0};
     if (!sh.front.is_fill) {
-        r = wide_encode<V, RANK>(sh, job, c);
+        if (wide_encode<V, RANK>(sh, job, c).instead) raw_encode<V, RANK>(sh, job);
     } else if (csz_thread() == 0) {
+        record_tell(sh, job, 1 + csz_value<V>::words, STAGED_WHOLE | STAGED_NOW);
         sh.front.region[0] = CSZ_MODE_FILL;
         csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
     }
-    general_tell<V, RANK>(sh, job, r);
+}
+
+/* A tile that goes the careful way, which takes all of the region.  Returns true if its record is made; if not it is of class 0 like most, and the stage clear but for the record that waits. */
+template <typename V, int RANK> CSZ_COLD bool tile_careful(encode_shared<V> &sh, const encode_job<V> &job) {
+    record_saved<V> saved;
+    record_save(sh, &saved);
+    csz_careful_run<V, RANK>(sh.front, job.tile, claim_of(sh));
+    __syncthreads();
+    if (sh.front.is_fill || sh.front.klass) {
+        other_encode<V, RANK>(sh, job);
+        record_flush_saved(sh, job, &saved);
+        return true;
+    }
+    stage_zero(sh, 0, stage_size<V>::words);
+    record_restore(sh, &saved);
+    return false;
 }
 
 /* ---- a block's life ---- */
@@ -520,7 +519,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.front.biased = CSZ_BIASED;
         sh.tile_state = job.work.tile_state;
         sh.group_sum = job.work.group_sum;
-        sh.waiting_words = NOTHING_WAITS;
+        sh.waiting_words = sh.saved_words = NOTHING_WAITS;
         sh.waiting_how = 0;
         sh.hasty = 0;
         sh.number = 0;

@@ -190,7 +190,7 @@ template <typename V> struct csz_front {
     uint32_t nonzero[3]; /* by code, for each order */
     uint32_t klass, is_fill;
     uint32_t careful; /* the deltas are complete, and the stage holds remains */
-    uint32_t other;   /* what regain() said, see csz_front_run */
+    uint32_t other;   /* what careful() said, see csz_front_run */
 };
 
 /* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
