@@ -208,6 +208,13 @@ CSZ_DEVICE uint32_t table_entry(shared_table table, uint32_t i) {
                  : "r"(i), "r"(table.at));
     return entry;
 }
+CSZ_DEVICE int table_entry_signed(shared_table table, uint32_t i) {
+    int16_t entry;
+    asm volatile("{ .reg .u32 a; mad.lo.u32 a, %1, 2, %2; ld.shared.s16 %0, [a]; }"
+                 : "=h"(entry)
+                 : "r"(i), "r"(table.at));
+    return entry;
+}
 CSZ_DEVICE shared_table table_after(shared_table table, uint32_t n) { return {table.at + 2 * n}; }
 
 /* Zeros before the first one of x; of 0 any number. */
@@ -257,6 +264,7 @@ CSZ_DEVICE uint32_t word_load(const uint32_t *p, uint32_t i) { return p[i]; }
 CSZ_DEVICE const uint32_t *words_after(const uint32_t *p, uint32_t n) { return p + n; }
 CSZ_DEVICE uint32_t words_are_same(const uint32_t *a, const uint32_t *b) { return a == b; }
 CSZ_DEVICE uint32_t table_entry(const uint16_t *table, uint32_t i) { return table[i]; }
+CSZ_DEVICE int table_entry_signed(const uint16_t *table, uint32_t i) { return (int16_t)table[i]; }
 CSZ_DEVICE const uint16_t *table_after(const uint16_t *table, uint32_t n) { return table + n; }
 
 #endif
