@@ -115,11 +115,26 @@ CSZ_DEVICE uint32_t halves_have_bucket(uint32_t largest) {
     return (int16_t)largest >= CSZ_DIRECT_HALF || (int16_t)(largest >> 16) >= CSZ_DIRECT_HALF;
 }
 
-/* Mode S: 64 symbols a lane, then the raw bits of buckets, whose symbols stand in their halves meanwhile. */
-template <int N, typename W>
-CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, shared_table table, uint4 *chunks,
-                              uint32_t twist) {
-    uint32_t largest = 0;
+/* The deltas of a word's two values, whose raw bits are next: they lie in one window, being at most 26. */
+template <typename W> CSZ_DEVICE uint32_t buckets_finish(bit_reader<W> *r, uint32_t word) {
+    const int low = (int16_t)word, high = (int16_t)(word >> 16);
+    const uint32_t window = bits_window(r), n0 = value_nraw(low), n1 = value_nraw(high);
+    word = __byte_perm(value_delta(low, window, n0), value_delta(high, __funnelshift_l(0, window, n0), n1),
+                       0x5410);
+    bits_move(r, r->at + n0 + n1);
+    return word;
+}
+
+/*
+ * Mode S: 64 symbols a lane, then the raw bits of buckets, whose symbols stand in their halves meanwhile.  Where buckets are few, threads have them at different places, and would wait for each other if all went through
+ * their words in order; few: words of a lane with buckets up to which they are visited one by one.
+ */
+template <int N, typename W, typename T>
+CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, T table, uint4 *chunks, uint32_t twist,
+                              uint32_t few) {
+    uint32_t has[N]; /* words with buckets, from the most significant bit down */
+#pragma unroll
+    for (int l = 0; l < N; l++) has[l] = 0;
 #pragma unroll 1
     for (uint32_t i = 0; i < 8; i++) {
         uint32_t word[N][4];
@@ -127,24 +142,49 @@ CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, shared_ta
         for (int k = 0; k < 4; k++) {
 #pragma unroll
             for (int l = 0; l < N; l++) {
-                uint32_t low, high;
-                bits_symbols<12>(&r[l], table, &low, &high);
-                word[l][k] = second_bytes_pack(low, high);
+                const uint32_t window = bits_window(&r[l]);
+                const int low = table_entry_signed(table, window >> (32 - 12)),
+                          high = table_entry_signed(table,
+                                                    __funnelshift_l(0, window, (uint32_t)low) >> (32 - 12)),
+                          larger = low > high ? low : high;
+                bits_move(&r[l], r[l].at + (uint32_t)low + (uint32_t)high);
+                word[l][k] = second_bytes_pack((uint32_t)low, (uint32_t)high);
+                has[l] = __funnelshift_l((uint32_t)(CSZ_DIRECT_HALF * 256 - 1 - larger), has[l], 1);
             }
         }
 #pragma unroll
         for (int l = 0; l < N; l++) {
             uint32_t *w = word[l];
             if (nbits[l] == 0) w[0] = w[1] = w[2] = w[3] = 0;
-            largest = __vmaxs2(largest, __vmaxs2(__vmaxs2(w[0], w[1]), __vmaxs2(w[2], w[3])));
             chunks[LANE_CHUNKS * l + (i ^ twist)] = make_uint4(w[0], w[1], w[2], w[3]);
         }
     }
-    if (CSZ_CUT >= 3 || !halves_have_bucket(largest)) return;
+    uint32_t most = 0;
+#pragma unroll
+    for (int l = 0; l < N; l++) {
+        if (nbits[l] == 0) has[l] = 0;
+        const uint32_t n = (uint32_t)__popc(has[l]);
+        most = n > most ? n : most;
+    }
+    if (CSZ_CUT >= 3) return;
+    if (!warp_agrees(most > few)) {
+        for (uint32_t any = most; any;) {
+            any = 0;
+#pragma unroll
+            for (int l = 0; l < N; l++) {
+                const uint32_t w = zeros_before(has[l]) & 31, is_there = has[l] != 0;
+                uint32_t *p = (uint32_t *)((uint8_t *)(chunks + LANE_CHUNKS * l) + ((4 * w) ^ (16 * twist)));
+                const uint32_t word = buckets_finish(&r[l], is_there ? *p : 0);
+                if (is_there) *p = word;
+                has[l] &= 0x7FFFFFFFu >> w;
+                any |= has[l];
+            }
+        }
+        return;
+    }
 #pragma unroll 1
     for (uint32_t i = 0; i < 8; i++) {
         uint32_t word[N][4];
-        largest = 0;
 #pragma unroll
         for (int l = 0; l < N; l++) {
             const uint4 c = chunks[LANE_CHUNKS * l + (i ^ twist)];
@@ -153,20 +193,11 @@ CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, shared_ta
             w[1] = c.y;
             w[2] = c.z;
             w[3] = c.w;
-            largest = __vmaxs2(largest, __vmaxs2(__vmaxs2(w[0], w[1]), __vmaxs2(w[2], w[3])));
         }
-        if (!halves_have_bucket(largest)) continue;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
 #pragma unroll
-            for (int l = 0; l < N; l++) {
-                /* the raw bits of both halves lie in one window: they are at most 26 */
-                const int low = (int16_t)word[l][k], high = (int16_t)(word[l][k] >> 16);
-                const uint32_t window = bits_window(&r[l]), n0 = value_nraw(low), n1 = value_nraw(high);
-                word[l][k] = __byte_perm(value_delta(low, window, n0),
-                                         value_delta(high, __funnelshift_l(0, window, n0), n1), 0x5410);
-                bits_move(&r[l], r[l].at + n0 + n1);
-            }
+            for (int l = 0; l < N; l++) word[l][k] = buckets_finish(&r[l], word[l][k]);
         }
 #pragma unroll
         for (int l = 0; l < N; l++)
@@ -179,8 +210,8 @@ CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, shared_ta
  * Step s of a unit's vector symbols: digits to shared memory; *escapes receives codes that escapes follow for, in the order that escapes_order undoes.  chunks are the
  * unit's, seen through x.
  */
-template <int MODE, typename W>
-CSZ_DEVICE void decode_vectors(bit_reader<W> *r, shared_table table, uint32_t s, uint4 *chunks, uint32_t x,
+template <int MODE, typename W, typename T>
+CSZ_DEVICE void decode_vectors(bit_reader<W> *r, T table, uint32_t s, uint4 *chunks, uint32_t x,
                                uint32_t *escapes) {
     uint32_t e0, e1, e2, e3;
     bits_symbols<12>(r, table, &e0, &e1);
@@ -422,9 +453,9 @@ CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[4 / N], uint4 *chunks, u
 }
 
 /* Symbols of escapes, over what the vector symbols have put there; returns the largest value. */
-template <int N, typename W>
-CSZ_DEVICE uint32_t decode_escapes(bit_reader<W> *r, const uint32_t (*escapes)[4 / N], shared_table table,
-                                   uint4 *chunks, uint32_t twist) {
+template <int N, typename W, typename T>
+CSZ_DEVICE uint32_t decode_escapes(bit_reader<W> *r, const uint32_t (*escapes)[4 / N], T table, uint4 *chunks,
+                                   uint32_t twist) {
     uint32_t largest = 0;
     escapes_visit<N>(escapes, chunks, twist, [&](int l, const bool *has, uint16_t **half) {
         const uint32_t window = bits_window(&r[l]);
@@ -467,11 +498,11 @@ struct lane_place {
 /*
  * The vector symbols of a thread's lanes.  Loops over units and steps are not unrolled, so that the code of all modes fits the instruction cache; masks move up by one place each time.
  */
-template <int MODE, int N, typename W>
-CSZ_DEVICE void decode_units(bit_reader<W> *reader, const uint32_t *nbits, shared_table tables, uint4 *chunks,
+template <int MODE, int N, typename W, typename T>
+CSZ_DEVICE void decode_units(bit_reader<W> *reader, const uint32_t *nbits, T tables, uint4 *chunks,
                              uint32_t twist, uint32_t (*escapes)[4 / N]) {
     constexpr int UNITS = 4 / N;
-    const shared_table table = table_after(tables, vector_traits<MODE>::TABLE);
+    const T table = table_after(tables, vector_traits<MODE>::TABLE);
 #pragma unroll 1
     for (uint32_t u = 0; u < UNITS; u++) {
         uint32_t mask[N];
@@ -496,9 +527,9 @@ CSZ_DEVICE void decode_units(bit_reader<W> *reader, const uint32_t *nbits, share
  * Decodes a thread's N lanes, r and, where it has two, r + 32, in mode M or Q (one lane of 4 units) or P or S (two of 2); returns 1 if each used its bits up exactly.  Zeros stand in the lanes of mode M
  * and in a thread's only lane that is empty.  Never reads beyond LANE_MAX_WORDS words from a lane's start.
  */
-template <int N, typename W>
-CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, shared_table tables,
-                                uint4 *code, uint32_t r) {
+template <int N, typename W, typename T>
+CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, T tables, uint4 *code,
+                                uint32_t r, uint32_t few) {
     constexpr int UNITS = 4 / N;
     const uint32_t pair = r * (UNITS / 2), twist = swizzle(pair);
     uint4 *chunks = code + 8 * pair;
@@ -514,7 +545,7 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
         reader[l] = bits_open(words, lane[l].at);
     }
     if (is_single) {
-        decode_single<N>(reader, nbits, table_after(tables, TABLE_S), chunks, twist);
+        decode_single<N>(reader, nbits, table_after(tables, TABLE_S), chunks, twist, few);
     } else {
         uint32_t escapes[N][UNITS] = {}; /* set, or they would be taken to live since the tile before */
         if (N == 2) {

@@ -4,7 +4,7 @@
  * each takes a tile through all stages by itself: stage the record and add up its checksum, decode lanes,
  * sum along x and y, then slices, scale, masks, checksum and stores.  The next record is on its way from memory while the current tile is stored (ranks 1 and 2: after that).
  *
- * Where rows begin within sectors, half of a block's warps each are a team, which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
+ * Where rows begin within sectors, a block's warps are teams, each of which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
  *
  * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
  * all tiles of unusual shapes.
@@ -17,14 +17,13 @@
 
 /*
  * Looks at a record's head, decodes its lanes if it is an ordinary one, and says how the tile is to be finished.  Every thread of the group
- * calls it.  RUNS: none, nor raw values; or it may have either; or it has runs and finds their tables in shared memory.  staged: the words once more, as readers of lanes see them.
+ * calls it.  RUNS: none, nor raw values; or it may have either; or it has runs and tables are those, in shared memory.  staged: the words once more, as readers of lanes see them.
  */
 enum { RUNS_NONE, RUNS_TOO, RUNS_KEPT };
-template <typename V, int RANK, int RUNS, typename W>
+template <typename V, int RANK, int RUNS, typename W, typename T>
 CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
                                        const uint32_t *words, W staged, uint32_t nwords,
-                                       const tile_task *task, const uint16_t *tables, uint4 *code,
-                                       uint32_t r) {
+                                       const tile_task *task, T tables, uint4 *code, uint32_t r) {
     typedef value_traits<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, RANK);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
@@ -65,15 +64,15 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     after.packed = kind | view.order << 8 | exceptions << 16;
     if (CSZ_CUT >= 4 || warp_agrees(kind > KIND_CODED)) return after;
     uint32_t good;
-    if (RUNS == RUNS_KEPT) {
-        good = decode_lanes_of_runs<V>(&view, words, nwords, tables + TABLE_NARROW_N, code, r);
+    if constexpr (RUNS == RUNS_KEPT) {
+        good = decode_lanes_of_runs<V>(&view, words, nwords, tables, code, r);
     } else if (RUNS == RUNS_TOO && warp_agrees(view.mode >= CSZ_MODE_RLE)) {
         good = decode_lanes_of_runs<V>(&view, words, nwords,
                                        call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
     } else if (warp_agrees(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
-        good = decode_lanes<V, 2>(&view, words, staged, nwords, shared_table_of(tables), code, r);
+        good = decode_lanes<V, 2>(&view, words, staged, nwords, tables, code, r);
     } else {
-        good = decode_lanes<V, 1>(&view, words, staged, nwords, shared_table_of(tables), code, r);
+        good = decode_lanes<V, 1>(&view, words, staged, nwords, tables, code, r);
     }
     if (CSZ_CUT < 3 && warp_agrees(!good)) {
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
@@ -86,14 +85,14 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
  */
 CSZ_DEVICE uint32_t runs_are_there(const decode_call *call, block_job *facts, uint4 *memory, uint32_t r) {
     uint32_t before = 0;
-    if (facts->first_stage == TABLE_NARROW_N / 8) return 0;
+    if (facts->runs_at == 0) return 0;
     if (r == 0) before = atomicAdd(&facts->runs, 1u);
     before = __shfl_sync(~0u, before, 0);
     __threadfence_block();
     if (before == 0) {
         const uint4 *from = (const uint4 *)(call->tables + (size_t)facts->number * TABLE_N + TABLE_RV);
         for (uint32_t i = r; i < RUNS_CHUNKS; i += GROUP_THREADS)
-            copy16_start(memory + TABLE_NARROW_N / 8 + i, from + i);
+            copy16_start(memory + facts->runs_at + i, from + i);
         copy16_wait();
         __threadfence_block();
         __syncwarp();
@@ -103,7 +102,7 @@ CSZ_DEVICE uint32_t runs_are_there(const decode_call *call, block_job *facts, ui
 }
 
 /*
- * Records of runs, of raw values, and those that did not fit the stage: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
+ * Records of runs, of raw values, those that did not fit the stage, and those whose tables a block does not keep: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
  * look-ups.
  */
 template <typename V, int RANK>
@@ -116,13 +115,16 @@ static __device__ __noinline__ tile_after<V> record_decode_other(const decode_ca
     const uint32_t nwords = task->end - task->begin;
     const uint32_t *record = facts->frame + facts->payload_word + task->begin,
                    *stage = group_stage(facts, memory, group) + record_skew(record);
-    const uint16_t *tables = (const uint16_t *)memory;
     if (nwords <= facts->stage_words) {
-        if ((stage[0] & 15) != CSZ_MODE_RAW && runs_are_there(call, facts, memory, r))
+        const uint32_t mode = stage[0] & 15;
+        if (mode >= CSZ_MODE_RLE && mode < CSZ_MODE_RAW && runs_are_there(call, facts, memory, r))
             return record_decode<V, RANK, RUNS_KEPT>(call, facts, facts->number, stage, stage, nwords, task,
-                                                     tables, code, r);
+                                                     (const uint16_t *)(memory + facts->runs_at), code, r);
         record = stage;
     }
+    const uint16_t *tables = nwords && facts->kept >> (record[0] & 15) & 1
+                                 ? (const uint16_t *)memory
+                                 : call->tables + (size_t)facts->number * TABLE_N;
     return record_decode<V, RANK, RUNS_TOO>(call, facts, facts->number, record, record, nwords, task, tables,
                                             code, r);
 }
@@ -161,7 +163,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
     uint4 *const shared = group_memory(call, memory, group);
     const bool begins_in_team = TEAMS && warp_agrees(facts->team > 1);
     if (begins_in_team) {
-        if (r == 0) ticket = team_start(facts, 0, group);
+        ticket = team_start(facts, 0, group);
         team_redeem(call, facts, 0, ticket);
         warp_meet();
         team_gather(group_task(shared, 0), facts, 0, group, r);
@@ -205,10 +207,10 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         if (!TEAMS || warp_agrees(task->place.tile != NO_TILE_NOW)) {
             const uint32_t *words = stage + record_skew(payload + task->begin);
             const uint32_t mode = nwords && staged ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
-            if (warp_agrees(staged && mode - CSZ_MODE_RLE > CSZ_MODE_RAW - CSZ_MODE_RLE)) {
+            if (warp_agrees(staged && facts->kept >> mode & 1)) {
                 after = record_decode<V, RANK, RUNS_NONE>(call, facts, facts->number, words,
-                                                          shared_words_of(words), nwords, task, tables,
-                                                          shared, r);
+                                                          shared_words_of(words), nwords, task,
+                                                          shared_table_of(tables), shared, r);
             } else {
                 after = record_decode_other<V, RANK>(call, turn);
                 warp_meet();
@@ -219,9 +221,11 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         r = thread_anew() % GROUP_THREADS;
         const bool in_team = TEAMS && warp_agrees(facts->team > 1);
         ticket = 0;
-        if (r == 0)
-            ticket = in_team ? team_start(facts, turn + 1, group)
-                             : claim_start(group_task(shared, turn + 1), call, facts);
+        if (in_team) {
+            ticket = team_start(facts, turn + 1, group);
+        } else if (r == 0) {
+            ticket = claim_start(group_task(shared, turn + 1), call, facts);
+        }
         const bool summed = CSZ_CUT < 2 && warp_agrees(after.kind() <= KIND_CODED);
         if (summed) {
             if (RANK == 3)
@@ -363,7 +367,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             /* a job that no block has begun is always taken */
             const uint32_t nbox = __ldcg(&other->nbox), ngroups = __ldcg(&other->ngroups),
                            claimed = __ldcg(&other->nblocks) * __ldcg(&other->dealt) +
-                                     *(const volatile uint32_t *)&other->counter * __ldcg(&other->team),
+                                     *(const volatile uint32_t *)&other->counter,
                            left = claimed < nbox ? nbox - claimed : 0;
             if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
                 atomicMin(&block->chosen, i);
@@ -475,12 +479,13 @@ static int limits_of(device_limits *d) {
 /* As many blocks as there are SMs, with all shared memory that they can have; how it is used is for the frames to say.  Few tiles: a warp each, on as many SMs as there are. */
 static void groups_limit(decode_call *call, const device_limits *d) {
     const uint32_t nbytes =
-        (uint32_t)d->shared_nbytes - (uint32_t)(sizeof(block_shared) + TABLE_NARROW_N * sizeof(uint16_t));
+        (uint32_t)d->shared_nbytes - (uint32_t)(BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t));
     call->shared_chunks = nbytes / 16;
     call->max_ngroups = call->shared_chunks / (GROUP_CHUNKS + STAGE_CHUNKS_MIN);
     if (call->max_ngroups > GROUPS_MAX) call->max_ngroups = GROUPS_MAX;
     const uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
     call->decode_blocks = grid > (uint64_t)d->nsms ? (uint32_t)d->nsms : (uint32_t)grid;
+    call->tables_give_way = !call->is_f64 && call->nbox > (uint64_t)call->decode_blocks * call->max_ngroups;
 }
 
 #if defined(CSZ_EMU)
@@ -491,8 +496,7 @@ static void groups_limit(decode_call *call, const device_limits *d) {
 
 template <typename V, int RANK, bool TEAMS>
 static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
-    const size_t nbytes =
-        sizeof(block_shared) + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
+    const size_t nbytes = BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
 #if !defined(CSZ_EMU)
     if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK, TEAMS>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))

@@ -36,30 +36,37 @@ CSZ_DEVICE void claim_redeem(tile_task *task, const decode_call *call, const blo
 }
 
 /*
- * A team's claims, for all by its first group.  In a block's first turns of its first job its teams take tiles side by side, too, all that were dealt to it; then each team takes those that a ticket stands for.
+ * A team's claims, for all by its first group.  In a block's first turns of its first job its teams take tiles side by side, too, all that were dealt to it; then each team takes as many as it has groups, by the counter.  A block's last team may have
+ * fewer groups than the others.
  */
 CSZ_DEVICE uint32_t team_has_ticket(const block_job *facts, uint32_t turn) {
     return facts->taken || turn * facts->ngroups >= facts->dealt;
 }
-CSZ_DEVICE uint32_t team_first_of(const block_job *facts, uint32_t turn, uint32_t group, uint32_t ticket) {
-    return team_has_ticket(facts, turn)
-               ? facts->dealt * facts->nblocks + ticket * facts->team
-               : (turn * facts->nblocks + blockIdx.x - facts->first_block) * facts->ngroups + group;
+CSZ_DEVICE uint32_t team_is_led_by(const block_job *facts, uint32_t group) {
+    return group % facts->team == 0;
+}
+CSZ_DEVICE uint32_t team_size(const block_job *facts, uint32_t group) {
+    const uint32_t first = group - group % facts->team, left = facts->ngroups - first;
+    return left < facts->team ? left : facts->team;
 }
 
-/* The first group of a team asks for the ticket of turn `turn`, */
+/* Every thread: the first group of a team asks for tiles of turn `turn`; one thread knows what comes, the others have 0. */
 CSZ_DEVICE uint32_t team_start(block_job *facts, uint32_t turn, uint32_t group) {
-    const uint32_t is_first = group % facts->team == 0;
-    return is_first && team_has_ticket(facts, turn) ? counter_next(&facts->own->counter) : 0;
+    if (warp_agrees(!team_is_led_by(facts, group) || !team_has_ticket(facts, turn))) return 0;
+    return warp_counter_add(&facts->own->counter, team_size(facts, group));
 }
 
-/* and has the claims of all copied, a thread each; there may be none left for some.  ticket: its first thread's. */
+/* With what that returned, it has the claims of all copied, a thread each; there may be none left for some. */
 static __device__ __noinline__ void team_redeem(const decode_call *call, block_job *facts, uint32_t turn,
                                                 uint32_t ticket) {
     const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS;
-    if (group % facts->team) return;
-    const uint32_t first = team_first_of(facts, turn, group, __shfl_sync(~0u, ticket, 0)), i = first + r;
-    if (r >= facts->team) return;
+    if (!team_is_led_by(facts, group)) return;
+    const uint32_t first = team_has_ticket(facts, turn)
+                               ? facts->dealt * facts->nblocks + warp_sum_u32(ticket)
+                               : (turn * facts->nblocks + blockIdx.x - facts->first_block) * facts->ngroups +
+                                     group,
+                   i = first + r;
+    if (r >= team_size(facts, group)) return;
     uint4 *claim = &facts->team_claims[turn % 2][group + r];
     if (i < facts->nbox)
         copy16_start(claim, call->claims + facts->number * (size_t)call->max_tiles + i);
@@ -71,7 +78,7 @@ static __device__ __noinline__ void team_redeem(const decode_call *call, block_j
 CSZ_DEVICE void team_gather(tile_task *task, const block_job *facts, uint32_t turn, uint32_t group,
                             uint32_t r) {
     copy16_wait();
-    team_meet(1 + group / facts->team, facts->team * GROUP_THREADS);
+    team_meet(1 + group / facts->team, team_size(facts, group) * GROUP_THREADS);
     if (r == 0) *(uint4 *)&task->begin = facts->team_claims[turn % 2][group];
 }
 

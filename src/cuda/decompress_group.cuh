@@ -61,22 +61,26 @@ CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t n
         copy16_start_if(i < nchunks, (uint4 *)stage + i, from + i);
 }
 
-/* The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload. */
+/*
+ * The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload.  Chunks past the record, up to one a thread, are read like others and counted for nothing: the
+ * groups' parts follow the last stage.
+ */
 CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t skew, uint32_t offset,
                                               uint32_t nwords, uint32_t r) {
     unsigned long long sum = 0;
-    const uint32_t end = skew + nwords;
-    for (uint32_t i = 4 * r; i - 4 * r < end; i += 4 * GROUP_THREADS) {
-        uint4 c = make_uint4(0, 0, 0, 0);
-        if (i < end) c = ((const uint4 *)stage)[i >> 2];
-        const uint32_t first = offset - skew + i;
-        if (i >= skew && i < end) sum += csz_hash_term(c.x, first);
-        if (i + 1 >= skew && i + 1 < end) sum += csz_hash_term(c.y, first + 1);
-        if (i + 2 >= skew && i + 2 < end) sum += csz_hash_term(c.z, first + 2);
-        if (i + 3 >= skew && i + 3 < end) sum += csz_hash_term(c.w, first + 3);
+    const uint32_t nchunks = (skew + nwords + 3) / 4;
+#pragma unroll 1
+    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS) {
+        const uint4 c = ((const uint4 *)stage)[i];
+        const uint32_t word[4] = {c.x, c.y, c.z, c.w}, at = 4 * i - skew,
+                       weight = (offset + at) * CSZ_HASH_STEP + 1; /* csz_hash_term's */
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            sum += (uint64_t)(at + k < nwords ? word[k] : 0) * (uint32_t)(weight + k * CSZ_HASH_STEP);
     }
     return sum;
 }
+static_assert((int)GROUP_THREADS < (int)GROUP_CHUNKS, "a chunk a thread past the last stage is the block's");
 
 /* The same of a record that was not staged: four chunks are on their way at a time. */
 static __device__ __noinline__ unsigned long long
@@ -137,11 +141,17 @@ CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, co
 }
 
 /*
+ * Words of a lane of mode S with buckets that are visited one by one: a visit takes about 48 instructions, of all 32 words in order each takes 36.  Not for f64, which became slower with it, by 8% at 6 bits: its stores bind, and come more at
+ * once.
+ */
+template <typename V> CSZ_DEVICE uint32_t buckets_few(void) { return value_traits<V>::WORDS == 1 ? 24 : 0; }
+
+/*
  * Decodes all lanes of a record of class 0 by a warp, in a mode of 32 lanes (N = 1) or 64; returns 0 where the thread saw a fault.  staged: the same words, as the lanes' readers see them.
  */
-template <typename V, int N, typename W>
+template <typename V, int N, typename W, typename T>
 CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,
-                                 shared_table tables, uint4 *code, uint32_t r) {
+                                 T tables, uint4 *code, uint32_t r) {
     lane_place lane[N];
     if (N == 1 && warp_agrees(view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
 #pragma unroll
@@ -150,7 +160,7 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
         __syncwarp();
     }
     if (warp_agrees(!lanes_find<V, N>(lane, view, words, nwords, r))) return 0;
-    return decode_lane<N>(view->mode, staged, lane, tables, code, r);
+    return decode_lane<N>(view->mode, staged, lane, tables, code, r, buckets_few<V>());
 }
 
 /* The same for runs; tables: from TABLE_RV on. */

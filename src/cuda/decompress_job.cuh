@@ -83,7 +83,7 @@ enum {
     TABLE_PARTS
 };
 
-typedef struct decode_job {
+typedef struct alignas(16) decode_job {
     const uint32_t *frame;
     uint64_t words_left; /* from the frame's first word to the footer */
     int64_t shift;       /* from the first field's output to this one's, in elements */
@@ -102,10 +102,13 @@ typedef struct decode_job {
     uint32_t first_block, nblocks;               /* those of the decode kernel that begin with it */
     uint32_t ngroups, stage_chunks, stage_words; /* of such a block */
     uint32_t dealt;                              /* tiles that each of these blocks has for itself */
-    uint32_t counter;                            /* claimed of the others, `team` tiles each time */
+    uint32_t counter;                            /* claimed of the others */
     uint32_t value_sum;
     uint32_t team; /* groups that take tiles side by side and store them together; 1: each takes its own */
-    uint32_t first_stage; /* where a block's stages begin: behind the tables that it has room for */
+    uint32_t first_stage; /* where a block's stages begin: behind the tables that it keeps */
+    uint32_t runs_at;     /* where the tables of runs lie before them; 0: it has no room for these */
+    uint32_t
+        kept; /* bit m: records of mode m find what they need in a block's shared memory, or need nothing */
     float row_inverse, plane_inverse; /* 1 / tiles[2] and 1 / tiles[1] */
 } decode_job;
 
@@ -147,11 +150,12 @@ typedef struct decode_call {
     uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
     uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
-    uint32_t shares_sectors; /* some start within sectors, of which tiles side by side write parts */
-    uint32_t max_ngroups;    /* of a block of the decode kernel */
-    uint32_t shared_chunks;  /* of it for all groups */
-    uint32_t decode_blocks;  /* of the decode kernel */
-    uint64_t nbox;           /* tiles of all jobs */
+    uint32_t shares_sectors;  /* some start within sectors, of which tiles side by side write parts */
+    uint32_t max_ngroups;     /* of a block of the decode kernel */
+    uint32_t shared_chunks;   /* of it for all groups */
+    uint32_t decode_blocks;   /* of the decode kernel */
+    uint32_t tables_give_way; /* those that a frame has no use for make room for stages */
+    uint64_t nbox;            /* tiles of all jobs */
     const uint8_t *builtin;
     void *out; /* of the first field */
     decode_counters *counters;

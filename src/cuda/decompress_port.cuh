@@ -23,6 +23,7 @@ enum { WARP_BARRIER = 15 };
 #include "emu.h"
 #define CSZ_DEVICE static __device__ __forceinline__
 #define counter_next(p) atomicAdd(p, 1u)
+#define warp_counter_add(p, n) (threadIdx.x % 32 == 0 ? atomicAdd(p, n) : 0u)
 #define thread_anew() threadIdx.x
 #define warp_meet() __syncwarp()
 #define warp_number() (threadIdx.x / 32)
@@ -39,6 +40,7 @@ typedef const uint16_t *shared_table;
 #define zeros_before(x) ((uint32_t)__clz((int)(x)))
 #define shared_table_of(p) (p)
 #define shared_is_there() true
+#define books_are_unused() emu::books_unused /* a test asks for it */
 #define copy16_start_if(copies, shared, global)   \
     do {                                          \
         if (copies) copy16_start(shared, global); \
@@ -48,6 +50,8 @@ typedef const uint16_t *shared_table;
 
 #include <cuda_runtime.h>
 #include <stdint.h>
+
+#define books_are_unused() false
 
 #define CSZ_DEVICE static __device__ __forceinline__
 
@@ -138,15 +142,31 @@ CSZ_DEVICE void sum_add(unsigned long long *p, unsigned long long n) {
     asm volatile("red.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "l"(n) : "memory");
 }
 
+/* One thread of a whole warp.  Of one that was elected the assembler knows that it is one. */
+CSZ_DEVICE bool thread_is_elected(void) {
+#if __CUDA_ARCH__ >= 900
+    uint32_t is_first;
+    asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(is_first));
+    return is_first;
+#else
+    return threadIdx.x % 32 == 0;
+#endif
+}
+
 /* By a whole warp, which has the same p and n: one thread adds. */
 template <typename T> CSZ_DEVICE void warp_sum_add(T *p, T n) {
-#if __CUDA_ARCH__ >= 900
-    uint32_t is_first; /* of a thread that was elected the assembler knows that it is one */
-    asm volatile("{ .reg .pred p; elect.sync _|p, -1; selp.u32 %0, 1, 0, p; }" : "=r"(is_first));
-    if (is_first) sum_add(p, n);
-#else
-    if (threadIdx.x % 32 == 0) sum_add(p, n);
-#endif
+    if (thread_is_elected()) sum_add(p, n);
+}
+
+/* The same of a counter: that thread returns what there was, the others 0. */
+CSZ_DEVICE uint32_t warp_counter_add(uint32_t *p, uint32_t n) {
+    uint32_t before = 0;
+    if (thread_is_elected())
+        asm volatile("atom.global.add.u32 %0, [%1], %2;"
+                     : "=r"(before)
+                     : "l"(__cvta_generic_to_global(p)), "r"(n)
+                     : "memory");
+    return before;
 }
 
 /*
@@ -208,6 +228,13 @@ CSZ_DEVICE uint32_t table_entry(shared_table table, uint32_t i) {
                  : "r"(i), "r"(table.at));
     return entry;
 }
+CSZ_DEVICE int table_entry_signed(shared_table table, uint32_t i) {
+    int16_t entry;
+    asm volatile("{ .reg .u32 a; mad.lo.u32 a, %1, 2, %2; ld.shared.s16 %0, [a]; }"
+                 : "=h"(entry)
+                 : "r"(i), "r"(table.at));
+    return entry;
+}
 CSZ_DEVICE shared_table table_after(shared_table table, uint32_t n) { return {table.at + 2 * n}; }
 
 /* Zeros before the first one of x; of 0 any number. */
@@ -257,6 +284,7 @@ CSZ_DEVICE uint32_t word_load(const uint32_t *p, uint32_t i) { return p[i]; }
 CSZ_DEVICE const uint32_t *words_after(const uint32_t *p, uint32_t n) { return p + n; }
 CSZ_DEVICE uint32_t words_are_same(const uint32_t *a, const uint32_t *b) { return a == b; }
 CSZ_DEVICE uint32_t table_entry(const uint16_t *table, uint32_t i) { return table[i]; }
+CSZ_DEVICE int table_entry_signed(const uint16_t *table, uint32_t i) { return (int16_t)table[i]; }
 CSZ_DEVICE const uint16_t *table_after(const uint16_t *table, uint32_t n) { return table + n; }
 
 #endif

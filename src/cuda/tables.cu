@@ -382,12 +382,12 @@ static __device__ void claims_make(const decode_call *call, const archive_view *
 }
 
 /* The records that stage_choose asks: one of eight, not always the same of these. */
-static __device__ void stage_counts_make(stage_counts *stage, const decode_call *call, const archive_view *v,
-                                         const frame_parts *f, uint32_t ntiles) {
+static __device__ void stage_counts_make(stage_counts *stage, const decode_call *call, uint32_t chunks,
+                                         const archive_view *v, const frame_parts *f, uint32_t ntiles) {
     const uint32_t *sizes = v->words + f->first_word + f->sizes_word;
     for (uint32_t first = 0; first < ntiles; first += 8 * THREADS) {
         const uint32_t tile = first + 8 * threadIdx.x + 2 * (threadIdx.x & 3);
-        stage_count(stage, call, tile < ntiles ? sizes[tile / 2] & 0xFFFF : 0);
+        stage_count(stage, call, chunks, tile < ntiles ? sizes[tile / 2] & 0xFFFF : 0);
     }
 }
 
@@ -450,9 +450,12 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     } else if (part == TABLE_PART_PLAN) {
         const job_box box = job_box_of(&call, &frame);
         if (threadIdx.x == THREADS - 1) blocks = job_blocks_in(&call, field, &frame, &box);
-        if (!faults) stage_counts_make(&stage, &call, &view, &f, frame.ntiles);
+        uint32_t given = 0;
+        if (((call.tables_give_way && frame.ntiles >= GIVEN_TILES_MIN) || books_are_unused()) && !faults)
+            given = chunks_given(f.front + 8);
+        if (!faults) stage_counts_make(&stage, &call, call.shared_chunks + given, &view, &f, frame.ntiles);
         __syncthreads();
-        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, &call);
+        if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, given, &call);
     } else {
         uint16_t *tables = call.tables + (size_t)number * TABLE_N;
         if (!faults && !books_read(&own.books, &call, f.front + 8, f.books_nbytes, part, tables))

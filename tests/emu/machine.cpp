@@ -10,6 +10,7 @@ namespace emu {
 
 thread *current;
 index3 block_dim, grid_dim;
+bool books_unused;
 
 static fiber scheduler; /* the caller of launch: starts blocks and takes them away */
 static const std::function<void()> *body;

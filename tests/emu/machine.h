@@ -56,6 +56,8 @@ struct index3 {
 
 extern thread *current;
 extern index3 block_dim, grid_dim;
+extern bool
+    books_unused; /* the decoder is to take all books for unused, whose tables give way (tables_plan.cuh) */
 
 /* Runs the kernel in `grid` blocks, up to `together` of them at once. */
 void launch(unsigned grid, unsigned nthreads, size_t shared_nbytes, unsigned together,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuda/decompress.h"
+#include "machine.h"
 extern "C" {
 #include "core/hash.h"
 #include "entropy/book.h"
@@ -282,12 +283,12 @@ static void check_damaged(csz_context *context, const made &m, int rounds, const
     }
 }
 
-/* Rows that begin within sectors, and enough tiles that teams of groups take them: parts of a row, a row and several rows at a time. */
+/* Rows that begin within sectors, and enough tiles that teams of groups take them: parts of a row, a row and several rows at a time; short records leave room for a last team of fewer groups. */
 static void check_teams(csz_context *context) {
-    const std::vector<std::vector<uint64_t>> shapes = {{9, 20, 300}, {17, 60, 70}, {30, 50, 9}};
+    const std::vector<std::vector<uint64_t>> shapes = {{9, 20, 300}, {17, 60, 70}, {30, 50, 9}, {50, 90, 21}};
     for (size_t s = 0; s < shapes.size(); s++) {
         for (int type = 0; type < 2; type++) {
-            const int kind = (int)(2 * s + (size_t)type) % NKINDS;
+            const int kind = s == 3 ? type : (int)(2 * s + (size_t)type) % NKINDS;
             char label[160];
             snprintf(label, sizeof label, "teams, shape %zu %s f%d", s, kind_name[kind], type ? 64 : 32);
             const made m = make_archive(context, (csz_type)type, shapes[s], kind, 1e-3, CSZ_WORKFLOW_AUTO);
@@ -296,6 +297,24 @@ static void check_teams(csz_context *context) {
             check_damaged(context, m, 4, label);
         }
     }
+}
+
+/* Modes whose tables a block does not keep, as if their books told that no record has them: all tiles of modes M, Q and P are decoded with tables from memory. */
+static void check_tables_given(csz_context *context) {
+    const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {70, 300}, {9000}, {9, 20, 300}};
+    emu::books_unused = true;
+    for (size_t s = 0; s < shapes.size(); s++) {
+        for (int kind = 0; kind < NKINDS; kind++) {
+            const int type = (kind + (int)s) % 4 == 3;
+            char label[160];
+            snprintf(label, sizeof label, "tables given, shape %zu %s f%d", s, kind_name[kind],
+                     type ? 64 : 32);
+            const made m = make_archive(context, (csz_type)type, shapes[s], kind, 1e-3, CSZ_WORKFLOW_AUTO);
+            check_whole(context, m, label);
+            if (kind % 3 == 0) check_damaged(context, m, 4, label);
+        }
+    }
+    emu::books_unused = false;
 }
 
 /* Explicit lengths of all books, most of them unlike the ones before: a section longer than a block's threads read at once.  Only book S has symbols in this archive. */
@@ -379,6 +398,7 @@ int main(int argc, char **argv) {
         }
     }
     check_teams(context);
+    check_tables_given(context);
     check_long_books(context);
     printf("tiles seen: empty %lu constant %lu fill %lu M %lu Q %lu P %lu S %lu rle %lu rle+vle %lu raw %lu "
            "masks %lu exceptions %lu\n",
