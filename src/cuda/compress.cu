@@ -65,15 +65,15 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     }
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
     const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
-    const uint32_t rank = (units == 2 ? codes.pairs_before : codes.fours_before) +
-                          (uint32_t)__popc(groups & ((1u << head) - 1));
+    const uint32_t rank =
+        csz_groups_before(sh.front, codes.order, units) + (uint32_t)__popc(groups & ((1u << head) - 1));
     const bool empty = !(groups >> head & 1);
     if (csz_agreed(t < 32) && lane == 0) {
         /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
         const bool special = csz_nspecial(sh.front) != 0;
-        const record_layout r =
-            record_begin<V>(mode, 0, codes.order, sh.front.told.base, special ? &sh.special_sizes : NULL,
-                            CSZ_TILE_UNITS / units, units == 2 ? codes.npairs : codes.nfours);
+        const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.front.told.base,
+                                                special ? &sh.special_sizes : NULL, CSZ_TILE_UNITS / units,
+                                                units == 2 ? codes.npairs : codes.nfours);
         const uint32_t special_words = special ? sh.special_sizes.words : 0,
                        instead_words = min(min(runs_words, sh.heavy_words + special_words - 1),
                                            raw_words_of<V>(claim_of(sh)) - 1);
@@ -141,11 +141,11 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                     if (csz_agreed(claim_of(sh).frame != sh.frame))
                         csz_apart([&] { frame_enter<V>(sh, job); });
                 },
-                [&] { return tile_careful<V, RANK>(sh, job); });
+                [&] { tile_careful<V, RANK>(sh, job); });
             const uint32_t t = csz_thread();
             sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
-            if (!csz_agreed(f.other)) {
-                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+            if (!csz_agreed((f.klass | f.is_fill) != 0)) { /* else its record is made */
+                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front);
                 csz_words_park(exchange_of(sh), w);
                 if (CSZ_CUT >= CSZ_CUT_ENCODE) {
                     if (t == 0) record_tell(sh, job, codes.nnonzero & 1, 0);

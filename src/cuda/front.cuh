@@ -17,7 +17,27 @@
 #include "cuda/lorenzo.cuh"
 #include "cuda/round.cuh"
 
-/* The careful path; of a tile of class 0 the words are parked in the exchange, in place of the deltas, and the unit's nonzero deltas told, see csz_nonzero_full. */
+/*
+ * What csz_front_finish asks for: a unit's nonzero deltas in each order, and whether the tile went the careful way, so that there is but one order and the deltas are complete.  In shared memory: over the calls of rare
+ * functions it would go by the stack.
+ */
+template <int RANK, typename V>
+CSZ_DEVICE void csz_front_tell(csz_front_shared<V> &sh, const uint32_t (&nonzero)[3], bool careful) {
+    uint32_t *told = sh.scratch + csz_thread();
+#pragma unroll
+    for (int o = 0; o < 3; o++) {
+        if (csz_order_is_of(RANK, o)) told[o * CSZ_TILE_UNITS] = nonzero[o];
+    }
+    told[3 * CSZ_TILE_UNITS] = careful;
+}
+template <typename V> CSZ_DEVICE uint32_t csz_nonzero_of(const csz_front_shared<V> &sh, uint32_t order) {
+    return csz_held(&sh.scratch[order * CSZ_TILE_UNITS + csz_thread()]);
+}
+template <typename V> CSZ_DEVICE bool csz_went_careful(const csz_front_shared<V> &sh) {
+    return csz_agreed(csz_held(&sh.scratch[3 * CSZ_TILE_UNITS + csz_thread()]) != 0);
+}
+
+/* The careful path; of a tile of class 0 the words are parked in the exchange, in place of the deltas, and the unit's nonzero deltas told. */
 template <typename V, int RANK>
 CSZ_COLD void csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
     const uint32_t t = csz_thread();
@@ -35,13 +55,14 @@ CSZ_COLD void csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, co
     }
     __syncthreads();
     csz_words_park(csz_exchange(sh), w);
-    sh.scratch[t] = csz_nonzero_mask(w, CSZ_BIASED);
+    csz_front_tell<RANK>(sh, {0, 0, 0}, true);
+    sh.scratch[sh.order * CSZ_TILE_UNITS + t] = csz_nonzero_mask(w, CSZ_BIASED);
 }
 
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.  HASH: whether the hash is wanted; where it is not, registers are left
  * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, careful() for a tile that
- * goes the careful way, by csz_careful_run, which uses all of the region: returns whether w is not wanted.
+ * goes the careful way, by csz_careful_run, which uses all of the region.
  */
 template <typename V, int RANK, bool HASH = true, typename Claim, typename Rounded, typename Careful>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
@@ -49,11 +70,10 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
     csz_front<V> f;
-    f.careful = f.klass = f.is_fill = f.other = 0;
+    f.klass = f.is_fill = 0;
     bool goes_careful = true;
     if (!job.default_shape) {
         rounded();
-        f.nonzero[1] = f.nonzero[2] = 0;
     } else {
         uint32_t *exchange = csz_exchange(sh);
         const csz_claim &c = claim();
@@ -83,14 +103,13 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         told->first = (uint32_t)(bias + (int32_t)(u.base - u.middle));
         rounded();
         csz_words_fetch(w, exchange);
-        goes_careful = csz_lorenzo<RANK>(w, f.nonzero, exchange, sh.row_end, u.lost, &sh.told.first,
+        uint32_t nonzero[3];
+        goes_careful = csz_lorenzo<RANK>(w, nonzero, exchange, sh.row_end, u.lost, &sh.told.first,
                                          csz_held(&sh.biased)) != 0;
-        sh.scratch[t] = f.nonzero[CSZ_ORDER_FULL];
+        csz_front_tell<RANK>(sh, nonzero, false);
     }
     if (csz_agreed(goes_careful)) {
-        csz_apart([&] { f.other = careful(); });
-        f.careful = 1; /* said behind the call, over which it would go by the stack */
-        f.nonzero[1] = f.nonzero[2] = 0;
+        csz_apart(careful);
         f.klass = sh.klass;
         f.is_fill = sh.is_fill;
         csz_words_fetch(w, csz_exchange(sh));
@@ -105,9 +124,20 @@ struct csz_codes {
     uint32_t pairs, fours; /* first threads of this warp's groups of two and four that have nonzeros */
     uint32_t nnonzero;     /* of the tile */
     uint32_t npairs, nfours;
-    uint32_t pairs_before, fours_before; /* in the warps before */
-    uint32_t nspecial;                   /* warps that have exceptions */
+    uint32_t nspecial; /* warps that have exceptions */
 };
+
+/* Groups of `units` units, two or four, that have nonzeros, in the warps before this one; order: of the tile.  Asked for when it is needed: it would go by the stack over a call. */
+template <typename V>
+CSZ_DEVICE uint32_t csz_groups_before(const csz_front_shared<V> &sh, uint32_t order, uint32_t units) {
+    const uint32_t warp = csz_thread() >> 5, *of_order = &sh.stats[0].x + order;
+    uint32_t before = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < CSZ_TILE_WARPS - 1; i++) {
+        if (warp > i) before += csz_held(of_order + 4 * i);
+    }
+    return units == 2 ? (before >> 13) & 0x7Fu : (before >> 20) & 0x3Fu;
+}
 
 /* csz_codes's nspecial once more, for one thread: a condition that lives long is kept on the stack. */
 template <typename V> CSZ_DEVICE uint32_t csz_nspecial(const csz_front_shared<V> &sh) {
@@ -125,25 +155,19 @@ CSZ_DEVICE uint32_t csz_of_order(uint32_t order, uint32_t full, uint32_t xy, uin
     return order == CSZ_ORDER_FULL ? full : order == CSZ_ORDER_XY ? xy : x;
 }
 
-/* A unit's nonzero deltas in the full order, which csz_front_run leaves there: in a register they would go by the stack. */
-template <typename V> CSZ_DEVICE uint32_t csz_nonzero_full(const csz_front_shared<V> &sh) {
-    return csz_held(&sh.scratch[csz_thread()]);
-}
-
 /* Chooses the order and completes the deltas: each half of w becomes delta + 2^15.  Has a barrier. */
 template <typename V, int RANK>
-CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_front<V> &f) {
+CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh) {
     const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t pair = lane & 1 ? 0u : 3u,
                    four = lane & 3 ? 0u : 15u; /* first threads of groups, all of them */
-    const int norders = RANK == 1 ? 1 : 3;
     csz_codes c;
     uint32_t ballot[3] = {0, 0, 0}, stats[3] = {0, 0, 0};
     const bool special = __any_sync(CSZ_ALL, sh.exceptions[t] != 0);
 #pragma unroll
-    for (int o = 0; o < norders; o++) {
-        if (RANK == 2 && o == CSZ_ORDER_XY) continue;
-        const uint32_t nonzero = o == CSZ_ORDER_FULL ? csz_nonzero_full(sh) : f.nonzero[o];
+    for (int o = 0; o < 3; o++) {
+        if (!csz_order_is_of(RANK, o)) continue;
+        const uint32_t nonzero = csz_nonzero_of(sh, (uint32_t)o);
         ballot[o] = __ballot_sync(CSZ_ALL, nonzero != 0);
         uint32_t n = (uint32_t)__popc(nonzero);
         if (ballot[o] >> lane & pair) n += 1u << 13;
@@ -156,29 +180,20 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
     const uint4 s0 = sh.stats[0], s1 = sh.stats[1], s2 = sh.stats[2], s3 = sh.stats[3];
     const uint32_t full = s0.x + s1.x + s2.x + s3.x, xy = s0.y + s1.y + s2.y + s3.y,
                    x = s0.z + s1.z + s2.z + s3.z;
-    c.order = CSZ_ORDER_FULL;
-    if (RANK > 1 && csz_agreed(!f.careful))
-        c.order = (uint32_t)csz_order_choose(RANK, full & 0x1FFFu, xy & 0x1FFFu, x & 0x1FFFu);
+    const bool careful = csz_went_careful(sh);
+    c.order = careful    ? sh.order
+              : RANK > 1 ? (uint32_t)csz_order_choose(RANK, full & 0x1FFFu, xy & 0x1FFFu, x & 0x1FFFu)
+                         : (uint32_t)CSZ_ORDER_FULL;
     const uint32_t all = csz_of_order(c.order, full, xy, x),
                    own = csz_of_order(c.order, ballot[0], ballot[1], ballot[2]);
-    uint32_t before = 0;
-    if (warp > 0) before += csz_of_order(c.order, s0.x, s0.y, s0.z);
-    if (warp > 1) before += csz_of_order(c.order, s1.x, s1.y, s1.z);
-    if (warp > 2) before += csz_of_order(c.order, s2.x, s2.y, s2.z);
-    c.nonzero = csz_of_order(c.order, csz_nonzero_full(sh), f.nonzero[1], f.nonzero[2]);
+    c.nonzero = csz_nonzero_of(sh, c.order);
     c.pairs = (own | own >> 1) & 0x55555555u;
     c.fours = (c.pairs | c.pairs >> 2) & 0x11111111u;
     c.nnonzero = all & 0x1FFFu;
     c.npairs = (all >> 13) & 0x7Fu;
     c.nfours = (all >> 20) & 0x3Fu;
-    c.pairs_before = (before >> 13) & 0x7Fu;
-    c.fours_before = (before >> 20) & 0x3Fu;
     c.nspecial = full >> CSZ_SPECIAL_AT;
-    if (csz_agreed(!f.careful)) {
-        csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.told.first);
-    } else {
-        c.order = sh.order;
-    }
+    if (!careful) csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.told.first);
     return c;
 }
 

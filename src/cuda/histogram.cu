@@ -464,14 +464,11 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             const auto claim = [&]() -> const csz_claim & { return sh.claim[i]; };
             const csz_front<V> f = csz_front_run<V, RANK, false>(
                 w, sh.front, job.tile, claim, [] {},
-                [&] {
-                    csz_careful_run<V, RANK>(sh.front, job.tile, claim());
-                    return 0;
-                });
+                [&] { csz_careful_run<V, RANK>(sh.front, job.tile, claim()); });
             if (f.klass && !f.is_fill) {
                 books |= count_wide(sh, job.tile.workflow);
             } else if (!f.is_fill) {
-                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front, f);
+                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front);
                 csz_words_park(parked_in(sh), w);
                 books |= count_narrow(sh, w, codes, job.tile.workflow);
             } else if (sh.task.for_books) {

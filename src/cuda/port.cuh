@@ -131,6 +131,14 @@ CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
 #endif
 }
 
+/* The same number, of which the compiler knows nothing: what it found out of it before is not kept, on the stack, but found out anew. */
+CSZ_DEVICE int csz_anew(int x) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
 /*
  * A condition on which the threads of a warp agree, all of which ask: by a vote, so that the assembler knows it.  Of what comes from shared memory in a loop it does not, and marks where threads that might
  * part would meet again.

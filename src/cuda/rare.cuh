@@ -455,8 +455,8 @@ template <typename V, int RANK> CSZ_DEVICE void other_encode(encode_shared<V> &s
     }
 }
 
-/* A tile that goes the careful way, which takes all of the region.  Returns true if its record is made; if not it is of class 0 like most, and the stage clear but for the record that waits. */
-template <typename V, int RANK> CSZ_COLD bool tile_careful(encode_shared<V> &sh, const encode_job<V> &job) {
+/* A tile that goes the careful way, which takes all of the region.  If it is of a class above 0 or of one value its record is made; if not, like most, the stage is clear but for the record that waits. */
+template <typename V, int RANK> CSZ_COLD void tile_careful(encode_shared<V> &sh, const encode_job<V> &job) {
     record_saved<V> saved;
     record_save(sh, &saved);
     csz_careful_run<V, RANK>(sh.front, job.tile, claim_of(sh));
@@ -464,11 +464,10 @@ template <typename V, int RANK> CSZ_COLD bool tile_careful(encode_shared<V> &sh,
     if (sh.front.is_fill || sh.front.klass) {
         other_encode<V, RANK>(sh, job);
         record_flush_saved(sh, job, &saved);
-        return true;
+        return;
     }
     stage_zero(sh, 0, stage_size<V>::words);
     record_restore(sh, &saved);
-    return false;
 }
 
 /* ---- a block's life ---- */

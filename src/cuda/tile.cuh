@@ -186,12 +186,12 @@ template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_front_shared<V> &sh)
     return sh.region + sizeof sh.region / 4 - CSZ_EXCHANGE_WORDS;
 }
 
-template <typename V> struct csz_front {
-    uint32_t nonzero[3]; /* by code, for each order */
-    uint32_t klass, is_fill;
-    uint32_t careful; /* the deltas are complete, and the stage holds remains */
-    uint32_t other;   /* what careful() said, see csz_front_run */
-};
+template <typename V> struct csz_front { uint32_t klass, is_fill; };
+
+/* Whether fields of that rank have the order: those that leave out a dim that there is, and the full one. */
+CSZ_DEVICE constexpr bool csz_order_is_of(int rank, int order) {
+    return order == CSZ_ORDER_FULL || rank == 3 || (rank == 2 && order == CSZ_ORDER_X);
+}
 
 /* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
 CSZ_DEVICE uint32_t csz_unit_weight(uint32_t unit) { return csz_value_weight(unit, 31); }
