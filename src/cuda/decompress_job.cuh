@@ -110,9 +110,11 @@ typedef struct alignas(16) decode_job {
     uint32_t
         kept; /* bit m: records of mode m find what they need in a block's shared memory, or need nothing */
     float row_inverse, plane_inverse; /* 1 / tiles[2] and 1 / tiles[1] */
+    uint32_t filling[2];              /* set like the others, since jobs are copied whole */
 } decode_job;
 
-static_assert(sizeof(decode_job) % 16 == 0, "copied 16 bytes at a time");
+static_assert(sizeof(decode_job) == 5 * 8 + 34 * 4 && sizeof(decode_job) % 16 == 0,
+              "copied 16 bytes at a time, and without gaps, which nobody would set");
 
 /* Counters of a call, zeroed by the tables kernel. */
 typedef struct decode_counters {
