@@ -192,7 +192,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
             policy = CSZ_POLICY_WEIGHED;
     }
     /* books of runs of tiles that are heavy: policy runs', where runs are close or no sampled tile uses others */
-    const bool close = csz_policy_runs_are_close(best_cost, runs_cost, nsampled),
+    const bool close = csz_policy_runs_are_close(best_cost, runs_cost, ntiles, nsampled),
                runs_instead =
                    job.is_auto && is_sampled && !beside_runs &&
                    (policy == CSZ_POLICY_SINGLE ||

@@ -59,7 +59,7 @@ static void vector_offers(csz_book_offer *set, const csz_policy_offers *offers, 
     for (int b = 0; b < CSZ_NBOOKS; b++) set[b] = offers->vector[b];
     if (csz_sample_stride(ntiles) == 1) return;
     if (!set[CSZ_BOOK_S].builtin_cost)
-        set[CSZ_BOOK_S] = instead(&offers->single, nsampled < CSZ_POLICY_FEW_TILES);
+        set[CSZ_BOOK_S] = instead(&offers->single, csz_policy_sample_is_poor(ntiles, nsampled));
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         if (are_close || !set[b].builtin_cost) set[b] = instead(&offers->runs[b - CSZ_BOOK_RV], are_close);
 }
@@ -113,7 +113,7 @@ uint32_t csz_policy_choose(csz_book *books, const csz_policy_offers *offers, con
     }
     csz_book_offer set[CSZ_NBOOKS];
     const int continues = sample_continues(sample),
-              are_close = csz_policy_runs_are_close(cost[best], cost[CSZ_POLICY_RUNS], nsampled);
+              are_close = csz_policy_runs_are_close(cost[best], cost[CSZ_POLICY_RUNS], ntiles, nsampled);
     vector_offers(set, offers, ntiles, nsampled, are_close);
     for (int b = CSZ_BOOK_RV; b < CSZ_NBOOKS; b++)
         runs_nbits += own[CSZ_POLICY_RUNS] >> b & 1 ? offers->runs[b - CSZ_BOOK_RV].own_nbits : 0;

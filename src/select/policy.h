@@ -25,8 +25,10 @@ enum csz_policy {
 };
 
 enum {
-    CSZ_POLICY_FEW_TILES = 64, /* of a sample */
-    CSZ_POLICY_MISSED = 24,    /* a sample may miss what one tile in so many has */
+    CSZ_POLICY_FEW_TILES = 64, /* of a sample, */
+    CSZ_POLICY_FEW_OF =
+        2048, /* and that stand for as many of the frame: the more of which there are, the fewer of the sample may tell of them */
+    CSZ_POLICY_MISSED = 24, /* a sample may miss what one tile in so many has */
     CSZ_POLICY_LEAST_HEAVY =
         5 /* words: more than head and base, which are all that a constant tile has beside masks and exceptions */
 };
@@ -51,7 +53,8 @@ CSZ_FN int csz_policy_is_vector(uint32_t policy) {
 
 /* 1 if a sample has so few tiles with symbols that it hardly knows what the frame holds. */
 CSZ_FN int csz_policy_sample_is_poor(uint32_t ntiles, uint32_t nsampled) {
-    return csz_sample_stride(ntiles) > 1 && nsampled < CSZ_POLICY_FEW_TILES;
+    const uint32_t stride = csz_sample_stride(ntiles);
+    return stride > 1 && nsampled < CSZ_POLICY_FEW_TILES && nsampled < CSZ_POLICY_FEW_OF / stride;
 }
 
 /* The modes that no sampled tile has, as they stand above the policy, where only some tiles are sampled: their books know nothing, while book S may know what most deltas are. */
@@ -91,7 +94,9 @@ CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, 
     if (!continues && spare < best / 19) spare = best / 19;
     uint32_t words = spare / 32 > UINT32_MAX ? UINT32_MAX : (uint32_t)(spare / 32);
     words /= ntiles / CSZ_POLICY_MISSED;
-    if (nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(best, runs, ntiles, continues)) words = 0;
+    if (csz_policy_sample_is_poor(ntiles, nsampled) ||
+        csz_policy_runs_are_near(best, runs, ntiles, continues))
+        words = 0;
     if (words < CSZ_POLICY_LEAST_HEAVY) words = CSZ_POLICY_LEAST_HEAVY;
     if (words > CSZ_POLICY_HEAVY_MASK) words = CSZ_POLICY_HEAVY_MASK;
     return words << CSZ_POLICY_HEAVY_AT;
@@ -101,8 +106,8 @@ CSZ_FN uint32_t csz_policy_heavy(uint64_t best, uint64_t runs, uint32_t ntiles, 
  * 1 if the books of runs that heavy tiles use may be explicit in a frame that does not weigh: where runs take little more than its policy, so that the symbols of both are much the same; and where little is
  * known.
  */
-CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t nsampled) {
-    return 2 * runs < 3 * best || nsampled < CSZ_POLICY_FEW_TILES;
+CSZ_FN int csz_policy_runs_are_close(uint64_t best, uint64_t runs, uint32_t ntiles, uint32_t nsampled) {
+    return 2 * runs < 3 * best || csz_policy_sample_is_poor(ntiles, nsampled);
 }
 
 /* Words from which on a tile is heavy; 0: none is. */
@@ -133,7 +138,8 @@ CSZ_FN int csz_policy_runs_mode(uint32_t plain_nbits, uint32_t coded_nbits) {
 CSZ_FN int csz_policy_weighs(uint64_t vector, uint64_t runs, uint32_t books_nbits, uint32_t ntiles,
                              uint32_t nsampled, int continues) {
     if (csz_sample_stride(ntiles) > 1)
-        return nsampled < CSZ_POLICY_FEW_TILES || csz_policy_runs_are_near(vector, runs, ntiles, continues);
+        return csz_policy_sample_is_poor(ntiles, nsampled) ||
+               csz_policy_runs_are_near(vector, runs, ntiles, continues);
     return 4 * runs >= 3 * vector && csz_policy_runs_are_near(vector, runs, ntiles, 0) &&
            books_nbits < vector / 128 + 4 * ntiles;
 }
