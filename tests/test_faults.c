@@ -222,12 +222,21 @@ static void growth_may_fail(void **state) {
     sample_free(&large);
 }
 
-/* Bytes that a call had out at most, beyond what was out before it. */
-static long peak_of(call f, work *w, csz_status *status) {
+/* Bytes that a call had out at most, beyond what was out before its context.  used: the context keeps what a call without a limit left. */
+static long peak_of(call f, work *w, csz_status *status, int used) {
     csz_context *context;
     long before = atomic_load(&out_nbytes);
-    atomic_store(&peak_nbytes, before);
     ASSERT_OK(csz_context_create(&context));
+    if (used) {
+        const csz_options o = w->o;
+        w->o.memory_limit = 0;
+        w->o.threads = 6;
+        ASSERT_OK(call_compress(context, w));
+        ASSERT_OK(f(context, w));
+        w->o = o;
+        assert_true(atomic_load(&out_nbytes) - before > 1 << 16);
+    }
+    atomic_store(&peak_nbytes, before);
     *status = f(context, w);
     csz_context_destroy(context);
     return atomic_load(&peak_nbytes) - before;
@@ -249,17 +258,21 @@ static void memory_limits_bound_what_is_allocated(void **state) {
         w.o.threads = k & 2 ? 6 : 1;
         w.o.zstd_level = k & 4 ? 1 : 0;
         w.a = archive_make(&w.s, &w.o);
+        ASSERT_OK(csz_compress_bound(&w.capacity, &w.s.field, &w.o));
+        w.out = malloc(w.capacity);
         w.back = malloc(w.s.nbytes);
-        assert_non_null(w.back);
+        assert_true(w.out && w.back);
         for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
             uint64_t field = calls[c].restores == NOTHING ? 0 : w.s.nbytes;
             if (calls[c].restores == A_REGION)
                 field = field / (k & 1 ? 9 * 20 * 30 : 60 * 70) * (k & 1 ? 8 * 18 * 27 : 59 * 68);
-            int nrefused = 0, ngranted = 0;
+            int nrefused = 0, ngranted = 0, nsteps = 0;
             for (uint64_t limit = 1000; limit < 64u << 20; limit += limit / 8) {
                 csz_status status;
                 w.o.memory_limit = limit;
-                long peak = peak_of(calls[c].f, &w, &status);
+                const int used = nsteps++ & 1 &&
+                                 c < 3; /* the others open a plan or a reader first, which knows no context */
+                long peak = peak_of(calls[c].f, &w, &status, used);
                 assert_true(status == CSZ_OK || status == CSZ_ERROR_LIMIT);
                 nrefused += status != CSZ_OK;
                 ngranted += status == CSZ_OK;
@@ -267,10 +280,11 @@ static void memory_limits_bound_what_is_allocated(void **state) {
                     field + (uint64_t)peak > limit + (1u << 15)) /* pages of the allocator's own */
                     fail_msg("limit %llu: %llu and %ld bytes", (unsigned long long)limit,
                              (unsigned long long)field, peak);
-                if (status != CSZ_OK) assert_true(peak < 1 << 16);
+                if (status != CSZ_OK && !used) assert_true(peak < 1 << 16);
             }
             assert_true(nrefused > 5 && ngranted > 5);
         }
+        free(w.out);
         free(w.back);
         archive_free(&w.a);
         sample_free(&w.s);
@@ -299,9 +313,9 @@ static void promises_are_not_allocated_for(void **state) {
             if (csz_load_u16(a->bytes + 8) & 4)
                 csz_store_u64(w.a.bytes + header + 8, (uint64_t)1 << (k < 27 ? k : 27));
             archive_reseal(w.a.bytes, w.a.nbytes);
-            assert_true(peak_of(call_test, &w, &status) < 8 << 20);
+            assert_true(peak_of(call_test, &w, &status, 0) < 8 << 20);
             assert_int_not_equal(status, CSZ_OK);
-            assert_true(peak_of(call_decompress, &w, &status) < 8 << 20);
+            assert_true(peak_of(call_decompress, &w, &status, 0) < 8 << 20);
             assert_int_not_equal(status, CSZ_OK);
             free(w.a.bytes);
             free(w.back);
