@@ -132,7 +132,7 @@ static int apply_fill(cli_arguments *arguments, const char *value) {
     }
     if (!cli_parse_double(&arguments->options.fill, value))
         return cli_fail_usage(
-            "fill value '%s' is no number that fits f64; give one, such as --fill 1e20, or --fill nan",
+            "fill value '%s' is no number of f32 or f64; give one, such as --fill 1e20, or --fill nan",
             value);
     arguments->options.has_fill = 1;
     arguments->fill_choice = CLI_FILL_GIVEN;

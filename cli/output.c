@@ -64,13 +64,6 @@ static int fail_existing(const char *path) {
     return cli_fail("%s exists and is kept; give -f to replace it, or another name with -o", path);
 }
 
-/* The folder that holds path, "." where none is named.  NULL if memory ran out; freed by the caller. */
-static char *folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    if (!slash) return strdup(".");
-    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-}
-
 int cli_output_check_file(const cli_output *output) {
     struct stat status;
     size_t n = strlen(output->path);
@@ -83,7 +76,7 @@ int cli_output_check_file(const cli_output *output) {
     } else if (errno != ENOENT) {
         return cli_fail_errno("write", output->path, errno);
     }
-    char *folder = folder_of(output->path);
+    char *folder = csz_folder_of(output->path);
     if (!folder) return cli_fail_memory("a path", n);
     int error = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
     free(folder);
@@ -131,14 +124,6 @@ static int write_all(int descriptor, int64_t offset, const void *bytes, size_t n
     return 0;
 }
 
-/* Some file systems and devices know no fsync and say so; that is no failure. */
-static int sync_descriptor(int descriptor) {
-    int failed;
-    do failed = fsync(descriptor);
-    while (failed && errno == EINTR);
-    return !failed || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
-}
-
 /* The mode that a new file would get, or the one of the file replaced. */
 static mode_t mode_for(const char *path) {
     mode_t mode;
@@ -146,18 +131,6 @@ static mode_t mode_for(const char *path) {
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
-}
-
-/* The folder's entry must reach the disk too, else a crash could bring the old file back. */
-static int sync_folder(const char *path) {
-    char *folder = folder_of(path);
-    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    free(folder);
-    if (descriptor < 0) /* a folder may be writable and not readable */
-        return 0;
-    int error = sync_descriptor(descriptor);
-    close(descriptor);
-    return error;
 }
 
 /* ---- Files on their way to a name ---- */
@@ -197,7 +170,7 @@ static const char *open_name(char name[OPEN_NAME_NBYTES], int descriptor) {
 
 /* A file without a name in path's folder; -1 where there is none, or it could not be given one. */
 static int create_nameless(const char *path) {
-    char name[OPEN_NAME_NBYTES], *folder = folder_of(path);
+    char name[OPEN_NAME_NBYTES], *folder = csz_folder_of(path);
     int descriptor = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
     free(folder);
     if (descriptor < 0 || access(open_name(name, descriptor), F_OK) == 0) return descriptor;
@@ -309,7 +282,7 @@ static int commit_file(cli_sink *sink) {
     int error = 0;
     /* FAT has no modes */
     if (fchmod(sink->descriptor, mode_for(output->path)) != 0 && errno != EPERM) error = errno;
-    if (!error) error = sync_descriptor(sink->descriptor);
+    if (!error) error = csz_file_sync(sink->descriptor);
     cli_signals_block(&before);
     if (sink->hidden[0]) {
         if (close(sink->descriptor) != 0 && !error) error = errno;
@@ -323,7 +296,7 @@ static int commit_file(cli_sink *sink) {
     cli_signals_restore(&before);
 
     if (error == EEXIST) return fail_existing(output->path);
-    if (!error) error = sync_folder(output->path);
+    if (!error) error = csz_folder_sync(output->path);
     return error ? cli_fail_errno("write", output->path, error) : CLI_DONE;
 }
 

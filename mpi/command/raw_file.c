@@ -103,7 +103,10 @@ int finish_raw(raw_file *raw, const char *temporary, const char *path, int may_r
     int failed = agree(raw->has_failed), exists = 0;
     if (my_rank() == 0) {
         int error = failed || !is_wanted || !may_replace ? 0 : csz_file_keep_mode(temporary, path);
-        if (!error && !failed && is_wanted) error = csz_file_rename(temporary, path, may_replace);
+        if (!error && !failed && is_wanted) {
+            error = csz_file_rename(temporary, path, may_replace);
+            if (!error) error = csz_folder_sync(path);
+        }
         exists = error == EEXIST;
         failed |= error != 0;
         if (failed || !is_wanted) unlink(temporary);
