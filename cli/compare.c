@@ -101,7 +101,9 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
     if (arguments->has_bound && metrics->violations) {
         const unsigned long long other = metrics->violations - special;
         char text[80] = "";
-        if (other) snprintf(text, sizeof text, "%llu elements differ by more than %.9g", other, bound);
+        if (other)
+            snprintf(text, sizeof text, "%llu element%s more than %.9g", other,
+                     other == 1 ? " differs by" : "s differ by", bound);
         if (!special) return cli_fail("%s; the largest error is %.9g", text, metrics->max_abs_error);
         return cli_fail("%s%s%llu special values differ in bits; the largest error of the others is %.9g",
                         text, other ? ", and " : "", (unsigned long long)special, metrics->max_abs_error);

@@ -451,7 +451,7 @@ b.tofile(open("both.f32", "wb"))
 PY
 refuses 1 '^csz: 9 special values differ in bits; .* 0$' "compare counts special values apart" \
     "$csz" compare gaps.f32 filled.f32 -t f32 -d 100 --bound 1
-refuses 1 '1 elements differ by more than 1, and 9 special values differ' "compare counts both kinds" \
+refuses 1 '1 element differs by more than 1, and 9 special values differ' "compare counts both kinds" \
     "$csz" compare gaps.f32 both.f32 -t f32 -d 100 --bound 1
 holds "compare without --bound says that special values differ" bash -c \
     "'$csz' compare gaps.f32 filled.f32 -t f32 -d 100 | grep -q '9 of them differ, the first at .0.'"
