@@ -92,8 +92,8 @@ CSZ_API csz_status csz_cuda_decompress_region_async(csz_context *context, void *
                                                     size_t workspace_nbytes, csz_cuda_stream stream);
 
 /*
- * n fields of one shape with the same options, as one set of launches: many small fields at nearly the rate of a large one.  d_data, d_out and
- * out_capacity are arrays of n on the host; results one of n on the device (or pinned, or managed).  Each field becomes the archive it would become alone, and one
+ * n fields of one shape with the same options, as one set of launches, which spares small fields most of what a call of their own costs: on an H200 maps of 26 MB run at 82%
+ * of the rate of one large field compressing and 91% decompressing, blocks of 1 MB at a third (a call each: 2%).  n is at most 2^20.  d_data, d_out and out_capacity are arrays of n on the host; results one of n on the device (or pinned, or managed).  Each field becomes the archive it would become alone, and one
  * that does not fit does not touch the others.  Relative bounds are resolved field by field.
  */
 CSZ_API csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *d_out,

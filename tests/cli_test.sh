@@ -434,7 +434,7 @@ rm -f json.out data "$awkward"
 
 "$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -f -o d3.f32.csz >out.txt
 refuses 1 '1 of 9600 elements' "verify exits 1 on a violating file" "$csz" verify altered.f32 d3.f32.csz
-refuses 1 '1 elements' "compare --bound exits 1 on a violation" \
+refuses 1 '1 element differs' "compare --bound exits 1 on a violation" \
     "$csz" compare d3.f32 altered.f32 -t f32 -d 9600 --bound 0.4
 holds "compare --bound exits 0 where it holds" "$csz" compare d3.f32 altered.f32 -t f32 -d 9600 --bound 0.6
 holds "compare without --bound exits 0" "$csz" compare d3.f32 altered.f32 -t f32 -d 9600

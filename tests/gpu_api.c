@@ -195,6 +195,13 @@ typedef struct batch {
     csz_cuda_result *results, *restored;
 } batch;
 
+/* Fields of a batch, in turn: of quick tiles and of wide ones, raw ones, ones without quanta, with exceptions. */
+static character character_of(size_t i) {
+    static const character turn[] = {SMOOTH,      NOISE,  SPECIALS, RAMP,    ROUGH,
+                                     RANDOM_BITS, SPARSE, PAYLOADS, CONSTANT};
+    return turn[i % (sizeof turn / sizeof turn[0])];
+}
+
 static batch batch_make(size_t n, csz_field field, const csz_options *o) {
     batch b = {n,
                calloc(n, sizeof *b.fields),
@@ -206,7 +213,7 @@ static batch batch_make(size_t n, csz_field field, const csz_options *o) {
                results_make(n),
                results_make(n)};
     for (size_t i = 0; i < n; i++) {
-        b.fields[i] = sample_make(field, i % 3 == 0 ? SMOOTH : i % 3 == 1 ? NOISE : SPECIALS, i + 1);
+        b.fields[i] = sample_make(field, character_of(i), i + 1);
         /* ranges that differ, for relative bounds */
         for (uint64_t e = 0; e < b.fields[i].n; e += 7)
             store_at(b.fields[i].data, field.type, e, sample_at(&b.fields[i], e) * (double)(i + 1));
@@ -274,13 +281,38 @@ static void batches_give_the_archives_of_single_calls(void **state) {
         csz_field field;
         csz_bound_mode mode;
     } cases[] = {
-        {2, field_2d(CSZ_F32, 40, 130), CSZ_BOUND_ABS}, {5, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_REL},
-        {3, field_1d(CSZ_F64, 9000), CSZ_BOUND_PSNR},   {4, field_2d(CSZ_F64, 7, 5), CSZ_BOUND_REL},
+        {2, field_2d(CSZ_F32, 40, 130), CSZ_BOUND_ABS},   {7, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_ABS},
+        {5, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_REL}, {7, field_3d(CSZ_F64, 9, 17, 33), CSZ_BOUND_ABS},
+        {3, field_1d(CSZ_F64, 9000), CSZ_BOUND_PSNR},     {4, field_2d(CSZ_F64, 7, 5), CSZ_BOUND_REL},
         {66, field_1d(CSZ_F32, 61), CSZ_BOUND_REL}, /* more than a kernel's parameters hold */
         {3, field_1d(CSZ_F32, 0), CSZ_BOUND_ABS}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         csz_options o = options_make(cases[c].mode, cases[c].mode == CSZ_BOUND_PSNR ? 60 : 1e-3);
         batch b = batch_make(cases[c].n, cases[c].field, &o);
+        ASSERT_OK(batch_compress(&b, &o));
+        ASSERT_OK(batch_decompress(&b));
+        wait();
+        for (size_t i = 0; i < b.n; i++) batch_check(&b, i);
+        batch_free(&b);
+    }
+}
+
+/* So many that every block has tiles of several fields: it changes frames while a record of the one before waits, whatever its tile is. */
+static void many_unlike_fields_in_one_call_are_the_cpus(void **state) {
+    (void)state;
+#if defined(CSZ_EMU)
+    const size_t n = 45;
+#else
+    const size_t n = 5000;
+#endif
+    for (int c = 0; c < 6; c++) {
+        const csz_type type = c & 1 ? CSZ_F64 : CSZ_F32;
+        csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+        batch b = batch_make(n,
+                             c < 2   ? field_1d(type, 4000)
+                             : c < 4 ? field_2d(type, 32, 130)
+                                     : field_3d(type, 8, 16, 32),
+                             &o);
         ASSERT_OK(batch_compress(&b, &o));
         ASSERT_OK(batch_decompress(&b));
         wait();
@@ -613,6 +645,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(device_pointers_on_a_stream_give_the_cpus_bytes),
         cmocka_unit_test(regions_on_a_stream_are_the_cpus),
         cmocka_unit_test(batches_give_the_archives_of_single_calls),
+        cmocka_unit_test(many_unlike_fields_in_one_call_are_the_cpus),
         cmocka_unit_test(one_of_a_batch_that_fails_leaves_the_others_alone),
         cmocka_unit_test(wrong_arguments_are_told_at_once),
         cmocka_unit_test(frames_sent_one_by_one_give_the_same_archive),
