@@ -96,7 +96,7 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     csz_careful r = {0, 0};
     uint32_t has = 0, in_field = 0, differs = 0;
     __syncthreads(); /* the exchange was part of the region */
-    /* values first, eight at a time: one by one their latency alone would be 15 us a tile.  What follows is short loops, since the code is rarely run and comes from memory, which others wait for */
+    /* values first, eight at a time: one by one their latency alone would be 15 us a tile.  What follows is a loop of four at a time: less code, which is rarely run and comes from memory, while others wait for this tile */
 #pragma unroll 1
     for (uint32_t first = 0; first < 32; first += 8) {
         V v[8];

@@ -169,7 +169,9 @@ template <typename V> struct alignas(8) csz_told {
 template <typename V> struct csz_front_shared {
     /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
-    uint32_t scratch[4 * CSZ_TILE_UNITS];  /* careful path: bitmaps of quanta; later the units' masks */
+    uint32_t scratch
+        [4 *
+         CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; then what the front tells; later the units' masks */
     uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
     uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
     csz_told<V> told;
