@@ -301,7 +301,7 @@ static void batches_give_the_archives_of_single_calls(void **state) {
 static void many_unlike_fields_in_one_call_are_the_cpus(void **state) {
     (void)state;
 #if defined(CSZ_EMU)
-    const size_t n = 45;
+    const size_t n = 27;
 #else
     const size_t n = 5000;
 #endif
