@@ -64,3 +64,8 @@ int csz_folder_sync(const char *path) {
     close(descriptor);
     return error;
 }
+
+int csz_file_commit(const char *from, const char *to, int may_replace) {
+    const int error = csz_file_rename(from, to, may_replace);
+    return error ? error : csz_folder_sync(to);
+}

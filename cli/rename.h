@@ -23,4 +23,7 @@ char *csz_folder_of(const char *path);
 /* The same of the folder that holds path: its entry must reach the disk too, else a crash could bring the old file back. */
 int csz_folder_sync(const char *path);
 
+/* csz_file_rename, of which the folder knows on the disk too. */
+int csz_file_commit(const char *from, const char *to, int may_replace);
+
 #endif

@@ -467,8 +467,7 @@ static csz_status write_file(compression *c, const csz_mpi_target *target) {
     if (holds) target->hold(temporary);
     csz_status status = write_archive(c, target, temporary);
     if (c->rank == 0) {
-        if (!status && (csz_file_rename(temporary, target->path, target->may_replace) != 0 ||
-                        csz_folder_sync(target->path) != 0))
+        if (!status && csz_file_commit(temporary, target->path, target->may_replace) != 0)
             status = CSZ_ERROR_IO;
         if (status) unlink(temporary);
     }

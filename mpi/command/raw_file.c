@@ -98,15 +98,12 @@ int create_raw(raw_file *raw, char temporary[PATH_MAX], const char *path) {
 }
 
 int finish_raw(raw_file *raw, const char *temporary, const char *path, int may_replace, int is_wanted) {
-    if (is_wanted && !raw->has_failed && fsync(raw->descriptor) != 0) raw->has_failed = 1;
+    if (is_wanted && !raw->has_failed && csz_file_sync(raw->descriptor) != 0) raw->has_failed = 1;
     if (raw->descriptor >= 0 && close(raw->descriptor) != 0) raw->has_failed = 1;
     int failed = agree(raw->has_failed), exists = 0;
     if (my_rank() == 0) {
         int error = failed || !is_wanted || !may_replace ? 0 : csz_file_keep_mode(temporary, path);
-        if (!error && !failed && is_wanted) {
-            error = csz_file_rename(temporary, path, may_replace);
-            if (!error) error = csz_folder_sync(path);
-        }
+        if (!error && !failed && is_wanted) error = csz_file_commit(temporary, path, may_replace);
         exists = error == EEXIST;
         failed |= error != 0;
         if (failed || !is_wanted) unlink(temporary);

@@ -76,8 +76,7 @@ int finish_verified(const char *unverified, const arguments *a, csz_context *con
     verification v = {.raw = raw, .options = options};
     int result = verify_archive(&v, unverified, a, context, box), error = 0;
     if (my_rank() == 0) {
-        if (!result) error = csz_file_rename(unverified, a->output, a->force);
-        if (!result && !error) error = csz_folder_sync(a->output);
+        if (!result) error = csz_file_commit(unverified, a->output, a->force);
         if (result || error) unlink(unverified);
         cli_signals_set_temporary(NULL);
     }

@@ -26,9 +26,8 @@ enum csz_policy {
 
 enum {
     CSZ_POLICY_FEW_TILES = 64, /* of a sample, */
-    CSZ_POLICY_FEW_OF =
-        2048, /* and that stand for as many of the frame: the more of which there are, the fewer of the sample may tell of them */
-    CSZ_POLICY_MISSED = 24, /* a sample may miss what one tile in so many has */
+    CSZ_POLICY_FEW_OF = 2048,  /* of the frame, for which so many of a sparser sample stand */
+    CSZ_POLICY_MISSED = 24,    /* a sample may miss what one tile in so many has */
     CSZ_POLICY_LEAST_HEAVY =
         5 /* words: more than head and base, which are all that a constant tile has beside masks and exceptions */
 };
