@@ -17,13 +17,10 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 /* ---- the kernel ---- */
 
 /* One warp, once a record's size is known: tells it, and asks for the states the next look-back begins with. */
-template <typename V>
-CSZ_DEVICE void record_announce(encode_shared<V> &sh, const encode_job<V> &job, uint32_t words,
-                                uint32_t how) {
-    if ((csz_thread() & 31) == 0) record_tell(sh, job, words, how);
+template <typename V> CSZ_DEVICE void record_announce(encode_shared<V> &sh, uint32_t words, uint32_t how) {
+    if ((csz_thread() & 31) == 0) record_tell(sh, words, how);
     const bool waits = record_waits(sh);
-    if (waits || how & STAGED_NOW || sh.hasty)
-        look_back_start(sh, job, sh.claim[(number_of(sh) - waits) & 3]);
+    if (waits || how & STAGED_NOW || sh.hasty) look_back_start(sh, sh.claim[(number_of(sh) - waits) & 3]);
 }
 
 /* The record of a whole tile of nothing but its base. */
@@ -31,11 +28,10 @@ template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const 
     const typename csz_value<V>::quantum base = sh.front.told.base;
     record_layout r = record_begin<V>(CSZ_MODE_CONSTANT, 0, CSZ_ORDER_FULL, base, NULL, 0, 0);
     record_end(&r, lane_layout{}, 0);
-    if (csz_thread() < 32) record_announce(sh, job, r.words, 0);
+    if (csz_thread() < 32) record_announce(sh, r.words, 0);
     if (r.words && sh.waiting_how) record_flush(sh, job, false);
     if (r.words && csz_thread() < 32)
-        record_put_head<V>(sh.front.region + (number_of(sh) & 1) * stage_size<V>::half, r, base, NULL, 1,
-                           true, 0, 0);
+        record_put_head<V>(record_at(sh, number_of(sh), 0), r, base, NULL, 1, true, 0, 0);
 }
 
 /*
@@ -97,7 +93,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     }
     const bool whole = r.words >= stage_size<V>::half, now = r.words >= stage_size<V>::words;
     if (csz_agreed(t < 32))
-        record_announce(sh, job, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
+        record_announce(sh, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
     if (csz_agreed(r.words == 0)) return;
     const unit_place at = unit_place_of(r, l, rank, empty, many_raw);
     if (csz_agreed(now)) {
@@ -115,8 +111,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
             narrow_put_alone<V, false>(sh, job, r, at, &parked, n.buckets);
         }
     } else {
-        narrow_put_unit<V, true>(sh, mode, r, at, p, n.buckets,
-                                 sh.front.region + (number_of(sh) & 1) * stage_size<V>::half);
+        narrow_put_unit<V, true>(sh, mode, r, at, p, n.buckets, record_at(sh, number_of(sh), 0));
     }
     if (csz_agreed(csz_held(&sh.facts.special_words) != 0)) special_stage<V, RANK>(sh, job);
 }
@@ -148,7 +143,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front);
                 csz_words_park(exchange_of(sh), w);
                 if (CSZ_CUT >= CSZ_CUT_ENCODE) {
-                    if (t == 0) record_tell(sh, job, codes.nnonzero & 1, 0);
+                    if (t == 0) record_tell(sh, codes.nnonzero & 1, 0);
                 } else {
                     tile_encode<V, RANK>(sh, job, codes);
                 }

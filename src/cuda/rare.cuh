@@ -126,7 +126,7 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     }
     general_result result = {best.words, best.words >= raw_words_of<V>(c)};
     if (result.instead) return result;
-    if (!is_told && t == 0) record_tell(sh, job, best.words, STAGED_WHOLE | STAGED_NOW);
+    if (!is_told && t == 0) record_tell(sh, best.words, STAGED_WHOLE | STAGED_NOW);
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
     __syncthreads();
@@ -225,7 +225,7 @@ CSZ_DEVICE uint32_t runs_measure(encode_shared<V> &sh, uint32_t order, bool some
 
 /* Where the record of this tile, whose size has been told, is staged. */
 template <typename V> CSZ_DEVICE uint32_t *staged_at(encode_shared<V> &sh) {
-    return sh.front.region + (sh.staged_how & STAGED_WHOLE ? 0 : (number_of(sh) & 1) * stage_size<V>::half);
+    return sh.front.region + (sh.staged_how & STAGED_WHOLE ? 0 : record_from<V>(number_of(sh), 0));
 }
 
 /* Where a thread's part of a record goes. */
@@ -310,7 +310,7 @@ CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, r
 /* A raw record. */
 template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
-    if (csz_thread() == 0) record_tell(sh, job, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW | STAGED_NOW);
+    if (csz_thread() == 0) record_tell(sh, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW | STAGED_NOW);
     record_flush(sh, job, false);
     __syncthreads();
     stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
@@ -431,13 +431,13 @@ CSZ_COLD void tile_instead(encode_shared<V> &sh, const encode_job<V> &job, uint3
         runs_words = runs_measure<V>(sh, order, csz_nonzero_mask(w, CSZ_BIASED) != 0, special_words != 0);
     }
     if (runs_words < own_words && runs_words < raw_words_of<V>(c)) {
-        if (csz_thread() == 0) record_tell(sh, job, runs_words, STAGED_WHOLE | STAGED_NOW);
+        if (csz_thread() == 0) record_tell(sh, runs_words, STAGED_WHOLE | STAGED_NOW);
         record_flush(sh, job, false);
         runs_encode<V, RANK>(sh, job, c, order, (int)sh.runs_mode, true);
     } else if (own_words >= raw_words_of<V>(c)) {
         raw_encode<V, RANK>(sh, job);
     } else {
-        if (csz_thread() == 0) record_tell(sh, job, own_words, STAGED_WHOLE | STAGED_NOW);
+        if (csz_thread() == 0) record_tell(sh, own_words, STAGED_WHOLE | STAGED_NOW);
         narrow_put_again<V>(sh, job);
         if (special_words) special_stage<V, RANK>(sh, job);
     }
@@ -449,7 +449,7 @@ template <typename V, int RANK> CSZ_DEVICE void other_encode(encode_shared<V> &s
     if (!sh.front.is_fill) {
         if (wide_encode<V, RANK>(sh, job, c).instead) raw_encode<V, RANK>(sh, job);
     } else if (csz_thread() == 0) {
-        record_tell(sh, job, 1 + csz_value<V>::words, STAGED_WHOLE | STAGED_NOW);
+        record_tell(sh, 1 + csz_value<V>::words, STAGED_WHOLE | STAGED_NOW);
         sh.front.region[0] = CSZ_MODE_FILL;
         csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
     }
