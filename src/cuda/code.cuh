@@ -365,52 +365,56 @@ CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const
 /* Escapes of a unit at most, and of any in its warp, that are looked up one by one; with more, all 32 codes are. */
 enum { CSZ_SPARSE_MAX = 12 };
 
-/* Half of code b of this thread's unit, which is parked in the exchange. */
+/*
+ * Half of code b of this thread's unit, which is parked in the exchange: at bits 2 and 3 of b times 2^9 bytes, the thread times 16, bits 0 and 1 times 4, and bit 4 times 2, no two of which share
+ * a bit, so that one product has two of them in place.
+ */
 CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
-    const uint16_t *halves =
-        (const uint16_t *)exchange; /* low half first, on the GPU and where it is emulated */
-    return halves[((b & 12) << 8) + 8 * threadIdx.x + ((b & 3) << 1) + (b >> 4)];
+    const uint32_t at = ((b * 0x204u & 0x180Cu) | 16 * threadIdx.x) + ((b & 16u) >> 3);
+    return *(const uint16_t *)((const char *)exchange + at); /* low half first, on the GPU and where it is emulated */
 }
 
 /*
- * Escapes few and far between, two to a packet; most: the largest number in the warp.  First all are taken for direct deltas; where the warp was wrong about that, they are looked up
- * again.  Taken from the last to the first, each pair moves those after it on by one: a short loop, of which the instruction cache holds more than of six pairs in a row.
+ * One pass over a unit's escapes, two to a packet; most: the largest number in the warp.  DIRECT: all are taken for direct deltas; *highest tells whether one was none.  Taken from the last to the first, each pair moves those after it on by one:
+ * a short loop, of which the instruction cache holds more than of six pairs in a row.  Returns the bits of all.
  */
+template <bool DIRECT>
+CSZ_DEVICE uint32_t csz_sparse_pass(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
+                                    uint32_t most, uint32_t (&packets)[16], uint32_t *highest) {
+    const csz_book_pair pairs(book);
+    uint32_t sum = 0;
+#pragma unroll
+    for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) packets[i] = 0;
+#pragma unroll 1
+    for (uint32_t left = most; (int32_t)left > 0; left -= 2) {
+        uint32_t packet[2], symbol[2];
+#pragma unroll
+        for (int k = 1; k >= 0; k--) {
+            const bool any = escapes != 0;
+            const uint32_t b = 31u - (uint32_t)__clz((int)escapes); /* of none: some code, escape or direct */
+            escapes &= __funnelshift_l(~1u, ~1u, b);
+            const uint32_t half = csz_parked_half(exchange, b);
+            symbol[k] = DIRECT ? __viaddmin_u32(half, CSZ_DIRECT_HALF - 32768u, CSZ_DIRECT_N)
+                               : csz_narrow_symbol((int32_t)half - 32768);
+            packet[k] = pairs.word(4 * symbol[k] + (pairs.at & 0xFFFFu));
+            if (!any) packet[k] = 0;
+        }
+        if (DIRECT) *highest = max(*highest, max(symbol[0], symbol[1]));
+        sum += packet[0] + packet[1];
+#pragma unroll
+        for (int i = CSZ_SPARSE_MAX / 2 - 1; i > 0; i--) packets[i] = packets[i - 1];
+        packets[0] = csz_packet_merge(packet[0], packet[1]);
+    }
+    return sum & 0xFFFu;
+}
+
+/* Escapes few and far between.  Where the warp was wrong to take all for direct deltas, they are looked up again. */
 CSZ_DEVICE void csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
                                 uint32_t most, uint32_t (&packets)[16], csz_unit_bits *n) {
-    uint32_t sum, highest;
-    bool direct = true;
-#pragma unroll 1
-    for (;;) {
-        uint32_t rest = escapes;
-        sum = highest = 0;
-#pragma unroll
-        for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) packets[i] = 0;
-#pragma unroll 1
-        for (uint32_t left = most; (int32_t)left > 0; left -= 2) {
-            uint32_t packet[2];
-#pragma unroll
-            for (int k = 1; k >= 0; k--) {
-                const bool any = rest != 0;
-                const uint32_t b = (31u - (uint32_t)__clz((int)rest)) & 31u;
-                rest &= ~(1u << b);
-                const int32_t delta = (int32_t)csz_parked_half(exchange, b) - 32768;
-                uint32_t symbol = (uint32_t)(delta + CSZ_DIRECT_HALF);
-                if (!direct) symbol = csz_narrow_symbol(delta);
-                if (!any) symbol = 0;
-                highest = max(highest, symbol);
-                packet[k] = book[direct ? min(symbol, (uint32_t)CSZ_DIRECT_N) : symbol];
-                if (!any) packet[k] = 0;
-                sum += packet[k];
-            }
-#pragma unroll
-            for (int i = CSZ_SPARSE_MAX / 2 - 1; i > 0; i--) packets[i] = packets[i - 1];
-            packets[0] = csz_packet_merge(packet[0], packet[1]);
-        }
-        if (!direct || !__any_sync(CSZ_ALL, highest >= CSZ_DIRECT_N)) break;
-        direct = false;
-    }
-    n->escapes = sum & 0xFFFu;
+    uint32_t highest = 0;
+    n->escapes = csz_sparse_pass<true>(exchange, book, escapes, most, packets, &highest);
+    if (!__any_sync(CSZ_ALL, highest >= CSZ_DIRECT_N)) return;
+    n->escapes = csz_sparse_pass<false>(exchange, book, escapes, most, packets, &highest);
     if (highest < CSZ_DIRECT_N) return;
 #pragma unroll 1
     for (uint32_t rest = escapes; rest; rest &= rest - 1) {

@@ -40,18 +40,15 @@ template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const 
 template <typename V, int RANK>
 CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
     const uint32_t t = csz_thread(), lane = t & 31;
-    const bool is_vector = csz_policy_is_vector(sh.policy) && job.tile.workflow == CSZ_WORKFLOW_AUTO;
-    int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
+    const uint32_t choice = csz_held(&sh.modes) >> (4 * csz_mode_by_share(codes.nnonzero, 64 * codes.npairs));
+    int mode = (int)(choice & 7);
     if (mode == CSZ_MODE_CONSTANT && codes.nspecial == 0 && claim_of(sh).full()) {
         csz_apart([&] { constant_encode<V>(sh, job); });
         return;
     }
-    if (mode != CSZ_MODE_CONSTANT) mode = is_vector ? csz_policy_mode(sh.policy, mode) : CSZ_MODE_S;
-    const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
-    const bool maybe_runs = weighs || (mode != CSZ_MODE_CONSTANT && (sh.policy == CSZ_POLICY_RUNS ||
-                                                                     job.tile.workflow != CSZ_WORKFLOW_AUTO));
     uint32_t runs_words = ~0u;
-    if (csz_agreed((codes.nspecial != 0) | maybe_runs)) {
+    if (csz_agreed(codes.nspecial != 0 || (choice & 8) != 0)) {
+        const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
         rare_result rare = {0, 0};
         csz_apart([&] {
             rare = tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial, weighs);
@@ -116,7 +113,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     if (csz_agreed(csz_held(&sh.facts.special_words) != 0)) special_stage<V, RANK>(sh, job);
 }
 
-template <typename V, int RANK>
+template <typename V, int RANK, int ROWS>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                          sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
     encode_kernel(const __grid_constant__ encode_job<V> job) {
@@ -130,7 +127,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         if (csz_agreed(claim_of(sh).index >= job.work.nfields * job.work.ntiles)) break;
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK>(
+            const csz_front<V> f = csz_front_run<V, RANK, true, ROWS>(
                 w, sh.front, job.tile, [&]() -> const csz_claim & { return claim_of(sh); },
                 [&] {
                     if (csz_agreed(claim_of(sh).frame != sh.frame))
@@ -156,8 +153,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
 
 /* ---- launch ---- */
 
-template <typename V, int RANK>
-static void encode_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+template <typename V, int RANK, int ROWS>
+static void encode_launch_rows(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                           cudaStream_t stream) {
     encode_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
@@ -167,9 +164,21 @@ static void encode_launch(const csz_work &work, const void *d_data, const csz_cu
     const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
-    CSZ_SHARED_LARGE((encode_kernel<V, RANK>));
-    CSZ_LAUNCH_NEXT((encode_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>), work.chained,
+    CSZ_SHARED_LARGE((encode_kernel<V, RANK, ROWS>));
+    CSZ_LAUNCH_NEXT((encode_kernel<V, RANK, ROWS>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>), work.chained,
                     stream, job);
+}
+
+/* A field of one row is aligned but for an odd address of its data: there a kernel of its own is not worth its code. */
+template <typename V, int RANK>
+static void encode_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                          cudaStream_t stream) {
+    if constexpr (RANK == 1)
+        encode_launch_rows<V, RANK, CSZ_ROWS_ASKED>(work, d_data, plan, nsms, stream);
+    else if (csz_rows_are_aligned<V>(work, plan))
+        encode_launch_rows<V, RANK, CSZ_ROWS_ALIGNED>(work, d_data, plan, nsms, stream);
+    else
+        encode_launch_rows<V, RANK, CSZ_ROWS_ODD>(work, d_data, plan, nsms, stream);
 }
 
 size_t csz_cuda_encode_shared_nbytes(csz_type type) {

@@ -68,9 +68,11 @@ template <typename V> struct encode_shared {
         longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
     uint32_t frame, policy; /* of the tile before this one or of this; the frame's policy */
     uint32_t heavy_words;   /* from which on a tile of the frame is heavy, see csz_policy_heavy */
+    uint32_t modes;         /* what the policy makes of each mode, see modes_of */
     uint32_t runs_mode;     /* of a tile that weighs runs */
     uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
     uint32_t number;        /* of this tile among the block's */
+    uint32_t claim_at;      /* where its claim is, bytes after the first: what many ask for, at hand */
     csz_claim claim[4];     /* of the tile before, this one and the next, in turn */
     frame_grid grid;        /* of the last claim's frame */
     uint32_t staged_words;  /* of this tile's record */

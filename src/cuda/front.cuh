@@ -64,7 +64,7 @@ CSZ_COLD void csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, co
  * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, careful() for a tile that
  * goes the careful way, by csz_careful_run, which uses all of the region.
  */
-template <typename V, int RANK, bool HASH = true, typename Claim, typename Rounded, typename Careful>
+template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim, typename Rounded, typename Careful>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
                                       const Claim &claim, const Rounded &rounded, const Careful &careful) {
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -76,16 +76,17 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         rounded();
     } else {
         uint32_t *exchange = csz_exchange(sh);
-        const csz_claim &c = claim();
         csz_rounded<V> u;
-        if (!csz_agreed(c.full()))
+        if (!csz_agreed(claim().full())) {
+            const csz_claim &c = claim();
             u = csz_round_edge<V, RANK>(exchange, job.data + c.origin, &job.quantizer[c.field],
                                         job.geometry.n[2], job.geometry.n[1] * job.geometry.n[2], job.aligned,
                                         c);
-        else if (!job.has_fill)
-            u = csz_round_whole<V, RANK, true, HASH>(exchange, job, c);
-        else
-            u = csz_round_filled<V, RANK, HASH>(exchange, job, c);
+        } else if (!job.has_fill) {
+            u = csz_round_whole<V, RANK, true, HASH, ROWS>(exchange, job, claim());
+        } else {
+            u = csz_round_filled<V, RANK, HASH, ROWS>(exchange, job, claim());
+        }
         if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = u.lost = false;
         uint32_t exceptions = 0;
         if (__any_sync(CSZ_ALL, !u.lost && u.doubtful)) { /* the corner is everybody's: so is lost */

@@ -210,7 +210,13 @@ template <typename V> CSZ_DEVICE uint32_t number_of(const encode_shared<V> &sh) 
     return csz_held(&sh.number);
 }
 template <typename V> CSZ_DEVICE const csz_claim &claim_of(const encode_shared<V> &sh) {
-    return sh.claim[number_of(sh) & 3];
+    return *(const csz_claim *)((const char *)sh.claim + csz_held(&sh.claim_at));
+}
+
+/* One thread. */
+template <typename V> CSZ_DEVICE void number_set(encode_shared<V> &sh, uint32_t n) {
+    sh.number = n;
+    sh.claim_at = (n & 3) * (uint32_t)sizeof(csz_claim);
 }
 
 /* The tile's record will have so many words: told before its bits are written, since others wait for it.  One thread. */
@@ -326,7 +332,7 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
     if (csz_agreed(t / 32 == 1) && (t & 31) == 0)
         claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     if (csz_agreed((sh.way.flags & WAY_SOME) != 0)) record_copy(sh, job);
-    if (t == 0) sh.number = n + 1;
+    if (t == 0) number_set(sh, n + 1);
     if (csz_agreed(sh.leaving != NO_FRAME)) frame_leave(sh, job);
     __syncthreads();
 }

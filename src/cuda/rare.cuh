@@ -521,7 +521,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.waiting_words = sh.saved_words = NOTHING_WAITS;
         sh.waiting_how = 0;
         sh.hasty = 0;
-        sh.number = 0;
+        number_set(sh, 0);
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;
         sh.frame_start_of = ~0u;
@@ -539,6 +539,22 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
     frame_leave(sh, job);
 }
 
+/*
+ * What becomes of a tile of class 0 in a frame of that policy: four bits for each mode that its share of nonzeros asks for (csz_mode_by_share), of which three are the mode it gets and the fourth says that runs may be measured first.
+ */
+CSZ_DEVICE uint32_t modes_of(uint32_t policy, int workflow) {
+    const bool is_auto = workflow == CSZ_WORKFLOW_AUTO, is_vector = csz_policy_is_vector(policy) && is_auto,
+               maybe_runs = csz_policy_all_weigh(policy) || policy == CSZ_POLICY_RUNS || !is_auto;
+    static_assert(CSZ_MODE_CONSTANT == 0 && CSZ_MODE_S == 4, "three bits a mode");
+    uint32_t modes = 0;
+#pragma unroll
+    for (int mode = CSZ_MODE_CONSTANT + 1; mode <= CSZ_MODE_S; mode++) {
+        const uint32_t gets = is_vector ? (uint32_t)csz_policy_mode(policy, mode) : (uint32_t)CSZ_MODE_S;
+        modes |= (gets | (maybe_runs ? 8u : 0u)) << (4 * mode);
+    }
+    return modes;
+}
+
 /* This tile's frame is another one than the last tile's, of which a record may still wait.  Its last three arguments are the job's, see frame_leave_to. */
 template <typename V>
 CSZ_COLD void frame_enter_from(encode_shared<V> &sh, const encode_job<V> &job, const uint32_t *policies,
@@ -549,9 +565,11 @@ CSZ_COLD void frame_enter_from(encode_shared<V> &sh, const encode_job<V> &job, c
     if (last != NO_FRAME) frame_hash(sh, frame_sums, last);
     if (csz_thread() == 0) {
         uint32_t policy;
+        const int workflow = job.tile.workflow;
         while (!((policy = csz_block_told(&policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
         sh.frame = frame;
         sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
+        sh.modes = modes_of(sh.policy, workflow);
         const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
         sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;

@@ -8,9 +8,8 @@
 
 #include "cuda/mend.cuh"
 
-/* Slices s, where p is, and s + 4 of a unit of a tile that lies in the field, four values each. */
-template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, uint64_t stride, bool quads) {
-    const V *q = p + 4 * stride;
+/* Slices s, at p, and s + 4, at q, of a unit of a tile that lies in the field, four values each. */
+template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, const V *q, bool quads) {
     if (quads) {
         csz_load_quad(v, p);
         csz_load_quad(v + 4, q);
@@ -223,8 +222,13 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const V *tile,
     return f;
 }
 
+/* So many bytes after p. */
+template <typename V> CSZ_DEVICE const V *csz_bytes_after(const V *p, uint64_t nbytes) {
+    return (const V *)((const char *)p + nbytes);
+}
+
 /* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
-template <typename V, int RANK, bool PLAIN, bool HASH>
+template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS>
 CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -234,14 +238,20 @@ CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &
     const V *tile = job.data + c.origin;
     const V corner_value = __ldg(tile), last_value = __ldg(tile + job.to_last);
     /* where the unit's first four values are, and how far apart its slices */
-    const uint64_t nx = job.geometry.n[2], stride = RANK == 3 ? nx * job.geometry.n[1] : RANK == 2 ? nx : 128;
+    const uint64_t nx = job.geometry.n[2], slice = RANK == 1 ? 128 * sizeof(V) : job.slice_nbytes;
     const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
                          : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
                                      : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
-    const bool quads = job.aligned;
+    const bool quads = ROWS == CSZ_ROWS_ASKED ? job.aligned != 0 : ROWS == CSZ_ROWS_ALIGNED;
+    const V *q = csz_bytes_after(p, 4 * slice);
+    const auto load_next = [&](V(&v)[8]) {
+        p = csz_bytes_after(p, slice);
+        q = csz_bytes_after(q, slice);
+        csz_load_slices<V>(v, p, q, quads);
+    };
     V even[8], odd[8];
-    csz_load_slices<V>(even, p, stride, quads);
-    csz_load_slices<V>(odd, p + stride, stride, quads);
+    csz_load_slices<V>(even, p, q, quads);
+    load_next(odd);
     csz_rounded<V> u;
     u.lost = !csz_base_choose(corner_value, z, &job.quantizer[c.field], &u.base);
     u.middle = csz_middle_choose(last_value, z, u.base);
@@ -260,13 +270,12 @@ CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &
         parked += CSZ_TILE_THREADS;
     };
     /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
-    p += 2 * stride;
 #pragma unroll(HASH ? 1 : 2)
     for (int turn = 0; turn < 2; turn++) {
         round(even);
-        if (turn == 0) csz_load_slices<V>(even, p, stride, quads);
+        if (turn == 0) load_next(even);
         round(odd);
-        if (turn == 0) csz_load_slices<V>(odd, p + stride, stride, quads);
+        if (turn == 0) load_next(odd);
     }
     u.hash = HASH ? r.hash() : 0;
     u.doubtful |= r.doubtful(window, z.bound);
@@ -279,9 +288,9 @@ CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &
 }
 
 /* The same, where there is a fill value: out of the way of those that have none. */
-template <typename V, int RANK, bool HASH>
+template <typename V, int RANK, bool HASH, int ROWS>
 CSZ_COLD csz_rounded<V> csz_round_filled(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
-    return csz_round_whole<V, RANK, false, HASH>(exchange, job, c);
+    return csz_round_whole<V, RANK, false, HASH, ROWS>(exchange, job, c);
 }
 
 #endif

@@ -129,11 +129,15 @@ template <typename V> struct csz_job {
         *quantizer; /* of each field; made on the device: a relative bound is known only there */
     csz_geometry geometry;
     uint64_t to_last;       /* from a whole tile's first element to its last */
+    uint64_t slice_nbytes;  /* from a slice of a unit to the next */
     uint32_t default_shape; /* 8 x 16 x 32, 32 x 128 or 4096 */
     uint32_t aligned;       /* every tile's rows start at multiples of 16 bytes */
     uint32_t has_fill;      /* the quantizers' */
     int workflow;
 };
+
+/* How a kernel loads rows: by four values at multiples of 16 bytes, one by one, or as the job says. */
+enum { CSZ_ROWS_ASKED, CSZ_ROWS_ALIGNED, CSZ_ROWS_ODD };
 
 /* One tile, as a block works on it; made by one thread. */
 struct csz_claim {

@@ -146,6 +146,11 @@ size_t csz_cuda_encode_shared_nbytes(csz_type type); /* of a block of the encode
 void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                      cudaStream_t stream);
 
+/* 1 if every tile's rows start at multiples of 16 bytes. */
+template <typename V> static uint32_t csz_rows_are_aligned(const csz_work &work, const csz_cuda_plan *plan) {
+    return work.aligned && (plan->geometry.rank == 1 || (plan->geometry.n[2] * sizeof(V)) % 16 == 0);
+}
+
 template <typename V>
 static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const csz_cuda_plan *plan) {
     const csz_geometry *g = &plan->geometry;
@@ -157,10 +162,11 @@ static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const c
     job.workflow = (int)plan->workflow;
     job.to_last = ((((uint64_t)1 << l[0]) - 1) * g->n[1] + ((uint64_t)1 << l[1]) - 1) * g->n[2] +
                   ((uint64_t)1 << l[2]) - 1;
+    job.slice_nbytes = (g->rank == 3 ? g->n[1] * g->n[2] : g->rank == 2 ? g->n[2] : 128) * sizeof(V);
     job.default_shape = g->rank == 3   ? l[0] == 3 && l[1] == 4 && l[2] == 5
                         : g->rank == 2 ? l[1] == 5 && l[2] == 7
                                        : l[2] == 12;
-    job.aligned = work.aligned && (g->rank == 1 || (g->n[2] * sizeof(V)) % 16 == 0);
+    job.aligned = csz_rows_are_aligned<V>(work, plan);
     job.has_fill = plan->has_fill != 0;
     return job;
 }

@@ -213,6 +213,7 @@ static inline uint32_t __viaddmax_s16x2(uint32_t a, uint32_t b, uint32_t c) {
     }
     return r;
 }
+static inline uint32_t __viaddmin_u32(uint32_t a, uint32_t b, uint32_t c) { return std::min(a + b, c); }
 static inline uint32_t __viaddmin_u16x2(uint32_t a, uint32_t b, uint32_t c) {
     return emu_pair(std::min((uint16_t)(a + b), (uint16_t)c),
                     std::min((uint16_t)((a >> 16) + (b >> 16)), (uint16_t)(c >> 16)));
