@@ -46,15 +46,19 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         csz_apart([&] { constant_encode<V>(sh, job); });
         return;
     }
-    uint32_t runs_words = ~0u;
+    uint32_t runs_words = ~0u, nonzero;
     if (csz_agreed(codes.nspecial != 0 || (choice & 8) != 0)) {
         const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
-        rare_result rare = {0, 0};
+        rare_result rare = {0, 0, 0};
         csz_apart([&] {
-            rare = tile_rare<V, RANK>(sh, job, mode, codes.order, codes.nonzero, codes.nspecial, weighs);
+            rare = tile_rare<V, RANK>(sh, job, mode, codes.order, csz_nonzero_of(sh.front, codes.order),
+                                      codes.nspecial, weighs);
         });
         if (csz_agreed(rare.done)) return;
         runs_words = rare.runs_words;
+        nonzero = rare.nonzero;
+    } else {
+        nonzero = csz_nonzero_of(sh.front, codes.order);
     }
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
     const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
@@ -66,7 +70,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         const bool special = csz_nspecial(sh.front) != 0;
         const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.front.told.base,
                                                 special ? &sh.special_sizes : NULL, CSZ_TILE_UNITS / units,
-                                                units == 2 ? codes.npairs : codes.nfours);
+                                                csz_groups(sh.front, codes.order, units));
         const uint32_t special_words = special ? sh.special_sizes.words : 0,
                        instead_words = min(min(runs_words, sh.heavy_words + special_words - 1),
                                            raw_words_of<V>(claim_of(sh)) - 1);
@@ -76,7 +80,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look(mode, p, &n, codes.nonzero, exchange_of(sh), sh.books, csz_held(&sh.front.biased),
+    narrow_look(mode, p, &n, nonzero, exchange_of(sh), sh.books, csz_held(&sh.front.biased),
                 empty); /* a constant tile's lanes are empty */
     const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_SPARSE_MAX);
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
@@ -117,7 +121,7 @@ template <typename V, int RANK, int ROWS>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                                          sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
     encode_kernel(const __grid_constant__ encode_job<V> job) {
-    CSZ_FIXED_SHARED(encode_shared<V>, sh);
+    CSZ_SHARED_AT(encode_shared<V>, sh, job.shared_at);
     if (!csz_shared_is_fixed()) {
         csz_previous_wait();
         return;
@@ -137,8 +141,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             const uint32_t t = csz_thread();
             sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
             if (!csz_agreed((f.klass | f.is_fill) != 0)) { /* else its record is made */
-                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front);
-                csz_words_park(exchange_of(sh), w);
+                const csz_codes codes = csz_front_park<V, RANK>(w, sh.front);
                 if (CSZ_CUT >= CSZ_CUT_ENCODE) {
                     if (t == 0) record_tell(sh, codes.nnonzero & 1, 0);
                 } else {
@@ -161,6 +164,7 @@ static void encode_launch_rows(const csz_work &work, const void *d_data, const c
     job.work = work;
     job.first_frame = plan->first_frame;
     job.header_nwords = plan->header_nbytes / 4;
+    job.shared_at = CSZ_SHARED_BASE;
     const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);

@@ -13,6 +13,7 @@ template <typename V> struct encode_job {
     csz_job<V> tile;
     csz_work work;
     uint32_t header_nwords;
+    uint32_t shared_at;   /* see CSZ_SHARED_AT */
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
@@ -93,7 +94,11 @@ template <typename V> struct encode_shared {
     uint32_t sizes_at;                          /* words of it before the sizes of tiles, */
     uint16_t *sizes;                            /* which are here */
     record_way way;                             /* of the record that is being stored */
-    unsigned long long *tile_state, *group_sum; /* the work's, at hand for functions out of line too */
+    /* the work's, at hand for functions out of line, too, and so that nothing of them is made ready on every tile's way */
+    unsigned long long *tile_state, *group_sum;
+    const uint32_t *policies;
+    const uint32_t (*tables)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    csz_frame_sums *frame_sums;
     uint32_t seen_of;                           /* index of the tile whose look-back has begun */
     uint4 seen[32];                             /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;                              /* IS_..., or whether it was its field's last frame */

@@ -105,21 +105,18 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, bool 
 
 /* Adds the block's part of the frame's hash to it. */
 template <typename V>
-CSZ_DEVICE void frame_hash(encode_shared<V> &sh, csz_frame_sums *frame_sums, uint32_t frame) {
+CSZ_DEVICE void frame_hash(encode_shared<V> &sh, uint32_t frame) {
     const uint32_t t = csz_thread(), hash = csz_warp_add(sh.hash_sum[t] * csz_unit_weight(t));
     sh.hash_sum[t] = 0;
-    if ((t & 31) == 0) atomicAdd(&frame_sums[frame].hash, hash);
+    if ((t & 31) == 0) atomicAdd(&sh.frame_sums[frame].hash, hash);
 }
 
-/*
- * The block's part of a frame is stored, hash and all; whoever says so last finishes the frame.  What a function out of line reads of the job it loads from memory: addresses that a block waits for are handed to it.
- */
-template <typename V>
-CSZ_COLD void frame_leave_to(encode_shared<V> &sh, const encode_job<V> &job, csz_frame_sums *frame_sums) {
+/* The block's part of a frame is stored, hash and all; whoever says so last finishes the frame. */
+template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads();
     if (csz_thread() == 0) {
         const csz_claim &c = sh.claim[sh.way.slot];
-        csz_frame_sums *sums = &frame_sums[c.frame];
+        csz_frame_sums *sums = &sh.frame_sums[c.frame];
         atomicAdd(&sums->checksum, sh.part_checksum + sh.section_checksum);
         const uint32_t before = csz_block_arrive(&sums->done, sh.part_done);
         sh.last = before + sh.part_done == c.ntiles ? IS_LAST : before == 0 ? IS_FIRST : IS_BETWEEN;
@@ -130,9 +127,6 @@ CSZ_COLD void frame_leave_to(encode_shared<V> &sh, const encode_job<V> &job, csz
     __syncthreads();
     const uint32_t last = sh.last;
     if (last != IS_BETWEEN) frame_finish(sh, job, last == IS_FIRST);
-}
-template <typename V> CSZ_DEVICE void frame_leave(encode_shared<V> &sh, const encode_job<V> &job) {
-    frame_leave_to(sh, job, job.work.frame_sums);
 }
 
 #endif

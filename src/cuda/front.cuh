@@ -76,36 +76,33 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         rounded();
     } else {
         uint32_t *exchange = csz_exchange(sh);
-        csz_rounded<V> u;
+        csz_rounded u;
         if (!csz_agreed(claim().full())) {
             const csz_claim &c = claim();
-            u = csz_round_edge<V, RANK>(exchange, job.data + c.origin, &job.quantizer[c.field],
-                                        job.geometry.n[2], job.geometry.n[1] * job.geometry.n[2], job.aligned,
-                                        c);
+            u = csz_round_edge<V, RANK>(exchange, csz_told_of(sh), job.data + c.origin,
+                                        &job.quantizer[c.field], job.geometry.n[2],
+                                        job.geometry.n[1] * job.geometry.n[2], job.aligned, c);
         } else if (!job.has_fill) {
-            u = csz_round_whole<V, RANK, true, HASH, ROWS>(exchange, job, claim());
+            u = csz_round_whole<V, RANK, true, HASH, ROWS>(exchange, csz_told_of(sh), job, claim());
         } else {
-            u = csz_round_filled<V, RANK, HASH, ROWS>(exchange, job, claim());
+            u = csz_round_filled<V, RANK, HASH, ROWS>(exchange, csz_told_of(sh), job, claim());
         }
-        if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = u.lost = false;
+        bool lost = csz_held(&csz_told_of(sh)->first) == CSZ_LOST; /* the corner is everybody's: so is this */
+        if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = lost = false;
         uint32_t exceptions = 0;
-        if (__any_sync(CSZ_ALL, !u.lost && u.doubtful)) { /* the corner is everybody's: so is lost */
-            const csz_mended r =
-                csz_front_mend<V, RANK>(exchange, job, claim(), u.middle, u.doubtful, u.hash);
+        if (__any_sync(CSZ_ALL, !lost && u.doubtful)) {
+            const csz_mended r = csz_front_mend<V, RANK>(
+                exchange, job, claim(), csz_middle_told(csz_told_of(sh), bias), u.doubtful, u.hash);
             u.hash = r.hash;
             exceptions = r.exceptions;
-            u.lost = r.lost;
+            lost = r.lost;
         }
         sh.hash[t] = u.hash;
         sh.exceptions[t] = exceptions;
-        /* by thread 0; the others' go nowhere: of an access to shared memory that some threads do the assembler makes the address anew, and keeps what all have on the stack meanwhile */
-        csz_told<V> *told = t == 0 ? &sh.told : (csz_told<V> *)sh.scratch + t;
-        told->base = u.base;
-        told->first = (uint32_t)(bias + (int32_t)(u.base - u.middle));
         rounded();
         csz_words_fetch(w, exchange);
         uint32_t nonzero[3];
-        goes_careful = csz_lorenzo<RANK>(w, nonzero, exchange, sh.row_end, u.lost, &sh.told.first,
+        goes_careful = csz_lorenzo<RANK>(w, nonzero, exchange, sh.row_end, lost, &sh.told.first,
                                          csz_held(&sh.biased)) != 0;
         csz_front_tell<RANK>(sh, nonzero, false);
     }
@@ -121,7 +118,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
 /* What every thread knows of a tile of class 0 once its order is chosen. */
 struct csz_codes {
     uint32_t order;
-    uint32_t nonzero;      /* of this thread's unit */
+    uint32_t nonzero;      /* of this thread's unit; set by csz_front_finish, others ask csz_nonzero_of */
     uint32_t pairs, fours; /* first threads of this warp's groups of two and four that have nonzeros */
     uint32_t nnonzero;     /* of the tile */
     uint32_t npairs, nfours;
@@ -140,7 +137,16 @@ CSZ_DEVICE uint32_t csz_groups_before(const csz_front_shared<V> &sh, uint32_t or
     return units == 2 ? (before >> 13) & 0x7Fu : (before >> 20) & 0x3Fu;
 }
 
-/* csz_codes's nspecial once more, for one thread: a condition that lives long is kept on the stack. */
+/* csz_codes's npairs or nfours once more, for one thread, */
+template <typename V>
+CSZ_DEVICE uint32_t csz_groups(const csz_front_shared<V> &sh, uint32_t order, uint32_t units) {
+    const uint32_t *of_order = &sh.stats[0].x + order;
+    const uint32_t all =
+        csz_held(of_order) + csz_held(of_order + 4) + csz_held(of_order + 8) + csz_held(of_order + 12);
+    return units == 2 ? (all >> 13) & 0x7Fu : (all >> 20) & 0x3Fu;
+}
+
+/* and its nspecial: a condition that lives long is kept on the stack. */
 template <typename V> CSZ_DEVICE uint32_t csz_nspecial(const csz_front_shared<V> &sh) {
     return (csz_held(&sh.stats[0].x) + csz_held(&sh.stats[1].x) + csz_held(&sh.stats[2].x) +
             csz_held(&sh.stats[3].x)) >>
@@ -156,9 +162,8 @@ CSZ_DEVICE uint32_t csz_of_order(uint32_t order, uint32_t full, uint32_t xy, uin
     return order == CSZ_ORDER_FULL ? full : order == CSZ_ORDER_XY ? xy : x;
 }
 
-/* Chooses the order and completes the deltas: each half of w becomes delta + 2^15.  Has a barrier. */
-template <typename V, int RANK>
-CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh) {
+/* Chooses the order.  Has a barrier. */
+template <typename V, int RANK> CSZ_DEVICE csz_codes csz_front_choose(csz_front_shared<V> &sh) {
     const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
     const uint32_t pair = lane & 1 ? 0u : 3u,
                    four = lane & 3 ? 0u : 15u; /* first threads of groups, all of them */
@@ -187,14 +192,29 @@ CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh
                          : (uint32_t)CSZ_ORDER_FULL;
     const uint32_t all = csz_of_order(c.order, full, xy, x),
                    own = csz_of_order(c.order, ballot[0], ballot[1], ballot[2]);
-    c.nonzero = csz_nonzero_of(sh, c.order);
     c.pairs = (own | own >> 1) & 0x55555555u;
     c.fours = (c.pairs | c.pairs >> 2) & 0x11111111u;
     c.nnonzero = all & 0x1FFFu;
     c.npairs = (all >> 13) & 0x7Fu;
     c.nfours = (all >> 20) & 0x3Fu;
     c.nspecial = full >> CSZ_SPECIAL_AT;
-    if (!careful) csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.told.first);
+    return c;
+}
+
+/* The same, and completes the deltas: each half of w becomes delta + 2^15. */
+template <typename V, int RANK>
+CSZ_DEVICE csz_codes csz_front_finish(uint32_t (&w)[16], csz_front_shared<V> &sh) {
+    csz_codes c = csz_front_choose<V, RANK>(sh);
+    c.nonzero = csz_nonzero_of(sh, c.order);
+    if (!csz_went_careful(sh)) csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.told.first);
+    return c;
+}
+
+/* The same into the exchange, where those of a tile that went the careful way are. */
+template <typename V, int RANK>
+CSZ_DEVICE csz_codes csz_front_park(uint32_t (&w)[16], csz_front_shared<V> &sh) {
+    const csz_codes c = csz_front_choose<V, RANK>(sh);
+    if (!csz_went_careful(sh)) csz_lorenzo_park<RANK>(w, c.order, csz_exchange(sh), &sh.told.first);
     return c;
 }
 

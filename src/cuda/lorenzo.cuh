@@ -129,6 +129,14 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
     return any;
 }
 
+/* Of the codes with k = 0 the differences from slice to slice; before: what comes before the first. */
+CSZ_DEVICE void csz_first_slices(uint32_t (&w)[16], uint32_t before) {
+    const uint32_t first = csz_slice_difference(w, 0, CSZ_BIASED);
+#pragma unroll
+    for (int i = 12; i >= 4; i -= 4) w[i] = csz_slice_difference(w, i, CSZ_BIASED);
+    w[0] = first - before;
+}
+
 /* Second half: the deltas of one order, biased.  Of the exchange a thread reads only what it wrote itself. */
 template <int RANK>
 CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange,
@@ -160,12 +168,23 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
         w[3] = first[3] - a.w;
         return;
     }
-    if (RANK == 3 ? t == 0 : lane == 0) {
-        const uint32_t first = csz_slice_difference(w, 0, CSZ_BIASED);
+    if (RANK == 3 ? t == 0 : lane == 0) csz_first_slices(w, a.x + corner);
+}
+
+/* The same into the exchange, where those of order X lie already but for the ones that are tied. */
+template <int RANK>
+CSZ_DEVICE void csz_lorenzo_park(uint32_t (&w)[16], uint32_t order, uint32_t *exchange,
+                                 const uint32_t *first) {
+    if (RANK == 3 && order == CSZ_ORDER_X) {
+        const uint32_t t = csz_thread();
+        if ((t & 7) != 0) return;
+        if (t == 0) csz_first_slices(w, csz_held(first));
 #pragma unroll
-        for (int i = 12; i >= 4; i -= 4) w[i] = csz_slice_difference(w, i, CSZ_BIASED);
-        w[0] = first - a.x - corner;
+        for (uint32_t i = 0; i < 4; i++) exchange[4 * (i * CSZ_TILE_THREADS + t)] = w[4 * i];
+        return;
     }
+    csz_lorenzo_finish<RANK>(w, order, exchange, first);
+    csz_words_park(exchange, w);
 }
 
 #endif

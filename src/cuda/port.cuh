@@ -12,6 +12,8 @@
     ((void)(chained), CSZ_LAUNCH(kernel, grid, block, nbytes, stream, __VA_ARGS__))
 #define CSZ_SHARED_LARGE(kernel) ((void)0)
 #define CSZ_FIXED_SHARED CSZ_DYNAMIC_SHARED
+#define CSZ_SHARED_AT(type, name, at) CSZ_DYNAMIC_SHARED(type, name)
+enum { CSZ_SHARED_BASE = 0 };
 #else
 #include <cuda_runtime.h>
 #define CSZ_LAUNCH(kernel, grid, block, nbytes, stream, ...) \
@@ -55,8 +57,13 @@ enum { CSZ_SHARED_BASE = 0x400 };
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
 #define CSZ_FIXED_SHARED(type, name) \
     type &name = *reinterpret_cast<type *>(__cvta_shared_to_generic(CSZ_SHARED_BASE))
+/* The same, told by a parameter of the kernel, which is CSZ_SHARED_BASE: that stays in a register, where for a constant the assembler makes a register 0 before nearly every access.  (The compiler
+   wants to know that the lower bits are 0: else it takes minutes.) */
+#define CSZ_SHARED_AT(type, name, at) \
+    type &name = *reinterpret_cast<type *>(__cvta_shared_to_generic((at)&CSZ_SHARED_BASE))
 #else
 #define CSZ_FIXED_SHARED CSZ_DYNAMIC_SHARED
+#define CSZ_SHARED_AT(type, name, at) CSZ_DYNAMIC_SHARED(type, name)
 #endif
 #endif
 

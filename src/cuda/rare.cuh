@@ -326,6 +326,7 @@ template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, c
 struct rare_result {
     uint32_t done;       /* the record is made */
     uint32_t runs_words; /* what a record of runs would take */
+    uint32_t nonzero;    /* as it was handed over: its place is taken by the units' masks */
 };
 
 template <typename V, int RANK>
@@ -334,7 +335,7 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, i
     const csz_claim &c = claim_of(sh);
     const bool is_auto = job.tile.workflow == CSZ_WORKFLOW_AUTO,
                all_runs = is_auto && sh.policy == CSZ_POLICY_RUNS;
-    rare_result r = {0, ~0u};
+    rare_result r = {0, ~0u, nonzero};
     if (!is_auto || !csz_policy_is_vector(sh.policy)) record_flush(sh, job, true);
     if (nspecial) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
     if (mode == CSZ_MODE_CONSTANT) return r;
@@ -518,6 +519,9 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.front.biased = CSZ_BIASED;
         sh.tile_state = job.work.tile_state;
         sh.group_sum = job.work.group_sum;
+        sh.policies = job.work.policy;
+        sh.tables = job.work.table;
+        sh.frame_sums = job.work.frame_sums;
         sh.waiting_words = sh.saved_words = NOTHING_WAITS;
         sh.waiting_how = 0;
         sh.hasty = 0;
@@ -535,7 +539,7 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
     csz_previous_wait();
     record_flush(sh, job, false);
     if (sh.frame == NO_FRAME) return;
-    frame_hash(sh, job.work.frame_sums, sh.frame);
+    frame_hash(sh, sh.frame);
     frame_leave(sh, job);
 }
 
@@ -555,18 +559,15 @@ CSZ_DEVICE uint32_t modes_of(uint32_t policy, int workflow) {
     return modes;
 }
 
-/* This tile's frame is another one than the last tile's, of which a record may still wait.  Its last three arguments are the job's, see frame_leave_to. */
-template <typename V>
-CSZ_COLD void frame_enter_from(encode_shared<V> &sh, const encode_job<V> &job, const uint32_t *policies,
-                               const uint32_t (*tables)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX],
-                               csz_frame_sums *frame_sums) {
+/* This tile's frame is another one than the last tile's, of which a record may still wait. */
+template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
     __syncthreads();
-    if (last != NO_FRAME) frame_hash(sh, frame_sums, last);
+    if (last != NO_FRAME) frame_hash(sh, last);
     if (csz_thread() == 0) {
         uint32_t policy;
         const int workflow = job.tile.workflow;
-        while (!((policy = csz_block_told(&policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
+        while (!((policy = csz_block_told(&sh.policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
         sh.frame = frame;
         sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
         sh.modes = modes_of(sh.policy, workflow);
@@ -575,11 +576,8 @@ CSZ_COLD void frame_enter_from(encode_shared<V> &sh, const encode_job<V> &job, c
         if (record_waits(sh)) sh.leaving = last;
     }
     __syncthreads();
-    books_load(sh, tables[frame]);
-    if (last != NO_FRAME && !record_waits(sh)) frame_leave_to(sh, job, frame_sums);
-}
-template <typename V> CSZ_DEVICE void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
-    frame_enter_from(sh, job, job.work.policy, job.work.table, job.work.frame_sums);
+    books_load(sh, sh.tables[frame]);
+    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job);
 }
 
 #endif

@@ -75,44 +75,27 @@ template <typename V, int RANK> struct csz_edge_unit {
     }
 };
 
-struct csz_corner {
-    int32_t quantum;
-    int ok;
-};
-
-/* The corner's quantum by the format's rule, of which the first half nearly always does: every thread computes it. */
-CSZ_COLD csz_corner csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
+/*
+ * The corner's quantum by the format's rule, of which the first half nearly always does: every thread computes it.  A corner that has none gets one that is not safe.
+ */
+CSZ_COLD int32_t csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
     const csz_quantizer_f32 z = *in_memory;
-    csz_corner r;
-    r.ok = csz_quantum_f32(v, &z, &r.quantum);
-    return r;
+    int32_t q;
+    return csz_quantum_f32(v, &z, &q) ? q : -(1 << 30);
 }
 
-CSZ_DEVICE bool csz_corner_quantum(float v, const csz_quantizer_f32 &z, const csz_quantizer_f32 *in_memory,
-                                   int32_t *q) {
+CSZ_DEVICE int32_t csz_corner_quantum(float v, const csz_quantizer_f32 &z,
+                                      const csz_quantizer_f32 *in_memory) {
     const float rounded = csz_round_product_f32(v, z.inverse), restored = (rounded - CSZ_MAGIC_F32) * z.step;
-    *q = (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
     if (csz_agreed(csz_rounded_in_range_f32(rounded) & (fabsf(v - restored) <= z.bound) & !z.has_fill &
                    (csz_bits_f32(v) != 0x80000000u)))
-        return true;
-    const csz_corner r = csz_corner_slow(v, in_memory);
-    *q = r.quantum;
-    return r.ok != 0;
+        return (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
+    return csz_corner_slow(v, in_memory);
 }
 
-CSZ_DEVICE bool csz_corner_quantum(double v, const csz_quantizer_f64 &z, const csz_quantizer_f64 *,
-                                   int64_t *q) {
-    return csz_quantum_f64(v, &z, q) != 0;
-}
-
-/* The quantum that a tile's quanta are told from, by its corner; even, so that rounding ties as without it.  Returns false where there is none. */
-template <typename V>
-CSZ_DEVICE bool csz_base_choose(V corner, const typename csz_value<V>::quantizer &z,
-                                const typename csz_value<V>::quantizer *in_memory,
-                                typename csz_value<V>::quantum *base) {
-    const bool ok = csz_corner_quantum(corner, z, in_memory, base);
-    *base &= ~(typename csz_value<V>::quantum)1;
-    return ok && csz_base_is_safe(*base);
+CSZ_DEVICE int64_t csz_corner_quantum(double v, const csz_quantizer_f64 &z, const csz_quantizer_f64 *) {
+    int64_t q;
+    return csz_quantum_f64(v, &z, &q) ? q : -((int64_t)1 << 62);
 }
 
 /* A value's quantum, or one beside it; base where there is none. */
@@ -127,14 +110,13 @@ CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64
 
 /*
  * The middle of the window in which quick rounding finds a tile's quanta: between those of its first and its last value, so that a tile which climbs
- * by nearly the window's width all the same goes the quick way; even.
+ * by nearly the window's width all the same goes the quick way; even.  Where the base is safe this is half as far from the limit, which is more than the window.
  */
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last, const typename csz_value<V>::quantizer &z,
                                                             typename csz_value<V>::quantum base) {
     typedef typename csz_value<V>::quantum quantum;
-    const quantum middle = base + ((csz_quick_quantum(last, z, base) - base) / 2 & ~(quantum)1);
-    return csz_base_is_safe(middle) ? middle : base;
+    return base + ((csz_quick_quantum(last, z, base) - base) >> 1 & ~(quantum)1);
 }
 
 /* Quick rounding of a unit's values, eight at a time, and what is gathered on the way. */
@@ -168,22 +150,41 @@ template <typename V> struct csz_rounding {
 };
 
 /* What a thread knows of its unit once its quanta are parked. */
-template <typename V> struct csz_rounded {
+struct csz_rounded {
     uint32_t hash;
     bool doubtful; /* some value is to be looked at again */
-    bool lost;     /* the tile's corner has no quantum, or one too large */
-    typename csz_value<V>::quantum base, middle;
 };
+
+/*
+ * What the tile's quanta are told from, by its first and last value, and the middle of their window, which is returned and can be had again from what is told.  Both are even, and so is bias: so is what is told of the first.
+ */
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum csz_tell(csz_told<V> *told, V corner, V last,
+                                                   const typename csz_value<V>::quantizer &z,
+                                                   const typename csz_value<V>::quantizer *in_memory,
+                                                   int bias) {
+    typedef typename csz_value<V>::quantum quantum;
+    const quantum base = csz_corner_quantum(corner, z, in_memory) & ~(quantum)1,
+                  middle = csz_middle_choose(last, z, base);
+    told->base = base;
+    told->first =
+        csz_base_is_safe(base) ? (uint32_t)(bias + (int32_t)(base - middle)) : (uint32_t)CSZ_LOST;
+    return middle;
+}
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum csz_middle_told(const csz_told<V> *told, int bias) {
+    return told->base + (bias - (int32_t)told->first);
+}
 
 /*
  * A unit of a tile that reaches past the field.  Handed what it reads of the job, which a function out of line loads from memory; plane: elements.
  */
 template <typename V, int RANK>
-CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const V *tile,
-                                       const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
-                                       uint64_t plane, bool aligned, const csz_claim &c) {
+CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_told<V> *told, const V *tile,
+                                    const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
+                                    uint64_t plane, bool aligned, const csz_claim &c) {
     typedef csz_value<V> value;
-    const int window = csz_shape<RANK>::window;
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const typename value::quantizer z = *quantizer;
     const csz_edge_unit<V, RANK> unit(tile, nx, plane, aligned, c);
     const V corner_value = __ldg(tile),
@@ -191,10 +192,7 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const V *tile,
     V v[8], next[8];
     uint32_t n[2], next_n[2];
     unit.load(next, next_n, 0);
-    csz_rounded<V> f;
-    f.lost = !csz_base_choose(corner_value, z, quantizer, &f.base);
-    f.middle = csz_middle_choose(last_value, z, f.base);
-    csz_rounding<V> r(z, f.middle, 1 << (window - 1));
+    csz_rounding<V> r(z, csz_tell(told, corner_value, last_value, z, quantizer, bias), bias);
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
     bool fills = false;
 #pragma unroll 1
@@ -212,24 +210,29 @@ CSZ_COLD csz_rounded<V> csz_round_edge(uint32_t *exchange, const V *tile,
         *parked = make_uint4(word[0], word[1], word[2], word[3]);
         parked += CSZ_TILE_THREADS;
     }
+    csz_rounded f;
     f.hash = r.hash();
     f.doubtful = fills || r.doubtful(window, z.bound);
     if (z.has_fill) {
         uint32_t w[16];
         csz_words_fetch(w, exchange);
-        f.doubtful |= csz_restores_fill<V>(w, z, f.middle, 1 << (window - 1));
+        f.doubtful |= csz_restores_fill<V>(w, z, csz_middle_told(told, bias), bias);
     }
     return f;
 }
 
-/* So many bytes after p. */
+/* So many bytes after p: by an addition, not by what the compiler makes of several with a common origin. */
 template <typename V> CSZ_DEVICE const V *csz_bytes_after(const V *p, uint64_t nbytes) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+l"(p));
+#endif
     return (const V *)((const char *)p + nbytes);
 }
 
 /* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
 template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS>
-CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
+CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_told<V> *told, const csz_job<V> &job,
+                                       const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
@@ -244,19 +247,15 @@ CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &
                                      : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
     const bool quads = ROWS == CSZ_ROWS_ASKED ? job.aligned != 0 : ROWS == CSZ_ROWS_ALIGNED;
     const V *q = csz_bytes_after(p, 4 * slice);
-    const auto load_next = [&](V(&v)[8]) {
-        p = csz_bytes_after(p, slice);
-        q = csz_bytes_after(q, slice);
-        csz_load_slices<V>(v, p, q, quads);
-    };
+    const V *p1 = csz_bytes_after(p, slice), *q1 = csz_bytes_after(q, slice);
     V even[8], odd[8];
     csz_load_slices<V>(even, p, q, quads);
-    load_next(odd);
-    csz_rounded<V> u;
-    u.lost = !csz_base_choose(corner_value, z, &job.quantizer[c.field], &u.base);
-    u.middle = csz_middle_choose(last_value, z, u.base);
+    csz_load_slices<V>(odd, p1, q1, quads);
+    const V *p2 = csz_bytes_after(p1, slice), *q2 = csz_bytes_after(q1, slice);
+    const V *p3 = csz_bytes_after(p2, slice), *q3 = csz_bytes_after(q2, slice);
+    csz_rounded u;
     u.doubtful = false;
-    csz_rounding<V> r(z, u.middle, bias);
+    csz_rounding<V> r(z, csz_tell(told, corner_value, last_value, z, &job.quantizer[c.field], bias), bias);
     uint4 *parked = (uint4 *)exchange + t;
     const auto round = [&](const V(&v)[8]) {
         uint32_t word[4];
@@ -273,24 +272,25 @@ CSZ_DEVICE csz_rounded<V> csz_round_whole(uint32_t *exchange, const csz_job<V> &
 #pragma unroll(HASH ? 1 : 2)
     for (int turn = 0; turn < 2; turn++) {
         round(even);
-        if (turn == 0) load_next(even);
+        if (turn == 0) csz_load_slices<V>(even, p2, q2, quads);
         round(odd);
-        if (turn == 0) load_next(odd);
+        if (turn == 0) csz_load_slices<V>(odd, p3, q3, quads);
     }
     u.hash = HASH ? r.hash() : 0;
     u.doubtful |= r.doubtful(window, z.bound);
     if (!PLAIN && z.has_fill) {
         uint32_t w[16];
         csz_words_fetch(w, exchange);
-        u.doubtful |= csz_restores_fill<V>(w, z, u.middle, bias);
+        u.doubtful |= csz_restores_fill<V>(w, z, csz_middle_told(told, bias), bias);
     }
     return u;
 }
 
 /* The same, where there is a fill value: out of the way of those that have none. */
 template <typename V, int RANK, bool HASH, int ROWS>
-CSZ_COLD csz_rounded<V> csz_round_filled(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c) {
-    return csz_round_whole<V, RANK, false, HASH, ROWS>(exchange, job, c);
+CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_told<V> *told, const csz_job<V> &job,
+                                      const csz_claim &c) {
+    return csz_round_whole<V, RANK, false, HASH, ROWS>(exchange, told, job, c);
 }
 
 #endif

@@ -164,11 +164,12 @@ CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_f
 
 enum { CSZ_SPECIAL_AT = 26 };
 
-/* What a tile's quanta are told from; quick path: what the first one's half has more than its delta. */
+/* What a tile's quanta are told from; quick path: what the first one's half has more than its delta, or CSZ_LOST, which that never is. */
 template <typename V> struct alignas(8) csz_told {
     typename csz_value<V>::quantum base;
     uint32_t first;
 };
+enum : uint32_t { CSZ_LOST = ~0u }; /* the corner has no quantum, or one too large */
 
 template <typename V> struct csz_front_shared {
     /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
@@ -190,6 +191,15 @@ template <typename V> struct csz_front_shared {
 
 template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_front_shared<V> &sh) {
     return sh.region + sizeof sh.region / 4 - CSZ_EXCHANGE_WORDS;
+}
+
+/*
+ * Where a thread keeps what all know of the tile's quanta: registers are scarce while they are rounded.  Thread 0's is the one that the others ask later; theirs are their own: of an access to shared memory that some threads do the assembler makes the
+ * address anew, and keeps what all have on the stack meanwhile.
+ */
+template <typename V> CSZ_DEVICE csz_told<V> *csz_told_of(csz_front_shared<V> &sh) {
+    const uint32_t t = csz_thread();
+    return t == 0 ? &sh.told : (csz_told<V> *)sh.scratch + t;
 }
 
 template <typename V> struct csz_front { uint32_t klass, is_fill; };
