@@ -64,6 +64,14 @@ CSZ_DEVICE uint32_t csz_packet_merge(uint32_t a, uint32_t b) {
     return a + __funnelshift_r(b & ~31u, 0u, a) + (b & 31u);
 }
 
+/* A packet's code before the bits of a string of N words, which begins at the highest bit of the first. */
+template <int N, int ROOM> CSZ_DEVICE void csz_prepend(uint32_t (&words)[ROOM], uint32_t packet) {
+#pragma unroll
+    for (int i = N - 1; i > 0; i--)
+        words[i] = __funnelshift_r(words[i], words[i - 1], packet); /* by its number of bits */
+    words[0] = __funnelshift_r(words[0], 0u, packet) | (packet & ~31u);
+}
+
 /*
  * Writes packets into zeroed words of shared memory, from any bit on.  Words at either end may belong to other threads too.  Every put ORs the word it is at, finished or not: an
  * OR may come twice, and a reduction that only some lanes do would be a branch.  So a word past the last bit may be ORed with 0.
@@ -111,6 +119,26 @@ struct csz_putter {
             put(csz_packet((uint32_t)(value >> nbits) & 0xFFFFFFu, 24));
         }
         put(csz_packet((uint32_t)value & ((1u << nbits) - 1), nbits));
+    }
+
+    /* The next word of a string of bits, and the one before it: what of the two falls into the word that this is at. */
+    __device__ __forceinline__ void or_word(uint32_t word, uint32_t before) {
+        acc = __funnelshift_r(word, before, pos);
+        flush();
+#if defined(__CUDA_ARCH__)
+        at += 4;
+#else
+        at++;
+#endif
+    }
+
+    /* A string of up to four words, n of them in the longest of the warp: a word past it is ORed with what is left of the last, or with 0. */
+    __device__ __forceinline__ void put_words(const uint32_t (&words)[16], uint32_t n) {
+        or_word(words[0], 0);
+        if (n > 1) or_word(words[1], words[0]);
+        if (n > 2) or_word(words[2], words[1]);
+        if (n > 3) or_word(words[3], words[2]);
+        or_word(0, n > 3 ? words[3] : n > 2 ? words[2] : n > 1 ? words[1] : words[0]);
     }
 
     __device__ __forceinline__ void flush() {
@@ -329,7 +357,7 @@ CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero
     return escapes;
 }
 
-/* Packets of a unit's vector symbols.  Returns the codes that need an escape. */
+/* Packets of a unit's vector symbols; of mode M's four a string of bits.  Returns the codes that need an escape. */
 template <int MODE, typename Words>
 CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const uint32_t *books,
                                      uint32_t biased, uint32_t (&packets)[8], csz_unit_bits *n) {
@@ -339,8 +367,12 @@ CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const
     if (MODE == CSZ_MODE_M) {
         const uint32_t c0 = book[nonzero & 255u], c1 = book[nonzero >> 8 & 255u],
                        c2 = book[nonzero >> 16 & 255u], c3 = book[nonzero >> 24];
-        packets[0] = csz_packet_merge(c0, c1);
-        packets[1] = csz_packet_merge(c2, c3);
+        uint32_t words[2] = {c3 & ~31u, 0};
+        csz_prepend<2>(words, c2);
+        csz_prepend<2>(words, c1);
+        csz_prepend<2>(words, c0);
+        packets[0] = words[0];
+        packets[1] = words[1];
         n->symbols = (c0 + c1 + c2 + c3) & 0xFFFu;
         return nonzero;
     }
@@ -362,8 +394,9 @@ CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const
     return escapes;
 }
 
-/* Escapes of a unit at most, and of any in its warp, that are looked up one by one; with more, all 32 codes are. */
-enum { CSZ_SPARSE_MAX = 12 };
+/* Escapes of a unit at most, and of any in its warp, that are looked up one by one; with more, all 32 codes are.  The words that their bits take.  Buckets whose raw bits are put one by one. */
+enum { CSZ_SPARSE_MAX = 10, CSZ_SPARSE_WORDS = 4, CSZ_FEW_BUCKETS = 12 };
+static_assert(CSZ_SPARSE_MAX * CSZ_LENGTH_MAX <= 32 * CSZ_SPARSE_WORDS, "room for the longest codes");
 
 /*
  * Half of code b of this thread's unit, which is parked in the exchange: at bits 2 and 3 of b times 2^9 bytes, the thread times 16, bits 0 and 1 times 4, and bit 4 times 2, no two of which share
@@ -375,16 +408,16 @@ CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
 }
 
 /*
- * One pass over a unit's escapes, two to a packet; most: the largest number in the warp.  DIRECT: all are taken for direct deltas; *highest tells whether one was none.  Taken from the last to the first, each pair moves those after it on by one:
- * a short loop, of which the instruction cache holds more than of six pairs in a row.  Returns the bits of all.
+ * One pass over a unit's escapes, whose bits become one string, from words[0]'s highest bit on; most: the largest number in the warp.  DIRECT: all are taken for direct deltas; *highest tells whether one was none.
+ * Taken from the last to the first, each moves those after it on.  Returns the bits of all.
  */
 template <bool DIRECT>
 CSZ_DEVICE uint32_t csz_sparse_pass(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
-                                    uint32_t most, uint32_t (&packets)[16], uint32_t *highest) {
+                                    uint32_t most, uint32_t (&words)[16], uint32_t *highest) {
     const csz_book_pair pairs(book);
     uint32_t sum = 0;
 #pragma unroll
-    for (int i = 0; i < CSZ_SPARSE_MAX / 2; i++) packets[i] = 0;
+    for (int i = 0; i < CSZ_SPARSE_WORDS; i++) words[i] = 0;
 #pragma unroll 1
     for (uint32_t left = most; (int32_t)left > 0; left -= 2) {
         uint32_t packet[2], symbol[2];
@@ -398,23 +431,21 @@ CSZ_DEVICE uint32_t csz_sparse_pass(const uint32_t *exchange, const uint32_t *bo
                                : csz_narrow_symbol((int32_t)half - 32768);
             packet[k] = pairs.word(4 * symbol[k] + (pairs.at & 0xFFFFu));
             if (!any) packet[k] = 0;
+            csz_prepend<CSZ_SPARSE_WORDS>(words, packet[k]);
         }
         if (DIRECT) *highest = max(*highest, max(symbol[0], symbol[1]));
         sum += packet[0] + packet[1];
-#pragma unroll
-        for (int i = CSZ_SPARSE_MAX / 2 - 1; i > 0; i--) packets[i] = packets[i - 1];
-        packets[0] = csz_packet_merge(packet[0], packet[1]);
     }
     return sum & 0xFFFu;
 }
 
 /* Escapes few and far between.  Where the warp was wrong to take all for direct deltas, they are looked up again. */
 CSZ_DEVICE void csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
-                                uint32_t most, uint32_t (&packets)[16], csz_unit_bits *n) {
+                                uint32_t most, uint32_t (&words)[16], csz_unit_bits *n) {
     uint32_t highest = 0;
-    n->escapes = csz_sparse_pass<true>(exchange, book, escapes, most, packets, &highest);
+    n->escapes = csz_sparse_pass<true>(exchange, book, escapes, most, words, &highest);
     if (!__any_sync(CSZ_ALL, highest >= CSZ_DIRECT_N)) return;
-    n->escapes = csz_sparse_pass<false>(exchange, book, escapes, most, packets, &highest);
+    n->escapes = csz_sparse_pass<false>(exchange, book, escapes, most, words, &highest);
     if (highest < CSZ_DIRECT_N) return;
 #pragma unroll 1
     for (uint32_t rest = escapes; rest; rest &= rest - 1) {

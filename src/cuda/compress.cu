@@ -82,7 +82,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     csz_unit_bits n = {0, 0, 0, 0};
     narrow_look(mode, p, &n, nonzero, exchange_of(sh), sh.books, csz_held(&sh.front.biased),
                 empty); /* a constant tile's lanes are empty */
-    const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_SPARSE_MAX);
+    const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_FEW_BUCKETS);
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
     const tile_facts facts = sh.facts;
     record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};

@@ -10,9 +10,9 @@
 /* Code words of a unit in one of the modes M, Q, P, S: escapes (S: all), vectors.  One shape for all modes: what follows the look-ups is
    one piece of code then, which the instruction cache holds. */
 struct narrow_packets {
-    uint32_t single[16], vector[8];
+    uint32_t single[16], vector[8]; /* vector: of mode M a string of two words */
     uint32_t
-        sparse; /* up to CSZ_SPARSE_MAX: single holds so many escapes, two each; above: it holds all codes, two each */
+        sparse; /* up to CSZ_SPARSE_WORDS: escapes are a string of at most so many words of single, in all units of the warp; above: single holds all codes, two each */
 };
 
 enum { NOT_SPARSE = 0x100 };
@@ -51,12 +51,14 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint3
         if (!empty) escapes = narrow_look_vectors(mode, p, n, words, nonzero, books, biased);
         most = csz_warp_max((uint32_t)__popc(escapes));
     }
-    p.sparse = most;
     if (most <= CSZ_SPARSE_MAX) {
         const uint32_t *book = narrow_escapes_book(mode, books);
         csz_look_sparse(exchange, book, escapes, most, p.single, n);
-    } else if (!empty)
-        narrow_look_singles(mode, p, n, words, books, biased);
+        p.sparse = (csz_warp_max(n->escapes) + 31) / 32;
+    } else {
+        p.sparse = NOT_SPARSE;
+        if (!empty) narrow_look_singles(mode, p, n, words, books, biased);
+    }
 }
 
 /* In turns that the instruction cache holds: the packets of the next turn move to where those of this one were, so p is spent.  All threads of a
@@ -66,29 +68,28 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
                            narrow_packets &p) {
     csz_putter out(stage, symbols_at);
     if (csz_agreed_if<TOGETHER>(mode != CSZ_MODE_S)) {
+        if (csz_agreed_if<TOGETHER>(mode == CSZ_MODE_M)) {
+            out.or_word(p.vector[0], 0);
+            out.or_word(p.vector[1], p.vector[0]);
+            out.or_word(0, p.vector[1]);
+        } else {
 #pragma unroll 1
-        for (int turn = 0; turn < 2; turn++) {
-            out.put(p.vector[0]);
-            out.put(p.vector[1]);
-            if (csz_agreed_if<TOGETHER>(mode == CSZ_MODE_M)) break;
-            out.put(p.vector[2]);
-            out.put(p.vector[3]);
-            if (csz_agreed_if<TOGETHER>(mode == CSZ_MODE_Q)) break;
+            for (int turn = 0; turn < 2; turn++) {
+                out.put(p.vector[0]);
+                out.put(p.vector[1]);
+                out.put(p.vector[2]);
+                out.put(p.vector[3]);
+                if (csz_agreed_if<TOGETHER>(mode == CSZ_MODE_Q)) break;
 #pragma unroll
-            for (int i = 0; i < 4; i++) p.vector[i] = p.vector[4 + i];
+                for (int i = 0; i < 4; i++) p.vector[i] = p.vector[4 + i];
+            }
+            out.flush();
         }
-        out.flush();
         const uint32_t sparse = TOGETHER ? csz_warp_max(p.sparse) : p.sparse;
         if (sparse == 0) return;
         out = csz_putter(stage, escapes_at);
-        if (sparse <= CSZ_SPARSE_MAX) {
-#pragma unroll 1
-            for (uint32_t left = sparse; (int32_t)left > 0; left -= 2) {
-                out.put(p.single[0]);
-#pragma unroll
-                for (int i = 1; i < CSZ_SPARSE_MAX / 2; i++) p.single[i - 1] = p.single[i];
-            }
-            out.flush();
+        if (sparse <= CSZ_SPARSE_WORDS) {
+            out.put_words(p.single, sparse);
             return;
         }
     }
