@@ -47,7 +47,8 @@ enum {
     /* of a tile's runs */
     RUN_VALUE = 0,
     RUN_LENGTH = RUN_VALUE + CSZ_WIDE_N,
-    RUN_BINS = RUN_LENGTH + 128
+    RUN_BINS = RUN_LENGTH + 128,
+    RUN_NOWHERE = RUN_BINS /* counts what starts no run; nobody reads it */
 };
 
 /* How tiles are counted: as policy vector or a forced workflow codes them, as policy runs does, or both. */
@@ -82,7 +83,7 @@ template <typename V> CSZ_DEVICE uint32_t *parked_in(histogram_shared<V> &sh) {
 
 template <typename V> CSZ_DEVICE uint32_t *run_bins(histogram_shared<V> &sh) {
     static_assert(bins_at(CSZ_NBOOKS) == FRAME_BINS, "bins follow each other");
-    static_assert(RUN_BINS + CSZ_EXCHANGE_WORDS <= sizeof sh.front.region / 4,
+    static_assert(RUN_NOWHERE + 1 + CSZ_EXCHANGE_WORDS <= sizeof sh.front.region / 4,
                   "the region holds the bins of runs and the parked deltas");
     return sh.front.region;
 }
@@ -142,29 +143,55 @@ CSZ_DEVICE uint32_t count_runs(uint32_t *values, uint32_t *lengths, const Deltas
     return (uint32_t)__popc(r.starts);
 }
 
-CSZ_DEVICE void count_run(uint32_t *values, uint32_t *lengths, const csz_runs &r, uint32_t b, uint32_t half) {
-    if (!(r.starts >> b & 1)) return;
-    atomicAdd(&values[csz_narrow_symbol((int32_t)half - 32768)], 1u);
-    atomicAdd(&lengths[csz_run_length(r, (int)b) - 1], 1u);
-}
-
-/* The same of parked codes, eight a turn, so that one need not wait for the other. */
-CSZ_COLD void count_parked_runs(uint32_t *values, uint32_t *lengths, const uint32_t *parked, bool empty) {
-    uint32_t w[16];
-    csz_words_fetch(w, parked);
-    const csz_runs r = csz_runs_find_narrow(w);
-    if (empty) return;
+/*
+ * Symbols of a thread's runs, of parked codes: eight a turn and without branches, so that none waits for another; codes that start no run are counted nowhere.  As one instruction adds up the lanes of a warp that count in the
+ * same bin, that takes no time.
+ */
+CSZ_DEVICE void count_run_values(uint32_t *values, uint32_t *nowhere, const uint32_t *parked,
+                                 uint32_t starts) {
 #pragma unroll 1
-    for (uint32_t i = 0; i < 4; i++) {
-        if (!(r.starts >> (4 * i) & 0x000F000Fu)) continue;
+    for (uint32_t i = 0; i < 4; i++, starts >>= 4) {
+        if (!__any_sync(CSZ_ALL, (starts & 0x000F000Fu) != 0)) continue;
         const uint4 a = ((const uint4 *)parked)[i * CSZ_TILE_THREADS + threadIdx.x];
         const uint32_t x[4] = {a.x, a.y, a.z, a.w};
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) {
-            count_run(values, lengths, r, 4 * i + k, x[k] & 0xFFFFu);
-            count_run(values, lengths, r, 4 * i + k + 16, x[k] >> 16);
+            uint32_t *low = &values[csz_narrow_symbol((int32_t)(x[k] & 0xFFFFu) - 32768)],
+                     *high = &values[csz_narrow_symbol((int32_t)(x[k] >> 16) - 32768)];
+            atomicAdd(starts >> k & 1 ? low : nowhere, 1u);
+            atomicAdd(starts >> (k + 16) & 1 ? high : nowhere, 1u);
         }
     }
+}
+
+/* Their lengths: those of one to four codes, which are most, from the bits that tell where runs start, added up over the warp. */
+CSZ_DEVICE void count_run_lengths(uint32_t *lengths, const csz_runs &r) {
+    uint32_t longer = r.starts;
+    const uint32_t ends = r.beyond < 4 ? 1u << r.beyond : 0; /* starts of the four codes behind the unit */
+    uint32_t few = 0;                                        /* runs of each length up to four, a byte each */
+#pragma unroll
+    for (uint32_t i = 1; i <= 4; i++) {
+        const uint32_t ended = longer & __funnelshift_r(r.starts, ends, i);
+        few |= (uint32_t)__popc(ended) << (8 * (i - 1));
+        longer &= ~ended;
+    }
+    const uint32_t odd = csz_warp_add(few & 0x00FF00FFu), even = csz_warp_add(few >> 8 & 0x00FF00FFu);
+    const uint32_t lane = threadIdx.x & 31, mine = (lane & 1 ? even : odd) >> (lane & 2 ? 16 : 0) & 0xFFFFu;
+    if (lane < 4 && mine) atomicAdd(&lengths[lane], mine);
+#pragma unroll 1
+    for (; longer; longer &= longer - 1)
+        atomicAdd(&lengths[csz_run_length(r, __ffs((int)longer) - 1) - 1], 1u);
+}
+
+/* As count_runs, of parked codes, by all threads of a warp. */
+CSZ_COLD void count_parked_runs(uint32_t *values, uint32_t *lengths, uint32_t *nowhere,
+                                const uint32_t *parked, bool empty) {
+    uint32_t w[16];
+    csz_words_fetch(w, parked);
+    csz_runs r = csz_runs_find_narrow(w);
+    if (empty) r.starts = 0;
+    count_run_values(values, nowhere, parked, r.starts);
+    count_run_lengths(lengths, r);
 }
 
 /* Nobody needs the region's start any more.  Has a barrier. */
@@ -251,7 +278,7 @@ CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool fou
             bins[RUN_LENGTH + t] =
                 t ? csz_hopeless_twos(nchanges) : tile.ncodes - 2 * csz_hopeless_twos(nchanges);
     } else {
-        count_parked_runs(bins + RUN_VALUE, bins + RUN_LENGTH, parked, four_empty);
+        count_parked_runs(bins + RUN_VALUE, bins + RUN_LENGTH, bins + RUN_NOWHERE, parked, four_empty);
     }
     runs_end(sh, tile, sample);
 }
@@ -343,7 +370,8 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
         __syncwarp();
         if (workflow == CSZ_WORKFLOW_RLE_VLE) {
             books |= 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL;
-            count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), parked, four_empty);
+            count_parked_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL),
+                              run_bins(sh) + RUN_NOWHERE, parked, four_empty);
         }
     }
     if (sh.task.for_runs) {
@@ -354,13 +382,16 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
     return books;
 }
 
-/* Brings a tile closer: each thread the lines of 32 elements. */
+/* Brings a tile closer: each thread the lines of 32 elements, each but once. */
 template <typename V> CSZ_DEVICE void tile_prefetch(const csz_job<V> &job, const csz_claim &c) {
     const csz_values<V> values(job, c);
+    uintptr_t before = 0;
 #pragma unroll
     for (uint32_t i = 0; i <= 32; i += 128 / sizeof(V)) {
         bool in;
-        csz_prefetch(values.element(32 * threadIdx.x + min(i, 31u), &in));
+        const V *p = values.element(32 * threadIdx.x + min(i, 31u), &in);
+        if ((uintptr_t)p / 128 != before) csz_prefetch(p);
+        before = (uintptr_t)p / 128;
     }
 }
 
@@ -502,7 +533,8 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     for (uint64_t f = 0; f < plan->geometry.nframes; f++)
         job.field_nchunks +=
             list_nchunks(csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles), job.chunk_ntiles);
-    const bool is_shared = plan->workflow == CSZ_WORKFLOW_AUTO && 2 * nsamples <= resident;
+    /* beside two lists a third of the blocks' places is to stay free: each list has its own fronts, which on a full chip take longer than both counts by one block */
+    const bool is_shared = plan->workflow == CSZ_WORKFLOW_AUTO && 3 * nsamples <= resident;
     job.chunk_at[LIST_RUNS] = 0;
     job.chunk_at[LIST_BOOKS] = is_shared ? work.nfields * job.field_nchunks : 0;
     const uint32_t nchunks = job.chunk_at[LIST_BOOKS] + work.nfields * job.field_nchunks;
