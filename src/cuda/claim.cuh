@@ -62,7 +62,7 @@ CSZ_DEVICE uint32_t quotient(uint32_t a, float inverse) { return (uint32_t)(((fl
 template <typename V>
 CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *previous,
                            const encode_job<V> &job) {
-    const uint32_t index = atomicAdd(&job.work.counters[0], 1u);
+    const uint32_t index = csz_take_number(&job.work.counters[0]);
     next->frame = previous->frame;
     next->field = previous->field;
     next->first = previous->first;

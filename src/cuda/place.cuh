@@ -107,7 +107,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     const csz_claim &c = sh.claim[n & 3];
     const uint32_t before = CSZ_CUT >= CSZ_CUT_PLACE ? 0 : look_back(sh, c);
     if (csz_thread() != 0) return;
-    atomicExch(sh.tile_state + c.index, STATE_PREFIX | (before + words));
+    csz_tell_state(sh.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) frame_locate(sh, job, c);
     record_way way;
     way.to = sh.payload_start + before;
@@ -123,7 +123,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     sh.way = way;
     if (c.tile == c.ntiles - 1) { /* told at once: others wait for it */
         const uint64_t end = way.to + words;
-        atomicExch(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - sh.frame_start) & 1)));
+        csz_tell_state(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - sh.frame_start) & 1)));
     }
 }
 
@@ -177,16 +177,18 @@ CSZ_DEVICE void record_copy_by(encode_shared<V> &sh, const encode_job<V> &job, c
         at++;
         words--;
     }
-    uint32_t weight = (at + t) * CSZ_HASH_STEP + 1; /* csz_hash_term's */
+    if (csz_agreed((t & ~31u) < words)) { /* a short record is none of the later warps' business */
+        uint32_t weight = (at + t) * CSZ_HASH_STEP + 1; /* csz_hash_term's */
 #pragma unroll 2
-    for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
-        const uint32_t word = take(i);
-        if (flags & WAY_ROOM) out[i] = word;
-        sum += (uint64_t)word * weight;
-        weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
+        for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) {
+            const uint32_t word = take(i);
+            if (flags & WAY_ROOM) out[i] = word;
+            sum += (uint64_t)word * weight;
+            weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
+        }
+        sum = csz_warp_sum_u64(sum);
+        if ((t & 31) == 0) csz_add_u64(sh.way.group_sum + (csz_thread() & 31), sum);
     }
-    sum = csz_warp_sum_u64(sum);
-    if ((t & 31) == 0) csz_add_u64(sh.way.group_sum + (csz_thread() & 31), sum);
     if (csz_agreed(t / 32 == CSZ_TILE_WARPS - 1) && (t & 31) == 0) tile_index(sh, job);
     if (csz_agreed((flags & WAY_FIRST) != 0)) section_store(sh, job, sh.claim[sh.way.slot]);
 }
@@ -223,7 +225,7 @@ template <typename V> CSZ_DEVICE void number_set(encode_shared<V> &sh, uint32_t 
 template <typename V> CSZ_DEVICE void record_tell(encode_shared<V> &sh, uint32_t words, uint32_t how) {
     sh.staged_words = words;
     sh.staged_how = how;
-    atomicExch(sh.tile_state + claim_of(sh).index, STATE_OWN | words);
+    csz_tell_state(sh.tile_state + claim_of(sh).index, STATE_OWN | words);
 }
 
 /*

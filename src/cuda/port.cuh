@@ -121,8 +121,26 @@ CSZ_DEVICE unsigned csz_reduce_max(unsigned mask, unsigned x) {
 
 /* A word another block writes: never from a cache that may hold an older one. */
 CSZ_DEVICE unsigned long long csz_load_shared_state(const unsigned long long *p) {
+#if defined(__CUDA_ARCH__)
+    unsigned long long x;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");
+    return x;
+#else
     return *(const volatile unsigned long long *)p;
+#endif
 }
+
+/* Tells other blocks such a word, whole. */
+CSZ_DEVICE void csz_tell_state(unsigned long long *p, unsigned long long x) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");
+#else
+    atomicExch(p, x);
+#endif
+}
+
+/* A counter's number, which then is one more.  One thread of a warp: of an addition the compiler makes a sum over the threads that are there, but not of one that starts again, at 2^32 - 2, which no counter reaches. */
+CSZ_DEVICE uint32_t csz_take_number(uint32_t *counter) { return atomicInc(counter, ~1u); }
 
 /*
  * A word of shared memory that holds a constant, as a value the compiler knows nothing of: it stays in its register.  Known constants are moved into a

@@ -159,6 +159,11 @@ template <class T, class U> static inline T atomicAdd(T *p, U v) {
     *p = (T)(old + (T)v);
     return old;
 }
+static inline unsigned atomicInc(unsigned *p, unsigned last) {
+    unsigned old = *p;
+    *p = old >= last ? 0 : old + 1;
+    return old;
+}
 template <class T, class U> static inline T atomicOr(T *p, U v) {
     T old = *p;
     *p = old | (T)v;
