@@ -68,6 +68,7 @@ CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *p
     next->first = previous->first;
     next->ntiles = previous->ntiles;
     next->index = index;
+    next->inside = 0;
     if (index >= job.work.nfields * job.work.ntiles) return;
     while (index - next->first >= next->ntiles) claim_frame_after(grid, next, job);
     const uint32_t tile = index - next->first, row = quotient(tile, grid->inverse_x),

@@ -149,7 +149,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                 }
             }
         }
-        record_store<V>(sh, job);
+        record_store<V, RANK>(sh, job);
     }
     block_end<V>(sh, job);
 }

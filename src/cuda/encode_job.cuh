@@ -46,8 +46,14 @@ struct alignas(16) record_way {
 /* Which of a frame's blocks leaves it. */
 enum { IS_BETWEEN, IS_FIRST, IS_LAST };
 
-/* There is a record to store; it fits; it is raw; it brings its frame's books. */
-enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8 };
+/* There is a record to store; it fits; it is raw; it brings its frame's books; its place was long waited for. */
+enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8, WAY_WAITED = 16 };
+
+/*
+ * A tile is claimed while the record before it is placed, and its lines are asked for; but a block that waits long for its place would keep others waiting for a tile it has claimed and not begun.  So where a look-back asked oftener than
+ * LATE_TURNS for a state, the next LATE_TILES tiles are claimed when a record is placed.
+ */
+enum { LATE_TURNS = 32, LATE_TILES = 16 };
 
 /* A frame, as its tiles are found in it without a division of integers. */
 struct frame_grid {
@@ -82,6 +88,8 @@ template <typename V> struct encode_shared {
     uint32_t waiting_how;   /* STAGED_WHOLE if that record takes more than its half of the stage */
     uint32_t saved_words, saved_how; /* the same of one that was taken out of the stage, see record_save */
     uint32_t hasty;                  /* tiles whose records do not wait */
+    uint32_t late;                   /* not 0: the tile after this one is claimed late */
+    uint32_t late_tiles;             /* how many are to be: one thread's own */
     /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
     unsigned long long part_checksum, section_checksum;
     unsigned long long finish_checksum; /* of a frame's header and index; 0 but while they are made */

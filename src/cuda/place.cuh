@@ -17,10 +17,11 @@ template <typename V> CSZ_DEVICE void look_back_start(encode_shared<V> &sh, cons
 }
 
 /*
- * Payload words of the frame before this tile.  One warp, 64 tiles at a time, two a lane; tiles from this one on count for nothing, those before the frame for a
+ * Payload words of the frame before this tile; *waited: LATE_TURNS.  One warp, 64 tiles at a time, two a lane; tiles from this one on count for nothing, those before the frame for a
  * prefix of nothing.
  */
-template <typename V> CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const csz_claim &c) {
+template <typename V>
+CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const csz_claim &c, bool *waited) {
     const uint32_t lane = csz_thread() & 31;
     const int32_t tile = (int32_t)c.tile;
     const unsigned long long *state = sh.tile_state + c.first;
@@ -29,7 +30,7 @@ template <typename V> CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const 
         csz_copies_wait();
         s = sh.seen[lane];
     }
-    uint32_t sum = 0;
+    uint32_t sum = 0, turns = 0;
 #pragma unroll 1
     for (int32_t at = (int32_t)(((c.index + 1) & ~1u) - c.first) - 2 - 2 * (int32_t)lane;; at -= 64) {
         if (at < 0) s.x = 0, s.y = (uint32_t)(STATE_PREFIX >> 32);
@@ -38,12 +39,14 @@ template <typename V> CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const 
         if (at + 1 >= tile) s.z = 0, s.w = (uint32_t)(STATE_OWN >> 32);
         while (s.y >> (STATE_SHIFT - 32) == 0) {
             CSZ_SPIN();
+            turns++;
             const unsigned long long x = csz_load_shared_state(state + at);
             s.x = (uint32_t)x;
             s.y = (uint32_t)(x >> 32);
         }
         while (s.w >> (STATE_SHIFT - 32) == 0) {
             CSZ_SPIN();
+            turns++;
             const unsigned long long x = csz_load_shared_state(state + at + 1);
             s.z = (uint32_t)x;
             s.w = (uint32_t)(x >> 32);
@@ -57,6 +60,7 @@ template <typename V> CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const 
         if (prefixes) break;
         s = make_uint4(0, 0, 0, 0);
     }
+    *waited = __any_sync(CSZ_ALL, turns > LATE_TURNS);
     return sum;
 }
 
@@ -105,7 +109,8 @@ template <typename V>
 CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n, uint32_t words,
                            uint32_t how) {
     const csz_claim &c = sh.claim[n & 3];
-    const uint32_t before = CSZ_CUT >= CSZ_CUT_PLACE ? 0 : look_back(sh, c);
+    bool waited = false;
+    const uint32_t before = CSZ_CUT >= CSZ_CUT_PLACE ? 0 : look_back(sh, c, &waited);
     if (csz_thread() != 0) return;
     csz_tell_state(sh.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) frame_locate(sh, job, c);
@@ -115,7 +120,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     way.words = words;
     way.from = record_from<V>(n, how);
     way.flags = WAY_SOME | (way.to + words <= sh.out_end ? WAY_ROOM : 0) | (how & STAGED_RAW ? WAY_RAW : 0) |
-                (c.tile == 0 ? WAY_FIRST : 0);
+                (c.tile == 0 ? WAY_FIRST : 0) | (waited ? WAY_WAITED : 0);
     if (CSZ_CUT >= CSZ_CUT_PLACE) way.flags = 0;
     way.slot = n & 3;
     way.padding = 0;
@@ -147,6 +152,11 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
     }
     sh.part_checksum += checksum;
     sh.part_done++;
+    const uint32_t late = sh.late_tiles;
+    if (sh.way.flags & WAY_WAITED)
+        sh.late_tiles = LATE_TILES;
+    else if (late)
+        sh.late_tiles = late - 1;
 }
 
 /* The frame's first tile brings its books. */
@@ -308,12 +318,34 @@ CSZ_COLD void record_flush_saved(encode_shared<V> &sh, const encode_job<V> &job,
     if (sh.leaving != NO_FRAME) frame_leave(sh, job);
 }
 
+/* Asks for the lines of a tile that will be loaded next, one a thread. */
+template <typename V, int RANK> CSZ_DEVICE void tile_ask(const csz_claim &c, const encode_job<V> &job) {
+    const uint32_t t = csz_thread(), line = 128 / sizeof(V);
+    if (!csz_agreed(c.full())) return;
+    const uint64_t nx = job.tile.geometry.n[2];
+    const V *p = job.tile.data + c.origin;
+    if (RANK == 3)
+        p = csz_bytes_after(p + (t & 15) * nx, (t >> 4) * job.tile.slice_nbytes);
+    else if (RANK == 2)
+        p += (t >> 2) * nx + line * (t & 3);
+    else
+        p += line * t;
+    csz_prefetch(p);
+}
+
+/* The next tile is claimed, by one thread, when the record before it is placed. */
+template <typename V>
+CSZ_COLD void claim_late(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
+    if (csz_thread() == CSZ_TILE_THREADS - 32) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
+}
+
 /*
  * The tile's record is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
  * their sizes, so that nobody stands still for them.  (One that takes more than a half waits alone, until the next tile's size is told.)  Now the record of the tile before is stored; or this one itself, where it
- * takes the exchange too (then no other waits) or the block is hasty.  The next tile is claimed last: a tile claimed by a block that waits would keep all others waiting.
+ * takes the exchange too (then no other waits) or the block is hasty.  The next tile is claimed meanwhile, see LATE_TILES.
  */
-template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
+template <typename V, int RANK>
+CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
     if (csz_agreed(t < 32)) {
         __syncwarp(); /* a vote orders no memory */
@@ -329,10 +361,16 @@ template <typename V> CSZ_DEVICE void record_store(encode_shared<V> &sh, const e
             if (how | waiting_how) sh.waiting_how = now ? 0 : how; /* others may still ask whether it is 0 */
             if (hasty) sh.hasty = hasty - 1;
         }
+    } else if (csz_agreed(t / 32 == CSZ_TILE_WARPS - 1) && (t & 31) == 0) {
+        const uint32_t late = sh.late_tiles;
+        sh.late = late;
+        if (late == 0) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     }
     __syncthreads();
-    if (csz_agreed(t / 32 == 1) && (t & 31) == 0)
-        claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
+    if (csz_agreed(sh.late != 0))
+        claim_late(sh, job, n);
+    else if (sizeof(V) == 4)
+        tile_ask<V, RANK>(sh.claim[(n + 1) & 3], job);
     if (csz_agreed((sh.way.flags & WAY_SOME) != 0)) record_copy(sh, job);
     if (t == 0) number_set(sh, n + 1);
     if (csz_agreed(sh.leaving != NO_FRAME)) frame_leave(sh, job);

@@ -524,7 +524,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.frame_sums = job.work.frame_sums;
         sh.waiting_words = sh.saved_words = NOTHING_WAITS;
         sh.waiting_how = 0;
-        sh.hasty = 0;
+        sh.hasty = sh.late = sh.late_tiles = 0;
         number_set(sh, 0);
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;
