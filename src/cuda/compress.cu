@@ -4,7 +4,7 @@
  * up code words, add up their lengths, write the record into shared memory, learn by looking back at the tiles before it where in the archive
  * the record belongs, and store it there.  Nothing between the field and the archive touches device memory.
  *
- * A tile is claimed only when work on it begins, in order, so whoever looks back waits for tiles that are being worked
+ * Tiles are claimed in order, each when work on it is about to begin, so whoever looks back waits for tiles that are being worked
  * on.  Frames follow each other in one launch; the block that finishes a frame's last tile completes its header, the one
  * that finishes the last frame the footer.
  */
