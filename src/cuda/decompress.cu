@@ -78,8 +78,8 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
     } else if (warp_agrees(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
         good = decode_lanes<V, 2, false>(&view, words, staged, nwords, tables, code, r);
     } else {
-        good = decode_lanes < V, 1,
-        ONCE && RUNS == RUNS_NONE > (&view, words, staged, nwords, tables, code, r);
+        constexpr bool shares = ONCE && RUNS == RUNS_NONE; /* raw bits of a lane with many, by the warp */
+        good = decode_lanes<V, 1, shares>(&view, words, staged, nwords, tables, code, r);
     }
     if (CSZ_CUT < 3 && warp_agrees(!good)) {
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
