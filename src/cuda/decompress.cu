@@ -437,6 +437,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         }
         for (uint32_t i = r; i < sizeof call / 4; i += 32)
             ((uint32_t *)&own->call)[i] = ((const uint32_t *)&call)[i];
+        __syncwarp(); /* a barrier is for whole warps, here and below */
         team_meet(TRIAL_BARRIER, 2 * GROUP_THREADS);
         faults = once_wait(&call, r);
     }
@@ -444,6 +445,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     if (warp_agrees(warp != call.max_ngroups)) {
         const uint32_t n = blockDim.x - GROUP_THREADS,
                        i = warp < call.max_ngroups ? thread : thread - GROUP_THREADS;
+        __syncwarp();
         const bool sound = !team_any(ONCE_BARRIER, n, faults != 0);
         if (faults) atomicOr(&own->faults, faults);
         if (i < sizeof(decode_job) / 16)
@@ -451,6 +453,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         for (uint32_t k = i; k < TABLE_NARROW_N / 8; k += n)
             copy16_start(memory + k, (const uint4 *)call.tables + k);
         copy16_wait();
+        __syncwarp();
         team_meet(ONCE_BARRIER, n);
         if (warp_agrees(sound && warp < call.max_ngroups))
             group_run<V, RANK, false, true>(&call, &block->facts, (const uint16_t *)memory, block->weights,

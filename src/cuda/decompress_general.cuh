@@ -14,7 +14,10 @@ enum { GENERAL_THREADS = CSZ_TILE_UNITS, GENERAL_BLOCKS = 8 /* an SM */, VERIFY_
 struct general_team {
     uint32_t r, barrier;
 };
-CSZ_DEVICE void general_meet(general_team team) { team_meet(team.barrier, GENERAL_THREADS); }
+CSZ_DEVICE void general_meet(general_team team) {
+    __syncwarp(); /* a barrier is for whole warps */
+    team_meet(team.barrier, GENERAL_THREADS);
+}
 
 /* ---- bits ---- */
 
@@ -377,6 +380,7 @@ CSZ_DEVICE uint32_t general_tile(const decode_call *call, const decode_job *job,
     if (!is_raw && !is_fill && !is_constant) {
         if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, shared->acc, team.r))
             sound = 0;
+        __syncwarp();
         sound = !team_any(team.barrier, GENERAL_THREADS, !sound);
         if (sound) general_sums(g, view.order, shared->acc, shared->totals, team);
     }

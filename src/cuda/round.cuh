@@ -221,14 +221,6 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_told<V> *told, const
     return f;
 }
 
-/* So many bytes after p: by an addition, not by what the compiler makes of several with a common origin. */
-template <typename V> CSZ_DEVICE const V *csz_bytes_after(const V *p, uint64_t nbytes) {
-#if defined(__CUDA_ARCH__)
-    asm volatile("" : "+l"(p));
-#endif
-    return (const V *)((const char *)p + nbytes);
-}
-
 /* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
 template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS>
 CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_told<V> *told, const csz_job<V> &job,

@@ -248,6 +248,14 @@ template <typename V> struct csz_values {
     }
 };
 
+/* So many bytes after p: by an addition, not by what the compiler makes of several with a common origin. */
+template <typename V> CSZ_DEVICE const V *csz_bytes_after(const V *p, uint64_t nbytes) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+l"(p));
+#endif
+    return (const V *)((const char *)p + nbytes);
+}
+
 /* Codes of this thread's unit that lie in the field. */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t csz_unit_in_field(const csz_values<V> &values, const csz_claim &c) {
