@@ -421,8 +421,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             (uint32_t *)(memory + TABLE_NARROW_N / 8 + call.once_runs_chunks + warp * call.once_stage_chunks);
         first_sum = once_begin(&call, group_task(shared, 0), stage, warp, r);
     } else if (warp_agrees(warp == call.max_ngroups)) {
-        team_meet(TRIAL_BARRIER, 2 * GROUP_THREADS);
-        if (RANK > 1) once_trial<V, RANK>(own, r);
+        if (RANK > 1) once_trial<V, RANK>(&call, own, r);
         warp_meet();
     } else if (warp_agrees(warp == blockDim.x / 32 - 1)) {
         const uint32_t weight = thread_weight(r), all = warp_sum_u32(weight * units_weight());
@@ -437,33 +436,24 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         }
         for (uint32_t i = r; i < sizeof call / 4; i += 32)
             ((uint32_t *)&own->call)[i] = ((const uint32_t *)&call)[i];
-        __syncwarp(); /* a barrier is for whole warps, here and below */
-        team_meet(TRIAL_BARRIER, 2 * GROUP_THREADS);
         faults = once_wait(&call, r);
     }
-    /* the trial's warp is not waited for */
-    if (warp_agrees(warp != call.max_ngroups)) {
-        const uint32_t n = blockDim.x - GROUP_THREADS,
-                       i = warp < call.max_ngroups ? thread : thread - GROUP_THREADS;
-        __syncwarp();
-        const bool sound = !team_any(ONCE_BARRIER, n, faults != 0);
-        if (faults) atomicOr(&own->faults, faults);
-        if (i < sizeof(decode_job) / 16)
-            copy16_start((uint4 *)&block->facts + i, (const uint4 *)call.jobs + i);
-        for (uint32_t k = i; k < TABLE_NARROW_N / 8; k += n)
-            copy16_start(memory + k, (const uint4 *)call.tables + k);
-        copy16_wait();
-        __syncwarp();
-        team_meet(ONCE_BARRIER, n);
-        if (warp_agrees(sound && warp < call.max_ngroups))
-            group_run<V, RANK, false, true>(&call, &block->facts, (const uint16_t *)memory, block->weights,
-                                            block->tile_weight, 1, memory, first_sum);
-    }
+    const bool sound = !__syncthreads_or(faults != 0);
+    if (faults) atomicOr(&own->faults, faults);
+    if (thread < sizeof(decode_job) / 16)
+        copy16_start((uint4 *)&block->facts + thread, (const uint4 *)call.jobs + thread);
+    for (uint32_t k = thread; k < TABLE_NARROW_N / 8; k += blockDim.x)
+        copy16_start(memory + k, (const uint4 *)call.tables + k);
+    copy16_wait();
+    __syncthreads();
+    if (warp_agrees(sound && warp < call.max_ngroups))
+        group_run<V, RANK, false, true>(&call, &block->facts, (const uint16_t *)memory, block->weights,
+                                        block->tile_weight, 1, memory, first_sum);
     previous_wait(); /* long over: what ends with this kernel has ended with the other, too */
     __syncthreads();
     if (warp_agrees(own->n_odd != 0)) {
+        if (warp_agrees(thread >= GENERAL_THREADS)) return;
         once_odd<V>(&own->call, own, &block->facts);
-        __syncthreads();
     }
     if (warp_agrees(warp == 0)) once_end(&call, &block->facts, own->faults, r);
 }

@@ -72,14 +72,12 @@ CSZ_DEVICE unsigned long long once_begin(const decode_call *call, tile_task *tas
     return staged ? record_checksum(stage, record_skew(record), begin, nwords, r) : 0;
 }
 
-/* Where all but the trial's warp meet, and where that one waits for the call to be in shared memory. */
-enum { ONCE_BARRIER = WARP_BARRIER - 1, TRIAL_BARRIER = WARP_BARRIER - 2 };
-
 /*
- * The code for tiles at the edge and for exceptions, run once where nothing comes of it, by a warp that waits for the tables anyway: brought from memory when it is needed, while all others store, it takes 9 us of a map's.  own->call is there.  Ranks 2 and 3: their
+ * The code for tiles at the edge and for exceptions, run once where nothing comes of it, by a warp that waits for the tables anyway: brought from memory when it is needed, while all others store, it takes 9 us of a map's.  Ranks 2 and 3: their
  * first units are all that is looked at.
  */
-template <typename V, int RANK> CSZ_DEVICE void once_trial(once_shared *own, uint32_t r) {
+template <typename V, int RANK>
+CSZ_DEVICE void once_trial(const decode_call *call, once_shared *own, uint32_t r) {
     const uint32_t nwords =
         3 + value_traits<V>::WORDS; /* a record of one value, with an exception at code 0 */
     if (r == 0) {
@@ -95,7 +93,7 @@ template <typename V, int RANK> CSZ_DEVICE void once_trial(once_shared *own, uin
     tile_after<V> after;
     after.base = 0;
     after.packed = KIND_PLAIN | 1u << 16;
-    tile_finish_other<V, RANK, true>(&own->call, 1, after, 0);
+    tile_finish_other<V, RANK, true>(call, 1, after, 0);
 }
 
 /* Waits for the tables kernel, as one warp of a block does for all: more would be in each other's way, and in that of those who tell.  Returns a part's verdict to each of the first threads. */
@@ -107,20 +105,17 @@ CSZ_DEVICE uint32_t once_wait(const decode_call *call, uint32_t r) {
     return verdict;
 }
 
-/* The block's tiles of the general kernel's kind, by teams as that kernel's blocks are. */
+/* The block's tiles of the general kernel's kind, one after another, by as many threads as that kernel's blocks have: the others are gone.  They have met when it ends. */
 template <typename V>
 static __device__ __noinline__ void once_odd(const decode_call *call, const once_shared *own,
                                              const block_job *facts) {
     typedef typename value_traits<V>::bits integer;
-    const uint32_t number = threadIdx.x / GENERAL_THREADS, nteams = blockDim.x / GENERAL_THREADS;
-    const general_team team = {threadIdx.x % GENERAL_THREADS, 1 + number};
-    general_shared<integer> *shared = (general_shared<integer> *)block_memory() + number;
-    static_assert(GROUPS_MAX * 32 / GENERAL_THREADS * sizeof(*shared) <=
-                      8 * 1024 * GROUPS_MAX + 2 * TABLE_NARROW_N,
-                  "teams fit where the tables and the deltas of as many groups were");
-    if (number >= nteams) return;
+    const general_team team = {threadIdx.x, 0};
+    general_shared<integer> *shared = (general_shared<integer> *)block_memory();
+    static_assert(sizeof(*shared) <= 8 * 1024 * (GENERAL_THREADS / 32) + 2 * TABLE_NARROW_N,
+                  "it fits where the tables and the deltas of as many groups were");
     general_weights(shared, team);
-    for (uint32_t i = number; i < own->n_odd; i += nteams) {
+    for (uint32_t i = 0; i < own->n_odd; i++) {
         uint32_t wrong = 0;
         const tile_place place = tile_place_by_number(facts, own->odd[i]);
         const uint32_t hash =

@@ -411,7 +411,10 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
                    field = number / call.nframes_box, first = field * call.nframes_box;
     if (threadIdx.x <= GROUPS_MAX) stage.n[threadIdx.x] = 0;
     uint32_t before = 0;
-    if (call.once && threadIdx.x == 0) before = atomicExch(call.verdict + blockIdx.x, (uint32_t)VERDICT_NONE);
+    if (call.once && threadIdx.x == 0) {
+        call.verdict[blockIdx.x] = VERDICT_NONE;
+        before = atomicExch(call.verdict + blockIdx.x, (uint32_t)VERDICT_NONE);
+    }
     const job_frame frame = job_frame_of(&call, number - first);
     uint64_t entry;
     const archive_view view =
