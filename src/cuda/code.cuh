@@ -400,11 +400,11 @@ static_assert(CSZ_SPARSE_MAX * CSZ_LENGTH_MAX <= 32 * CSZ_SPARSE_WORDS, "room fo
 
 /*
  * Half of code b of this thread's unit, which is parked in the exchange: at bits 2 and 3 of b times 2^9 bytes, the thread times 16, bits 0 and 1 times 4, and bit 4 times 2, no two of which share
- * a bit, so that one product has two of them in place.
+ * a bit, so that one product has two of them in place.  (The low half of a word lies first, on the GPU and where it is emulated.)
  */
 CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
     const uint32_t at = ((b * 0x204u & 0x180Cu) | 16 * threadIdx.x) + ((b & 16u) >> 3);
-    return *(const uint16_t *)((const char *)exchange + at); /* low half first, on the GPU and where it is emulated */
+    return *(const uint16_t *)((const char *)exchange + at);
 }
 
 /*

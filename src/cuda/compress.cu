@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
 
 template <typename V, int RANK, int ROWS>
 static void encode_launch_rows(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
-                          cudaStream_t stream) {
+                               cudaStream_t stream) {
     encode_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
@@ -169,8 +169,8 @@ static void encode_launch_rows(const csz_work &work, const void *d_data, const c
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
     CSZ_SHARED_LARGE((encode_kernel<V, RANK, ROWS>));
-    CSZ_LAUNCH_NEXT((encode_kernel<V, RANK, ROWS>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>), work.chained,
-                    stream, job);
+    CSZ_LAUNCH_NEXT((encode_kernel<V, RANK, ROWS>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>),
+                    work.chained, stream, job);
 }
 
 /* A field of one row is aligned but for an odd address of its data: there a kernel of its own is not worth its code. */

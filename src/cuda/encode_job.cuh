@@ -96,20 +96,20 @@ template <typename V> struct encode_shared {
     uint32_t part_done;
     /* the frame whose start is known, as records are placed in it */
     uint32_t frame_start_of;
-    uint64_t frame_start, payload_start;        /* address / 4 */
-    uint64_t out_end;                           /* of its archive's room */
-    uint32_t section_nwords;                    /* of its books */
-    uint32_t sizes_at;                          /* words of it before the sizes of tiles, */
-    uint16_t *sizes;                            /* which are here */
-    record_way way;                             /* of the record that is being stored */
+    uint64_t frame_start, payload_start; /* address / 4 */
+    uint64_t out_end;                    /* of its archive's room */
+    uint32_t section_nwords;             /* of its books */
+    uint32_t sizes_at;                   /* words of it before the sizes of tiles, */
+    uint16_t *sizes;                     /* which are here */
+    record_way way;                      /* of the record that is being stored */
     /* the work's, at hand for functions out of line, too, and so that nothing of them is made ready on every tile's way */
     unsigned long long *tile_state, *group_sum;
     const uint32_t *policies;
     const uint32_t (*tables)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
     csz_frame_sums *frame_sums;
-    uint32_t seen_of;                           /* index of the tile whose look-back has begun */
-    uint4 seen[32];                             /* states of the 64 tiles before it, from the nearest on */
-    uint32_t last;                              /* IS_..., or whether it was its field's last frame */
+    uint32_t seen_of; /* index of the tile whose look-back has begun */
+    uint4 seen[32];   /* states of the 64 tiles before it, from the nearest on */
+    uint32_t last;    /* IS_..., or whether it was its field's last frame */
     uint32_t hash_sum
         [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
     uint8_t run_values[CSZ_NARROW_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */

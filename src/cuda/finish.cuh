@@ -104,8 +104,7 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, bool 
 }
 
 /* Adds the block's part of the frame's hash to it. */
-template <typename V>
-CSZ_DEVICE void frame_hash(encode_shared<V> &sh, uint32_t frame) {
+template <typename V> CSZ_DEVICE void frame_hash(encode_shared<V> &sh, uint32_t frame) {
     const uint32_t t = csz_thread(), hash = csz_warp_add(sh.hash_sum[t] * csz_unit_weight(t));
     sh.hash_sum[t] = 0;
     if ((t & 31) == 0) atomicAdd(&sh.frame_sums[frame].hash, hash);

@@ -64,7 +64,8 @@ CSZ_COLD void csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, co
  * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, careful() for a tile that
  * goes the careful way, by csz_careful_run, which uses all of the region.
  */
-template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim, typename Rounded, typename Careful>
+template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim, typename Rounded,
+          typename Careful>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
                                       const Claim &claim, const Rounded &rounded, const Careful &careful) {
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);

@@ -20,8 +20,7 @@ template <typename V> CSZ_DEVICE void look_back_start(encode_shared<V> &sh, cons
  * Payload words of the frame before this tile; *waited: LATE_TURNS.  One warp, 64 tiles at a time, two a lane; tiles from this one on count for nothing, those before the frame for a
  * prefix of nothing.
  */
-template <typename V>
-CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const csz_claim &c, bool *waited) {
+template <typename V> CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const csz_claim &c, bool *waited) {
     const uint32_t lane = csz_thread() & 31;
     const int32_t tile = (int32_t)c.tile;
     const unsigned long long *state = sh.tile_state + c.first;
@@ -334,9 +333,9 @@ template <typename V, int RANK> CSZ_DEVICE void tile_ask(const csz_claim &c, con
 }
 
 /* The next tile is claimed, by one thread, when the record before it is placed. */
-template <typename V>
-CSZ_COLD void claim_late(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
-    if (csz_thread() == CSZ_TILE_THREADS - 32) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
+template <typename V> CSZ_COLD void claim_late(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
+    if (csz_thread() == CSZ_TILE_THREADS - 32)
+        claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
 }
 
 /*
@@ -344,8 +343,7 @@ CSZ_COLD void claim_late(encode_shared<V> &sh, const encode_job<V> &job, uint32_
  * their sizes, so that nobody stands still for them.  (One that takes more than a half waits alone, until the next tile's size is told.)  Now the record of the tile before is stored; or this one itself, where it
  * takes the exchange too (then no other waits) or the block is hasty.  The next tile is claimed meanwhile, see LATE_TILES.
  */
-template <typename V, int RANK>
-CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
+template <typename V, int RANK> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
     if (csz_agreed(t < 32)) {
         __syncwarp(); /* a vote orders no memory */

@@ -159,16 +159,14 @@ struct csz_rounded {
  * What the tile's quanta are told from, by its first and last value, and the middle of their window, which is returned and can be had again from what is told.  Both are even, and so is bias: so is what is told of the first.
  */
 template <typename V>
-CSZ_DEVICE typename csz_value<V>::quantum csz_tell(csz_told<V> *told, V corner, V last,
-                                                   const typename csz_value<V>::quantizer &z,
-                                                   const typename csz_value<V>::quantizer *in_memory,
-                                                   int bias) {
+CSZ_DEVICE typename csz_value<V>::quantum
+csz_tell(csz_told<V> *told, V corner, V last, const typename csz_value<V>::quantizer &z,
+         const typename csz_value<V>::quantizer *in_memory, int bias) {
     typedef typename csz_value<V>::quantum quantum;
     const quantum base = csz_corner_quantum(corner, z, in_memory) & ~(quantum)1,
                   middle = csz_middle_choose(last, z, base);
     told->base = base;
-    told->first =
-        csz_base_is_safe(base) ? (uint32_t)(bias + (int32_t)(base - middle)) : (uint32_t)CSZ_LOST;
+    told->first = csz_base_is_safe(base) ? (uint32_t)(bias + (int32_t)(base - middle)) : (uint32_t)CSZ_LOST;
     return middle;
 }
 template <typename V>
