@@ -106,6 +106,27 @@ static void device_pointers_on_a_stream_give_the_cpus_bytes(void **state) {
     }
 }
 
+/* The first and the last value of a tile lie 2^33 quanta apart, which 32 bits do not hold: the last is missing, and a unit lies half way, where quick rounding looks for all. */
+static void a_tile_whose_ends_are_far_apart_is_the_cpus(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_1d(CSZ_F64, 4096), field_2d(CSZ_F64, 32, 128),
+                                field_3d(CSZ_F64, 8, 16, 32)};
+    const double step = 0x1p-10, far = (0x1p33 + 200) * step;
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        test_field s = sample_make(shapes[f], SMOOTH, 3);
+        double *v = s.data;
+        for (size_t i = 0; i < 4096; i++) v[i] = 0;
+        for (size_t b = 0; b < 32; b++) /* unit 37 */
+            v[(f == 2 ? 512 * (b / 4) + 128 : 1024 + 128 * (b / 4)) + 20 + b % 4] = far / 2;
+        v[4095] = far;
+        csz_options o = options_make(CSZ_BOUND_ABS, step / 2);
+        o.has_fill = 1;
+        o.fill = far;
+        check_both_ways(&s, &o);
+        sample_free(&s);
+    }
+}
+
 /* ---- regions ---- */
 
 /* The box begin .. end of an archive on the device against the CPU's; nothing is written behind it. */
@@ -642,6 +663,7 @@ int main(int argc, char **argv) {
         return 77;
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tile_whose_ends_are_far_apart_is_the_cpus),
         cmocka_unit_test(device_pointers_on_a_stream_give_the_cpus_bytes),
         cmocka_unit_test(regions_on_a_stream_are_the_cpus),
         cmocka_unit_test(batches_give_the_archives_of_single_calls),

@@ -320,7 +320,7 @@ CSZ_COLD void record_flush_saved(encode_shared<V> &sh, const encode_job<V> &job,
 /* Asks for the lines of a whole tile that will be loaded next, one a thread.  (Edge tiles too, and both lines of rows that lie in two: 1 to 3% slower.) */
 template <typename V, int RANK> CSZ_DEVICE void tile_ask(const csz_claim &c, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), line = 128 / sizeof(V);
-    if (!csz_agreed(c.full())) return;
+    if (!csz_agreed(c.full() && job.tile.default_shape)) return;
     const uint64_t nx = job.tile.geometry.n[2];
     const V *p = job.tile.data + c.origin;
     if (RANK == 3)

@@ -166,12 +166,17 @@ csz_tell(csz_told<V> *told, V corner, V last, const typename csz_value<V>::quant
     const quantum base = csz_corner_quantum(corner, z, in_memory) & ~(quantum)1,
                   middle = csz_middle_choose(last, z, base);
     told->base = base;
-    told->first = csz_base_is_safe(base) ? (uint32_t)(bias + (int32_t)(base - middle)) : (uint32_t)CSZ_LOST;
+    const quantum apart =
+        base -
+        middle; /* of f64 anything: where 32 bits do not hold it, the corner is far outside of the window */
+    told->first = csz_base_is_safe(base) && apart == (quantum)(int32_t)apart
+                      ? (uint32_t)bias + (uint32_t)apart
+                      : (uint32_t)CSZ_LOST;
     return middle;
 }
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum csz_middle_told(const csz_told<V> *told, int bias) {
-    return told->base + (bias - (int32_t)told->first);
+    return told->base - (typename csz_value<V>::quantum)(int32_t)(told->first - (uint32_t)bias);
 }
 
 /*
