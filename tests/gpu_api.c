@@ -89,8 +89,10 @@ static void check_both_ways(const test_field *s, const csz_options *o) {
 static void device_pointers_on_a_stream_give_the_cpus_bytes(void **state) {
     (void)state;
     const csz_field shapes[] = {field_3d(CSZ_F32, 9, 17, 40), field_2d(CSZ_F64, 40, 130),
-                                field_1d(CSZ_F32, 9000),      field_4d(CSZ_F64, 2, 3, 5, 70),
-                                field_2d(CSZ_F32, 300, 3),    field_1d(CSZ_F32, 0)};
+                                field_1d(CSZ_F32, 9000), field_4d(CSZ_F64, 2, 3, 5, 70),
+                                field_2d(CSZ_F32, 300, 3), field_1d(CSZ_F32, 0),
+                                /* whole tiles of other shapes than most have */
+                                field_3d(CSZ_F32, 2, 64, 256), field_2d(CSZ_F32, 8, 2048)};
     for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
         const character kinds[] = {SMOOTH, SPECIALS, MISSING};
         for (int k = 0; k < 3; k++) {
