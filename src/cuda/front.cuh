@@ -138,20 +138,20 @@ CSZ_DEVICE uint32_t csz_groups_before(const csz_front_shared<V> &sh, uint32_t or
     return units == 2 ? (before >> 13) & 0x7Fu : (before >> 20) & 0x3Fu;
 }
 
-/* csz_codes's npairs or nfours once more, for one thread, */
+/* The tile's word of an order, once more, for one thread: of it csz_codes's npairs or nfours, */
+template <typename V> CSZ_DEVICE uint32_t csz_stats_of(const csz_front_shared<V> &sh, uint32_t order) {
+    const uint32_t *of_order = &sh.stats[0].x + order;
+    return csz_held(of_order) + csz_held(of_order + 4) + csz_held(of_order + 8) + csz_held(of_order + 12);
+}
 template <typename V>
 CSZ_DEVICE uint32_t csz_groups(const csz_front_shared<V> &sh, uint32_t order, uint32_t units) {
-    const uint32_t *of_order = &sh.stats[0].x + order;
-    const uint32_t all =
-        csz_held(of_order) + csz_held(of_order + 4) + csz_held(of_order + 8) + csz_held(of_order + 12);
+    const uint32_t all = csz_stats_of(sh, order);
     return units == 2 ? (all >> 13) & 0x7Fu : (all >> 20) & 0x3Fu;
 }
 
 /* and its nspecial: a condition that lives long is kept on the stack. */
 template <typename V> CSZ_DEVICE uint32_t csz_nspecial(const csz_front_shared<V> &sh) {
-    return (csz_held(&sh.stats[0].x) + csz_held(&sh.stats[1].x) + csz_held(&sh.stats[2].x) +
-            csz_held(&sh.stats[3].x)) >>
-           CSZ_SPECIAL_AT;
+    return csz_stats_of(sh, CSZ_ORDER_FULL) >> CSZ_SPECIAL_AT;
 }
 
 CSZ_DEVICE uint32_t csz_sum_of(const uint4 &v) { return v.x + v.y + v.z + v.w; }

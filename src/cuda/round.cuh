@@ -166,9 +166,8 @@ csz_tell(csz_told<V> *told, V corner, V last, const typename csz_value<V>::quant
     const quantum base = csz_corner_quantum(corner, z, in_memory) & ~(quantum)1,
                   middle = csz_middle_choose(last, z, base);
     told->base = base;
-    const quantum apart =
-        base -
-        middle; /* of f64 anything: where 32 bits do not hold it, the corner is far outside of the window */
+    /* of f64 anything: where 32 bits do not hold it, the corner is far outside of the window */
+    const quantum apart = base - middle;
     told->first = csz_base_is_safe(base) && apart == (quantum)(int32_t)apart
                       ? (uint32_t)bias + (uint32_t)apart
                       : (uint32_t)CSZ_LOST;
