@@ -490,6 +490,79 @@ CSZ_DEVICE void decode_buckets(bit_reader<W> *r, const uint32_t (*escapes)[4 / N
     });
 }
 
+/*
+ * The same of one lane of 4 units by a whole warp, a thread four codes of which it has escapes, four bits.  first: the bit of words at which the lane's raw bits begin; returns the one at which they end.
+ */
+template <typename W>
+CSZ_DEVICE uint32_t buckets_share(W words, uint32_t first, uint32_t escapes, uint4 *code, uint32_t lane,
+                                  uint32_t r) {
+    const uint32_t place = code_place_of_unit(r >> 3, swizzle(2 * lane)), b = 4 * (r & 7);
+    uint4 *chunks = code + 16 * lane;
+    int value[4];
+    uint32_t n[4], sum = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++) {
+        value[k] = escapes >> k & 1 ? (int16_t)*code_half(chunks, place, b + k) : 0;
+        n[k] = value_nraw(value[k]);
+        sum += n[k];
+    }
+    uint32_t upto = sum;
+#pragma unroll
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        const uint32_t up = __shfl_up_sync(~0u, upto, o);
+        if (r >= o) upto += up;
+    }
+    uint32_t at = first + upto - sum;
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++) {
+        if (n[k]) {
+            const W p = words_after(words, at >> 5);
+            *code_half(chunks, place, b + k) =
+                (uint16_t)value_delta(value[k], __funnelshift_l(word_load(p, 1), word_load(p, 0), at), n[k]);
+        }
+        at += n[k];
+    }
+    return first + __shfl_sync(~0u, upto, 31);
+}
+
+/*
+ * All lanes' buckets, where threads have one lane each: those of few escapes by their threads, the others one after the other by all, since a single lane of 128 would keep the warp for 7 us.
+ */
+enum { BUCKETS_ALONE = 16, BUCKETS_OF_SHARE = 8 };
+template <typename W>
+CSZ_DEVICE void buckets_finish_shared(bit_reader<W> *reader, W words, const uint32_t (*escapes)[4],
+                                      uint32_t largest, uint4 *code, uint4 *chunks, uint32_t twist,
+                                      uint32_t r) {
+    uint32_t n = 0;
+#pragma unroll
+    for (int u = 0; u < 4; u++) n += (uint32_t)__popc(escapes[0][u]);
+    if (!halves_have_bucket(largest)) n = 0;
+    uint32_t many = __ballot_sync(~0u, n > BUCKETS_ALONE);
+    /* a lane by all takes about as long as so many escapes of another by its thread */
+    const uint32_t few = BUCKETS_ALONE + BUCKETS_OF_SHARE * (uint32_t)__popc(many);
+    if (!warp_agrees(n > few)) many = 0;
+    if (n && !(many >> r & 1)) decode_buckets<1>(reader, escapes, chunks, twist);
+    __syncwarp();
+#pragma unroll 1
+    for (; many; many &= many - 1) {
+        const int lane = __ffs((int)many) - 1;
+        uint32_t own = 0;
+#pragma unroll
+        for (uint32_t u = 0; u < 4; u++) {
+            const uint32_t mask = __shfl_sync(~0u, escapes[0][u], lane);
+            if (r >> 3 == u) own = mask >> (4 * (r & 7)) & 15;
+        }
+        const uint32_t first = __shfl_sync(
+                           ~0u, 32 * (words_between(words, reader->p) - 3) + (reader->at & 31), lane),
+                       end = buckets_share(words, first, own, code, (uint32_t)lane, r);
+        if (r == (uint32_t)lane) {
+            reader->p = words_after(words, (end >> 5) + 3);
+            reader->at = end;
+        }
+    }
+    __syncwarp();
+}
+
 /* A thread's lane: its first bit in the record and its length. */
 struct lane_place {
     uint32_t at, nbits;
@@ -525,9 +598,9 @@ CSZ_DEVICE void decode_units(bit_reader<W> *reader, const uint32_t *nbits, T tab
 
 /*
  * Decodes a thread's N lanes, r and, where it has two, r + 32, in mode M or Q (one lane of 4 units) or P or S (two of 2); returns 1 if each used its bits up exactly.  Zeros stand in the lanes of mode M
- * and in a thread's only lane that is empty.  Never reads beyond LANE_MAX_WORDS words from a lane's start.
+ * and in a thread's only lane that is empty.  Never reads beyond LANE_MAX_WORDS words from a lane's start.  SHARES: threads help each other with raw bits.
  */
-template <int N, typename W, typename T>
+template <int N, bool SHARES, typename W, typename T>
 CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, T tables, uint4 *code,
                                 uint32_t r, uint32_t few) {
     constexpr int UNITS = 4 / N;
@@ -536,6 +609,23 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
     /* asked while the warp is whole: threads of empty lanes leave it */
     const bool is_single = N == 2 && warp_agrees(mode == CSZ_MODE_S),
                is_quad = N == 1 && warp_agrees(mode == CSZ_MODE_Q);
+    if constexpr (SHARES) {
+        static_assert(N == 1, "a thread's only lane");
+        bit_reader<W> reader = bits_open(words, lane[0].nbits ? lane[0].at : 0);
+        uint32_t escapes[1][4] = {}, largest = 0;
+        const uint32_t nbits = lane[0].nbits;
+        if (nbits) {
+            if (is_quad)
+                decode_units<CSZ_MODE_Q, 1>(&reader, &nbits, tables, chunks, twist, escapes);
+            else
+                decode_units<CSZ_MODE_M, 1>(&reader, &nbits, tables, chunks, twist, escapes);
+            largest = decode_escapes<1>(&reader, escapes, table_after(tables, is_quad ? TABLE_QE : TABLE_ME),
+                                        chunks, twist);
+        }
+        __syncwarp();
+        buckets_finish_shared(&reader, words, escapes, largest, code, chunks, twist, r);
+        return nbits == 0 || bits_are_at(&reader, words, lane[0].at + nbits);
+    }
     if (N == 1 && lane[0].nbits == 0) return 1;
     bit_reader<W> reader[N];
     uint32_t nbits[N];

@@ -6,11 +6,14 @@
  *
  * Where rows begin within sectors, a block's warps are teams, each of which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
  *
+ * Calls of a single round of tiles, such as a map's, have a kernel of their own, after which none comes (decompress_once.cuh).
+ *
  * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
  * all tiles of unusual shapes.
  */
 #include "cuda/decompress_claims.cuh"
 #include "cuda/decompress_general.cuh"
+#include "cuda/decompress_once.cuh"
 #include "cuda/decompress_rare.cuh"
 
 /* ---- the common path ---- */
@@ -20,7 +23,7 @@
  * calls it.  RUNS: none, nor raw values; or it may have either; or it has runs and tables are those, in shared memory.  staged: the words once more, as readers of lanes see them.
  */
 enum { RUNS_NONE, RUNS_TOO, RUNS_KEPT };
-template <typename V, int RANK, int RUNS, typename W, typename T>
+template <typename V, int RANK, int RUNS, bool ONCE, typename W, typename T>
 CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job *job, uint32_t job_number,
                                        const uint32_t *words, W staged, uint32_t nwords,
                                        const tile_task *task, T tables, uint4 *code, uint32_t r) {
@@ -45,7 +48,10 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
         if (view.klass || !traits::base_is_near(view.base) ||
             (nwords > job->stage_words && reach > job->words_left)) {
             kind = KIND_NONE;
-            if (r == 0)
+            if (ONCE && r == 0) {
+                once_shared *own = once_own(call);
+                own->odd[atomicAdd(&own->n_odd, 1u)] = task->place.tile;
+            } else if (r == 0)
                 call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
         }
     }
@@ -70,9 +76,10 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
         good = decode_lanes_of_runs<V>(&view, words, nwords,
                                        call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
     } else if (warp_agrees(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
-        good = decode_lanes<V, 2>(&view, words, staged, nwords, tables, code, r);
+        good = decode_lanes<V, 2, false>(&view, words, staged, nwords, tables, code, r);
     } else {
-        good = decode_lanes<V, 1>(&view, words, staged, nwords, tables, code, r);
+        constexpr bool shares = ONCE && RUNS == RUNS_NONE; /* raw bits of a lane with many, by the warp */
+        good = decode_lanes<V, 1, shares>(&view, words, staged, nwords, tables, code, r);
     }
     if (CSZ_CUT < 3 && warp_agrees(!good)) {
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
@@ -105,7 +112,7 @@ CSZ_DEVICE uint32_t runs_are_there(const decode_call *call, block_job *facts, ui
  * Records of runs, of raw values, those that did not fit the stage, and those whose tables a block does not keep: the same, out of the common path's way.  What lies in shared memory is found anew, so that the compiler sees that it does: a run is a chain of
  * look-ups.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, bool ONCE>
 static __device__ __noinline__ tile_after<V> record_decode_other(const decode_call *call, uint32_t turn) {
     block_job *facts = &block_own()->facts;
     uint4 *memory = block_memory();
@@ -118,15 +125,16 @@ static __device__ __noinline__ tile_after<V> record_decode_other(const decode_ca
     if (nwords <= facts->stage_words) {
         const uint32_t mode = stage[0] & 15;
         if (mode >= CSZ_MODE_RLE && mode < CSZ_MODE_RAW && runs_are_there(call, facts, memory, r))
-            return record_decode<V, RANK, RUNS_KEPT>(call, facts, facts->number, stage, stage, nwords, task,
-                                                     (const uint16_t *)(memory + facts->runs_at), code, r);
+            return record_decode<V, RANK, RUNS_KEPT, ONCE>(call, facts, facts->number, stage, stage, nwords,
+                                                           task, (const uint16_t *)(memory + facts->runs_at),
+                                                           code, r);
         record = stage;
     }
     const uint16_t *tables = nwords && facts->kept >> (record[0] & 15) & 1
                                  ? (const uint16_t *)memory
                                  : call->tables + (size_t)facts->number * TABLE_N;
-    return record_decode<V, RANK, RUNS_TOO>(call, facts, facts->number, record, record, nwords, task, tables,
-                                            code, r);
+    return record_decode<V, RANK, RUNS_TOO, ONCE>(call, facts, facts->number, record, record, nwords, task,
+                                                  tables, code, r);
 }
 
 /* Sends for the record of a group's next tile, */
@@ -153,14 +161,18 @@ CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint
  * A group's life: tile after tile of its block's job.  Its first thread claims and places tiles, one ahead of the one at work, and late: while a group has a tile that it has
  * not begun, others may have run out of them.  Records come from memory while a tile is stored, or after that where there is no pass between the ticket and the stores.  has_first: a block's first job, of which the
  * claim of a group's first tile is there already where tiles were dealt to so many.
+ *
+ * ONCE: the group has one tile at most, whose record was sent for; first_sum: the thread's part of its checksum.
  */
-template <typename V, int RANK, bool TEAMS>
+template <typename V, int RANK, bool TEAMS, bool ONCE>
 CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint16_t *tables,
-                          const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory) {
+                          const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory,
+                          unsigned long long first_sum) {
     typedef value_traits<V> traits;
     const uint32_t group = warp_number();
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *const shared = group_memory(call, memory, group);
+    const decode_call *const far = ONCE ? &once_own(call)->call : call; /* for functions out of line */
     const bool begins_in_team = TEAMS && warp_agrees(facts->team > 1);
     if (begins_in_team) {
         ticket = team_start(facts, 0, group);
@@ -168,7 +180,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         warp_meet();
         team_gather(group_task(shared, 0), facts, 0, group, r);
     }
-    if (r == 0) {
+    if (!ONCE && r == 0) {
         if (!begins_in_team && (!has_first || group >= facts->dealt)) {
             ticket = claim_start(group_task(shared, 0), call, facts);
             claim_redeem(group_task(shared, 0), call, facts, ticket);
@@ -186,11 +198,13 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         const uint32_t nwords = task->end - task->begin;
         const bool staged = warp_agrees(nwords <= facts->stage_words);
         uint32_t *stage = group_stage(facts, memory, group);
-        if (turn == 0 && staged) record_stage(stage, payload + task->begin, nwords, r);
-        copy16_wait();
-        if (call->check_groups && warp_agrees(nwords != 0)) {
+        if (!ONCE && turn == 0 && staged) record_stage(stage, payload + task->begin, nwords, r);
+        if (!ONCE) copy16_wait();
+        if ((ONCE || call->check_groups) && warp_agrees(nwords != 0)) {
             unsigned long long sum = 0;
-            if (staged) {
+            if (ONCE && staged) {
+                sum = first_sum;
+            } else if (staged) {
                 sum = record_checksum(stage, record_skew(payload + task->begin), task->begin, nwords, r);
             } else if (!raw_sums_itself<V>(call, facts, task) ||
                        __ldg(payload + task->begin) != CSZ_MODE_RAW) {
@@ -208,12 +222,12 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             const uint32_t *words = stage + record_skew(payload + task->begin);
             const uint32_t mode = nwords && staged ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
             if (warp_agrees(staged && facts->kept >> mode & 1)) {
-                after = record_decode<V, RANK, RUNS_NONE>(call, facts, facts->number, words,
-                                                          shared_words_of(words), nwords, task,
-                                                          shared_table_of(tables), shared, r);
+                after = record_decode<V, RANK, RUNS_NONE, ONCE>(call, facts, facts->number, words,
+                                                                shared_words_of(words), nwords, task,
+                                                                shared_table_of(tables), shared, r);
             } else {
-                after = record_decode_other<V, RANK>(call, turn);
-                warp_meet();
+                after = record_decode_other<V, RANK, ONCE>(far, turn);
+                if (!ONCE) warp_meet();
             }
         }
         __syncwarp();
@@ -223,7 +237,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         ticket = 0;
         if (in_team) {
             ticket = team_start(facts, turn + 1, group);
-        } else if (r == 0) {
+        } else if (!ONCE && r == 0) {
             ticket = claim_start(group_task(shared, turn + 1), call, facts);
         }
         const bool summed = CSZ_CUT < 2 && warp_agrees(after.kind() <= KIND_CODED);
@@ -237,7 +251,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             team_redeem(call, facts, turn + 1, ticket);
             warp_meet();
             r = thread_anew() % GROUP_THREADS;
-        } else if (r == 0) {
+        } else if (!ONCE && r == 0) {
             claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
         }
         __syncwarp();
@@ -245,12 +259,12 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             if (summed) sum_columns_3d(shared, group_firsts(shared), after.order(), r);
             if (in_team) team_gather(group_task(shared, turn + 1), facts, turn + 1, group, r);
             /* next_begin written out: as a function it costs registers, and up to 4% of the time */
-            if (r == 0) {
+            if (!ONCE && r == 0) {
                 copy16_wait();
                 claim_finish(group_task(shared, turn + 1), call, facts);
             }
             __syncwarp();
-            next_stage(facts, memory, group, group_task(shared, turn + 1), r);
+            if (!ONCE) next_stage(facts, memory, group, group_task(shared, turn + 1), r);
         }
         r = thread_anew() % GROUP_THREADS;
         task = group_task(shared, turn);
@@ -275,9 +289,10 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         if (flat) tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
         if (warp_agrees((!finished || after.has_exceptions()) &&
                         !(TEAMS && task->place.tile == NO_TILE_NOW))) {
-            tile_finish_other<V, RANK>(call, turn, after, finished);
-            warp_meet();
+            tile_finish_other<V, RANK, ONCE>(far, turn, after, finished);
+            if (!ONCE) warp_meet();
         }
+        if (ONCE) break;
         if (RANK < 3) {
             r = thread_anew() % GROUP_THREADS;
             next_begin(call, facts, memory, group, group_task(shared, turn + 1), r);
@@ -358,8 +373,8 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         copy16_wait();
         const bool sound = !__syncthreads_or(faults != 0);
         if (warp_agrees(sound && threadIdx.x / GROUP_THREADS < block->facts.ngroups))
-            group_run<V, RANK, TEAMS>(&call, &block->facts, tables, block->weights, block->tile_weight,
-                                      turn == 0, memory);
+            group_run<V, RANK, TEAMS, false>(&call, &block->facts, tables, block->weights, block->tile_weight,
+                                             turn == 0, memory, 0);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
             const uint32_t number = job_after(&call, block->begin.home, i);
@@ -378,6 +393,76 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         turn = block->chosen;
         __syncthreads();
     }
+}
+
+/* For a call of one round, see decompress_once.cuh: a warp for each tile, one for what comes besides, and the last to wait. */
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
+    decode_once_kernel(const __grid_constant__ decode_call call) {
+    block_shared *const block = block_own();
+    uint4 *const memory = block_memory();
+    const uint32_t thread = thread_anew(), r = thread % GROUP_THREADS, warp = warp_number();
+    if (warp_agrees(!shared_is_there())) { /* never, as far as is known */
+        previous_wait();
+        if (threadIdx.x == 0) {
+            fault(call.jobs, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
+            __threadfence();
+            if (atomicAdd(&call.counters->n_done, 1u) + 1 == gridDim.x)
+                results_write(&call, *(volatile uint32_t *)call.one.faults);
+        }
+        return;
+    }
+    once_shared *const own = once_own(&call);
+    unsigned long long first_sum = 0;
+    if (warp_agrees(warp < call.max_ngroups)) {
+        uint4 *const shared = group_memory(&call, memory, warp);
+        uint32_t *const stage =
+            (uint32_t *)(memory + TABLE_NARROW_N / 8 + call.once_runs_chunks + warp * call.once_stage_chunks);
+        first_sum = once_begin(&call, group_task(shared, 0), stage, warp, r);
+    } else if (warp_agrees(warp == call.max_ngroups)) {
+        if (RANK > 1) once_trial<V, RANK>(&call, own, r);
+        /* As many barriers as the others come to: racecheck counts them by thread and would take what follows for races. */
+        for (int i = 0; i < ONCE_MEETINGS; i++) warp_meet();
+    } else if (warp_agrees(warp == blockDim.x / 32 - 1)) {
+        const uint32_t weight = thread_weight(r), all = warp_sum_u32(weight * units_weight());
+        block->weights[r] = weight;
+        if (r == 0) {
+            block->tile_weight = all;
+            block->facts.number = 0;
+            block->facts.taken = 0;
+            block->facts.runs = 0;
+            block->facts.own = call.jobs;
+            own->faults = own->n_odd = 0;
+        }
+        for (uint32_t i = r; i < sizeof call / 4; i += 32)
+            ((uint32_t *)&own->call)[i] = ((const uint32_t *)&call)[i];
+        const uint32_t faults = once_wait(&call, r);
+        __syncwarp();
+        if (faults) atomicOr(&own->faults, faults);
+    }
+    if (warp_agrees(warp != call.max_ngroups)) {
+        const uint32_t n = blockDim.x - GROUP_THREADS,
+                       i = warp < call.max_ngroups ? thread : thread - GROUP_THREADS;
+        __syncwarp();
+        team_meet(ONCE_BARRIER, n);
+        if (i < sizeof(decode_job) / 16)
+            copy16_start((uint4 *)&block->facts + i, (const uint4 *)call.jobs + i);
+        for (uint32_t k = i; k < TABLE_NARROW_N / 8; k += n)
+            copy16_start(memory + k, (const uint4 *)call.tables + k);
+        copy16_wait();
+        __syncwarp();
+        team_meet(ONCE_BARRIER, n);
+        if (warp_agrees(!own->faults && warp < call.max_ngroups))
+            group_run<V, RANK, false, true>(&call, &block->facts, (const uint16_t *)memory, block->weights,
+                                            block->tile_weight, 1, memory, first_sum);
+    }
+    previous_wait(); /* long over: what ends with this kernel has ended with the other, too */
+    __syncthreads();
+    if (warp_agrees(own->n_odd != 0)) {
+        once_odd<V>(&own->call, own, &block->facts);
+        __syncthreads();
+    }
+    if (warp_agrees(warp == 0)) once_end(&call, &block->facts, own->faults, r);
 }
 
 /* ---- launcher ---- */
@@ -488,6 +573,29 @@ static void groups_limit(decode_call *call, const device_limits *d) {
     call->tables_give_way = !call->is_f64 && call->nbox > (uint64_t)call->decode_blocks * call->max_ngroups;
 }
 
+/*
+ * Whether a call of a whole field is one round of tiles: a frame that has one for each group at most, beside two warps that have none, and stages that hold records of twice the mean, where there is room beside tables of runs.  An archive whose size
+ * is known on the device alone may have longer ones, and one of so many bits a value is of wide tiles, of which an SM has more at work in the general kernel.
+ */
+enum { ONCE_MAX_BITS = 14 };
+static void once_decide(decode_call *call) {
+    if (call->njobs != 1 || call->all_odd || !call->check_groups || call->one.size ||
+        call->one.nbytes >> 31 || call->header_words > CSZ_HEADER_MAX_NBYTES / 4 ||
+        call->nbox > (uint64_t)call->decode_blocks * (GROUPS_MAX - 2) ||
+        call->one.nbytes > call->nbox * (CSZ_TILE_N / 8 * ONCE_MAX_BITS))
+        return;
+    const uint32_t ngroups = (uint32_t)((call->nbox + call->decode_blocks - 1) / call->decode_blocks),
+                   chunks = call->shared_chunks - ONCE_CHUNKS,
+                   least = GROUP_CHUNKS + stage_chunks_of((uint32_t)(call->one.nbytes / 2 / call->nbox));
+    const uint32_t runs = chunks >= RUNS_CHUNKS + ngroups * least ? RUNS_CHUNKS : 0;
+    if (chunks < runs + ngroups * least) return;
+    call->once = 1;
+    call->once_runs_chunks = runs;
+    call->once_stage_chunks = (chunks - runs) / ngroups - GROUP_CHUNKS;
+    call->shared_chunks = chunks;
+    call->max_ngroups = ngroups;
+}
+
 #if defined(CSZ_EMU)
 #define CHECKED(x) (x)
 #else
@@ -506,9 +614,28 @@ static int decode_launch(const decode_call *call, const device_limits *d, void *
                         nbytes, stream, d->major >= 9, *call);
 }
 
+template <typename V, int RANK>
+static int once_launch(const decode_call *call, const device_limits *d, void *stream) {
+    const size_t nbytes =
+        BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)(call->shared_chunks + ONCE_CHUNKS) * 16;
+    const uint32_t nthreads = (call->max_ngroups + 2) * GROUP_THREADS;
+#if !defined(CSZ_EMU)
+    if (!CHECKED(cudaFuncSetAttribute(decode_once_kernel<V, RANK>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
+        return 0;
+#endif
+    return launch_early(decode_once_kernel<V, RANK>, call->decode_blocks,
+                        nthreads < GENERAL_THREADS ? (uint32_t)GENERAL_THREADS : nthreads, nbytes, stream,
+                        d->major >= 9, *call);
+}
+
 template <typename V>
 static int call_launch(const decode_call *call, const device_limits *d, int rank, void *stream) {
     csz_cuda_tables_launch(call, stream);
+    if (call->once)
+        return rank == 3   ? once_launch<V, 3>(call, d, stream)
+               : rank == 2 ? once_launch<V, 2>(call, d, stream)
+                           : once_launch<V, 1>(call, d, stream);
     int good = 1;
     if (!call->all_odd) {
         good = rank == 3 && call->shares_sectors ? decode_launch<V, 3, true>(call, d, stream)
@@ -617,6 +744,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
         csz_cuda_empty_launch(&call, stream);
     } else {
         groups_limit(&call, &limits);
+        once_decide(&call);
         good = plan->type == CSZ_F32 ? call_launch<float>(&call, &limits, g->rank, stream)
                                      : call_launch<double>(&call, &limits, g->rank, stream);
     }

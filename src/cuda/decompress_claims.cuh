@@ -85,7 +85,7 @@ CSZ_DEVICE void team_gather(tile_task *task, const block_job *facts, uint32_t tu
 static_assert(1 + (GROUPS_MAX - 1) / 2 < WARP_BARRIER, "a team of two or more has a barrier of its own");
 
 /* Fills in the task of a claim that has come. */
-CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const block_job *facts) {
+CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const decode_job *facts) {
     const uint32_t number = task->number;
     task->place.tile = number;
     if (number >= NO_TILE_NOW) return;

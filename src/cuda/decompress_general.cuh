@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress_general.cuh: the decoder for everything the fast kernel leaves: any tile shape, class and mode, one block per tile, in the type's full integers.
+ * decompress_general.cuh: the decoder for everything the fast kernel leaves: any tile shape, class and mode, 128 threads a tile, in the type's full integers.
  * Its last block compares all checksums, so that a call needs no kernel more for that.
  */
 #ifndef CSZ_CUDA_DECOMPRESS_GENERAL_CUH
@@ -9,6 +9,26 @@
 #include "cuda/record.cuh"
 
 enum { GENERAL_THREADS = CSZ_TILE_UNITS, GENERAL_BLOCKS = 8 /* an SM */, VERIFY_THREADS = 128 };
+
+/* The threads that decode a tile: a block, */
+struct general_block {
+    __device__ __forceinline__ uint32_t thread() const { return threadIdx.x; }
+    __device__ __forceinline__ void meet() const { __syncthreads(); }
+    __device__ __forceinline__ bool any(bool vote) const { return __syncthreads_or(vote); }
+};
+/* or a part of one that has a barrier of its own, to which whole warps come. */
+struct general_team {
+    uint32_t barrier;
+    __device__ __forceinline__ uint32_t thread() const { return threadIdx.x % GENERAL_THREADS; }
+    __device__ __forceinline__ void meet() const {
+        __syncwarp();
+        team_meet(barrier, GENERAL_THREADS);
+    }
+    __device__ __forceinline__ bool any(bool vote) const {
+        __syncwarp();
+        return team_any(barrier, GENERAL_THREADS, vote);
+    }
+};
 
 /* ---- bits ---- */
 
@@ -196,8 +216,8 @@ static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, 
 /* All lanes of a record into deltas by element; returns 0 where the thread saw a fault. */
 template <typename V, typename A>
 static __device__ uint32_t general_lanes(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
-                                         const uint16_t *tables, int rank, A *acc) {
-    const uint32_t r = threadIdx.x, lane = r & 31;
+                                         const uint16_t *tables, int rank, A *acc, uint32_t r) {
+    const uint32_t lane = r & 31;
     if (r >= view->nlanes) return 1;
     const uint32_t nbits = lane_length(view, words, r);
     uint32_t sum = nbits, before = 0;
@@ -229,33 +249,34 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
 /* ---- values ---- */
 
 /* First elements of planes (orders 1 and 2) and rows (order 2) are tied along the dims that the order leaves out. */
-template <typename A> static __device__ void general_firsts(const csz_geometry *g, uint32_t order, A *acc) {
+template <typename A, typename T>
+static __device__ void general_firsts(const csz_geometry *g, uint32_t order, A *acc, T team) {
     const uint32_t log2_plane = g->log2_t[1] + g->log2_t[2], nplanes = 1u << g->log2_t[0],
                    nrows = 1u << g->log2_t[1];
     if (order == CSZ_ORDER_FULL) return;
-    if (threadIdx.x == 0) {
+    if (team.thread() == 0) {
         for (uint32_t z = 1; z < nplanes; z++)
             acc[acc_place(z << log2_plane)] += acc[acc_place((z - 1) << log2_plane)];
     }
-    __syncthreads();
+    team.meet();
     if (order == CSZ_ORDER_XY) return;
-    for (uint32_t z = threadIdx.x; z < nplanes; z += GENERAL_THREADS) {
+    for (uint32_t z = team.thread(); z < nplanes; z += GENERAL_THREADS) {
         const uint32_t plane = z << log2_plane;
         for (uint32_t y = 1; y < nrows; y++)
             acc[acc_place(plane + (y << g->log2_t[2]))] += acc[acc_place(plane + ((y - 1) << g->log2_t[2]))];
     }
-    __syncthreads();
+    team.meet();
 }
 
 /*
  * Partial sums along the order's dims.  A thread sums 32 elements: several whole lines where they are shorter, else a part of one, to which it then adds
  * the parts before.
  */
-template <typename A>
-static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *acc, A *totals) {
-    const uint32_t r = threadIdx.x;
+template <typename A, typename T>
+static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *acc, A *totals, T team) {
+    const uint32_t r = team.thread();
     uint32_t shift = 0;
-    general_firsts(g, order, acc);
+    general_firsts(g, order, acc, team);
     for (int dim = 2; dim >= (int)order; dim--) {
         const uint32_t log2_n = g->log2_t[dim], log2_part = log2_n < 5 ? log2_n : 5,
                        nparts = 1u << (log2_n - log2_part);
@@ -272,10 +293,10 @@ static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *ac
                 *a = sum += *a;
             }
         }
-        __syncthreads();
+        team.meet();
         if (nparts > 1) {
             totals[r] = sum;
-            __syncthreads();
+            team.meet();
             A before = 0;
             const uint32_t part = r & (nparts - 1);
             for (uint32_t i = 0; i < part; i++) before += totals[r - part + i];
@@ -285,7 +306,7 @@ static __device__ void general_sums(const csz_geometry *g, uint32_t order, A *ac
             if (part) {
                 for (uint32_t i = 0; i < 32; i++) acc[acc_place(first + (i << shift))] += before;
             }
-            __syncthreads();
+            team.meet();
         }
         shift += log2_n;
     }
@@ -324,7 +345,7 @@ static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile
     return inside;
 }
 
-/* A block's shared memory; value_weight of code b of a unit is unit_weight times code_weight. */
+/* Their shared memory; value_weight of code b of a unit is unit_weight times code_weight. */
 template <typename A> struct general_shared {
     A acc[ACC_N], totals[GENERAL_THREADS];
     uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
@@ -332,12 +353,20 @@ template <typename A> struct general_shared {
     uint32_t last;
 };
 
-/* One tile by the whole block; returns the thread's part of the job's checksum of values. */
-template <typename V, typename A>
+template <typename A, typename T> CSZ_DEVICE void general_weights(general_shared<A> *shared, T team) {
+    const uint32_t r = team.thread();
+    shared->unit_weight[r] = csz_value_weight(r, 31);
+    if (r < 32) shared->code_weight[r] = csz_pow_u32(CSZ_VALUE_K, 31 - r);
+    team.meet();
+}
+
+/* One tile; returns the thread's part of the job's checksum of values. */
+template <typename V, typename A, typename T>
 static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job,
                                         const tile_place *place, const uint16_t *tables,
-                                        general_shared<A> *shared, uint32_t *wrong) {
+                                        general_shared<A> *shared, T team, uint32_t *wrong) {
     typedef value_traits<V> traits;
+    const uint32_t r = team.thread();
     const csz_geometry *g = &call->geometry;
     const uint32_t *offsets = call->offsets + job->tile_base + place->tile;
     const uint32_t offset = __ldcg(offsets), nwords = __ldcg(offsets + 1) - offset;
@@ -345,11 +374,9 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     const tile_target<V> target = tile_target_of<V>(call, place);
     if (call->all_odd && call->check_groups) {
         unsigned long long sum = 0;
-        for (uint32_t i = threadIdx.x; i < nwords; i += GENERAL_THREADS)
-            sum += csz_hash_term(record[i], offset + i);
+        for (uint32_t i = r; i < nwords; i += GENERAL_THREADS) sum += csz_hash_term(record[i], offset + i);
         sum = warp_sum_u64(sum);
-        if ((threadIdx.x & 31) == 0)
-            atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
+        if ((r & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
     }
     record_view<V> view = record_open<V>(record, nwords, g->rank);
     const uint32_t is_raw = view.mode == CSZ_MODE_RAW, is_fill = view.mode == CSZ_MODE_FILL,
@@ -361,9 +388,9 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         sound = sound &&
                 (nwords == 0 || (record_adds_up(&view, 0, nwords) && stream_ends(record, view.lanes_bit)));
     if (!is_raw && !is_fill && !is_constant) {
-        if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, shared->acc)) sound = 0;
-        sound = !__syncthreads_or(!sound);
-        if (sound) general_sums(g, view.order, shared->acc, shared->totals);
+        if (sound && !general_lanes<V>(&view, record, nwords, tables, g->rank, shared->acc, r)) sound = 0;
+        sound = !team.any(!sound);
+        if (sound) general_sums(g, view.order, shared->acc, shared->totals, team);
     }
     if (!sound) {
         *wrong = 1;
@@ -376,20 +403,19 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     masks.p = record + (nwords - after_masks - view.mask_words);
     uint32_t value_word[CSZ_MASKS_MAX] = {0, 0, 0};
     if (masks.n) { /* a thread looks up one unit */
-        const unit_masks found =
-            unit_masks_read<V>(masks, threadIdx.x, general_unit_inside(g, &target, threadIdx.x), wrong);
+        const unit_masks found = unit_masks_read<V>(masks, r, general_unit_inside(g, &target, r), wrong);
 #pragma unroll
         for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
-            shared->masked[m][threadIdx.x] = found.bits[m];
+            shared->masked[m][r] = found.bits[m];
             value_word[m] = found.value[m];
         }
-        __syncthreads();
+        team.meet();
     }
     const V step = (V)job->step;
     uint32_t hash = 0;
     for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
-        const uint32_t e = i * GENERAL_THREADS + threadIdx.x, code = csz_element_code(g->rank, e),
-                       unit = code >> 5, b = code & 31;
+        const uint32_t e = i * GENERAL_THREADS + r, code = csz_element_code(g->rank, e), unit = code >> 5,
+                       b = code & 31;
         const element_place p = element_of(g, e);
         if (!target.all && !element_held(&target, p)) continue;
         V value;
@@ -415,8 +441,8 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     }
     if (view.n_exceptions) {
         const uint32_t n = view.n_exceptions, positions = nwords - n * traits::WORDS - (n + 1) / 2;
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < n; i += GENERAL_THREADS) {
+        team.meet();
+        for (uint32_t i = r; i < n; i += GENERAL_THREADS) {
             uint32_t code = record[positions + (i >> 1)] >> (16 * (i & 1)) & 0xFFFF;
             uint32_t previous = i ? record[positions + ((i - 1) >> 1)] >> (16 * ((i - 1) & 1)) & 0xFFFF : 0;
             if (code >= CSZ_TILE_N || (i && code <= previous)) {
@@ -543,11 +569,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : __ldcg(&call.counters->n_odd);
     const uint32_t nblocks = n == 0 ? ncompare : n < gridDim.x ? (uint32_t)n : gridDim.x;
     if (blockIdx.x >= nblocks) return;
-    if (n) {
-        shared.unit_weight[threadIdx.x] = csz_value_weight(threadIdx.x, 31);
-        if (threadIdx.x < 32) shared.code_weight[threadIdx.x] = csz_pow_u32(CSZ_VALUE_K, 31 - threadIdx.x);
-        __syncthreads();
-    }
+    const general_block team;
+    if (n) general_weights(&shared, team);
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
         uint32_t wrong = 0;
         const uint32_t number = call.all_odd ? (uint32_t)(i / call.max_tiles) : __ldcg(&call.odd[i].x);
@@ -560,8 +583,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         } else {
             place = tile_place_by_number(&job, __ldcg(&call.odd[i].y));
         }
-        uint32_t hash =
-            general_tile<V>(&call, &job, &place, call.tables + (size_t)number * TABLE_N, &shared, &wrong);
+        uint32_t hash = general_tile<V>(&call, &job, &place, call.tables + (size_t)number * TABLE_N, &shared,
+                                        team, &wrong);
         hash = warp_sum_u32(hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&call.jobs[number].value_sum, hash);
         if (wrong) fault(&job, CSZ_CUDA_FAULT_RECORD);

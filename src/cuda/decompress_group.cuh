@@ -149,7 +149,7 @@ template <typename V> CSZ_DEVICE uint32_t buckets_few(void) { return value_trait
 /*
  * Decodes all lanes of a record of class 0 by a warp, in a mode of 32 lanes (N = 1) or 64; returns 0 where the thread saw a fault.  staged: the same words, as the lanes' readers see them.
  */
-template <typename V, int N, typename W, typename T>
+template <typename V, int N, bool SHARES, typename W, typename T>
 CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,
                                  T tables, uint4 *code, uint32_t r) {
     lane_place lane[N];
@@ -160,7 +160,7 @@ CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *wor
         __syncwarp();
     }
     if (warp_agrees(!lanes_find<V, N>(lane, view, words, nwords, r))) return 0;
-    return decode_lane<N>(view->mode, staged, lane, tables, code, r, buckets_few<V>());
+    return decode_lane<N, SHARES>(view->mode, staged, lane, tables, code, r, buckets_few<V>());
 }
 
 /* The same for runs; tables: from TABLE_RV on. */

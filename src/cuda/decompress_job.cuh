@@ -169,11 +169,16 @@ typedef struct decode_call {
         claims; /* max_tiles a job: its tiles as groups claim them: first word of the record, its end, 0, number */
     unsigned long long *group_sum; /* max_groups a job */
     uint2 *odd;                    /* (job, tile of the part) left to the general kernel */
+    uint32_t once; /* the call is a single round of tiles, see decompress_once.cuh: max_ngroups of a block */
+    uint32_t once_stage_chunks, once_runs_chunks; /* of a stage, and of tables before the stages */
 } decode_call;
 
 /*
  * What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, copy16_start): the later one may be there before the first has ended, and nothing promises that waiting empties the L1.
  */
+
+/* In place of a verdict, while there is none. */
+enum { VERDICT_NONE = 0xFFFFFFFFu };
 
 /* What the tables kernel has found wrong with a job; 0: header, books and index hold, its tiles may be decoded. */
 CSZ_DEVICE uint32_t job_faults(const decode_call *call, uint32_t job_number) {

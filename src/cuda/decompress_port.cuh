@@ -41,6 +41,10 @@ typedef const uint16_t *shared_table;
 #define shared_table_of(p) (p)
 #define shared_is_there() true
 #define books_are_unused() emu::books_unused /* a test asks for it */
+#define team_any(barrier, n, vote) \
+    (emu::meet(&emu::current->home->teams[barrier], n, (vote) != 0, emu_add) != 0)
+#define part_tell(p, word) (*(p) = (word))
+#define part_told(p) (*(const volatile uint32_t *)(p))
 #define copy16_start_if(copies, shared, global)   \
     do {                                          \
         if (copies) copy16_start(shared, global); \
@@ -190,6 +194,41 @@ CSZ_DEVICE void team_meet(uint32_t barrier, uint32_t n) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n) : "memory");
 }
 
+/* The same, and whether one of them says so. */
+CSZ_DEVICE bool team_any(uint32_t barrier, uint32_t n, bool vote) {
+    uint32_t any;
+    asm volatile(
+        "{ .reg .pred p, q; setp.ne.u32 p, %3, 0; bar.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q; }"
+        : "=r"(any)
+        : "r"(barrier), "r"(n), "r"((uint32_t)vote)
+        : "memory");
+    return any != 0;
+}
+
+/* A word by which one thread tells other blocks that what its block had stored before it last met can be read; and what another block tells so. */
+CSZ_DEVICE void part_tell(uint32_t *p, uint32_t word) {
+#if __CUDA_ARCH__ >= 700
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(word)
+                 : "memory");
+#else
+    __threadfence();
+    *(volatile uint32_t *)p = word;
+#endif
+}
+CSZ_DEVICE uint32_t part_told(const uint32_t *p) {
+#if __CUDA_ARCH__ >= 700
+    uint32_t word;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                 : "=r"(word)
+                 : "l"(__cvta_generic_to_global(p))
+                 : "memory");
+#else
+    const uint32_t word = *(const volatile uint32_t *)p;
+    __threadfence();
+#endif
+    return word;
+}
+
 /*
  * A warp comes together after a call, of which the assembler does not know that all threads return from it at once: it would take every branch and shuffle from there on, and those of the loop that they are in, for one of a part of a warp.  A barrier it
  * believes.  One for all warps: whichever comes is all that it waits for.
@@ -219,6 +258,7 @@ CSZ_DEVICE uint32_t word_load(shared_words p, uint32_t i) {
 }
 CSZ_DEVICE shared_words words_after(shared_words p, uint32_t n) { return {p.at + 4 * n}; }
 CSZ_DEVICE uint32_t words_are_same(shared_words a, shared_words b) { return a.at == b.at; }
+CSZ_DEVICE uint32_t words_between(shared_words a, shared_words b) { return (b.at - a.at) / 4; }
 
 /* Entry i; the compiler's own address takes an instruction more. */
 CSZ_DEVICE uint32_t table_entry(shared_table table, uint32_t i) {
@@ -283,6 +323,7 @@ CSZ_DEVICE void copy16_wait(void) {
 CSZ_DEVICE uint32_t word_load(const uint32_t *p, uint32_t i) { return p[i]; }
 CSZ_DEVICE const uint32_t *words_after(const uint32_t *p, uint32_t n) { return p + n; }
 CSZ_DEVICE uint32_t words_are_same(const uint32_t *a, const uint32_t *b) { return a == b; }
+CSZ_DEVICE uint32_t words_between(const uint32_t *a, const uint32_t *b) { return (uint32_t)(b - a); }
 CSZ_DEVICE uint32_t table_entry(const uint16_t *table, uint32_t i) { return table[i]; }
 CSZ_DEVICE int table_entry_signed(const uint16_t *table, uint32_t i) { return (int16_t)table[i]; }
 CSZ_DEVICE const uint16_t *table_after(const uint16_t *table, uint32_t n) { return table + n; }

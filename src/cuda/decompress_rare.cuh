@@ -48,17 +48,36 @@ CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint
     warp_sum_add(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
 }
 
+/*
+ * A block of the kernel for one round of tiles has this behind its groups' parts: the call, which functions out of line would otherwise load from memory, behind the stores of others, and the tiles that are left for its end.
+ */
+struct alignas(16) once_shared {
+    decode_call call;
+    uint32_t faults, n_odd, odd[GROUPS_MAX];
+    tile_task trial_task; /* of a tile that is none, see once_trial */
+    uint32_t trial_record[8];
+    uint4 trial_code[32]; /* of its first 8 units */
+};
+enum { ONCE_CHUNKS = (sizeof(once_shared) + 15) / 16 };
+CSZ_DEVICE once_shared *once_own(const decode_call *call) {
+    return (once_shared *)(block_memory() + TABLE_NARROW_N / 8 + call->shared_chunks);
+}
+
 struct rare_tile {
     const tile_task *task;
     const uint32_t *record;
     uint32_t nwords;
 };
 
+/* IN_STAGE: no other record is on its way to where this one was, if it was there. */
+template <bool IN_STAGE>
 CSZ_DEVICE rare_tile rare_tile_of(const decode_call *call, const decode_job *facts, const tile_task *task) {
     rare_tile t;
     t.task = task;
     t.record = facts->frame + facts->payload_word + task->begin;
     t.nwords = task->end - task->begin;
+    if (IN_STAGE && t.nwords <= facts->stage_words)
+        t.record = group_stage(facts, block_memory(), threadIdx.x / GROUP_THREADS) + record_skew(t.record);
     return t;
 }
 
@@ -83,12 +102,21 @@ CSZ_DEVICE mask_list record_masks(const record_view<V> *view, const uint32_t *re
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *facts, uint4 *shared,
                                       const tile_task *task, typename value_traits<V>::quantum base,
-                                      uint32_t order, uint32_t r) {
+                                      uint32_t order, bool is_trial, uint32_t r) {
     typedef value_traits<V> traits;
     const V magic = traits::magic(base);
     tile_target<V> target;
     if (task->held == HELD_PART) {
         target = tile_target_of<V>(call, &task->place);
+        if (is_trial) {                              /* 32 values, to where the claims of other calls are */
+            const uint32_t n = call->max_tiles / 16; /* of 256 bytes each */
+            target.corner = (V *)(call->claims + (n ? blockIdx.x % n * 16 : 0));
+            target.pitch_y = target.pitch_z = 0;
+            for (int i = 0; i < 3; i++) target.lo[i] = 0;
+            target.hi[0] = RANK == 3 ? 8 : 1;
+            target.hi[1] = RANK == 2 ? 8 : 1;
+            target.hi[2] = 32;
+        }
     } else {
         target.corner = (V *)call->out + task->corner;
         target.pitch_y = (int64_t)call->pitch_y;
@@ -100,7 +128,7 @@ CSZ_DEVICE uint32_t tile_finish_plain(const decode_call *call, const block_job *
         }
     }
     return tile_finish_columns<V, RANK, false>(shared, group_firsts(shared), r, &target, magic,
-                                               (V)facts->step, order);
+                                               is_trial ? (V)0 : (V)facts->step, order);
 }
 
 /* Tiles of one value that the output holds whole; tile_weight is the sum of all values' weights. */
@@ -145,12 +173,12 @@ static __device__ __noinline__ uint32_t tile_inside(const decode_call *call, con
 }
 
 /* Coded tiles and tiles of one value, with masks.  Returns the thread's part of the checksum. */
-template <typename V, int RANK>
+template <typename V, int RANK, bool ONCE>
 static __device__ __noinline__ uint32_t tile_finish_rare(const decode_call *call, const decode_job *facts,
                                                          uint4 *shared, const tile_task *task, uint32_t kind,
                                                          uint32_t r) {
     typedef value_traits<V> traits;
-    const rare_tile tile = rare_tile_of(call, facts, task);
+    const rare_tile tile = rare_tile_of<ONCE>(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
     const V step = (V)facts->step;
@@ -185,7 +213,7 @@ template <typename V, int RANK>
 static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const decode_job *facts,
                                                  const tile_task *task, uint32_t r) {
     typedef value_traits<V> traits;
-    const rare_tile tile = rare_tile_of(call, facts, task);
+    const rare_tile tile = rare_tile_of<false>(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const uint32_t sum_words = raw_sums_itself<V>(call, facts, task);
     const int64_t stride = slice_stride<RANK>(&target);
@@ -256,14 +284,23 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
     return hash * thread_weight(r);
 }
 
-/* Values of exceptions over what stands in the output; returns the change of the tile's checksum. */
-template <typename V, int RANK>
+/*
+ * Values of exceptions over what stands in the output; returns the change of the tile's checksum.  What stood there is made once more where it comes from sums: to read it back takes as long as all stores that are under way, 9 us of a
+ * map's.
+ */
+template <typename V, int RANK, bool ONCE>
 static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call, const decode_job *facts,
-                                                         const tile_task *task, uint32_t r) {
+                                                         const tile_task *task, const uint4 *shared,
+                                                         tile_after<V> after, bool is_trial, uint32_t r) {
     typedef value_traits<V> traits;
-    const rare_tile tile = rare_tile_of(call, facts, task);
+    rare_tile tile;
+    if (is_trial)
+        tile = {task, once_own(call)->trial_record, task->end};
+    else
+        tile = rare_tile_of<ONCE>(call, facts, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(tile.record, tile.nwords, RANK);
+    const V magic = traits::magic(after.base), step = is_trial ? (V)0 : (V)facts->step;
     const uint32_t n = view.n_exceptions, nwords = tile.nwords,
                    positions = nwords - n * traits::WORDS - (n + 1) / 2;
     const uint32_t *record = tile.record;
@@ -287,43 +324,52 @@ static __device__ __noinline__ uint32_t exceptions_store(const decode_call *call
         if (!target.full && !(unit_held<RANK>(&target, unit) >> b & 1)) continue;
         V value = traits::load(record + nwords - (n - i) * traits::WORDS);
         V *p = unit_pointer<RANK>(&target, unit) + (b >> 2) * slice_stride<RANK>(&target) + (b & 3);
-        hash += (traits::fold(value) - traits::fold(*(volatile V *)p)) * csz_value_weight(unit, b);
-        *p = value;
+        const V old = ONCE && after.kind() <= KIND_CODED
+                          ? value_again<V, RANK>(shared, (const uint32_t *)(shared + CODE_CHUNKS), unit, b,
+                                                 magic, step, after.order())
+                          : *(volatile V *)p;
+        hash += (traits::fold(value) - traits::fold(old)) * csz_value_weight(unit, b);
+        if (!is_trial) *p = value;
     }
-    if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
+    if (wrong && !is_trial) fault(facts, CSZ_CUDA_FAULT_RECORD);
     return hash;
 }
 
 /*
  * What remains of a tile after the common path: rows that are not aligned, masks, raw values, and exceptions, which alone remain of one that is finished.  One call, since each
- * takes registers from that path.
+ * takes registers from that path.  ONCE: turn 1 is a trial, see once_trial.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, bool ONCE>
 static __device__ __noinline__ void tile_finish_other(const decode_call *call, uint32_t turn,
                                                       tile_after<V> after, uint32_t finished) {
     const block_job *facts = &block_own()->facts;
-    uint4 *shared = group_memory(call, block_memory(), threadIdx.x / GROUP_THREADS);
-    const tile_task *task = group_task(shared, turn);
+    const bool is_trial = ONCE && turn != 0;
+    uint4 *shared = is_trial ? once_own(call)->trial_code
+                             : group_memory(call, block_memory(), threadIdx.x / GROUP_THREADS);
+    const tile_task *task = is_trial ? &once_own(call)->trial_task : group_task(shared, turn);
     const uint32_t r = threadIdx.x % GROUP_THREADS;
     const uint32_t kind = finished ? (uint32_t)KIND_NONE : after.kind();
     uint32_t hash = 0;
     if (kind == KIND_PLAIN) {
-        hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order(), r);
+        hash = tile_finish_plain<V, RANK>(call, facts, shared, task, after.base, after.order(), is_trial, r);
     } else if (kind == KIND_FLAT) {
         const tile_target<V> target = tile_target_of<V>(call, &task->place);
         const V value = value_traits<V>::from_bits((typename value_traits<V>::bits)after.base);
         hash = tile_finish_columns<V, RANK, true>(shared, group_firsts(shared), r, &target, value, 0,
                                                   CSZ_ORDER_FULL);
     } else if (kind == KIND_CODED || kind == KIND_FLAT_MASKED) {
-        hash = tile_finish_rare<V, RANK>(call, facts, shared, task, kind, r);
+        hash = tile_finish_rare<V, RANK, ONCE>(call, facts, shared, task, kind, r);
     } else if (kind == KIND_RAW) {
         hash = tile_raw<V, RANK>(call, facts, task, r);
     }
     if (after.has_exceptions()) {
         __syncwarp();
-        hash += exceptions_store<V, RANK>(call, facts, task, r);
+        if (ONCE)
+            hash += exceptions_store<V, RANK, true>(call, facts, task, shared, after, is_trial, r);
+        else
+            hash += exceptions_store<V, RANK, false>(call, facts, task, NULL, tile_after<V>(), false, r);
     }
-    values_count(facts, task, hash);
+    if (!is_trial) values_count(facts, task, hash);
 }
 
 #endif

@@ -382,6 +382,32 @@ CSZ_DEVICE uint32_t tile_finish_columns(const uint4 *code, const uint32_t *first
                      : tile_finish_columns_2d<V, RANK, FLAT>(code, firsts, r, target, magic, step, order);
 }
 
+/* The value of a code as the last pass makes it, once more, from the sums that it leaves as they are; masks do not count. */
+template <typename V, int RANK>
+CSZ_DEVICE V value_again(const uint4 *code, const uint32_t *firsts, uint32_t unit, uint32_t b, V magic,
+                         V step, uint32_t order) {
+    typedef value_traits<V> traits;
+    const uint32_t full_sums = RANK > 1 && order == CSZ_ORDER_FULL, i = b >> 2 & 3;
+    uint32_t w[4], carry[4], start = 0x8000u, above = start;
+#pragma unroll 1
+    for (uint32_t g = RANK == 3 ? 3 : 0; g < 4; g++) { /* rank 3: once */
+        column_load(w, code, RANK == 3 ? unit : 32 * g + (unit & 31), b);
+        if (full_sums) {
+            if (RANK == 2) w[0] = __vadd2(w[0], above);
+            column_sum_slices(w);
+            above = w[3] >> 16;
+        } else {
+            slice_carries(carry, RANK == 3 ? firsts : firsts + 4 * g, &start);
+#pragma unroll
+            for (int k = 0; k < 4; k++) w[k] = __vadd2(w[k], carry[k]);
+        }
+        if (RANK < 3 && g == unit >> 5) break;
+    }
+    const uint32_t word = i == 0 ? w[0] : i == 1 ? w[1] : i == 2 ? w[2] : w[3];
+    return b < 16 ? traits::template scale<0>(word, magic, step)
+                  : traits::template scale<1>(word, magic, step);
+}
+
 /* ---- tiles without lanes ---- */
 
 /* A tile of one value with masks. */

@@ -410,6 +410,11 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     const uint32_t number = blockIdx.x / TABLE_PARTS, part = blockIdx.x % TABLE_PARTS,
                    field = number / call.nframes_box, first = field * call.nframes_box;
     if (threadIdx.x <= GROUPS_MAX) stage.n[threadIdx.x] = 0;
+    uint32_t before = 0;
+    if (call.once && threadIdx.x == 0) {
+        call.verdict[blockIdx.x] = VERDICT_NONE;
+        before = atomicExch(call.verdict + blockIdx.x, (uint32_t)VERDICT_NONE);
+    }
     const job_frame frame = job_frame_of(&call, number - first);
     uint64_t entry;
     const archive_view view =
@@ -422,6 +427,11 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != view.footer_word)
             f.sound = 0;
         if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
+    }
+    if (call.once) {
+        /* No verdict stands there before somebody asks for it: what stood there has come back.  A fence would take half a microsecond here. */
+        if (threadIdx.x == 0) *(volatile uint32_t *)scan = before;
+        __syncthreads();
     }
     next_may_start(); /* not before: the next kernel's code and prefetches would be in the way of these loads */
     if (part == TABLE_PART_CHECKSUM) {
@@ -438,6 +448,9 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (!faults && !index_read(&view, &f, frame.ntiles, call.offsets + number * (call.max_tiles + 1),
                                    &own.records, scan))
             faults = CSZ_CUDA_FAULT_INDEX;
+    } else if (call.once && (part == TABLE_PART_CLAIMS || part == TABLE_PART_PLAN)) {
+        /* tiles go to groups by their numbers, and the rest is chosen */
+        if (part == TABLE_PART_PLAN && threadIdx.x == 0) once_choose(call.jobs + number, &call);
     } else if (part == TABLE_PART_CLAIMS) {
         const job_box box = job_box_of(&call, &frame);
         if (threadIdx.x == THREADS - 1)
@@ -462,7 +475,12 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
             faults = CSZ_CUDA_FAULT_BOOKS;
         if (faults) nothing_fill((uint4 *)tables, TABLE_N / 8);
     }
-    if (threadIdx.x == 0) call.verdict[blockIdx.x] = faults;
+    if (call.once) { /* the next kernel waits for this word, not for the end of this one */
+        __syncthreads();
+        if (threadIdx.x == 0) part_tell(call.verdict + blockIdx.x, faults);
+    } else if (threadIdx.x == 0) {
+        call.verdict[blockIdx.x] = faults;
+    }
 }
 
 /* Fields of no elements have no jobs: their archives are checked here, a block each. */

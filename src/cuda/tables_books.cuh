@@ -340,20 +340,21 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
         const uint32_t alike = (((entry - origin) & 255) << 8 | length) * 0x10001u;
         uint32_t packed[4] = {alike, alike, alike, alike};
-        if (index + 8 >
-            end) { /* where codes are long, an entry may be of another symbol than the one before it */
-#pragma unroll 1
-            for (uint32_t k = 0; k < 8; k++) {
-                if (index + k >= end && place < 255) {
-                    place++;
-                    entry = s->sorted[book][place];
-                    length = (entry >> 8) & 15;
-                    end += length >= 1 && length <= limit ? 1u << (limit - length) : 8;
-                }
-                /* each goes in at the top; the first comes to the bottom */
+        if (index + 8 > end) {
+            /* eight entries of several symbols, whose codes are of the longest three lengths: none waits for another's */
+            const uint32_t *ends = s->limit[book] + limit - 2, *offset = s->offset[book] + limit - 2,
+                           *code = s->first[book] + limit - 2;
+            const uint32_t second = ends[0], third = ends[1],
+                           from[3] = {offset[0] - code[0], offset[1] - code[1], offset[2] - code[2]};
 #pragma unroll
-                for (int w = 0; w < 3; w++) packed[w] = packed[w] >> 16 | packed[w + 1] << 16;
-                packed[3] = packed[3] >> 16 | (((entry - origin) & 255) << 8 | length) << 16;
+            for (uint32_t k = 0; k < 8; k++) {
+                const uint32_t at_k = index + k, is_third = at_k >= third, is_second = at_k >= second;
+                const uint32_t at_place = is_third    ? from[2] + at_k
+                                          : is_second ? from[1] + (at_k >> 1)
+                                                      : from[0] + (at_k >> 2),
+                               own_entry = s->sorted[book][at_place & 255],
+                               half = ((own_entry - origin) & 255) << 8 | (own_entry >> 8 & 15);
+                packed[k / 2] = k % 2 ? packed[k / 2] | half << 16 : half;
             }
         }
         ((uint4 *)tables)[i] = make_uint4(packed[0], packed[1], packed[2], packed[3]);

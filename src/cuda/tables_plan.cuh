@@ -129,6 +129,18 @@ CSZ_DEVICE uint32_t turns_dealt(const job_blocks *blocks, uint32_t ngroups, uint
     return own < mean ? own : mean;
 }
 
+/* What a call of one round has chosen for all. */
+CSZ_DEVICE void once_choose(decode_job *job, const decode_call *call) {
+    job->ngroups = call->max_ngroups;
+    job->kept = modes_kept(0);
+    job->runs_at = call->once_runs_chunks ? TABLE_NARROW_N / 8 : 0;
+    job->first_stage = TABLE_NARROW_N / 8 + call->once_runs_chunks;
+    job->stage_chunks = call->once_stage_chunks;
+    job->stage_words = stage_words_of(call->once_stage_chunks);
+    job->team = 1;
+    job->dealt = 1;
+}
+
 /* By a warp, once all are counted.  given: chunks of tables that give way. */
 static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const job_box *box,
                                     const job_blocks *blocks, uint32_t given, const decode_call *call) {
