@@ -82,7 +82,7 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             const csz_claim &c = claim();
             u = csz_round_edge<V, RANK>(exchange, csz_told_of(sh), job.data + c.origin,
                                         &job.quantizer[c.field], job.geometry.n[2],
-                                        job.geometry.n[1] * job.geometry.n[2], job.aligned, c);
+                                        job.geometry.n[1] * job.geometry.n[2], c);
         } else if (!job.has_fill) {
             u = csz_round_whole<V, RANK, true, HASH, ROWS>(exchange, csz_told_of(sh), job, claim());
         } else {

@@ -22,24 +22,25 @@ template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, con
     }
 }
 
-/* A thread's unit of a tile that reaches past the field, whose padding repeats the field's last values. */
+/*
+ * A thread's unit of a tile that reaches past the field, whose padding repeats the field's last values.  Values that are in no row are taken from the one before them once they are needed: an address of its own for each of four would be four instructions more, and what
+ * these tiles take depends on their code, which comes from memory time and again.
+ */
 template <typename V, int RANK> struct csz_edge_unit {
-    const V *row;     /* the tile's, of which the unit has a part; of rank 3 its first plane's */
+    const V *column;  /* the unit's first value, or the row's last; of rank 1 the tile's first */
     uint64_t stride;  /* from slice to slice */
     uint32_t x, last; /* of the unit's first four values; of the tile's last in the field */
     uint32_t first,
         rows; /* number of the unit's first slice among those of the tile, of which so many are in the field */
-    uint32_t n; /* of the four values, how many are in the field where their slice is */
-    bool quads; /* they all are, and lie at a multiple of their size; of rank 1 the latter alone */
+    uint32_t columns; /* of the four values, how many rows have */
+    uint32_t mask[4]; /* all bits where the value is in the field if its slice is */
 
-    __device__ __forceinline__ csz_edge_unit(const V *tile, uint64_t nx, uint64_t plane, bool aligned,
-                                             const csz_claim &c) {
+    __device__ __forceinline__ csz_edge_unit(const V *tile, uint64_t nx, uint64_t plane, const csz_claim &c) {
         const uint32_t t = threadIdx.x;
-        row = tile;
+        column = tile;
         last = c.extent[2] - 1;
         if (RANK == 1) { /* slices lie in one row */
             x = 1024 * (t >> 5) + 4 * (t & 31);
-            quads = aligned;
             return;
         }
         const uint32_t y = t >> 3;
@@ -47,30 +48,46 @@ template <typename V, int RANK> struct csz_edge_unit {
         stride = RANK == 3 ? plane : nx;
         first = RANK == 3 ? 0 : 8 * (t >> 5);
         rows = RANK == 3 ? c.extent[0] : c.extent[1];
-        n = x > last ? 0 : min(last + 1 - x, 4u);
-        if (RANK == 3) {
-            row += min(y, c.extent[1] - 1) * nx;
-            if (y >= c.extent[1]) n = 0;
-        }
-        quads = aligned && x + 3 <= last;
+        column += min(x, last);
+        columns = x > last ? 0 : last + 1 - x;
+        if (RANK == 3) column += min(y, c.extent[1] - 1) * nx;
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            mask[k] = (uint32_t)csz_anew(k < columns && (RANK == 2 || y < c.extent[1])
+                                             ? -1
+                                             : 0); /* or it becomes a predicate, of which there are few */
     }
 
-    /* Slices s and s + 4, and how many values of each are in the field. */
-    __device__ __forceinline__ void load(V (&v)[8], uint32_t (&in)[2], uint32_t s) const {
+    __device__ __forceinline__ bool has(uint32_t s, uint32_t k) const {
+        return RANK == 1 ? x + 128 * s + k <= last : k < columns;
+    }
+
+    /* All bits where a value is in the field; slice: where its slice is. */
+    __device__ __forceinline__ uint32_t slice_inside(uint32_t s) const {
+        return RANK == 1 ? 0 : (uint32_t)csz_anew(first + s < rows ? -1 : 0);
+    }
+    __device__ __forceinline__ uint32_t inside(uint32_t s, uint32_t k, uint32_t slice) const {
+        if (RANK == 1) return has(s, k) ? ~0u : 0;
+        return mask[k] & slice;
+    }
+
+    /* Slices s and s + 4, */
+    __device__ __forceinline__ void load(V (&v)[8], uint32_t s) const {
 #pragma unroll
         for (uint32_t half = 0; half < 2; half++, s += 4) {
-            const uint32_t at = RANK == 1 ? x + 128 * s : x;
-            const V *p = RANK == 1 ? row : row + min(first + s, rows - 1) * stride;
-            if (RANK == 1 ? quads && at + 3 <= last : quads) {
-                csz_load_quad(v + 4 * half, p + at);
-            } else {
+            const V *p =
+                RANK == 1 ? column + min(x + 128 * s, last) : column + min(first + s, rows - 1) * stride;
+            v[4 * half] = __ldg(p);
 #pragma unroll
-                for (uint32_t k = 0; k < 4; k++) v[4 * half + k] = __ldg(p + min(at + k, last));
-            }
-            if (RANK == 1)
-                in[half] = at > last ? 0 : min(last + 1 - at, 4u);
-            else
-                in[half] = first + s < rows ? n : 0;
+            for (uint32_t k = 1; k < 4; k++) v[4 * half + k] = has(s, k) ? __ldg(p + k) : 0;
+        }
+    }
+    /* and their padding. */
+    __device__ __forceinline__ void pad(V (&v)[8], uint32_t s) const {
+#pragma unroll
+        for (uint32_t k = 1; k < 4; k++) {
+            if (!has(s, k)) v[k] = v[k - 1];
+            if (!has(s + 4, k)) v[k + 4] = v[k + 3];
         }
     }
 };
@@ -130,15 +147,15 @@ template <typename V> struct csz_rounding {
         : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, middle, bias)), worst(0), outside(0),
           outside_high(0), h0(0), h1(0), sign(0) {}
 
-    /* Values k and k + 4 as a word of two quanta; lows, highs: whether they count in the hash. */
-    __device__ __forceinline__ uint32_t pair(V low, V high, bool lows = true, bool highs = true) {
+    /* Values k and k + 4 as a word of two quanta; lows, highs: no bits where they do not count in the hash. */
+    __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
         uint32_t low0, low1;
         const V q0 = csz_quick_round(low, inverse, magic, &low0, &outside, &outside_high, &sign);
         const V q1 = csz_quick_round(high, inverse, magic, &low1, &outside, &outside_high, &sign);
         const V r0 = q0 * step, r1 = q1 * step;
         worst = max(worst, max(fabs(low - r0), fabs(high - r1)));
-        h0 = h0 * CSZ_VALUE_K + (lows ? csz_value<V>::fold(csz_value<V>::to_bits(r0)) : 0);
-        h1 = h1 * CSZ_VALUE_K + (highs ? csz_value<V>::fold(csz_value<V>::to_bits(r1)) : 0);
+        h0 = h0 * CSZ_VALUE_K + (lows & csz_value<V>::fold(csz_value<V>::to_bits(r0)));
+        h1 = h1 * CSZ_VALUE_K + (highs & csz_value<V>::fold(csz_value<V>::to_bits(r1)));
         return __byte_perm(low0, low1, 0x5410);
     }
 
@@ -184,38 +201,42 @@ CSZ_DEVICE typename csz_value<V>::quantum csz_middle_told(const csz_told<V> *tol
 template <typename V, int RANK>
 CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_told<V> *told, const V *tile,
                                     const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
-                                    uint64_t plane, bool aligned, const csz_claim &c) {
+                                    uint64_t plane, const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const typename value::quantizer z = *quantizer;
-    const csz_edge_unit<V, RANK> unit(tile, nx, plane, aligned, c);
+    const csz_edge_unit<V, RANK> unit(tile, nx, plane, c);
     const V corner_value = __ldg(tile),
             last_value = __ldg(tile + (c.extent[0] - 1) * plane + (c.extent[1] - 1) * nx + c.extent[2] - 1);
     V v[8], next[8];
-    uint32_t n[2], next_n[2];
-    unit.load(next, next_n, 0);
+    unit.load(next, 0);
     csz_rounding<V> r(z, csz_tell(told, corner_value, last_value, z, quantizer, bias), bias);
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
-    bool fills = false;
 #pragma unroll 1
     for (uint32_t s = 0; s < 4; s++) {
 #pragma unroll
         for (int k = 0; k < 8; k++) v[k] = next[k];
-        n[0] = next_n[0], n[1] = next_n[1];
-        if (s < 3) unit.load(next, next_n, s + 1);
+        if (s < 3) unit.load(next, s + 1);
+        unit.pad(v, s);
+        const uint32_t low = unit.slice_inside(s), high = unit.slice_inside(s + 4);
         uint32_t word[4];
 #pragma unroll
-        for (uint32_t k = 0; k < 4; k++) {
-            fills |= z.has_fill && (value::to_bits(v[k]) == z.fill || value::to_bits(v[k + 4]) == z.fill);
-            word[k] = r.pair(v[k], v[k + 4], k < n[0], k < n[1]);
-        }
+        for (uint32_t k = 0; k < 4; k++)
+            word[k] = r.pair(v[k], v[k + 4], unit.inside(s, k, low), unit.inside(s + 4, k, high));
         *parked = make_uint4(word[0], word[1], word[2], word[3]);
         parked += CSZ_TILE_THREADS;
     }
     csz_rounded f;
     f.hash = r.hash();
-    f.doubtful = fills || r.doubtful(window, z.bound);
+    f.doubtful = r.doubtful(window, z.bound);
     if (z.has_fill) {
+#pragma unroll 1
+        for (uint32_t s = 0; s < 4; s++) {
+            unit.load(v, s);
+            unit.pad(v, s);
+#pragma unroll
+            for (int k = 0; k < 8; k++) f.doubtful |= value::to_bits(v[k]) == z.fill;
+        }
         uint32_t w[16];
         csz_words_fetch(w, exchange);
         f.doubtful |= csz_restores_fill<V>(w, z, csz_middle_told(told, bias), bias);

@@ -119,6 +119,22 @@ CSZ_DEVICE void csz_load_quad(double *v, const double *p) {
     v[3] = b.y;
 }
 
+/* The same of what may stay in the caches. */
+CSZ_DEVICE void csz_load_quad_kept(float *v, const float *p) {
+    float4 a = __ldg((const float4 *)p);
+    v[0] = a.x;
+    v[1] = a.y;
+    v[2] = a.z;
+    v[3] = a.w;
+}
+CSZ_DEVICE void csz_load_quad_kept(double *v, const double *p) {
+    double2 a = __ldg((const double2 *)p), b = __ldg((const double2 *)p + 1);
+    v[0] = a.x;
+    v[1] = a.y;
+    v[2] = b.x;
+    v[3] = b.y;
+}
+
 #define CSZ_BIASED 0x80008000u /* a half becomes delta + 2^15 */
 
 /* ---- the tile ---- */
