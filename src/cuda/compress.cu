@@ -134,14 +134,18 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             const csz_front<V> f = csz_front_run<V, RANK, true, ROWS>(
                 w, sh.front, job.tile, [&]() -> const csz_claim & { return claim_of(sh); },
                 [&] {
-                    if (csz_agreed(claim_of(sh).frame != sh.frame))
-                        csz_apart([&] { frame_enter<V>(sh, job); });
-                },
-                [&] { tile_careful<V, RANK>(sh, job); });
+                    frame_enter<V>(sh, job);
+                    __syncthreads();
+                    tile_careful<V, RANK>(sh, job);
+                });
             const uint32_t t = csz_thread();
-            sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
-            if (!csz_agreed((f.klass | f.is_fill) != 0)) { /* else its record is made */
+            if (csz_agreed((f.klass | f.is_fill) != 0)) { /* its record is made */
+                sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
+            } else {
                 const csz_codes codes = csz_front_park<V, RANK>(w, sh.front);
+                /* as late as can be: the first frame's books are made meanwhile */
+                if (csz_agreed(claim_of(sh).frame != sh.frame)) csz_apart([&] { frame_enter<V>(sh, job); });
+                sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
                 if (CSZ_CUT >= CSZ_CUT_ENCODE) {
                     if (t == 0) record_tell(sh, codes.nnonzero & 1, 0);
                 } else {

@@ -61,21 +61,18 @@ CSZ_COLD void csz_careful_run(csz_front_shared<V> &sh, const csz_job<V> &job, co
 
 /*
  * Leaves in w what csz_front_finish makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at 128 b + t.  HASH: whether the hash is wanted; where it is not, registers are left
- * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  What is not of every tile is called where little is at hand, since that is kept on the stack meanwhile: rounded() once quanta are parked, careful() for a tile that
+ * to have more values on their way at once.  claim() tells the tile's claim, asked for anew where it is rarely needed.  careful() is called for a tile that
  * goes the careful way, by csz_careful_run, which uses all of the region.
  */
-template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim, typename Rounded,
-          typename Careful>
+template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim, typename Careful>
 CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh, const csz_job<V> &job,
-                                      const Claim &claim, const Rounded &rounded, const Careful &careful) {
+                                      const Claim &claim, const Careful &careful) {
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
     csz_front<V> f;
     f.klass = f.is_fill = 0;
     bool goes_careful = true;
-    if (!job.default_shape) {
-        rounded();
-    } else {
+    if (job.default_shape) {
         uint32_t *exchange = csz_exchange(sh);
         csz_rounded u;
         if (!csz_agreed(claim().full())) {
@@ -100,7 +97,6 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
         }
         sh.hash[t] = u.hash;
         sh.exceptions[t] = exceptions;
-        rounded();
         csz_words_fetch(w, exchange);
         uint32_t nonzero[3];
         goes_careful = csz_lorenzo<RANK>(w, nonzero, exchange, sh.row_end, lost, &sh.told.first,

@@ -494,8 +494,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             uint32_t w[16] = {0};
             const auto claim = [&]() -> const csz_claim & { return sh.claim[i]; };
             const csz_front<V> f = csz_front_run<V, RANK, false>(
-                w, sh.front, job.tile, claim, [] {},
-                [&] { csz_careful_run<V, RANK>(sh.front, job.tile, claim()); });
+                w, sh.front, job.tile, claim, [&] { csz_careful_run<V, RANK>(sh.front, job.tile, claim()); });
             if (f.klass && !f.is_fill) {
                 books |= count_wide(sh, job.tile.workflow);
             } else if (!f.is_fill) {

@@ -559,9 +559,10 @@ CSZ_DEVICE uint32_t modes_of(uint32_t policy, int workflow) {
     return modes;
 }
 
-/* This tile's frame is another one than the last tile's, of which a record may still wait. */
+/* For this tile's frame, if it is another one than the last tile's, of which a record may still wait. */
 template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
+    if (csz_agreed(frame == last)) return;
     __syncthreads();
     if (last != NO_FRAME) frame_hash(sh, last);
     if (csz_thread() == 0) {
