@@ -547,8 +547,8 @@ struct device_limits {
 
 static int limits_of(device_limits *d) {
 #if defined(CSZ_EMU)
-    d->nsms = 2;
-    d->shared_nbytes = 96 << 10;
+    d->nsms = emu::nsms;
+    d->shared_nbytes = emu::shared_nbytes;
     d->major = 9;
     return 1;
 #else
@@ -579,7 +579,7 @@ static void groups_limit(decode_call *call, const device_limits *d) {
  */
 enum { ONCE_MAX_BITS = 14 };
 static void once_decide(decode_call *call) {
-    if (call->njobs != 1 || call->all_odd || !call->check_groups || call->one.size ||
+    if (once_is_unused() || call->njobs != 1 || call->all_odd || !call->check_groups || call->one.size ||
         call->one.nbytes >> 31 || call->header_words > CSZ_HEADER_MAX_NBYTES / 4 ||
         call->nbox > (uint64_t)call->decode_blocks * (GROUPS_MAX - 2) ||
         call->one.nbytes > call->nbox * (CSZ_TILE_N / 8 * ONCE_MAX_BITS))
@@ -631,7 +631,8 @@ static int once_launch(const decode_call *call, const device_limits *d, void *st
 
 template <typename V>
 static int call_launch(const decode_call *call, const device_limits *d, int rank, void *stream) {
-    csz_cuda_tables_launch(call, stream);
+    /* nobody may wait for what was not launched */
+    if (!csz_cuda_tables_launch(call, stream)) return 0;
     if (call->once)
         return rank == 3   ? once_launch<V, 3>(call, d, stream)
                : rank == 2 ? once_launch<V, 2>(call, d, stream)

@@ -56,7 +56,7 @@ void csz_cuda_builtin_fill(uint8_t *lengths);
 size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan);
 
 /*
- * Decodes the plan's box into d_out (dense, row-major, aligned to the type).  d_archive is aligned to 16; frames packed with
+ * Decodes the plan's box into d_out (dense, row-major, aligned to the type).  d_archive is aligned to 8; frames packed with
  * zstd are not accepted here.  *d_status receives the faults.  The frames' checksums are always checked,
  * the restored values' only where the box is the whole field.  Returns CSZ_ERROR_BACKEND where a launch fails.
  */

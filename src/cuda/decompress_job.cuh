@@ -354,7 +354,7 @@ CSZ_DEVICE unsigned long long warp_sum_u64(unsigned long long x) {
 CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faults, bits); }
 
 /* Of tables.cu. */
-extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream);
+extern "C" int csz_cuda_tables_launch(const decode_call *call, void *stream);
 extern "C" void csz_cuda_empty_launch(const decode_call *call, void *stream);
 /* n: at most ITEMS_AT_ONCE, which fit a kernel's parameters. */
 enum { ITEMS_AT_ONCE = 64 };

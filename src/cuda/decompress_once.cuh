@@ -108,7 +108,7 @@ CSZ_DEVICE uint32_t once_wait(const decode_call *call, uint32_t r) {
     return verdict;
 }
 
-/* The block's tiles of the general kernel's kind, by teams as that kernel's blocks are; few, see once_decide. */
+/* The block's tiles of the general kernel's kind, by teams as that kernel's blocks are. */
 template <typename V>
 static __device__ __noinline__ void once_odd(const decode_call *call, const once_shared *own,
                                              const block_job *facts) {
@@ -140,6 +140,7 @@ CSZ_DEVICE void once_end(const decode_call *call, const block_job *facts, uint32
         is_last = atomicAdd(&call->counters->n_done, 1u) + 1 == gridDim.x;
         __threadfence();
     }
+    __syncwarp(); /* a vote orders no memory */
     if (!warp_agrees(is_last)) return;
     const uint32_t ntiles = (uint32_t)call->nbox, ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
     uint32_t others = *(volatile uint32_t *)call->one.faults;

@@ -41,6 +41,7 @@ typedef const uint16_t *shared_table;
 #define shared_table_of(p) (p)
 #define shared_is_there() true
 #define books_are_unused() emu::books_unused /* a test asks for it */
+#define once_is_unused() (emu::once_unused || emu::books_unused)
 #define team_any(barrier, n, vote) \
     (emu::meet(&emu::current->home->teams[barrier], n, (vote) != 0, emu_add) != 0)
 #define part_tell(p, word) (*(p) = (word))
@@ -56,6 +57,7 @@ typedef const uint16_t *shared_table;
 #include <stdint.h>
 
 #define books_are_unused() false
+#define once_is_unused() false
 
 #define CSZ_DEVICE static __device__ __forceinline__
 
@@ -95,6 +97,12 @@ static int launch_early(void (*kernel)(P...), uint32_t grid, uint32_t block, siz
     config.attrs = &attribute;
     config.numAttrs = early ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, arguments...) == cudaSuccess;
+}
+
+/* The first kernel of a chain: it begins when all before it in the stream has ended. */
+template <typename P, typename A>
+static int launch_first(void (*kernel)(P), uint32_t grid, uint32_t block, void *stream, const A &argument) {
+    return launch_early(kernel, grid, block, 0, stream, 0, argument);
 }
 
 CSZ_DEVICE void next_may_start(void) {

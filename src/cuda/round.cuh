@@ -32,7 +32,7 @@ template <typename V, int RANK> struct csz_edge_unit {
     uint32_t x, last; /* of the unit's first four values; of the tile's last in the field */
     uint32_t first,
         rows; /* number of the unit's first slice among those of the tile, of which so many are in the field */
-    uint32_t columns; /* of the four values, how many rows have */
+    uint32_t columns; /* of the row from there on; 4 and more: rows have all four values */
     uint32_t mask[4]; /* all bits where the value is in the field if its slice is */
 
     __device__ __forceinline__ csz_edge_unit(const V *tile, uint64_t nx, uint64_t plane, const csz_claim &c) {

@@ -412,7 +412,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     if (threadIdx.x <= GROUPS_MAX) stage.n[threadIdx.x] = 0;
     uint32_t before = 0;
     if (call.once && threadIdx.x == 0) {
-        call.verdict[blockIdx.x] = VERDICT_NONE;
+        call.verdict[blockIdx.x] = VERDICT_NONE; /* initcheck does not take an exchange for a store */
         before = atomicExch(call.verdict + blockIdx.x, (uint32_t)VERDICT_NONE);
     }
     const job_frame frame = job_frame_of(&call, number - first);
@@ -523,8 +523,8 @@ extern "C" void csz_cuda_empty_launch(const decode_call *call, void *stream) {
     CSZ_LAUNCH(empty_kernel, call->nfields, THREADS, 0, stream, *call);
 }
 
-extern "C" void csz_cuda_tables_launch(const decode_call *call, void *stream) {
-    CSZ_LAUNCH(tables_kernel, call->njobs * TABLE_PARTS, THREADS, 0, stream, *call);
+extern "C" int csz_cuda_tables_launch(const decode_call *call, void *stream) {
+    return launch_first(tables_kernel, call->njobs * TABLE_PARTS, THREADS, stream, *call);
 }
 
 extern "C" void csz_cuda_builtin_fill(uint8_t *lengths) {

@@ -73,8 +73,8 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, int, int) { return 
 
 #define threadIdx (emu::index3{emu::current->index, 0, 0})
 #define blockIdx (emu::index3{emu::current->home->index, 0, 0})
-#define blockDim (emu::block_dim)
-#define gridDim (emu::grid_dim)
+#define blockDim (emu::current->home->of->block_dim)
+#define gridDim (emu::current->home->of->grid_dim)
 
 static inline uint64_t emu_add(uint64_t a, uint64_t b) { return a + b; }
 static inline uint64_t emu_or(uint64_t a, uint64_t b) { return a | b; }
@@ -82,10 +82,10 @@ static inline uint64_t emu_least(uint64_t a, uint64_t b) { return std::min(a, b)
 static inline uint64_t emu_most(uint64_t a, uint64_t b) { return std::max(a, b); }
 
 static inline int __syncthreads_count(int vote) {
-    return (int)emu::meet(&emu::current->home->all, emu::block_dim.x, vote != 0, emu_add);
+    return (int)emu::meet(&emu::current->home->all, blockDim.x, vote != 0, emu_add);
 }
 static inline int __syncthreads_or(int vote) { return __syncthreads_count(vote) != 0; }
-static inline void __syncthreads() { emu::meet(&emu::current->home->all, emu::block_dim.x); }
+static inline void __syncthreads() { emu::meet(&emu::current->home->all, blockDim.x); }
 static inline void team_meet(uint32_t barrier, uint32_t n) {
     emu::meet(&emu::current->home->teams[barrier], n);
 }
@@ -123,7 +123,17 @@ static inline uint32_t __ballot_sync(unsigned, int p) {
 }
 static inline int __any_sync(unsigned mask, int p) { return __ballot_sync(mask, p) != 0; }
 
-/* Launches follow each other: the next never starts early. */
+/* The first kernel of a chain, which those after it may not wait for. */
+template <typename P, typename A>
+static inline int launch_first(void (*kernel)(P), uint32_t grid, uint32_t block, void *stream,
+                               const A &argument) {
+    if (emu::overlaps)
+        emu::hold(grid, block, [=] { kernel(argument); });
+    else
+        CSZ_LAUNCH(kernel, grid, block, 0, stream, argument);
+    return 1;
+}
+/* Launches follow each other, but for one that was held back. */
 template <typename... P, typename... A>
 static inline int launch_early(void (*kernel)(P...), uint32_t grid, uint32_t block, size_t shared_nbytes,
                                void *stream, int, const A &...arguments) {
@@ -131,7 +141,9 @@ static inline int launch_early(void (*kernel)(P...), uint32_t grid, uint32_t blo
     return 1;
 }
 static inline void next_may_start() {}
-static inline void previous_wait() {}
+static inline void previous_wait() {
+    while (!emu::held_is_over()) emu::spin();
+}
 
 /* ---- memory ---- */
 

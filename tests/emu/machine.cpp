@@ -9,12 +9,12 @@
 namespace emu {
 
 thread *current;
-index3 block_dim, grid_dim;
-bool books_unused;
+bool books_unused, once_unused, overlaps;
+int nsms = 2, shared_nbytes = 96 << 10;
 
-static fiber scheduler; /* the caller of launch: starts blocks and takes them away */
-static const std::function<void()> *body;
-static std::vector<thread *> ready;                /* all that may go on, the current one apart */
+static fiber scheduler;             /* the caller of launch: starts blocks and takes them away */
+static std::unique_ptr<run> held;   /* back until the next launch, or beside it */
+static std::vector<thread *> ready; /* all that may go on, the current one apart */
 static std::vector<std::unique_ptr<thread>> owned; /* every thread ever made; stacks are used again */
 static std::vector<thread *> unused;
 static block *ended; /* one whose last thread has just left */
@@ -65,7 +65,7 @@ void spin() {
 
 static void entry() {
     fiber_entered(&current->self);
-    (*body)();
+    current->home->of->kernel();
     thread *self = current;
     spins = 0;
     unused.push_back(self);
@@ -85,9 +85,13 @@ static thread *thread_get() {
     return t;
 }
 
-static void start_block(unsigned index, unsigned nthreads, size_t shared_nbytes) {
+static void start_block(run *r) {
+    const unsigned nthreads = r->block_dim.x;
+    const size_t shared_nbytes = r->shared_nbytes;
     block *b = new block;
-    b->index = index;
+    b->of = r;
+    b->index = r->started++;
+    r->live++;
     b->running = nthreads;
     for (unsigned w = 0; w < (nthreads + WARP - 1) / WARP; w++)
         b->warps[w].n = nthreads - WARP * w < WARP ? nthreads - WARP * w : WARP;
@@ -105,21 +109,29 @@ static void start_block(unsigned index, unsigned nthreads, size_t shared_nbytes)
     }
 }
 
+static void start_blocks(run *r) {
+    while (r->live < r->together && r->started < r->grid_dim.x) start_block(r);
+}
+
 void launch(unsigned grid, unsigned nthreads, size_t shared_nbytes, unsigned together,
             const std::function<void()> &kernel) {
-    unsigned started = 0, live = 0;
-    body = &kernel;
-    block_dim = {nthreads, 1, 1};
-    grid_dim = {grid, 1, 1};
+    run own = {{nthreads, 1, 1}, {grid, 1, 1}, shared_nbytes, together, kernel};
     spins = 0;
-    for (;;) {
-        for (; live < together && started < grid; live++) start_block(started++, nthreads, shared_nbytes);
-        if (live == 0) break;
+    while (!own.is_over() || (held && !held->is_over())) {
+        start_blocks(&own);
+        if (held) start_blocks(held.get());
         fiber_switch(&scheduler, next());
+        ended->of->live--;
         free(ended->shared);
         delete ended;
-        live--;
     }
+    held.reset();
 }
+
+void hold(unsigned grid, unsigned nthreads, const std::function<void()> &kernel) {
+    held.reset(new run{{nthreads, 1, 1}, {grid, 1, 1}, 0, 1, kernel});
+}
+
+bool held_is_over() { return !held || held->is_over(); }
 
 } // namespace emu

@@ -41,7 +41,22 @@ struct thread {
 
 enum { WARP = 32, BLOCK_WARPS = 32 };
 
+struct index3 {
+    unsigned x, y, z;
+};
+
+/* A kernel's blocks: what they run, how many are there, and how many have been. */
+struct run {
+    index3 block_dim, grid_dim;
+    size_t shared_nbytes;
+    unsigned together;
+    std::function<void()> kernel;
+    unsigned started = 0, live = 0;
+    bool is_over() const { return started == grid_dim.x && live == 0; }
+};
+
 struct block {
+    run *of = nullptr;
     unsigned index = 0, running = 0;
     barrier all;
     barrier warps[BLOCK_WARPS];
@@ -50,18 +65,23 @@ struct block {
     void *shared = nullptr;
 };
 
-struct index3 {
-    unsigned x, y, z;
-};
-
 extern thread *current;
-extern index3 block_dim, grid_dim;
-extern bool
-    books_unused; /* the decoder is to take all books for unused, whose tables give way (tables_plan.cuh) */
 
-/* Runs the kernel in `grid` blocks, up to `together` of them at once. */
+/* What a test may ask for.  Of the decoder: */
+extern bool books_unused, /* to take all books for unused, whose tables give way (tables_plan.cuh) */
+    once_unused,          /* to have no kernel for calls of one round */
+    overlaps; /* that its kernels begin before the tables kernel does, in a workspace of bytes 0xFF */
+extern int nsms, shared_nbytes; /* of the device it thinks it has */
+
+/* Runs the kernel in `grid` blocks, up to `together` of them at once, beside the one that is held back. */
 void launch(unsigned grid, unsigned nthreads, size_t shared_nbytes, unsigned together,
             const std::function<void()> &kernel);
+
+/* Holds a kernel without dynamic shared memory back until the next is launched: then its blocks come one by one, beside that one's. */
+void hold(unsigned grid, unsigned nthreads, const std::function<void()> &kernel);
+
+/* Whether the kernel that was held back is over. */
+bool held_is_over();
 
 /* Waits until the barrier, of which this thread is not the last, has its number. */
 void wait_at(barrier *b);
