@@ -88,10 +88,9 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     for (uint64_t i = 4 * nquads + first; i < n; i += stride) take(__ldg(data + i));
     const range_part<double> all = range_meet(sh, r);
     if (threadIdx.x == 0) {
-        csz_range *part = work.range + blockIdx.x;
-        part->min = all.low;
-        part->max = all.high;
-        part->any = all.any;
+        /* all of it: whole parts are copied to the host */
+        const csz_range part = {all.low, all.high, all.any, 0};
+        work.range[blockIdx.x] = part;
     }
 }
 
