@@ -18,9 +18,16 @@ if(CSZ_REQUIRE_TESTS AND NOT Cmocka_FOUND)
     message(FATAL_ERROR "the tests need cmocka (Debian package libcmocka-dev), which was not found")
 endif()
 
+# Tests of 20 s and more begin first, so that none is left to run alone at the end.
+set(csz_long_tests python_test emulated_api emulated_quality emulated_compress emulated_decompress test_faults test_sizes
+    test_analyze test_frames stream_test docs_test faults_test)
+
 function(csz_register name label timeout_s)
     add_test(NAME ${name} ${ARGN} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
     set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout_s} SKIP_RETURN_CODE 77)
+    if(name IN_LIST csz_long_tests)
+        set_tests_properties(${name} PROPERTIES COST 100)
+    endif()
 endfunction()
 
 function(csz_add_tests label timeout_s)
