@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress_once.cuh: what the kernel for a call of a single round of tiles does otherwise than the one for many.  There the call takes as long as one tile does, with all that comes before and after it, so:
+ * decompress_once.cuh: the kernel for a call of a single round of tiles, and what it does otherwise than the one for many.  There the call takes as long as one tile does, with all that comes before and after it, so:
  * a group finds and fetches its record while the tables kernel works; blocks go on when its parts have told their verdicts, not when it has ended; and the block that ends last compares the checksums, so that no
  * kernel follows.  Tiles of the general kernel's kind are decoded by the block that found them, at its end.
  */
 #ifndef CSZ_CUDA_DECOMPRESS_ONCE_CUH
 #define CSZ_CUDA_DECOMPRESS_ONCE_CUH
 
-#include "cuda/decompress_claims.cuh"
 #include "cuda/decompress_general.cuh"
+#include "cuda/decompress_run.cuh"
 
 /*
  * A group's tile, and its record on the way into its stage, by the archive alone; returns the thread's part of the record's checksum.  Nothing that is read here is believed: what lies outside of the archive is not asked for, and whether the
@@ -158,6 +158,76 @@ CSZ_DEVICE void once_end(const decode_call *call, const block_job *facts, uint32
     if (r != 0) return;
     if (faults) atomicOr(call->one.faults, faults);
     results_write(call, others | faults);
+}
+
+/* A warp for each tile, one for what comes besides, and the last to wait. */
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
+    decode_once_kernel(const __grid_constant__ decode_call call) {
+    block_shared *const block = block_own();
+    uint4 *const memory = block_memory();
+    const uint32_t thread = thread_anew(), r = thread % GROUP_THREADS, warp = warp_number();
+    if (warp_agrees(!shared_is_there())) { /* never, as far as is known */
+        previous_wait();
+        if (threadIdx.x == 0) {
+            fault(call.jobs, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
+            __threadfence();
+            if (atomicAdd(&call.counters->n_done, 1u) + 1 == gridDim.x)
+                results_write(&call, *(volatile uint32_t *)call.one.faults);
+        }
+        return;
+    }
+    once_shared *const own = once_own(&call);
+    unsigned long long first_sum = 0;
+    if (warp_agrees(warp < call.max_ngroups)) {
+        uint4 *const shared = group_memory(&call, memory, warp);
+        uint32_t *const stage =
+            (uint32_t *)(memory + TABLE_NARROW_N / 8 + call.once_runs_chunks + warp * call.once_stage_chunks);
+        first_sum = once_begin(&call, group_task(shared, 0), stage, warp, r);
+    } else if (warp_agrees(warp == call.max_ngroups)) {
+        if (RANK > 1) once_trial<V, RANK>(&call, own, r);
+        /* As many barriers as the others come to: racecheck counts them by thread and would take what follows for races. */
+        for (int i = 0; i < ONCE_MEETINGS; i++) warp_meet();
+    } else if (warp_agrees(warp == blockDim.x / 32 - 1)) {
+        const uint32_t weight = thread_weight(r), all = warp_sum_u32(weight * units_weight());
+        block->weights[r] = weight;
+        if (r == 0) {
+            block->tile_weight = all;
+            block->facts.number = 0;
+            block->facts.taken = 0;
+            block->facts.runs = 0;
+            block->facts.own = call.jobs;
+            own->faults = own->n_odd = 0;
+        }
+        for (uint32_t i = r; i < sizeof call / 4; i += 32)
+            ((uint32_t *)&own->call)[i] = ((const uint32_t *)&call)[i];
+        const uint32_t faults = once_wait(&call, r);
+        __syncwarp();
+        if (faults) atomicOr(&own->faults, faults);
+    }
+    if (warp_agrees(warp != call.max_ngroups)) {
+        const uint32_t n = blockDim.x - GROUP_THREADS,
+                       i = warp < call.max_ngroups ? thread : thread - GROUP_THREADS;
+        __syncwarp();
+        team_meet(ONCE_BARRIER, n);
+        if (i < sizeof(decode_job) / 16)
+            copy16_start((uint4 *)&block->facts + i, (const uint4 *)call.jobs + i);
+        for (uint32_t k = i; k < TABLE_NARROW_N / 8; k += n)
+            copy16_start(memory + k, (const uint4 *)call.tables + k);
+        copy16_wait();
+        __syncwarp();
+        team_meet(ONCE_BARRIER, n);
+        if (warp_agrees(!own->faults && warp < call.max_ngroups))
+            group_run<V, RANK, false, true>(&call, &block->facts, (const uint16_t *)memory, block->weights,
+                                            block->tile_weight, 1, memory, first_sum);
+    }
+    previous_wait(); /* long over: what ends with this kernel has ended with the other, too */
+    __syncthreads();
+    if (warp_agrees(own->n_odd != 0)) {
+        once_odd<V>(&own->call, own, &block->facts);
+        __syncthreads();
+    }
+    if (warp_agrees(warp == 0)) once_end(&call, &block->facts, own->faults, r);
 }
 
 #endif

@@ -78,10 +78,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
 #pragma unroll 4
     for (uint64_t i = first; i < nquads; i += stride) {
         V v[4];
-        if (LARGE)
-            csz_load_quad_kept(v, data + 4 * i);
-        else
-            csz_load_quad(v, data + 4 * i);
+        csz_load_quad<LARGE>(v, data + 4 * i);
 #pragma unroll
         for (int k = 0; k < 4; k++) take(v[k]);
     }
@@ -98,13 +95,10 @@ template <typename V>
 static void range_launch(const csz_work &work, uint32_t nblocks, const void *d_data,
                          const csz_cuda_plan *plan, cudaStream_t stream) {
     const uint64_t n = plan->geometry.nelements;
-    const uint32_t grid = work.nfields * nblocks;
-    if (work.nfields * n >= RANGE_LARGE_NBYTES / sizeof(V))
-        CSZ_LAUNCH((range_kernel<V, true>), grid, PREPARE_THREADS, sizeof(prepare_shared), stream, work,
-                   (const V *)d_data, n, nblocks, plan->has_fill, plan->fill);
-    else
-        CSZ_LAUNCH((range_kernel<V, false>), grid, PREPARE_THREADS, sizeof(prepare_shared), stream, work,
-                   (const V *)d_data, n, nblocks, plan->has_fill, plan->fill);
+    const bool large = work.nfields * n >= RANGE_LARGE_NBYTES / sizeof(V);
+    const auto kernel = large ? range_kernel<V, true> : range_kernel<V, false>;
+    CSZ_LAUNCH(kernel, work.nfields * nblocks, PREPARE_THREADS, sizeof(prepare_shared), stream, work,
+               (const V *)d_data, n, nblocks, plan->has_fill, plan->fill);
 }
 
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream) {

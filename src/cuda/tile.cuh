@@ -102,33 +102,22 @@ CSZ_DEVICE bool csz_base_is_safe(int64_t base) {
     return base > -CSZ_QUANTUM_LIMIT_F64 + 65536 && base < CSZ_QUANTUM_LIMIT_F64 - 65536;
 }
 
+/* 16 bytes of the field; KEPT: as what may stay in the caches. */
+template <bool KEPT, typename Q> CSZ_DEVICE Q csz_load_16(const void *p) {
+    return KEPT ? __ldg((const Q *)p) : __ldcs((const Q *)p);
+}
+
 /* Four neighbours at once. */
-CSZ_DEVICE void csz_load_quad(float *v, const float *p) {
-    float4 a = __ldcs((const float4 *)p);
+template <bool KEPT = false> CSZ_DEVICE void csz_load_quad(float *v, const float *p) {
+    const float4 a = csz_load_16<KEPT, float4>(p);
     v[0] = a.x;
     v[1] = a.y;
     v[2] = a.z;
     v[3] = a.w;
 }
 
-CSZ_DEVICE void csz_load_quad(double *v, const double *p) {
-    double2 a = __ldcs((const double2 *)p), b = __ldcs((const double2 *)p + 1);
-    v[0] = a.x;
-    v[1] = a.y;
-    v[2] = b.x;
-    v[3] = b.y;
-}
-
-/* The same of what may stay in the caches. */
-CSZ_DEVICE void csz_load_quad_kept(float *v, const float *p) {
-    float4 a = __ldg((const float4 *)p);
-    v[0] = a.x;
-    v[1] = a.y;
-    v[2] = a.z;
-    v[3] = a.w;
-}
-CSZ_DEVICE void csz_load_quad_kept(double *v, const double *p) {
-    double2 a = __ldg((const double2 *)p), b = __ldg((const double2 *)p + 1);
+template <bool KEPT = false> CSZ_DEVICE void csz_load_quad(double *v, const double *p) {
+    const double2 a = csz_load_16<KEPT, double2>(p), b = csz_load_16<KEPT, double2>(p + 2);
     v[0] = a.x;
     v[1] = a.y;
     v[2] = b.x;
