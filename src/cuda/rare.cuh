@@ -548,7 +548,8 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
  */
 CSZ_DEVICE uint32_t modes_of(uint32_t policy, int workflow) {
     const bool is_auto = workflow == CSZ_WORKFLOW_AUTO, is_vector = csz_policy_is_vector(policy) && is_auto,
-               maybe_runs = csz_policy_all_weigh(policy) || policy == CSZ_POLICY_RUNS || !is_auto;
+               maybe_runs = is_auto ? csz_policy_all_weigh(policy) || policy == CSZ_POLICY_RUNS
+                                    : workflow != CSZ_WORKFLOW_HUFFMAN;
     static_assert(CSZ_MODE_CONSTANT == 0 && CSZ_MODE_S == 4, "three bits a mode");
     uint32_t modes = 0;
 #pragma unroll
