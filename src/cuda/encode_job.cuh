@@ -112,7 +112,7 @@ template <typename V> struct encode_shared {
     uint32_t last;    /* IS_..., or whether it was its field's last frame */
     uint32_t hash_sum
         [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
-    uint8_t run_values[CSZ_NARROW_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
+    uint8_t run_values[CSZ_WIDE_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
 };
 
 template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {

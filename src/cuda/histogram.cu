@@ -137,7 +137,7 @@ CSZ_DEVICE uint32_t count_runs(uint32_t *values, uint32_t *lengths, const Deltas
 #pragma unroll 1
     for (uint32_t m = r.starts; m; m &= m - 1) {
         const int b = __ffs((int)m) - 1;
-        atomicAdd(&values[symbol_of(d.at(b))], 1u);
+        atomicAdd(&values[symbol_of(d(b))], 1u);
         atomicAdd(&lengths[csz_run_length(r, b) - 1], 1u);
     }
     return (uint32_t)__popc(r.starts);
@@ -294,14 +294,13 @@ CSZ_COLD void count_exceptions(uint32_t unit, csz_device_sample *sample, bool is
 template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
-    quantum d[32];
-    const csz_wide_deltas<quantum> deltas = {d};
+    const csz_parked_wide<quantum, quantum> parked = {(const quantum *)sh.front.region + t};
+    const csz_held_deltas<quantum> deltas(parked);
     bool nonzero = false, equal = true;
 #pragma unroll 8
     for (int b = 0; b < 32; b++) {
-        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + t];
-        nonzero |= d[b] != 0;
-        equal &= d[b] == d[0];
+        nonzero |= deltas(b) != 0;
+        equal &= deltas(b) == deltas(0);
     }
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero),
                    equals = __ballot_sync(CSZ_ALL, equal && nonzero);
@@ -318,7 +317,7 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     uint32_t *count = (uint32_t *)sh.count;
     if (as_single && (ballot >> (lane & ~1u) & 3u)) {
 #pragma unroll 4
-        for (int b = 0; b < 32; b++) atomicAdd(count + bins_at(CSZ_BOOK_W) + symbol_of(d[b]), 1u);
+        for (int b = 0; b < 32; b++) atomicAdd(count + bins_at(CSZ_BOOK_W) + symbol_of(deltas(b)), 1u);
     }
     if (as_runs) count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
     if (sh.task.for_runs) {

@@ -122,6 +122,10 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
             const uint32_t relative = ok ? (uint32_t)offset & 0xFFFFu : 0;
             const uint32_t outside =
                 __ballot_sync(CSZ_ALL, ok && (offset < 0 || offset >= (quantum)1 << window));
+            if (outside) { /* all is to be done again */
+                r.lost = 1;
+                return r;
+            }
             const uint32_t without = ~__ballot_sync(CSZ_ALL, ok), inside = __ballot_sync(CSZ_ALL, in_field);
             const V restored = ok ? value::restore(q, z.step) : v;
             const uint32_t term = in_field ? value::fold(value::to_bits(restored)) : 0;
@@ -133,7 +137,6 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
                 invalid = without;
                 r.exceptions = without & inside;
                 r.hash = sum;
-                r.lost = outside != 0;
             }
         }
     }

@@ -44,6 +44,9 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
     return hash;
 }
 
+/* Units of a lane. */
+CSZ_DEVICE uint32_t units_of(int mode) { return csz_mode_lanes(mode) == 64 ? 2 : 4; }
+
 /* Which runs a tile weighs, besides its mode: none, coded ones, or the cheaper of coded and plain ones. */
 enum { RUNS_NONE, RUNS_CODED, RUNS_EITHER };
 
@@ -61,64 +64,111 @@ CSZ_DEVICE int runs_cheaper(encode_shared<V> &sh, uint32_t plain_nbits, uint32_t
     return mode;
 }
 
+/* Lanes of a tile of which each thread knows whether its unit has nonzero deltas. */
+struct unit_lanes {
+    uint32_t pairs, fours;   /* first threads of this warp's groups of two and four that have any */
+    uint32_t totals, before; /* pairs, and fours << 16, of the tile and of the warps before this one */
+
+    __device__ __forceinline__ uint32_t groups(uint32_t units) const { return units == 2 ? pairs : fours; }
+    __device__ __forceinline__ bool empty(uint32_t units) const {
+        return !(groups(units) >> (csz_thread() & 31 & ~(units - 1)) & 1);
+    }
+    __device__ __forceinline__ uint32_t total(uint32_t units) const {
+        return units == 2 ? totals & 0xFFFFu : totals >> 16;
+    }
+    /* Of this thread's lane among those that are not empty. */
+    __device__ __forceinline__ uint32_t rank(uint32_t units) const {
+        const uint32_t below = (1u << (csz_thread() & 31 & ~(units - 1))) - 1;
+        return (units == 2 ? before & 0xFFFFu : before >> 16) + (uint32_t)__popc(groups(units) & below);
+    }
+};
+
+/* Has a barrier. */
+template <typename V> CSZ_DEVICE unit_lanes unit_lanes_of(encode_shared<V> &sh, bool nonzero) {
+    const uint32_t warp = csz_thread() >> 5, some = __ballot_sync(CSZ_ALL, nonzero);
+    unit_lanes u;
+    u.pairs = (some | some >> 1) & 0x55555555u;
+    u.fours = (u.pairs | u.pairs >> 2) & 0x11111111u;
+    if ((csz_thread() & 31) == 0)
+        ((uint32_t *)&sh.front.lanes)[warp] = (uint32_t)__popc(u.pairs) | (uint32_t)__popc(u.fours) << 16;
+    __syncthreads();
+    u.totals = csz_sum_of(sh.front.lanes);
+    u.before = csz_sum_before(sh.front.lanes, warp);
+    return u;
+}
+
+/* A region of zeros for a record that takes all of it, and its head; what was in the region is gone.  Has barriers. */
+template <typename V>
+CSZ_DEVICE void whole_begin(encode_shared<V> &sh, const record_layout &r, typename csz_value<V>::quantum base,
+                            const csz_special_sizes *sizes, uint32_t units, const unit_lanes &u,
+                            uint32_t length) {
+    __syncthreads();
+    stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
+    __syncthreads();
+    record_put_head<V>(sh.front.region, r, base, sizes, units, u.empty(units), u.rank(units), length);
+}
+
 struct general_result {
     uint32_t words;
     uint32_t instead; /* nothing is staged: a raw record is no larger */
 };
 
+/* What general_encode has to know of a tile, but for its deltas. */
+struct general_tile {
+    uint32_t klass, order;
+    uint32_t exceptions;  /* of this thread's unit */
+    bool special;         /* the tile has some, which are measured */
+    bool nonzero;         /* the unit has deltas that are not 0 */
+    csz_unit_bits bits;   /* of the unit in mode S, if that is asked for */
+    uint32_t heavy_words; /* from which on a tile weighs runs */
+    bool is_told;         /* the record's size */
+};
+
 /*
- * Measures the tile's record in one mode, or in two, of which it takes the smaller; tells its size, unless that is told, and stages it, unless raw is no larger.  heavy_words: from which on a tile weighs runs.
- * The region must hold nothing that is needed.
+ * Measures the tile's record in one mode, or in two, of which it takes the smaller; tells its size, unless that is told, and stages it, unless raw is no larger.
+ * The region must hold nothing that is needed but the deltas.  Out of line: in line the encoder's own code, far from here, came out 1% slower.
  */
 template <typename V, int RANK, typename Deltas>
-CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
-                                         const Deltas &deltas, uint32_t klass, uint32_t order,
-                                         typename csz_value<V>::quantum base, uint32_t exceptions, int mode,
-                                         int try_runs, uint32_t heavy_words, bool is_told) {
-    const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
-    const uint32_t *tables = &job.work.table[c.frame][0][0];
-    bool nonzero = false;
-#pragma unroll
-    for (int b = 0; b < 32; b++) nonzero |= deltas(b) != 0;
-    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero);
-    const uint32_t pairs = (ballot | ballot >> 1) & 0x55555555u, fours = (pairs | pairs >> 2) & 0x11111111u;
-    if (lane == 0)
-        ((uint32_t *)&sh.front.lanes)[warp] = (uint32_t)__popc(pairs) | (uint32_t)__popc(fours) << 16;
-    const bool special = __syncthreads_or(exceptions != 0);
-    const csz_special_sizes *sizes = special ? &sh.special_sizes : NULL;
-    const uint4 lanes = sh.front.lanes;
-    const uint32_t totals = csz_sum_of(lanes), before = csz_sum_before(lanes, warp);
+CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                                       const Deltas &deltas, const general_tile &tile, int mode,
+                                       int try_runs) {
+    typedef typename Deltas::delta delta;
+    const typename csz_value<V>::quantum base = sh.front.told.base;
+    const unit_lanes u = unit_lanes_of(sh, tile.nonzero);
+    const csz_special_sizes *sizes = tile.special ? &sh.special_sizes : NULL;
     csz_runs runs = {0, 0};
     if (mode != CSZ_MODE_S) runs = csz_runs_find(deltas);
     record_layout best = {};
     lane_layout best_lanes = {};
     for (int pass = 0; pass < 2; pass++) {
         int m = mode;
+        csz_unit_bits n = {0, 0, 0, 0};
         if (pass) {
-            const bool heavy = best.special_at >= heavy_words, empty = !(fours >> (lane & ~3u) & 1);
+            const bool heavy = best.special_at >= tile.heavy_words;
             if (!heavy && try_runs == RUNS_NONE) break;
             runs = csz_runs_find(deltas);
             m = CSZ_MODE_RLE_VLE;
-            if (heavy || try_runs == RUNS_EITHER) {
-                __syncthreads();
-                m = runs_cheaper(sh, empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE, klass, tables),
-                                 empty ? 0 : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE_VLE, klass, tables));
+            __syncthreads();
+        }
+        const uint32_t units = units_of(m);
+        const bool empty = u.empty(units);
+        if (Deltas::IS_WIDE && m == CSZ_MODE_S) {
+            if (!empty) n = tile.bits;
+        } else {
+            if (!empty)
+                n.symbols = csz_runs_nbits(deltas, runs, m, tile.klass, sh.run_values, sh.run_lengths);
+            if (pass && (best.special_at >= tile.heavy_words || try_runs == RUNS_EITHER)) {
+                const uint32_t plain = empty ? 0
+                                             : csz_runs_nbits(deltas, runs, CSZ_MODE_RLE, tile.klass,
+                                                              sh.run_values, sh.run_lengths);
+                m = runs_cheaper(sh, plain, n.symbols);
+                if (m == CSZ_MODE_RLE) n.symbols = plain;
             }
         }
-        csz_unit_bits n = {0, 0, 0, 0};
-        const uint32_t units = m == CSZ_MODE_S ? 2 : 4;
-        const bool empty = !((units == 2 ? pairs : fours) >> (lane & ~(units - 1)) & 1);
-        if (!empty) {
-            if (m == CSZ_MODE_S)
-                csz_wide_nbits(deltas, sh.books + CSZ_AT_W, &n);
-            else
-                n.symbols = csz_runs_nbits(deltas, runs, m, klass, tables);
-        }
-        __syncthreads();
         const lane_layout l = lanes_place<V, false>(sh, n, units, empty);
-        record_layout r = record_begin<V>(m, klass, order, base, sizes, csz_mode_lanes(m),
-                                          units == 2 ? totals & 0xFFFFu : totals >> 16);
-        record_end(&r, l, special ? sh.special_sizes.words : 0);
+        record_layout r =
+            record_begin<V>(m, tile.klass, tile.order, base, sizes, csz_mode_lanes(m), u.total(units));
+        record_end(&r, l, tile.special ? sh.special_sizes.words : 0);
         if (pass && r.words >= best.words) continue;
         best = r;
         best_lanes = l;
@@ -126,27 +176,28 @@ CSZ_DEVICE general_result general_encode(encode_shared<V> &sh, const encode_job<
     }
     general_result result = {best.words, best.words >= raw_words_of<V>(c)};
     if (result.instead) return result;
-    if (!is_told && t == 0) record_tell(sh, best.words, STAGED_WHOLE | STAGED_NOW);
-    __syncthreads();
-    stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
-    __syncthreads();
-    const uint32_t units = mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1), below = (1u << head) - 1;
-    const bool empty = !((units == 2 ? pairs : fours) >> head & 1);
-    const uint32_t rank = units == 2 ? (before & 0xFFFFu) + (uint32_t)__popc(pairs & below)
-                                     : (before >> 16) + (uint32_t)__popc(fours & below);
-    record_put_head<V>(sh.front.region, best, base, sizes, units, empty, rank, best_lanes.length);
-    if (!empty) {
-        const csz_putter a(sh.front.region, best.bits_at + best_lanes.symbols_at);
-        if (mode == CSZ_MODE_S)
-            csz_wide_put(a, csz_putter(sh.front.region, best.bits_at + best_lanes.raw_at), deltas,
-                         sh.books + CSZ_AT_W);
-        else
-            csz_runs_put(a, deltas, runs, mode, klass, tables);
+    if (!tile.is_told && csz_thread() == 0) record_tell(sh, best.words, STAGED_WHOLE | STAGED_NOW);
+    if (Deltas::IS_WIDE && mode == CSZ_MODE_S) {
+        delta d[32];
+#pragma unroll
+        for (int b = 0; b < 32; b++) d[b] = deltas(b);
+        whole_begin(sh, best, base, sizes, 2, u, best_lanes.length);
+        if (!u.empty(2))
+            csz_wide_put<sizeof(V) == 4>(csz_putter(sh.front.region, best.bits_at + best_lanes.symbols_at),
+                                         csz_putter(sh.front.region, best.bits_at + best_lanes.raw_at), d,
+                                         sh.books + CSZ_AT_W);
+    } else {
+        const csz_held_deltas<delta> held(deltas);
+        whole_begin(sh, best, base, sizes, 4, u, best_lanes.length);
+        if (!u.empty(4))
+            csz_runs_put(csz_putter(sh.front.region, best.bits_at + best_lanes.symbols_at), held, runs, mode,
+                         tile.klass, &job.work.table[c.frame][0][0]);
     }
-    if (special) __syncthreads(); /* a putter may touch the word past its last */
-    if (special)
+    if (tile.special) {
+        __syncthreads(); /* a putter may touch the word past its last */
         csz_special_put<V, RANK>(sh.front.region + best.special_at, sh.special, sh.front.scratch, job.tile, c,
-                                 exceptions);
+                                 tile.exceptions);
+    }
     return result;
 }
 
@@ -159,42 +210,61 @@ CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, co
     __syncthreads();
 }
 
-/* Tiles of class above 0: the deltas are in the region until they are in registers. */
-template <typename V, int RANK>
-CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
-    const uint32_t exceptions = sh.front.exceptions[csz_thread()];
+/* Tiles of a class above 0, whose deltas are in the region; D: of that class. */
+template <typename V, int RANK, typename D>
+CSZ_DEVICE general_result wide_encode_as(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     typedef typename csz_value<V>::quantum quantum;
     const int workflow = job.tile.workflow;
-    quantum d[32];
-    bool even = true;
-#pragma unroll
-    for (int b = 0; b < 32; b++) {
-        d[b] = ((const quantum *)sh.front.region)[b * CSZ_TILE_THREADS + csz_thread()];
-        even &= d[b] == d[0];
-    }
-    even &= d[0] != 0;
-    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy);
-    const bool all_runs =
-        workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS);
-    const bool weighs = csz_policy_all_weigh(sh.policy);
-    const bool candidate = (uint32_t)__syncthreads_count(even) >= CSZ_RUNS_CANDIDATE;
-    const int runs = weighs ? RUNS_EITHER : candidate && is_vector ? RUNS_CODED : RUNS_NONE;
-    if (__syncthreads_or(exceptions != 0)) special_measure<V, RANK>(sh, job, c, exceptions);
-    const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE : all_runs ? CSZ_MODE_RLE_VLE : CSZ_MODE_S;
-    const csz_wide_deltas<quantum> deltas = {d};
-    return general_encode<V, RANK>(sh, job, c, deltas, sh.front.klass, CSZ_ORDER_FULL, sh.front.told.base,
-                                   exceptions, mode, runs, sh.heavy_words, false);
+    const bool is_vector = workflow == CSZ_WORKFLOW_AUTO && csz_policy_is_vector(sh.policy),
+               all_runs = workflow == CSZ_WORKFLOW_RLE_VLE ||
+                          (workflow == CSZ_WORKFLOW_AUTO && sh.policy == CSZ_POLICY_RUNS),
+               weighs = csz_policy_all_weigh(sh.policy);
+    const csz_parked_wide<quantum, D> deltas = {(const quantum *)sh.front.region + csz_thread()};
+    general_tile tile = {};
+    bool even;
+    tile.klass = sizeof(D) == 4 ? 1 : 2;
+    tile.order = CSZ_ORDER_FULL;
+    tile.exceptions = sh.front.exceptions[csz_thread()];
+    tile.heavy_words = sh.heavy_words;
+    tile.bits = csz_wide_nbits(deltas, sh.books + CSZ_AT_W, &even, &tile.nonzero);
+    const bool candidate = (uint32_t)__syncthreads_count(even && tile.nonzero) >= CSZ_RUNS_CANDIDATE;
+    tile.special = __syncthreads_or(tile.exceptions != 0);
+    if (tile.special) special_measure<V, RANK>(sh, job, c, tile.exceptions);
+    const int mode = workflow == CSZ_WORKFLOW_RLE ? CSZ_MODE_RLE
+                     : all_runs                   ? CSZ_MODE_RLE_VLE
+                                                  : CSZ_MODE_S,
+              runs = weighs                   ? RUNS_EITHER
+                     : candidate && is_vector ? RUNS_CODED
+                                              : RUNS_NONE;
+    return general_encode<V, RANK>(sh, job, c, deltas, tile, mode, runs);
+}
+
+/* Class 2 apart: few tiles of f64 have it. */
+template <typename V, int RANK>
+CSZ_COLD general_result longest_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    return wide_encode_as<V, RANK, int64_t>(sh, job, c);
+}
+template <typename V, int RANK>
+CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+    if (sizeof(V) == 8 && sh.front.klass == 2) return longest_encode<V, RANK>(sh, job, c);
+    return wide_encode_as<V, RANK, int32_t>(sh, job, c);
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
 template <typename V, int RANK>
 CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                     uint32_t order, int mode, bool is_told) {
+    const csz_parked_narrow deltas = {exchange_of(sh)};
     uint32_t w[16];
     csz_words_fetch(w, exchange_of(sh));
-    const csz_narrow_deltas deltas = {w};
-    return general_encode<V, RANK>(sh, job, c, deltas, 0, order, sh.front.told.base,
-                                   sh.front.exceptions[csz_thread()], mode, RUNS_NONE, NEVER_HEAVY, is_told);
+    general_tile tile = {};
+    tile.order = order;
+    tile.exceptions = sh.front.exceptions[csz_thread()];
+    tile.heavy_words = NEVER_HEAVY;
+    tile.is_told = is_told;
+    tile.nonzero = csz_nonzero_mask(w, CSZ_BIASED) != 0;
+    tile.special = __syncthreads_or(tile.exceptions != 0);
+    return general_encode<V, RANK>(sh, job, c, deltas, tile, mode, RUNS_NONE);
 }
 
 /*
@@ -240,8 +310,6 @@ CSZ_DEVICE unit_place unit_place_of(const record_layout &r, const lane_layout &l
     return {rank,  l.length, r.bits_at + l.symbols_at, r.bits_at + l.escapes_at, r.bits_at + l.raw_at,
             empty, many_raw};
 }
-
-CSZ_DEVICE uint32_t units_of(int mode) { return csz_mode_lanes(mode) == 64 ? 2 : 4; }
 
 /* Head and code words of a tile of class 0; buckets: codes with raw bits. */
 template <typename V, bool TOGETHER>
@@ -488,9 +556,9 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
         const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
         if (mine) x[k] = __ldcg((const uint4 *)table[second ? high : low] + i);
     }
-    static_assert(CSZ_NARROW_N <= 2 * CSZ_TILE_THREADS && (int)RUN_MAX == (int)CSZ_TILE_THREADS,
+    static_assert(CSZ_WIDE_N <= 2 * CSZ_TILE_THREADS && (int)RUN_MAX == (int)CSZ_TILE_THREADS,
                   "two words a thread, and one");
-    const uint32_t t = csz_thread(), u = min(t + CSZ_TILE_THREADS, (uint32_t)CSZ_NARROW_N - 1);
+    const uint32_t t = csz_thread(), u = min(t + CSZ_TILE_THREADS, (uint32_t)CSZ_WIDE_N - 1);
     const uint32_t value = __ldcg(&table[CSZ_BOOK_RV][t]), value_after = __ldcg(&table[CSZ_BOOK_RV][u]),
                    length = __ldcg(&table[CSZ_BOOK_RL][t]);
 #pragma unroll

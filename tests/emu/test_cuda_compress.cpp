@@ -288,6 +288,19 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, dims, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
             one(&t, CSZ_F64, dims, 1e-3, CSZ_WORKFLOW_AUTO, SPECIALS, 1);
         }
+        /* bounds so tight that most deltas are wide: of 32 bits, of which up to 29 are raw, and of 64 */
+        for (int kind : {NOISE3, NOISE10, JUMPS, SPECIALS, LAND, WILD, STEEP, RUNS}) {
+            for (double bound : {1e-6, 1e-7, 3e-9, 1e-12}) {
+                const csz_type type = bound == 1e-6 ? CSZ_F32 : CSZ_F64;
+                for (const std::vector<uint64_t> &dims : shapes)
+                    one(&t, type, dims, bound, CSZ_WORKFLOW_AUTO, kind);
+                one(&t, type, {1000, 2, 5}, bound, CSZ_WORKFLOW_AUTO, kind);
+                for (int workflow = 1; workflow < 4; workflow++)
+                    one(&t, type, {9, 17, 40}, bound, (csz_workflow)workflow, kind, 1);
+            }
+        }
+        printf("tight bounds: %d of %d cases failed so far\n", t.failed, t.run);
+        fflush(stdout);
         /* frames of policies that give all tiles one mode */
         for (int kind : {RUNS, RAMP, LARGE}) one(&t, CSZ_F32, {70 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         one(&t, CSZ_F64, {70 * 4096}, 1e-7, CSZ_WORKFLOW_AUTO, RAMP);
@@ -342,7 +355,8 @@ int main(int argc, char **argv) {
             int rank = 1 + (int)(dice() % 3);
             for (int k = 0; k < rank; k++)
                 dims.push_back(1 + dice() % (rank == 1 ? 20000 : rank == 2 ? 200 : 50));
-            one(&t, (csz_type)(dice() % 2), dims, std::pow(10.0, -6 * uniform()),
+            const csz_type type = (csz_type)(dice() % 2);
+            one(&t, type, dims, std::pow(10.0, (type == CSZ_F32 ? -6 : -13) * uniform()),
                 (csz_workflow)(dice() % 3 ? 0 : dice() % 4), (int)(dice() % NKINDS), (int)(dice() & 1),
                 (csz_bound_mode)(dice() % 4 == 0), fills[dice() % 5]);
         }
