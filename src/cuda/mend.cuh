@@ -124,6 +124,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
                 __ballot_sync(CSZ_ALL, ok && (offset < 0 || offset >= (quantum)1 << window));
             if (outside) { /* all is to be done again */
                 r.lost = 1;
+                __syncwarp();
                 return r;
             }
             const uint32_t without = ~__ballot_sync(CSZ_ALL, ok), inside = __ballot_sync(CSZ_ALL, in_field);

@@ -109,10 +109,15 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     case STRANGE_RUNS:
         if (i / 4096 % 61 == 7) {
             const double slope = 18 * (double)(csz_mix((uint32_t)(i / 4)) % 1000) / 1000;
-            switch (i / 4096 / 61 % 4) {
+            switch (i / 4096 / 61 % 5) {
             case 0: return slope * (double)(i % 4);       /* runs of values that are never the same */
             case 1: return 100 * slope * (double)(i % 4); /* wide ones */
             case 2: return 0.5 * (double)(i % 10);
+            case 3: { /* units of one wide delta each */
+                const uint64_t group = i % 128 / 4;
+                return 0.002 * (4e5 + (double)(csz_mix((uint32_t)(group / 2)) % 500000)) *
+                       (double)(group & 1 ? 3 - i % 4 : 1 + i % 4);
+            }
             default: return i % 50 == 0 ? NAN : 0.7 * (double)(i % 16);
             }
         }
