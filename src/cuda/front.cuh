@@ -8,7 +8,7 @@
  * The fast path assumes what nearly all tiles fulfil: the default shape, a corner value that has a quantum, and quanta in a window so narrow
  * that no delta can leave 16 bits.  A value that fails the quick check is looked at again by a whole warp, one lane for each
  * of its owner's 32 values; exceptions take their neighbour's quantum inside the warp where it holds their row.
- * Whatever else happens sends the tile through the careful path, which goes by the format's words, value by value in shared memory.
+ * Whatever else happens sends the tile through the careful path, which goes by the format's words, with all quanta in shared memory.
  */
 #ifndef CSZ_CUDA_FRONT_CUH
 #define CSZ_CUDA_FRONT_CUH
