@@ -46,7 +46,7 @@ template <typename Q, typename D> struct csz_parked_wide {
 /* Symbol and raw bits of a delta, in 32 bits where those hold it. */
 CSZ_DEVICE uint32_t csz_symbol_of(int32_t d, uint32_t *raw, uint32_t *nraw) {
     *raw = *nraw = 0;
-    if ((uint32_t)(d + CSZ_DIRECT_HALF) < CSZ_DIRECT_N) return (uint32_t)(d + CSZ_DIRECT_HALF);
+    if ((uint32_t)d + CSZ_DIRECT_HALF < CSZ_DIRECT_N) return (uint32_t)d + CSZ_DIRECT_HALF;
     return csz_bucket_narrow(d, raw, nraw);
 }
 CSZ_DEVICE uint32_t csz_symbol_of(int64_t d, uint64_t *raw, uint32_t *nraw) {
@@ -171,9 +171,9 @@ template <> struct csz_wide_code<int32_t> {
 
     __device__ __forceinline__ csz_wide_code(int32_t d) {
         w = (((uint32_t)d << 1) ^ (uint32_t)(d >> 31)) - 64;
-        const bool is_bucket = (uint32_t)(d + CSZ_DIRECT_HALF) >= CSZ_DIRECT_N;
+        const bool is_bucket = (uint32_t)d + CSZ_DIRECT_HALF >= CSZ_DIRECT_N;
         nraw = is_bucket ? 29u - (uint32_t)__clz((int)w) : 0;
-        symbol = is_bucket ? CSZ_DIRECT_N - 16 + 4 * nraw + (w >> nraw) : (uint32_t)(d + CSZ_DIRECT_HALF);
+        symbol = is_bucket ? CSZ_DIRECT_N - 16 + 4 * nraw + (w >> nraw) : (uint32_t)d + CSZ_DIRECT_HALF;
     }
 
     /* IS_SHORT: there are at most 24. */

@@ -52,13 +52,14 @@ enum kind {
     PAIRED,
     SWITCHES,
     FEW, /* of a kind, or most of them of runs */
-    FEW_RUNS
+    FEW_RUNS,
+    FARTHEST /* deltas of 32 bits as large as there are */
 };
 static const char *kind_names[] = {
     "smooth",       "gentle", "noise3",  "noise6", "noise10",  "sparse", "jumps",          "specials",
     "land",         "rough",  "wild",    "zero",   "constant", "nans",   "large",          "ramp",
     "steep",        "runs",   "near",    "mixed",  "patches",  "lonely", "strange single", "strange vector",
-    "strange runs", "heavy",  "heavier", "paired", "switches", "few",    "few runs"};
+    "strange runs", "heavy",  "heavier", "paired", "switches", "few",    "few runs",       "farthest"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -160,6 +161,7 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         const uint32_t k = kind == FEW ? tile % 4 % 3 : (tile + tile / 4) % 3;
         return sum = i % 4096 == 0 ? 0 : sum + (uniform() < shares[k] ? steps[k] : 0);
     }
+    case FARTHEST: return 0.002 * (i & 1 ? 0x1p30 - 1 : -0x1p30);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
         case 0: return uniform() < 0.04 ? 0.002 * (int)(40 * uniform()) : 0;
@@ -350,6 +352,8 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
             one(&t, CSZ_F64, {600 * 4096 + 9}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         }
+        for (int workflow = 0; workflow < 4; workflow++)
+            one(&t, CSZ_F64, {9000}, 1e-3, (csz_workflow)workflow, FARTHEST);
         t.every = every;
         printf("larger frames: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
