@@ -8,6 +8,7 @@
  * on.  Frames follow each other in one launch; the block that finishes a frame's last tile completes its header, the one
  * that finishes the last frame the footer.
  */
+#include "cuda/block.cuh"
 #include "cuda/rare.cuh"
 
 /* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up to 3% slower on an H200; 4 and 3
