@@ -474,9 +474,11 @@ refuses 1 '38400 bytes.* 76800' "a size that does not match the type" "$csz" com
 refuses 1 'bytes' "a pipe that brings too much" bash -c "'$csz' compress - -t f32 -d 5 -e 1 -o x </dev/zero"
 refuses 1 '100 bytes.* 20000' "a pipe that brings too little" bash -c \
     "head -c 100 d3.f32 | '$csz' compress - -t f32 -d 5000 -e 1 -o x"
-cp d3.f32 shrinking.f32
-refuses 1 'shorter' "a file that shrinks while it is read" bash -c "{ sleep 0.5; truncate -s 0 shrinking.f32; cat d3.f32; } |
-    '$csz' compare shrinking.f32 - -t f32 -d 9600"
+cp noise.f32 shrinking.f32
+# More than a pipe holds comes first, so that the other file is open when it shrinks.
+refuses 1 'shorter' "a file that shrinks while it is read" bash -c \
+    "{ head -c 1000000 noise.f32; truncate -s 0 shrinking.f32; tail -c +1000001 noise.f32; } | '$csz' compare shrinking.f32 - -t f32 -d 2097152"
+rm shrinking.f32
 refuses 2 'f32.*f64' "an unknown type" "$csz" compress d3.f32 -t f16 -d 9600 -e 1
 for dims in 99999999999999999999 4294967296x4294967296 18446744073709551615x2x2x2 72057594037927937; do
     refuses 2 'overflow' "dims that overflow: $dims" "$csz" compress d3.f32 -t f32 -d $dims -e 1
@@ -667,10 +669,12 @@ same_text "an archive is not written to a terminal" "1 csz: binary data is not w
     "$? ${shown%%;*}"
 shown=$(tool terminal "$csz" test d3.f32.csz)
 same_text "quick work shows no progress bar" $'d3.f32.csz: intact\r' "$shown"
-slowly="{ head -c 9600 d3.f32; sleep 1.4; tail -c +9601 d3.f32; } | '$csz' compress - -t f32 -d 9600 -e 1 -f -o slow.csz"
+head -c 384000 noise.f32 >slow.f32
+# More than a pipe holds comes first, so that the command runs when the wait begins.
+slowly="{ head -c 96000 slow.f32; sleep 1.8; tail -c +96001 slow.f32; } | '$csz' compress - -t f32 -d 96000 -e 1e-6 -f -o slow.csz"
 shown=$(tool terminal /bin/bash -c "$slowly")
-same_text "work longer than a second shows a bar" "reading 38.4 kB [========   " \
-    "$(tr '\r' '\n' <<<"$shown" | grep -o -m1 'reading 38.4 kB \[=*   ')"
+same_text "work longer than a second shows a bar" "reading 384.0 kB [========   " \
+    "$(tr '\r' '\n' <<<"$shown" | grep -o -m1 'reading 384.0 kB \[=*   ')"
 holds "with the rate and the time left" grep -qE ' s, [0-9.]+ [kMG]?B/s, [0-9]+ s left' <<<"$shown"
 holds "no bar in a pipe" bash -c "$slowly"
 same_text "no bar in a pipe: standard error is empty" "" "$(cat err.txt)"

@@ -85,6 +85,20 @@ if [[ -z ${CSZ_TEST_QUICK:-} && -e $build/libfault_shim.so ]]; then # a sanitize
         env CSZ_FAULT=pread:1:wrong LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
     refuses "csz-mpi --verify and a file that cannot be read again" 'cannot verify what was written|cannot read the input again' mpi 1 \
         env CSZ_FAULT=pread:2:EIO LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
+    # ended CALL COMMAND...: a run whose ranks wait at CALL, and whose rank 0, which has its pid in the hidden file's name, then gets a signal fails, and leaves neither.
+    ended() {
+        local call=$1 run hidden="" signalled=1
+        shift
+        rm -f reached stopped .stopped.*
+        mpi 2 env CSZ_FAULT="$call:wait" CSZ_FAULT_HIT="$work/reached" LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" "$@" -o stopped &
+        run=$!
+        until [[ -e reached ]] && hidden=$(compgen -G '.stopped.*') || ! kill -0 "$run" 2>/dev/null; do sleep 0.01; done
+        [[ $hidden =~ ^\.stopped\.([0-9]+)\.[0-9a-f]{16}$ ]] && kill -TERM "${BASH_REMATCH[1]}" && signalled=0
+        ! wait "$run" && [[ $signalled = 0 && ! -e stopped ]] && ! compgen -G '.stopped.*'
+    }
+    holds "a run that is ended while it restores removes its hidden file" ended pwrite:2 decompress one.csz
+    holds "and one that is ended while it writes an archive" ended fsync:1 compress field -t f32 -d 4200000 -e 1e-9
+    holds "and one that is ended while it verifies" ended pread:2 compress field -t f32 -d 4200000 -e 1e-9 --verify
 fi
 if "$build/csz" --version | grep -q 'zstd yes'; then
     "$build/csz" compress field -t f32 -d 70x300x200 -e 1e-3 -m rel -w rle+vle -z zstd:5 -o other.csz >out.txt || exit 2
@@ -162,19 +176,6 @@ if [[ -z ${CSZ_TEST_QUICK:-} ]]; then
     printf '      %s\n' "$(grep peak err.txt)"
     "$build/csz" decompress large.csz -f -o large >out.txt || failed "csz restores the large field"
     holds "with the values of csz" cmp large back
-    # ended SIGNAL COMMAND...: a run whose rank 0, which has its pid in the hidden file's name, gets the signal as soon as that is there fails, and leaves neither.
-    ended() {
-        local signal=$1 run hidden
-        shift
-        mpi 2 "$build/csz-mpi" "$@" -o stopped &
-        run=$!
-        until hidden=$(compgen -G '.stopped.*') || ! kill -0 "$run" 2>/dev/null; do sleep 0.01; done
-        [[ $hidden =~ ^\.stopped\.([0-9]+)\.[0-9a-f]{16}$ ]] && kill -"$signal" "${BASH_REMATCH[1]}"
-        ! wait "$run" && [[ -n $hidden && ! -e stopped ]] && ! compgen -G '.stopped.*'
-    }
-    holds "a run that is ended while it restores removes its hidden file" ended TERM decompress large.csz
-    holds "and one that is ended while it writes an archive" ended TERM compress large "${large[@]}"
-    holds "and one that is ended while it verifies" ended TERM compress large "${large[@]}" --verify
     rm -f large large.csz small.csz back
 fi
 # Two runs at once without -f: the later one keeps the file of the earlier.

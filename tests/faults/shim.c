@@ -3,7 +3,8 @@
  * shim.c: a library to preload that makes one system call or allocation fail, as the environment says:
  *
  *     CSZ_FAULT=CALL:N:HOW    the Nth CALL, counted from 1, or every second one for N = 0
- *     HOW                     an errno's name; short: read and write then move one byte; or wrong: pread then gives 0xFF for the first
+ *     HOW                     an errno's name; short: read and write then move one byte; wrong: pread then gives 0xFF for the first;
+ *                             or wait: the call waits until a signal ends the program
  *     CSZ_FAULT_HIT=PATH      created when the fault strikes
  *
  * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod, fstat, mmap, ftruncate or malloc.  Reads and writes of
@@ -30,6 +31,7 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 
 #define SHORT (-1)
 #define WRONG (-2)
+#define WAIT (-3)
 #define REAL(TYPE, NAME) ((TYPE)dlsym(RTLD_NEXT, NAME))
 
 static const struct {
@@ -37,7 +39,7 @@ static const struct {
     int number;
 } errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO},       {"EINTR", EINTR},   {"EDQUOT", EDQUOT},
               {"EACCES", EACCES}, {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"EINVAL", EINVAL},
-              {"EROFS", EROFS},   {"short", SHORT},   {"wrong", WRONG}};
+              {"EROFS", EROFS},   {"short", SHORT},   {"wrong", WRONG},   {"wait", WAIT}};
 
 static const char *fault_call;
 static size_t fault_call_n;
@@ -84,6 +86,7 @@ static int strikes(const char *call) {
         long d = syscall(SYS_openat, AT_FDCWD, hit, O_WRONLY | O_CREAT, 0666);
         if (d >= 0) syscall(SYS_close, d);
     }
+    while (fault_how == WAIT) pause();
     if (fault_how > 0) errno = fault_how;
     return fault_how;
 }

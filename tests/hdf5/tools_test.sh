@@ -119,9 +119,9 @@ for k in 1 2 3 4 5 6 7 8; do "$csz" compare wave.f32 many.h5:/d$k --bound 1e-6 >
 same_text "and what each wrote is kept" 8 "$n_kept"
 
 # A file that appears while a writer waits for its turn is added to, not replaced.
-flock -o . -c 'sleep 0.6; cp data.h5 turn.h5' &
+flock -o . -c 'touch turn.taken; sleep 0.6; cp data.h5 turn.h5' &
 turn=$!
-sleep 0.2
+until [[ -e turn.taken ]]; do sleep 0.01; done
 holds "a writer waits for its turn" "$csz" decompress wave.csz -o turn.h5:/later
 wait "$turn"
 holds "and adds to what it then finds" "$csz" compare turn.h5:second turn.h5:/later --bound 0
