@@ -53,13 +53,15 @@ enum kind {
     SWITCHES,
     FEW, /* of a kind, or most of them of runs */
     FEW_RUNS,
-    FARTHEST /* deltas of 32 bits as large as there are */
+    FARTHEST, /* deltas of 32 bits as large as there are */
+    FAR_RUNS  /* few tiles of runs so wide and strange that they are best left plain */
 };
 static const char *kind_names[] = {
     "smooth",       "gentle", "noise3",  "noise6", "noise10",  "sparse", "jumps",          "specials",
     "land",         "rough",  "wild",    "zero",   "constant", "nans",   "large",          "ramp",
     "steep",        "runs",   "near",    "mixed",  "patches",  "lonely", "strange single", "strange vector",
-    "strange runs", "heavy",  "heavier", "paired", "switches", "few",    "few runs",       "farthest"};
+    "strange runs", "heavy",  "heavier", "paired", "switches", "few",    "few runs",       "farthest",
+    "far runs"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -161,6 +163,10 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         const uint32_t k = kind == FEW ? tile % 4 % 3 : (tile + tile / 4) % 3;
         return sum = i % 4096 == 0 ? 0 : sum + (uniform() < shares[k] ? steps[k] : 0);
     }
+    case FAR_RUNS:
+        return i / 4096 % 173 == 7
+                   ? 0.002 * (double)(0x8000000 + csz_mix((uint32_t)(i / 8)) % 0x8000000) * (double)(i % 8)
+                   : 0.01 * (double)(i / 50 % 7);
     case FARTHEST: return 0.002 * (i & 1 ? 0x1p30 - 1 : -0x1p30);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
@@ -354,6 +360,7 @@ int main(int argc, char **argv) {
         }
         for (int workflow = 0; workflow < 4; workflow++)
             one(&t, CSZ_F64, {9000}, 1e-3, (csz_workflow)workflow, FARTHEST);
+        one(&t, CSZ_F64, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, FAR_RUNS);
         t.every = every;
         printf("larger frames: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
