@@ -33,7 +33,7 @@ endfunction()
 function(csz_add_tests label timeout_s)
     foreach(source IN LISTS ARGN)
         get_filename_component(name "${source}" NAME_WE)
-        csz_add_program(${name} "${source}" ${helper_sources})
+        csz_add_program(${name} "${source}" $<TARGET_OBJECTS:test_helpers>)
         target_include_directories(${name} PRIVATE src tests)
         target_compile_definitions(${name} PRIVATE CSZ_TESTS_DIR="${tests_dir}")
         target_link_libraries(${name} PRIVATE Cmocka::Cmocka)
@@ -45,6 +45,10 @@ function(csz_add_tests label timeout_s)
 endfunction()
 
 if(Cmocka_FOUND)
+    add_library(test_helpers OBJECT ${helper_sources})
+    target_include_directories(test_helpers PRIVATE include src tests)
+    target_link_libraries(test_helpers PRIVATE Cmocka::Cmocka)
+    csz_byte_flags(test_helpers)
     csz_add_tests(unit 300 ${test_sources})
     csz_add_tests(soak 7200 ${soak_sources})
     if(CSZ_HAVE_CUDA)
@@ -59,7 +63,7 @@ endif()
 
 # The kernels of src/cuda, compiled as C++ against an emulator of the CUDA features they use, so that they run on every
 # machine, under the sanitizers too: every CUDA thread is a fiber, and whose turn it is between barriers is drawn by lot.  emulated_api is tests/gpu_api.c on top of them: interface
-# and backend are built once more for it, with tests/emu/emu_runtime.c in place of runtime.cu.
+# and backend are built once more for it and its like, with tests/emu/emu_runtime.c in place of runtime.cu.
 include(CheckLanguage)
 check_language(CXX)
 if(CMAKE_CXX_COMPILER AND cuda_sources)
@@ -67,7 +71,7 @@ if(CMAKE_CXX_COMPILER AND cuda_sources)
     function(csz_emulated_flags name)
         target_include_directories(${name} PRIVATE include src tests/emu)
         target_compile_definitions(${name} PRIVATE CSZ_EMU)
-        target_compile_options(${name} PRIVATE -O1 -g -ffp-contract=off -fno-strict-aliasing -U_FORTIFY_SOURCE
+        target_compile_options(${name} PRIVATE -O1 -g1 -ffp-contract=off -fno-strict-aliasing -U_FORTIFY_SOURCE
                                                -Wno-unknown-pragmas)
         if(CSZ_SANITIZE)
             target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizers}>
@@ -108,16 +112,21 @@ if(CMAKE_CXX_COMPILER AND cuda_sources)
     if(Cmocka_FOUND)
         file(GLOB api_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/api/*.c"
              "${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/*.c")
-        csz_add_emulated(emulated_api tests/gpu_api.c ${device_source} ${helper_sources} tests/emu/emu_runtime.c
-                         ${api_sources})
+        add_library(emulated_interface OBJECT ${api_sources} tests/emu/emu_runtime.c)
+        csz_emulated_flags(emulated_interface)
+        csz_add_emulated(emulated_api tests/gpu_api.c ${device_source} $<TARGET_OBJECTS:test_helpers>
+                         $<TARGET_OBJECTS:emulated_interface>)
         csz_register(emulated_api unit 600 COMMAND emulated_api)
         target_include_directories(emulated_api PRIVATE tests)
-        target_compile_definitions(emulated_api PRIVATE CSZ_HAVE_CUDA=1 ${api_rounds})
+        target_compile_definitions(emulated_api PRIVATE ${api_rounds})
         target_link_libraries(emulated_api PRIVATE Cmocka::Cmocka)
-        if(TARGET Zstd::Zstd)
-            target_compile_definitions(emulated_api PRIVATE CSZ_HAVE_ZSTD=1)
-            target_link_libraries(emulated_api PRIVATE Zstd::Zstd)
-        endif()
+        foreach(name IN ITEMS emulated_interface emulated_api)
+            target_compile_definitions(${name} PRIVATE CSZ_HAVE_CUDA=1)
+            if(TARGET Zstd::Zstd)
+                target_compile_definitions(${name} PRIVATE CSZ_HAVE_ZSTD=1)
+                target_link_libraries(${name} PRIVATE Zstd::Zstd)
+            endif()
+        endforeach()
     endif()
 endif()
 
