@@ -7,6 +7,11 @@ if(NOT CSZ_SANITIZE)
     csz_register(evaluation unit 300 COMMAND "${tests_dir}/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
 endif()
 
+# It compares times, of which other tests at the same moment would take their share.
+if(TARGET test_analyze AND NOT CSZ_SANITIZE)
+    set_tests_properties(test_analyze PROPERTIES RUN_SERIAL ON)
+endif()
+
 # What the command loads before it starts is the C library, where cmake/command_start.cmake found that it can be.
 if(TARGET csz AND NOT CSZ_SANITIZE AND NOT CSZ_HAVE_CUDA AND CSZ_LINKS_AS_NEEDED AND (CSZ_LINKS_ZSTD_ARCHIVE OR NOT TARGET Zstd::Zstd) AND CMAKE_READELF)
     csz_register(command_start unit 30 COMMAND sh -c "! \"$1\" -d \"$2\" | grep NEEDED | grep -v 'libc[.]\\|ld-'" sh "${CMAKE_READELF}" $<TARGET_FILE:csz>)
