@@ -438,7 +438,7 @@ static void print_goal(const char *what, const mean &m, double compress, double 
         printf("| %s | 0 | %.0f | | %.0f | |\n", what, compress, decompress);
         return;
     }
-    printf("| %s | %d | %.0f | %.0f (%+.0f%%) | %.0f | %.0f (%+.0f%%) |\n", what, m.n, compress, m.compress(),
+    printf("| %s | %d | %.0f | %.0f (%+.1f%%) | %.0f | %.0f (%+.1f%%) |\n", what, m.n, compress, m.compress(),
            100 * (m.compress() / compress - 1), decompress, m.decompress(),
            100 * (m.decompress() / decompress - 1));
 }
@@ -469,7 +469,7 @@ static void print_goals(void) {
     print_goal("f64, 512 MB and more, 1e-3",
                mean_of([](const row &r) { return r.type == CSZ_F64 && r.bound == 1e-3; }), 1500, 1500);
     const mean relative = mean_of([](const row &r) { return is_large(r) && r.bound == 1e-3; });
-    printf("| relative bound, range pass included, 100 MB and more, 1e-3 | %d | 900 | %.0f (%+.0f%%) | | |\n",
+    printf("| relative bound, range pass included, 100 MB and more, 1e-3 | %d | 900 | %.0f (%+.1f%%) | | |\n",
            relative.n, relative.relative(), 100 * (relative.relative() / 900 - 1));
     double most = 0;
     for (const row &r : rows) most = std::max(most, 100 * r.work_nbytes / r.nbytes);

@@ -8,6 +8,7 @@
 
 #include "message.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
@@ -373,14 +374,23 @@ void cli_arguments_print_options(FILE *stream, cli_command command) {
     }
 }
 
+static int fail_without_cuda(void) {
+    if (!csz_backend_built(CSZ_BACKEND_CUDA))
+        return cli_fail("backend cuda is missing: this csz was built without CUDA (nvcc); use -b cpu");
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
+    if (!driver)
+        return cli_fail(
+            "backend cuda is missing: this machine has no NVIDIA driver (libcuda.so.1); use -b cpu");
+    dlclose(driver);
+    return cli_fail(
+        "backend cuda is missing: the NVIDIA driver finds no GPU of compute capability 7.5 or above; "
+        "use -b cpu");
+}
+
 int cli_arguments_check_available(const cli_arguments *arguments) {
     const csz_options *options = &arguments->options;
     if (options->backend == CSZ_BACKEND_CUDA && !csz_backend_available(CSZ_BACKEND_CUDA))
-        return csz_backend_built(CSZ_BACKEND_CUDA)
-                   ? cli_fail(
-                         "backend cuda is missing: this machine has no NVIDIA driver, or no GPU of compute "
-                         "capability 7.5 or above; use -b cpu")
-                   : cli_fail("backend cuda is missing: this csz was built without CUDA (nvcc); use -b cpu");
+        return fail_without_cuda();
     if (options->zstd_level > 0 && !csz_zstd_available())
         return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "
                         "build with libzstd");

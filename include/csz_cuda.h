@@ -4,7 +4,7 @@
  * at once: sizes and verdicts arrive in device, pinned or managed memory when the stream gets there.  Archives are those of csz.h, byte for byte.
  *
  * No CUDA header is needed: a stream is a pointer, as cudaStream_t is, and NULL is the default stream.  In a build without CUDA, and on a machine without a
- * driver or card, every call here returns CSZ_ERROR_BACKEND.
+ * driver or card, a call that is otherwise in order returns CSZ_ERROR_BACKEND; the workspace queries need the build alone.
  *
  * Devices.  A context belongs to the device that was current at its first call; calls with another one current return CSZ_ERROR_ARGUMENT.
  * Threads.  As in csz.h, one thread at a time uses a context; several contexts may work at once, on the same or on different streams.
@@ -66,8 +66,9 @@ CSZ_API csz_status csz_cuda_compress_async(csz_context *context, void *d_out, si
 
 /*
  * Enqueues the restoration of a field into d_data.  The archive's header is read on the device and must describe this field (type and dims), in the
- * default grid of frames and without zstd: otherwise result->status is CSZ_ERROR_ARGUMENT.  For any other archive it is what csz_decompress would return; no archive,
- * however damaged, makes a kernel leave its buffers.
+ * default grid of frames and without zstd: otherwise result->status is CSZ_ERROR_ARGUMENT.  Of the others it accepts those that csz_decompress accepts.  One that is refused has
+ * CSZ_ERROR_NOT_ARCHIVE, CSZ_ERROR_VERSION, CSZ_ERROR_TRUNCATED or, for most causes, CSZ_ERROR_CORRUPT: also where csz_decompress would tell that it is cut short or goes on after its end.  No
+ * archive, however damaged, makes a kernel leave its buffers.
  *
  * d_archive is aligned to 8.  Its size is archive_nbytes; or, where compressed is not NULL, compressed->nbytes, read on the device when the
  * stream gets there, archive_nbytes being the room there is: so what csz_cuda_compress_async wrote can be read back without the host.  A
@@ -81,7 +82,7 @@ CSZ_API csz_status csz_cuda_decompress_async(csz_context *context, void *d_data,
 
 /*
  * Enqueues the restoration of the box begin[i] <= index[i] < end[i] of such a field, contiguous in d_data, as csz_decompress_region does it: only the tiles it touches
- * are decoded, frames and records checked, the restored values' checksum not.  result->nbytes is the box's.  Workspace as for the whole field.  In four dims without an extent
+ * are decoded, frames and records checked, and the restored values' checksum of frames that the box holds whole (csz_decompress_region on the CPU: of those that it touches every tile of).  result->nbytes is the box's.  Workspace as for the whole field.  In four dims without an extent
  * of 1 the box must be one index of the slowest or all of the second: otherwise CSZ_ERROR_REGION, and one call an index does it.
  */
 CSZ_API csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, size_t data_capacity,
@@ -92,8 +93,8 @@ CSZ_API csz_status csz_cuda_decompress_region_async(csz_context *context, void *
                                                     size_t workspace_nbytes, csz_cuda_stream stream);
 
 /*
- * n fields of one shape with the same options, as one set of launches, which spares small fields most of what a call of their own costs: on an H200 maps of 26 MB run at 82%
- * of the rate of one large field compressing and 91% decompressing, blocks of 1 MB at a third (a call each: 2%).  n is at most 2^20.  d_data, d_out and out_capacity are arrays of n on the host; results one of n on the device (or pinned, or managed).  Each field becomes the archive it would become alone, and one
+ * n fields of one shape with the same options, as one set of launches, which spares small fields most of what a call of their own costs: on an H200 maps of 26 MB run at 83%
+ * of the rate of one large field compressing and 92% decompressing, blocks of 1 MB at a third (a call each: 2%).  n is at most 2^20.  d_data, d_out and out_capacity are arrays of n on the host; results one of n on the device (or pinned, or managed).  Each field becomes the archive it would become alone, and one
  * that does not fit does not touch the others.  Relative bounds are resolved field by field.
  */
 CSZ_API csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *d_out,

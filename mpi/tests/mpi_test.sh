@@ -87,18 +87,25 @@ if [[ -z ${CSZ_TEST_QUICK:-} && -e $build/libfault_shim.so ]]; then # a sanitize
         env CSZ_FAULT=pread:2:EIO LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
     # ended CALL COMMAND...: a run whose ranks wait at CALL, and whose rank 0, which has its pid in the hidden file's name, then gets a signal fails, and leaves neither.
     ended() {
-        local call=$1 run hidden="" signalled=1
+        local call=$1 run hidden="" signalled=1 k
         shift
         rm -f reached stopped .stopped.*
-        mpi 2 env CSZ_FAULT="$call:wait" CSZ_FAULT_HIT="$work/reached" LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" "$@" -o stopped &
-        run=$!
-        until [[ -e reached ]] && hidden=$(compgen -G '.stopped.*') || ! kill -0 "$run" 2>/dev/null; do sleep 0.01; done
-        [[ $hidden =~ ^\.stopped\.([0-9]+)\.[0-9a-f]{16}$ ]] && kill -TERM "${BASH_REMATCH[1]}" && signalled=0
+        TMPDIR=$(mktemp -d "$work/s.XXXX") "$mpiexec" "${ranks[@]}" -n 2 env CSZ_FAULT="$call:wait" CSZ_FAULT_HIT="$work/reached" LD_PRELOAD="$build/libfault_shim.so" \
+            "$build/csz-mpi" "$@" -o stopped &
+        run=$! # mpirun itself, not a function's shell
+        for ((k = 0; k < 10000; k++)); do
+            [[ -e reached ]] && hidden=$(compgen -G '.stopped.*') && break
+            kill -0 "$run" 2>/dev/null || break
+            sleep 0.01
+        done
+        if [[ $hidden =~ ^\.stopped\.([0-9]+)\.[0-9a-f]{16}$ ]]; then kill -TERM "${BASH_REMATCH[1]}" && signalled=0; else kill "$run"; fi
         ! wait "$run" && [[ $signalled = 0 && ! -e stopped ]] && ! compgen -G '.stopped.*'
     }
     holds "a run that is ended while it restores removes its hidden file" ended pwrite:2 decompress one.csz
     holds "and one that is ended while it writes an archive" ended fsync:1 compress field -t f32 -d 4200000 -e 1e-9
     holds "and one that is ended while it verifies" ended pread:2 compress field -t f32 -d 4200000 -e 1e-9 --verify
+else
+    echo "      without a library to preload: faults and signals are left out"
 fi
 if "$build/csz" --version | grep -q 'zstd yes'; then
     "$build/csz" compress field -t f32 -d 70x300x200 -e 1e-3 -m rel -w rle+vle -z zstd:5 -o other.csz >out.txt || exit 2

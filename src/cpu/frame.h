@@ -57,7 +57,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64
 
 /*
  * The part of the box lo <= index < hi (effective dims) that lies in a checked frame, into a dense array of that box.  Groups
- * of tiles are checked before any of them is decoded; the restored values' checksum too where the whole frame is wanted.  data may be
+ * of tiles are checked before any of them is decoded; the restored values' checksum too where all of the frame's are.  data may be
  * NULL: then everything is checked and nothing stored.
  */
 csz_status csz_cpu_frame_decompress(csz_cpu_scratch *scratch, void *data, const uint64_t *lo,

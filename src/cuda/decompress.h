@@ -58,7 +58,7 @@ size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan);
 /*
  * Decodes the plan's box into d_out (dense, row-major, aligned to the type).  d_archive is aligned to 8; frames packed with
  * zstd are not accepted here.  *d_status receives the faults.  The frames' checksums are always checked,
- * the restored values' only where the box is the whole field.  Returns CSZ_ERROR_BACKEND where a launch fails.
+ * the restored values' only of frames that the box holds whole.  Returns CSZ_ERROR_BACKEND where a launch fails.
  */
 csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace, const void *d_archive,
                                const uint8_t *d_builtin, const csz_cuda_decompress_plan *plan, void *stream);

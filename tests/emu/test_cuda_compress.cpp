@@ -361,6 +361,8 @@ int main(int argc, char **argv) {
         for (int workflow = 0; workflow < 4; workflow++)
             one(&t, CSZ_F64, {9000}, 1e-3, (csz_workflow)workflow, FARTHEST);
         one(&t, CSZ_F64, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, FAR_RUNS);
+        for (int type = 0; type < 2; type++) /* wide tiles that runs would suit */
+            one(&t, (csz_type)type, {9000}, type ? 1e-3 : 1e-4, CSZ_WORKFLOW_HUFFMAN, RAMP);
         t.every = every;
         printf("larger frames: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);

@@ -121,7 +121,7 @@ same_text "and what each wrote is kept" 8 "$n_kept"
 # A file that appears while a writer waits for its turn is added to, not replaced.
 flock -o . -c 'touch turn.taken; sleep 0.6; cp data.h5 turn.h5' &
 turn=$!
-until [[ -e turn.taken ]]; do sleep 0.01; done
+until [[ -e turn.taken ]] || ! kill -0 "$turn" 2>/dev/null; do sleep 0.01; done
 holds "a writer waits for its turn" "$csz" decompress wave.csz -o turn.h5:/later
 wait "$turn"
 holds "and adds to what it then finds" "$csz" compare turn.h5:second turn.h5:/later --bound 0
