@@ -383,8 +383,8 @@ static int fail_without_cuda(void) {
             "backend cuda is missing: this machine has no NVIDIA driver (libcuda.so.1); use -b cpu");
     dlclose(driver);
     return cli_fail(
-        "backend cuda is missing: the NVIDIA driver finds no GPU of compute capability 7.5 or above; "
-        "use -b cpu");
+        "backend cuda is missing: the NVIDIA driver is too old for this csz, or finds no GPU of compute "
+        "capability 7.5 or above; use -b cpu");
 }
 
 int cli_arguments_check_available(const cli_arguments *arguments) {

@@ -464,7 +464,7 @@ static double cpu_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* CPU time of one thread, the least of a few that take turns, of 8 MB, where it is some 6%; tries, as other work on the machine takes its share of the caches. */
+/* CPU time of one thread, the least of a few that take turns, of 8 MB, where it is some 6%; up to twelve tries, as other work on the machine takes its share of the caches. */
 static void an_analysis_takes_less_than_a_tenth_of_compressing(void **state) {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__)
