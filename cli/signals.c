@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,19 +30,24 @@ static void remove_temporary(void) {
     if (has_temporary) unlink(temporary_path);
 }
 
+/* The signal is blocked while its handler runs: it comes again, and ends the process, when that returns. */
 static void end_by_signal(int number) {
     remove_temporary();
-    raise(number); /* SA_RESETHAND has put the default back */
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
     static const char line[] = "csz: the input became shorter while it was read, or its disk failed; "
                                "let nothing write to it and start again\n";
+    static atomic_flag is_reported = ATOMIC_FLAG_INIT;
     const char *address = cause->si_addr;
     (void)unused;
     for (int i = 0; i < MOST_MAPPINGS; i++) {
         if (mappings[i].start && address >= mappings[i].start &&
             address < mappings[i].start + mappings[i].nbytes) {
+            /* several threads may meet it at once: the first ends the process */
+            while (atomic_flag_test_and_set(&is_reported)) pause();
             remove_temporary();
             if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(CLI_FAILED);
             _exit(CLI_FAILED);
@@ -65,17 +71,17 @@ void cli_signals_setup(void) {
     take_standard_descriptors();
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
+    for (int i = 0; i < N_ENDING_SIGNALS; i++) sigaddset(&action.sa_mask, ending_signals[i]);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
     action.sa_handler = end_by_signal;
-    action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
     for (int i = 0; i < N_ENDING_SIGNALS; i++)
         if (sigaction(ending_signals[i], NULL, &before) == 0 &&
             before.sa_handler != SIG_IGN) /* nohup stays in force */
             sigaction(ending_signals[i], &action, NULL);
     action.sa_sigaction = report_shrunk_input;
-    action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER | SA_SIGINFO);
+    action.sa_flags = SA_SIGINFO;
     sigaction(SIGBUS, &action, NULL);
 }
 

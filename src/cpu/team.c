@@ -95,13 +95,24 @@ static void end_phase(csz_team *team) {
     pthread_mutex_unlock(&team->mutex);
 }
 
+/*
+ * Signals sent to the process are for the caller's threads.  Those of a fault go to the thread that has it,
+ * and blocked they end the process, whatever handler the caller has set.
+ */
+static void block_signals(sigset_t *before) {
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t sent;
+    sigfillset(&sent);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&sent, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &sent, before);
+}
+
 void csz_team_start(csz_team *team, int nthreads) {
-    sigset_t all, before;
+    sigset_t before;
     if (nthreads > CSZ_TEAM_MAX) nthreads = CSZ_TEAM_MAX;
     forget_parent(team);
     if (team->nmembers >= nthreads - 1) return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* which the members inherit */
+    block_signals(&before); /* which the members inherit */
     while (team->nmembers < nthreads - 1 && make_ready(team)) {
         csz_team_member *m = &team->members[team->nmembers];
         *m = (csz_team_member){.team = team, .rank = team->nmembers + 1, .seen = phase_of(team)};
