@@ -54,14 +54,18 @@ enum kind {
     FEW, /* of a kind, or most of them of runs */
     FEW_RUNS,
     FARTHEST, /* deltas of 32 bits as large as there are */
-    FAR_RUNS  /* few tiles of runs so wide and strange that they are best left plain */
+    FAR_RUNS, /* few tiles of runs so wide and strange that they are best left plain */
+    GRADED,   /* few tiles of runs, each with a few more: among them one of the least words that are heavy */
+    GRADED_WIDE,
+    ASIDE /* two values in turn, the second just outside of the window about the middle between them */
 };
 static const char *kind_names[] = {
-    "smooth",       "gentle", "noise3",  "noise6", "noise10",  "sparse", "jumps",          "specials",
-    "land",         "rough",  "wild",    "zero",   "constant", "nans",   "large",          "ramp",
-    "steep",        "runs",   "near",    "mixed",  "patches",  "lonely", "strange single", "strange vector",
-    "strange runs", "heavy",  "heavier", "paired", "switches", "few",    "few runs",       "farthest",
-    "far runs"};
+    "smooth",       "gentle",   "noise3",   "noise6", "noise10",        "sparse",
+    "jumps",        "specials", "land",     "rough",  "wild",           "zero",
+    "constant",     "nans",     "large",    "ramp",   "steep",          "runs",
+    "near",         "mixed",    "patches",  "lonely", "strange single", "strange vector",
+    "strange runs", "heavy",    "heavier",  "paired", "switches",       "few",
+    "few runs",     "farthest", "far runs", "graded", "graded wide",    "aside"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -167,6 +171,16 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         return i / 4096 % 173 == 7
                    ? 0.002 * (double)(0x8000000 + csz_mix((uint32_t)(i / 8)) % 0x8000000) * (double)(i % 8)
                    : 0.01 * (double)(i / 50 % 7);
+    case GRADED:
+    case GRADED_WIDE: {
+        const uint64_t tile = i / 4096,
+                       nvalues = kind == GRADED ? 2200 + 3 * (tile / 13) : 1000 + 4 * (tile / 13);
+        if (tile % 13 != 3) return csz_mix((uint32_t)i) % 100 < 8 ? 0.004 : 0;
+        return i % 4096 < nvalues ? (kind == GRADED ? 0.01 : 3) * (double)(csz_mix((uint32_t)(i / 4)) % 100) *
+                                        (double)(i % 4)
+                                  : 0;
+    }
+    case ASIDE: return 0.002 * (i & 1 ? 0x1p14 : -0x1p14);
     case FARTHEST: return 0.002 * (i & 1 ? 0x1p30 - 1 : -0x1p30);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
@@ -360,7 +374,9 @@ int main(int argc, char **argv) {
         }
         for (int workflow = 0; workflow < 4; workflow++)
             one(&t, CSZ_F64, {9000}, 1e-3, (csz_workflow)workflow, FARTHEST);
+        for (int type = 0; type < 2; type++) one(&t, (csz_type)type, {9000}, 1e-3, CSZ_WORKFLOW_AUTO, ASIDE);
         one(&t, CSZ_F64, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, FAR_RUNS);
+        for (int kind : {GRADED, GRADED_WIDE}) one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         for (int type = 0; type < 2; type++) /* wide tiles that runs would suit */
             one(&t, (csz_type)type, {9000}, type ? 1e-3 : 1e-4, CSZ_WORKFLOW_HUFFMAN, RAMP);
         t.every = every;
