@@ -237,7 +237,7 @@ int cli_run_analyze(const cli_arguments *arguments) {
         cli_progress_stop();
         if (done != CSZ_OK)
             status = cli_fail_status(done, "analyse", field.input.name);
-        else
+        else if ((status = cli_input_check(&field.input)) == CLI_DONE)
             report_all(analyses, n, &field, arguments, options.bound_mode, seconds,
                        arguments->exact ? csz_context_backend(context) : CSZ_BACKEND_CPU);
     }

@@ -190,6 +190,7 @@ static int set_up(bench *b, const cli_arguments *arguments) {
         else
             status = CLI_FAILED;
     }
+    if (status == CLI_DONE) status = cli_input_check(&field.input);
     cli_field_release(&field);
     return status;
 }

@@ -72,6 +72,8 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         compared = cli_metrics_special(&special, metrics, fields[0].data, fields[1].data, &fields[0].field,
                                        bound, &arguments->options);
     if (compared != CSZ_OK) return cli_fail_status(compared, "compare", fields[0].input.name);
+    for (int i = 0; i < 2 && status == CLI_DONE; i++) status = cli_input_check(&fields[i].input);
+    if (status != CLI_DONE) return status;
     if (arguments->json) {
         cli_report report;
         cli_json json;

@@ -16,6 +16,7 @@ typedef struct cli_input {
     size_t nbytes;
     int is_mapped;
     void *owned;        /* the mapping or the allocation */
+    const char *path;   /* as it was given */
     struct stat status; /* tells whether an output is the same file */
 } cli_input;
 
@@ -30,6 +31,11 @@ int cli_path_has_suffix(const char *path, const char *suffix);
  */
 enum { CLI_INPUT_SURPLUS_NBYTES = 10 + 65535 + 1 };
 int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes);
+/* Fails where a mapped file has become shorter: of its last page the part behind its end then reads as zeros, without a signal. */
+int cli_input_check(const cli_input *input);
 void cli_input_release(cli_input *input); /* zeroed ones are allowed */
+
+/* 1 if the file at path has fewer bytes than `before`.  One that another has taken the place of is read as it was. */
+int cli_file_is_shorter(const char *path, const struct stat *before);
 
 #endif

@@ -118,6 +118,7 @@ static int check_type(csz_type *type, hid_t dataset, const cli_h5_location *at) 
 
 struct cli_h5_dataset {
     cli_h5_location at;
+    struct stat before; /* of the file, when it was opened */
     hid_t file, dataset;
     csz_type type;
     int rank;
@@ -250,9 +251,10 @@ uint64_t cli_h5_nbytes(const cli_h5_dataset *d) {
 
 static int open_checked(cli_h5_dataset *d, cli_field *field, const cli_expected *expected) {
     int status = cli_h5_load(d->at.path);
+    const int error = stat(d->at.file, &d->before) == 0 ? 0 : errno;
+    field->input.status = d->before;
     if (status == CLI_DONE) status = cli_h5_open_file(&d->file, &d->at);
-    if (status == CLI_DONE && stat(d->at.file, &field->input.status) != 0)
-        status = cli_fail_errno("read", d->at.file, errno);
+    if (status == CLI_DONE && error) status = cli_fail_errno("read", d->at.file, error);
     if (status == CLI_DONE) status = open_dataset(&d->dataset, d->file, &d->at);
     if (status == CLI_DONE) status = check_type(&d->type, d->dataset, &d->at);
     field->field.type = d->type;
@@ -295,7 +297,10 @@ static hid_t native_type(const cli_h5_dataset *d) {
     return d->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
 }
 
-static int fail_values(const cli_h5_dataset *d) {
+/* What has been read is what the file had: HDF5 takes what lies behind a file's end for zeros. */
+static int check_values(const cli_h5_dataset *d, int is_read) {
+    if (cli_file_is_shorter(d->at.file, &d->before)) return cli_fail_shorter(d->at.file);
+    if (is_read) return CLI_DONE;
     return cli_fail("%s cannot be read: the file is damaged; copy it again from its source", d->at.path);
 }
 
@@ -311,7 +316,7 @@ static int read_hyperslab(const cli_h5_dataset *d, void *values, const hsize_t *
     is_read = is_read && cli_h5.H5Dread(d->dataset, native_type(d), memory, space, H5P_DEFAULT, values) >= 0;
     cli_h5_release(memory);
     cli_h5_release(space);
-    return is_read ? CLI_DONE : fail_values(d);
+    return check_values(d, is_read);
 }
 
 /*
@@ -365,9 +370,10 @@ int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected
         field->data = field->copy;
         if (!field->copy)
             status = CLI_FAILED;
-        else if (d->dataset < 0 ||
-                 cli_h5.H5Dread(d->dataset, native_type(d), H5S_ALL, H5S_ALL, H5P_DEFAULT, field->copy) < 0)
-            status = fail_values(d);
+        else
+            status =
+                check_values(d, d->dataset >= 0 && cli_h5.H5Dread(d->dataset, native_type(d), H5S_ALL,
+                                                                  H5S_ALL, H5P_DEFAULT, field->copy) >= 0);
     }
     cli_h5_close(d);
     if (status != CLI_DONE) cli_field_release(field);

@@ -127,6 +127,7 @@ static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) 
     status = cli_arguments_check_fill(&reading, field.field.type);
     if (status == CLI_DONE && settings->bound_mode != CSZ_BOUND_ABS)
         status = resolve_bound(settings, &field, &reading.options);
+    if (status == CLI_DONE) status = cli_input_check(&field.input);
     /* Not left to the dataset: nccopy creates variables without their fill value. */
     if (status == CLI_DONE && reading.options.has_fill) {
         settings->fill = CSZ_HDF5_FILL_GIVEN;

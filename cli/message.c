@@ -100,6 +100,10 @@ int cli_fail_memory(const char *purpose, unsigned long long nbytes) {
                     purpose, nbytes);
 }
 
+int cli_fail_shorter(const char *name) {
+    return cli_fail("%s became shorter while it was read; let nothing write to it and start again", name);
+}
+
 int cli_fail_archive(csz_status status, const char *name, const unsigned char *archive,
                      size_t archive_nbytes) {
     switch (status) {

@@ -32,6 +32,9 @@ void cli_fail_defer(int on);
 /* A system call on a file failed: "cannot <verb> <name>: <strerror>; <advice>". */
 int cli_fail_errno(const char *verb, const char *name, int error);
 
+/* An input file lost some of its bytes while it was read. */
+int cli_fail_shorter(const char *name);
+
 /* The library refused an archive, or failed while working on it. */
 int cli_fail_archive(csz_status status, const char *name, const unsigned char *archive,
                      size_t archive_nbytes);

@@ -19,10 +19,11 @@ enum { MOST_MAPPINGS = 2 }; /* csz verify and csz compare read two files */
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_ENDING_SIGNALS = sizeof ending_signals / sizeof ending_signals[0] };
 
+static int has_terminal; /* standard error is one; known before there are handlers */
 static char temporary_path[PATH_MAX];
 static volatile sig_atomic_t has_temporary;
 static struct {
-    const char *start;
+    const char *volatile start; /* set last */
     size_t nbytes;
 } mappings[MOST_MAPPINGS];
 
@@ -38,6 +39,7 @@ static void end_by_signal(int number) {
 }
 
 static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
+    static const char clear[] = "\r\033[K"; /* a progress bar */
     static const char line[] = "csz: the input became shorter while it was read, or its disk failed; "
                                "let nothing write to it and start again\n";
     static atomic_flag is_reported = ATOMIC_FLAG_INIT;
@@ -49,6 +51,7 @@ static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
             /* several threads may meet it at once: the first ends the process */
             while (atomic_flag_test_and_set(&is_reported)) pause();
             remove_temporary();
+            if (has_terminal && write(STDERR_FILENO, clear, sizeof clear - 1) < 0) _exit(CLI_FAILED);
             if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(CLI_FAILED);
             _exit(CLI_FAILED);
         }
@@ -69,6 +72,7 @@ static void take_standard_descriptors(void) {
 void cli_signals_setup(void) {
     struct sigaction action, before;
     take_standard_descriptors();
+    has_terminal = isatty(STDERR_FILENO);
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < N_ENDING_SIGNALS; i++) sigaddset(&action.sa_mask, ending_signals[i]);
@@ -80,6 +84,8 @@ void cli_signals_setup(void) {
         if (sigaction(ending_signals[i], NULL, &before) == 0 &&
             before.sa_handler != SIG_IGN) /* nohup stays in force */
             sigaction(ending_signals[i], &action, NULL);
+    sigemptyset(
+        &action.sa_mask); /* where nobody reads what is reported, the process can be ended all the same */
     action.sa_sigaction = report_shrunk_input;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGBUS, &action, NULL);

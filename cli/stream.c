@@ -68,9 +68,7 @@ int cli_stream_read_at(const cli_stream *s, uint64_t offset, void *buffer, size_
     while (nbytes) {
         ssize_t n =
             pread(s->descriptor, next, nbytes < MOST_READ_NBYTES ? nbytes : MOST_READ_NBYTES, (off_t)offset);
-        if (n == 0)
-            return cli_fail("%s became shorter while it was read; let nothing write to it and start again",
-                            s->name);
+        if (n == 0) return cli_fail_shorter(s->name);
         if (n < 0 && errno != EINTR && errno != EAGAIN) return cli_fail_errno("read", s->name, errno);
         if (n < 0) continue;
         next += n;

@@ -107,7 +107,7 @@ unset CSZ_FAULT_STDIO
 mkfifo waits
 for signal in INT TERM HUP; do
     printf 'the old file' >result
-    CSZ_FAULT_NAMED=1 LD_PRELOAD=$shim env --default-signal=INT "$csz" compress - -t f32 -d 300x200 -e 1e-3 -f -o result <waits >out.txt 2>err.txt &
+    CSZ_FAULT_NAMED=1 LD_PRELOAD=$shim env --default-signal=INT,TERM,HUP "$csz" compress - -t f32 -d 300x200 -e 1e-3 -f -o result <waits >out.txt 2>err.txt &
     exec 9>waits
     head -c 200000 in.f32 >&9 # the run waits for the rest
     for ((k = 0; k < 1000; k++)); do

@@ -4,7 +4,7 @@
  *
  *     CSZ_FAULT=CALL:N:HOW    the Nth CALL, counted from 1, or every second one for N = 0
  *     HOW                     an errno's name; short: read and write then move one byte; wrong: pread then gives 0xFF for the first;
- *                             or wait: the call waits until a signal ends the program
+ *                             cut: pread's file loses all its bytes first; or wait: the call waits until a signal ends the program
  *     CSZ_FAULT_HIT=PATH      created when the fault strikes
  *
  * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod, fstat, mmap, ftruncate or malloc.  Reads and writes of
@@ -32,6 +32,7 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 #define SHORT (-1)
 #define WRONG (-2)
 #define WAIT (-3)
+#define CUT (-4)
 #define REAL(TYPE, NAME) ((TYPE)dlsym(RTLD_NEXT, NAME))
 
 static const struct {
@@ -39,7 +40,8 @@ static const struct {
     int number;
 } errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO},       {"EINTR", EINTR},   {"EDQUOT", EDQUOT},
               {"EACCES", EACCES}, {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"EINVAL", EINVAL},
-              {"EROFS", EROFS},   {"short", SHORT},   {"wrong", WRONG},   {"wait", WAIT}};
+              {"EROFS", EROFS},   {"short", SHORT},   {"wrong", WRONG},   {"wait", WAIT},
+              {"cut", CUT}};
 
 static const char *fault_call;
 static size_t fault_call_n;
@@ -108,11 +110,18 @@ ssize_t write(int d, const void *from, size_t n) {
 ssize_t pread(int d, void *to, size_t n, off_t at) {
     int how = strikes("pread");
     if (how > 0) return -1;
+    if (how == CUT) {
+        char name[32];
+        snprintf(name, sizeof name, "/proc/self/fd/%d", d);
+        if (truncate(name, 0) != 0) abort();
+    }
     ssize_t moved =
         REAL(ssize_t(*)(int, void *, size_t, off_t), "pread")(d, to, how == SHORT && n > 1 ? 1 : n, at);
     if (how == WRONG && moved > 0) *(unsigned char *)to = 0xFF;
     return moved;
 }
+
+ssize_t pread64(int d, void *to, size_t n, off_t at) { return pread(d, to, n, at); }
 
 ssize_t pwrite(int d, const void *from, size_t n, off_t at) {
     int how = strikes("pwrite");

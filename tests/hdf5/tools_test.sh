@@ -109,6 +109,27 @@ cp data.h5 before.h5
 if cmp -s data.h5 before.h5; then passed "a file that cannot grow is left as it was"; else failed "a file that cannot grow is left as it was" "$(cat err.txt)"; fi
 same_text "no temporary is left" "" "$(find . -name '.*' -type f)"
 
+# A file that loses its bytes at any of the reads: HDF5 itself would go on with zeros.
+shim=$(dirname "$csz")/libfault_shim.so
+if [[ -z $sanitizers && -e $shim ]]; then
+    for options in "" "--memory-limit 64M"; do
+        bad=""
+        for ((k = 1; k < 100; k++)); do
+            cp data.h5 cut.h5
+            rm -f hit
+            # shellcheck disable=SC2086 # options
+            CSZ_FAULT=pread:$k:cut CSZ_FAULT_HIT=$work/hit LD_PRELOAD=$shim "$csz" compress cut.h5:second -e 1e-3 --verify $options -f -o cut.csz >out.txt 2>err.txt
+            status=$?
+            [[ -e hit ]] || break
+            [[ $status -eq 1 && $(wc -l <err.txt) -eq 1 && ! -e cut.csz ]] || bad+="read $k: $status; "
+        done
+        same_text "a file that loses its bytes is refused at each of $((k - 1)) reads${options:+, $options}" "" "$bad"
+        same_text "and at none it is not" "0 yes" "$status $([[ -e cut.csz ]] && echo yes)"
+        rm -f cut.csz
+    done
+    holds "there were such reads" test $k -gt 3
+fi
+
 # Writers at once into one file, which none of them finds there at first: all succeed, and every dataset is there.
 n_written=0
 for k in 1 2 3 4 5 6 7 8; do "$csz" decompress wave.csz -o many.h5:/d$k >/dev/null 2>>many.txt & done
