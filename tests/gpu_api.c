@@ -15,6 +15,7 @@
 #if !defined(DAMAGE_ROUNDS)
 #define DAMAGE_ROUNDS 500 /* of each victim */
 #define LOST_STEP 1       /* from the call at which the device is lost to the next that is tried */
+#define HEADER_STEP 1     /* from a bit of a header to the next */
 #endif
 
 static int damage_rounds = DAMAGE_ROUNDS;
@@ -423,13 +424,26 @@ static void wrong_arguments_are_told_at_once(void **state) {
                  {field_2d(CSZ_F32, 30, 40), 8, archive_nbytes - 8, CSZ_ERROR_NOT_ARCHIVE},
                  {field_2d(CSZ_F32, 30, 40), 0, 40, CSZ_ERROR_TRUNCATED},
                  {field_2d(CSZ_F32, 30, 40), 0, 0, CSZ_ERROR_NOT_ARCHIVE},
-                 {field_2d(CSZ_F32, 30, 40), 0, archive_nbytes - 8, CSZ_ERROR_CORRUPT}};
+                 {field_2d(CSZ_F32, 30, 40), 0, archive_nbytes - 8, CSZ_ERROR_CORRUPT},
+                 {field_2d(CSZ_F32, 30, 40), 0, archive_nbytes - 2, CSZ_ERROR_CORRUPT},
+                 {field_2d(CSZ_F32, 30, 40), 0, 72, CSZ_ERROR_TRUNCATED}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         ASSERT_OK(csz_cuda_decompress_async(context, d_data, s.nbytes, r, (uint8_t *)d_out + cases[c].offset,
                                             cases[c].nbytes, NULL, &cases[c].field, NULL, 0, t));
         wait();
         assert_int_equal(r->status, cases[c].status);
     }
+    /* a size that only the device knows, of more than there is */
+    csz_cuda_result *size = results_make(1);
+    size->status = CSZ_OK;
+    for (size_t more = 0; more < 16; more += 8) {
+        size->nbytes = archive_nbytes;
+        ASSERT_OK(csz_cuda_decompress_async(context, d_data, s.nbytes, r, d_out, archive_nbytes - more, size,
+                                            &s.field, NULL, 0, t));
+        wait();
+        assert_int_equal(r->status, more ? CSZ_ERROR_TRUNCATED : CSZ_OK);
+    }
+    results_free(size);
     device_free(d_data);
     device_free(d_out);
     device_free(d_work);
@@ -604,64 +618,117 @@ static void the_automatic_choice_falls_back_to_the_cpu(void **state) {
 
 /* ---- damage ---- */
 
+/* An archive of victim v, damaged or not: CPU and device agree on whether it is one of its field, and on the values. */
+static void check_verdict(const victim *v, const uint8_t *bytes, size_t bytes_n, const char *what,
+                          int number) {
+    csz_options cpu = on_cpu(options_make(CSZ_BOUND_ABS, 1));
+    const size_t nbytes = v->nbytes_field;
+    void *d_archive = device_make(bytes, bytes_n), *d_values = device_make(NULL, nbytes);
+    csz_cuda_result *result = results_make(1);
+    uint8_t *values = malloc(nbytes), *restored = malloc(nbytes);
+    csz_info info;
+    csz_status status = csz_inspect_header(&info, bytes, bytes_n);
+    /* one that claims other dims is refused here for that */
+    const int other = !status && (info.has_zstd || memcmp(&info.field, &v->field, sizeof info.field));
+    const int is_ours = !status && !other;
+    if (is_ours) status = csz_decompress(the_context(), values, nbytes, bytes, bytes_n, &cpu);
+    ASSERT_OK(csz_cuda_decompress_async(the_context(), d_values, nbytes, result, d_archive, bytes_n, NULL,
+                                        &v->field, NULL, 0, the_stream()));
+    wait();
+    const uint32_t told = result->status;
+    if (told != CSZ_OK && told != CSZ_ERROR_NOT_ARCHIVE && told != CSZ_ERROR_VERSION &&
+        told != CSZ_ERROR_TRUNCATED && told != CSZ_ERROR_CORRUPT && (is_ours || told != CSZ_ERROR_ARGUMENT))
+        fail_msg("%s %d: the device says %u", what, number, told);
+    if (other) {
+        assert_int_not_equal(told, CSZ_OK);
+    } else if ((status != CSZ_OK) != (told != CSZ_OK)) {
+        fail_msg("%s %d: the CPU says %d, the device %u (faults %x)", what, number, status, told,
+                 result->faults);
+    } else if (!status) {
+        device_read(restored, d_values, nbytes);
+        assert_memory_equal(restored, values, nbytes);
+    }
+    free(values);
+    free(restored);
+    results_free(result);
+    device_free(d_archive);
+    device_free(d_values);
+}
+
+/* Bits of a header that tells of a fill value, all checksums right; the values, being raw, depend on none of them. */
+static void headers_get_the_cpus_verdict(void **state) {
+    (void)state;
+    for (int type = 0; type < 2; type++) {
+        test_field s = sample_make(field_1d((csz_type)type, 20), RANDOM_BITS, 1);
+        csz_options o = options_make(CSZ_BOUND_ABS, 0.1);
+        o.has_fill = 1;
+        o.fill = fill_value;
+        const victim v = {s.field, s.nbytes, cpu_archive(&s, &o)};
+        const uint32_t nbits = 8u * (v.archive.bytes[18] | (uint32_t)v.archive.bytes[19] << 8);
+        uint8_t *bytes = malloc(v.archive.nbytes);
+        for (uint32_t bit = 0; bit < nbits; bit += HEADER_STEP) {
+            memcpy(bytes, v.archive.bytes, v.archive.nbytes);
+            bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            archive_reseal(bytes, v.archive.nbytes);
+            check_verdict(&v, bytes, v.archive.nbytes, "bit", (int)bit);
+        }
+        /* a bound that is none */
+        static const uint64_t bounds[] = {0x7FF0000000000000u, 0x7FF8000000000000u, 0x8000000000000000u,
+                                          0xBFF0000000000000u, 0};
+        for (int i = 0; i < 10; i++) {
+            memcpy(bytes, v.archive.bytes, v.archive.nbytes);
+            memcpy(bytes + (i < 5 ? 24 : 32), &bounds[i % 5], 8);
+            archive_reseal(bytes, v.archive.nbytes);
+            check_verdict(&v, bytes, v.archive.nbytes, "bound", i);
+        }
+        free(bytes);
+        archive a = v.archive;
+        archive_free(&a);
+        sample_free(&s);
+    }
+}
+
+/* An archive of no values has nothing between header and footer. */
+static void words_in_an_archive_of_no_values_are_refused(void **state) {
+    (void)state;
+    test_field s = sample_make(field_1d(CSZ_F32, 0), SMOOTH, 1);
+    csz_options o = options_make(CSZ_BOUND_ABS, 0.1);
+    const victim v = {s.field, s.nbytes, cpu_archive(&s, &o)};
+    const size_t nbytes = v.archive.nbytes;
+    uint8_t *bytes = calloc(nbytes + 8, 1);
+    memcpy(bytes, v.archive.bytes, nbytes);
+    check_verdict(&v, bytes, nbytes, "as it is", 0);
+    check_verdict(&v, bytes, nbytes + 2, "2 bytes more", 0);
+    memmove(bytes + nbytes, bytes + nbytes - 8, 8);
+    memset(bytes + nbytes - 8, 0, 8);
+    check_verdict(&v, bytes, nbytes + 8, "8 bytes more", 0);
+    free(bytes);
+    archive a = v.archive;
+    archive_free(&a);
+    sample_free(&s);
+}
+
 static void damaged_archives_get_the_cpus_verdict(void **state) {
     (void)state;
-    csz_context *context = the_context();
     victim victims[NVICTIMS];
     const int n = victims_make(victims);
     rng r = rng_make(5);
-    csz_cuda_result *result = results_make(1);
-    csz_options cpu = on_cpu(options_make(CSZ_BOUND_ABS, 1));
     for (int v = 0; v < NVICTIMS_PLAIN && v < n; v++) {
         const archive *a = &victims[v].archive;
-        const size_t nbytes = victims[v].nbytes_field;
-        void *d_archive = device_make(a->bytes, a->nbytes), *d_values = device_make(NULL, nbytes);
-        uint8_t *bytes = malloc(a->nbytes), *values = malloc(nbytes), *restored = malloc(nbytes);
+        uint8_t *bytes = malloc(a->nbytes);
+        char what[40];
+        snprintf(what, sizeof what, "victim %d round", v);
         for (int round = 0; round < damage_rounds; round++) {
             memcpy(bytes, a->bytes, a->nbytes);
             for (uint32_t c = 1 + rng_below(&r, 3); c > 0; c--)
                 bytes[rng_below(&r, (uint32_t)a->nbytes)] ^= (uint8_t)(1u << rng_below(&r, 8));
             if (round & 3) archive_reseal(bytes, a->nbytes);
-            device_write(d_archive, bytes, a->nbytes);
-            csz_info info;
-            csz_status status = csz_inspect_header(&info, bytes, a->nbytes);
-            /* one that claims other dims is refused here for that */
-            int other =
-                !status && (info.has_zstd || memcmp(&info.field, &victims[v].field, sizeof info.field));
-            const int is_ours = !status && !other;
-            if (is_ours) status = csz_decompress(context, values, nbytes, bytes, a->nbytes, &cpu);
-            ASSERT_OK(csz_cuda_decompress_async(context, d_values, nbytes, result, d_archive, a->nbytes, NULL,
-                                                &victims[v].field, NULL, 0, the_stream()));
-            wait();
-            const uint32_t told = result->status;
-            if (told != CSZ_OK && told != CSZ_ERROR_NOT_ARCHIVE && told != CSZ_ERROR_VERSION &&
-                told != CSZ_ERROR_TRUNCATED && told != CSZ_ERROR_CORRUPT &&
-                (is_ours || told != CSZ_ERROR_ARGUMENT))
-                fail_msg("victim %d round %d: the device says %u", v, round, told);
-            if (other) {
-                assert_int_not_equal(result->status, CSZ_OK);
-            } else if ((status != CSZ_OK) != (result->status != CSZ_OK)) {
-                print_error("victim %d round %d: the CPU says %d, the device %u (faults %x)\n", v, round,
-                            status, result->status, result->faults);
-                assert_true(0);
-            } else if (!status) {
-                device_read(restored, d_values, nbytes);
-                assert_memory_equal(restored, values, nbytes);
-            }
+            check_verdict(&victims[v], bytes, a->nbytes, what, round);
         }
         /* the device lives on */
-        device_write(d_archive, a->bytes, a->nbytes);
-        ASSERT_OK(csz_cuda_decompress_async(context, d_values, nbytes, result, d_archive, a->nbytes, NULL,
-                                            &victims[v].field, NULL, 0, the_stream()));
-        wait();
-        assert_int_equal(result->status, CSZ_OK);
+        check_verdict(&victims[v], a->bytes, a->nbytes, what, -1);
         free(bytes);
-        free(values);
-        free(restored);
-        device_free(d_archive);
-        device_free(d_values);
     }
-    results_free(result);
     victims_free(victims, n);
 }
 
@@ -683,6 +750,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_lost_device_gives_a_status),
         cmocka_unit_test(the_automatic_choice_falls_back_to_the_cpu),
         cmocka_unit_test(damaged_archives_get_the_cpus_verdict),
+        cmocka_unit_test(headers_get_the_cpus_verdict),
+        cmocka_unit_test(words_in_an_archive_of_no_values_are_refused),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     if (argc > 2) damage_rounds = atoi(argv[2]);
