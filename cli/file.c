@@ -84,7 +84,6 @@ int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes)
 
     memset(input, 0, sizeof *input);
     input->name = cli_input_name(path);
-    input->path = path;
     if (descriptor < 0) return cli_fail_errno("open", input->name, errno);
     if (fstat(descriptor, &input->status) != 0) {
         result = cli_fail_errno("read", input->name, errno);
@@ -106,6 +105,7 @@ int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes)
         void *mapping = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (mapping != MAP_FAILED) {
             input->is_mapped = 1;
+            input->descriptor = descriptor;
             input->owned = mapping;
             input->bytes = mapping;
             input->nbytes = nbytes;
@@ -115,20 +115,18 @@ int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes)
     }
     result = read_stream(input, descriptor, expected_nbytes);
 done:
-    if (!is_stdin) close(descriptor);
+    if (!is_stdin && !input->is_mapped) close(descriptor);
     if (result != CLI_DONE) cli_input_release(input);
     return result;
 }
 
-int cli_file_is_shorter(const char *path, const struct stat *before) {
+int cli_file_is_shorter(int descriptor, const struct stat *before) {
     struct stat now;
-    int is_known = cli_path_is_stdio(path) ? fstat(STDIN_FILENO, &now) == 0 : stat(path, &now) == 0;
-    return is_known && now.st_dev == before->st_dev && now.st_ino == before->st_ino &&
-           now.st_size < before->st_size;
+    return fstat(descriptor, &now) == 0 && now.st_size < before->st_size;
 }
 
 int cli_input_check(const cli_input *input) {
-    int is_cut = input->is_mapped && cli_file_is_shorter(input->path, &input->status);
+    int is_cut = input->is_mapped && cli_file_is_shorter(input->descriptor, &input->status);
     return is_cut ? cli_fail_shorter(input->name) : CLI_DONE;
 }
 
@@ -136,6 +134,7 @@ void cli_input_release(cli_input *input) {
     if (input->is_mapped) {
         cli_signals_remove_mapping(input->owned);
         munmap(input->owned, input->nbytes);
+        if (input->descriptor != STDIN_FILENO) close(input->descriptor);
     } else {
         free(input->owned);
     }

@@ -16,7 +16,7 @@ typedef struct cli_input {
     size_t nbytes;
     int is_mapped;
     void *owned;        /* the mapping or the allocation */
-    const char *path;   /* as it was given */
+    int descriptor;     /* of what is mapped */
     struct stat status; /* tells whether an output is the same file */
 } cli_input;
 
@@ -35,7 +35,7 @@ int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes)
 int cli_input_check(const cli_input *input);
 void cli_input_release(cli_input *input); /* zeroed ones are allowed */
 
-/* 1 if the file at path has fewer bytes than `before`.  One that another has taken the place of is read as it was. */
-int cli_file_is_shorter(const char *path, const struct stat *before);
+/* 1 if the open file has fewer bytes than `before`. */
+int cli_file_is_shorter(int descriptor, const struct stat *before);
 
 #endif

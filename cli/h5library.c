@@ -44,7 +44,7 @@ static int load_quietly(void) {
         cli_h5.H5get_libversion(&cli_h5.major, &cli_h5.minor, &cli_h5.release) < 0)
         return 0;
     if (cli_h5.major == 1 && cli_h5.minor < 10) return 0;
-    cli_h5.H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    cli_h5_be_quiet();
     cli_h5.is_loaded = cli_h5.H5Zregister(&csz_hdf5_filter_class) >= 0;
     return cli_h5.is_loaded;
 }
@@ -66,6 +66,8 @@ const char *cli_h5_version_text(char text[CLI_H5_VERSION_TEXT_NBYTES]) {
                  CSZ_HDF5_SONAME);
     return text;
 }
+
+void cli_h5_be_quiet(void) { cli_h5.H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
 
 void cli_h5_release(hid_t id) {
     if (id >= 0) cli_h5.H5Idec_ref(id);

@@ -86,6 +86,9 @@ extern cli_h5_library cli_h5; /* filled by cli_h5_load */
 /* Returns CLI_DONE, or CLI_FAILED after the message: path needs HDF5, and it is not here. */
 int cli_h5_load(const char *path);
 
+/* HDF5 prints no errors from this thread: each has a setting of its own. */
+void cli_h5_be_quiet(void);
+
 /* Closes an identifier of any kind; failed ones are allowed. */
 void cli_h5_release(hid_t id);
 

@@ -14,9 +14,11 @@
 #include "values.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* "a, b, c": what a group holds, as far as it fits, each with the group's name before it unless that is the root. */
 static void list_names(char *text, size_t nbytes, hid_t file, const char *group) {
@@ -118,7 +120,8 @@ static int check_type(csz_type *type, hid_t dataset, const cli_h5_location *at) 
 
 struct cli_h5_dataset {
     cli_h5_location at;
-    struct stat before; /* of the file, when it was opened */
+    int descriptor;     /* of the file, for itself, */
+    struct stat before; /* and what was known of it when it was opened */
     hid_t file, dataset;
     csz_type type;
     int rank;
@@ -251,7 +254,8 @@ uint64_t cli_h5_nbytes(const cli_h5_dataset *d) {
 
 static int open_checked(cli_h5_dataset *d, cli_field *field, const cli_expected *expected) {
     int status = cli_h5_load(d->at.path);
-    const int error = stat(d->at.file, &d->before) == 0 ? 0 : errno;
+    d->descriptor = open(d->at.file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int error = d->descriptor >= 0 && fstat(d->descriptor, &d->before) == 0 ? 0 : errno;
     field->input.status = d->before;
     if (status == CLI_DONE) status = cli_h5_open_file(&d->file, &d->at);
     if (status == CLI_DONE && error) status = cli_fail_errno("read", d->at.file, error);
@@ -277,6 +281,7 @@ int cli_h5_open(cli_h5_dataset **dataset, cli_field *field, const char *path, co
     cli_h5_dataset *d = *dataset = calloc(1, sizeof *d);
     if (!d) return cli_fail_memory(path, sizeof *d);
     d->file = d->dataset = -1;
+    d->descriptor = -1;
     int status = cli_h5_locate(&d->at, path);
     if (status == CLI_DONE) status = open_checked(d, field, expected);
     if (status == CLI_DONE) return CLI_DONE;
@@ -289,6 +294,7 @@ void cli_h5_close(cli_h5_dataset *d) {
     if (!d) return;
     cli_h5_release(d->dataset);
     cli_h5_release(d->file);
+    if (d->descriptor >= 0) close(d->descriptor);
     free(d->at.file);
     free(d);
 }
@@ -299,7 +305,7 @@ static hid_t native_type(const cli_h5_dataset *d) {
 
 /* What has been read is what the file had: HDF5 takes what lies behind a file's end for zeros. */
 static int check_values(const cli_h5_dataset *d, int is_read) {
-    if (cli_file_is_shorter(d->at.file, &d->before)) return cli_fail_shorter(d->at.file);
+    if (cli_file_is_shorter(d->descriptor, &d->before)) return cli_fail_shorter(d->at.file);
     if (is_read) return CLI_DONE;
     return cli_fail("%s cannot be read: the file is damaged; copy it again from its source", d->at.path);
 }
@@ -307,6 +313,7 @@ static int check_values(const cli_h5_dataset *d, int is_read) {
 /* The elements of a box of the dataset's own dims, behind each other. */
 static int read_hyperslab(const cli_h5_dataset *d, void *values, const hsize_t *begin, const hsize_t *n) {
     hsize_t count = 1;
+    cli_h5_be_quiet();
     for (int i = 0; i < d->rank; i++) count *= n[i];
     hid_t space = d->dataset >= 0 ? cli_h5.H5Dget_space(d->dataset) : -1,
           memory = cli_h5.H5Screate_simple(1, &count, NULL);

@@ -129,6 +129,7 @@ static void check_record_forms(csz_context *context) {
         const csz_record_head head = csz_record_unpack(record[0]);
         const uint32_t nlanes = head.mode < CSZ_MODE_RAW ? csz_mode_lanes((int)head.mode) : 0;
         std::vector<std::vector<uint32_t>> forms;
+        std::vector<size_t> sound; /* of these */
         for (uint32_t bit = 0; bit < (head.has_tail ? 64u : 32u); bit += bit < 32 ? 1 : 3) {
             if (bit > 16 && bit < 29) continue; /* of the shortest length */
             forms.push_back(record);
@@ -156,7 +157,8 @@ static void check_record_forms(csz_context *context) {
             forms.push_back({CSZ_MODE_CONSTANT | 1u << 6, 0});            /* a long one that is short */
             if (f.type == CSZ_F64) forms.back().push_back(0);
             forms.back().back() = 1000;
-            forms.push_back({CSZ_MODE_CONSTANT | 1u << 6 | 1u << 10, 1000u << 16});     /* sound */
+            sound.push_back(forms.size());
+            forms.push_back({CSZ_MODE_CONSTANT | 1u << 6 | 1u << 10, 1000u << 16});
             forms.push_back({CSZ_MODE_CONSTANT | 1u << 6 | 1u << 10, 1000u << 16 | 1}); /* a bit follows */
             for (uint32_t bit : {7, 12, 16}) /* what tells of lanes */
                 forms.push_back({CSZ_MODE_CONSTANT | 1u << 6 | 1u << 10 | 1u << bit, 1000u << 16});
@@ -190,7 +192,8 @@ static void check_record_forms(csz_context *context) {
             forms.back().insert(forms.back().end(), nlanes / 32, 0u);
         }
         if (head.has_tail && (record[1] & 0xFFFF) >= 3) {
-            forms.push_back(with_exceptions(record, f.type, {5, 6, 700})); /* sound */
+            if (!head.nmasks) sound.push_back(forms.size());
+            forms.push_back(with_exceptions(record, f.type, {5, 6, 700}));
             forms.push_back(with_exceptions(record, f.type, {5, 5, 700}));
             forms.push_back(with_exceptions(record, f.type, {6, 5, 700}));
             forms.push_back(with_exceptions(record, f.type, {5, 6, CSZ_TILE_N}));
@@ -216,7 +219,8 @@ static void check_record_forms(csz_context *context) {
             char label[160];
             snprintf(label, sizeof label, "form %zu of a record of mode %u, %s f%d", i, head.mode,
                      kind_name[f.kind], f.type ? 64 : 32);
-            check_box(context, with_parts(m, h, nullptr, &forms[i]), m, h, b, label);
+            const csz_status s = check_box(context, with_parts(m, h, nullptr, &forms[i]), m, h, b, label);
+            if (s && std::count(sound.begin(), sound.end(), i)) fail("refused", label);
         }
     }
 }
