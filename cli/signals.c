@@ -84,8 +84,8 @@ void cli_signals_setup(void) {
         if (sigaction(ending_signals[i], NULL, &before) == 0 &&
             before.sa_handler != SIG_IGN) /* nohup stays in force */
             sigaction(ending_signals[i], &action, NULL);
-    sigemptyset(
-        &action.sa_mask); /* where nobody reads what is reported, the process can be ended all the same */
+    /* where nobody reads what is reported, the process can be ended all the same */
+    sigemptyset(&action.sa_mask);
     action.sa_sigaction = report_shrunk_input;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGBUS, &action, NULL);

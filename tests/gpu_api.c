@@ -663,7 +663,7 @@ static void headers_get_the_cpus_verdict(void **state) {
         csz_options o = options_make(CSZ_BOUND_ABS, 0.1);
         o.has_fill = 1;
         o.fill = fill_value;
-        const victim v = {s.field, s.nbytes, cpu_archive(&s, &o)};
+        victim v = {s.field, s.nbytes, cpu_archive(&s, &o)};
         const uint32_t nbits = 8u * (v.archive.bytes[18] | (uint32_t)v.archive.bytes[19] << 8);
         uint8_t *bytes = malloc(v.archive.nbytes);
         for (uint32_t bit = 0; bit < nbits; bit += HEADER_STEP) {
@@ -682,8 +682,7 @@ static void headers_get_the_cpus_verdict(void **state) {
             check_verdict(&v, bytes, v.archive.nbytes, "bound", i);
         }
         free(bytes);
-        archive a = v.archive;
-        archive_free(&a);
+        victims_free(&v, 1);
         sample_free(&s);
     }
 }
@@ -693,7 +692,7 @@ static void words_in_an_archive_of_no_values_are_refused(void **state) {
     (void)state;
     test_field s = sample_make(field_1d(CSZ_F32, 0), SMOOTH, 1);
     csz_options o = options_make(CSZ_BOUND_ABS, 0.1);
-    const victim v = {s.field, s.nbytes, cpu_archive(&s, &o)};
+    victim v = {s.field, s.nbytes, cpu_archive(&s, &o)};
     const size_t nbytes = v.archive.nbytes;
     uint8_t *bytes = calloc(nbytes + 8, 1);
     memcpy(bytes, v.archive.bytes, nbytes);
@@ -703,8 +702,7 @@ static void words_in_an_archive_of_no_values_are_refused(void **state) {
     memset(bytes + nbytes - 8, 0, 8);
     check_verdict(&v, bytes, nbytes + 8, "8 bytes more", 0);
     free(bytes);
-    archive a = v.archive;
-    archive_free(&a);
+    victims_free(&v, 1);
     sample_free(&s);
 }
 
