@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "cuda/compress.h"
+#include "cuda/encode/compress.h"
 #include "gpu_bench.h"
-#include "cuda/work.cuh"
+#include "cuda/plan/work.cuh"
 extern "C" {
 #include "format/archive.h"
 }

@@ -5,7 +5,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include "args.h"
+#include "terminal/args.h"
 
 int cli_run_compress(const cli_arguments *arguments);
 int cli_run_decompress(const cli_arguments *arguments);

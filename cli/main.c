@@ -4,9 +4,9 @@
  * printed has arrived: a full disk behind standard output is a failure like any other.
  */
 #include "command.h"
-#include "h5file.h"
-#include "message.h"
-#include "signals.h"
+#include "hdf5/h5file.h"
+#include "terminal/message.h"
+#include "process/signals.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -68,7 +68,7 @@ csz_add_fuzz(region tests/fuzz/fuzz_region.c tests/fuzz/memory.c tests/fuzz/arch
 csz_add_fuzz(roundtrip tests/fuzz/fuzz_roundtrip.c)
 target_compile_options(fuzz_roundtrip PRIVATE -fno-sanitize-coverage=trace-cmp)
 target_compile_options(fuzz_region PRIVATE -fno-sanitize-coverage=trace-cmp)
-csz_add_fuzz(npy tests/fuzz/fuzz_npy.c cli/npy.c cli/values.c)
+csz_add_fuzz(npy tests/fuzz/fuzz_npy.c cli/files/npy.c cli/terminal/values.c)
 target_include_directories(fuzz_npy PRIVATE cli)
 
 # The HDF5 filter, where it and HDF5's headers are.

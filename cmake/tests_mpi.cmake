@@ -4,7 +4,7 @@
 if(TARGET csz_mpi AND TARGET emulated_api)
     find_package(MPI COMPONENTS C)
     file(GLOB mpi_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/mpi/*.c")
-    add_library(emulated_mpi_objects OBJECT ${mpi_sources} cli/rename.c)
+    add_library(emulated_mpi_objects OBJECT ${mpi_sources} cli/files/rename.c)
     set(wave_wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/mpi_wave_gpu.cpp") # as of the kernels
     file(GENERATE OUTPUT "${wave_wrapper}" CONTENT "#include \"emu_wave.h\"\n#include \"mpi_wave_gpu.cu\"\n")
     set(emulated_objects $<TARGET_OBJECTS:emulated_mpi_objects> $<TARGET_OBJECTS:emulated_interface>)

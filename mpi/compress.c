@@ -7,8 +7,8 @@
  * A rank that fails goes on to take part, so that nobody waits for it; then all agree.
  */
 #include "boxes.h"
-#include "memory.h"
-#include "rename.h"
+#include "process/memory.h"
+#include "files/rename.h"
 #include "shared.h"
 
 #include <errno.h>

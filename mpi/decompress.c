@@ -4,7 +4,7 @@
  * the file system for the same bytes; then each reads, by itself, the groups of tiles that its box touches.
  */
 #include "boxes.h"
-#include "memory.h"
+#include "process/memory.h"
 #include "shared.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "api/context.h"
 #include "core/bound.h"
-#include "cuda/state.h"
+#include "cuda/host/state.h"
 
 void *device_make(const void *data, size_t nbytes) {
     void *p = NULL;

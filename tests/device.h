@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * device.h: what the tests of the CUDA backend share: memory on the device, a runtime table that fails on demand, archives of many small frames.  All of it goes by
- * src/cuda/runtime.h, so the same tests run on a GPU and on the emulator (cmake/tests.cmake builds them twice).
+ * src/cuda/host/runtime.h, so the same tests run on a GPU and on the emulator (cmake/tests.cmake builds them twice).
  */
 #ifndef CSZ_TESTS_DEVICE_H
 #define CSZ_TESTS_DEVICE_H
@@ -9,7 +9,7 @@
 #include "support.h"
 
 #include "csz_cuda.h"
-#include "cuda/runtime.h"
+#include "cuda/host/runtime.h"
 
 /* Memory of the device, filled with 0xA5; of host memory where data is given. */
 void *device_make(const void *data, size_t nbytes);

@@ -316,7 +316,7 @@ class Names:
     def __init__(self):
         self.targets = set(re.findall(r"(?m)^([a-z][a-z-]*):", (source / "Makefile").read_text()))
         self.cmake = read_all("CMakeLists.txt", "cmake/*.cmake", "mpi/CMakeLists.txt", "plugins/hdf5/CMakeLists.txt")
-        self.code = read_all("include/*.h", "src/*/*.[ch]", "src/cuda/*.cu*", "mpi/*.[ch]", "plugins/hdf5/*.[ch]", "cli/*.c", "python/csz/*.py")
+        self.code = read_all("include/*.h", "src/*/*.[ch]", "src/cuda/*/*.c*", "src/cuda/*/*.h", "mpi/*.[ch]", "plugins/hdf5/*.[ch]", "cli/*.c", "cli/*/*.c", "python/csz/*.py")
         self.tests = {path.name for path in source.glob("tests/**/*")} | {path.name for path in source.glob("mpi/tests/*")}
         self.stems = {Path(name).stem for name in self.tests}
         self.options = {}

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/analyze.h"
-#include "cuda/backend.h"
+#include "cuda/measure/analyze.h"
+#include "cuda/host/backend.h"
 
 static void assert_close(const char *what, double found, double wanted) {
     if (found == wanted || (isnan(found) && isnan(wanted))) return;

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "select/madogram.h"
+#include "analyze/madogram.h"
 
 static csz_analysis analysis_of(const test_field *s, const csz_options *o, double bound, int exact) {
     static csz_analysis a;

@@ -3,7 +3,7 @@
 #include "arguments.h"
 
 #include "ranks.h"
-#include "values.h"
+#include "terminal/values.h"
 
 #include <errno.h>
 #include <limits.h>

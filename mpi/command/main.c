@@ -4,11 +4,11 @@
  * a failure is one line and a non-zero exit on every rank.
  */
 #include "arguments.h"
-#include "memory.h"
+#include "process/memory.h"
 #include "ranks.h"
 #include "raw_file.h"
-#include "signals.h"
-#include "values.h"
+#include "process/signals.h"
+#include "terminal/values.h"
 #include "verify.h"
 
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 #include "raw_file.h"
 
 #include "ranks.h"
-#include "rename.h"
-#include "signals.h"
-#include "values.h"
+#include "files/rename.h"
+#include "process/signals.h"
+#include "terminal/values.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "shared.h"
 
 #if defined(CSZ_HAVE_CUDA)
-#include "cuda/runtime.h"
+#include "cuda/host/runtime.h"
 #endif
 
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "api/gpu.h"
-#include "cpu/team.h"
+#include "os/team.h"
 
 csz_status csz_context_create(csz_context **context) {
     if (!context) return CSZ_ERROR_ARGUMENT;

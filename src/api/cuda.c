@@ -3,7 +3,7 @@
 #include "csz_cuda.h"
 
 #include "api/context.h"
-#include "cuda/backend.h"
+#include "cuda/host/backend.h"
 
 #if defined(CSZ_HAVE_CUDA)
 

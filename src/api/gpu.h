@@ -3,9 +3,9 @@
 #ifndef CSZ_API_GPU_H
 #define CSZ_API_GPU_H
 
-#include "cuda/analyze.h"
-#include "cuda/backend.h"
-#include "cuda/quality.h"
+#include "cuda/measure/analyze.h"
+#include "cuda/host/backend.h"
+#include "cuda/measure/quality.h"
 
 #if !defined(CSZ_HAVE_CUDA)
 static inline int csz_gpu_usable(void) { return 0; }

@@ -15,7 +15,7 @@
 #include "core/bound.h"
 #include "core/logarithm.h"
 #include "core/quality.h"
-#include "cpu/team.h"
+#include "os/team.h"
 
 enum {
     WINDOW = CSZ_SSIM_WINDOW,

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "cpu/team.h"
+#include "os/team.h"
 #include "cpu/tile.h"
 #include "format/archive.h"
 

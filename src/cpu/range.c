@@ -13,7 +13,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "cpu/team.h"
+#include "os/team.h"
 
 enum { BLOCK_N = 1 << 16, BLOCK_ALONE_N = 1 << 18, MEMBERS_MAX = 256 };
 

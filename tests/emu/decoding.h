@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/decompress.h"
+#include "cuda/decode/decompress.h"
 extern "C" {
 #include "format/archive.h"
 }

@@ -5,7 +5,7 @@
 
 #include "emu.h"
 
-#include "cuda/runtime.h"
+#include "cuda/host/runtime.h"
 
 #define WAVE_LAUNCH(kernel, grid, block, ...) CSZ_LAUNCH(kernel, grid, block, 0, nullptr, __VA_ARGS__)
 

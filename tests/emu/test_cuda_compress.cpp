@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/compress.h"
+#include "cuda/encode/compress.h"
 extern "C" {
 #include "format/archive.h"
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cuda_tree.cpp: src/cuda/tree.cuh, run on an emulated warp, must give as many codes of each length as csz_lengths_from_sorted does, for weights that
+ * test_cuda_tree.cpp: src/cuda/plan/tree.cuh, run on an emulated warp, must give as many codes of each length as csz_lengths_from_sorted does, for weights that
  * make trees as deep, as flat and as full of ties as can be.
  */
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "cuda/tree.cuh"
+#include "cuda/plan/tree.cuh"
 
 static void tree_kernel(const uint32_t *sorted, uint32_t n, uint32_t limit, uint32_t *counts) {
     CSZ_DYNAMIC_SHARED(tree_shared, sh);

@@ -4,9 +4,9 @@
 
 #include <stdarg.h>
 
-#include "message.h"
-#include "npy.h"
-#include "values.h"
+#include "terminal/message.h"
+#include "files/npy.h"
+#include "terminal/values.h"
 
 /* Messages of a million files would hide the one that matters. */
 int cli_fail(const char *format, ...) {

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * analyze.c: csz analyze.  The paper's statistics of a field at each bound, the size of every workflow, predicted and with --exact true, and why auto
+ * does what it does.  Text for people; --json holds the histogram and the madograms besides.
+ */
+#include "command.h"
+#include "terminal/message.h"
+#include "terminal/progress.h"
+#include "commands/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+/* NaN, null in JSON, where there is none: of a field without elements, or a size that is not known. */
+static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
+    return nbytes && a->nelements ? (double)a->nbytes_field / (double)nbytes : NAN;
+}
+
+/* A figure that a field without elements does not have. */
+static double known(const csz_analysis *a, double figure) { return a->nelements ? figure : NAN; }
+
+/* Above this standard error a predicted ratio is shown as a range: that of sizes smaller and larger by a factor of two errors and one. */
+static const double range_error = 0.3;
+
+static void print_predicted(const csz_analysis *a, const csz_workflow_size *size) {
+    const double ratio = ratio_of(a, size->nbytes_predicted), factor = 1 + 2 * size->error;
+    char text[64];
+    if (size->error > range_error)
+        snprintf(text, sizeof text, "%9.2f to %.2f", ratio / factor, ratio * factor);
+    else
+        snprintf(text, sizeof text, "%9.2f, %.2g%%", ratio, 100 * size->error);
+    printf(a->is_exact ? "%-24s" : "%s", text);
+}
+
+static void write_madogram(cli_json *json, const char *key, const csz_madogram *m) {
+    cli_json_begin_object(json, key);
+    cli_json_double(json, "roughness", m->roughness);
+    cli_json_double(json, "smoothness", m->smoothness);
+    cli_json_double(json, "absolute_slope", m->absolute_slope);
+    cli_json_double(json, "absolute_intercept", m->absolute_intercept);
+    cli_json_double(json, "binary_slope", m->binary_slope);
+    cli_json_double(json, "binary_intercept", m->binary_intercept);
+    cli_json_u64_array(json, "npairs", m->npairs, CSZ_ANALYSIS_NDISTANCES);
+    cli_json_double_array(json, "absolute", m->absolute, CSZ_ANALYSIS_NDISTANCES);
+    cli_json_double_array(json, "binary", m->binary, CSZ_ANALYSIS_NDISTANCES);
+    cli_json_end_object(json);
+}
+
+static void write_statistics(cli_json *json, const csz_analysis *a) {
+    const csz_statistics *s = &a->statistics;
+    cli_json_double(json, "p1", known(a, s->p1));
+    cli_json_double(json, "p1_error", known(a, a->p1_error));
+    cli_json_double(json, "entropy", known(a, s->entropy));
+    cli_json_double(json, "entropy_error", known(a, a->entropy_error));
+    cli_json_double(json, "r_lower", known(a, s->r_lower));
+    cli_json_double(json, "r_upper", known(a, s->r_upper));
+    cli_json_double(json, "huffman_bits_lower", known(a, s->bits_lower));
+    cli_json_double(json, "huffman_bits_upper", known(a, s->bits_upper));
+    cli_json_double(json, "huffman_bits", known(a, a->huffman_bits));
+    cli_json_double(json, "rle_bits", known(a, a->rle_bits));
+    cli_json_double(json, "rle_vle_bits", known(a, a->rle_vle_bits));
+    cli_json_bool(json, "rle_advised", s->rle_advised);
+    cli_json_bool(json, "rle_undecided", a->rle_is_undecided);
+    cli_json_double(json, "outlier_share", known(a, a->outlier_share));
+    cli_json_double(json, "escape_share", known(a, a->escape_share));
+    cli_json_double(json, "exception_share", known(a, a->exception_share));
+}
+
+/* First and last code that occurs, and the counts between: the ends of 1024 are mostly zeros. */
+static void write_histogram(cli_json *json, const csz_analysis *a) {
+    const int zero = CSZ_ANALYSIS_NCODES / 2; /* the bin of code 0 */
+    int first = zero, last = zero;
+    for (int i = CSZ_ANALYSIS_NCODES - 1; i >= 0; i--) {
+        if (a->histogram[i] == 0) continue;
+        if (i < first) first = i;
+        if (i > last) last = i;
+    }
+    cli_json_double(json, "histogram_first_code", first - zero);
+    cli_json_u64_array(json, "histogram", a->histogram + first, last - first + 1);
+}
+
+static void write_bound(cli_json *json, const csz_analysis *a) {
+    cli_json_begin_element(json);
+    cli_json_double(json, "bound", a->bound);
+    cli_json_double(json, "bound_abs", a->bound_abs);
+    cli_json_u64(json, "ntiles", a->ntiles);
+    cli_json_u64(json, "ntiles_counted", a->ntiles_counted);
+    cli_json_u64(json, "nelements_counted", a->nelements_counted);
+    write_statistics(json, a);
+    write_histogram(json, a);
+    write_madogram(json, "madogram_quanta", &a->quanta);
+    write_madogram(json, "madogram_codes", &a->codes);
+    cli_json_begin_object(json, "workflows");
+    for (int i = 0; i < 4; i++) {
+        cli_json_begin_object(json, cli_workflow_names[i]);
+        cli_json_u64(json, "nbytes_predicted", a->workflow[i].nbytes_predicted);
+        cli_json_double(json, "ratio_predicted", ratio_of(a, a->workflow[i].nbytes_predicted));
+        cli_json_double(json, "error", known(a, a->workflow[i].error));
+        if (a->is_exact)
+            cli_json_u64(json, "nbytes", a->workflow[i].nbytes);
+        else
+            cli_json_null(json, "nbytes");
+        cli_json_double(json, "ratio", ratio_of(a, a->workflow[i].nbytes));
+        cli_json_end_object(json);
+    }
+    cli_json_end_object(json);
+    cli_json_double(json, "prediction_error", known(a, a->prediction_error));
+    cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
+    cli_json_bool(json, "best_undecided", a->best_is_undecided);
+    cli_json_double(json, "regret", a->regret);
+    cli_json_bool(json, "exact", a->is_exact);
+    cli_json_double(json, "seconds", a->seconds);
+    cli_json_string(json, "reason", a->reason);
+    cli_json_end_object(json);
+}
+
+static unsigned long long pairs_of(const csz_madogram *m) {
+    unsigned long long n = 0;
+    for (int d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) n += m->npairs[d];
+    return n;
+}
+
+static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
+    const csz_statistics *s = &a->statistics;
+    csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs};
+    char bound[CLI_BOUND_TEXT_NBYTES];
+    printf("\nbound %s: %llu of %llu values looked at, in %llu of %llu tiles\n", cli_bound_text(bound, &info),
+           (unsigned long long)a->nelements_counted, (unsigned long long)a->nelements,
+           (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
+    if (!a->nelements) {
+        printf("  %s.\n", a->reason);
+        return;
+    }
+    printf(
+        "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%%s\n",
+        s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share,
+        a->nelements_counted < a->nelements ? " of what was counted" : "");
+    if (a->nelements_counted < a->nelements)
+        printf("                 standard errors: p1 %.2g, entropy %.2g bits\n", a->p1_error,
+               a->entropy_error);
+    printf("  Huffman        %.4g bits a code; bounds %.4g (H + R-, R- %.4g) and %.4g (H + R+, R+ %.4g)\n",
+           a->huffman_bits, s->bits_lower, s->r_lower, s->bits_upper, s->r_upper);
+    printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
+    printf("  smoothness     codes %.4f (roughness %.4f; %llu pairs, %llu at a distance), "
+           "prequantized data %.4f (%llu pairs, %llu)\n",
+           a->codes.smoothness, a->codes.roughness, pairs_of(&a->codes),
+           pairs_of(&a->codes) / CSZ_ANALYSIS_NDISTANCES, a->quanta.smoothness, pairs_of(&a->quanta),
+           pairs_of(&a->quanta) / CSZ_ANALYSIS_NDISTANCES);
+    printf("  ratio          %s\n", a->is_exact ? "predicted, error               true"
+                                                : "predicted, with its standard error or as a range of two");
+    for (int i = 0; i < 4; i++) {
+        printf("    %-12s ", cli_workflow_names[i]);
+        print_predicted(a, &a->workflow[i]);
+        if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));
+        putchar('\n');
+    }
+    if (a->regret == 0)
+        printf("  regret         auto is as large as %s (%s)\n", cli_workflow_names[a->best_forced],
+               a->is_exact ? "true" : "predicted");
+    else
+        printf("  regret         auto is %.3g%% %s than %s (%s)\n", 100 * fabs(a->regret),
+               a->regret > 0 ? "larger" : "smaller", cli_workflow_names[a->best_forced],
+               a->is_exact ? "true" : "predicted");
+    printf("  %s.\n", a->reason);
+}
+
+static void report_all(const csz_analysis *analyses, int n, const cli_field *field,
+                       const cli_arguments *arguments, csz_bound_mode mode, double seconds,
+                       csz_backend backend) {
+    if (!arguments->json) {
+        char dims[CLI_DIMS_TEXT_NBYTES];
+        printf("%s, %s of %s, analysed in %.3g s\n", field->input.name, cli_dims_text(dims, &field->field),
+               cli_type_names[field->field.type], seconds);
+        for (int i = 0; i < n; i++) print_bound(&analyses[i], mode);
+        return;
+    }
+    cli_report report;
+    cli_json json;
+    cli_report_init(&report, "analyze");
+    report.input_path = arguments->paths[0];
+    report.backend = field->nbytes ? cli_backend_name(backend) : NULL; /* of nothing, none was used */
+    report.field = &field->field;
+    report.nbytes_in = field->nbytes;
+    report.has_output = 0;
+    report.seconds = seconds;
+    cli_report_json(&json, stdout, &report);
+    cli_json_string(&json, "analysis_mode", cli_name_of(mode, cli_mode_names));
+    cli_json_bool(&json, "exact", arguments->exact);
+    cli_json_begin_array(&json, "bounds");
+    for (int i = 0; i < n; i++) write_bound(&json, &analyses[i]);
+    cli_json_end_array(&json);
+    cli_json_end(&json);
+}
+
+/*
+ * Memory is taken once and not given back: to unmap what is large, and to have every core forget where it was, takes as long as the whole analysis of a few MB.  With --exact, which codes the field, it is
+ * as elsewhere.
+ */
+static void keep_memory(void) {
+#if defined(__GLIBC__)
+    const int never = 1 << 30;
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, never);
+    mallopt(M_TOP_PAD, 2 << 20);
+#endif
+}
+
+int cli_run_analyze(const cli_arguments *arguments) {
+    static const double paper_bounds[] = {1e-2, 1e-3, 1e-4};
+    const double *bounds = arguments->nbounds ? arguments->bounds : paper_bounds;
+    int n = arguments->nbounds ? arguments->nbounds : 3;
+    csz_options options = arguments->options;
+    cli_field field = {.data = NULL};
+    csz_context *context = NULL;
+    csz_analysis *analyses = NULL;
+    if (!arguments->nbounds && arguments->has_mode && options.bound_mode != CSZ_BOUND_REL)
+        return cli_fail_usage("the bounds are missing; give -e with this -m, or leave -m out");
+    if (!arguments->nbounds) options.bound_mode = CSZ_BOUND_REL;
+    if (!arguments->exact) keep_memory();
+    int status = cli_arguments_check_available(arguments);
+    if (status == CLI_DONE) status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
+    if (status == CLI_DONE) status = cli_arguments_check_fill(arguments, field.field.type);
+    if (status == CLI_DONE) status = cli_context_create(&context);
+    if (status == CLI_DONE) {
+        analyses = cli_allocate("the analysis", (uint64_t)n * sizeof *analyses);
+        if (!analyses) status = CLI_FAILED;
+    }
+    if (status == CLI_DONE) {
+        cli_progress_start("analysing", field.nbytes);
+        double begin = cli_seconds_now();
+        csz_status done = csz_analyze(context, analyses, bounds, (size_t)n, field.data, &field.field,
+                                      &options, arguments->exact);
+        double seconds = cli_seconds_now() - begin;
+        cli_progress_stop();
+        if (done != CSZ_OK)
+            status = cli_fail_status(done, "analyse", field.input.name);
+        else if ((status = cli_input_check(&field.input)) == CLI_DONE)
+            report_all(analyses, n, &field, arguments, options.bound_mode, seconds,
+                       arguments->exact ? csz_context_backend(context) : CSZ_BACKEND_CPU);
+    }
+    free(analyses);
+    csz_context_destroy(context);
+    if (field.input.is_mapped)
+        free(field.copy); /* what is mapped goes sooner with the process */
+    else
+        cli_field_release(&field);
+    return status;
+}

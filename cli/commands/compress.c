@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compress.c: csz compress.  Frames are read, coded (with --verify: restored and compared) and written at the same time, a few in flight
+ * whatever the field's size.  A bound that depends on the values' range takes a first pass over the field, for which
+ * a pipe is spooled.  The output appears when everything has succeeded.
+ */
+#include "command.h"
+#include "process/memory.h"
+#include "terminal/message.h"
+#include "commands/metrics.h"
+#include "files/output.h"
+#include "terminal/progress.h"
+#include "commands/report.h"
+#include "files/source.h"
+#include "process/workers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct compression {
+    const cli_arguments *arguments;
+    cli_source source;
+    cli_sink sink;
+    cli_workers workers;
+    csz_plan *plan;
+    csz_layout shape;
+    uint64_t *sizes; /* of the frames written */
+    uint64_t nsizes, sizes_capacity, values_done;
+    pthread_mutex_t mutex; /* of what workers add to */
+    cli_metrics metrics;
+    double seconds; /* in all */
+} compression;
+
+/* IN.csz beside IN; standard output for standard input.  NULL if memory ran out. */
+static char *default_output_path(const char *input_path) {
+    if (cli_path_is_stdio(input_path)) return strdup("-");
+    size_t nbytes = strlen(input_path) + sizeof ".csz";
+    char *path = malloc(nbytes);
+    if (path) snprintf(path, nbytes, "%s.csz", input_path);
+    return path;
+}
+
+static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
+    compression *c = user;
+    csz_frame frame;
+    csz_plan_frame(&frame, c->plan, i);
+    *in_nbytes = frame.values_nbytes;
+    return cli_source_read(&c->source, in, &frame, &c->shape);
+}
+
+/* Restores what was just coded and holds it against the values. */
+static csz_status verify_frame(compression *c, int worker, uint64_t i, const void *values, const void *stored,
+                               size_t stored_nbytes) {
+    const csz_options *options = &c->workers.options;
+    csz_frame frame;
+    csz_metrics part;
+    cli_worst worst;
+    void *restored = c->workers.scratch[worker];
+    csz_plan_frame(&frame, c->plan, i);
+    csz_status status = csz_decompress_frame(c->workers.contexts[worker], restored, frame.values_nbytes,
+                                             stored, stored_nbytes, c->plan, i, NULL, options);
+    if (status == CSZ_OK)
+        status = cli_metrics_compare(&part, &worst, values, restored, &frame, &c->shape,
+                                     c->shape.info.bound_abs, options);
+    if (status != CSZ_OK) return status;
+    pthread_mutex_lock(&c->mutex);
+    cli_metrics_join(&c->metrics, &part, worst);
+    pthread_mutex_unlock(&c->mutex);
+    return CSZ_OK;
+}
+
+static int code_frame(void *user, int worker, uint64_t i, void *in, size_t in_nbytes, void *out,
+                      size_t *out_nbytes) {
+    compression *c = user;
+    csz_context *context = c->workers.contexts[worker];
+    (void)in_nbytes;
+    double begin = cli_seconds_now();
+    csz_status status = csz_compress_frame(context, out, c->shape.capacity, out_nbytes, in, c->plan, i);
+    c->workers.seconds[worker] += cli_seconds_now() - begin;
+    c->workers.backend = csz_context_backend(context);
+    if (status != CSZ_OK) return cli_fail_status(status, "compress", c->source.stream.name);
+    if (c->arguments->verify) status = verify_frame(c, worker, i, in, out, *out_nbytes);
+    return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "verify", c->source.stream.name);
+}
+
+static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbytes) {
+    compression *c = user;
+    csz_frame frame;
+    csz_plan_frame(&frame, c->plan, i);
+    if (c->nsizes == c->sizes_capacity) {
+        uint64_t capacity = c->sizes_capacity ? 2 * c->sizes_capacity : 1024;
+        uint64_t *grown = realloc(c->sizes, (size_t)capacity * sizeof *grown);
+        if (!grown) return cli_fail_memory("an index", capacity * sizeof *grown);
+        c->sizes = grown;
+        c->sizes_capacity = capacity;
+    }
+    c->sizes[c->nsizes++] = out_nbytes;
+    c->values_done += frame.values_nbytes;
+    if (c->source.stream.is_seekable) cli_progress_set(c->values_done);
+    pthread_mutex_lock(&c->mutex);
+    int is_broken = c->metrics.sum.violations != 0; /* told in full at the end; nothing more is written */
+    pthread_mutex_unlock(&c->mutex);
+    return is_broken ? CLI_DONE : cli_sink_append(&c->sink, out, out_nbytes);
+}
+
+/* The plan, for which the range may have to be known; afterwards the source is ready to be read in order of frames. */
+static int make_plan(compression *c) {
+    csz_options options = c->arguments->options;
+    csz_value_range range;
+    const csz_value_range *known = NULL;
+    int status = CLI_DONE;
+    options.memory_limit = 0;
+    if (options.bound_mode != CSZ_BOUND_ABS) {
+        status = cli_source_spool(&c->source);
+        if (status == CLI_DONE) status = cli_source_range(&range, &c->source, &options, c->plan, &c->shape);
+        known = &range;
+    }
+    if (status != CLI_DONE) return status;
+    csz_plan_destroy(c->plan);
+    c->plan = NULL;
+    options.threads = c->workers.options.threads;
+    csz_status planned = csz_plan_create(&c->plan, &c->source.field, &options, known);
+    if (planned == CSZ_OK) planned = csz_plan_shape(&c->shape, c->plan);
+    if (planned != CSZ_OK) return cli_fail_status(planned, "compress", c->source.stream.name);
+    return cli_frames_are_sequential(&c->shape, c->plan) ? CLI_DONE : cli_source_spool(&c->source);
+}
+
+/* Buffers and workers, from a plan whose bound does not matter yet. */
+static int make_workers(compression *c, const cli_output *output) {
+    csz_options options = c->arguments->options;
+    options.bound_mode = CSZ_BOUND_ABS;
+    csz_status planned = csz_plan_create(&c->plan, &c->source.field, &options, NULL);
+    if (planned == CSZ_OK) planned = csz_plan_shape(&c->shape, c->plan);
+    if (planned != CSZ_OK) return cli_fail_status(planned, "compress", c->source.stream.name);
+    cli_demand demand = {.njobs = c->shape.nframes,
+                         .field_nbytes = c->source.nbytes,
+                         .in_nbytes = c->shape.values_nbytes,
+                         .out_nbytes = c->shape.capacity,
+                         .scratch_nbytes = c->arguments->verify ? c->shape.values_nbytes : 0,
+                         .library_nbytes = c->shape.zstd_nbytes + cli_symbols_nbytes(c->shape.values_nbytes),
+                         .device_nbytes = c->shape.capacity,
+                         .source_nbytes = cli_source_nbytes(&c->source),
+                         .output = output,
+                         .name = c->source.stream.name};
+    return cli_workers_create(&c->workers, &c->arguments->options, &demand);
+}
+
+static int write_end(compression *c) {
+    unsigned char *footer = cli_allocate("the footer", c->shape.footer_nbytes);
+    if (!footer) return CLI_FAILED;
+    csz_plan_footer(footer, c->shape.footer_nbytes, c->sizes, c->plan);
+    int status = cli_sink_append(&c->sink, footer, c->shape.footer_nbytes);
+    free(footer);
+    if (status == CLI_DONE) status = cli_sink_commit(&c->sink);
+    return status;
+}
+
+static int stream_frames(compression *c, const cli_output *output) {
+    unsigned char header[CSZ_HEADER_MAX_NBYTES];
+    int status = cli_sink_open(&c->sink, output, c->workers.hold_nbytes);
+    if (status != CLI_DONE) return status;
+    csz_plan_header(header, sizeof header, c->plan);
+    status = cli_sink_append(&c->sink, header, c->shape.header_nbytes);
+    if (status != CLI_DONE) return status;
+    cli_pipeline pipeline = {.njobs = c->shape.nframes,
+                             .flight = c->workers.flight,
+                             .in_nbytes = c->shape.values_nbytes,
+                             .out_nbytes = c->shape.capacity,
+                             .user = c,
+                             .read = read_frame,
+                             .work = code_frame,
+                             .write = write_frame};
+    cli_progress_start(c->source.stream.is_seekable ? "compressing" : "reading", c->source.nbytes);
+    if (c->shape.nframes == 1 && c->source.stream.is_seekable) cli_progress_follow(c->workers.contexts[0]);
+    status = cli_pipeline_run(&pipeline);
+    cli_progress_stop();
+    if (status == CLI_DONE) status = cli_source_end(&c->source);
+    if (status == CLI_DONE && c->metrics.sum.violations)
+        status = cli_fail(
+            "%llu elements of %s would break the bound, so nothing is written; report this with the field",
+            (unsigned long long)c->metrics.sum.violations, c->source.stream.name);
+    return status == CLI_DONE ? write_end(c) : status;
+}
+
+static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed) {
+    char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
+    char bound[CLI_BOUND_TEXT_NBYTES];
+    fprintf(stream, "%s -> %s\n", cli_input_name(report->input_path), cli_output_name(output));
+    fprintf(stream, "  %s -> %s, ", cli_nbytes_text(in, (double)report->nbytes_in),
+            cli_nbytes_text(out, (double)report->nbytes_out));
+    cli_report_size(stream, report->info);
+    fprintf(stream, "\n  bound %s, workflow %s, backend %s\n", cli_bound_text(bound, report->info),
+            cli_name_of(report->info->workflow, cli_workflow_names), report->backend);
+    fprintf(stream, "  %.3f s, %s/s", report->seconds,
+            cli_nbytes_text(rate, report->seconds > 0 ? (double)report->nbytes_in / report->seconds : 0));
+    fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
+            cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_in / elapsed : 0));
+    if (report->metrics)
+        cli_report_metrics(stream, report->metrics, report->field, report->info->bound_abs, 0, "  ");
+}
+
+static void print_report(const compression *c, const cli_output *output) {
+    FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
+    csz_metrics metrics = cli_metrics_finish(&c->metrics);
+    csz_info info = c->shape.info;
+    cli_report report;
+    info.nbytes_archive = c->shape.header_nbytes + c->shape.footer_nbytes;
+    for (uint64_t i = 0; i < c->nsizes; i++) info.nbytes_archive += c->sizes[i];
+    cli_report_init(&report, "compress");
+    report.input_path = c->arguments->paths[0];
+    report.output_path = metrics.violations ? NULL : output->path;
+    report.backend = cli_backend_name(c->workers.backend);
+    report.info = &info;
+    report.field = &c->source.field;
+    report.nbytes_in = c->source.nbytes;
+    report.nbytes_out = info.nbytes_archive;
+    report.seconds = cli_workers_seconds(&c->workers);
+    report.metrics = c->arguments->verify ? &metrics : NULL;
+    if (c->arguments->json) {
+        cli_json json;
+        cli_report_json(&json, stream, &report);
+        cli_json_double(&json, "elapsed_seconds", c->seconds);
+        cli_json_end(&json);
+    } else {
+        print_text(stream, &report, output, c->seconds);
+    }
+}
+
+static int compress_to(compression *c, const cli_output *output) {
+    int status = cli_output_check(output);
+    double begin = cli_seconds_now();
+    if (status == CLI_DONE)
+        status = cli_source_open(&c->source, c->arguments->paths[0], &c->arguments->expected,
+                                 c->arguments->options.memory_limit);
+    if (status == CLI_DONE) status = cli_output_check_distinct(output, &c->source.stream.status);
+    if (status == CLI_DONE) status = cli_arguments_check_fill(c->arguments, c->source.field.type);
+    if (status == CLI_DONE) status = make_workers(c, output);
+    if (status == CLI_DONE) status = make_plan(c);
+    if (status == CLI_DONE) status = stream_frames(c, output);
+    c->seconds = cli_seconds_now() - begin;
+    /* A broken bound is told in full, to find its cause; it has left no output. */
+    if (status == CLI_DONE || c->metrics.sum.violations) print_report(c, output);
+    cli_sink_abort(&c->sink);
+    cli_workers_destroy(&c->workers);
+    csz_plan_destroy(c->plan);
+    free(c->sizes);
+    cli_source_close(&c->source);
+    return status;
+}
+
+int cli_run_compress(const cli_arguments *arguments) {
+    int status = cli_arguments_check_available(arguments);
+    if (status != CLI_DONE) return status;
+    char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
+    cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
+    if (!output.path) return cli_fail_memory("a path", strlen(arguments->paths[0]));
+    compression c = {.arguments = arguments, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    status = compress_to(&c, &output);
+    free(default_path);
+    return status;
+}

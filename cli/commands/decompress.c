@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress.c: csz decompress.  Frames, or what of them a region needs, are read, restored and written at the same time, a few in flight
+ * whatever the field's size.  The output appears when every checksum has agreed.
+ */
+#include "command.h"
+#include "hdf5/h5file.h"
+#include "terminal/message.h"
+#include "files/npy.h"
+#include "files/output.h"
+#include "terminal/progress.h"
+#include "commands/report.h"
+#include "files/source.h"
+#include "process/workers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is restored: the whole field, or a box of it. */
+typedef struct selection {
+    int is_region;
+    uint64_t begin[CSZ_MAX_NDIM], end[CSZ_MAX_NDIM];
+    csz_field field; /* of the box */
+    uint64_t nbytes;
+} selection;
+
+/*
+ * A job restores a frame's part of a box.  A region of four dims, of which the two slowest are one in the archive, is a box for each index of
+ * the slowest; any other is one box.
+ */
+typedef struct job {
+    uint64_t box, frame;
+} job;
+
+typedef struct decompression {
+    const cli_arguments *arguments;
+    cli_archive_source source;
+    selection selected;
+    csz_frame first_box; /* in effective dims */
+    uint64_t nboxes, box_stride, box_nbytes;
+    job *jobs;
+    uint64_t njobs;
+    size_t values_nbytes; /* the most that a job restores */
+    int is_sequential;    /* jobs restore what follows each other */
+    int is_swapped;       /* values are turned to little-endian before they are written */
+    cli_sink sink;
+    int spool; /* where a pipe must have what comes out of order, and a dataset everything; -1: none */
+    uint64_t data_offset, values_done;
+    cli_workers workers;
+    double seconds;
+} decompression;
+
+/* IN without .csz; standard output for standard input.  NULL after the message. */
+static char *default_output_path(const char *input_path) {
+    if (cli_path_is_stdio(input_path)) return strdup("-");
+    size_t n = strlen(input_path);
+    const char *slash = strrchr(input_path, '/');
+    size_t name_nchars = slash ? strlen(slash + 1) : n;
+    if (!cli_path_has_suffix(input_path, ".csz") || name_nchars == 4) {
+        cli_fail_usage("%s does not end in .csz, so the output's name is not known; give one with -o",
+                       input_path);
+        return NULL;
+    }
+    char *path = strndup(input_path, n - 4);
+    if (!path) cli_fail_memory("a path", n);
+    return path;
+}
+
+static int select_region(selection *selected, const csz_info *info, const cli_region *region,
+                         const char *name) {
+    char dims[CLI_DIMS_TEXT_NBYTES];
+    const csz_field *field = &info->field;
+    if (region->nranges != field->ndim)
+        return cli_fail("the region has %d ranges, and the field in %s is %s; give one range per dim",
+                        region->nranges, name, cli_dims_text(dims, field));
+    selected->is_region = 1;
+    selected->nbytes = cli_type_nbytes(field->type);
+    for (int i = 0; i < field->ndim; i++) {
+        uint64_t begin = region->has_begin[i] ? region->begin[i] : 0;
+        uint64_t end = region->has_end[i] ? region->end[i] : field->dims[i];
+        if (begin >= end || end > field->dims[i])
+            return cli_fail(
+                "range %llu:%llu of the region is empty or outside dim %d of the field in %s, which is %s; "
+                "give 0 <= begin < end <= extent",
+                (unsigned long long)begin, (unsigned long long)end, i, name, cli_dims_text(dims, field));
+        selected->begin[i] = begin;
+        selected->end[i] = end;
+        selected->field.dims[i] = end - begin;
+        selected->nbytes *= end - begin; /* never beyond the whole field's, which the library has checked */
+    }
+    return CLI_DONE;
+}
+
+static csz_frame box_at(const decompression *d, uint64_t i) {
+    csz_frame box = d->first_box;
+    box.begin[0] += i * d->box_stride;
+    box.end[0] += i * d->box_stride;
+    return box;
+}
+
+/* The frame's part of the box; 0 if there is none. */
+static int part_of(csz_frame *part, const decompression *d, const job *j) {
+    csz_frame frame, box = box_at(d, j->box);
+    csz_plan_frame(&frame, d->source.plan, j->frame);
+    *part = frame;
+    part->nelements = 1;
+    for (int k = 0; k < 3; k++) {
+        if (box.begin[k] > part->begin[k]) part->begin[k] = box.begin[k];
+        if (box.end[k] < part->end[k]) part->end[k] = box.end[k];
+        if (part->begin[k] >= part->end[k]) return 0;
+        part->nelements *= part->end[k] - part->begin[k];
+    }
+    part->values_nbytes = (size_t)part->nelements * cli_type_nbytes(d->selected.field.type);
+    return 1;
+}
+
+/* Boxes of effective dims: dims of 1 dropped, the two slowest of four others as one. */
+static void make_boxes(decompression *d) {
+    const csz_field *field = &d->source.info.field;
+    uint64_t begin[4] = {0, 0, 0, 0}, end[4] = {1, 1, 1, 1}, dims[4] = {1, 1, 1, 1};
+    int kept = 0;
+    for (int i = 0; i < field->ndim; i++) kept += field->dims[i] != 1;
+    for (int i = 0, at = 4 - kept; i < field->ndim; i++) {
+        if (field->dims[i] == 1) continue;
+        begin[at] = d->selected.is_region ? d->selected.begin[i] : 0;
+        end[at] = d->selected.is_region ? d->selected.end[i] : field->dims[i];
+        dims[at++] = field->dims[i];
+    }
+    d->nboxes = end[0] - begin[0];
+    d->box_stride = dims[1];
+    for (int k = 0; k < 3; k++) {
+        d->first_box.begin[k] = begin[k + 1] + (k == 0 ? begin[0] * dims[1] : 0);
+        d->first_box.end[k] = end[k + 1] + (k == 0 ? begin[0] * dims[1] : 0);
+    }
+    if (!d->selected.is_region) { /* boxes that follow each other are one */
+        d->first_box.end[0] += (d->nboxes - 1) * d->box_stride;
+        d->nboxes = 1;
+    }
+    d->box_nbytes = d->selected.nbytes / d->nboxes;
+}
+
+static int add_job(decompression *d, const job *j, uint64_t *capacity) {
+    if (d->njobs == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 1024;
+        job *grown = realloc(d->jobs, (size_t)*capacity * sizeof *grown);
+        if (!grown) return cli_fail_memory("a list of frames", *capacity * sizeof *grown);
+        d->jobs = grown;
+    }
+    d->jobs[d->njobs++] = *j;
+    return CLI_DONE;
+}
+
+static int make_jobs(decompression *d) {
+    uint64_t capacity = 0;
+    csz_frame frame, part;
+    int last_cut = -1;
+    d->is_sequential = 1;
+    if (d->source.info.nelements == 0) return CLI_DONE;
+    make_boxes(d);
+    csz_plan_frame(&frame, d->source.plan, 0);
+    for (int k = 0; k < 3; k++)
+        if (frame.end[k] < d->source.shape.n[k]) last_cut = k;
+    for (int k = 0; k < last_cut; k++)
+        if (d->first_box.end[k] - d->first_box.begin[k] != 1) d->is_sequential = 0;
+    if (!d->source.reader) { /* a pipe's frames all pass; without a region all are wanted */
+        d->njobs = d->source.info.nframes;
+        d->values_nbytes = d->source.shape.values_nbytes;
+        return CLI_DONE;
+    }
+    for (uint64_t b = 0; b < d->nboxes; b++) {
+        for (uint64_t f = 0; f < d->source.info.nframes; f++) {
+            job j = {b, f};
+            if (!part_of(&part, d, &j)) continue;
+            int status = add_job(d, &j, &capacity);
+            if (status != CLI_DONE) return status;
+            if (part.values_nbytes > d->values_nbytes) d->values_nbytes = part.values_nbytes;
+        }
+    }
+    return CLI_DONE;
+}
+
+static job job_at(const decompression *d, uint64_t i) { return d->jobs ? d->jobs[i] : (job){0, i}; }
+
+static int read_job(void *user, uint64_t i, void *in, size_t *in_nbytes) {
+    decompression *d = user;
+    job j = job_at(d, i);
+    csz_frame box = box_at(d, j.box);
+    return cli_archive_source_read(&d->source, j.frame, &box, in, d->source.stored_nbytes, in_nbytes);
+}
+
+static int restore_job(void *user, int worker, uint64_t i, void *in, size_t in_nbytes, void *out,
+                       size_t *out_nbytes) {
+    decompression *d = user;
+    job j = job_at(d, i);
+    csz_frame part;
+    csz_context *context = d->workers.contexts[worker];
+    part_of(&part, d, &j);
+    *out_nbytes = part.values_nbytes;
+    double begin = cli_seconds_now();
+    csz_status status = csz_decompress_frame(context, out, part.values_nbytes, in, in_nbytes, d->source.plan,
+                                             j.frame, &part, &d->workers.options);
+    d->workers.seconds[worker] += cli_seconds_now() - begin;
+    d->workers.backend = csz_context_backend(context);
+    if (status != CSZ_OK) return cli_archive_source_fail(&d->source, status);
+    if (d->is_swapped) cli_swap_values(out, *out_nbytes, cli_type_nbytes(d->selected.field.type));
+    return CLI_DONE;
+}
+
+static int put(decompression *d, uint64_t offset, const void *bytes, size_t nbytes) {
+    if (d->spool < 0) return cli_sink_put(&d->sink, offset, bytes, nbytes);
+    for (const char *next = bytes; nbytes;) {
+        ssize_t n = pwrite(d->spool, next, nbytes, (off_t)offset);
+        if (n < 0 && errno != EINTR) return cli_fail_errno("write", "a temporary file", errno);
+        if (n < 0) continue;
+        next += n;
+        offset += (uint64_t)n;
+        nbytes -= (size_t)n;
+    }
+    return CLI_DONE;
+}
+
+static int write_job(void *user, uint64_t i, const void *out, size_t out_nbytes) {
+    decompression *d = user;
+    job j = job_at(d, i);
+    csz_frame part, box = box_at(d, j.box);
+    int status = CLI_DONE;
+    d->values_done += out_nbytes;
+    cli_progress_set(d->values_done);
+    if (d->is_sequential) return cli_sink_append(&d->sink, out, out_nbytes);
+    part_of(&part, d, &j);
+    const uint64_t ny = box.end[1] - box.begin[1], nx = box.end[2] - box.begin[2],
+                   size = cli_type_nbytes(d->selected.field.type);
+    const int rows = part.end[2] - part.begin[2] == nx, planes = rows && part.end[1] - part.begin[1] == ny;
+    const uint64_t pz = planes ? 1 : part.end[0] - part.begin[0], py = rows ? 1 : part.end[1] - part.begin[1];
+    const size_t piece = out_nbytes / (size_t)(pz * py);
+    const unsigned char *from = out;
+    for (uint64_t z = 0; z < pz; z++)
+        for (uint64_t y = 0; y < py && status == CLI_DONE; y++, from += piece) {
+            uint64_t element =
+                ((part.begin[0] - box.begin[0] + z) * ny + part.begin[1] - box.begin[1] + y) * nx +
+                part.begin[2] - box.begin[2];
+            status = put(d, d->data_offset + j.box * d->box_nbytes + element * size, from, piece);
+        }
+    return status;
+}
+
+/* What was put in order in a temporary file goes to the pipe. */
+static int copy_spool(decompression *d) {
+    enum { BLOCK_NBYTES = 1 << 20 };
+    unsigned char *block = cli_allocate("a buffer", BLOCK_NBYTES);
+    int status = block ? CLI_DONE : CLI_FAILED;
+    for (uint64_t at = d->data_offset, end = at + d->selected.nbytes; status == CLI_DONE && at < end;) {
+        ssize_t n =
+            pread(d->spool, block, end - at < BLOCK_NBYTES ? (size_t)(end - at) : BLOCK_NBYTES, (off_t)at);
+        if (n <= 0) status = cli_fail_errno("read", "a temporary file", n < 0 ? errno : EIO);
+        if (n > 0) status = cli_sink_append(&d->sink, block, (size_t)n);
+        if (n > 0) at += (uint64_t)n;
+    }
+    free(block);
+    return status;
+}
+
+static int stream_frames(decompression *d, const cli_output *output) {
+    unsigned char header[CLI_NPY_HEADER_MAX_NBYTES];
+    cli_demand demand = {.njobs = d->njobs,
+                         .field_nbytes = d->selected.nbytes,
+                         .in_nbytes = d->source.stored_nbytes,
+                         .out_nbytes = d->values_nbytes,
+                         .library_nbytes = d->source.shape.zstd_nbytes,
+                         .device_nbytes = d->source.stored_nbytes,
+                         .output = output,
+                         .name = d->source.stream.name};
+    int status = cli_workers_create(&d->workers, &d->arguments->options, &demand);
+    const int is_h5 = cli_h5_is_path(output->path);
+    if (is_h5) d->is_sequential = 0;
+    d->is_swapped = CLI_HOST_IS_BIG_ENDIAN && !is_h5; /* an HDF5 library turns values by itself */
+    if (status == CLI_DONE && !d->is_sequential && (is_h5 || !cli_output_is_file(output))) {
+        d->spool = cli_temporary_open(d->selected.nbytes);
+        if (d->spool < 0) status = CLI_FAILED;
+    }
+    if (status == CLI_DONE && !is_h5) status = cli_sink_open(&d->sink, output, d->workers.hold_nbytes);
+    if (status == CLI_DONE && !is_h5 && cli_path_has_suffix(output->path, ".npy")) {
+        d->data_offset = cli_npy_write_header(header, &d->selected.field);
+        status = cli_sink_append(&d->sink, header, (size_t)d->data_offset);
+    }
+    if (status != CLI_DONE) return status;
+    cli_pipeline pipeline = {.njobs = d->njobs,
+                             .flight = d->workers.flight,
+                             .in_nbytes = d->source.stored_nbytes,
+                             .out_nbytes = d->values_nbytes,
+                             .user = d,
+                             .read = read_job,
+                             .work = restore_job,
+                             .write = write_job};
+    cli_progress_start("decompressing", d->selected.nbytes);
+    if (d->njobs == 1) cli_progress_follow(d->workers.contexts[0]);
+    status = cli_pipeline_run(&pipeline);
+    cli_progress_stop();
+    if (status == CLI_DONE) status = cli_archive_source_end(&d->source);
+    if (status == CLI_DONE && is_h5)
+        return cli_h5_write(output, &d->selected.field, d->spool, &d->source.info);
+    if (status == CLI_DONE && d->spool >= 0) status = copy_spool(d);
+    return status == CLI_DONE ? cli_sink_commit(&d->sink) : status;
+}
+
+static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed) {
+    char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
+    char dims[CLI_DIMS_TEXT_NBYTES], bound[CLI_BOUND_TEXT_NBYTES];
+    fprintf(stream, "%s -> %s\n", cli_input_name(report->input_path), cli_output_name(output));
+    fprintf(stream, "  %s -> %s, %s of %s, within %s\n", cli_nbytes_text(in, (double)report->nbytes_in),
+            cli_nbytes_text(out, (double)report->nbytes_out), cli_dims_text(dims, report->field),
+            cli_name_of(report->field->type, cli_type_names), cli_bound_text(bound, report->info));
+    fprintf(stream, "  %.3f s, %s/s", report->seconds,
+            cli_nbytes_text(rate, report->seconds > 0 ? (double)report->nbytes_out / report->seconds : 0));
+    fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
+            cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_out / elapsed : 0));
+}
+
+static void print_report(const decompression *d, const cli_output *output) {
+    FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
+    const csz_info *info = &d->source.info;
+    cli_report report;
+    cli_report_init(&report, "decompress");
+    report.input_path = d->arguments->paths[0];
+    report.output_path = output->path;
+    report.backend = cli_backend_name(d->workers.backend);
+    report.info = info;
+    report.field = &d->selected.field;
+    report.nbytes_in = info->nbytes_archive;
+    report.nbytes_out = d->selected.nbytes;
+    report.seconds = cli_workers_seconds(&d->workers);
+    if (!d->arguments->json) {
+        print_text(stream, &report, output, d->seconds);
+        return;
+    }
+    cli_json json;
+    cli_report_json(&json, stream, &report);
+    cli_json_double(&json, "elapsed_seconds", d->seconds);
+    cli_json_u64_array(&json, "field_dims", info->field.dims, info->field.ndim);
+    cli_json_u64_array(&json, "region_begin", d->selected.begin, d->selected.field.ndim);
+    cli_json_end(&json);
+}
+
+static int decompress_to(decompression *d, const cli_output *output) {
+    const int has_region = d->arguments->region.nranges > 0;
+    int status = cli_output_check(output);
+    double begin = cli_seconds_now();
+    if (status == CLI_DONE) status = cli_archive_source_open(&d->source, d->arguments->paths[0], has_region);
+    if (status == CLI_DONE) status = cli_output_check_distinct(output, &d->source.stream.status);
+    d->selected.field = d->source.info.field;
+    d->selected.nbytes = d->source.info.nbytes_field;
+    if (status == CLI_DONE && has_region)
+        status = select_region(&d->selected, &d->source.info, &d->arguments->region, d->source.stream.name);
+    if (status == CLI_DONE) status = make_jobs(d);
+    if (status == CLI_DONE) status = stream_frames(d, output);
+    d->seconds = cli_seconds_now() - begin;
+    if (status == CLI_DONE) print_report(d, output);
+    cli_sink_abort(&d->sink);
+    if (d->spool >= 0) close(d->spool);
+    cli_workers_destroy(&d->workers);
+    cli_archive_source_close(&d->source);
+    free(d->jobs);
+    return status;
+}
+
+int cli_run_decompress(const cli_arguments *arguments) {
+    int status = cli_arguments_check_available(arguments);
+    if (status != CLI_DONE) return status;
+    char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
+    cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
+    if (!output.path) return CLI_USAGE;
+    decompression d = {.arguments = arguments, .spool = -1};
+    status = decompress_to(&d, &output);
+    free(default_path);
+    return status;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hdf5.c: csz hdf5 cdvals and csz hdf5 decode.  The filter takes its settings as a list of 32-bit words; these two write the list
+ * as each program wants it, and read it back.  With --of a field is read once, and a bound relative to its range becomes the
+ * absolute one: the filter itself sees a chunk at a time.
+ */
+#include "command.h"
+#include "csz_hdf5.h"
+#include "hdf5/h5file.h"
+#include "terminal/json.h"
+#include "terminal/message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1, NUMBER_NBYTES = 32 };
+
+void cli_hdf5_print_help(void) {
+    printf("usage: csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr] [-w auto|huffman|rle|rle+vle] [--fill "
+           "V|auto|none]\n"
+           "                       [--of FIELD [-t f32|f64 -d DIMS]] [--optional] [--json]\n"
+           "       csz hdf5 decode WORDS [--json]\n\n"
+           "cdvals prints the settings of the HDF5 filter %d as h5repack, nccopy, CDL, h5py and netCDF4 want "
+           "them.\n"
+           "A relative bound and a PSNR hold chunk by chunk; with --of they are made to hold for that whole "
+           "field.\n"
+           "decode says what the words mean that one of these programs shows.\n\noptions:\n",
+           CSZ_HDF5_FILTER_ID);
+    cli_arguments_print_options(stdout, CLI_HDF5);
+    printf("\nexamples:\n"
+           "  csz hdf5 cdvals -e 0.01\n"
+           "  csz hdf5 cdvals -m rel -e 1e-3 --of run.nc:temperature\n"
+           "  csz hdf5 decode 0,3539053052,1062232653\n");
+}
+
+/* The shortest text that reads back as the same number. */
+static const char *number_text(char text[NUMBER_NBYTES], double value) {
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, NUMBER_NBYTES, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    return text;
+}
+
+/* "0,1,2" or with another separator. */
+static const char *list_text(char text[LIST_NBYTES], const unsigned *words, size_t n, const char *separator) {
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, LIST_NBYTES - at, "%s%u", i ? separator : "", words[i]);
+    return text;
+}
+
+static void print_settings(const csz_hdf5_settings *settings) {
+    char bound[NUMBER_NBYTES], fill[NUMBER_NBYTES];
+    printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
+           number_text(bound, settings->bound),
+           settings->bound_mode == CSZ_BOUND_ABS ? "" : ", in each chunk by its own range");
+    printf("workflow     %s\n", cli_name_of(settings->workflow, cli_workflow_names));
+    printf("fill value   %s\n", settings->fill == CSZ_HDF5_FILL_DATASET ? "the dataset's"
+                                : settings->fill == CSZ_HDF5_FILL_NONE
+                                    ? "none"
+                                    : number_text(fill, settings->fill_value));
+    printf("no floats    %s\n", settings->is_optional ? "stored as they are" : "refused");
+}
+
+static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {
+    char fill[NUMBER_NBYTES];
+    cli_json_string(json, "bound_mode", cli_name_of(settings->bound_mode, cli_mode_names));
+    cli_json_double(json, "bound", settings->bound);
+    cli_json_string(json, "workflow", cli_name_of(settings->workflow, cli_workflow_names));
+    cli_json_string(json, "fill",
+                    settings->fill == CSZ_HDF5_FILL_DATASET ? "auto"
+                    : settings->fill == CSZ_HDF5_FILL_NONE  ? "none"
+                                                            : number_text(fill, settings->fill_value));
+    cli_json_u64(json, "optional", (uint64_t)settings->is_optional);
+}
+
+/* ---- cdvals ------------------------------------------------------------------------------------------- */
+
+/* What a bound comes to over a range: as an archive of its two ends tells it, so that no formula stands twice. */
+static csz_status bound_of_range(double *bound, double min, double max, const csz_hdf5_settings *settings) {
+    double ends[2] = {min, max};
+    csz_field pair = {CSZ_F64, 1, {2}};
+    csz_options options;
+    csz_context *context = NULL;
+    csz_info info;
+    unsigned char archive[4096];
+    size_t nbytes = 0;
+    csz_options_init(&options);
+    options.bound_mode = settings->bound_mode;
+    options.bound = settings->bound;
+    options.threads = 1;
+    options.backend = CSZ_BACKEND_CPU;
+    csz_status status = csz_context_create(&context);
+    if (status == CSZ_OK)
+        status = csz_compress(context, archive, sizeof archive, &nbytes, ends, &pair, &options);
+    if (status == CSZ_OK) status = csz_inspect(&info, archive, nbytes);
+    if (status == CSZ_OK) *bound = info.bound_abs;
+    csz_context_destroy(context);
+    return status;
+}
+
+static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, const csz_options *options) {
+    csz_metrics metrics;
+    csz_status status = csz_compare(&metrics, field->data, field->data, &field->field, -1, options);
+    if (status == CSZ_OK && (metrics.n_special == metrics.n || !(metrics.max > metrics.min)))
+        return cli_fail("%s has no range: all its values are equal or missing; give an absolute bound",
+                        field->input.name);
+    if (status == CSZ_OK) status = bound_of_range(&settings->bound, metrics.min, metrics.max, settings);
+    settings->bound_mode = CSZ_BOUND_ABS;
+    return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "find the range of", field->input.name);
+}
+
+/* The whole field's absolute bound and fill value, which the filter, seeing a chunk, cannot know. */
+static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) {
+    cli_arguments reading = *arguments;
+    cli_field field;
+    char *owned = NULL;
+    reading.paths[0] = arguments->field_path;
+    reading.npaths = 1;
+    reading.expected.folds = 1;
+    int status = cli_h5_complete_arguments(&reading, CLI_HDF5, &owned);
+    free(owned);
+    if (status == CLI_DONE) status = cli_field_read(&field, arguments->field_path, &reading.expected);
+    if (status != CLI_DONE) return status;
+    status = cli_arguments_check_fill(&reading, field.field.type);
+    if (status == CLI_DONE && settings->bound_mode != CSZ_BOUND_ABS)
+        status = resolve_bound(settings, &field, &reading.options);
+    if (status == CLI_DONE) status = cli_input_check(&field.input);
+    /* Not left to the dataset: nccopy creates variables without their fill value. */
+    if (status == CLI_DONE && reading.options.has_fill) {
+        settings->fill = CSZ_HDF5_FILL_GIVEN;
+        settings->fill_value = reading.options.fill;
+    }
+    cli_field_release(&field);
+    return status;
+}
+
+static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings *settings) {
+    char list[LIST_NBYTES], spaced[LIST_NBYTES + CSZ_HDF5_MOST_VALUES];
+    const int id = CSZ_HDF5_FILTER_ID;
+    list_text(list, words, n, ",");
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        at += (size_t)snprintf(spaced + at, sizeof spaced - at, "%s%u", i ? ", " : "", words[i]);
+    printf("cd_values    %s\n\n", list);
+    printf("h5repack     h5repack -f VAR:UD=%d,0,%zu,%s IN.h5 OUT.h5\n", id, n, list);
+    printf("nccopy       nccopy -F VAR,%d,%s IN.nc OUT.nc\n", id, list);
+    if (settings->bound_mode != CSZ_BOUND_ABS && settings->fill == CSZ_HDF5_FILL_DATASET)
+        printf("             nccopy creates variables without their fill value: where VAR has one, add "
+               "--fill V or "
+               "--of IN.nc:VAR, or it counts for the range\n");
+    printf("CDL          VAR:_Filter = \"%d,%s\" ;\n", id, list);
+    printf("h5py         file.create_dataset(\"VAR\", data=data, chunks=True, compression=%d, "
+           "compression_opts=(%s))\n",
+           id, spaced);
+    printf("netCDF4      netCDF4.Dataset.fromcdl(\"FILE.cdl\", ncfilename=\"OUT.nc\", mode=\"a\")  # with "
+           "the CDL line above\n");
+    printf("xarray       data.to_netcdf(\"OUT.nc\", engine=\"h5netcdf\", encoding={\"VAR\": "
+           "{\"compression\": %d, "
+           "\"compression_opts\": (%s)}})\n",
+           id, spaced);
+}
+
+static int run_cdvals(int argc, char **argv) {
+    cli_arguments arguments;
+    csz_hdf5_settings settings;
+    unsigned words[CSZ_HDF5_USER_VALUES];
+    int status = cli_arguments_parse(&arguments, CLI_HDF5, "hdf5 cdvals", 0, argc, argv);
+    if (status != CLI_DONE) return status;
+    if (arguments.help) {
+        cli_hdf5_print_help();
+        return CLI_DONE;
+    }
+    if (arguments.surplus_path)
+        return cli_fail_usage(
+            "hdf5 cdvals takes options alone, and '%s' is none; give --of %s to read that field",
+            arguments.surplus_path, arguments.surplus_path);
+    if (!arguments.has_bound) return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
+    csz_hdf5_settings_init(&settings);
+    settings.bound_mode = arguments.options.bound_mode;
+    settings.bound = arguments.options.bound;
+    settings.workflow = arguments.options.workflow;
+    settings.is_optional = arguments.optional;
+    settings.fill = arguments.fill_choice == CLI_FILL_GIVEN  ? CSZ_HDF5_FILL_GIVEN
+                    : arguments.fill_choice == CLI_FILL_NONE ? CSZ_HDF5_FILL_NONE
+                                                             : CSZ_HDF5_FILL_DATASET;
+    settings.fill_value = arguments.options.fill;
+    if (arguments.field_path) status = resolve(&settings, &arguments);
+    if (status != CLI_DONE) return status;
+    size_t n = csz_hdf5_pack(words, &settings);
+    if (arguments.json) {
+        cli_json json;
+        uint64_t values[CSZ_HDF5_USER_VALUES];
+        for (size_t i = 0; i < n; i++) values[i] = words[i];
+        cli_json_begin(&json, stdout);
+        cli_json_u64(&json, "filter", CSZ_HDF5_FILTER_ID);
+        cli_json_u64_array(&json, "cd_values", values, (int)n);
+        write_settings(&json, &settings);
+        cli_json_end(&json);
+        return CLI_DONE;
+    }
+    printf("filter       %d\n", CSZ_HDF5_FILTER_ID);
+    print_settings(&settings);
+    print_lines(words, n, &settings);
+    return CLI_DONE;
+}
+
+/* ---- decode ------------------------------------------------------------------------------------------- */
+
+/* Words in any dress: "411,0,1,2", "UD=411,0,2,1,2", "(0, 1)", "{ 0 -1 }".  Returns how many, or -1. */
+static int parse_words(unsigned *words, int most, const char *text) {
+    int n = 0;
+    int is_h5repack = strncmp(text, "UD=", 3) == 0;
+    if (is_h5repack) text += 3;
+    for (;;) {
+        text += strspn(text, " ,;:()[]{}\"'\t\n");
+        if (*text == '\0') break;
+        int is_negative = *text == '-';
+        uint64_t value;
+        text += is_negative;
+        if (n == most || cli_parse_digits(&value, &text) != 1 ||
+            value > (is_negative ? 0x80000000u : 0xffffffffu))
+            return -1;
+        if (*text == 'U' || *text == 'u') text++;
+        words[n++] = (unsigned)(is_negative ? (uint64_t)0x100000000u - value : value);
+    }
+    int n_before = is_h5repack                               ? 3
+                   : n > 0 && words[0] == CSZ_HDF5_FILTER_ID ? 1
+                                                             : 0; /* id, flag, count; or the id */
+    if (n_before > n) return -1;
+    n -= n_before;
+    memmove(words, words + n_before, (size_t)n * sizeof words[0]);
+    return n;
+}
+
+static int run_decode(int argc, char **argv) {
+    cli_arguments arguments;
+    csz_hdf5_settings settings;
+    csz_hdf5_chunk chunk;
+    unsigned words[64];
+    int status = cli_arguments_parse(&arguments, CLI_HDF5, "hdf5 decode", 1, argc, argv);
+    if (status != CLI_DONE) return status;
+    if (arguments.help) {
+        cli_hdf5_print_help();
+        return CLI_DONE;
+    }
+    if (arguments.surplus_path)
+        return cli_fail_usage(
+            "hdf5 decode takes one list, and '%s' is one argument too many; put the words in "
+            "quotes, or join them by commas",
+            arguments.surplus_path);
+    if (arguments.npaths == 0)
+        return cli_fail_usage("hdf5 decode needs the words; give them, such as csz hdf5 decode "
+                              "0,3539053052,1062232653");
+    int n = parse_words(words, (int)(sizeof words / sizeof words[0]), arguments.paths[0]);
+    if (n < 0)
+        return cli_fail_usage("'%s' is no list of 32-bit words; give numbers joined by commas, as ncdump "
+                              "-hs, h5dump -p or h5py show them",
+                              arguments.paths[0]);
+    const char *wrong = csz_hdf5_unpack(&settings, words, (size_t)n);
+    if (wrong) return cli_fail("these are no cd_values of the filter: %s; see csz hdf5 --help", wrong);
+    int has_chunk = n > CSZ_HDF5_USER_VALUES;
+    wrong = has_chunk ? csz_hdf5_unpack_chunk(&chunk, words, (size_t)n) : NULL;
+    if (wrong) return cli_fail("these are no cd_values of the filter: %s; see csz hdf5 --help", wrong);
+    if (arguments.json) {
+        cli_json json;
+        cli_json_begin(&json, stdout);
+        cli_json_u64(&json, "filter", CSZ_HDF5_FILTER_ID);
+        write_settings(&json, &settings);
+        cli_json_string(&json, "type", has_chunk ? cli_type_names[chunk.field.type] : NULL);
+        cli_json_u64_array(&json, "chunk_dims", chunk.field.dims, has_chunk ? chunk.field.ndim : 0);
+        cli_json_end(&json);
+        return CLI_DONE;
+    }
+    print_settings(&settings);
+    if (has_chunk) {
+        char dims[CLI_DIMS_TEXT_NBYTES], padding[NUMBER_NBYTES];
+        printf("chunks       %s of %s-endian %s, padded with %s\n", cli_dims_text(dims, &chunk.field),
+               chunk.is_big_endian ? "big" : "little", cli_type_names[chunk.field.type],
+               number_text(padding, chunk.padding));
+    }
+    return CLI_DONE;
+}
+
+int cli_run_hdf5(int argc, char **argv) {
+    if (argc > 0 && strcmp(argv[0], "cdvals") == 0) return run_cdvals(argc - 1, argv + 1);
+    if (argc > 0 && strcmp(argv[0], "decode") == 0) return run_decode(argc - 1, argv + 1);
+    if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
+        cli_hdf5_print_help();
+        return CLI_DONE;
+    }
+    return cli_fail_usage("hdf5 needs cdvals or decode; see csz hdf5 --help");
+}

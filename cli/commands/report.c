@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report.c: text and JSON about a piece of work.  Figures that depend on a formula carry it: the ratio is the
+ * field's bytes over the archive's, PSNR is 20 log10(range / rmse).
+ */
+#include "commands/report.h"
+
+#include <math.h>
+#include <string.h>
+
+void cli_report_init(cli_report *report, const char *command) {
+    memset(report, 0, sizeof *report);
+    report->command = command;
+    report->has_output = 1;
+    report->seconds = NAN;
+    report->compare_bound = NAN;
+}
+
+double cli_ratio(const csz_info *info) { return (double)info->nbytes_field / (double)info->nbytes_archive; }
+
+double cli_bits_per_value(const csz_info *info) {
+    return info->nelements ? 8.0 * (double)info->nbytes_archive / (double)info->nelements : NAN;
+}
+
+void cli_report_size(FILE *stream, const csz_info *info) {
+    fprintf(stream, "ratio %.2f", cli_ratio(info));
+    if (info->nelements) fprintf(stream, ", %.3f bits a value", cli_bits_per_value(info));
+}
+
+const char *cli_backend_name(csz_backend backend) { return cli_backend_names[backend]; }
+
+const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    size_t unit = 0;
+    while (nbytes >= 999.95 && unit + 1 < sizeof units / sizeof units[0]) { /* what would print as 1000.0 */
+        nbytes /= 1000;
+        unit++;
+    }
+    snprintf(text, CLI_NBYTES_TEXT_NBYTES, unit ? "%.1f %s" : "%.0f %s", nbytes, units[unit]);
+    return text;
+}
+
+const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info) {
+    if (info->bound_abs == 0)
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = exact", info->bound,
+                 cli_name_of(info->bound_mode, cli_mode_names));
+    else if (info->bound_mode == CSZ_BOUND_ABS && info->bound_abs == info->bound)
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g absolute", info->bound);
+    else
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = %.9g absolute", info->bound,
+                 cli_name_of(info->bound_mode, cli_mode_names), info->bound_abs);
+    return text;
+}
+
+static void write_fill(cli_json *json, const csz_info *info) {
+    if (!info || !info->has_fill)
+        cli_json_null(json, "fill");
+    else if (isnan(info->fill))
+        cli_json_string(json, "fill", "nan");
+    else if (isinf(info->fill))
+        cli_json_string(json, "fill", info->fill > 0 ? "inf" : "-inf");
+    else
+        cli_json_double(json, "fill", info->fill);
+}
+
+static void write_metrics(cli_json *json, const csz_metrics *metrics) {
+    double nothing = NAN;
+    cli_json_double(json, "max_abs_error", metrics ? metrics->max_abs_error : nothing);
+    cli_json_double(json, "psnr", metrics ? metrics->psnr : nothing);
+    cli_json_string(json, "psnr_formula", "20*log10(range/rmse)");
+    cli_json_double(json, "nrmse", metrics ? metrics->nrmse : nothing);
+    cli_json_double(json, "rmse", metrics ? metrics->rmse : nothing);
+    int has_range = metrics && metrics->n > metrics->n_special;
+    cli_json_double(json, "min", has_range ? metrics->min : nothing);
+    cli_json_double(json, "max", has_range ? metrics->max : nothing);
+    if (metrics) {
+        cli_json_u64(json, "violations", metrics->violations);
+        cli_json_u64(json, "n_special", metrics->n_special);
+    } else {
+        cli_json_null(json, "violations");
+        cli_json_null(json, "n_special");
+    }
+    if (metrics && metrics->n > 0)
+        cli_json_u64(json, "worst_index", metrics->worst_index);
+    else
+        cli_json_null(json, "worst_index");
+}
+
+void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
+    const csz_info *info = report->info;
+    int has_bound = info || isfinite(report->compare_bound);
+    cli_json_begin(json, stream);
+    cli_json_string(json, "command", report->command);
+    cli_json_string(json, "input", report->input_path);
+    cli_json_string(json, "output", report->output_path);
+    cli_json_string(json, "type", cli_type_names[report->field->type]);
+    cli_json_u64_array(json, "dims", report->field->dims, report->field->ndim);
+    cli_json_u64(json, "nbytes_in", report->nbytes_in);
+    if (report->has_output)
+        cli_json_u64(json, "nbytes_out", report->nbytes_out);
+    else
+        cli_json_null(json, "nbytes_out");
+    cli_json_double(json, "ratio", info ? cli_ratio(info) : NAN);
+    cli_json_double(json, "bits_per_value", info ? cli_bits_per_value(info) : NAN);
+    cli_json_string(json, "bound_mode",
+                    has_bound ? cli_name_of(info ? info->bound_mode : CSZ_BOUND_ABS, cli_mode_names) : NULL);
+    cli_json_double(json, "bound", info ? info->bound : report->compare_bound);
+    cli_json_double(json, "bound_abs", info ? info->bound_abs : report->compare_bound);
+    cli_json_string(json, "workflow", info ? cli_name_of(info->workflow, cli_workflow_names) : NULL);
+    cli_json_string(json, "backend", report->backend);
+    write_fill(json, info);
+    if (info)
+        cli_json_bool(json, "zstd", info->has_zstd);
+    else
+        cli_json_null(json, "zstd");
+    cli_json_double(json, "seconds", report->seconds);
+    write_metrics(json, report->metrics);
+}
+
+static void print_index(FILE *stream, uint64_t index, const csz_field *field) {
+    uint64_t position[CSZ_MAX_NDIM] = {0};
+    for (int i = field->ndim - 1; i >= 0; i--) {
+        uint64_t extent = field->dims[i] ? field->dims[i] : 1;
+        position[i] = index % extent;
+        index /= extent;
+    }
+    for (int i = 0; i < field->ndim; i++)
+        fprintf(stream, i ? ", %llu" : "[%llu", (unsigned long long)position[i]);
+    fputc(']', stream);
+}
+
+void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
+                        uint64_t special_violations, const char *indent) {
+    fprintf(stream, "%slargest error  %.9g", indent, metrics->max_abs_error);
+    if (bound >= 0) fprintf(stream, " of %.9g allowed", bound);
+    if (metrics->max_abs_error > 0 && metrics->violations == 0) {
+        fputs(", at ", stream);
+        print_index(stream, metrics->worst_index, field);
+    }
+    fprintf(stream, "\n%sPSNR           %.2f dB (20 log10(range/rmse)), NRMSE %.4g\n", indent, metrics->psnr,
+            metrics->nrmse);
+    if (bound >= 0) {
+        fprintf(stream, "%sviolations     %llu of %llu elements", indent,
+                (unsigned long long)metrics->violations, (unsigned long long)metrics->n);
+        if (metrics->violations > 0) {
+            fputs(", the worst at ", stream);
+            print_index(stream, metrics->worst_index, field);
+        }
+        fputc('\n', stream);
+    } else {
+        fprintf(stream, "%selements       %llu\n", indent, (unsigned long long)metrics->n);
+    }
+    if (!metrics->n_special) return;
+    fprintf(stream, "%sspecial        %llu missing, NaN or infinite, compared bit for bit", indent,
+            (unsigned long long)metrics->n_special);
+    if (special_violations) fprintf(stream, "; %llu of them differ", (unsigned long long)special_violations);
+    if (special_violations && bound < 0) {
+        fputs(", the first at ", stream);
+        print_index(stream, metrics->worst_index, field);
+    }
+    fputc('\n', stream);
+}

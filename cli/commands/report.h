@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report.h: what a subcommand tells of its work, as text for people or as one JSON object for scripts.  The
+ * JSON keys are the same for all subcommands; what one did not compute is null.
+ */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include "csz.h"
+#include "terminal/json.h"
+#include "terminal/values.h"
+
+typedef struct cli_report {
+    const char *command;
+    const char *input_path, *output_path; /* NULL: none */
+    const char *backend;                  /* NULL: not used */
+    const csz_info *info;                 /* NULL: no archive was involved */
+    const csz_field *field;               /* of what was read or written */
+    uint64_t nbytes_in, nbytes_out;
+    int has_output;             /* 0: nothing that has a size was made or read besides the input */
+    double seconds;             /* NAN: not measured */
+    const csz_metrics *metrics; /* NULL: nothing was compared */
+    double compare_bound;       /* without an archive: the bound asked for, NAN for none */
+} cli_report;
+
+void cli_report_init(cli_report *report, const char *command); /* nothing known */
+
+/* Begins the object and writes the common keys; the caller may add its own and ends it. */
+void cli_report_json(cli_json *json, FILE *stream, const cli_report *report);
+
+/* "ratio 20.31, 1.576 bits a value", without a newline. */
+void cli_report_size(FILE *stream, const csz_info *info);
+
+/* Lines of text about the comparison, each with the indent.  special_violations: 0 also where they were not counted apart. */
+void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
+                        uint64_t special_violations, const char *indent);
+
+/* "1e-3 rel = 0.0123 absolute" */
+enum { CLI_BOUND_TEXT_NBYTES = 96 };
+const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info);
+
+/* "12.3 MB": decimal multiples. */
+enum { CLI_NBYTES_TEXT_NBYTES = 32 };
+const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes);
+
+/* Original bytes over archive bytes; 0 for an empty field. */
+double cli_ratio(const csz_info *info);
+double cli_bits_per_value(const csz_info *info); /* NAN for an empty field */
+
+/* The backend that a call with these options uses. */
+/* What a call of the library took, and where it ran. */
+typedef struct cli_run {
+    double seconds;
+    csz_backend backend;
+} cli_run;
+
+const char *cli_backend_name(csz_backend backend);
+
+#endif

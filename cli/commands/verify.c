@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verify.c: csz verify.  The archive is restored and held against the original, frame by frame and element by element, with the
+ * bound that it stores; type, dims and fill value are the archive's.
+ */
+#include "command.h"
+#include "terminal/message.h"
+#include "commands/metrics.h"
+#include "terminal/progress.h"
+#include "commands/report.h"
+#include "files/source.h"
+#include "process/workers.h"
+
+#include <pthread.h>
+#include <string.h>
+
+typedef struct verification {
+    cli_archive_source archive;
+    cli_source original;
+    cli_workers workers;
+    pthread_mutex_t mutex;
+    cli_metrics metrics;
+    uint64_t special_violations; /* of the violations, special values that differ in bits */
+    uint64_t values_done;
+} verification;
+
+/* A buffer holds a frame's values, and behind them the frame as stored. */
+static int read_both(void *user, uint64_t i, void *in, size_t *in_nbytes) {
+    verification *v = user;
+    csz_frame frame;
+    csz_plan_frame(&frame, v->archive.plan, i);
+    int status = cli_source_read(&v->original, in, &frame, &v->archive.shape);
+    if (status != CLI_DONE) return status;
+    return cli_archive_source_read(&v->archive, i, NULL, (char *)in + v->archive.shape.values_nbytes,
+                                   v->archive.stored_nbytes, in_nbytes);
+}
+
+static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in_nbytes, void *out,
+                         size_t *out_nbytes) {
+    verification *v = user;
+    csz_frame frame;
+    csz_metrics part;
+    cli_worst worst;
+    csz_context *context = v->workers.contexts[worker];
+    csz_options options = v->workers.options;
+    options.has_fill = v->archive.info.has_fill;
+    options.fill = v->archive.info.fill;
+    csz_plan_frame(&frame, v->archive.plan, i);
+    *out_nbytes = 0;
+    double begin = cli_seconds_now();
+    csz_status status =
+        csz_decompress_frame(context, out, frame.values_nbytes, (char *)in + v->archive.shape.values_nbytes,
+                             in_nbytes, v->archive.plan, i, NULL, &v->workers.options);
+    if (status != CSZ_OK) return cli_archive_source_fail(&v->archive, status);
+    status = cli_metrics_compare(&part, &worst, in, out, &frame, &v->archive.shape, v->archive.info.bound_abs,
+                                 &options);
+    uint64_t special = 0;
+    if (status == CSZ_OK) {
+        const csz_field row = {v->archive.info.field.type, 1, {frame.nelements}};
+        status = cli_metrics_special(&special, &part, in, out, &row, v->archive.info.bound_abs, &options);
+    }
+    v->workers.seconds[worker] += cli_seconds_now() - begin;
+    v->workers.backend = csz_context_backend(context);
+    if (status != CSZ_OK) return cli_fail_status(status, "compare", v->original.stream.name);
+    pthread_mutex_lock(&v->mutex);
+    cli_metrics_join(&v->metrics, &part, worst);
+    v->special_violations += special;
+    pthread_mutex_unlock(&v->mutex);
+    return CLI_DONE;
+}
+
+static int count_frame(void *user, uint64_t i, const void *out, size_t out_nbytes) {
+    verification *v = user;
+    csz_frame frame;
+    (void)out, (void)out_nbytes;
+    csz_plan_frame(&frame, v->archive.plan, i);
+    v->values_done += frame.values_nbytes;
+    cli_progress_set(v->values_done);
+    return CLI_DONE;
+}
+
+static int compare_all(verification *v, const cli_arguments *arguments) {
+    const csz_layout *shape = &v->archive.shape;
+    cli_demand demand = {.njobs = shape->nframes,
+                         .field_nbytes = v->archive.info.nbytes_field,
+                         .in_nbytes = shape->values_nbytes + v->archive.stored_nbytes,
+                         .out_nbytes = shape->values_nbytes,
+                         .library_nbytes = shape->zstd_nbytes,
+                         .device_nbytes = v->archive.stored_nbytes,
+                         .source_nbytes = cli_source_nbytes(&v->original),
+                         .name = v->archive.stream.name};
+    int status = CLI_DONE;
+    if (!cli_frames_are_sequential(shape, v->archive.plan)) status = cli_source_spool(&v->original);
+    if (status == CLI_DONE) status = cli_workers_create(&v->workers, &arguments->options, &demand);
+    if (status != CLI_DONE) return status;
+    cli_pipeline pipeline = {.njobs = shape->nframes,
+                             .flight = v->workers.flight,
+                             .in_nbytes = (size_t)demand.in_nbytes,
+                             .out_nbytes = (size_t)demand.out_nbytes,
+                             .user = v,
+                             .read = read_both,
+                             .work = compare_frame,
+                             .write = count_frame};
+    cli_progress_start("verifying", v->archive.info.nbytes_field);
+    if (shape->nframes == 1) cli_progress_follow(v->workers.contexts[0]);
+    status = cli_pipeline_run(&pipeline);
+    cli_progress_stop();
+    if (status == CLI_DONE) status = cli_archive_source_end(&v->archive);
+    if (status == CLI_DONE) status = cli_source_end(&v->original);
+    return status;
+}
+
+static void print_report(const cli_arguments *arguments, const verification *v, const csz_metrics *metrics,
+                         const cli_run *run) {
+    const cli_source *original = &v->original;
+    const cli_archive_source *archive = &v->archive;
+    if (!arguments->json) {
+        char bound[CLI_BOUND_TEXT_NBYTES];
+        printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
+               cli_bound_text(bound, &archive->info), metrics->violations ? "BROKEN" : "kept");
+        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, v->special_violations,
+                           "  ");
+        if (archive->info.bound_abs > 0)
+            printf("  error / bound  %.9g\n", metrics->max_abs_error / archive->info.bound_abs);
+        return;
+    }
+    cli_report report;
+    cli_json json;
+    cli_report_init(&report, "verify");
+    report.input_path = arguments->paths[0];
+    report.output_path = arguments->paths[1];
+    report.backend = cli_backend_name(run->backend);
+    report.info = &archive->info;
+    report.field = &original->field;
+    report.nbytes_in = original->nbytes;
+    report.nbytes_out = archive->info.nbytes_archive;
+    report.seconds = run->seconds;
+    report.metrics = metrics;
+    cli_report_json(&json, stdout, &report);
+    cli_json_u64(&json, "special_violations", v->special_violations);
+    cli_json_end(&json);
+}
+
+int cli_run_verify(const cli_arguments *arguments) {
+    verification v = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    int status = cli_arguments_check_available(arguments);
+    if (status == CLI_DONE) status = cli_archive_source_open(&v.archive, arguments->paths[1], 0);
+    if (status == CLI_DONE) {
+        cli_expected expected = {v.archive.info.field, 1, 1, "the archive", 0};
+        status =
+            cli_source_open(&v.original, arguments->paths[0], &expected, arguments->options.memory_limit);
+    }
+    if (status == CLI_DONE) status = compare_all(&v, arguments);
+    if (status == CLI_DONE) {
+        csz_metrics metrics = cli_metrics_finish(&v.metrics);
+        cli_run run = {cli_workers_seconds(&v.workers), v.workers.backend};
+        print_report(arguments, &v, &metrics, &run);
+        char special[80] = "";
+        if (v.special_violations)
+            snprintf(special, sizeof special, " (%llu of them special values that differ in bits)",
+                     (unsigned long long)v.special_violations);
+        if (metrics.violations)
+            status = cli_fail(
+                "%llu of %llu elements of %s break the bound of %s%s; use another archive, or check that the "
+                "original is the right one",
+                (unsigned long long)metrics.violations, (unsigned long long)metrics.n, v.original.stream.name,
+                v.archive.stream.name, special);
+    }
+    cli_workers_destroy(&v.workers);
+    cli_source_close(&v.original);
+    cli_archive_source_close(&v.archive);
+    return status;
+}

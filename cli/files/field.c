@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * field.c: reading a field.  A file is .npy if it is called so, or if it starts as one does and its size is
+ * not the one that type and dims imply; everything else is raw: little-endian values and nothing more,
+ * slowest dim first.
+ */
+#include "files/field.h"
+
+#include "hdf5/h5file.h"
+#include "terminal/message.h"
+#include "files/npy.h"
+#include "terminal/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cli_fail_undescribed(const char *name, int has_type, int has_dims) {
+    return cli_fail_usage("%s is raw, so its %s must be given; add %s", name,
+                          has_type ? "dims" : (has_dims ? "type" : "type and dims"),
+                          has_type
+                              ? "-d, slowest first, such as -d 512x512x512"
+                              : (has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
+}
+
+/* Values in memory of their own, in this machine's byte order. */
+static int copy_values(cli_field *field, int is_swapped) {
+    field->copy = malloc(field->nbytes ? field->nbytes : 1);
+    if (!field->copy) return cli_fail_memory(field->input.name, field->nbytes);
+    if (field->data && field->nbytes) memcpy(field->copy, field->data, field->nbytes);
+    if (is_swapped) cli_swap_values(field->copy, field->nbytes, cli_type_nbytes(field->field.type));
+    field->data = field->copy;
+    return CLI_DONE;
+}
+
+static int read_npy(cli_field *field, const cli_expected *expected) {
+    cli_npy npy;
+    int status = cli_npy_parse(&npy, field->input.bytes, field->input.nbytes, field->input.name);
+    if (status != CLI_DONE) return status;
+    status = cli_npy_check(&npy, expected, field->input.name);
+    if (status != CLI_DONE) return status;
+    const unsigned char *data = field->input.bytes + npy.header_nbytes;
+    size_t value_nbytes = cli_type_nbytes(npy.field.type);
+    field->field = npy.field;
+    field->nbytes = npy.data_nbytes;
+    field->nelements = npy.data_nbytes / value_nbytes;
+    field->data = data;
+    const int is_swapped = npy.is_big_endian != CLI_HOST_IS_BIG_ENDIAN;
+    if (is_swapped || (uintptr_t)data % value_nbytes != 0) /* a header of odd length leaves data unaligned */
+        return copy_values(field, is_swapped);
+    return CLI_DONE;
+}
+
+static int read_raw(cli_field *field, const cli_expected *expected, uint64_t expected_nbytes) {
+    char dims[CLI_DIMS_TEXT_NBYTES];
+    if (field->input.nbytes != expected_nbytes)
+        return cli_fail("%s has %s%zu bytes, and %s of %s are %llu; check type and dims", field->input.name,
+                        !field->input.is_mapped &&
+                                field->input.nbytes >= expected_nbytes + CLI_INPUT_SURPLUS_NBYTES
+                            ? "at least "
+                            : "",
+                        field->input.nbytes, cli_dims_text(dims, &expected->field),
+                        cli_type_names[expected->field.type], (unsigned long long)expected_nbytes);
+    field->field = expected->field;
+    field->data = field->input.bytes;
+    field->nbytes = field->input.nbytes;
+    field->nelements = field->nbytes / cli_type_nbytes(expected->field.type);
+    /* of an empty file the library wants a pointer all the same */
+    return !field->data || CLI_HOST_IS_BIG_ENDIAN ? copy_values(field, CLI_HOST_IS_BIG_ENDIAN) : CLI_DONE;
+}
+
+int cli_field_read(cli_field *field, const char *path, const cli_expected *expected) {
+    int is_described = expected->has_type && expected->has_dims;
+    int is_called_npy = cli_path_has_suffix(path, ".npy");
+    uint64_t nelements = 0, expected_nbytes = 0;
+    int status;
+
+    memset(field, 0, sizeof *field);
+    if (cli_h5_is_path(path)) return cli_h5_read(field, path, expected);
+    if (is_described) {
+        char dims[CLI_DIMS_TEXT_NBYTES];
+        if (!cli_field_count(&nelements, &expected->field))
+            return cli_fail_usage("the dims %s overflow: more than 2^56 elements; give smaller ones with -d",
+                                  cli_dims_text(dims, &expected->field));
+        expected_nbytes = nelements * cli_type_nbytes(expected->field.type);
+    }
+    status = cli_input_read(&field->input, path, is_described ? expected_nbytes : UINT64_MAX);
+    if (status != CLI_DONE) return status;
+    int is_sized_raw = is_described && field->input.nbytes == expected_nbytes;
+    if (is_called_npy || (!is_sized_raw && cli_npy_has_magic(field->input.bytes, field->input.nbytes)))
+        status = read_npy(field, expected);
+    else if (!is_described)
+        status = cli_fail_undescribed(field->input.name, expected->has_type, expected->has_dims);
+    else
+        status = read_raw(field, expected, expected_nbytes);
+    if (status != CLI_DONE) cli_field_release(field);
+    return status;
+}
+
+void cli_field_release(cli_field *field) {
+    cli_input_release(&field->input);
+    free(field->copy);
+    memset(field, 0, sizeof *field);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * source.c: a field's values.  A file is .npy if it is called so, or if it starts as one does and its size is not the one that type and
+ * dims imply; a pipe, whose size nobody knows beforehand, if it starts as one does.  Everything else is raw.
+ */
+#include "files/source.h"
+
+#include "command.h"
+#include "hdf5/h5file.h"
+#include "process/memory.h"
+#include "terminal/message.h"
+#include "files/npy.h"
+#include "terminal/progress.h"
+#include "terminal/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANGE_NBYTES = 1 << 23 };
+
+static int take_npy(cli_source *s, const cli_expected *expected, const unsigned char *start,
+                    size_t start_nbytes) {
+    cli_npy npy;
+    int status = cli_npy_parse_start(&npy, start, start_nbytes,
+                                     s->stream.is_seekable ? s->stream.nbytes : UINT64_MAX, s->stream.name);
+    if (status == CLI_DONE) status = cli_npy_check(&npy, expected, s->stream.name);
+    if (status != CLI_DONE) return status;
+    s->field = npy.field;
+    s->nbytes = npy.data_nbytes;
+    s->data_offset = npy.header_nbytes;
+    s->is_swapped = npy.is_big_endian != CLI_HOST_IS_BIG_ENDIAN;
+    if (!s->stream.is_seekable) s->stream.prefix_used = npy.header_nbytes;
+    return CLI_DONE;
+}
+
+static int fail_size(const cli_source *s, const csz_field *field, uint64_t found, int is_more) {
+    char dims[CLI_DIMS_TEXT_NBYTES];
+    uint64_t nelements = 0;
+    cli_field_count(&nelements, field);
+    const unsigned long long wanted = nelements * cli_type_nbytes(field->type);
+    return cli_fail("%s has %s%llu bytes, and %s of %s are %llu; check type and dims", s->stream.name,
+                    is_more ? "at least " : "", (unsigned long long)found, cli_dims_text(dims, field),
+                    cli_type_names[field->type], wanted);
+}
+
+static int take_dataset(cli_source *s, const char *path, const cli_expected *expected,
+                        uint64_t memory_limit) {
+    int status = cli_h5_open(&s->dataset, &s->held, path, expected);
+    if (status != CLI_DONE) return status;
+    if (!memory_limit && s->held.nbytes <= cli_memory_free() / 4) {
+        cli_h5_close(s->dataset);
+        s->dataset = NULL;
+        status = cli_h5_read(&s->held, path, expected);
+        if (status != CLI_DONE) return status;
+    }
+    s->stream.name = s->held.input.name;
+    s->stream.status = s->held.input.status;
+    s->stream.is_seekable = 1;
+    s->field = s->held.field;
+    s->nbytes = s->held.nbytes;
+    return CLI_DONE;
+}
+
+/* Values at a place in a file, or in a dataset that is held. */
+static int read_at(const cli_source *s, uint64_t offset, void *buffer, size_t nbytes) {
+    if (!s->held.data) return cli_stream_read_at(&s->stream, s->data_offset + offset, buffer, nbytes);
+    memcpy(buffer, (const char *)s->held.data + offset, nbytes);
+    return CLI_DONE;
+}
+
+static int open_source(cli_source *s, const char *path, const cli_expected *expected, uint64_t memory_limit) {
+    const unsigned char *start;
+    size_t start_nbytes;
+    uint64_t nelements = 0;
+    const int is_described = expected->has_type && expected->has_dims;
+    if (cli_h5_is_path(path)) return take_dataset(s, path, expected, memory_limit);
+    if (is_described && !cli_field_count(&nelements, &expected->field)) {
+        char dims[CLI_DIMS_TEXT_NBYTES];
+        return cli_fail_usage("the dims %s overflow: more than 2^56 elements; give smaller ones with -d",
+                              cli_dims_text(dims, &expected->field));
+    }
+    const uint64_t nbytes = nelements * cli_type_nbytes(expected->field.type);
+    int status = cli_stream_open(&s->stream, path);
+    if (status != CLI_DONE) return status;
+    if (!s->stream.is_seekable) cli_progress_start("reading", is_described ? nbytes : 0);
+    status = cli_stream_peek(&s->stream, &start, &start_nbytes);
+    cli_progress_stop();
+    if (status != CLI_DONE) return status;
+    const int is_sized_raw = is_described && s->stream.is_seekable && s->stream.nbytes == nbytes;
+    if (cli_path_has_suffix(path, ".npy") || (!is_sized_raw && cli_npy_has_magic(start, start_nbytes)))
+        return take_npy(s, expected, start, start_nbytes);
+    if (!is_described) return cli_fail_undescribed(s->stream.name, expected->has_type, expected->has_dims);
+    s->field = expected->field;
+    s->nbytes = nbytes;
+    s->is_swapped = CLI_HOST_IS_BIG_ENDIAN;
+    if (s->stream.is_seekable && s->stream.nbytes != nbytes)
+        return fail_size(s, &s->field, s->stream.nbytes, 0);
+    return CLI_DONE;
+}
+
+int cli_source_open(cli_source *s, const char *path, const cli_expected *expected, uint64_t memory_limit) {
+    memset(s, 0, sizeof *s);
+    int status = open_source(s, path, expected, memory_limit);
+    if (status != CLI_DONE) cli_source_close(s);
+    return status;
+}
+
+void cli_source_close(cli_source *s) {
+    cli_stream_close(&s->stream);
+    cli_h5_close(s->dataset);
+    cli_field_release(&s->held);
+    memset(s, 0, sizeof *s);
+}
+
+int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan) {
+    csz_frame first;
+    int last_cut = -1;
+    if (csz_plan_frame(&first, plan, 0) != CSZ_OK) return 1; /* there are none */
+    for (int k = 0; k < 3; k++)
+        if (first.end[k] < shape->n[k]) last_cut = k;
+    for (int k = 0; k < last_cut; k++)
+        if (shape->n[k] != 1) return 0;
+    return 1;
+}
+
+int cli_source_spool(cli_source *s) {
+    if (s->stream.is_seekable) return CLI_DONE;
+    cli_progress_start("reading", s->nbytes);
+    int status = cli_stream_spool(&s->stream, s->nbytes);
+    cli_progress_stop();
+    s->data_offset = 0; /* the header was taken already */
+    if (status == CLI_DONE && s->stream.nbytes != s->nbytes)
+        status = fail_size(s, &s->field, s->stream.nbytes, s->stream.nbytes > s->nbytes);
+    return status;
+}
+
+uint64_t cli_source_nbytes(const cli_source *s) { return cli_h5_nbytes(s->dataset); }
+
+int cli_source_range(csz_value_range *range, cli_source *s, const csz_options *options, const csz_plan *plan,
+                     const csz_layout *shape) {
+    const size_t size = cli_type_nbytes(s->field.type),
+                 most = s->dataset ? shape->values_nbytes : RANGE_NBYTES;
+    unsigned char *buffer = cli_allocate("a buffer", most);
+    int status = buffer ? CLI_DONE : CLI_FAILED;
+    memset(range, 0, sizeof *range);
+    cli_progress_start("looking for the range of", s->nbytes);
+    uint64_t at = 0;
+    for (uint64_t i = 0; status == CLI_DONE && at < s->nbytes; i++) {
+        size_t n = s->nbytes - at < most ? (size_t)(s->nbytes - at) : most;
+        if (s->dataset) {
+            csz_frame frame;
+            csz_plan_frame(&frame, plan, i);
+            n = frame.values_nbytes;
+            status = cli_source_read(s, buffer, &frame, shape);
+        } else {
+            status = read_at(s, at, buffer, n);
+            if (status == CLI_DONE && s->is_swapped) cli_swap_values(buffer, n, size);
+        }
+        if (status != CLI_DONE) break;
+        csz_status added = csz_range_add(range, buffer, n / size, s->field.type, options);
+        if (added != CSZ_OK) status = cli_fail_status(added, "compress", s->stream.name);
+        at += n;
+        cli_progress_set(at);
+    }
+    cli_progress_stop();
+    free(buffer);
+    return status;
+}
+
+int cli_source_read(cli_source *s, void *values, const csz_frame *f, const csz_layout *shape) {
+    const size_t size = cli_type_nbytes(s->field.type);
+    int status = CLI_DONE;
+    if (s->dataset) {
+        status = cli_h5_read_box(s->dataset, values, f);
+    } else if (!s->stream.is_seekable) {
+        size_t n;
+        status = cli_stream_read(&s->stream, values, f->values_nbytes, &n);
+        if (status == CLI_DONE && n != f->values_nbytes)
+            status = fail_size(s, &s->field, s->stream.nbytes, 0);
+    } else {
+        /* one read where the frame's rows follow each other, else one for each piece that does */
+        const int rows = f->end[2] - f->begin[2] == shape->n[2],
+                  planes = rows && f->end[1] - f->begin[1] == shape->n[1];
+        const uint64_t nz = planes ? 1 : f->end[0] - f->begin[0], ny = rows ? 1 : f->end[1] - f->begin[1];
+        const size_t piece = f->values_nbytes / (size_t)(nz * ny);
+        unsigned char *to = values;
+        for (uint64_t z = 0; z < nz && status == CLI_DONE; z++)
+            for (uint64_t y = 0; y < ny && status == CLI_DONE; y++, to += piece) {
+                uint64_t element =
+                    ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2];
+                status = read_at(s, element * size, to, piece);
+            }
+    }
+    if (status == CLI_DONE && s->is_swapped) cli_swap_values(values, f->values_nbytes, size);
+    return status;
+}
+
+int cli_source_end(cli_source *s) {
+    unsigned char surplus;
+    size_t n = 0;
+    if (s->stream.is_seekable) return CLI_DONE;
+    int status = cli_stream_read(&s->stream, &surplus, 1, &n);
+    return status == CLI_DONE && n ? fail_size(s, &s->field, s->nbytes + 1, 1) : status;
+}

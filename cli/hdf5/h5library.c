@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h5library.c: finding HDF5 and opening its files.  The file's first bytes are looked at without HDF5, so that a missing file, a netCDF-3 file and a file of
+ * another kind get their own messages.
+ */
+#if defined(CSZ_HAVE_HDF5)
+#include "hdf5/h5library.h"
+
+#include "command.h"
+#include "filter.h"
+#include "hdf5/h5file.h"
+#include "hdf5/h5path.h"
+#include "terminal/message.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+cli_h5_library cli_h5;
+
+static int load_quietly(void) {
+    /* The one that csz was built with, then what other distributions and newer versions call it. */
+    static const char *const names[] = {CSZ_HDF5_SONAME,  "libhdf5_serial.so.103", "libhdf5.so.103",
+                                        "libhdf5.so.200", "libhdf5.so.310",        "libhdf5_serial.so.310",
+                                        "libhdf5.so.320"};
+    void *handle = NULL;
+    if (cli_h5.is_loaded) return 1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !handle; i++)
+        handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) return 0;
+    int is_complete = 1;
+#define TAKE(name)                                    \
+    {                                                 \
+        void *symbol = dlsym(handle, #name);          \
+        memcpy(&cli_h5.name, &symbol, sizeof symbol); \
+        is_complete &= symbol != NULL;                \
+    }
+    CLI_H5_FUNCTIONS(TAKE)
+    CLI_H5_IDENTIFIERS(TAKE)
+#undef TAKE
+    if (!is_complete || cli_h5.H5open() < 0 ||
+        cli_h5.H5get_libversion(&cli_h5.major, &cli_h5.minor, &cli_h5.release) < 0)
+        return 0;
+    if (cli_h5.major == 1 && cli_h5.minor < 10) return 0;
+    cli_h5_be_quiet();
+    cli_h5.is_loaded = cli_h5.H5Zregister(&csz_hdf5_filter_class) >= 0;
+    return cli_h5.is_loaded;
+}
+
+int cli_h5_load(const char *path) {
+    return load_quietly()
+               ? CLI_DONE
+               : cli_fail("%s is in an HDF5 file, and the library %s is not found here; install HDF5 (Debian "
+                          "package libhdf5-dev)",
+                          path, CSZ_HDF5_SONAME);
+}
+
+const char *cli_h5_version_text(char text[CLI_H5_VERSION_TEXT_NBYTES]) {
+    if (load_quietly())
+        snprintf(text, CLI_H5_VERSION_TEXT_NBYTES, "yes (%u.%u.%u)", cli_h5.major, cli_h5.minor,
+                 cli_h5.release);
+    else
+        snprintf(text, CLI_H5_VERSION_TEXT_NBYTES, "no (built in, but %s is not found here)",
+                 CSZ_HDF5_SONAME);
+    return text;
+}
+
+void cli_h5_be_quiet(void) { cli_h5.H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+
+void cli_h5_release(hid_t id) {
+    if (id >= 0) cli_h5.H5Idec_ref(id);
+}
+
+int cli_h5_locate(cli_h5_location *at, const char *path) {
+    size_t nchars = cli_h5_file_nchars(path);
+    at->path = path;
+    at->file = strndup(path, nchars);
+    at->dataset = path[nchars] == ':' && path[nchars + 1] ? path + nchars + 1 : NULL;
+    return at->file ? CLI_DONE : cli_fail_memory("a path", nchars);
+}
+
+int cli_h5_open_file(hid_t *file, const cli_h5_location *at) {
+    switch (cli_h5_kind_of(at->file)) {
+    case CLI_H5_KIND_HDF5: break;
+    case CLI_H5_KIND_NONE: return cli_fail_errno("open", at->file, ENOENT);
+    case CLI_H5_KIND_NETCDF3:
+        return cli_fail("%s is a classic netCDF file, and only netCDF-4 can be read; convert it with nccopy "
+                        "-k nc4 %s NEW.nc",
+                        at->file, at->file);
+    case CLI_H5_KIND_OTHER:
+        if (access(at->file, R_OK) != 0) return cli_fail_errno("open", at->file, errno);
+        return cli_fail(
+            "%s is no HDF5 or netCDF-4 file; give one, or a raw or .npy file without a dataset's name",
+            at->file);
+    }
+    *file = cli_h5.H5Fopen(at->file, CLI_H5_OPEN_READ, H5P_DEFAULT);
+    if (*file >= 0) return CLI_DONE;
+    return cli_fail("%s cannot be opened by HDF5 %u.%u.%u: it is damaged, or another program is writing it; "
+                    "copy it again from "
+                    "its source, or wait",
+                    at->file, cli_h5.major, cli_h5.minor, cli_h5.release);
+}
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h5write.c: a field as a dataset of an HDF5 file.  It is written into a copy of the file, which replaces the file in one step.
+ */
+#if defined(CSZ_HAVE_HDF5)
+#include "hdf5/h5file.h"
+#include "hdf5/h5library.h"
+
+#include "command.h"
+#include "hdf5/h5path.h"
+#include "terminal/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* Whether the dataset's name is free: 1, it is there (0), or something else stands in its way (-1). */
+static int is_free(hid_t file, const char *dataset) {
+    char *path = strdup(dataset);
+    int result = path ? 1 : -1;
+    for (char *end = path; path && result == 1; end++) {
+        if (*end != '/' && *end != '\0') continue;
+        char kept = *end;
+        *end = '\0';
+        if (end > path && end[-1] != '\0') {
+            if (cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0) break;
+            hid_t object = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
+            H5I_type_t kind = object >= 0 ? cli_h5.H5Iget_type(object) : H5I_BADID;
+            cli_h5_release(object);
+            if (kept == '\0')
+                result = kind == H5I_GROUP ? -1 : 0;
+            else if (kind != H5I_GROUP)
+                result = -1;
+        }
+        *end = kept;
+        if (kept == '\0') break;
+    }
+    free(path);
+    return result;
+}
+
+static int check_dataset_name(const cli_h5_location *at) {
+    size_t n = at->dataset ? strlen(at->dataset) : 0;
+    if (n == 0)
+        return cli_fail_usage("the output %s is an HDF5 file, and the dataset has no name; give -o %s:/NAME",
+                              at->path, at->file);
+    if (at->dataset[n - 1] == '/' || strstr(at->dataset, "//"))
+        return cli_fail_usage("the dataset's name %s has an empty part; give -o %s:/NAME", at->dataset,
+                              at->file);
+    return CLI_DONE;
+}
+
+/* A link is followed: the dataset goes into the file that it leads to. */
+static int locate_output(cli_h5_location *at, const char *path) {
+    struct stat status;
+    int result = cli_h5_locate(at, path);
+    if (result != CLI_DONE) return result;
+    if (lstat(at->file, &status) != 0 || !S_ISLNK(status.st_mode)) return CLI_DONE;
+    char *real = realpath(at->file, NULL);
+    if (!real) return cli_fail_errno("follow the link", at->file, errno);
+    free(at->file);
+    at->file = real;
+    return CLI_DONE;
+}
+
+static int check_located(const cli_h5_location *at, int force) {
+    hid_t file = -1;
+    cli_output whole = {at->file, 1};
+    int status = check_dataset_name(at);
+    if (status == CLI_DONE) status = cli_h5_load(at->path);
+    if (status == CLI_DONE) status = cli_output_check_file(&whole);
+    if (status != CLI_DONE || cli_h5_kind_of(at->file) == CLI_H5_KIND_NONE) return status;
+    status = cli_h5_open_file(&file, at);
+    int found = status == CLI_DONE ? is_free(file, at->dataset) : 1;
+    if (found == 0 && !force)
+        status = cli_fail("%s exists in %s and is kept; give -f to replace it, or another name with -o",
+                          at->dataset, at->file);
+    else if (found < 0)
+        status = cli_fail("%s cannot be created in %s: a group, or a dataset where a group would be, is "
+                          "in its place; give another "
+                          "name with -o",
+                          at->dataset, at->file);
+    cli_h5_release(file);
+    return status;
+}
+
+int cli_h5_check_output(const cli_output *output) {
+    cli_h5_location at;
+    int status = locate_output(&at, output->path);
+    if (status == CLI_DONE) status = check_located(&at, output->force);
+    free(at.file);
+    return status;
+}
+
+/*
+ * Makes writers take turns, from looking at the file until the new one has its name: each copies the file and replaces it, so the last of two
+ * at once would undo the other.  The folder is locked and not the file: HDF5 locks files itself, and a program that only reads one
+ * must neither be kept from it nor keep us waiting; and the file may not be there yet.  -1 where the folder cannot be locked.
+ */
+static int lock_folder(const char *file) {
+    const char *slash = strrchr(file, '/');
+    char *folder = !slash ? strdup(".") : strndup(file, slash == file ? 1 : (size_t)(slash - file));
+    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    int failed = descriptor >= 0 ? 0 : 1;
+    while (!failed && flock(descriptor, LOCK_EX) != 0) failed = errno != EINTR;
+    if (!failed || descriptor < 0) return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+typedef struct addition {
+    const cli_h5_location *at;
+    const csz_field *field;
+    int values; /* the file of them */
+    const csz_info *info;
+    int is_new;
+    struct stat before;   /* of the file that is copied */
+    int drops_attributes; /* of the dataset that is replaced */
+} addition;
+
+/* Whether another program, or another machine, has put something in the file's place or written to it since it was copied. */
+static int is_changed(const addition *added) {
+    struct stat now;
+    const struct stat *before = &added->before;
+    if (stat(added->at->file, &now) != 0) return !added->is_new;
+    return added->is_new || now.st_dev != before->st_dev || now.st_ino != before->st_ino ||
+           now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
+
+/* Copies the file into the temporary; returns 0 or an errno. */
+static int copy_file(const char *from, const char *to) {
+    static char buffer[1 << 20];
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    int error = in < 0 || out < 0 ? errno : 0;
+    while (!error) {
+        ssize_t n = read(in, buffer, sizeof buffer);
+        if (n == 0) break;
+        if (n < 0) {
+            error = errno == EINTR ? 0 : errno;
+            continue;
+        }
+        for (ssize_t done = 0; done < n && !error;) {
+            ssize_t written = write(out, buffer + done, (size_t)(n - done));
+            if (written >= 0)
+                done += written;
+            else if (errno != EINTR)
+                error = errno;
+        }
+    }
+    if (in >= 0) close(in);
+    if (out >= 0 && close(out) != 0 && !error) error = errno;
+    return error;
+}
+
+/* _FillValue, as netCDF writes it: an array of one. */
+static int write_fill(hid_t dataset, hid_t type, double fill) {
+    hsize_t one = 1;
+    hid_t space = cli_h5.H5Screate_simple(1, &one, NULL);
+    hid_t attribute =
+        space >= 0 ? cli_h5.H5Acreate2(dataset, "_FillValue", type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
+    int is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, *cli_h5.H5T_NATIVE_DOUBLE_g, &fill) >= 0;
+    cli_h5_release(attribute);
+    cli_h5_release(space);
+    return is_done;
+}
+
+/* 1 if the dataset has attributes besides the _FillValue that is written anew. */
+static int has_attributes(hid_t file, const addition *added) {
+    hid_t dataset = cli_h5.H5Oopen(file, added->at->dataset, H5P_DEFAULT);
+    int n = 0;
+    for (hsize_t i = 0; dataset >= 0 && i < 2; i++) {
+        char name[16] = "";
+        hid_t attribute =
+            cli_h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        if (attribute < 0) break;
+        ssize_t nchars = cli_h5.H5Aget_name(attribute, sizeof name, name);
+        n += !(nchars == 10 && strcmp(name, "_FillValue") == 0 && added->info->has_fill);
+        cli_h5_release(attribute);
+    }
+    cli_h5_release(dataset);
+    return n > 0;
+}
+
+static int read_values(int descriptor, uint64_t offset, void *to, size_t nbytes) {
+    for (unsigned char *next = to; nbytes;) {
+        ssize_t n = pread(descriptor, next, nbytes, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return 0;
+        next += n;
+        offset += (uint64_t)n;
+        nbytes -= (size_t)n;
+    }
+    return 1;
+}
+
+/* At most PIECE_NBYTES at a time, contiguous in the dataset: the dims before axis are walked through, axis is cut, those behind it are whole. */
+static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *added) {
+    enum { PIECE_NBYTES = 4 << 20 };
+    static double piece[PIECE_NBYTES / sizeof(double)];
+    const csz_field *field = added->field;
+    hsize_t begin[CSZ_MAX_NDIM] = {0}, n[CSZ_MAX_NDIM];
+    uint64_t inner = cli_type_nbytes(field->type), total = inner; /* of one index of axis; of all */
+    int axis = field->ndim - 1;
+    for (int i = 0; i < field->ndim; i++) total *= field->dims[i];
+    if (total == 0) return 1;
+    while (axis > 0 && inner * field->dims[axis] <= PIECE_NBYTES) inner *= field->dims[axis--];
+    uint64_t most = PIECE_NBYTES / inner < field->dims[axis] ? PIECE_NBYTES / inner : field->dims[axis];
+    for (int i = 0; i < field->ndim; i++) n[i] = i < axis ? 1 : field->dims[i];
+    int is_done = 1;
+    for (uint64_t at = 0; is_done && at < total;) {
+        const uint64_t left = field->dims[axis] - begin[axis];
+        n[axis] = left < most ? left : most;
+        const hsize_t count = n[axis] * inner / cli_type_nbytes(field->type);
+        hid_t memory = cli_h5.H5Screate_simple(1, &count, NULL);
+        is_done = memory >= 0 && read_values(added->values, at, piece, (size_t)(n[axis] * inner)) &&
+                  cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, n, NULL) >= 0 &&
+                  cli_h5.H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, piece) >= 0;
+        cli_h5_release(memory);
+        at += n[axis] * inner;
+        begin[axis] += n[axis];
+        for (int i = axis; i > 0 && begin[i] == field->dims[i]; i--) {
+            begin[i] = 0;
+            begin[i - 1]++;
+        }
+    }
+    return is_done;
+}
+
+static int write_dataset(hid_t file, addition *added) {
+    hsize_t dims[CSZ_MAX_NDIM];
+    const csz_field *field = added->field;
+    for (int i = 0; i < field->ndim; i++) dims[i] = field->dims[i];
+    hid_t type = field->type == CSZ_F32 ? *cli_h5.H5T_IEEE_F32LE_g : *cli_h5.H5T_IEEE_F64LE_g;
+    hid_t memory = field->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
+    hid_t space = cli_h5.H5Screate_simple(field->ndim, dims, NULL);
+    hid_t links = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_LINK_CREATE_ID_g);
+    hid_t dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
+    hid_t dataset = -1;
+    int is_done = space >= 0 && links >= 0 && dcpl >= 0;
+    is_done = is_done && cli_h5.H5Pset_create_intermediate_group(links, 1) >= 0;
+    is_done =
+        is_done && cli_h5.H5Pset_obj_track_times(dcpl, 0) >= 0; /* the same field gives the same bytes */
+    if (is_done && added->info->has_fill)
+        is_done = cli_h5.H5Pset_fill_value(dcpl, *cli_h5.H5T_NATIVE_DOUBLE_g, &added->info->fill) >= 0;
+    if (is_done && is_free(file, added->at->dataset) == 0) {
+        added->drops_attributes = has_attributes(file, added);
+        is_done = cli_h5.H5Ldelete(file, added->at->dataset, H5P_DEFAULT) >= 0;
+    }
+    if (is_done) dataset = cli_h5.H5Dcreate2(file, added->at->dataset, type, space, links, dcpl, H5P_DEFAULT);
+    is_done = is_done && dataset >= 0;
+    is_done = is_done && write_values(dataset, space, memory, added);
+    if (is_done && added->info->has_fill) is_done = write_fill(dataset, type, added->info->fill);
+    cli_h5_release(dataset);
+    cli_h5_release(dcpl);
+    cli_h5_release(links);
+    cli_h5_release(space);
+    return is_done;
+}
+
+static int write_temporary(const char *temporary, void *self) {
+    addition *added = self;
+    int error = added->is_new ? 0 : copy_file(added->at->file, temporary);
+    if (error) return cli_fail_errno("write", added->at->file, error);
+    hid_t file = added->is_new
+                     ? cli_h5.H5Fcreate(temporary, CLI_H5_CREATE_TRUNCATED, H5P_DEFAULT, H5P_DEFAULT)
+                     : cli_h5.H5Fopen(temporary, CLI_H5_OPEN_WRITE, H5P_DEFAULT);
+    int is_done = file >= 0 && write_dataset(file, added);
+    if (file >= 0 && cli_h5.H5Fclose(file) < 0) is_done = 0;
+    if (is_done && is_changed(added))
+        return cli_fail(
+            "another program has written %s meanwhile, and it is kept; let that end and start again",
+            added->at->file);
+    if (is_done) return CLI_DONE;
+    return cli_fail("%s cannot be written by HDF5; check that %s is sound and its disk has space",
+                    added->at->path, added->at->file);
+}
+
+int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info) {
+    cli_h5_location at;
+    int status = locate_output(&at, output->path);
+    int lock = status == CLI_DONE ? lock_folder(at.file) : -1;
+    addition added = {.at = &at, .field = field, .values = values, .info = info};
+    if (status == CLI_DONE) {
+        added.is_new = stat(at.file, &added.before) != 0;
+        status = check_located(&at, output->force); /* once more: time has passed */
+    }
+    if (status == CLI_DONE) {
+        cli_output whole = {at.file, !added.is_new};
+        status = cli_output_write_by(&whole, write_temporary, &added);
+    }
+    if (lock >= 0) close(lock);
+    if (status == CLI_DONE && added.drops_attributes)
+        cli_note("note: the %s that was replaced in %s had attributes (netCDF's dimensions are among "
+                 "them), which the new one has not",
+                 at.dataset, at.file);
+    free(at.file);
+    return status;
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* allocate.c: the allocations that the subcommands share. */
+#include "command.h"
+#include "terminal/message.h"
+
+#include <stdlib.h>
+
+int cli_context_create(csz_context **context) {
+    csz_status status = csz_context_create(context);
+    return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "set up", "the library");
+}
+
+void *cli_allocate(const char *purpose, uint64_t nbytes) {
+    void *memory = nbytes <= SIZE_MAX ? malloc(nbytes ? (size_t)nbytes : 1) : NULL;
+    if (!memory) cli_fail_memory(purpose, nbytes);
+    return memory;
+}

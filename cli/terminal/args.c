@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * args.c: the table of options and its parser.  Options and paths may come in any order; "--" ends the
+ * options; "-j4", "-j 4", "--threads 4" and "--threads=4" mean the same; an option given twice counts as
+ * given last.
+ */
+#include "terminal/args.h"
+
+#include "terminal/message.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH | CLI_ANALYZE | CLI_HDF5,
+    ENCODES = CLI_COMPRESS | CLI_BENCH,
+    BOUNDED = ENCODES | CLI_ANALYZE,
+    SETS_BOUND = ENCODES | CLI_HDF5,
+    RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_ANALYZE,
+    WRITES = CLI_COMPRESS | CLI_DECOMPRESS,
+    EVERYWHERE = CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH |
+                 CLI_ANALYZE | CLI_HDF5,
+    MOST_THREADS = 4096,
+    MOST_REPEATS = 1000
+};
+
+typedef struct option_row {
+    unsigned commands;
+    char letter; /* 0: none */
+    const char *name, *other_name;
+    const char *value; /* NULL: a flag */
+    int (*apply)(cli_arguments *arguments, const char *value);
+    const char *help;
+} option_row;
+
+static int apply_type(cli_arguments *arguments, const char *value) {
+    int type;
+    if (!cli_parse_name(&type, value, cli_type_names))
+        return cli_fail_usage("type '%s' is unknown; give -t f32 or -t f64", value);
+    arguments->expected.field.type = (csz_type)type;
+    arguments->expected.has_type = 1;
+    return CLI_DONE;
+}
+
+static int apply_dims(cli_arguments *arguments, const char *value) {
+    uint64_t nelements;
+    int parsed = cli_parse_dims(&arguments->expected.field, value);
+    if (parsed == 0)
+        return cli_fail_usage(
+            "dims '%s' are not understood; give 1 to 4 whole numbers joined by x, slowest first, "
+            "such as -d 512x512x512",
+            value);
+    if (parsed < 0 || !cli_field_count(&nelements, &arguments->expected.field))
+        return cli_fail_usage("dims %s overflow: a field has at most 2^56 elements; give smaller ones",
+                              value);
+    arguments->expected.has_dims = 1;
+    return CLI_DONE;
+}
+
+static int apply_bound(cli_arguments *arguments, const char *value) {
+    double bound;
+    if (!cli_parse_double(&bound, value))
+        return cli_fail_usage("bound '%s' is no number that fits f64; give one above 0, such as -e 1e-3",
+                              value);
+    if (!(bound > 0) || !isfinite(bound))
+        return cli_fail_usage("bound %s is not a finite number above 0; give one, such as -e 1e-3", value);
+    if (arguments->nbounds == CLI_MOST_BOUNDS)
+        return cli_fail_usage("-e is given more than %d times; give fewer bounds", CLI_MOST_BOUNDS);
+    arguments->bounds[arguments->nbounds++] = bound;
+    arguments->options.bound = bound;
+    arguments->has_bound = 1;
+    return CLI_DONE;
+}
+
+static int apply_compare_bound(cli_arguments *arguments, const char *value) {
+    double bound;
+    if (!cli_parse_double(&bound, value) || !(bound >= 0) || !isfinite(bound))
+        return cli_fail_usage(
+            "bound '%s' is not a finite number of at least 0; give one, such as --bound 1e-3", value);
+    arguments->options.bound = bound;
+    arguments->has_bound = 1;
+    return CLI_DONE;
+}
+
+static int apply_mode(cli_arguments *arguments, const char *value) {
+    int mode;
+    if (!cli_parse_name(&mode, value, cli_mode_names))
+        return cli_fail_usage("mode '%s' is unknown; give -m abs, -m rel or -m psnr", value);
+    arguments->options.bound_mode = (csz_bound_mode)mode;
+    arguments->has_mode = 1;
+    return CLI_DONE;
+}
+
+static int apply_workflow(cli_arguments *arguments, const char *value) {
+    int workflow;
+    if (!cli_parse_name(&workflow, value, cli_workflow_names))
+        return cli_fail_usage("workflow '%s' is unknown; give -w auto, huffman, rle or rle+vle", value);
+    arguments->options.workflow = (csz_workflow)workflow;
+    return CLI_DONE;
+}
+
+static int apply_backend(cli_arguments *arguments, const char *value) {
+    int backend;
+    if (!cli_parse_name(&backend, value, cli_backend_names))
+        return cli_fail_usage("backend '%s' is unknown; give -b auto, cpu or cuda", value);
+    arguments->options.backend = (csz_backend)backend;
+    return CLI_DONE;
+}
+
+static int apply_zstd(cli_arguments *arguments, const char *value) {
+    if (!cli_parse_zstd(&arguments->options.zstd_level, value))
+        return cli_fail_usage(
+            "final pass '%s' is unknown; give -z zstd or -z zstd:LEVEL with a level from 1 to 22", value);
+    return CLI_DONE;
+}
+
+static int apply_threads(cli_arguments *arguments, const char *value) {
+    uint64_t threads;
+    if (!cli_parse_u64(&threads, value) || threads > MOST_THREADS)
+        return cli_fail_usage(
+            "'%s' is no number of threads; give -j a whole number up to %d, or 0 for one per core", value,
+            MOST_THREADS);
+    arguments->options.threads = (int)threads;
+    return CLI_DONE;
+}
+
+static int apply_fill(cli_arguments *arguments, const char *value) {
+    if (strcmp(value, "auto") == 0 || strcmp(value, "none") == 0) {
+        arguments->fill_choice = *value == 'a' ? CLI_FILL_AUTO : CLI_FILL_NONE;
+        arguments->options.has_fill = 0;
+        return CLI_DONE;
+    }
+    if (!cli_parse_double(&arguments->options.fill, value))
+        return cli_fail_usage(
+            "fill value '%s' is no number of f32 or f64; give one, such as --fill 1e20, or --fill nan",
+            value);
+    arguments->options.has_fill = 1;
+    arguments->fill_choice = CLI_FILL_GIVEN;
+    return CLI_DONE;
+}
+
+static int apply_field_path(cli_arguments *arguments, const char *value) {
+    arguments->field_path = value;
+    return CLI_DONE;
+}
+
+static int apply_optional(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->optional = 1;
+    return CLI_DONE;
+}
+
+static int apply_region(cli_arguments *arguments, const char *value) {
+    if (!cli_parse_region(&arguments->region, value))
+        return cli_fail_usage("region '%s' is not understood; give one range begin:end per dim, such as "
+                              "--region 0:8,16:32,:",
+                              value);
+    return CLI_DONE;
+}
+
+static int apply_memory_limit(cli_arguments *arguments, const char *value) {
+    if (!cli_parse_nbytes(&arguments->options.memory_limit, value) || arguments->options.memory_limit == 0)
+        return cli_fail_usage(
+            "memory limit '%s' is not understood; give bytes, or a number with K, M, G or T, such as "
+            "--memory-limit 4G",
+            value);
+    return CLI_DONE;
+}
+
+static int apply_repeat(cli_arguments *arguments, const char *value) {
+    uint64_t repeat;
+    if (!cli_parse_u64(&repeat, value) || repeat < 1 || repeat > MOST_REPEATS)
+        return cli_fail_usage("'%s' is no number of repeats; give --repeat a whole number from 1 to %d",
+                              value, MOST_REPEATS);
+    arguments->repeat = (int)repeat;
+    return CLI_DONE;
+}
+
+static int apply_output(cli_arguments *arguments, const char *value) {
+    if (*value == '\0')
+        return cli_fail_usage("the output has no name; give -o a file, or - for standard output");
+    arguments->output_path = value;
+    return CLI_DONE;
+}
+
+static int apply_force(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->force = 1;
+    return CLI_DONE;
+}
+
+static int apply_verify(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->verify = 1;
+    return CLI_DONE;
+}
+
+static int apply_exact(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->exact = 1;
+    return CLI_DONE;
+}
+
+static int apply_json(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->json = 1;
+    return CLI_DONE;
+}
+
+static int apply_help(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->help = 1;
+    return CLI_DONE;
+}
+
+static const option_row rows[] = {
+    {CLI_COMPRESS, 'o', "output", NULL, "OUT", apply_output,
+     "write the archive here; - is standard output (default IN.csz)"},
+    {CLI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
+     "write the field here; - is standard output, x.npy gets a header (default IN without .csz)"},
+    {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type, "type of a raw field's values"},
+    {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims,
+     "dims of a raw field, slowest first, 1 to 4 of them"},
+    {SETS_BOUND, 'e', "error", "bound", "1e-3", apply_bound,
+     "the bound: largest error, or least PSNR in dB with -m psnr"},
+    {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
+     "exit 1 if any |a - b| is larger; 0 means equal"},
+    {CLI_ANALYZE, 'e', "error", "bound", "1e-3", apply_bound,
+     "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
+    {BOUNDED | CLI_HDF5, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
+     "meaning of the bound: absolute (default), times (max - min), PSNR"},
+    {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
+    {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
+    {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
+    {RUNS | CLI_COMPARE, 'j', "threads", NULL, "N", apply_threads,
+     "threads, 0 for one per core (default); never changes the bytes"},
+    {CLI_ANALYZE, 0, "exact", NULL, NULL, apply_exact,
+     "count every tile and code every workflow, instead of predicting from a sample"},
+    {BOUNDED | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
+     "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto, none: as an HDF5 file "
+     "says, or not"},
+    {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
+     "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
+    {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,
+     "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"},
+    {CLI_HDF5, 0, "optional", NULL, NULL, apply_optional,
+     "datasets of integers or text are stored as they are, not refused"},
+    {CLI_DECOMPRESS, 0, "region", NULL, "z0:z1,y0:y1,x0:x1", apply_region,
+     "restore this half-open box alone, one range per dim; an end left out is the field's"},
+    {CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_INFO, 0, "memory-limit", NULL, "BYTES",
+     apply_memory_limit, "use no more memory, K, M, G, T are understood (default: half of what is free)"},
+    {CLI_COMPRESS, 0, "verify", NULL, NULL, apply_verify, "restore and compare before writing anything"},
+    {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
+    {EVERYWHERE, 0, "json", NULL, NULL, apply_json, "one JSON object instead of text"},
+    {WRITES, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
+    {EVERYWHERE, 'h', "help", NULL, NULL, apply_help, "this text"},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+static const option_row *find_letter(cli_command command, char letter) {
+    for (int i = 0; i < N_ROWS; i++)
+        if (rows[i].letter == letter && rows[i].letter && (rows[i].commands & command)) return &rows[i];
+    return NULL;
+}
+
+static const option_row *find_name(cli_command command, const char *name, size_t nchars) {
+    for (int i = 0; i < N_ROWS; i++) {
+        const char *names[] = {rows[i].name, rows[i].other_name};
+        for (int j = 0; j < 2; j++)
+            if (names[j] && (rows[i].commands & command) && strlen(names[j]) == nchars &&
+                strncmp(names[j], name, nchars) == 0)
+                return &rows[i];
+    }
+    return NULL;
+}
+
+static int fail_unknown(const char *command_name, const char *option) {
+    return cli_fail_usage("%s has no option %s; see csz %s --help", command_name, option, command_name);
+}
+
+static int fail_valueless(const char *option, const option_row *row) {
+    return cli_fail_usage("option %s needs a value; give %s %s", option, option, row->value);
+}
+
+/* "--name", "--name=value", "--name value"; moves *i to the last argument used. */
+static int parse_long(cli_arguments *arguments, cli_command command, const char *command_name, int argc,
+                      char **argv, int *i) {
+    const char *option = argv[*i];
+    const char *equals = strchr(option, '=');
+    size_t nchars = equals ? (size_t)(equals - option - 2) : strlen(option + 2);
+    const option_row *row = find_name(command, option + 2, nchars);
+    if (!row) return fail_unknown(command_name, option);
+    if (!row->value)
+        return equals ? cli_fail_usage("option --%s takes no value; give --%s alone", row->name, row->name)
+                      : row->apply(arguments, NULL);
+    if (equals) return row->apply(arguments, equals + 1);
+    if (*i + 1 == argc) return fail_valueless(option, row);
+    return row->apply(arguments, argv[++*i]);
+}
+
+/* "-f", "-fj4", "-j4", "-j 4"; moves *i to the last argument used. */
+static int parse_letters(cli_arguments *arguments, cli_command command, const char *command_name, int argc,
+                         char **argv, int *i) {
+    for (const char *letter = argv[*i] + 1; *letter; letter++) {
+        char option[] = {'-', *letter, '\0'};
+        const option_row *row = find_letter(command, *letter);
+        int status;
+        if (!row) return fail_unknown(command_name, option);
+        if (row->value) {
+            if (letter[1]) return row->apply(arguments, letter + 1);
+            if (*i + 1 == argc) return fail_valueless(option, row);
+            return row->apply(arguments, argv[++*i]);
+        }
+        status = row->apply(arguments, NULL);
+        if (status != CLI_DONE) return status;
+    }
+    return CLI_DONE;
+}
+
+int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,
+                        int npaths_wanted, int argc, char **argv) {
+    int options_ended = 0;
+    const char *surplus = NULL;
+    memset(arguments, 0, sizeof *arguments);
+    csz_options_init(&arguments->options);
+    arguments->expected.source = "the command line";
+    arguments->repeat = 5;
+    for (int i = 0; i < argc; i++) {
+        int status = CLI_DONE;
+        if (options_ended || argv[i][0] != '-' || argv[i][1] == '\0') {
+            if (arguments->npaths < npaths_wanted)
+                arguments->paths[arguments->npaths++] = argv[i];
+            else
+                surplus = surplus ? surplus : argv[i];
+        } else if (strcmp(argv[i], "--") == 0) {
+            options_ended = 1;
+        } else if (argv[i][1] == '-') {
+            status = parse_long(arguments, command, command_name, argc, argv, &i);
+        } else {
+            status = parse_letters(arguments, command, command_name, argc, argv, &i);
+        }
+        if (status != CLI_DONE) return status;
+    }
+    arguments->surplus_path = surplus;
+    if (arguments->help || command == CLI_HDF5) return CLI_DONE;
+    if (surplus)
+        return cli_fail_usage("%s takes %s, and '%s' is one too many; see csz %s --help", command_name,
+                              npaths_wanted == 1 ? "one file" : "two files", surplus, command_name);
+    if (arguments->npaths < npaths_wanted)
+        return cli_fail_usage("%s needs %s; see csz %s --help", command_name,
+                              npaths_wanted == 1 ? "a file, or - for standard input" : "two files",
+                              command_name);
+    if (npaths_wanted == 2 && cli_path_is_stdio(arguments->paths[0]) &&
+        cli_path_is_stdio(arguments->paths[1]))
+        return cli_fail_usage("both files are standard input; give a path for one of them");
+    if ((command & ENCODES) && !arguments->has_bound)
+        return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
+    return CLI_DONE;
+}
+
+void cli_arguments_print_options(FILE *stream, cli_command command) {
+    for (int i = 0; i < N_ROWS; i++) {
+        char left[80];
+        if (!(rows[i].commands & command)) continue;
+        if (rows[i].letter)
+            snprintf(left, sizeof left, "-%c, --%s%s%s", rows[i].letter, rows[i].name,
+                     rows[i].value ? " " : "", rows[i].value ? rows[i].value : "");
+        else
+            snprintf(left, sizeof left, "    --%s%s%s", rows[i].name, rows[i].value ? " " : "",
+                     rows[i].value ? rows[i].value : "");
+        fprintf(stream, "  %-30s %s%s\n", left,
+                strlen(left) > 30 ? "\n                                 " : "", rows[i].help);
+    }
+}
+
+static int fail_without_cuda(void) {
+    if (!csz_backend_built(CSZ_BACKEND_CUDA))
+        return cli_fail("backend cuda is missing: this csz was built without CUDA (nvcc); use -b cpu");
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
+    if (!driver)
+        return cli_fail(
+            "backend cuda is missing: this machine has no NVIDIA driver (libcuda.so.1); use -b cpu");
+    dlclose(driver);
+    return cli_fail(
+        "backend cuda is missing: the NVIDIA driver is too old for this csz, or finds no GPU of compute "
+        "capability 7.5 or above; use -b cpu");
+}
+
+int cli_arguments_check_available(const cli_arguments *arguments) {
+    const csz_options *options = &arguments->options;
+    if (options->backend == CSZ_BACKEND_CUDA && !csz_backend_available(CSZ_BACKEND_CUDA))
+        return fail_without_cuda();
+    if (options->zstd_level > 0 && !csz_zstd_available())
+        return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "
+                        "build with libzstd");
+    return CLI_DONE;
+}
+
+int cli_arguments_check_fill(const cli_arguments *arguments, csz_type type) {
+    /* From FLT_MAX and half a step on, a number rounds to infinity: 3.4028235e38, a common fill value, does not. */
+    if (arguments->options.has_fill && type == CSZ_F32 && isfinite(arguments->options.fill) &&
+        fabs(arguments->options.fill) >= 0x1.ffffffp127)
+        return cli_fail_usage("fill value %g does not fit f32; give the value as it stands in the data",
+                              arguments->options.fill);
+    return CLI_DONE;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * args.h: the command line.  One table of options serves every subcommand: it says which of them knows an
+ * option, how its value is read, and what --help prints.
+ */
+#ifndef CLI_ARGS_H
+#define CLI_ARGS_H
+
+#include "csz.h"
+#include "files/field.h"
+#include "terminal/values.h"
+
+#include <stdio.h>
+
+typedef enum cli_command {
+    CLI_COMPRESS = 1 << 0,
+    CLI_DECOMPRESS = 1 << 1,
+    CLI_INFO = 1 << 2,
+    CLI_COMPARE = 1 << 3,
+    CLI_VERIFY = 1 << 4,
+    CLI_TEST = 1 << 5,
+    CLI_BENCH = 1 << 6,
+    CLI_ANALYZE = 1 << 7,
+    CLI_HDF5 = 1 << 15
+} cli_command;
+
+/* Where the fill value comes from. */
+typedef enum cli_fill_choice {
+    CLI_FILL_UNSAID,
+    CLI_FILL_GIVEN,
+    CLI_FILL_AUTO,
+    CLI_FILL_NONE
+} cli_fill_choice;
+
+enum { CLI_MOST_BOUNDS = 32 };
+
+typedef struct cli_arguments {
+    const char *paths[2];
+    int npaths;
+    const char
+        *surplus_path;       /* the first one too many; for csz hdf5 alone, which says itself what it takes */
+    const char *output_path; /* NULL: not given */
+    cli_expected expected;   /* -t and -d */
+    csz_options options;
+    int has_bound, has_mode;
+    double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
+    int nbounds;
+    cli_fill_choice fill_choice;
+    const char *field_path; /* csz hdf5 cdvals --of */
+    int optional;           /* csz hdf5 cdvals --optional */
+    cli_region region;
+    int repeat;
+    int force, verify, exact, json, help;
+} cli_arguments;
+
+/* Reads what follows the subcommand's name.  Returns CLI_DONE, or CLI_USAGE after the message. */
+int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,
+                        int npaths_wanted, int argc, char **argv);
+
+/* The options that the subcommand knows, two columns, for --help. */
+void cli_arguments_print_options(FILE *stream, cli_command command);
+
+/* Refuses a backend or a final pass that this build or this machine lacks.  Returns CLI_DONE or CLI_FAILED. */
+int cli_arguments_check_available(const cli_arguments *arguments);
+
+/* Refuses a fill value that the field's type cannot hold.  Returns CLI_DONE or CLI_USAGE. */
+int cli_arguments_check_fill(const cli_arguments *arguments, csz_type type);
+
+#endif

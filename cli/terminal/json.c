@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * json.c: the JSON writer.  A file's name may hold any bytes; those that are not UTF-8 become U+FFFD, so that
+ * what is written always parses.
+ */
+#include "terminal/json.h"
+
+#include <math.h>
+
+static void write_key(cli_json *json, const char *key) {
+    fprintf(json->stream, json->needs_comma ? ", \"%s\": " : "\"%s\": ", key);
+    json->needs_comma = 1;
+}
+
+void cli_json_begin(cli_json *json, FILE *stream) {
+    json->stream = stream;
+    json->needs_comma = 0;
+    fputc('{', stream);
+}
+
+void cli_json_end(cli_json *json) { fputs("}\n", json->stream); }
+
+void cli_json_begin_object(cli_json *json, const char *key) {
+    write_key(json, key);
+    fputc('{', json->stream);
+    json->needs_comma = 0;
+}
+
+void cli_json_end_object(cli_json *json) {
+    fputc('}', json->stream);
+    json->needs_comma = 1;
+}
+
+void cli_json_begin_array(cli_json *json, const char *key) {
+    write_key(json, key);
+    fputc('[', json->stream);
+    json->needs_comma = 0;
+}
+
+void cli_json_end_array(cli_json *json) {
+    fputc(']', json->stream);
+    json->needs_comma = 1;
+}
+
+void cli_json_begin_element(cli_json *json) {
+    fputs(json->needs_comma ? ", {" : "{", json->stream);
+    json->needs_comma = 0;
+}
+
+void cli_json_null(cli_json *json, const char *key) {
+    write_key(json, key);
+    fputs("null", json->stream);
+}
+
+void cli_json_bool(cli_json *json, const char *key, int value) {
+    write_key(json, key);
+    fputs(value ? "true" : "false", json->stream);
+}
+
+void cli_json_u64(cli_json *json, const char *key, uint64_t value) {
+    write_key(json, key);
+    fprintf(json->stream, "%llu", (unsigned long long)value);
+}
+
+void cli_json_double(cli_json *json, const char *key, double value) {
+    if (!isfinite(value)) {
+        cli_json_null(json, key);
+        return;
+    }
+    write_key(json, key);
+    fprintf(json->stream, "%.17g", value);
+}
+
+void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values, int n) {
+    write_key(json, key);
+    fputc('[', json->stream);
+    for (int i = 0; i < n; i++) fprintf(json->stream, i ? ", %llu" : "%llu", (unsigned long long)values[i]);
+    fputc(']', json->stream);
+}
+
+void cli_json_double_array(cli_json *json, const char *key, const double *values, int n) {
+    write_key(json, key);
+    fputc('[', json->stream);
+    for (int i = 0; i < n; i++) {
+        if (i) fputs(", ", json->stream);
+        if (isfinite(values[i]))
+            fprintf(json->stream, "%.17g", values[i]);
+        else
+            fputs("null", json->stream);
+    }
+    fputc(']', json->stream);
+}
+
+/* Bytes of the well-formed UTF-8 character at text, 0 if there is none (RFC 3629: no surrogates, nothing overlong). */
+static int utf8_nbytes(const unsigned char *text) {
+    unsigned lead = text[0], low = 0x80, high = 0xBF;
+    int n;
+    if (lead < 0x80) return 1;
+    if (lead >= 0xC2 && lead <= 0xDF)
+        n = 2;
+    else if (lead >= 0xE0 && lead <= 0xEF)
+        n = 3;
+    else if (lead >= 0xF0 && lead <= 0xF4)
+        n = 4;
+    else
+        return 0;
+    if (lead == 0xE0) low = 0xA0;
+    if (lead == 0xED) high = 0x9F;
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F;
+    if (text[1] < low || text[1] > high) return 0;
+    for (int i = 2; i < n; i++)
+        if (text[i] < 0x80 || text[i] > 0xBF) return 0;
+    return n;
+}
+
+void cli_json_string(cli_json *json, const char *key, const char *value) {
+    if (!value) {
+        cli_json_null(json, key);
+        return;
+    }
+    write_key(json, key);
+    fputc('"', json->stream);
+    for (const unsigned char *c = (const unsigned char *)value; *c;) {
+        int n = utf8_nbytes(c);
+        if (n == 0)
+            fputs("\\ufffd", json->stream);
+        else if (*c == '"' || *c == '\\')
+            fprintf(json->stream, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            fprintf(json->stream, "\\u%04x", *c);
+        else
+            fwrite(c, 1, (size_t)n, json->stream);
+        c += n ? n : 1;
+    }
+    fputc('"', json->stream);
+}

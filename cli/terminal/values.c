@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * values.c: text to values.  Nothing is accepted in part: "1e-3x", " 5" and "" are refused, and so is every
+ * number that would wrap.
+ */
+#include "terminal/values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cli_type_names[] = {"f32", "f64", NULL};
+const char *const cli_mode_names[] = {"abs", "rel", "psnr", NULL};
+const char *const cli_workflow_names[] = {"auto", "huffman", "rle", "rle+vle", NULL};
+const char *const cli_backend_names[] = {"auto", "cpu", "cuda", NULL};
+
+static const uint64_t most_nelements = (uint64_t)1 << 56;
+
+int cli_parse_name(int *value, const char *text, const char *const *names) {
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *value = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+const char *cli_name_of(unsigned value, const char *const *names) {
+    for (unsigned i = 0; names[i]; i++)
+        if (i == value) return names[i];
+    return "unknown";
+}
+
+int cli_parse_digits(uint64_t *value, const char **text) {
+    const char *c = *text;
+    uint64_t sum = 0;
+    int is_too_large = 0;
+    if (!isdigit((unsigned char)*c)) return 0;
+    for (; isdigit((unsigned char)*c); c++) {
+        uint64_t digit = (uint64_t)(*c - '0');
+        is_too_large |= sum > (UINT64_MAX - digit) / 10;
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    *text = c;
+    return is_too_large ? -1 : 1;
+}
+
+int cli_parse_u64(uint64_t *value, const char *text) {
+    return cli_parse_digits(value, &text) == 1 && *text == '\0';
+}
+
+int cli_parse_zstd(int *level, const char *text) {
+    enum { DEFAULT_LEVEL = 3, MOST_LEVEL = 22 };
+    uint64_t given = DEFAULT_LEVEL;
+    if (strcmp(text, "zstd") != 0 && (strncmp(text, "zstd:", 5) != 0 || !cli_parse_u64(&given, text + 5) ||
+                                      given < 1 || given > MOST_LEVEL))
+        return 0;
+    *level = (int)given;
+    return 1;
+}
+
+int cli_parse_double(double *value, const char *text) {
+    char *end;
+    if (*text == '\0' || isspace((unsigned char)*text)) return 0;
+    errno = 0;
+    *value = strtod(text, &end);
+    if (errno == ERANGE && isinf(*value)) return 0; /* "inf" is a value, 1e400 is none */
+    return end != text && *end == '\0';
+}
+
+int cli_parse_dims(csz_field *field, const char *text) {
+    int is_too_large = 0;
+    for (field->ndim = 0; field->ndim < CSZ_MAX_NDIM;) {
+        int parsed = cli_parse_digits(&field->dims[field->ndim++], &text);
+        if (parsed == 0) return 0;
+        is_too_large |= parsed < 0;
+        if (*text == '\0') return is_too_large ? -1 : 1;
+        if (*text++ != 'x') return 0;
+    }
+    return 0;
+}
+
+int cli_parse_region(cli_region *region, const char *text) {
+    memset(region, 0, sizeof *region);
+    while (region->nranges < CSZ_MAX_NDIM) {
+        int i = region->nranges++;
+        if (*text != ':') {
+            region->has_begin[i] = 1;
+            if (cli_parse_digits(&region->begin[i], &text) != 1) return 0;
+        }
+        if (*text++ != ':') return 0;
+        if (*text != ',' && *text != '\0') {
+            region->has_end[i] = 1;
+            if (cli_parse_digits(&region->end[i], &text) != 1) return 0;
+        }
+        if (*text == '\0') return 1;
+        if (*text++ != ',') return 0;
+    }
+    return 0;
+}
+
+int cli_parse_nbytes(uint64_t *nbytes, const char *text) {
+    static const char suffixes[] = "KMGT";
+    if (cli_parse_digits(nbytes, &text) != 1) return 0;
+    if (*text == '\0') return 1;
+    const char *suffix = strchr(suffixes, toupper((unsigned char)*text));
+    if (!suffix || text[1] != '\0') return 0;
+    int shift = 10 * (int)(suffix - suffixes + 1);
+    if (*nbytes > UINT64_MAX >> shift) return 0;
+    *nbytes <<= shift;
+    return 1;
+}
+
+int cli_field_count(uint64_t *nelements, const csz_field *field) {
+    uint64_t product = 1;
+    for (int i = 0; i < field->ndim; i++) {
+        if (field->dims[i] == 0) { /* whatever the others are */
+            *nelements = 0;
+            return 1;
+        }
+    }
+    for (int i = 0; i < field->ndim; i++) {
+        if (field->dims[i] > most_nelements / product) return 0;
+        product *= field->dims[i];
+    }
+    *nelements = product;
+    return 1;
+}
+
+void cli_swap_values(void *values, size_t nbytes, size_t size) {
+    unsigned char *bytes = values;
+    for (size_t i = 0; i < nbytes; i += size)
+        for (size_t b = 0; b < size / 2; b++) {
+            unsigned char kept = bytes[i + b];
+            bytes[i + b] = bytes[i + size - 1 - b];
+            bytes[i + size - 1 - b] = kept;
+        }
+}
+
+size_t cli_type_nbytes(csz_type type) { return type == CSZ_F32 ? 4 : 8; }
+
+const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *field) {
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < field->ndim; i++)
+        n += (size_t)snprintf(text + n, CLI_DIMS_TEXT_NBYTES - n, i ? "x%llu" : "%llu",
+                              (unsigned long long)field->dims[i]);
+    return text;
+}

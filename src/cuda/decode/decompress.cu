@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress.cu: records to values for the default tile shapes, and the launches of all that decodes.  A block keeps its frame's decode tables in shared memory and runs up to 20 warps, each of
+ * which takes tile after tile (decompress_run.cuh).
+ *
+ * Where rows begin within sectors, a block's warps are teams, each of which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
+ *
+ * Calls of a single round of tiles, such as a map's, have a kernel of their own, after which none comes (decompress_once.cuh).
+ *
+ * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
+ * all tiles of unusual shapes.
+ */
+#include "cuda/decode/decompress_once.cuh"
+
+/* ---- the kernel ---- */
+
+/* Each thread asks a job: the one whose blocks b is among. */
+static __device__ __noinline__ void block_begin_find(block_begin *begin, const decode_call *call,
+                                                     uint32_t b) {
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < call->njobs; i += blockDim.x) {
+        const job_blocks blocks = job_blocks_of(call, i);
+        if (b - blocks.first < blocks.n) {
+            begin->home = i;
+            begin->blocks = blocks;
+        }
+    }
+}
+
+/* The i-th job from home on, round about. */
+CSZ_DEVICE uint32_t job_after(const decode_call *call, uint32_t home, uint32_t i) {
+    return home + i < call->njobs ? home + i : home + i - call->njobs;
+}
+
+/* TEAMS: jobs may have teams of groups. */
+template <typename V, int RANK, bool TEAMS>
+static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
+    decode_kernel(const __grid_constant__ decode_call call) {
+    block_shared *const block = block_own();
+    uint4 *const memory = block_memory();
+    if (warp_agrees(!shared_is_there())) { /* never, as far as is known */
+        previous_wait();
+        for (uint32_t i = threadIdx.x; i < call.njobs; i += blockDim.x)
+            fault(call.jobs + i, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
+        return;
+    }
+    /* What needs nothing of the tables kernel is done while that runs. */
+    block_begin_find(&block->begin, &call, blockIdx.x);
+    const uint32_t thread = thread_anew();
+    if (thread < GROUP_THREADS) {
+        const uint32_t weight = thread_weight(thread), all = warp_sum_u32(weight * units_weight());
+        block->weights[thread] = weight;
+        if (thread == 0) block->tile_weight = all;
+    }
+    if (call.nfields == 1 && call.check_groups) { /* the archive's first megabytes, on their way to the L2 */
+        const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
+        if (at < call.one.nbytes) line_prefetch((const uint8_t *)call.one.archive + at);
+    }
+    __syncthreads();
+    previous_wait();
+    next_may_start();
+    /* The claim of a group's first tile comes with the job, which may turn out to have fewer groups. */
+    if (threadIdx.x % GROUP_THREADS == 0)
+        claim_copy(group_task(group_memory(&call, memory, threadIdx.x / GROUP_THREADS), 0), &call,
+                   block->begin.home, block->begin.blocks.nbox,
+                   threadIdx.x / GROUP_THREADS * block->begin.blocks.n + blockIdx.x -
+                       block->begin.blocks.first);
+    uint16_t *tables = (uint16_t *)memory;
+    /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
+    for (uint32_t turn = 0; warp_agrees(turn < call.njobs);) {
+        const uint32_t job_number = job_after(&call, block->begin.home, turn);
+        uint32_t faults = 0;
+        if (threadIdx.x < sizeof(decode_job) / 16)
+            copy16_start((uint4 *)&block->facts + threadIdx.x,
+                         (const uint4 *)(call.jobs + job_number) + threadIdx.x);
+        if (threadIdx.x < TABLE_PARTS) faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
+        if (threadIdx.x == 0) {
+            block->facts.number = job_number;
+            block->facts.taken = turn ? 1u << 31 : 0;
+            block->facts.runs = 0;
+            block->facts.own = call.jobs + job_number;
+            block->chosen = call.njobs;
+        }
+        const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
+        for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x)
+            copy16_start(memory + i, from + i);
+        copy16_wait();
+        const bool sound = !__syncthreads_or(faults != 0);
+        if (warp_agrees(sound && threadIdx.x / GROUP_THREADS < block->facts.ngroups))
+            group_run<V, RANK, TEAMS, false>(&call, &block->facts, tables, block->weights, block->tile_weight,
+                                             turn == 0, memory, 0);
+        __syncthreads();
+        for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
+            const uint32_t number = job_after(&call, block->begin.home, i);
+            const decode_job *other = call.jobs + number;
+            /* a job that no block has begun is always taken */
+            const uint32_t nbox = __ldcg(&other->nbox), ngroups = __ldcg(&other->ngroups),
+                           claimed = __ldcg(&other->nblocks) * __ldcg(&other->dealt) +
+                                     *(const volatile uint32_t *)&other->counter,
+                           left = claimed < nbox ? nbox - claimed : 0;
+            if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
+                atomicMin(&block->chosen, i);
+                break;
+            }
+        }
+        __syncthreads();
+        turn = block->chosen;
+        __syncthreads();
+    }
+}
+
+/* ---- launcher ---- */
+
+/* Offsets of the parts of a workspace. */
+struct workspace_parts {
+    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, odd, nbytes;
+};
+
+static size_t part_after(size_t *at, size_t nbytes) {
+    size_t begin = *at;
+    *at += (nbytes + 255) / 256 * 256;
+    return begin;
+}
+
+/* The frames the box touches, and the largest of them. */
+static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan, uint32_t nfields) {
+    const csz_geometry *g = &plan->geometry;
+    uint64_t njobs = 1, max_tiles = 1;
+    for (int i = 0; i < 3; i++) {
+        uint64_t first = (plan->begin[i] >> g->log2_t[i]) / g->frame[i];
+        uint64_t end = csz_tiles_along(csz_tiles_along(plan->end[i], g->log2_t[i]), 0);
+        uint64_t last = (end - 1) / g->frame[i];
+        call->job_first[i] = (uint32_t)first;
+        call->job_frames[i] = (uint32_t)(last - first + 1);
+        njobs *= last - first + 1;
+        max_tiles *= g->frame[i] < g->grid[i] ? g->frame[i] : g->grid[i];
+    }
+    call->nfields = nfields;
+    call->nframes_box = (uint32_t)njobs;
+    call->njobs = nfields * (uint32_t)njobs;
+    call->max_tiles = (uint32_t)max_tiles;
+    call->max_groups = (uint32_t)((max_tiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP);
+    call->nbox = nfields;
+    for (int i = 0; i < 3; i++)
+        call->nbox *= csz_tiles_along(plan->end[i], g->log2_t[i]) - (plan->begin[i] >> g->log2_t[i]);
+}
+
+static workspace_parts workspace_of(const decode_call *call) {
+    workspace_parts p;
+    size_t at = 0;
+    p.counters = part_after(&at, sizeof(decode_counters));
+    p.faults = part_after(&at, call->nfields * sizeof(uint32_t));
+    p.items = part_after(&at, call->nfields * sizeof(decode_item));
+    p.jobs = part_after(&at, call->njobs * sizeof(decode_job));
+    p.verdict = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
+    p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
+    p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
+    p.claims = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint4));
+    p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
+    p.odd = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint2));
+    p.nbytes = at;
+    return p;
+}
+
+extern "C" size_t csz_cuda_decompress_many_workspace(const csz_cuda_decompress_plan *plan, uint32_t n) {
+    decode_call call;
+    if (plan->geometry.nelements == 0) {
+        call.nfields = n;
+        call.njobs = call.max_tiles = call.max_groups = 0;
+    } else {
+        call_jobs(&call, plan, n);
+    }
+    return workspace_of(&call).nbytes;
+}
+
+extern "C" size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan) {
+    return csz_cuda_decompress_many_workspace(plan, 1);
+}
+
+static int shape_is_default(const csz_geometry *g) {
+    const uint32_t *t = g->log2_t;
+    if (g->rank == 3) return t[0] == 3 && t[1] == 4 && t[2] == 5;
+    if (g->rank == 2) return t[1] == 5 && t[2] == 7;
+    return t[2] == 12;
+}
+
+/* A device's numbers that launches depend on. */
+struct device_limits {
+    int nsms, shared_nbytes, major;
+};
+
+static int limits_of(device_limits *d) {
+#if defined(CSZ_EMU)
+    d->nsms = emu::nsms;
+    d->shared_nbytes = emu::shared_nbytes;
+    d->major = 9;
+    return 1;
+#else
+    int device;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->nsms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&d->shared_nbytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
+               cudaSuccess;
+#endif
+}
+
+/* As many blocks as there are SMs, with all shared memory that they can have; how it is used is for the frames to say.  Few tiles: a warp each, on as many SMs as there are. */
+static void groups_limit(decode_call *call, const device_limits *d) {
+    const uint32_t nbytes =
+        (uint32_t)d->shared_nbytes - (uint32_t)(BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t));
+    call->shared_chunks = nbytes / 16;
+    call->max_ngroups = call->shared_chunks / (GROUP_CHUNKS + STAGE_CHUNKS_MIN);
+    if (call->max_ngroups > GROUPS_MAX) call->max_ngroups = GROUPS_MAX;
+    const uint64_t grid = (uint64_t)call->njobs * call->max_tiles;
+    call->decode_blocks = grid > (uint64_t)d->nsms ? (uint32_t)d->nsms : (uint32_t)grid;
+    call->tables_give_way = !call->is_f64 && call->nbox > (uint64_t)call->decode_blocks * call->max_ngroups;
+}
+
+/*
+ * Whether a call of a whole field is one round of tiles: a frame that has one for each group at most, beside two warps that have none, and stages that hold records of twice the mean, where there is room beside tables of runs.  An archive whose size
+ * is known on the device alone may have longer ones, and one of so many bits a value of its tiles is of wide ones, of which an SM has more at work in the general kernel.
+ */
+enum { ONCE_MAX_BITS = 14 };
+static void once_decide(decode_call *call) {
+    if (once_is_unused() || call->njobs != 1 || call->all_odd || !call->check_groups || call->one.size ||
+        call->one.nbytes >> 31 || call->header_words > CSZ_HEADER_MAX_NBYTES / 4 ||
+        call->nbox > (uint64_t)call->decode_blocks * (GROUPS_MAX - 2) ||
+        call->one.nbytes > call->nbox * (CSZ_TILE_N / 8 * ONCE_MAX_BITS))
+        return;
+    const uint32_t ngroups = (uint32_t)((call->nbox + call->decode_blocks - 1) / call->decode_blocks),
+                   chunks = call->shared_chunks - ONCE_CHUNKS,
+                   least = GROUP_CHUNKS + stage_chunks_of((uint32_t)(call->one.nbytes / 2 / call->nbox));
+    const uint32_t runs = chunks >= RUNS_CHUNKS + ngroups * least ? RUNS_CHUNKS : 0;
+    if (chunks < runs + ngroups * least) return;
+    call->once = 1;
+    call->once_runs_chunks = runs;
+    call->once_stage_chunks = (chunks - runs) / ngroups - GROUP_CHUNKS;
+    call->shared_chunks = chunks;
+    call->max_ngroups = ngroups;
+}
+
+#if defined(CSZ_EMU)
+#define CHECKED(x) (x)
+#else
+#define CHECKED(x) ((x) == cudaSuccess)
+#endif
+
+template <typename V, int RANK, bool TEAMS>
+static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
+    const size_t nbytes = BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
+#if !defined(CSZ_EMU)
+    if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK, TEAMS>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
+        return 0;
+#endif
+    return launch_early(decode_kernel<V, RANK, TEAMS>, call->decode_blocks, call->max_ngroups * GROUP_THREADS,
+                        nbytes, stream, d->major >= 9, *call);
+}
+
+template <typename V, int RANK>
+static int once_launch(const decode_call *call, const device_limits *d, void *stream) {
+    const size_t nbytes =
+        BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)(call->shared_chunks + ONCE_CHUNKS) * 16;
+    const uint32_t nthreads = (call->max_ngroups + 2) * GROUP_THREADS;
+#if !defined(CSZ_EMU)
+    if (!CHECKED(cudaFuncSetAttribute(decode_once_kernel<V, RANK>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
+        return 0;
+#endif
+    return launch_early(decode_once_kernel<V, RANK>, call->decode_blocks,
+                        nthreads < GENERAL_THREADS ? (uint32_t)GENERAL_THREADS : nthreads, nbytes, stream,
+                        d->major >= 9, *call);
+}
+
+template <typename V>
+static int call_launch(const decode_call *call, const device_limits *d, int rank, void *stream) {
+    /* nobody may wait for what was not launched */
+    if (!csz_cuda_tables_launch(call, stream)) return 0;
+    if (call->once)
+        return rank == 3   ? once_launch<V, 3>(call, d, stream)
+               : rank == 2 ? once_launch<V, 2>(call, d, stream)
+                           : once_launch<V, 1>(call, d, stream);
+    int good = 1;
+    if (!call->all_odd) {
+        good = rank == 3 && call->shares_sectors ? decode_launch<V, 3, true>(call, d, stream)
+               : rank == 3                       ? decode_launch<V, 3, false>(call, d, stream)
+               : rank == 2                       ? decode_launch<V, 2, false>(call, d, stream)
+                                                 : decode_launch<V, 1, false>(call, d, stream);
+    }
+    const int early = d->major >= 9;
+    if (!call->check_groups)
+        good &= launch_early(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, early, *call);
+    return good & launch_early(general_kernel<V>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, early,
+                               *call);
+}
+
+static int device_clear(void *p, size_t nbytes, void *stream) {
+#if defined(CSZ_EMU)
+    (void)stream;
+    memset(p, 0, nbytes);
+    return 1;
+#else
+    return cudaMemsetAsync(p, 0, nbytes, (cudaStream_t)stream) == cudaSuccess;
+#endif
+}
+
+/* What the kernels need to know of archive f. */
+static decode_item item_of(const csz_cuda_decompress_item *items, uint32_t f, uint32_t *d_faults,
+                           int64_t size) {
+    decode_item item;
+    item.archive = (const uint32_t *)items[f].d_archive;
+    item.nbytes = items[f].archive_nbytes;
+    item.size = items[f].d_size;
+    item.shift = ((intptr_t)items[f].d_out - (intptr_t)items[0].d_out) / size;
+    item.faults = items[f].d_faults ? items[f].d_faults : d_faults + f;
+    item.result = items[f].d_result;
+    return item;
+}
+
+extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item *items,
+                                                 const csz_cuda_decompress_many *many, void *d_workspace,
+                                                 const uint8_t *d_builtin,
+                                                 const csz_cuda_decompress_plan *plan, void *stream) {
+    const csz_geometry *g = &plan->geometry;
+    const uint32_t n = many->n;
+    decode_call call = {};
+    device_limits limits;
+    if (!limits_of(&limits)) return CSZ_ERROR_BACKEND;
+    if (g->nelements) {
+        call_jobs(&call, plan, n);
+    } else {
+        call.nfields = n;
+    }
+    const workspace_parts parts = workspace_of(&call);
+    uint8_t *workspace = (uint8_t *)d_workspace;
+    uint32_t *d_faults = (uint32_t *)(workspace + parts.faults);
+    call.geometry = *g;
+    if (many->reads_headers) call.field = many->field;
+    call.first_frame = many->first_frame;
+    int whole = 1;
+    for (int i = 0; i < 3; i++) {
+        call.begin[i] = plan->begin[i];
+        call.end[i] = plan->end[i];
+        whole = whole && plan->begin[i] == 0 && plan->end[i] == g->n[i];
+        const uint64_t full_first = csz_tiles_along(plan->begin[i], g->log2_t[i]),
+                       full_end = plan->end[i] >> g->log2_t[i];
+        call.full_first[i] = (uint32_t)full_first;
+        call.full_n[i] = full_end > full_first ? (uint32_t)(full_end - full_first) : 0;
+    }
+    const size_t size = plan->type == CSZ_F32 ? 4 : 8;
+    call.is_f64 = plan->type == CSZ_F64;
+    call.pitch_y = plan->end[2] - plan->begin[2];
+    call.pitch_z = call.pitch_y * (plan->end[1] - plan->begin[1]);
+    call.header_words = plan->header_nbytes / 4;
+    call.bound_abs = plan->bound_abs;
+    call.all_odd = !shape_is_default(g);
+    call.check_groups = whole;
+    const int one_row = g->rank == 1;
+    call.aligned = (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
+    for (uint32_t f = 0; f < n; f++) call.aligned = call.aligned && (uintptr_t)items[f].d_out % 16 == 0;
+    /* tiles of other ranks have rows of 128 and more */
+    call.shares_sectors = g->rank == 3 && (call.pitch_y * size % 32 || plan->begin[2] * size % 32);
+    for (uint32_t f = 0; f < n; f++)
+        call.shares_sectors |= g->rank == 3 && (uintptr_t)items[f].d_out % 32 != 0;
+    call.builtin = d_builtin;
+    call.out = items[0].d_out;
+    call.counters = (decode_counters *)(workspace + parts.counters);
+    call.jobs = (decode_job *)(workspace + parts.jobs);
+    call.verdict = (uint32_t *)(workspace + parts.verdict);
+    call.tables = (uint16_t *)(workspace + parts.tables);
+    call.offsets = (uint32_t *)(workspace + parts.offsets);
+    call.claims = (uint4 *)(workspace + parts.claims);
+    call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
+    call.odd = (uint2 *)(workspace + parts.odd);
+    if (n == 1) {
+        call.one = item_of(items, 0, d_faults, (int64_t)size);
+    } else {
+        call.items = (decode_item *)(workspace + parts.items);
+        decode_item some[ITEMS_AT_ONCE];
+        for (uint32_t f = 0; f < n; f += ITEMS_AT_ONCE) {
+            const uint32_t now = n - f < ITEMS_AT_ONCE ? n - f : (uint32_t)ITEMS_AT_ONCE;
+            for (uint32_t i = 0; i < now; i++) some[i] = item_of(items, f + i, d_faults, (int64_t)size);
+            csz_cuda_items_launch((decode_item *)(workspace + parts.items) + f, some, now, stream);
+        }
+    }
+    int good = 1;
+    if (g->nelements == 0) {
+        csz_cuda_empty_launch(&call, stream);
+    } else {
+        groups_limit(&call, &limits);
+        once_decide(&call);
+        good = plan->type == CSZ_F32 ? call_launch<float>(&call, &limits, g->rank, stream)
+                                     : call_launch<double>(&call, &limits, g->rank, stream);
+    }
+#if !defined(CSZ_EMU)
+    good = good && cudaGetLastError() == cudaSuccess;
+#endif
+    return good ? CSZ_OK : CSZ_ERROR_BACKEND;
+}
+
+extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace,
+                                          const void *d_archive, const uint8_t *d_builtin,
+                                          const csz_cuda_decompress_plan *plan, void *stream) {
+    const csz_cuda_decompress_item item = {d_archive, plan->archive_nbytes, NULL, d_out, NULL, d_status};
+    csz_cuda_decompress_many many = {};
+    many.n = 1;
+    if (plan->geometry.nelements == 0)
+        return device_clear(d_status, sizeof *d_status, stream) ? CSZ_OK : CSZ_ERROR_BACKEND;
+    if (plan->archive_nbytes % 4 ||
+        plan->archive_nbytes < plan->header_nbytes + 8 * (plan->geometry.nframes + 1))
+        return CSZ_ERROR_TRUNCATED;
+    return csz_cuda_decompress_fields(&item, &many, d_workspace, d_builtin, plan, stream);
+}

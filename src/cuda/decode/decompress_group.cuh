@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decompress_group.cuh: a group, one warp of the fast kernel: its part of shared memory, the tile it has to decode, its record on the way into the stage, and the
+ * record's lanes.
+ */
+#ifndef CSZ_CUDA_DECOMPRESS_GROUP_CUH
+#define CSZ_CUDA_DECOMPRESS_GROUP_CUH
+
+#include "cuda/decode/record.cuh"
+
+/* How a tile is finished once its lanes are decoded. */
+enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_MASKED, KIND_RAW, KIND_NONE };
+
+/* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
+enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
+
+/* What is still needed of a record's head after its stage has been given to the next record; the same in all threads, in few registers. */
+template <typename V> struct tile_after {
+    typename value_traits<V>::quantum base; /* the value's bits for KIND_FLAT */
+    uint32_t packed;                        /* kind, order << 8, exceptions << 16 */
+    __device__ __forceinline__ uint32_t kind() const { return packed & 255; }
+    __device__ __forceinline__ uint32_t order() const { return packed >> 8 & 255; }
+    __device__ __forceinline__ uint32_t has_exceptions() const { return packed >> 16; }
+};
+
+/* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output, its record's place in the payload. */
+struct alignas(16) tile_task {
+    tile_place place;
+    int64_t corner;
+    uint32_t begin, end; /* words */
+    uint32_t held;       /* by the output: HELD_PART ... */
+    uint32_t number;     /* of the tile, as its claim says */
+};
+
+static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
+
+/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES). */
+CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
+CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) {
+    return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES;
+}
+
+/* Of a group of its block. */
+CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t group) {
+    return memory + (TABLE_NARROW_N / 8 + call->shared_chunks - GROUP_CHUNKS) - group * GROUP_CHUNKS;
+}
+
+/* Its stage.  What a reader of a damaged lane may touch past the last group's lies in the groups' parts. */
+CSZ_DEVICE uint32_t *group_stage(const decode_job *job, uint4 *memory, uint32_t group) {
+    return (uint32_t *)(memory + job->first_stage + group * job->stage_chunks);
+}
+static_assert(LANE_MAX_WORDS / 4 < GROUP_CHUNKS, "a reader stays in the block's memory");
+
+/* Records are staged from word `skew` of the stage on, so that 16-byte copies line up. */
+CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uintptr_t)record >> 2) & 3; }
+
+CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t nwords, uint32_t r) {
+    const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
+    const uint4 *from = (const uint4 *)(record - skew);
+    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS)
+        copy16_start_if(i < nchunks, (uint4 *)stage + i, from + i);
+}
+
+/*
+ * The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload.  Chunks past the record, up to one a thread, are read like others and counted for nothing: the
+ * groups' parts follow the last stage.
+ */
+CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t skew, uint32_t offset,
+                                              uint32_t nwords, uint32_t r) {
+    unsigned long long sum = 0;
+    const uint32_t nchunks = (skew + nwords + 3) / 4;
+#pragma unroll 1
+    for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS) {
+        const uint4 c = ((const uint4 *)stage)[i];
+        const uint32_t word[4] = {c.x, c.y, c.z, c.w}, at = 4 * i - skew,
+                       weight = (offset + at) * CSZ_HASH_STEP + 1; /* csz_hash_term's */
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            sum += (uint64_t)(at + k < nwords ? word[k] : 0) * (uint32_t)(weight + k * CSZ_HASH_STEP);
+    }
+    return sum;
+}
+static_assert((int)GROUP_THREADS < (int)GROUP_CHUNKS, "a chunk a thread past the last stage is the block's");
+
+/* The same of a record that was not staged: four chunks are on their way at a time. */
+static __device__ __noinline__ unsigned long long
+record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+    const uint32_t skew = record_skew(record), end = skew + nwords, nchunks = (end + 3) / 4;
+    const uint4 *from = (const uint4 *)(record - skew);
+    unsigned long long sum = 0;
+    for (uint32_t first = r; first < nchunks; first += 4 * GROUP_THREADS) {
+        uint4 c[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t i = first + k * GROUP_THREADS;
+            c[k] = i < nchunks ? __ldg(from + i) : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t i = 4 * (first + k * GROUP_THREADS), word[4] = {c[k].x, c[k].y, c[k].z, c[k].w};
+#pragma unroll
+            for (uint32_t j = 0; j < 4; j++) {
+                if (i + j >= skew && i + j < end) sum += csz_hash_term(word[j], offset - skew + i + j);
+            }
+        }
+    }
+    return sum;
+}
+
+/*
+ * The places of a thread's N lanes, r and r + 32, by the sums of the lengths before them; whole warps call it.  Returns 0 where the thread saw a fault.
+ */
+template <typename V, int N>
+CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, const uint32_t *words,
+                               uint32_t nwords, uint32_t r) {
+    uint32_t sum[N], good = 1;
+#pragma unroll
+    for (int l = 0; l < N; l++) {
+        place[l].nbits = sum[l] = lane_length(view, words, r + 32 * l);
+        if (view->bitmap[l] >> r & 1 && place[l].nbits == 0) good = 0;
+    }
+#pragma unroll
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+#pragma unroll
+        for (int l = 0; l < N; l++) {
+            uint32_t up = __shfl_up_sync(~0u, sum[l], o);
+            if (r >= o) sum[l] += up;
+        }
+    }
+    if (N == 2) sum[N - 1] += warp_sum_u32(place[0].nbits);
+#pragma unroll
+    for (int l = 0; l < N; l++) {
+        place[l].at = view->lanes_bit + sum[l] - place[l].nbits;
+        if (place[l].at + place[l].nbits > 32 * nwords) good = 0;
+    }
+    /* the last thread's end is the stream's, which all look at rather than part */
+    const uint32_t end = view->lanes_bit + sum[N - 1], inside = end & 31,
+                   rest = words[good && inside ? end >> 5 : 0] << inside,
+                   ends = record_adds_up(view, sum[N - 1], nwords) & (inside == 0 || rest == 0);
+    return good & (ends | (r != 31));
+}
+
+/*
+ * Words of a lane of mode S with buckets that are visited one by one: a visit takes about 48 instructions, of all 32 words in order each takes 36.  Not for f64, which became slower with it, by 8% at 6 bits: its stores bind, and come more at
+ * once.
+ */
+template <typename V> CSZ_DEVICE uint32_t buckets_few(void) { return value_traits<V>::WORDS == 1 ? 24 : 0; }
+
+/*
+ * Decodes all lanes of a record of class 0 by a warp, in a mode of 32 lanes (N = 1) or 64; returns 0 where the thread saw a fault.  staged: the same words, as the lanes' readers see them.
+ */
+template <typename V, int N, bool SHARES, typename W, typename T>
+CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,
+                                 T tables, uint4 *code, uint32_t r) {
+    lane_place lane[N];
+    if (N == 1 && warp_agrees(view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
+#pragma unroll
+        for (uint32_t i = 0; i < CODE_CHUNKS / GROUP_THREADS; i++)
+            code[GROUP_THREADS * i + r] = make_uint4(0, 0, 0, 0);
+        __syncwarp();
+    }
+    if (warp_agrees(!lanes_find<V, N>(lane, view, words, nwords, r))) return 0;
+    return decode_lane<N, SHARES>(view->mode, staged, lane, tables, code, r, buckets_few<V>());
+}
+
+/* The same for runs; tables: from TABLE_RV on. */
+template <typename V>
+CSZ_DEVICE uint32_t decode_lanes_of_runs(const record_view<V> *view, const uint32_t *words, uint32_t nwords,
+                                         const uint16_t *tables, uint4 *code, uint32_t r) {
+    const uint32_t twist = swizzle(2 * r);
+    uint4 *chunks = code + 16 * r;
+    lane_place lane;
+    if (!lanes_find<V, 1>(&lane, view, words, nwords, r)) return 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 16; i++) chunks[i] = make_uint4(0, 0, 0, 0);
+    if (lane.nbits == 0) return 1;
+    bit_reader<const uint32_t *> reader = bits_open(words, lane.at);
+    return decode_runs(&reader, lane.nbits, view->mode, tables, chunks, twist);
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tables_plan.cuh: what the tables kernel chooses for the blocks that decode a job, by the sizes of its records and where rows begin: how many groups a block has and how long their stages are,
+ * whether groups work in teams, and how many tiles are dealt to each block.
+ */
+#ifndef CSZ_CUDA_TABLES_PLAN_CUH
+#define CSZ_CUDA_TABLES_PLAN_CUH
+
+#include "cuda/decode/decompress_job.cuh"
+
+/*
+ * How a block of the decode kernel divides its shared memory: stages must hold most records, or these are decoded from memory at a third of the speed; more groups hide
+ * more latency, though 12 do two thirds of what 20 do.  One record of eight is asked how many groups leave it a stage that holds it; those of a word or two, and those so long that they are raw or
+ * wide, count for nothing.
+ */
+enum { COUNTED_MIN = 5 };
+struct stage_counts {
+    uint32_t n[GROUPS_MAX + 1]; /* records, by the most groups beside which they fit */
+};
+
+/*
+ * Tables that give way to stages.  Modes that no record of a frame has are known by their books, which the encoder writes as it does all without counts; stages may begin where the last tables would.  A record that has such a mode
+ * nevertheless is decoded with tables from memory, which takes long.  So tables give way only where groups have several tiles each (call->tables_give_way) and in frames large enough that books which are used are hardly ever built in; and
+ * not for f64, whose stores bind.
+ */
+enum {
+    BOOK_UNUSED = 7,
+    GIVEN_TILES_MIN = 1024,
+    GROUPS_MAX_GIVEN = 19 /* with their room, since 20 groups were no faster than 18 */
+};
+
+/* Their chunks; kinds: of the books, from the frame's section. */
+static __device__ __noinline__ uint32_t chunks_given(const uint32_t *kinds) {
+    const uint32_t unused = BOOK_UNUSED * 0x01010101u, any = books_are_unused() ? 0 : ~0u,
+                   low = (kinds[0] ^ unused) & any, high = (kinds[1] ^ unused) & any;
+    static_assert(CSZ_BOOK_PV == 1 && CSZ_BOOK_PE == 2 && CSZ_BOOK_QV == 3 && CSZ_BOOK_QE == 4 &&
+                      CSZ_BOOK_MV == 5 && CSZ_BOOK_ME == 6,
+                  "bytes of these words");
+    const uint32_t kept = high & 0x00FFFF00u                        ? TABLE_NARROW_N
+                          : low & 0xFF000000u || high & 0x000000FFu ? TABLE_MV
+                          : low & 0x00FFFF00u                       ? TABLE_QV
+                                                                    : TABLE_PV;
+    return (TABLE_NARROW_N - kept) / 8;
+}
+
+/* Modes whose records find what they need in a block's shared memory, or need nothing, as in a job. */
+CSZ_DEVICE uint32_t modes_kept(uint32_t given) {
+    const uint32_t first = TABLE_NARROW_N - 8 * given; /* that is not kept */
+    uint32_t modes = ~(1u << CSZ_MODE_RLE | 1u << CSZ_MODE_RLE_VLE | 1u << CSZ_MODE_RAW);
+    if (first <= TABLE_MV) modes &= ~(1u << CSZ_MODE_M);
+    if (first <= TABLE_QV) modes &= ~(1u << CSZ_MODE_Q);
+    if (first <= TABLE_PV) modes &= ~(1u << CSZ_MODE_P);
+    return modes;
+}
+
+/* Whole warps call it; lanes with the same count are added at once, the first one's and most others being alike. */
+static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t chunks,
+                                   uint32_t nwords) {
+    const uint32_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
+                   fit = chunks / (GROUP_CHUNKS + stage_chunks_of(nwords)),
+                   groups = fit < GROUPS_MAX ? fit : GROUPS_MAX;
+    uint32_t left = __ballot_sync(~0u, nwords >= COUNTED_MIN && nwords <= most);
+#pragma unroll 1
+    while (left) {
+        const uint32_t first = (uint32_t)__ffs((int)left) - 1,
+                       alike = __ballot_sync(~0u, groups == __shfl_sync(~0u, groups, (int)first)) & left;
+        if ((threadIdx.x & 31) == first) atomicAdd(&counts->n[groups], (uint32_t)__popc(alike));
+        left &= ~alike;
+    }
+}
+
+/*
+ * A job's first tiles are dealt to the blocks that begin with it, every nblocks-th claim to each, whose groups share them by a counter in shared memory; the rest are for whoever comes first, by a
+ * counter in memory, so that blocks end together.  A single round of tiles is dealt whole, otherwise three quarters of them and at most two rounds: blocks of a frame whose tiles take longer than
+ * others' must leave enough that the others can help with.
+ */
+CSZ_DEVICE uint32_t tiles_dealt(job_blocks blocks, uint32_t ngroups) {
+    if (blocks.n == 0) return 0;
+    if (blocks.nbox <= blocks.n * ngroups) return (blocks.nbox + blocks.n - 1) / blocks.n;
+    const uint32_t most = blocks.nbox / 4 * 3 / blocks.n;
+    return most < 2 * ngroups ? most : 2 * ngroups;
+}
+
+/*
+ * Where rows begin within sectors, tiles side by side write parts of the same ones.  The L2 joins parts that come within microseconds from one multiprocessor; otherwise it fetches the sector from
+ * memory, and such stores take twice as long.  So teams of a block's groups take tiles that lie side by side and store them together.  Their tiles keep the frame's order.
+ */
+CSZ_DEVICE uint32_t has_teams(const decode_call *call, const job_blocks *blocks) {
+    return call->shares_sectors && blocks->nbox > blocks->n * call->max_ngroups;
+}
+
+/*
+ * Teams of up to half of the nfit groups that find room.  n groups take about 12 + n units of time for a tile each.  Teams of whole rows of tiles share no sectors with others, and a last team of fewer rows may take the groups that are
+ * left; of an equal part of a row each shares one tile's sides, and teams that take no heed of rows do more than that: measured, about 1 / team and a half of the time more.  Of teams that cost the same those of 8 or the next below:
+ * larger ones wait longer for the slowest of them.  Every lane of a warp calls it.  Returns groups of a team, and *n of all; 0 where there is room for a few groups only.
+ */
+static __device__ __noinline__ uint32_t teams_choose(const job_box *box, const job_blocks *blocks,
+                                                     uint32_t nfit, uint32_t *n) {
+    const uint32_t lane = threadIdx.x & 31, team = lane < 2 ? 2 : lane, row = box->tiles[2],
+                   whole = nfit / team * team, is_rows = team % row == 0, is_part = row % team == 0,
+                   all = is_rows ? nfit / row * row : whole;
+    uint32_t best = ~0u;
+    if (lane >= 2 && 2 * team <= nfit && blocks->n) {
+        const uint32_t turns = blocks->nbox / (blocks->n * all),
+                       left = blocks->nbox - turns * blocks->n * all,
+                       last = (left + blocks->n - 1) / blocks->n,
+                       charge = is_rows   ? 8
+                                : is_part ? 8 + 8 / team
+                                          : 12,
+                       rank = is_rows && team <= 8 ? 8 - team : 31 - team;
+        best = (turns * (12 + all) + (left ? 12 + last : 0)) * charge << 5 | rank;
+    }
+    uint32_t least = best;
+#pragma unroll 1
+    for (uint32_t o = 16; o > 0; o >>= 1) {
+        const uint32_t other = __shfl_xor_sync(~0u, least, o);
+        if (other < least) least = other;
+    }
+    const uint32_t chosen = __ballot_sync(~0u, best == least && best != ~0u);
+    if (!chosen) return 0;
+    const int from = __ffs((int)chosen) - 1;
+    *n = __shfl_sync(~0u, all, from);
+    return (uint32_t)from;
+}
+
+/* Whole turns of teams that are dealt: about three quarters of those that a block has in the mean, of all jobs, which is `tiles` tiles.  The rest goes by tickets, so that blocks end together. */
+CSZ_DEVICE uint32_t turns_dealt(const job_blocks *blocks, uint32_t ngroups, uint32_t tiles) {
+    const uint32_t own = blocks->nbox / (blocks->n * ngroups), mean = (3 * (tiles / ngroups) + 2) / 4;
+    return own < mean ? own : mean;
+}
+
+/* What a call of one round has chosen for all. */
+CSZ_DEVICE void once_choose(decode_job *job, const decode_call *call) {
+    job->ngroups = call->max_ngroups;
+    job->kept = modes_kept(0);
+    job->runs_at = call->once_runs_chunks ? TABLE_NARROW_N / 8 : 0;
+    job->first_stage = TABLE_NARROW_N / 8 + call->once_runs_chunks;
+    job->stage_chunks = call->once_stage_chunks;
+    job->stage_words = stage_words_of(call->once_stage_chunks);
+    job->team = 1;
+    job->dealt = 1;
+}
+
+/* By a warp, once all are counted.  given: chunks of tables that give way. */
+static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const job_box *box,
+                                    const job_blocks *blocks, uint32_t given, const decode_call *call) {
+    const uint32_t k = threadIdx.x & 31;
+    /* where groups have but a few tiles each, no more of them than share these evenly */
+    const uint32_t nbox = call->nbox < 1u << 30 ? (uint32_t)call->nbox : 1u << 30,
+                   tiles = (nbox + call->decode_blocks - 1) / call->decode_blocks,
+                   rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups,
+                   most = given && call->max_ngroups > GROUPS_MAX_GIVEN ? (uint32_t)GROUPS_MAX_GIVEN
+                                                                        : call->max_ngroups,
+                   even = rounds <= 3 && !has_teams(call, blocks) ? (tiles + rounds - 1) / rounds : most;
+    uint32_t best = ~0u, fit = k <= GROUPS_MAX ? counts->n[k] : 0; /* beside k groups and more */
+#pragma unroll 1
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        const uint32_t down = __shfl_down_sync(~0u, fit, o);
+        if (k + o < 32) fit += down;
+    }
+    const uint32_t all = __shfl_sync(~0u, fit, 0);
+    if (k >= 1 && k <= even) {
+        const uint32_t cost = (3 * all - 2 * fit) * (2 * GROUPS_MAX - k);
+        best = cost << 5 | (31 - k); /* of equals the one with more groups */
+    }
+#pragma unroll 1
+    for (uint32_t o = 16; o > 0; o >>= 1) {
+        const uint32_t other = __shfl_xor_sync(~0u, best, o);
+        if (other < best) best = other;
+    }
+    uint32_t ngroups = 31 - (best & 31);
+    /* records that stages hold, and those that they surely hold beside the tables of runs */
+    const uint32_t held = __shfl_sync(~0u, fit, (int)ngroups);
+    const uint32_t team = has_teams(call, blocks) ? teams_choose(box, blocks, ngroups, &ngroups) : 0;
+    const uint32_t chunks = call->shared_chunks + given, first = TABLE_NARROW_N / 8 - given,
+                   beside = (chunks - RUNS_CHUNKS) / ngroups,
+                   has_room = chunks > RUNS_CHUNKS && beside >= GROUP_CHUNKS + STAGE_CHUNKS_MIN,
+                   like = has_room ? chunks / beside + 1 : 0,
+                   held_beside = __shfl_sync(~0u, fit, (int)(like < 31 ? like : 31));
+    if (k != 0) return;
+    const uint32_t keeps_runs = has_room && held == held_beside;
+    job->ngroups = ngroups;
+    job->kept = modes_kept(given);
+    job->runs_at = keeps_runs ? first : 0;
+    job->first_stage = first + (keeps_runs ? RUNS_CHUNKS : 0);
+    job->stage_chunks = (keeps_runs ? beside : chunks / ngroups) - GROUP_CHUNKS;
+    job->stage_words = stage_words_of(job->stage_chunks);
+    job->team = team ? team : 1;
+    job->dealt = team ? turns_dealt(blocks, ngroups, tiles) * ngroups : tiles_dealt(*blocks, ngroups);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * block.cuh: a block of the encoder from its start to its end: its first claim, the frames it enters with their books and policies, and what is left to store.
+ */
+#ifndef CSZ_CUDA_BLOCK_CUH
+#define CSZ_CUDA_BLOCK_CUH
+
+#include "cuda/encode/general.cuh"
+
+/* The books of deltas, which all have a multiple of four words; half the block takes the first four, half the others. */
+template <typename V>
+CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYMBOLS_MAX]) {
+    const uint32_t i = csz_thread() & 63, second = csz_thread() >> 6;
+    static_assert(CSZ_TILE_THREADS == 128 && CSZ_SYMBOLS_MAX == 256 && CSZ_NARROW_N % 4 == 0 &&
+                      CSZ_WIDE_N % 4 == 0 && CSZ_BOOK_QE + 3 == CSZ_BOOK_W,
+                  "64 threads hold a book");
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    uint4 x[4] = {none, none, none, none};
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
+        const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
+        if (mine) x[k] = __ldcg((const uint4 *)table[second ? high : low] + i);
+    }
+    static_assert(CSZ_WIDE_N <= 2 * CSZ_TILE_THREADS && (int)RUN_MAX == (int)CSZ_TILE_THREADS,
+                  "two words a thread, and one");
+    const uint32_t t = csz_thread(), u = min(t + CSZ_TILE_THREADS, (uint32_t)CSZ_WIDE_N - 1);
+    const uint32_t value = __ldcg(&table[CSZ_BOOK_RV][t]), value_after = __ldcg(&table[CSZ_BOOK_RV][u]),
+                   length = __ldcg(&table[CSZ_BOOK_RL][t]);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
+        const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
+        if (mine)
+            ((uint4 *)(sh.books + (second ? csz_shared_book_at(high) : csz_shared_book_at(low))))[i] = x[k];
+    }
+    sh.run_values[t] = (uint8_t)(value & 31u);
+    sh.run_values[u] = (uint8_t)(value_after & 31u);
+    sh.run_lengths[t] = (uint8_t)(length & 31u);
+}
+
+template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t t = csz_thread();
+    sh.hash_sum[t] = 0;
+    stage_zero(sh, 0, stage_size<V>::words);
+    /* what prepare wrote was there when this kernel started, and is not to come from an older L1; the books are waited for once the first tile's front is done */
+    if (t == 64) __threadfence();
+    if (t == 32) {
+        claim_frame(&sh.grid, &sh.claim[3], job, 0, 0);
+        claim_next(&sh.grid, &sh.claim[0], &sh.claim[3], job);
+    }
+    if (t == 0) {
+        sh.front.biased = CSZ_BIASED;
+        sh.tile_state = job.work.tile_state;
+        sh.group_sum = job.work.group_sum;
+        sh.policies = job.work.policy;
+        sh.tables = job.work.table;
+        sh.frame_sums = job.work.frame_sums;
+        sh.waiting_words = sh.saved_words = NOTHING_WAITS;
+        sh.waiting_how = 0;
+        sh.hasty = sh.late = sh.late_tiles = 0;
+        number_set(sh, 0);
+        sh.frame = sh.leaving = NO_FRAME;
+        sh.seen_of = ~0u;
+        sh.frame_start_of = ~0u;
+        sh.part_checksum = sh.section_checksum = sh.finish_checksum = 0;
+        sh.part_done = 0;
+    }
+    __syncthreads();
+}
+
+template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode_job<V> &job) {
+    csz_previous_wait();
+    record_flush(sh, job, false);
+    if (sh.frame == NO_FRAME) return;
+    frame_hash(sh, sh.frame);
+    frame_leave(sh, job);
+}
+
+/*
+ * What becomes of a tile of class 0 in a frame of that policy: four bits for each mode that its share of nonzeros asks for (csz_mode_by_share), of which three are the mode it gets and the fourth says that runs may be measured first.
+ */
+CSZ_DEVICE uint32_t modes_of(uint32_t policy, int workflow) {
+    const bool is_auto = workflow == CSZ_WORKFLOW_AUTO, is_vector = csz_policy_is_vector(policy) && is_auto,
+               maybe_runs = is_auto ? csz_policy_all_weigh(policy) || policy == CSZ_POLICY_RUNS
+                                    : workflow != CSZ_WORKFLOW_HUFFMAN;
+    static_assert(CSZ_MODE_CONSTANT == 0 && CSZ_MODE_S == 4, "three bits a mode");
+    uint32_t modes = 0;
+#pragma unroll
+    for (int mode = CSZ_MODE_CONSTANT + 1; mode <= CSZ_MODE_S; mode++) {
+        const uint32_t gets = is_vector ? (uint32_t)csz_policy_mode(policy, mode) : (uint32_t)CSZ_MODE_S;
+        modes |= (gets | (maybe_runs ? 8u : 0u)) << (4 * mode);
+    }
+    return modes;
+}
+
+/* For this tile's frame, if it is another one than the last tile's, of which a record may still wait. */
+template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
+    const uint32_t frame = claim_of(sh).frame, last = sh.frame;
+    if (csz_agreed(frame == last)) return;
+    __syncthreads();
+    if (last != NO_FRAME) frame_hash(sh, last);
+    if (csz_thread() == 0) {
+        uint32_t policy;
+        const int workflow = job.tile.workflow;
+        while (!((policy = csz_block_told(&sh.policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
+        sh.frame = frame;
+        sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
+        sh.modes = modes_of(sh.policy, workflow);
+        const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
+        sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
+        if (record_waits(sh)) sh.leaving = last;
+    }
+    __syncthreads();
+    books_load(sh, sh.tables[frame]);
+    if (last != NO_FRAME && !record_waits(sh)) frame_leave(sh, job);
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compress.cu: the fused encoder.  A block of 128 threads takes tile after tile: load, quantize, predict (front.cuh), choose the mode, look
+ * up code words, add up their lengths, write the record into shared memory, learn by looking back at the tiles before it where in the archive
+ * the record belongs, and store it there.  Nothing between the field and the archive touches device memory.
+ *
+ * Tiles are claimed in order, each when work on it is about to begin, so whoever looks back waits for tiles that are being worked
+ * on.  Frames follow each other in one launch; the block that finishes a frame's last tile completes its header, the one
+ * that finishes the last frame the footer.
+ */
+#include "cuda/encode/block.cuh"
+#include "cuda/encode/rare.cuh"
+
+/* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up to 3% slower on an H200; 4 and 3
+   for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on noise. */
+enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
+
+/* ---- the kernel ---- */
+
+/* One warp, once a record's size is known: tells it, and asks for the states the next look-back begins with. */
+template <typename V> CSZ_DEVICE void record_announce(encode_shared<V> &sh, uint32_t words, uint32_t how) {
+    if ((csz_thread() & 31) == 0) record_tell(sh, words, how);
+    const bool waits = record_waits(sh);
+    if (waits || how & STAGED_NOW || sh.hasty) look_back_start(sh, sh.claim[(number_of(sh) - waits) & 3]);
+}
+
+/* The record of a whole tile of nothing but its base. */
+template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+    const typename csz_value<V>::quantum base = sh.front.told.base;
+    record_layout r = record_begin<V>(CSZ_MODE_CONSTANT, 0, CSZ_ORDER_FULL, base, NULL, 0, 0);
+    record_end(&r, lane_layout{}, 0);
+    if (csz_thread() < 32) record_announce(sh, r.words, 0);
+    if (r.words && sh.waiting_how) record_flush(sh, job, false);
+    if (r.words && csz_thread() < 32)
+        record_put_head<V>(record_at(sh, number_of(sh), 0), r, base, NULL, 1, true, 0, 0);
+}
+
+/*
+ * The record of a tile of class 0, from its deltas, which are parked in the exchange.
+ */
+template <typename V, int RANK>
+CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
+    const uint32_t t = csz_thread(), lane = t & 31;
+    const uint32_t choice = csz_held(&sh.modes) >> (4 * csz_mode_by_share(codes.nnonzero, 64 * codes.npairs));
+    int mode = (int)(choice & 7);
+    if (mode == CSZ_MODE_CONSTANT && codes.nspecial == 0 && claim_of(sh).full()) {
+        csz_apart([&] { constant_encode<V>(sh, job); });
+        return;
+    }
+    uint32_t runs_words = ~0u, nonzero;
+    if (csz_agreed(codes.nspecial != 0 || (choice & 8) != 0)) {
+        const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
+        rare_result rare = {0, 0, 0};
+        csz_apart([&] {
+            rare = tile_rare<V, RANK>(sh, job, mode, codes.order, csz_nonzero_of(sh.front, codes.order),
+                                      codes.nspecial, weighs);
+        });
+        if (csz_agreed(rare.done)) return;
+        runs_words = rare.runs_words;
+        nonzero = rare.nonzero;
+    } else {
+        nonzero = csz_nonzero_of(sh.front, codes.order);
+    }
+    const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
+    const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
+    const uint32_t rank =
+        csz_groups_before(sh.front, codes.order, units) + (uint32_t)__popc(groups & ((1u << head) - 1));
+    const bool empty = !(groups >> head & 1);
+    if (csz_agreed(t < 32) && lane == 0) {
+        /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
+        const bool special = csz_nspecial(sh.front) != 0;
+        const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.front.told.base,
+                                                special ? &sh.special_sizes : NULL, CSZ_TILE_UNITS / units,
+                                                csz_groups(sh.front, codes.order, units));
+        const uint32_t special_words = special ? sh.special_sizes.words : 0,
+                       instead_words = min(min(runs_words, sh.heavy_words + special_words - 1),
+                                           raw_words_of<V>(claim_of(sh)) - 1);
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special_words, instead_words, runs_words};
+        sh.facts = facts;
+    }
+    /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
+    narrow_packets p = {{0}, {0}, 0};
+    csz_unit_bits n = {0, 0, 0, 0};
+    narrow_look(mode, p, &n, nonzero, exchange_of(sh), sh.books, csz_held(&sh.front.biased),
+                empty); /* a constant tile's lanes are empty */
+    const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_FEW_BUCKETS);
+    const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
+    const tile_facts facts = sh.facts;
+    record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
+    record_end(&r, l, facts.special_words);
+    mode = (int)(r.first & 15u);
+    if (r.words > facts.instead_words) {
+        csz_apart([&] { tile_instead<V, RANK>(sh, job, r.words, r.first >> 30); });
+        return;
+    }
+    const bool whole = r.words >= stage_size<V>::half, now = r.words >= stage_size<V>::words;
+    if (csz_agreed(t < 32))
+        record_announce(sh, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
+    if (csz_agreed(r.words == 0)) return;
+    const unit_place at = unit_place_of(r, l, rank, empty, many_raw);
+    if (csz_agreed(now)) {
+        narrow_put_whole<V>(sh, job, r, at);
+    } else if (csz_agreed(whole | (csz_held(&sh.waiting_how) != 0))) {
+        narrow_packets parked;
+#pragma unroll
+        for (int i = 0; i < 16; i++) parked.single[i] = p.single[i];
+        if (mode == CSZ_MODE_S) {
+            narrow_put_alone<V, true>(sh, job, r, at, &parked, n.buckets);
+        } else {
+#pragma unroll
+            for (int i = 0; i < 8; i++) parked.vector[i] = p.vector[i];
+            parked.sparse = p.sparse;
+            narrow_put_alone<V, false>(sh, job, r, at, &parked, n.buckets);
+        }
+    } else {
+        narrow_put_unit<V, true>(sh, mode, r, at, p, n.buckets, record_at(sh, number_of(sh), 0));
+    }
+    if (csz_agreed(csz_held(&sh.facts.special_words) != 0)) special_stage<V, RANK>(sh, job);
+}
+
+template <typename V, int RANK, int ROWS>
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
+                                         sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
+    encode_kernel(const __grid_constant__ encode_job<V> job) {
+    CSZ_SHARED_AT(encode_shared<V>, sh, job.shared_at);
+    if (!csz_shared_is_fixed()) {
+        csz_previous_wait();
+        return;
+    }
+    block_begin<V>(sh, job);
+    for (;;) {
+        if (csz_agreed(claim_of(sh).index >= job.work.nfields * job.work.ntiles)) break;
+        {
+            uint32_t w[16] = {0};
+            const csz_front<V> f = csz_front_run<V, RANK, true, ROWS>(
+                w, sh.front, job.tile, [&]() -> const csz_claim & { return claim_of(sh); },
+                [&] {
+                    frame_enter<V>(sh, job);
+                    __syncthreads();
+                    tile_careful<V, RANK>(sh, job);
+                });
+            const uint32_t t = csz_thread();
+            if (csz_agreed((f.klass | f.is_fill) != 0)) { /* its record is made */
+                sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
+            } else {
+                const csz_codes codes = csz_front_park<V, RANK>(w, sh.front);
+                /* as late as can be: the first frame's books are made meanwhile */
+                if (csz_agreed(claim_of(sh).frame != sh.frame)) csz_apart([&] { frame_enter<V>(sh, job); });
+                sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
+                if (CSZ_CUT >= CSZ_CUT_ENCODE) {
+                    if (t == 0) record_tell(sh, codes.nnonzero & 1, 0);
+                } else {
+                    tile_encode<V, RANK>(sh, job, codes);
+                }
+            }
+        }
+        record_store<V, RANK>(sh, job);
+    }
+    block_end<V>(sh, job);
+}
+
+/* ---- launch ---- */
+
+template <typename V, int RANK, int ROWS>
+static void encode_launch_rows(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                               cudaStream_t stream) {
+    encode_job<V> job;
+    job.tile = csz_job_make<V>(work, d_data, plan);
+    job.work = work;
+    job.first_frame = plan->first_frame;
+    job.header_nwords = plan->header_nbytes / 4;
+    job.shared_at = CSZ_SHARED_BASE;
+    const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
+                   ntiles = (uint64_t)work.nfields * work.ntiles;
+    const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
+    CSZ_SHARED_LARGE((encode_kernel<V, RANK, ROWS>));
+    CSZ_LAUNCH_NEXT((encode_kernel<V, RANK, ROWS>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>),
+                    work.chained, stream, job);
+}
+
+/* A field of one row is aligned but for an odd address of its data: there a kernel of its own is not worth its code. */
+template <typename V, int RANK>
+static void encode_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                          cudaStream_t stream) {
+    if constexpr (RANK == 1)
+        encode_launch_rows<V, RANK, CSZ_ROWS_ASKED>(work, d_data, plan, nsms, stream);
+    else if (csz_rows_are_aligned<V>(work, plan))
+        encode_launch_rows<V, RANK, CSZ_ROWS_ALIGNED>(work, d_data, plan, nsms, stream);
+    else
+        encode_launch_rows<V, RANK, CSZ_ROWS_ODD>(work, d_data, plan, nsms, stream);
+}
+
+size_t csz_cuda_encode_shared_nbytes(csz_type type) {
+    return type == CSZ_F32 ? sizeof(encode_shared<float>) : sizeof(encode_shared<double>);
+}
+
+void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                     cudaStream_t stream) {
+    CSZ_DISPATCH(plan, encode_launch, work, d_data, plan, nsms, stream);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * encode_job.cuh: what the encoder works on: a launch, and a block's shared memory.
+ */
+#ifndef CSZ_CUDA_ENCODE_JOB_CUH
+#define CSZ_CUDA_ENCODE_JOB_CUH
+
+#include "cuda/encode/code.cuh"
+#include "cuda/encode/special.cuh"
+#include "cuda/plan/work.cuh"
+
+template <typename V> struct encode_job {
+    csz_job<V> tile;
+    csz_work work;
+    uint32_t header_nwords;
+    uint32_t shared_at;   /* see CSZ_SHARED_AT */
+    uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
+};
+
+enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64, NEVER_HEAVY = ~0u >> 1 };
+enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
+
+/* What all threads know of a tile of class 0. */
+struct tile_facts {
+    uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
+    uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
+    uint32_t instead_words;            /* above which its own record is not simply stored, see tile_instead */
+    uint32_t runs_words;               /* what a record of runs would take */
+};
+
+/* How a record is staged: from the region's start; in the exchange too, so that it cannot wait; raw: all but its first word. */
+enum { STAGED_WHOLE = 1, STAGED_RAW = 2, STAGED_NOW = 4 };
+
+/* A record's way from the stage to the archive, told by the thread that placed it. */
+struct alignas(16) record_way {
+    uint64_t to;    /* address / 4 */
+    uint32_t at;    /* word of the frame's payload */
+    uint32_t words; /* of the record */
+    uint32_t from;  /* word of the region */
+    uint32_t flags; /* WAY_... */
+    uint32_t slot;  /* of its tile's claim */
+    uint32_t padding;
+    unsigned long long *group_sum; /* where its checksum is added */
+};
+
+/* Which of a frame's blocks leaves it. */
+enum { IS_BETWEEN, IS_FIRST, IS_LAST };
+
+/* There is a record to store; it fits; it is raw; it brings its frame's books; its place was long waited for. */
+enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8, WAY_WAITED = 16 };
+
+/*
+ * A tile is claimed while the record before it is placed, and its lines are asked for; but a block that waits long for its place would keep others waiting for a tile it has claimed and not begun.  So where a look-back asked oftener than
+ * LATE_TURNS for a state, the next LATE_TILES tiles are claimed when a record is placed.
+ */
+enum { LATE_TURNS = 32, LATE_TILES = 16 };
+
+/* A frame, as its tiles are found in it without a division of integers. */
+struct frame_grid {
+    uint64_t origin;  /* of tile 0: element, counted from the first field's data */
+    uint64_t step[3]; /* from a tile to the next along each dim, elements */
+    uint32_t tiles[3];
+    uint32_t end[3];            /* number of the last tile along each dim, and */
+    uint32_t last[3], whole[3]; /* elements of that one and of all others */
+    float inverse_y, inverse_x; /* of tiles[1], tiles[2] */
+};
+
+template <typename V> struct encode_shared {
+    csz_front_shared<V> front;
+    alignas(16) uint32_t books[CSZ_SHARED_BOOKS_WORDS];
+    csz_special_shared special;
+    csz_special_sizes special_sizes;
+    tile_facts facts;
+    uint4 nbits,
+        longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
+    uint32_t frame, policy; /* of the tile before this one or of this; the frame's policy */
+    uint32_t heavy_words;   /* from which on a tile of the frame is heavy, see csz_policy_heavy */
+    uint32_t modes;         /* what the policy makes of each mode, see modes_of */
+    uint32_t runs_mode;     /* of a tile that weighs runs */
+    uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
+    uint32_t number;        /* of this tile among the block's */
+    uint32_t claim_at;      /* where its claim is, bytes after the first: what many ask for, at hand */
+    csz_claim claim[4];     /* of the tile before, this one and the next, in turn */
+    frame_grid grid;        /* of the last claim's frame */
+    uint32_t staged_words;  /* of this tile's record */
+    uint32_t staged_how;    /* STAGED_... */
+    uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
+    uint32_t waiting_how;   /* STAGED_WHOLE if that record takes more than its half of the stage */
+    uint32_t saved_words, saved_how; /* the same of one that was taken out of the stage, see record_save */
+    uint32_t hasty;                  /* tiles whose records do not wait */
+    uint32_t late;                   /* not 0: the tile after this one is claimed late */
+    uint32_t late_tiles;             /* how many are to be: one thread's own */
+    /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
+    unsigned long long part_checksum, section_checksum;
+    unsigned long long finish_checksum; /* of a frame's header and index; 0 but while they are made */
+    uint32_t part_done;
+    /* the frame whose start is known, as records are placed in it */
+    uint32_t frame_start_of;
+    uint64_t frame_start, payload_start; /* address / 4 */
+    uint64_t out_end;                    /* of its archive's room */
+    uint32_t section_nwords;             /* of its books */
+    uint32_t sizes_at;                   /* words of it before the sizes of tiles, */
+    uint16_t *sizes;                     /* which are here */
+    record_way way;                      /* of the record that is being stored */
+    /* the work's, at hand for functions out of line, too, and so that nothing of them is made ready on every tile's way */
+    unsigned long long *tile_state, *group_sum;
+    const uint32_t *policies;
+    const uint32_t (*tables)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
+    csz_frame_sums *frame_sums;
+    uint32_t seen_of; /* index of the tile whose look-back has begun */
+    uint4 seen[32];   /* states of the 64 tiles before it, from the nearest on */
+    uint32_t last;    /* IS_..., or whether it was its field's last frame */
+    uint32_t hash_sum
+        [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
+    uint8_t run_values[CSZ_WIDE_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
+};
+
+template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
+    return csz_exchange(sh.front);
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * work.cu: one compression call: the workspace laid out, then a handful of launches, in stream order, for one field or for many.
+ */
+#include "cuda/plan/work.cuh"
+
+/* Blocks that share a field's range: many small fields need few each. */
+uint32_t csz_range_blocks(const csz_cuda_plan *plan) {
+    const uint32_t nfields = plan->nfields ? plan->nfields : 1;
+    const uint64_t n = plan->geometry.nelements, useful = (n + 2047) / 2048;
+    const uint32_t most = nfields == 1                       ? CSZ_RANGE_BLOCKS
+                          : nfields >= CSZ_RANGE_BLOCKS / 32 ? 32
+                                                             : CSZ_RANGE_BLOCKS / nfields;
+    return (uint32_t)(useful < 1 ? 1 : useful > most ? most : useful);
+}
+
+/* Whether the device can start a kernel while the one before it ends. */
+static uint32_t device_chains(void) {
+#if defined(CSZ_EMU)
+    return 1;
+#else
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           major >= 9;
+#endif
+}
+
+size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan) {
+    const size_t nfields = plan->nfields ? plan->nfields : 1;
+    const size_t nframes = nfields * plan->geometry.nframes, ntiles = nfields * plan->geometry.ntiles;
+    w->nfields = (uint32_t)nfields;
+    w->nframes = (uint32_t)plan->geometry.nframes;
+    w->ntiles = (uint32_t)plan->geometry.ntiles;
+    w->aligned = 1;
+    w->chained = base && device_chains();
+    size_t at = 0;
+    auto take = [&](size_t nbytes) {
+        size_t here = at;
+        at += (nbytes + 127) / 128 * 128;
+        return (char *)base + here;
+    };
+    w->sample = (csz_device_sample *)take(nframes * sizeof *w->sample);
+    w->zero = (uint32_t *)w->sample;
+    w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
+    w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
+    w->group_sum =
+        (unsigned long long *)take((ntiles / CSZ_INDEX_GROUP + nframes + 1) * sizeof *w->group_sum);
+    w->frame_sums = (csz_frame_sums *)take(nframes * sizeof *w->frame_sums);
+    w->counters = (uint32_t *)take((1 + nfields) * sizeof *w->counters);
+    w->policy = (uint32_t *)take(nframes * sizeof *w->policy);
+    w->zero_nwords = at / 4;
+    w->table = (uint32_t(*)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX])take(nframes * sizeof *w->table);
+    w->section = (uint32_t(*)[CSZ_SECTION_WORDS])take(nframes * sizeof *w->section);
+    w->section_nwords = (uint32_t *)take(nframes * sizeof *w->section_nwords);
+    w->range = (csz_range *)take(nfields * csz_range_blocks(plan) * sizeof *w->range);
+    w->quantizer = take(nfields * sizeof(csz_quantizer_f64));
+    w->place = (csz_place *)take(nfields * sizeof *w->place);
+    return at;
+}
+
+size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan) {
+    csz_work work;
+    return csz_cuda_work_lay_out(&work, NULL, plan);
+}
+
+csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const csz_cuda_plan *plan,
+                                    const csz_cuda_builtins *d_builtins, void *d_workspace,
+                                    size_t workspace_nbytes, struct CUstream_st *stream) {
+    csz_work work;
+    int device = 0, nsms = 0;
+    if (csz_cuda_work_lay_out(&work, d_workspace, plan) > workspace_nbytes) return CSZ_ERROR_ARGUMENT;
+    const uint64_t most = 0xFFFFFFFFull - 65536;
+    if (plan->geometry.ntiles && work.nfields >= most / plan->geometry.ntiles) return CSZ_ERROR_DIMS;
+    if (cudaGetDevice(&device) != cudaSuccess) return CSZ_ERROR_BACKEND;
+    if (cudaDeviceGetAttribute(&nsms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+        return CSZ_ERROR_BACKEND;
+    for (uint32_t f = 0; f < work.nfields; f++) work.aligned &= ((uintptr_t)items[f].d_data & 15) == 0;
+    const bool has_tiles = plan->geometry.nelements > 0;
+    const void *d_data = items[0].d_data;
+    uint32_t nranges = 0;
+    if (work.nfields > 1) csz_cuda_place(work, items, plan->type, stream);
+    if (has_tiles && plan->bound_mode != CSZ_BOUND_ABS && !plan->is_resolved)
+        nranges = csz_cuda_range(work, d_data, plan, stream);
+    csz_cuda_prepare(work, nranges, items, plan, stream);
+    if (has_tiles) {
+        csz_cuda_histogram(work, d_data, plan, nsms, stream);
+        csz_cuda_books(work, d_builtins, plan, stream);
+        csz_cuda_encode(work, d_data, plan, nsms, stream);
+    }
+    return cudaGetLastError() == cudaSuccess ? CSZ_OK : CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
+                             const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
+                             void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream) {
+    const csz_cuda_compress_item item = {d_data, d_out, out_capacity, d_out_nbytes, NULL, NULL};
+    return csz_cuda_compress_fields(&item, plan, d_builtins, d_workspace, workspace_nbytes, stream);
+}

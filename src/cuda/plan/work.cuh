@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * work.cuh: the scratch that the kernels of one compression share, and the launchers of each, which csz_cuda_compress calls in the order
+ * range, prepare, histogram, books, encode.
+ */
+#ifndef CSZ_CUDA_WORK_CUH
+#define CSZ_CUDA_WORK_CUH
+
+#include "cuda/measure/analyze.h"
+#include "cuda/encode/compress.h"
+#include "cuda/predict/front.cuh"
+
+enum {
+    CSZ_RANGE_BLOCKS = 1024, /* partial results of one field at most; an H200 holds 1056 blocks at once */
+    CSZ_SECTION_WORDS = CSZ_BOOKS_MAX_NBYTES / 4
+};
+
+/* A field and its archive, as the kernels see them. */
+struct csz_place {
+    const void *data;
+    uint64_t shift;    /* from the first field's data to this one's, in elements modulo 2^64 */
+    uint64_t out, end; /* the archive's first word and the end of its room: addresses / 4 */
+    uint64_t *nbytes;
+    uint32_t *status, *faults;
+};
+
+/* Sums over a frame's tiles. */
+struct csz_frame_sums {
+    unsigned long long checksum;
+    uint32_t hash;
+    uint32_t done; /* tiles */
+};
+
+struct csz_range {
+    double min, max;
+    uint32_t any, padding;
+};
+
+/* A frame's sample.  Bins begin at a line's start: additions of a warp that reached over two lines took ten times as long. */
+struct csz_device_sample : csz_sample, csz_sample_more {
+    uint32_t filling[32 - sizeof(csz_field_sample) / 4 % 32];
+};
+static_assert(sizeof(csz_device_sample) % 128 == 0, "the next frame's bins begin at a line's start");
+
+struct csz_work {
+    uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */
+    uint32_t aligned;                  /* every field's data to 16 bytes */
+    uint32_t chained;                  /* kernels start while those before them end, see CSZ_LAUNCH_NEXT */
+    /* zero before the histogram: */
+    uint32_t *zero; /* the first byte of these */
+    size_t zero_nwords;
+    csz_device_sample *sample;       /* histograms of each frame */
+    unsigned long long *tile_state;  /* look-back: words of the tile, or of its frame up to it */
+    unsigned long long *frame_state; /* words of the archive up to the frame's end */
+    unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
+    csz_frame_sums *frame_sums;
+    uint32_t *counters; /* tiles claimed, then for each field frames finished */
+    uint32_t *policy;   /* of each frame; with CSZ_BOOKS_READY once its tables and section can be read */
+    /* written before it is read: */
+    uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */
+    uint32_t (*section)[CSZ_SECTION_WORDS];
+    uint32_t *section_nwords;
+    csz_range *range; /* csz_range_blocks of each field */
+    void *quantizer;  /* of each field */
+    csz_place *place; /* of each field */
+};
+
+/* Beside a frame's policy, of which it is no part. */
+enum { CSZ_BOOKS_READY = 1 << (CSZ_POLICY_MODES_AT - 1) };
+static_assert(CSZ_BOOKS_READY > CSZ_POLICY_HEAVY_MASK << CSZ_POLICY_HEAVY_AT,
+              "a bit that policies leave free");
+
+/* One thread for a block whose others it has met: adds n, and returns what there was.  What those who added before had stored can be read, past the L1, and what this block had by those after it. */
+CSZ_DEVICE uint32_t csz_block_arrive(uint32_t *counter, uint32_t n) {
+#if defined(__CUDA_ARCH__)
+    uint32_t before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(n)
+                 : "memory");
+    return before;
+#else
+    return atomicAdd(counter, n);
+#endif
+}
+
+/* A word by which one thread tells other blocks that what its block had stored before they last met can be read; and what another block tells so. */
+CSZ_DEVICE void csz_block_tell(uint32_t *p, uint32_t word) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(word) : "memory");
+#else
+    *p = word;
+#endif
+}
+CSZ_DEVICE uint32_t csz_block_told(const uint32_t *p) {
+#if defined(__CUDA_ARCH__)
+    uint32_t word;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(p) : "memory");
+    return word;
+#else
+    return *(const volatile uint32_t *)p;
+#endif
+}
+
+/* Groups of a frame start at first / 64 + frame: never where another frame's are. */
+CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
+
+/* csz_frame_box_at in 32 bits, which hold a launch's tiles: divisions of 64 take a hundred instructions each. */
+CSZ_DEVICE csz_frame_box csz_frame_box_small(const csz_geometry *g, uint32_t frame) {
+    csz_frame_box b;
+    b.ntiles = 1;
+#pragma unroll
+    for (int i = 2; i >= 0; i--) {
+        const uint32_t nframes = (uint32_t)g->nframes3[i], at = i ? frame % nframes : frame;
+        const uint32_t full = (uint32_t)g->frame[i], tiles = min((uint32_t)g->grid[i] - at * full, full);
+        frame /= nframes;
+        b.first[i] = at * full;
+        b.tiles[i] = tiles;
+        b.ntiles *= tiles;
+    }
+    return b;
+}
+
+CSZ_DEVICE uint32_t csz_frame_ntiles(const csz_geometry *g, uint32_t frame) {
+    return g->nframes == 1 ? (uint32_t)g->ntiles : csz_frame_box_small(g, frame).ntiles;
+}
+
+/* Partial results of a field's range. */
+uint32_t csz_range_blocks(const csz_cuda_plan *plan);
+
+/* Lays the workspace out from `base` (which may be null, to learn the size); returns its size. */
+size_t csz_cuda_work_lay_out(csz_work *work, void *base, const csz_cuda_plan *plan);
+
+/* Where the fields of a launch lie, into work.place.  A single field's place is written by csz_cuda_prepare. */
+void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type type, cudaStream_t stream);
+
+/* Partial ranges, one a block; returns their number for each field. */
+uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
+void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,
+                      const csz_cuda_plan *plan, cudaStream_t stream);
+void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                        cudaStream_t stream);
+void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
+                    cudaStream_t stream);
+size_t csz_cuda_encode_shared_nbytes(csz_type type); /* of a block of the encoder */
+void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                     cudaStream_t stream);
+
+/* 1 if every tile's rows start at multiples of 16 bytes. */
+template <typename V> static uint32_t csz_rows_are_aligned(const csz_work &work, const csz_cuda_plan *plan) {
+    return work.aligned && (plan->geometry.rank == 1 || (plan->geometry.n[2] * sizeof(V)) % 16 == 0);
+}
+
+template <typename V>
+static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const csz_cuda_plan *plan) {
+    const csz_geometry *g = &plan->geometry;
+    const uint32_t *l = g->log2_t;
+    csz_job<V> job;
+    job.data = (const V *)d_data;
+    job.quantizer = (const typename csz_value<V>::quantizer *)work.quantizer;
+    job.geometry = *g;
+    job.workflow = (int)plan->workflow;
+    job.to_last = ((((uint64_t)1 << l[0]) - 1) * g->n[1] + ((uint64_t)1 << l[1]) - 1) * g->n[2] +
+                  ((uint64_t)1 << l[2]) - 1;
+    job.slice_nbytes = (g->rank == 3 ? g->n[1] * g->n[2] : g->rank == 2 ? g->n[2] : 128) * sizeof(V);
+    job.default_shape = g->rank == 3   ? l[0] == 3 && l[1] == 4 && l[2] == 5
+                        : g->rank == 2 ? l[1] == 5 && l[2] == 7
+                                       : l[2] == 12;
+    job.aligned = csz_rows_are_aligned<V>(work, plan);
+    job.has_fill = plan->has_fill != 0;
+    return job;
+}
+
+/* Calls f<V, RANK> for the plan's type and rank. */
+#define CSZ_DISPATCH(plan, f, ...)         \
+    do {                                   \
+        int rank_ = (plan)->geometry.rank; \
+        if ((plan)->type == CSZ_F32) {     \
+            if (rank_ == 3)                \
+                f<float, 3>(__VA_ARGS__);  \
+            else if (rank_ == 2)           \
+                f<float, 2>(__VA_ARGS__);  \
+            else                           \
+                f<float, 1>(__VA_ARGS__);  \
+        } else {                           \
+            if (rank_ == 3)                \
+                f<double, 3>(__VA_ARGS__); \
+            else if (rank_ == 2)           \
+                f<double, 2>(__VA_ARGS__); \
+            else                           \
+                f<double, 1>(__VA_ARGS__); \
+        }                                  \
+    } while (0)
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * round.cuh: a tile's values, loaded and rounded to quanta by the quick way: 32 values a thread, as the halves of 16 words that are parked in the exchange, with the hash of what they come back as and
+ * whether one of them is to be looked at again.
+ */
+#ifndef CSZ_CUDA_ROUND_CUH
+#define CSZ_CUDA_ROUND_CUH
+
+#include "cuda/predict/mend.cuh"
+
+/* Slices s, at p, and s + 4, at q, of a unit of a tile that lies in the field, four values each. */
+template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, const V *q, bool quads) {
+    if (quads) {
+        csz_load_quad(v, p);
+        csz_load_quad(v + 4, q);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        v[k] = __ldg(p + k);
+        v[k + 4] = __ldg(q + k);
+    }
+}
+
+/*
+ * A thread's unit of a tile that reaches past the field, whose padding repeats the field's last values.  Values that are in no row are taken from the one before them once they are needed: an address of its own for each of four would be four instructions more, and what
+ * these tiles take depends on their code, which comes from memory time and again.
+ */
+template <typename V, int RANK> struct csz_edge_unit {
+    const V *column;  /* the unit's first value, or the row's last; of rank 1 the tile's first */
+    uint64_t stride;  /* from slice to slice */
+    uint32_t x, last; /* of the unit's first four values; of the tile's last in the field */
+    uint32_t first,
+        rows; /* number of the unit's first slice among those of the tile, of which so many are in the field */
+    uint32_t columns; /* of the row from there on; 4 and more: rows have all four values */
+    uint32_t mask[4]; /* all bits where the value is in the field if its slice is */
+
+    __device__ __forceinline__ csz_edge_unit(const V *tile, uint64_t nx, uint64_t plane, const csz_claim &c) {
+        const uint32_t t = threadIdx.x;
+        column = tile;
+        last = c.extent[2] - 1;
+        if (RANK == 1) { /* slices lie in one row */
+            x = 1024 * (t >> 5) + 4 * (t & 31);
+            return;
+        }
+        const uint32_t y = t >> 3;
+        x = RANK == 3 ? 4 * (t & 7) : 4 * (t & 31);
+        stride = RANK == 3 ? plane : nx;
+        first = RANK == 3 ? 0 : 8 * (t >> 5);
+        rows = RANK == 3 ? c.extent[0] : c.extent[1];
+        column += min(x, last);
+        columns = x > last ? 0 : last + 1 - x;
+        if (RANK == 3) column += min(y, c.extent[1] - 1) * nx;
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            mask[k] = (uint32_t)csz_anew(k < columns && (RANK == 2 || y < c.extent[1])
+                                             ? -1
+                                             : 0); /* or it becomes a predicate, of which there are few */
+    }
+
+    __device__ __forceinline__ bool has(uint32_t s, uint32_t k) const {
+        return RANK == 1 ? x + 128 * s + k <= last : k < columns;
+    }
+
+    /* All bits where a value is in the field; slice: where its slice is. */
+    __device__ __forceinline__ uint32_t slice_inside(uint32_t s) const {
+        return RANK == 1 ? 0 : (uint32_t)csz_anew(first + s < rows ? -1 : 0);
+    }
+    __device__ __forceinline__ uint32_t inside(uint32_t s, uint32_t k, uint32_t slice) const {
+        if (RANK == 1) return has(s, k) ? ~0u : 0;
+        return mask[k] & slice;
+    }
+
+    /* Slices s and s + 4, */
+    __device__ __forceinline__ void load(V (&v)[8], uint32_t s) const {
+#pragma unroll
+        for (uint32_t half = 0; half < 2; half++, s += 4) {
+            const V *p =
+                RANK == 1 ? column + min(x + 128 * s, last) : column + min(first + s, rows - 1) * stride;
+            v[4 * half] = __ldg(p);
+#pragma unroll
+            for (uint32_t k = 1; k < 4; k++) v[4 * half + k] = has(s, k) ? __ldg(p + k) : 0;
+        }
+    }
+    /* and their padding. */
+    __device__ __forceinline__ void pad(V (&v)[8], uint32_t s) const {
+#pragma unroll
+        for (uint32_t k = 1; k < 4; k++) {
+            if (!has(s, k)) v[k] = v[k - 1];
+            if (!has(s + 4, k)) v[k + 4] = v[k + 3];
+        }
+    }
+};
+
+/*
+ * The corner's quantum by the format's rule, of which the first half nearly always does: every thread computes it.  A corner that has none gets one that is not safe.
+ */
+CSZ_COLD int32_t csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
+    const csz_quantizer_f32 z = *in_memory;
+    int32_t q;
+    return csz_quantum_f32(v, &z, &q) ? q : -(1 << 30);
+}
+
+CSZ_DEVICE int32_t csz_corner_quantum(float v, const csz_quantizer_f32 &z,
+                                      const csz_quantizer_f32 *in_memory) {
+    const float rounded = csz_round_product_f32(v, z.inverse), restored = (rounded - CSZ_MAGIC_F32) * z.step;
+    if (csz_agreed(csz_rounded_in_range_f32(rounded) & (fabsf(v - restored) <= z.bound) & !z.has_fill &
+                   (csz_bits_f32(v) != 0x80000000u)))
+        return (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
+    return csz_corner_slow(v, in_memory);
+}
+
+CSZ_DEVICE int64_t csz_corner_quantum(double v, const csz_quantizer_f64 &z, const csz_quantizer_f64 *) {
+    int64_t q;
+    return csz_quantum_f64(v, &z, &q) ? q : -((int64_t)1 << 62);
+}
+
+/* A value's quantum, or one beside it; base where there is none. */
+CSZ_DEVICE int32_t csz_quick_quantum(float v, const csz_quantizer_f32 &z, int32_t base) {
+    const float rounded = csz_round_product_f32(v, z.inverse);
+    return csz_rounded_in_range_f32(rounded) ? (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS) : base;
+}
+CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64_t base) {
+    const double product = v * z.inverse;
+    return fabs(product) < 0x1p50 ? (int64_t)product : base;
+}
+
+/*
+ * The middle of the window in which quick rounding finds a tile's quanta: between those of its first and its last value, so that a tile which climbs
+ * by nearly the window's width all the same goes the quick way; even.  Where the base is safe this is half as far from the limit, which is more than the window.
+ */
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last, const typename csz_value<V>::quantizer &z,
+                                                            typename csz_value<V>::quantum base) {
+    typedef typename csz_value<V>::quantum quantum;
+    return base + ((csz_quick_quantum(last, z, base) - base) >> 1 & ~(quantum)1);
+}
+
+/* Quick rounding of a unit's values, eight at a time, and what is gathered on the way. */
+template <typename V> struct csz_rounding {
+    V step, inverse, magic, worst;
+    uint32_t outside, outside_high, h0, h1;
+    int32_t sign;
+
+    __device__ __forceinline__ csz_rounding(const typename csz_value<V>::quantizer &z,
+                                            typename csz_value<V>::quantum middle, int bias)
+        : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, middle, bias)), worst(0), outside(0),
+          outside_high(0), h0(0), h1(0), sign(0) {}
+
+    /* Values k and k + 4 as a word of two quanta; lows, highs: no bits where they do not count in the hash. */
+    __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
+        uint32_t low0, low1;
+        const V q0 = csz_quick_round(low, inverse, magic, &low0, &outside, &outside_high, &sign);
+        const V q1 = csz_quick_round(high, inverse, magic, &low1, &outside, &outside_high, &sign);
+        const V r0 = q0 * step, r1 = q1 * step;
+        worst = max(worst, max(fabs(low - r0), fabs(high - r1)));
+        h0 = h0 * CSZ_VALUE_K + (lows & csz_value<V>::fold(csz_value<V>::to_bits(r0)));
+        h1 = h1 * CSZ_VALUE_K + (highs & csz_value<V>::fold(csz_value<V>::to_bits(r1)));
+        return __byte_perm(low0, low1, 0x5410);
+    }
+
+    __device__ __forceinline__ bool doubtful(int window, V bound) const {
+        return (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
+    }
+
+    __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
+};
+
+/* What a thread knows of its unit once its quanta are parked. */
+struct csz_rounded {
+    uint32_t hash;
+    bool doubtful; /* some value is to be looked at again */
+};
+
+/*
+ * What the tile's quanta are told from, by its first and last value, and the middle of their window, which is returned and can be had again from what is told.  Both are even, and so is bias: so is what is told of the first.
+ */
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum
+csz_tell(csz_told<V> *told, V corner, V last, const typename csz_value<V>::quantizer &z,
+         const typename csz_value<V>::quantizer *in_memory, int bias) {
+    typedef typename csz_value<V>::quantum quantum;
+    const quantum base = csz_corner_quantum(corner, z, in_memory) & ~(quantum)1,
+                  middle = csz_middle_choose(last, z, base);
+    told->base = base;
+    /* of f64 anything: where 32 bits do not hold it, the corner is far outside of the window */
+    const quantum apart = base - middle;
+    told->first = csz_base_is_safe(base) && apart == (quantum)(int32_t)apart
+                      ? (uint32_t)bias + (uint32_t)apart
+                      : (uint32_t)CSZ_LOST;
+    return middle;
+}
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum csz_middle_told(const csz_told<V> *told, int bias) {
+    return told->base - (typename csz_value<V>::quantum)(int32_t)(told->first - (uint32_t)bias);
+}
+
+/*
+ * A unit of a tile that reaches past the field.  Handed what it reads of the job, which a function out of line loads from memory; plane: elements.
+ */
+template <typename V, int RANK>
+CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_told<V> *told, const V *tile,
+                                    const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
+                                    uint64_t plane, const csz_claim &c) {
+    typedef csz_value<V> value;
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const typename value::quantizer z = *quantizer;
+    const csz_edge_unit<V, RANK> unit(tile, nx, plane, c);
+    const V corner_value = __ldg(tile),
+            last_value = __ldg(tile + (c.extent[0] - 1) * plane + (c.extent[1] - 1) * nx + c.extent[2] - 1);
+    V v[8], next[8];
+    unit.load(next, 0);
+    csz_rounding<V> r(z, csz_tell(told, corner_value, last_value, z, quantizer, bias), bias);
+    uint4 *parked = (uint4 *)exchange + threadIdx.x;
+#pragma unroll 1
+    for (uint32_t s = 0; s < 4; s++) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) v[k] = next[k];
+        if (s < 3) unit.load(next, s + 1);
+        unit.pad(v, s);
+        const uint32_t low = unit.slice_inside(s), high = unit.slice_inside(s + 4);
+        uint32_t word[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            word[k] = r.pair(v[k], v[k + 4], unit.inside(s, k, low), unit.inside(s + 4, k, high));
+        *parked = make_uint4(word[0], word[1], word[2], word[3]);
+        parked += CSZ_TILE_THREADS;
+    }
+    csz_rounded f;
+    f.hash = r.hash();
+    f.doubtful = r.doubtful(window, z.bound);
+    if (z.has_fill) {
+#pragma unroll 1
+        for (uint32_t s = 0; s < 4; s++) {
+            unit.load(v, s);
+            unit.pad(v, s);
+#pragma unroll
+            for (int k = 0; k < 8; k++) f.doubtful |= value::to_bits(v[k]) == z.fill;
+        }
+        uint32_t w[16];
+        csz_words_fetch(w, exchange);
+        f.doubtful |= csz_restores_fill<V>(w, z, csz_middle_told(told, bias), bias);
+    }
+    return f;
+}
+
+/* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
+template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS>
+CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_told<V> *told, const csz_job<V> &job,
+                                       const csz_claim &c) {
+    typedef csz_value<V> value;
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const uint32_t t = csz_thread();
+    typename value::quantizer z = job.quantizer[c.field];
+    if (PLAIN) z.has_fill = 0;
+    const V *tile = job.data + c.origin;
+    const V corner_value = __ldg(tile), last_value = __ldg(tile + job.to_last);
+    /* where the unit's first four values are, and how far apart its slices */
+    const uint64_t nx = job.geometry.n[2], slice = RANK == 1 ? 128 * sizeof(V) : job.slice_nbytes;
+    const V *p = tile + (RANK == 3   ? (t >> 3) * nx + 4 * (t & 7)
+                         : RANK == 2 ? 8 * (t >> 5) * nx + 4 * (t & 31)
+                                     : 1024 * (uint64_t)(t >> 5) + 4 * (t & 31));
+    const bool quads = ROWS == CSZ_ROWS_ASKED ? job.aligned != 0 : ROWS == CSZ_ROWS_ALIGNED;
+    const V *q = csz_bytes_after(p, 4 * slice);
+    const V *p1 = csz_bytes_after(p, slice), *q1 = csz_bytes_after(q, slice);
+    V even[8], odd[8];
+    csz_load_slices<V>(even, p, q, quads);
+    csz_load_slices<V>(odd, p1, q1, quads);
+    const V *p2 = csz_bytes_after(p1, slice), *q2 = csz_bytes_after(q1, slice);
+    const V *p3 = csz_bytes_after(p2, slice), *q3 = csz_bytes_after(q2, slice);
+    csz_rounded u;
+    u.doubtful = false;
+    csz_rounding<V> r(z, csz_tell(told, corner_value, last_value, z, &job.quantizer[c.field], bias), bias);
+    uint4 *parked = (uint4 *)exchange + t;
+    const auto round = [&](const V(&v)[8]) {
+        uint32_t word[4];
+        if (!PLAIN && z.has_fill) {
+#pragma unroll
+            for (int k = 0; k < 8; k++) u.doubtful |= value::to_bits(v[k]) == z.fill;
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++) word[k] = r.pair(v[k], v[k + 4]);
+        *parked = make_uint4(word[0], word[1], word[2], word[3]);
+        parked += CSZ_TILE_THREADS;
+    };
+    /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+#pragma unroll(HASH ? 1 : 2)
+    for (int turn = 0; turn < 2; turn++) {
+        round(even);
+        if (turn == 0) csz_load_slices<V>(even, p2, q2, quads);
+        round(odd);
+        if (turn == 0) csz_load_slices<V>(odd, p3, q3, quads);
+    }
+    u.hash = HASH ? r.hash() : 0;
+    u.doubtful |= r.doubtful(window, z.bound);
+    if (!PLAIN && z.has_fill) {
+        uint32_t w[16];
+        csz_words_fetch(w, exchange);
+        u.doubtful |= csz_restores_fill<V>(w, z, csz_middle_told(told, bias), bias);
+    }
+    return u;
+}
+
+/* The same, where there is a fill value: out of the way of those that have none. */
+template <typename V, int RANK, bool HASH, int ROWS>
+CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_told<V> *told, const csz_job<V> &job,
+                                      const csz_claim &c) {
+    return csz_round_whole<V, RANK, false, HASH, ROWS>(exchange, told, job, c);
+}
+
+#endif

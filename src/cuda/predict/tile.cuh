@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tile.cuh: the two types of values, and a tile as the threads of a block see it while it is compressed: where its elements are, what the threads share.
+ */
+#ifndef CSZ_CUDA_TILE_CUH
+#define CSZ_CUDA_TILE_CUH
+
+#include "core/code.h"
+#include "core/geometry.h"
+#include "core/hash.h"
+#include "core/quantum.h"
+#include "cuda/common/port.cuh"
+
+enum {
+    CSZ_TILE_THREADS = CSZ_TILE_UNITS,
+    CSZ_TILE_WARPS = CSZ_TILE_THREADS / 32,
+    CSZ_EXCHANGE_WORDS = 16 * CSZ_TILE_THREADS
+};
+
+/* What tools/gpu_ablation leaves out to see its price, each with those before it; a library leaves out nothing. */
+enum { CSZ_CUT_NONE, CSZ_CUT_PLACE, CSZ_CUT_ENCODE, CSZ_CUT_CHECK };
+#ifndef CSZ_CUT
+#define CSZ_CUT CSZ_CUT_NONE
+#endif
+
+/* ---- the two types ---- */
+
+template <typename V> struct csz_value;
+
+template <> struct csz_value<float> {
+    typedef uint32_t bits;
+    typedef int32_t quantum;
+    typedef csz_quantizer_f32 quantizer;
+    enum { words = 1 };
+    static __device__ __forceinline__ bits to_bits(float v) { return csz_bits_f32(v); }
+    static __device__ __forceinline__ float from_bits(bits b) { return csz_f32_bits(b); }
+    static __device__ __forceinline__ uint32_t fold(bits b) { return b; }
+    static __device__ __forceinline__ int quantize(float v, const quantizer &z, quantum *q) {
+        return csz_quantum_f32(v, &z, q);
+    }
+    static __device__ __forceinline__ float restore(quantum q, float step) {
+        return csz_restore_f32(q, step);
+    }
+    static __device__ __forceinline__ bits minus_zero() { return 0x80000000u; }
+    static __device__ __forceinline__ bool is_nan(bits b) { return (b & 0x7FFFFFFFu) > 0x7F800000u; }
+};
+
+template <> struct csz_value<double> {
+    typedef uint64_t bits;
+    typedef int64_t quantum;
+    typedef csz_quantizer_f64 quantizer;
+    enum { words = 2 };
+    static __device__ __forceinline__ bits to_bits(double v) { return csz_bits_f64(v); }
+    static __device__ __forceinline__ double from_bits(bits b) { return csz_f64_bits(b); }
+    static __device__ __forceinline__ uint32_t fold(bits b) { return csz_value_fold_f64(b); }
+    static __device__ __forceinline__ int quantize(double v, const quantizer &z, quantum *q) {
+        return csz_quantum_f64(v, &z, q);
+    }
+    static __device__ __forceinline__ double restore(quantum q, double step) {
+        return csz_restore_f64(q, step);
+    }
+    static __device__ __forceinline__ bits minus_zero() { return 0x8000000000000000ull; }
+    static __device__ __forceinline__ bool is_nan(bits b) {
+        return (b & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
+    }
+};
+
+/*
+ * Quick rounding relative to the middle of a window: magic is the rounding constant moved so that its low bits become quantum - middle +
+ * bias.  Middle and bias are even, so ties go the same way as without them.
+ */
+CSZ_DEVICE float csz_magic(float, int32_t middle, int bias) { return CSZ_MAGIC_F32 + (float)(bias - middle); }
+CSZ_DEVICE double csz_magic(double, int64_t middle, int bias) {
+    return CSZ_MAGIC_F64 + (double)(bias - middle);
+}
+
+/* Rounds v; *outside gathers bits that tell of a result beyond the window, *sign bits that tell of -0. */
+CSZ_DEVICE float csz_quick_round(float v, float inverse, float magic, uint32_t *low, uint32_t *outside,
+                                 uint32_t *outside_high, int32_t *sign) {
+    float t = fmaf(v, inverse, magic);
+    *low = csz_bits_f32(t);
+    *outside |= *low ^ CSZ_MAGIC_F32_BITS; /* shifted by the window once, after all values */
+    *sign = min(*sign, (int32_t)csz_bits_f32(v));
+    return t - magic;
+}
+
+CSZ_DEVICE double csz_quick_round(double v, double inverse, double magic, uint32_t *low, uint32_t *outside,
+                                  uint32_t *outside_high, int32_t *sign) {
+    double t = v * inverse + magic;
+    uint64_t bits = csz_bits_f64(t);
+    *low = (uint32_t)bits;
+    *outside |= *low;
+    *outside_high |= (uint32_t)(bits >> 32) ^ (uint32_t)(CSZ_MAGIC_F64_BITS >> 32);
+    *sign = min(*sign, (int32_t)(csz_bits_f64(v) >> 32));
+    return t - magic;
+}
+
+CSZ_DEVICE bool csz_base_is_safe(int32_t base) {
+    return base > -CSZ_QUANTUM_LIMIT_F32 + 65536 && base < CSZ_QUANTUM_LIMIT_F32 - 65536;
+}
+CSZ_DEVICE bool csz_base_is_safe(int64_t base) {
+    return base > -CSZ_QUANTUM_LIMIT_F64 + 65536 && base < CSZ_QUANTUM_LIMIT_F64 - 65536;
+}
+
+/* 16 bytes of the field; KEPT: as what may stay in the caches. */
+template <bool KEPT, typename Q> CSZ_DEVICE Q csz_load_16(const void *p) {
+    return KEPT ? __ldg((const Q *)p) : __ldcs((const Q *)p);
+}
+
+/* Four neighbours at once. */
+template <bool KEPT = false> CSZ_DEVICE void csz_load_quad(float *v, const float *p) {
+    const float4 a = csz_load_16<KEPT, float4>(p);
+    v[0] = a.x;
+    v[1] = a.y;
+    v[2] = a.z;
+    v[3] = a.w;
+}
+
+template <bool KEPT = false> CSZ_DEVICE void csz_load_quad(double *v, const double *p) {
+    const double2 a = csz_load_16<KEPT, double2>(p), b = csz_load_16<KEPT, double2>(p + 2);
+    v[0] = a.x;
+    v[1] = a.y;
+    v[2] = b.x;
+    v[3] = b.y;
+}
+
+#define CSZ_BIASED 0x80008000u /* a half becomes delta + 2^15 */
+
+/* ---- the tile ---- */
+
+template <typename V> struct csz_job {
+    const V *data;
+    const typename csz_value<V>::quantizer
+        *quantizer; /* of each field; made on the device: a relative bound is known only there */
+    csz_geometry geometry;
+    uint64_t to_last;       /* from a whole tile's first element to its last */
+    uint64_t slice_nbytes;  /* from a slice of a unit to the next */
+    uint32_t default_shape; /* 8 x 16 x 32, 32 x 128 or 4096 */
+    uint32_t aligned;       /* every tile's rows start at multiples of 16 bytes */
+    uint32_t has_fill;      /* the quantizers' */
+    int workflow;
+};
+
+/* How a kernel loads rows: by four values at multiples of 16 bytes, one by one, or as the job says. */
+enum { CSZ_ROWS_ASKED, CSZ_ROWS_ALIGNED, CSZ_ROWS_ODD };
+
+/* One tile, as a block works on it; made by one thread. */
+struct csz_claim {
+    uint64_t origin; /* element, counted from the first field's data */
+    uint32_t index;  /* among all tiles of all frames of all fields */
+    uint32_t tile;   /* in its frame */
+    uint32_t frame;  /* among all frames of all fields */
+    uint32_t field;
+    uint32_t first;     /* index of the frame's tile 0 */
+    uint32_t ntiles;    /* of the frame */
+    uint32_t weight;    /* in its frame's hash */
+    uint32_t extent[3]; /* elements in the field, */
+    uint32_t inside;    /* of each dim and in all */
+
+    __device__ __forceinline__ bool full() const { return inside == CSZ_TILE_N; }
+};
+
+CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_frame_box *box) {
+    csz_tile_box b = csz_tile_box_at(g, box, c->tile);
+    c->origin = (b.origin[0] * g->n[1] + b.origin[1]) * g->n[2] + b.origin[2];
+    for (int i = 0; i < 3; i++) c->extent[i] = b.extent[i];
+    c->inside = (uint32_t)csz_tile_box_count(&b);
+}
+
+enum { CSZ_SPECIAL_AT = 26 };
+
+/* What a tile's quanta are told from; quick path: what the first one's half has more than its delta, or CSZ_LOST, which that never is. */
+template <typename V> struct alignas(8) csz_told {
+    typename csz_value<V>::quantum base;
+    uint32_t first;
+};
+enum : uint32_t { CSZ_LOST = ~0u }; /* the corner has no quantum, or one too large */
+
+template <typename V> struct csz_front_shared {
+    /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
+    uint32_t region[CSZ_TILE_N * csz_value<V>::words];
+    uint32_t scratch
+        [4 *
+         CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; then what the front tells; later the units' masks */
+    uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
+    uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
+    csz_told<V> told;
+    uint32_t klass, is_fill, order;   /* set by the careful path alone */
+    uint32_t biased;                  /* CSZ_BIASED, see csz_held */
+    uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
+    /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; x also:
+       whether it has exceptions << CSZ_SPECIAL_AT */
+    uint4 stats[CSZ_TILE_WARPS];
+    uint4 lanes; /* pairs and fours of each warp, where the modes are general */
+};
+
+template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_front_shared<V> &sh) {
+    return sh.region + sizeof sh.region / 4 - CSZ_EXCHANGE_WORDS;
+}
+
+/*
+ * Where a thread keeps what all know of the tile's quanta: registers are scarce while they are rounded.  Thread 0's is the one that the others ask later; theirs are their own: of an access to shared memory that some threads do the assembler makes the
+ * address anew, and keeps what all have on the stack meanwhile.
+ */
+template <typename V> CSZ_DEVICE csz_told<V> *csz_told_of(csz_front_shared<V> &sh) {
+    const uint32_t t = csz_thread();
+    return t == 0 ? &sh.told : (csz_told<V> *)sh.scratch + t;
+}
+
+template <typename V> struct csz_front { uint32_t klass, is_fill; };
+
+/* Whether fields of that rank have the order: those that leave out a dim that there is, and the full one. */
+CSZ_DEVICE constexpr bool csz_order_is_of(int rank, int order) {
+    return order == CSZ_ORDER_FULL || rank == 3 || (rank == 2 && order == CSZ_ORDER_X);
+}
+
+/* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
+CSZ_DEVICE uint32_t csz_unit_weight(uint32_t unit) { return csz_value_weight(unit, 31); }
+
+template <int RANK>
+struct csz_shape; /* default shapes; window: bits of quanta whose deltas cannot leave 16 bits */
+template <> struct csz_shape<3> {
+    enum { lx = 5, ly = 4, window = 13 };
+};
+template <> struct csz_shape<2> {
+    enum { lx = 7, ly = 5, window = 14 };
+};
+template <> struct csz_shape<1> {
+    enum { lx = 12, ly = 0, window = 15 };
+};
+
+/*
+ * Where a tile's values are.  Made once, since what a function out of line reads of the job comes from memory, and comes anew behind every store.
+ */
+template <typename V> struct csz_values {
+    const V *tile;
+    uint64_t nx, plane; /* elements from row to row and from plane to plane */
+    uint32_t extent[3], lx, ly;
+
+    __device__ __forceinline__ csz_values(const csz_job<V> &job, const csz_claim &c)
+        : tile(job.data + c.origin), nx(job.geometry.n[2]),
+          plane(job.geometry.n[1] * job.geometry.n[2]), extent{c.extent[0], c.extent[1], c.extent[2]},
+          lx(job.geometry.log2_t[2]), ly(job.geometry.log2_t[1]) {}
+
+    /* Element e: the nearest one in the field, and whether that is e itself. */
+    __device__ __forceinline__ const V *element(uint32_t e, bool *in_field) const {
+        uint32_t x = e & ((1u << lx) - 1), y = (e >> lx) & ((1u << ly) - 1), z = e >> (lx + ly);
+        *in_field = x < extent[2] && y < extent[1] && z < extent[0];
+        x = min(x, extent[2] - 1);
+        y = min(y, extent[1] - 1);
+        z = min(z, extent[0] - 1);
+        return tile + z * plane + y * nx + x;
+    }
+};
+
+/* So many bytes after p: by an addition, not by what the compiler makes of several with a common origin. */
+template <typename V> CSZ_DEVICE const V *csz_bytes_after(const V *p, uint64_t nbytes) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+l"(p));
+#endif
+    return (const V *)((const char *)p + nbytes);
+}
+
+/* Codes of this thread's unit that lie in the field. */
+template <typename V, int RANK>
+CSZ_DEVICE uint32_t csz_unit_in_field(const csz_values<V> &values, const csz_claim &c) {
+    if (c.full()) return ~0u;
+    uint32_t mask = 0;
+#pragma unroll 1
+    for (uint32_t b = 0; b < 32; b++) {
+        bool in;
+        values.element(csz_code_element(RANK, threadIdx.x, b), &in);
+        mask |= (uint32_t)in << b;
+    }
+    return mask;
+}
+
+/* The words, out of and back into registers: a thread's own part of the exchange holds them while it is free. */
+CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
+    const uint32_t t = csz_thread();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        ((uint4 *)exchange)[i * CSZ_TILE_THREADS + t] =
+            make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
+    }
+}
+
+CSZ_DEVICE void csz_words_fetch(uint32_t (&w)[16], const uint32_t *exchange) {
+    const uint32_t t = csz_thread();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint4 a = ((const uint4 *)exchange)[i * CSZ_TILE_THREADS + t];
+        w[4 * i] = a.x;
+        w[4 * i + 1] = a.y;
+        w[4 * i + 2] = a.z;
+        w[4 * i + 3] = a.w;
+    }
+}
+
+#endif
