@@ -8,7 +8,7 @@
  *   gpu_decompress 1 rows                  256 x 512 x N with rows that begin in the middle of lines and sectors, instead
  *   gpu_decompress --archives FILE ...     archives that csz has written, instead
  *
- * Built with CSZ_CUT (src/cuda/common/decompress_port.cuh), like the decoder, it times what is left when stages are cut out and compares nothing.
+ * Built with CSZ_CUT (src/cuda/decode/decompress_job.cuh), like the decoder, it times what is left when stages are cut out and compares nothing.
  */
 #include <cuda_runtime.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emu.h: a stand-in for the CUDA features that src/cuda uses, so that its kernels run where no GPU is, under AddressSanitizer too: CUDA's names over the
- * machine of machine.h, and by their own names the few things that port.cuh and decompress_port.cuh spell in PTX.  Warp intrinsics need the whole warp.
+ * emu.h: a stand-in for the CUDA features that src/cuda uses, so that its kernels run where no GPU is, under
+ * AddressSanitizer too: CUDA's names over the machine of machine.h.  What src/cuda/common spells in PTX stands there
+ * once more in C++.  Warp intrinsics need the whole warp.
  *
  * CSZ_EMU_BLOCKS blocks of a kernel are there at once: 3, or 1 where a kernel has static shared memory, of which there is one copy.
  */
@@ -69,7 +70,6 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, int, int) { return 
                                  [&] { kernel(__VA_ARGS__); }))
 #define CSZ_SPIN() emu::spin()
 #define CSZ_DYNAMIC_SHARED(type, name) type &name = *static_cast<type *>(emu::current->home->shared)
-#define CSZ_SHARED_DYNAMIC(name) uint4 *name = static_cast<uint4 *>(emu::current->home->shared)
 
 #define threadIdx (emu::index3{emu::current->index, 0, 0})
 #define blockIdx (emu::index3{emu::current->home->index, 0, 0})
@@ -86,9 +86,6 @@ static inline int __syncthreads_count(int vote) {
 }
 static inline int __syncthreads_or(int vote) { return __syncthreads_count(vote) != 0; }
 static inline void __syncthreads() { emu::meet(&emu::current->home->all, blockDim.x); }
-static inline void team_meet(uint32_t barrier, uint32_t n) {
-    emu::meet(&emu::current->home->teams[barrier], n);
-}
 static inline void __syncwarp() { emu::warp_fold(0, emu_or); }
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
@@ -117,48 +114,12 @@ static inline uint32_t __reduce_min_sync(unsigned, uint32_t v) {
 static inline uint32_t __reduce_max_sync(unsigned, uint32_t v) {
     return (uint32_t)emu::warp_fold(v, emu_most);
 }
-static inline uint32_t warp_sum_u32(uint32_t v) { return __reduce_add_sync(~0u, v); }
 static inline uint32_t __ballot_sync(unsigned, int p) {
     return (uint32_t)emu::warp_fold((uint64_t)(p != 0) << emu::lane(), emu_or);
 }
 static inline int __any_sync(unsigned mask, int p) { return __ballot_sync(mask, p) != 0; }
 
-/* The first kernel of a chain, which those after it may not wait for. */
-template <typename P, typename A>
-static inline int launch_first(void (*kernel)(P), uint32_t grid, uint32_t block, void *stream,
-                               const A &argument) {
-    if (emu::overlaps)
-        emu::hold(grid, block, [=] { kernel(argument); });
-    else
-        CSZ_LAUNCH(kernel, grid, block, 0, stream, argument);
-    return 1;
-}
-/* Launches follow each other, but for one that was held back. */
-template <typename... P, typename... A>
-static inline int launch_early(void (*kernel)(P...), uint32_t grid, uint32_t block, size_t shared_nbytes,
-                               void *stream, int, const A &...arguments) {
-    CSZ_LAUNCH(kernel, grid, block, shared_nbytes, stream, arguments...);
-    return 1;
-}
-static inline void next_may_start() {}
-static inline void previous_wait() {
-    while (!emu::held_is_over()) emu::spin();
-}
-
 /* ---- memory ---- */
-
-/* A copy to shared memory arrives when its thread waits for it, not before. */
-static inline void copy16_start(uint4 *shared, const uint4 *global) {
-    emu::current->copies.push_back({shared, global, sizeof *shared});
-}
-static inline void copy4_start(uint32_t *shared, const uint32_t *global) {
-    emu::current->copies.push_back({shared, global, sizeof *shared});
-}
-static inline void copy16_wait() {
-    for (const emu::copy &c : emu::current->copies) memcpy(c.to, c.from, c.nbytes);
-    emu::current->copies.clear();
-}
-static inline void line_prefetch(const void *) {}
 
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class T> static inline T __ldcs(const T *p) { return *p; }
@@ -251,11 +212,6 @@ static inline uint32_t __vmaxs2(uint32_t a, uint32_t b) {
     return emu_pair((uint16_t)std::max((int16_t)a, (int16_t)b),
                     (uint16_t)std::max((int16_t)(a >> 16), (int16_t)(b >> 16)));
 }
-/* Second bytes of two words, sign-extended, as the halves of one. */
-static inline uint32_t second_bytes_pack(uint32_t low, uint32_t high) {
-    return emu_pair((uint16_t)(int8_t)(low >> 8), (uint16_t)(int8_t)(high >> 8));
-}
-
 template <class T, class F> static inline T emu_bits(F from) {
     static_assert(sizeof(T) == sizeof(F), "the same bits");
     T to;

@@ -36,7 +36,7 @@ struct thread {
     fiber self;
     block *home = nullptr;
     unsigned index = 0;
-    std::vector<copy> copies; /* started and not waited for */
+    std::vector<copy> copies; /* started; they arrive when the thread waits for them, not before */
 };
 
 enum { WARP = 32, BLOCK_WARPS = 32 };

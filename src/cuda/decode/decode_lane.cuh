@@ -10,6 +10,7 @@
 #ifndef CSZ_CUDA_DECODE_LANE_CUH
 #define CSZ_CUDA_DECODE_LANE_CUH
 
+#include "cuda/common/bits.cuh"
 #include "cuda/decode/decompress_job.cuh"
 
 /* Longest lane that 4 units of escapes with 13 raw bits can make: readers stay within this many words of a lane's start. */
@@ -22,62 +23,6 @@ CSZ_DEVICE uint32_t swizzle(uint32_t pair) {
 CSZ_DEVICE uint32_t chunk_place(uint32_t unit, uint32_t i) {
     uint32_t pair = unit >> 1;
     return 8 * pair + ((4 * (unit & 1) + i) ^ swizzle(pair));
-}
-
-/*
- * Bits from the most significant down; 96 of them in registers, so that the next word is loaded long before it is needed.  Only the low 8 bits of at
- * count: entries are added to it whole.  W: shared_words, or a pointer.
- */
-template <typename W> struct bit_reader {
-    W p;
-    uint32_t high, low, next, at;
-};
-
-template <typename W> CSZ_DEVICE bit_reader<W> bits_open(W words, uint32_t at) {
-    bit_reader<W> r;
-    r.p = words_after(words, at >> 5);
-    r.high = word_load(r.p, 0);
-    r.low = word_load(r.p, 1);
-    r.next = word_load(r.p, 2);
-    r.p = words_after(r.p, 3);
-    r.at = at;
-    return r;
-}
-
-/* 1 if the reader has come to bit `at` of words. */
-template <typename W> CSZ_DEVICE uint32_t bits_are_at(const bit_reader<W> *r, W words, uint32_t at) {
-    return words_are_same(r->p, words_after(words, (at >> 5) + 3)) && ((r->at ^ at) & 31) == 0;
-}
-
-template <typename W> CSZ_DEVICE uint32_t bits_window(const bit_reader<W> *r) {
-    return __funnelshift_l(r->low, r->high, r->at);
-}
-
-/* Moves on to `at`, which is less than 32 bits away. */
-template <typename W> CSZ_DEVICE void bits_move(bit_reader<W> *r, uint32_t at) {
-    if ((at ^ r->at) & 32) {
-        r->high = r->low;
-        r->low = r->next;
-        r->next = word_load(r->p, 0);
-        r->p = words_after(r->p, 1);
-    }
-    r->at = at;
-}
-
-/* Next symbol's entry. */
-template <int LIMIT, typename W, typename T> CSZ_DEVICE uint32_t bits_symbol(bit_reader<W> *r, T table) {
-    uint32_t entry = table_entry(table, bits_window(r) >> (32 - LIMIT));
-    bits_move(r, r->at + entry);
-    return entry;
-}
-
-/* Next two symbols' entries, from one window: together they have at most 24 bits. */
-template <int LIMIT, typename W, typename T>
-CSZ_DEVICE void bits_symbols(bit_reader<W> *r, T table, uint32_t *first, uint32_t *second) {
-    uint32_t window = bits_window(r);
-    *first = table_entry(table, window >> (32 - LIMIT));
-    *second = table_entry(table, __funnelshift_l(0, window, *first) >> (32 - LIMIT));
-    bits_move(r, r->at + *first + *second);
 }
 
 /* Exchanges bits i and i + shift of x where mask has bit i. */
@@ -148,7 +93,7 @@ CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, T table, 
                                                     __funnelshift_l(0, window, (uint32_t)low) >> (32 - 12)),
                           larger = low > high ? low : high;
                 bits_move(&r[l], r[l].at + (uint32_t)low + (uint32_t)high);
-                word[l][k] = second_bytes_pack((uint32_t)low, (uint32_t)high);
+                word[l][k] = csz_pack_second_bytes((uint32_t)low, (uint32_t)high);
                 has[l] = __funnelshift_l((uint32_t)(CSZ_DIRECT_HALF * 256 - 1 - larger), has[l], 1);
             }
         }
@@ -167,12 +112,12 @@ CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, T table, 
         most = n > most ? n : most;
     }
     if (CSZ_CUT >= 3) return;
-    if (!warp_agrees(most > few)) {
+    if (!csz_agreed(most > few)) {
         for (uint32_t any = most; any;) {
             any = 0;
 #pragma unroll
             for (int l = 0; l < N; l++) {
-                const uint32_t w = zeros_before(has[l]) & 31, is_there = has[l] != 0;
+                const uint32_t w = csz_leading_zeros(has[l]) & 31, is_there = has[l] != 0;
                 uint32_t *p = (uint32_t *)((uint8_t *)(chunks + LANE_CHUNKS * l) + ((4 * w) ^ (16 * twist)));
                 const uint32_t word = buckets_finish(&r[l], is_there ? *p : 0);
                 if (is_there) *p = word;
@@ -298,18 +243,6 @@ template <int UNITS> CSZ_DEVICE escape_queue<UNITS> escapes_queue(const uint32_t
     return q;
 }
 
-/* Next n bits. */
-template <typename W> CSZ_DEVICE uint64_t bits_take(bit_reader<W> *r, uint32_t n) {
-    uint64_t value = 0;
-    while (n) {
-        const uint32_t part = n < 24 ? n : 24;
-        value = value << part | bits_window(r) >> (32 - part);
-        bits_move(r, r->at + part);
-        n -= part;
-    }
-    return value;
-}
-
 /*
  * Draws out the runs of a unit: a code at which none begins, as starts tells by code, has the delta of the one before it.  chunks are the unit's, seen through x; *last is the delta of the code
  * before the unit, and is left as that of its last.
@@ -432,8 +365,8 @@ CSZ_DEVICE void escapes_visit(const uint32_t (*escapes)[4 / N], uint4 *chunks, u
 #pragma unroll
         for (int l = 0; l < N; l++) {
             escape_queue<UNITS> *q = &queue[l];
-            const uint32_t b = zeros_before(q->left), rest = q->left & (0x7FFFFFFFu >> (b & 31)),
-                           c = zeros_before(rest);
+            const uint32_t b = csz_leading_zeros(q->left), rest = q->left & (0x7FFFFFFFu >> (b & 31)),
+                           c = csz_leading_zeros(rest);
             const bool has[2] = {N == 1 || q->left != 0, rest != 0};
             uint4 *own = chunks + LANE_CHUNKS * l;
             uint16_t *half[2] = {code_half(own, q->place, b), code_half(own, q->place, c)};
@@ -464,7 +397,7 @@ CSZ_DEVICE uint32_t decode_escapes(bit_reader<W> *r, const uint32_t (*escapes)[4
         uint32_t second = table_entry(table, __funnelshift_l(0, window, first) >> (32 - 11));
         second = has[1] ? second : 0;
         bits_move(&r[l], r[l].at + first + second);
-        const uint32_t values = second_bytes_pack(first, second);
+        const uint32_t values = csz_pack_second_bytes(first, second);
         largest = __vmaxs2(largest, values);
         if (has[0]) *half[0] = (uint16_t)values;
         if (has[1]) *half[1] = (uint16_t)(values >> 16);
@@ -540,7 +473,7 @@ CSZ_DEVICE void buckets_finish_shared(bit_reader<W> *reader, W words, const uint
     uint32_t many = __ballot_sync(~0u, n > BUCKETS_ALONE);
     /* a lane by all takes about as long as so many escapes of another by its thread */
     const uint32_t few = BUCKETS_ALONE + BUCKETS_OF_SHARE * (uint32_t)__popc(many);
-    if (!warp_agrees(n > few)) many = 0;
+    if (!csz_agreed(n > few)) many = 0;
     if (n && !(many >> r & 1)) decode_buckets<1>(reader, escapes, chunks, twist);
     __syncwarp();
 #pragma unroll 1
@@ -552,8 +485,7 @@ CSZ_DEVICE void buckets_finish_shared(bit_reader<W> *reader, W words, const uint
             const uint32_t mask = __shfl_sync(~0u, escapes[0][u], lane);
             if (r >> 3 == u) own = mask >> (4 * (r & 7)) & 15;
         }
-        const uint32_t first = __shfl_sync(
-                           ~0u, 32 * (words_between(words, reader->p) - 3) + (reader->at & 31), lane),
+        const uint32_t first = __shfl_sync(~0u, bits_place(reader, words), lane),
                        end = buckets_share(words, first, own, code, (uint32_t)lane, r);
         if (r == (uint32_t)lane) {
             reader->p = words_after(words, (end >> 5) + 3);
@@ -607,8 +539,8 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
     const uint32_t pair = r * (UNITS / 2), twist = swizzle(pair);
     uint4 *chunks = code + 8 * pair;
     /* asked while the warp is whole: threads of empty lanes leave it */
-    const bool is_single = N == 2 && warp_agrees(mode == CSZ_MODE_S),
-               is_quad = N == 1 && warp_agrees(mode == CSZ_MODE_Q);
+    const bool is_single = N == 2 && csz_agreed(mode == CSZ_MODE_S),
+               is_quad = N == 1 && csz_agreed(mode == CSZ_MODE_Q);
     if constexpr (SHARES) {
         static_assert(N == 1, "a thread's only lane");
         bit_reader<W> reader = bits_open(words, lane[0].nbits ? lane[0].at : 0);
@@ -624,7 +556,7 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
         }
         __syncwarp();
         buckets_finish_shared(&reader, words, escapes, largest, code, chunks, twist, r);
-        return nbits == 0 || bits_are_at(&reader, words, lane[0].at + nbits);
+        return nbits == 0 || bits_place(&reader, words) == lane[0].at + nbits;
     }
     if (N == 1 && lane[0].nbits == 0) return 1;
     bit_reader<W> reader[N];
@@ -646,7 +578,7 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
             decode_units<CSZ_MODE_M, N>(reader, nbits, tables, chunks, twist, escapes);
         }
         /* an empty lane beside another was decoded from bits that mean nothing */
-        if (N > 1 && warp_agrees(nbits[0] == 0 || nbits[N - 1] == 0)) {
+        if (N > 1 && csz_agreed(nbits[0] == 0 || nbits[N - 1] == 0)) {
 #pragma unroll
             for (int l = 0; l < N; l++) {
                 if (nbits[l] == 0) {
@@ -665,7 +597,7 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
     uint32_t good = 1;
 #pragma unroll
     for (int l = 0; l < N; l++)
-        good &= nbits[l] == 0 || bits_are_at(&reader[l], words, lane[l].at + nbits[l]);
+        good &= nbits[l] == 0 || bits_place(&reader[l], words) == lane[l].at + nbits[l];
     return good;
 }
 

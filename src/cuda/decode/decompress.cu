@@ -10,6 +10,7 @@
  * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
  * all tiles of unusual shapes.
  */
+#define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/decode/decompress_once.cuh"
 
 /* ---- the kernel ---- */
@@ -38,27 +39,27 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {
     block_shared *const block = block_own();
     uint4 *const memory = block_memory();
-    if (warp_agrees(!shared_is_there())) { /* never, as far as is known */
-        previous_wait();
+    if (csz_agreed(!csz_shared_is_fixed())) { /* never, as far as is known */
+        csz_previous_wait();
         for (uint32_t i = threadIdx.x; i < call.njobs; i += blockDim.x)
             fault(call.jobs + i, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
         return;
     }
     /* What needs nothing of the tables kernel is done while that runs. */
     block_begin_find(&block->begin, &call, blockIdx.x);
-    const uint32_t thread = thread_anew();
+    const uint32_t thread = csz_thread();
     if (thread < GROUP_THREADS) {
-        const uint32_t weight = thread_weight(thread), all = warp_sum_u32(weight * units_weight());
+        const uint32_t weight = thread_weight(thread), all = csz_warp_add(weight * units_weight());
         block->weights[thread] = weight;
         if (thread == 0) block->tile_weight = all;
     }
     if (call.nfields == 1 && call.check_groups) { /* the archive's first megabytes, on their way to the L2 */
         const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
-        if (at < call.one.nbytes) line_prefetch((const uint8_t *)call.one.archive + at);
+        if (at < call.one.nbytes) csz_prefetch((const uint8_t *)call.one.archive + at);
     }
     __syncthreads();
-    previous_wait();
-    next_may_start();
+    csz_previous_wait();
+    csz_next_may_start();
     /* The claim of a group's first tile comes with the job, which may turn out to have fewer groups. */
     if (threadIdx.x % GROUP_THREADS == 0)
         claim_copy(group_task(group_memory(&call, memory, threadIdx.x / GROUP_THREADS), 0), &call,
@@ -67,12 +68,12 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
                        block->begin.blocks.first);
     uint16_t *tables = (uint16_t *)memory;
     /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
-    for (uint32_t turn = 0; warp_agrees(turn < call.njobs);) {
+    for (uint32_t turn = 0; csz_agreed(turn < call.njobs);) {
         const uint32_t job_number = job_after(&call, block->begin.home, turn);
         uint32_t faults = 0;
         if (threadIdx.x < sizeof(decode_job) / 16)
-            copy16_start((uint4 *)&block->facts + threadIdx.x,
-                         (const uint4 *)(call.jobs + job_number) + threadIdx.x);
+            csz_copy_start((uint4 *)&block->facts + threadIdx.x,
+                           (const uint4 *)(call.jobs + job_number) + threadIdx.x);
         if (threadIdx.x < TABLE_PARTS) faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
         if (threadIdx.x == 0) {
             block->facts.number = job_number;
@@ -83,10 +84,10 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
         for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x)
-            copy16_start(memory + i, from + i);
-        copy16_wait();
+            csz_copy_start(memory + i, from + i);
+        csz_copies_wait();
         const bool sound = !__syncthreads_or(faults != 0);
-        if (warp_agrees(sound && threadIdx.x / GROUP_THREADS < block->facts.ngroups))
+        if (csz_agreed(sound && threadIdx.x / GROUP_THREADS < block->facts.ngroups))
             group_run<V, RANK, TEAMS, false>(&call, &block->facts, tables, block->weights, block->tile_weight,
                                              turn == 0, memory, 0);
         __syncthreads();
@@ -254,8 +255,8 @@ static int decode_launch(const decode_call *call, const device_limits *d, void *
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
         return 0;
 #endif
-    return launch_early(decode_kernel<V, RANK, TEAMS>, call->decode_blocks, call->max_ngroups * GROUP_THREADS,
-                        nbytes, stream, d->major >= 9, *call);
+    return csz_launch_next(decode_kernel<V, RANK, TEAMS>, call->decode_blocks,
+                           call->max_ngroups * GROUP_THREADS, nbytes, d->major >= 9, stream, *call);
 }
 
 template <typename V, int RANK>
@@ -268,9 +269,9 @@ static int once_launch(const decode_call *call, const device_limits *d, void *st
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
         return 0;
 #endif
-    return launch_early(decode_once_kernel<V, RANK>, call->decode_blocks,
-                        nthreads < GENERAL_THREADS ? (uint32_t)GENERAL_THREADS : nthreads, nbytes, stream,
-                        d->major >= 9, *call);
+    return csz_launch_next(decode_once_kernel<V, RANK>, call->decode_blocks,
+                           nthreads < GENERAL_THREADS ? (uint32_t)GENERAL_THREADS : nthreads, nbytes,
+                           d->major >= 9, stream, *call);
 }
 
 template <typename V>
@@ -290,9 +291,9 @@ static int call_launch(const decode_call *call, const device_limits *d, int rank
     }
     const int early = d->major >= 9;
     if (!call->check_groups)
-        good &= launch_early(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, stream, early, *call);
-    return good & launch_early(general_kernel<V>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, stream, early,
-                               *call);
+        good &= csz_launch_next(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, early, stream, *call);
+    return good & csz_launch_next(general_kernel<V>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, early,
+                                  stream, *call);
 }
 
 static int device_clear(void *p, size_t nbytes, void *stream) {

@@ -12,7 +12,7 @@
 CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, uint32_t job_number, uint32_t nbox,
                            uint32_t i) {
     if (i < nbox) {
-        copy16_start((uint4 *)&task->begin, call->claims + job_number * (size_t)call->max_tiles + i);
+        csz_copy_start((uint4 *)&task->begin, call->claims + job_number * (size_t)call->max_tiles + i);
     } else {
         task->begin = task->end = 0;
         task->number = NO_TILE;
@@ -22,8 +22,8 @@ CSZ_DEVICE void claim_copy(tile_task *task, const decode_call *call, uint32_t jo
 /* Asks for a group's next tile: one that was dealt to its block, whose claim is then on its way, or a ticket for one of the others. */
 enum { DEALT = 0xFFFFFFFFu };
 CSZ_DEVICE uint32_t claim_start(tile_task *task, const decode_call *call, block_job *facts) {
-    const uint32_t i = facts->ngroups + shared_counter_next(&facts->taken);
-    if (i >= facts->dealt) return counter_next(&facts->own->counter);
+    const uint32_t i = facts->ngroups + csz_take_number_shared(&facts->taken);
+    if (i >= facts->dealt) return csz_take_number(&facts->own->counter);
     claim_copy(task, call, facts->number, facts->nbox, i * facts->nblocks + blockIdx.x - facts->first_block);
     return DEALT;
 }
@@ -52,8 +52,8 @@ CSZ_DEVICE uint32_t team_size(const block_job *facts, uint32_t group) {
 
 /* Every thread: the first group of a team asks for tiles of turn `turn`; one thread knows what comes, the others have 0. */
 CSZ_DEVICE uint32_t team_start(block_job *facts, uint32_t turn, uint32_t group) {
-    if (warp_agrees(!team_is_led_by(facts, group) || !team_has_ticket(facts, turn))) return 0;
-    return warp_counter_add(&facts->own->counter, team_size(facts, group));
+    if (csz_agreed(!team_is_led_by(facts, group) || !team_has_ticket(facts, turn))) return 0;
+    return csz_take_numbers(&facts->own->counter, team_size(facts, group));
 }
 
 /* With what that returned, it has the claims of all copied, a thread each; there may be none left for some. */
@@ -62,14 +62,14 @@ static __device__ __noinline__ void team_redeem(const decode_call *call, block_j
     const uint32_t group = threadIdx.x / GROUP_THREADS, r = threadIdx.x % GROUP_THREADS;
     if (!team_is_led_by(facts, group)) return;
     const uint32_t first = team_has_ticket(facts, turn)
-                               ? facts->dealt * facts->nblocks + warp_sum_u32(ticket)
+                               ? facts->dealt * facts->nblocks + csz_warp_add(ticket)
                                : (turn * facts->nblocks + blockIdx.x - facts->first_block) * facts->ngroups +
                                      group,
                    i = first + r;
     if (r >= team_size(facts, group)) return;
     uint4 *claim = &facts->team_claims[turn % 2][group + r];
     if (i < facts->nbox)
-        copy16_start(claim, call->claims + facts->number * (size_t)call->max_tiles + i);
+        csz_copy_start(claim, call->claims + facts->number * (size_t)call->max_tiles + i);
     else
         *claim = make_uint4(0, 0, 0, first < facts->nbox ? NO_TILE_NOW : NO_TILE);
 }
@@ -77,12 +77,12 @@ static __device__ __noinline__ void team_redeem(const decode_call *call, block_j
 /* Every thread of a team, before it stores the tiles of the turn before: waits for the claims of turn `turn`, and for the others. */
 CSZ_DEVICE void team_gather(tile_task *task, const block_job *facts, uint32_t turn, uint32_t group,
                             uint32_t r) {
-    copy16_wait();
-    team_meet(1 + group / facts->team, team_size(facts, group) * GROUP_THREADS);
+    csz_copies_wait();
+    csz_barrier(1 + group / facts->team, team_size(facts, group) * GROUP_THREADS);
     if (r == 0) *(uint4 *)&task->begin = facts->team_claims[turn % 2][group];
 }
 
-static_assert(1 + (GROUPS_MAX - 1) / 2 < WARP_BARRIER, "a team of two or more has a barrier of its own");
+static_assert(1 + (GROUPS_MAX - 1) / 2 < CSZ_WARP_BARRIER, "a team of two or more has a barrier of its own");
 
 /* Fills in the task of a claim that has come. */
 CSZ_DEVICE void claim_finish(tile_task *task, const decode_call *call, const decode_job *facts) {

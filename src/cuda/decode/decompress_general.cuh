@@ -22,89 +22,31 @@ struct general_team {
     __device__ __forceinline__ uint32_t thread() const { return threadIdx.x % GENERAL_THREADS; }
     __device__ __forceinline__ void meet() const {
         __syncwarp();
-        team_meet(barrier, GENERAL_THREADS);
+        csz_barrier(barrier, GENERAL_THREADS);
     }
     __device__ __forceinline__ bool any(bool vote) const {
         __syncwarp();
-        return team_any(barrier, GENERAL_THREADS, vote);
+        return csz_barrier_any(barrier, GENERAL_THREADS, vote);
     }
 };
 
-/* ---- bits ---- */
+/* ---- lanes ---- */
 
-/* Bits of a record; those past its end read as 0.  As in bit_reader, 96 of them are in registers. */
-struct bounded_reader {
-    const uint32_t *words;
-    uint32_t nwords, after; /* the word behind next */
-    uint32_t high, low, next, at;
-};
-
-CSZ_DEVICE uint32_t bounded_load(const bounded_reader *r, uint32_t i) {
-    return i < r->nwords ? r->words[i] : 0;
-}
-
-CSZ_DEVICE bounded_reader bounded_open(const uint32_t *words, uint32_t nwords, uint32_t at) {
-    bounded_reader r;
-    r.words = words;
-    r.nwords = nwords;
-    r.at = at;
-    r.after = (at >> 5) + 3;
-    r.high = bounded_load(&r, r.after - 3);
-    r.low = bounded_load(&r, r.after - 2);
-    r.next = bounded_load(&r, r.after - 1);
-    return r;
-}
-
-CSZ_DEVICE uint32_t bounded_window(const bounded_reader *r) {
-    return __funnelshift_l(r->low, r->high, r->at);
-}
-
-CSZ_DEVICE void bounded_move(bounded_reader *r, uint32_t n) { /* n <= 32 */
-    const uint32_t at = r->at + n;
-    if ((at ^ r->at) & 32) {
-        r->high = r->low;
-        r->low = r->next;
-        r->next = bounded_load(r, r->after++);
-    }
-    r->at = at;
-}
-
-CSZ_DEVICE uint64_t bounded_get(bounded_reader *r, uint32_t n) { /* n <= 64 */
-    uint64_t value = 0;
-    if (n > 32) {
-        value = bounded_window(r);
-        bounded_move(r, 32);
-        n -= 32;
-    }
-    if (n) {
-        value = value << n | bounded_window(r) >> (32 - n);
-        bounded_move(r, n);
-    }
-    return value;
-}
-
-CSZ_DEVICE uint32_t bounded_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
-    const uint32_t entry = table[bounded_window(r) >> (32 - limit)];
-    bounded_move(r, entry & 31);
-    return entry >> 8;
-}
+typedef bit_reader<bounded_words> record_reader;
 
 /* The delta of a symbol, whose raw bits are next.  Without a branch for symbols of fewer than 32 of them: all others are rare, and threads of a warp have all kinds. */
-template <typename A> CSZ_DEVICE A bounded_delta(bounded_reader *r, uint32_t symbol) {
-    if (symbol >= CSZ_COARSE_FIRST)
-        return (A)csz_symbol_delta(symbol, bounded_get(r, csz_symbol_nraw(symbol)));
+template <typename A> CSZ_DEVICE A delta_take(record_reader *r, uint32_t symbol) {
+    if (symbol >= CSZ_COARSE_FIRST) return (A)csz_symbol_delta(symbol, bits_take(r, csz_symbol_nraw(symbol)));
     const uint32_t direct = symbol < CSZ_DIRECT_N, n = direct ? 0 : (symbol >> 2) - (CSZ_DIRECT_N / 4 - 3),
-                   w = __funnelshift_l(bounded_window(r), 4 | (symbol & 3), n); /* csz_symbol_delta's */
+                   w = __funnelshift_l(bits_window(r), 4 | (symbol & 3), n); /* csz_symbol_delta's */
     const A u = (A)w + 64;
-    bounded_move(r, n);
+    bits_move(r, r->at + n);
     return direct ? (A)symbol - CSZ_DIRECT_HALF : (u >> 1) ^ (0 - (u & 1));
 }
 
-CSZ_DEVICE uint32_t bounded_delta_symbol(bounded_reader *r, const uint16_t *table, uint32_t limit) {
-    return (bounded_symbol(r, table, limit) + CSZ_DIRECT_HALF) & 255;
+template <int LIMIT> CSZ_DEVICE uint32_t delta_symbol(record_reader *r, const uint16_t *table) {
+    return ((bits_symbol<LIMIT>(r, table) >> 8) + CSZ_DIRECT_HALF) & 255;
 }
-
-/* ---- lanes ---- */
 
 /* A tile's elements in shared memory: a word is left out after every 32, so that threads 32 elements apart meet different banks. */
 enum { ACC_N = CSZ_TILE_N + CSZ_TILE_N / 32 };
@@ -129,7 +71,7 @@ CSZ_DEVICE uint32_t small_delta(uint32_t digit, uint32_t radius) {
 CSZ_DEVICE int64_t small_value(uint32_t x) { return (int32_t)(x << 3) >> 3; }
 
 template <typename A>
-static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass,
+static __device__ void lane_codes(record_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass,
                                   uint32_t lane, int rank, A *acc) {
     const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, n = 32 * units;
     if (mode == CSZ_MODE_S) {
@@ -137,14 +79,14 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
         const uint32_t half = 4 * (rank == 3 ? 528 : 132); /* from code b to code b + 16 */
         for (uint32_t i = 0; i < 32; i++) {
             A *a = acc + code_place(rank, 2 * lane + (i >> 4), i & 15);
-            a[0] = (A)bounded_delta_symbol(r, table, 12);
-            a[half] = (A)bounded_delta_symbol(r, table, 12);
+            a[0] = (A)delta_symbol<12>(r, table);
+            a[half] = (A)delta_symbol<12>(r, table);
         }
         for (uint32_t i = 0; i < 32; i++) {
             A *a = acc + code_place(rank, 2 * lane + (i >> 4), i & 15);
             const uint32_t first = (uint32_t)a[0], second = (uint32_t)a[half];
-            a[0] = bounded_delta<A>(r, first);
-            a[half] = bounded_delta<A>(r, second);
+            a[0] = delta_take<A>(r, first);
+            a[half] = delta_take<A>(r, second);
         }
         return;
     }
@@ -169,7 +111,7 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
             } else {
                 first = 2 * digits * step + digits * (k & 1) + 16 * (k >> 1);
             }
-            uint32_t symbol = bounded_symbol(r, vectors, 12);
+            uint32_t symbol = bits_symbol<12>(r, vectors) >> 8;
             for (uint32_t d = 0; d < digits; d++) {
                 uint32_t digit = symbol >> (bits * d) & top;
                 acc[code_place(rank, lane * units + u, first + d)] =
@@ -179,13 +121,13 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
     }
     for (uint32_t i = 0; i < n; i++) {
         A *a = &acc[code_place(rank, lane * units + (i >> 5), i & 31)];
-        if ((uint32_t)*a == MARK_ESCAPE) *a = (A)(MARK_SYMBOL | bounded_delta_symbol(r, escapes, 11));
+        if ((uint32_t)*a == MARK_ESCAPE) *a = (A)(MARK_SYMBOL | delta_symbol<11>(r, escapes));
     }
     for (uint32_t i = 0; i < n; i++) {
         A *a = &acc[code_place(rank, lane * units + (i >> 5), i & 31)];
         uint32_t x = (uint32_t)*a;
         if ((x & MARK_MASK) == MARK_SYMBOL) {
-            *a = bounded_delta<A>(r, x & 255);
+            *a = delta_take<A>(r, x & 255);
         } else {
             *a = (A)small_value(x);
         }
@@ -194,18 +136,19 @@ static __device__ void lane_codes(bounded_reader *r, const uint16_t *tables, uin
 
 /* Runs of modes rle and rle+vle; returns 0 where they do not fill the lane. */
 template <typename A>
-static __device__ uint32_t lane_runs(bounded_reader *r, const uint16_t *tables, uint32_t mode, uint32_t klass,
-                                     uint32_t lane, int rank, uint32_t end, A *acc) {
+static __device__ uint32_t lane_runs(record_reader *r, bounded_words words, uint32_t end,
+                                     const uint16_t *tables, uint32_t mode, uint32_t klass, uint32_t lane,
+                                     int rank, A *acc) {
     for (uint32_t i = 0; i < 128;) {
         A delta;
         uint32_t run;
-        if (r->at >= end) return 0;
+        if (bits_place(r, words) >= end) return 0;
         if (mode == CSZ_MODE_RLE) {
-            delta = (A)bounded_get(r, 16u << klass);
-            run = (uint32_t)bounded_get(r, 7) + 1;
+            delta = (A)bits_take(r, 16u << klass);
+            run = (uint32_t)bits_take(r, 7) + 1;
         } else {
-            delta = bounded_delta<A>(r, bounded_delta_symbol(r, tables + TABLE_RV, 12));
-            run = bounded_symbol(r, tables + TABLE_RL, 11) + 1;
+            delta = delta_take<A>(r, delta_symbol<12>(r, tables + TABLE_RV));
+            run = (bits_symbol<11>(r, tables + TABLE_RL) >> 8) + 1;
         }
         if (run > 128 - i) return 0;
         for (; run > 0; run--, i++) acc[code_place(rank, 4 * lane + (i >> 5), i & 31)] = delta;
@@ -225,7 +168,7 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
         uint32_t up = __shfl_up_sync(~0u, sum, o);
         if (lane >= o) sum += up;
     }
-    if (r >= 32) before = warp_sum_u32(lane_length(view, words, r - 32));
+    if (r >= 32) before = csz_warp_add(lane_length(view, words, r - 32));
     const uint32_t end = before + sum, last = r + 1 == view->nlanes;
     uint32_t good = !last || record_adds_up(view, end, nwords);
     if (last && good) good = stream_ends(words, view->lanes_bit + end);
@@ -237,13 +180,14 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
         return good;
     }
     if (stop > 32 * nwords) return 0;
-    bounded_reader reader = bounded_open(words, nwords, stop - nbits);
+    const bounded_words source = {words, 0, nwords};
+    record_reader reader = bits_open(source, stop - nbits);
     if (view->mode >= CSZ_MODE_RLE) {
-        good &= lane_runs(&reader, tables, view->mode, view->klass, r, rank, stop, acc);
+        good &= lane_runs(&reader, source, stop, tables, view->mode, view->klass, r, rank, acc);
     } else {
         lane_codes(&reader, tables, view->mode, view->klass, r, rank, acc);
     }
-    return good && reader.at == stop;
+    return good && bits_place(&reader, source) == stop;
 }
 
 /* ---- values ---- */
@@ -375,7 +319,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     if (call->all_odd && call->check_groups) {
         unsigned long long sum = 0;
         for (uint32_t i = r; i < nwords; i += GENERAL_THREADS) sum += csz_hash_term(record[i], offset + i);
-        sum = warp_sum_u64(sum);
+        sum = csz_warp_sum_u64(sum);
         if ((r & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
     }
     record_view<V> view = record_open<V>(record, nwords, g->rank);
@@ -563,7 +507,7 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     group_found found = {0, 0};
     const uint32_t is_early = !call.all_odd && own < ngroups;
     if (is_early) expected = group_expected_of(&call, own);
-    previous_wait();
+    csz_previous_wait();
     if (is_early) found = group_found_of(&call, own);
     uint32_t faults = faults_of_first(&call);
     const uint64_t n = call.all_odd ? (uint64_t)call.njobs * call.max_tiles : __ldcg(&call.counters->n_odd);
@@ -585,7 +529,7 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         }
         uint32_t hash = general_tile<V>(&call, &job, &place, call.tables + (size_t)number * TABLE_N, &shared,
                                         team, &wrong);
-        hash = warp_sum_u32(hash);
+        hash = csz_warp_add(hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&call.jobs[number].value_sum, hash);
         if (wrong) fault(&job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();
@@ -614,8 +558,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
 static __global__ void __launch_bounds__(VERIFY_THREADS)
     verify_kernel(const __grid_constant__ decode_call call) {
     __shared__ unsigned long long sums[VERIFY_THREADS / 32];
-    next_may_start();
-    previous_wait();
+    csz_next_may_start();
+    csz_previous_wait();
     const uint64_t n = (uint64_t)call.njobs * call.max_groups;
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
         const uint32_t number = (uint32_t)(i / call.max_groups), group = (uint32_t)(i % call.max_groups),
@@ -638,7 +582,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS)
         unsigned long long sum = 0;
         for (uint32_t w = __ldcg(offsets + first) + threadIdx.x; w < last; w += VERIFY_THREADS)
             sum += csz_hash_term(payload[w], w);
-        sum = warp_sum_u64(sum);
+        sum = csz_warp_sum_u64(sum);
         if ((threadIdx.x & 31) == 0) sums[threadIdx.x >> 5] = sum;
         __syncthreads();
         if (threadIdx.x == 0) {

@@ -58,7 +58,7 @@ CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t n
     const uint32_t skew = record_skew(record), nchunks = nwords ? (skew + nwords + 3) / 4 : 0;
     const uint4 *from = (const uint4 *)(record - skew);
     for (uint32_t i = r; i - r < nchunks; i += GROUP_THREADS)
-        copy16_start_if(i < nchunks, (uint4 *)stage + i, from + i);
+        csz_copy_start_if(i < nchunks, (uint4 *)stage + i, from + i);
 }
 
 /*
@@ -127,7 +127,7 @@ CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, co
             if (r >= o) sum[l] += up;
         }
     }
-    if (N == 2) sum[N - 1] += warp_sum_u32(place[0].nbits);
+    if (N == 2) sum[N - 1] += csz_warp_add(place[0].nbits);
 #pragma unroll
     for (int l = 0; l < N; l++) {
         place[l].at = view->lanes_bit + sum[l] - place[l].nbits;
@@ -153,13 +153,13 @@ template <typename V, int N, bool SHARES, typename W, typename T>
 CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,
                                  T tables, uint4 *code, uint32_t r) {
     lane_place lane[N];
-    if (N == 1 && warp_agrees(view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
+    if (N == 1 && csz_agreed(view->mode == CSZ_MODE_M || view->bitmap[0] != ~0u)) {
 #pragma unroll
         for (uint32_t i = 0; i < CODE_CHUNKS / GROUP_THREADS; i++)
             code[GROUP_THREADS * i + r] = make_uint4(0, 0, 0, 0);
         __syncwarp();
     }
-    if (warp_agrees(!lanes_find<V, N>(lane, view, words, nwords, r))) return 0;
+    if (csz_agreed(!lanes_find<V, N>(lane, view, words, nwords, r))) return 0;
     return decode_lane<N, SHARES>(view->mode, staged, lane, tables, code, r, buckets_few<V>());
 }
 

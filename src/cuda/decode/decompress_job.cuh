@@ -6,7 +6,8 @@
 #ifndef CSZ_CUDA_DECOMPRESS_JOB_CUH
 #define CSZ_CUDA_DECOMPRESS_JOB_CUH
 
-#include "cuda/common/decompress_port.cuh"
+#include "cuda/common/launch.cuh"
+#include "cuda/common/memory.cuh"
 
 #include "core/code.h"
 #include "core/geometry.h"
@@ -17,6 +18,23 @@
 extern "C" {
 #include "entropy/book.h"
 }
+
+/*
+ * For bench/gpu_decompress.cu alone, to see what each stage costs: 1 leaves out stores, 2 also partial sums, scaling and
+ * the checksum of values, 3 also escapes, raw bits and exceptions, 4 all decoding of lanes.  The values are then wrong.
+ */
+#ifndef CSZ_CUT
+#define CSZ_CUT 0
+#endif
+
+/* What a test may ask of the emulated decoder, see machine.h. */
+#if defined(CSZ_EMU)
+#define books_are_unused() emu::books_unused
+#define once_is_unused() (emu::once_unused || emu::books_unused)
+#else
+#define books_are_unused() false
+#define once_is_unused() false
+#endif
 
 /*
  * Decode tables of a frame, 2-byte entries: symbol << 8 | length, where books of deltas have symbol - 48 mod 256, the delta itself where it is a direct one.
@@ -174,7 +192,7 @@ typedef struct decode_call {
 } decode_call;
 
 /*
- * What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, copy16_start): the later one may be there before the first has ended, and nothing promises that waiting empties the L1.
+ * What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, csz_copy_start): the later one may be there before the first has ended, and nothing promises that waiting empties the L1.
  */
 
 /* In place of a verdict, while there is none. */
@@ -341,14 +359,6 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
 /* How many of 16 unit classes are 2, or 3. */
 CSZ_DEVICE uint32_t count_class(uint32_t classes, uint32_t klass) {
     return (uint32_t)__popc((classes >> 1) & (klass == 3 ? classes : ~classes) & 0x55555555u);
-}
-
-/* Sum over a warp of 64-bit numbers, by three sums of at most 27 bits. */
-CSZ_DEVICE unsigned long long warp_sum_u64(unsigned long long x) {
-    uint32_t a = warp_sum_u32((uint32_t)x & 0x3FFFFFu);
-    uint32_t b = warp_sum_u32((uint32_t)(x >> 22) & 0x3FFFFFu);
-    uint32_t c = warp_sum_u32((uint32_t)(x >> 44));
-    return a + ((unsigned long long)b << 22) + ((unsigned long long)c << 44);
 }
 
 CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faults, bits); }

@@ -35,7 +35,7 @@ CSZ_DEVICE unsigned long long once_begin(const decode_call *call, tile_task *tas
     uint32_t begin = 0, end = 0,
              good = first <= CSZ_HEADER_MAX_NBYTES / 4 && nbytes <= CSZ_BOOKS_MAX_NBYTES &&
                     payload <= footer && tile < ntiles;
-    if (warp_agrees(good)) {
+    if (csz_agreed(good)) {
         /* the sizes of a group of 64 tiles, two a thread */
         const uint32_t k = tile % CSZ_INDEX_GROUP, pair = (tile - k) / 2 + r,
                        told = words[index + 3 * (tile / CSZ_INDEX_GROUP)],
@@ -44,12 +44,12 @@ CSZ_DEVICE unsigned long long once_begin(const decode_call *call, tile_task *tas
                        own = k == 2 * r       ? low
                              : k == 2 * r + 1 ? high
                                               : 0;
-        begin = told + warp_sum_u32((2 * r < k ? low : 0) + (2 * r + 1 < k ? high : 0));
-        end = begin + warp_sum_u32(own);
+        begin = told + csz_warp_add((2 * r < k ? low : 0) + (2 * r + 1 < k ? high : 0));
+        end = begin + csz_warp_add(own);
         if (begin > footer - payload || end - begin > footer - payload - begin) good = 0;
     }
     const uint32_t nwords = good ? end - begin : 0;
-    const bool staged = warp_agrees(nwords <= stage_words_of(call->once_stage_chunks));
+    const bool staged = csz_agreed(nwords <= stage_words_of(call->once_stage_chunks));
     const uint32_t *record = words + payload + begin;
     if (staged) record_stage(stage, record, nwords, r);
     if (r == 0) {
@@ -67,13 +67,13 @@ CSZ_DEVICE unsigned long long once_begin(const decode_call *call, tile_task *tas
         task->number = tile < ntiles ? tile : (uint32_t)NO_TILE;
         claim_finish(task, call, &job);
     }
-    copy16_wait();
+    csz_copies_wait();
     __syncwarp();
     return staged ? record_checksum(stage, record_skew(record), begin, nwords, r) : 0;
 }
 
 /* Where all but the trial's warp meet. */
-enum { ONCE_BARRIER = WARP_BARRIER - 1, ONCE_MEETINGS = 2 };
+enum { ONCE_BARRIER = CSZ_WARP_BARRIER - 1, ONCE_MEETINGS = 2 };
 
 /*
  * The code for tiles at the edge and for exceptions, run once where nothing comes of it, by a warp that waits for the tables anyway: brought from memory when it is needed, while all others store, it takes 9 us of a map's.  Ranks 2 and 3: their
@@ -103,8 +103,8 @@ CSZ_DEVICE void once_trial(const decode_call *call, once_shared *own, uint32_t r
 CSZ_DEVICE uint32_t once_wait(const decode_call *call, uint32_t r) {
     uint32_t verdict;
     do {
-        verdict = r < TABLE_PARTS ? part_told(call->verdict + r) : 0;
-    } while (warp_agrees(verdict == VERDICT_NONE));
+        verdict = r < TABLE_PARTS ? csz_load_acquire(call->verdict + r) : 0;
+    } while (csz_agreed(verdict == VERDICT_NONE));
     return verdict;
 }
 
@@ -125,7 +125,7 @@ static __device__ __noinline__ void once_odd(const decode_call *call, const once
         uint32_t wrong = 0;
         const tile_place place = tile_place_by_number(facts, own->odd[i]);
         const uint32_t hash =
-            warp_sum_u32(general_tile<V>(call, facts, &place, call->tables, shared, team, &wrong));
+            csz_warp_add(general_tile<V>(call, facts, &place, call->tables, shared, team, &wrong));
         if (threadIdx.x % 32 == 0) atomicAdd(&facts->own->value_sum, hash);
         if (wrong) fault(facts, CSZ_CUDA_FAULT_RECORD);
         team.meet();
@@ -141,7 +141,7 @@ CSZ_DEVICE void once_end(const decode_call *call, const block_job *facts, uint32
         __threadfence();
     }
     __syncwarp(); /* a vote orders no memory */
-    if (!warp_agrees(is_last)) return;
+    if (!csz_agreed(is_last)) return;
     const uint32_t ntiles = (uint32_t)call->nbox, ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
     uint32_t others = *(volatile uint32_t *)call->one.faults;
     if (!faults) {
@@ -153,7 +153,7 @@ CSZ_DEVICE void once_end(const decode_call *call, const block_job *facts, uint32
             wrong |= found != (index[3 * i + 1] | (unsigned long long)index[3 * i + 2] << 32);
         }
         if (values != facts->frame[5]) faults |= CSZ_CUDA_FAULT_VALUES;
-        if (warp_agrees(wrong)) faults |= CSZ_CUDA_FAULT_CHECKSUM;
+        if (csz_agreed(wrong)) faults |= CSZ_CUDA_FAULT_CHECKSUM;
     }
     if (r != 0) return;
     if (faults) atomicOr(call->one.faults, faults);
@@ -166,9 +166,9 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_once_kernel(const __grid_constant__ decode_call call) {
     block_shared *const block = block_own();
     uint4 *const memory = block_memory();
-    const uint32_t thread = thread_anew(), r = thread % GROUP_THREADS, warp = warp_number();
-    if (warp_agrees(!shared_is_there())) { /* never, as far as is known */
-        previous_wait();
+    const uint32_t thread = csz_thread(), r = thread % GROUP_THREADS, warp = csz_warp_number();
+    if (csz_agreed(!csz_shared_is_fixed())) { /* never, as far as is known */
+        csz_previous_wait();
         if (threadIdx.x == 0) {
             fault(call.jobs, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
             __threadfence();
@@ -179,17 +179,17 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     }
     once_shared *const own = once_own(&call);
     unsigned long long first_sum = 0;
-    if (warp_agrees(warp < call.max_ngroups)) {
+    if (csz_agreed(warp < call.max_ngroups)) {
         uint4 *const shared = group_memory(&call, memory, warp);
         uint32_t *const stage =
             (uint32_t *)(memory + TABLE_NARROW_N / 8 + call.once_runs_chunks + warp * call.once_stage_chunks);
         first_sum = once_begin(&call, group_task(shared, 0), stage, warp, r);
-    } else if (warp_agrees(warp == call.max_ngroups)) {
+    } else if (csz_agreed(warp == call.max_ngroups)) {
         if (RANK > 1) once_trial<V, RANK>(&call, own, r);
         /* As many barriers as the others come to: racecheck counts them by thread and would take what follows for races. */
-        for (int i = 0; i < ONCE_MEETINGS; i++) warp_meet();
-    } else if (warp_agrees(warp == blockDim.x / 32 - 1)) {
-        const uint32_t weight = thread_weight(r), all = warp_sum_u32(weight * units_weight());
+        for (int i = 0; i < ONCE_MEETINGS; i++) csz_warp_reconverge();
+    } else if (csz_agreed(warp == blockDim.x / 32 - 1)) {
+        const uint32_t weight = thread_weight(r), all = csz_warp_add(weight * units_weight());
         block->weights[r] = weight;
         if (r == 0) {
             block->tile_weight = all;
@@ -205,29 +205,29 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         __syncwarp();
         if (faults) atomicOr(&own->faults, faults);
     }
-    if (warp_agrees(warp != call.max_ngroups)) {
+    if (csz_agreed(warp != call.max_ngroups)) {
         const uint32_t n = blockDim.x - GROUP_THREADS,
                        i = warp < call.max_ngroups ? thread : thread - GROUP_THREADS;
         __syncwarp();
-        team_meet(ONCE_BARRIER, n);
+        csz_barrier(ONCE_BARRIER, n);
         if (i < sizeof(decode_job) / 16)
-            copy16_start((uint4 *)&block->facts + i, (const uint4 *)call.jobs + i);
+            csz_copy_start((uint4 *)&block->facts + i, (const uint4 *)call.jobs + i);
         for (uint32_t k = i; k < TABLE_NARROW_N / 8; k += n)
-            copy16_start(memory + k, (const uint4 *)call.tables + k);
-        copy16_wait();
+            csz_copy_start(memory + k, (const uint4 *)call.tables + k);
+        csz_copies_wait();
         __syncwarp();
-        team_meet(ONCE_BARRIER, n);
-        if (warp_agrees(!own->faults && warp < call.max_ngroups))
+        csz_barrier(ONCE_BARRIER, n);
+        if (csz_agreed(!own->faults && warp < call.max_ngroups))
             group_run<V, RANK, false, true>(&call, &block->facts, (const uint16_t *)memory, block->weights,
                                             block->tile_weight, 1, memory, first_sum);
     }
-    previous_wait(); /* long over: what ends with this kernel has ended with the other, too */
+    csz_previous_wait(); /* long over: what ends with this kernel has ended with the other, too */
     __syncthreads();
-    if (warp_agrees(own->n_odd != 0)) {
+    if (csz_agreed(own->n_odd != 0)) {
         once_odd<V>(&own->call, own, &block->facts);
         __syncthreads();
     }
-    if (warp_agrees(warp == 0)) once_end(&call, &block->facts, own->faults, r);
+    if (csz_agreed(warp == 0)) once_end(&call, &block->facts, own->faults, r);
 }
 
 #endif

@@ -34,8 +34,8 @@ struct alignas(16) block_shared {
 };
 
 CSZ_DEVICE block_shared *block_own(void) {
-    CSZ_SHARED_DYNAMIC(memory);
-    return (block_shared *)memory;
+    CSZ_FIXED_SHARED(block_shared, block);
+    return &block;
 }
 
 /* From the tables on.  They begin at a multiple of 128 bytes, as in memory: calls of a build in which they began 16 bytes past one of 32 took 1 to 1.5 us longer, presumably since sectors then reach over two places of the copies. */
@@ -44,8 +44,8 @@ CSZ_DEVICE uint4 *block_memory(void) { return (uint4 *)((uint8_t *)block_own() +
 
 /* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
 CSZ_DEVICE void values_count(const block_job *facts, const tile_task *task, uint32_t hash) {
-    hash = warp_sum_u32(hash);
-    warp_sum_add(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
+    hash = csz_warp_add(hash);
+    csz_add_once(&facts->own->value_sum, hash * csz_tile_weight(task->place.tile));
 }
 
 /*
@@ -143,7 +143,7 @@ CSZ_DEVICE void tile_finish_flat(const decode_call *call, const block_job *facts
     target.pitch_z = (int64_t)call->pitch_z;
     const int64_t stride = slice_stride<RANK>(&target);
     const uint32_t aligned = task->held == HELD_ALIGNED, lines = RANK == 3 ? 16 : 4;
-    warp_sum_add(&facts->own->value_sum,
+    csz_add_once(&facts->own->value_sum,
                  traits::fold(value) * tile_weight * csz_tile_weight(task->place.tile));
     if (CSZ_CUT >= 1) return;
     if (aligned) {
@@ -277,9 +277,9 @@ static __device__ __noinline__ uint32_t tile_raw(const decode_call *call, const 
     }
     if (sum_words) {
         if (r == 0) terms += csz_hash_term(CSZ_MODE_RAW, task->begin);
-        terms = warp_sum_u64(terms);
+        terms = csz_warp_sum_u64(terms);
         if ((r & 31) == 0)
-            sum_add(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
+            csz_add(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], terms);
     }
     return hash * thread_weight(r);
 }

@@ -46,33 +46,33 @@ CSZ_DEVICE tile_after<V> record_decode(const decode_call *call, const decode_job
                 call->odd[atomicAdd(&call->counters->n_odd, 1u)] = make_uint2(job_number, task->place.tile);
         }
     }
-    if (warp_agrees(!sound)) {
+    if (csz_agreed(!sound)) {
         kind = KIND_NONE;
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
     tile_after<V> after;
     after.base = view.base;
-    if (warp_agrees(kind == KIND_FLAT)) {
+    if (csz_agreed(kind == KIND_FLAT)) {
         const V value =
             view.mode == CSZ_MODE_FILL ? traits::load(words + 1) : traits::restore(view.base, (V)job->step);
         after.base = (typename traits::quantum)traits::to_bits(value);
     }
     const uint32_t exceptions = CSZ_CUT < 3 && kind != KIND_NONE && view.n_exceptions != 0;
     after.packed = kind | view.order << 8 | exceptions << 16;
-    if (CSZ_CUT >= 4 || warp_agrees(kind > KIND_CODED)) return after;
+    if (CSZ_CUT >= 4 || csz_agreed(kind > KIND_CODED)) return after;
     uint32_t good;
     if constexpr (RUNS == RUNS_KEPT) {
         good = decode_lanes_of_runs<V>(&view, words, nwords, tables, code, r);
-    } else if (RUNS == RUNS_TOO && warp_agrees(view.mode >= CSZ_MODE_RLE)) {
+    } else if (RUNS == RUNS_TOO && csz_agreed(view.mode >= CSZ_MODE_RLE)) {
         good = decode_lanes_of_runs<V>(&view, words, nwords,
                                        call->tables + (size_t)job_number * TABLE_N + TABLE_RV, code, r);
-    } else if (warp_agrees(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
+    } else if (csz_agreed(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
         good = decode_lanes<V, 2, false>(&view, words, staged, nwords, tables, code, r);
     } else {
         constexpr bool shares = ONCE && RUNS == RUNS_NONE; /* raw bits of a lane with many, by the warp */
         good = decode_lanes<V, 1, shares>(&view, words, staged, nwords, tables, code, r);
     }
-    if (CSZ_CUT < 3 && warp_agrees(!good)) {
+    if (CSZ_CUT < 3 && csz_agreed(!good)) {
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
     return after;
@@ -90,8 +90,8 @@ CSZ_DEVICE uint32_t runs_are_there(const decode_call *call, block_job *facts, ui
     if (before == 0) {
         const uint4 *from = (const uint4 *)(call->tables + (size_t)facts->number * TABLE_N + TABLE_RV);
         for (uint32_t i = r; i < RUNS_CHUNKS; i += GROUP_THREADS)
-            copy16_start(memory + facts->runs_at + i, from + i);
-        copy16_wait();
+            csz_copy_start(memory + facts->runs_at + i, from + i);
+        csz_copies_wait();
         __threadfence_block();
         __syncwarp();
         if (r == 0) atomicAdd(&facts->runs, (uint32_t)RUNS_THERE);
@@ -132,7 +132,7 @@ static __device__ __noinline__ tile_after<V> record_decode_other(const decode_ca
 CSZ_DEVICE void next_stage(const block_job *facts, uint4 *memory, uint32_t group, const tile_task *next,
                            uint32_t r) {
     const uint32_t nwords = next->end - next->begin;
-    if (warp_agrees(nwords <= facts->stage_words))
+    if (csz_agreed(nwords <= facts->stage_words))
         record_stage(group_stage(facts, memory, group), facts->frame + facts->payload_word + next->begin,
                      nwords, r);
 }
@@ -141,7 +141,7 @@ CSZ_DEVICE void next_stage(const block_job *facts, uint4 *memory, uint32_t group
 CSZ_DEVICE void next_begin(const decode_call *call, const block_job *facts, uint4 *memory, uint32_t group,
                            tile_task *next, uint32_t r) {
     if (r == 0) {
-        copy16_wait();
+        csz_copies_wait();
         claim_finish(next, call, facts);
     }
     __syncwarp();
@@ -160,15 +160,15 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
                           const uint32_t *weights, uint32_t tile_weight, uint32_t has_first, uint4 *memory,
                           unsigned long long first_sum) {
     typedef value_traits<V> traits;
-    const uint32_t group = warp_number();
+    const uint32_t group = csz_warp_number();
     uint32_t ticket = 0, r = threadIdx.x % GROUP_THREADS;
     uint4 *const shared = group_memory(call, memory, group);
     const decode_call *const far = ONCE ? &once_own(call)->call : call; /* for functions out of line */
-    const bool begins_in_team = TEAMS && warp_agrees(facts->team > 1);
+    const bool begins_in_team = TEAMS && csz_agreed(facts->team > 1);
     if (begins_in_team) {
         ticket = team_start(facts, 0, group);
         team_redeem(call, facts, 0, ticket);
-        warp_meet();
+        csz_warp_reconverge();
         team_gather(group_task(shared, 0), facts, 0, group, r);
     }
     if (!ONCE && r == 0) {
@@ -176,22 +176,22 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             ticket = claim_start(group_task(shared, 0), call, facts);
             claim_redeem(group_task(shared, 0), call, facts, ticket);
         }
-        copy16_wait();
+        csz_copies_wait();
         claim_finish(group_task(shared, 0), call, facts);
     }
     __syncwarp();
     for (uint32_t turn = 0;; turn++) {
         /* The thread's own number is asked for anew in each stage: kept over the loop, it and all that follows from it would not fit the registers.  Those of the warp have registers of their own. */
-        r = thread_anew() % GROUP_THREADS;
+        r = csz_thread() % GROUP_THREADS;
         const tile_task *task = group_task(shared, turn);
-        if (warp_agrees(task->place.tile == NO_TILE)) break;
+        if (csz_agreed(task->place.tile == NO_TILE)) break;
         const uint32_t *payload = facts->frame + facts->payload_word;
         const uint32_t nwords = task->end - task->begin;
-        const bool staged = warp_agrees(nwords <= facts->stage_words);
+        const bool staged = csz_agreed(nwords <= facts->stage_words);
         uint32_t *stage = group_stage(facts, memory, group);
         if (!ONCE && turn == 0 && staged) record_stage(stage, payload + task->begin, nwords, r);
-        if (!ONCE) copy16_wait();
-        if ((ONCE || call->check_groups) && warp_agrees(nwords != 0)) {
+        if (!ONCE) csz_copies_wait();
+        if ((ONCE || call->check_groups) && csz_agreed(nwords != 0)) {
             unsigned long long sum = 0;
             if (ONCE && staged) {
                 sum = first_sum;
@@ -201,37 +201,37 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
                        __ldg(payload + task->begin) != CSZ_MODE_RAW) {
                 sum = record_checksum_unstaged(payload + task->begin, task->begin, nwords, r);
             }
-            sum = warp_sum_u64(sum);
-            warp_sum_add(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
+            sum = csz_warp_sum_u64(sum);
+            csz_add_once(&call->group_sum[facts->group_base + task->place.tile / CSZ_INDEX_GROUP], sum);
         }
         __syncwarp();
 
         tile_after<V> after;
         after.base = 0;
         after.packed = KIND_NONE;
-        if (!TEAMS || warp_agrees(task->place.tile != NO_TILE_NOW)) {
+        if (!TEAMS || csz_agreed(task->place.tile != NO_TILE_NOW)) {
             const uint32_t *words = stage + record_skew(payload + task->begin);
             const uint32_t mode = nwords && staged ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
-            if (warp_agrees(staged && facts->kept >> mode & 1)) {
+            if (csz_agreed(staged && facts->kept >> mode & 1)) {
                 after = record_decode<V, RANK, RUNS_NONE, ONCE>(call, facts, facts->number, words,
                                                                 shared_words_of(words), nwords, task,
                                                                 shared_table_of(tables), shared, r);
             } else {
                 after = record_decode_other<V, RANK, ONCE>(far, turn);
-                if (!ONCE) warp_meet();
+                if (!ONCE) csz_warp_reconverge();
             }
         }
         __syncwarp();
 
-        r = thread_anew() % GROUP_THREADS;
-        const bool in_team = TEAMS && warp_agrees(facts->team > 1);
+        r = csz_thread() % GROUP_THREADS;
+        const bool in_team = TEAMS && csz_agreed(facts->team > 1);
         ticket = 0;
         if (in_team) {
             ticket = team_start(facts, turn + 1, group);
         } else if (!ONCE && r == 0) {
             ticket = claim_start(group_task(shared, turn + 1), call, facts);
         }
-        const bool summed = CSZ_CUT < 2 && warp_agrees(after.kind() <= KIND_CODED);
+        const bool summed = CSZ_CUT < 2 && csz_agreed(after.kind() <= KIND_CODED);
         if (summed) {
             if (RANK == 3)
                 sum_rows_3d(shared, group_firsts(shared), r);
@@ -240,8 +240,8 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
         }
         if (in_team) {
             team_redeem(call, facts, turn + 1, ticket);
-            warp_meet();
-            r = thread_anew() % GROUP_THREADS;
+            csz_warp_reconverge();
+            r = csz_thread() % GROUP_THREADS;
         } else if (!ONCE && r == 0) {
             claim_redeem(group_task(shared, turn + 1), call, facts, ticket);
         }
@@ -251,15 +251,15 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
             if (in_team) team_gather(group_task(shared, turn + 1), facts, turn + 1, group, r);
             /* next_begin written out: as a function it costs registers, and up to 4% of the time */
             if (!ONCE && r == 0) {
-                copy16_wait();
+                csz_copies_wait();
                 claim_finish(group_task(shared, turn + 1), call, facts);
             }
             __syncwarp();
             if (!ONCE) next_stage(facts, memory, group, group_task(shared, turn + 1), r);
         }
-        r = thread_anew() % GROUP_THREADS;
+        r = csz_thread() % GROUP_THREADS;
         task = group_task(shared, turn);
-        const bool fast = CSZ_CUT < 2 && warp_agrees(after.kind() == KIND_FAST);
+        const bool fast = CSZ_CUT < 2 && csz_agreed(after.kind() == KIND_FAST);
         if (fast) {
             tile_restore<V> how;
             how.step = (V)facts->step;
@@ -275,17 +275,17 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *facts, const uint1
                          tile_finish<V, RANK, true>(shared, group_firsts(shared), r, &target, &how, &wrong) *
                              weights[r]);
         }
-        const bool flat = warp_agrees(after.kind() == KIND_FLAT && task->held != HELD_PART),
+        const bool flat = csz_agreed(after.kind() == KIND_FLAT && task->held != HELD_PART),
                    finished = after.kind() == KIND_FAST || flat;
         if (flat) tile_finish_flat<V, RANK>(call, facts, task, after.base, tile_weight, r);
-        if (warp_agrees((!finished || after.has_exceptions()) &&
-                        !(TEAMS && task->place.tile == NO_TILE_NOW))) {
+        if (csz_agreed((!finished || after.has_exceptions()) &&
+                       !(TEAMS && task->place.tile == NO_TILE_NOW))) {
             tile_finish_other<V, RANK, ONCE>(far, turn, after, finished);
-            if (!ONCE) warp_meet();
+            if (!ONCE) csz_warp_reconverge();
         }
         if (ONCE) break;
         if (RANK < 3) {
-            r = thread_anew() % GROUP_THREADS;
+            r = csz_thread() % GROUP_THREADS;
             next_begin(call, facts, memory, group, group_task(shared, turn + 1), r);
         }
     }

@@ -6,6 +6,7 @@
  *
  * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and sums over a block are calls.
  */
+#define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/decode/tables_books.cuh"
 #include "cuda/decode/tables_plan.cuh"
 
@@ -13,10 +14,10 @@
 
 static __device__ __noinline__ unsigned long long block_sum_u64(unsigned long long v,
                                                                 unsigned long long *shared) {
-    v = warp_sum_u64(v);
+    v = csz_warp_sum_u64(v);
     if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = v;
     __syncthreads();
-    v = warp_sum_u64((threadIdx.x & 31) < WARPS ? shared[threadIdx.x & 31] : 0);
+    v = csz_warp_sum_u64((threadIdx.x & 31) < WARPS ? shared[threadIdx.x & 31] : 0);
     __syncthreads();
     return v;
 }
@@ -433,7 +434,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (threadIdx.x == 0) *(volatile uint32_t *)scan = before;
         __syncthreads();
     }
-    next_may_start(); /* not before: the next kernel's code and prefetches would be in the way of these loads */
+    csz_next_may_start(); /* not before: the next kernel's code and prefetches would be in the way of these loads */
     if (part == TABLE_PART_CHECKSUM) {
         if (!faults && number == first && !footer_checksum_holds(&call, &view, sums))
             faults = CSZ_CUDA_FAULT_FOOTER;
@@ -477,7 +478,7 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     }
     if (call.once) { /* the next kernel waits for this word, not for the end of this one */
         __syncthreads();
-        if (threadIdx.x == 0) part_tell(call.verdict + blockIdx.x, faults);
+        if (threadIdx.x == 0) csz_store_release(call.verdict + blockIdx.x, faults);
     } else if (threadIdx.x == 0) {
         call.verdict[blockIdx.x] = faults;
     }
@@ -524,7 +525,7 @@ extern "C" void csz_cuda_empty_launch(const decode_call *call, void *stream) {
 }
 
 extern "C" int csz_cuda_tables_launch(const decode_call *call, void *stream) {
-    return launch_first(tables_kernel, call->njobs * TABLE_PARTS, THREADS, stream, *call);
+    return csz_launch_first(tables_kernel, call->njobs * TABLE_PARTS, THREADS, stream, *call);
 }
 
 extern "C" void csz_cuda_builtin_fill(uint8_t *lengths) {

@@ -103,7 +103,7 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
     if (csz_thread() == 0) {
         uint32_t policy;
         const int workflow = job.tile.workflow;
-        while (!((policy = csz_block_told(&sh.policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
+        while (!((policy = csz_load_acquire(&sh.policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
         sh.frame = frame;
         sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
         sh.modes = modes_of(sh.policy, workflow);

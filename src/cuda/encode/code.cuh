@@ -8,7 +8,7 @@
 #define CSZ_CUDA_CODE_CUH
 
 #include "core/code.h"
-#include "cuda/common/port.cuh"
+#include "cuda/common/memory.cuh"
 #include "entropy/book.h"
 
 /* The books of deltas, those of 16 bits and that of wide ones, one after another in shared memory. */

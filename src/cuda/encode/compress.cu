@@ -174,7 +174,7 @@ static void encode_launch_rows(const csz_work &work, const void *d_data, const c
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
     CSZ_SHARED_LARGE((encode_kernel<V, RANK, ROWS>));
-    CSZ_LAUNCH_NEXT((encode_kernel<V, RANK, ROWS>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>),
+    csz_launch_next((encode_kernel<V, RANK, ROWS>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>),
                     work.chained, stream, job);
 }
 

@@ -196,7 +196,7 @@ CSZ_DEVICE void record_copy_by(encode_shared<V> &sh, const encode_job<V> &job, c
             weight += CSZ_TILE_THREADS * CSZ_HASH_STEP;
         }
         sum = csz_warp_sum_u64(sum);
-        if ((t & 31) == 0) csz_add_u64(sh.way.group_sum + (csz_thread() & 31), sum);
+        if ((t & 31) == 0) csz_add(sh.way.group_sum + (csz_thread() & 31), sum);
     }
     if (csz_agreed(t / 32 == CSZ_TILE_WARPS - 1) && (t & 31) == 0) tile_index(sh, job);
     if (csz_agreed((flags & WAY_FIRST) != 0)) section_store(sh, job, sh.claim[sh.way.slot]);

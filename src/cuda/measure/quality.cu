@@ -5,7 +5,8 @@
  * boxes in a fixed order and leaves one part; only counts, which are integers, are added across blocks by atomics.
  */
 #include "cuda/measure/quality.h"
-#include "cuda/common/port.cuh"
+#include "cuda/common/launch.cuh"
+#include "cuda/common/memory.cuh"
 
 enum {
     FIRST_THREADS = 256,

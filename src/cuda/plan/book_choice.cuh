@@ -266,7 +266,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
         else if (job.is_auto)
             word |= csz_policy_heavy(best_cost, runs_cost, ntiles, nsampled,
                                      (int)sh.candidate[OF_RUN_LENGTH].continues);
-        csz_block_tell(&job.work.policy[frame], word | unknown | CSZ_BOOKS_READY);
+        csz_store_release(&job.work.policy[frame], word | unknown | CSZ_BOOKS_READY);
     }
 }
 

@@ -86,7 +86,7 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
     const uint32_t nblocks = work.nfields * work.nframes * ncandidates_of(job.is_auto);
     const size_t nbytes = books_shared_nbytes(work, nblocks, plan->type);
     CSZ_SHARED_LARGE(books_kernel);
-    CSZ_LAUNCH_NEXT(books_kernel, nblocks, BOOK_THREADS, nbytes, work.chained, stream, job);
+    csz_launch_next(books_kernel, nblocks, BOOK_THREADS, nbytes, work.chained, stream, job);
 }
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins) {

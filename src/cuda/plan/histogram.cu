@@ -539,7 +539,7 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     job.chunk_at[NLISTS] = nchunks;
     const uint32_t grid = nchunks < resident ? nchunks : resident;
     CSZ_SHARED_LARGE((histogram_kernel<V, RANK>));
-    CSZ_LAUNCH_NEXT((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
+    csz_launch_next((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
                     work.chained, stream, job);
 }
 

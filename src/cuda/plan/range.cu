@@ -238,6 +238,6 @@ void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_i
     if (grid < work.nfields) grid = work.nfields;
     CSZ_SHARED_LARGE(prepare_kernel);
     /* without a range it is the first of the chain: whatever the stream did before has ended */
-    CSZ_LAUNCH_NEXT(prepare_kernel, grid, PREPARE_THREADS, sizeof(prepare_shared), work.chained && nranges,
+    csz_launch_next(prepare_kernel, grid, PREPARE_THREADS, sizeof(prepare_shared), work.chained && nranges,
                     stream, job);
 }

@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_TREE_CUH
 #define CSZ_CUDA_TREE_CUH
 
-#include "cuda/common/port.cuh"
+#include "cuda/common/memory.cuh"
 #include "entropy/book.h"
 
 enum {

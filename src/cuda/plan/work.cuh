@@ -45,7 +45,7 @@ static_assert(sizeof(csz_device_sample) % 128 == 0, "the next frame's bins begin
 struct csz_work {
     uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */
     uint32_t aligned;                  /* every field's data to 16 bytes */
-    uint32_t chained;                  /* kernels start while those before them end, see CSZ_LAUNCH_NEXT */
+    uint32_t chained;                  /* kernels start while those before them end, see csz_launch_next */
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
@@ -69,38 +69,6 @@ struct csz_work {
 enum { CSZ_BOOKS_READY = 1 << (CSZ_POLICY_MODES_AT - 1) };
 static_assert(CSZ_BOOKS_READY > CSZ_POLICY_HEAVY_MASK << CSZ_POLICY_HEAVY_AT,
               "a bit that policies leave free");
-
-/* One thread for a block whose others it has met: adds n, and returns what there was.  What those who added before had stored can be read, past the L1, and what this block had by those after it. */
-CSZ_DEVICE uint32_t csz_block_arrive(uint32_t *counter, uint32_t n) {
-#if defined(__CUDA_ARCH__)
-    uint32_t before;
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "l"(counter), "r"(n)
-                 : "memory");
-    return before;
-#else
-    return atomicAdd(counter, n);
-#endif
-}
-
-/* A word by which one thread tells other blocks that what its block had stored before they last met can be read; and what another block tells so. */
-CSZ_DEVICE void csz_block_tell(uint32_t *p, uint32_t word) {
-#if defined(__CUDA_ARCH__)
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(word) : "memory");
-#else
-    *p = word;
-#endif
-}
-CSZ_DEVICE uint32_t csz_block_told(const uint32_t *p) {
-#if defined(__CUDA_ARCH__)
-    uint32_t word;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(p) : "memory");
-    return word;
-#else
-    return *(const volatile uint32_t *)p;
-#endif
-}
 
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }

@@ -46,7 +46,7 @@ CSZ_DEVICE void sum_rows_3d(uint4 *code, uint32_t *firsts, uint32_t r) {
  * Along y, rank 3: a thread takes a chunk's column of 16 rows.  With full sums slice 0 starts at 32768, which the sum over slices carries to all.
  */
 CSZ_DEVICE void sum_columns_3d(uint4 *code, const uint32_t *firsts, uint32_t order, uint32_t r) {
-    const bool along_x = warp_agrees(order == CSZ_ORDER_X);
+    const bool along_x = csz_agreed(order == CSZ_ORDER_X);
     const uint32_t base = (r & 7) ^ swizzle(r >> 3),
                    bias = (r & 3) == 0 && order == CSZ_ORDER_FULL ? 0x8000u : 0;
     uint4 sum = make_uint4(bias, bias, bias, bias);
@@ -212,7 +212,7 @@ template <typename V, int RANK, bool FULL>
 CSZ_DEVICE uint32_t tile_finish(const uint4 *code, const uint32_t *firsts, uint32_t r,
                                 const tile_target<V> *target, const tile_restore<V> *t, uint32_t *wrong) {
     const int64_t stride = slice_stride<RANK>(target);
-    const bool full_sums = RANK > 1 && warp_agrees(t->order == CSZ_ORDER_FULL);
+    const bool full_sums = RANK > 1 && csz_agreed(t->order == CSZ_ORDER_FULL);
     uint32_t hash = 0, start = 0x8000u,
              carry[4] = {start, start, start, start}; /* of columns k (rank 2, full) or slices */
     if (RANK == 3 && !full_sums) slice_carries(carry, firsts, &start);

@@ -9,7 +9,8 @@
 #include "core/geometry.h"
 #include "core/hash.h"
 #include "core/quantum.h"
-#include "cuda/common/port.cuh"
+#include "cuda/common/launch.cuh"
+#include "cuda/common/memory.cuh"
 
 enum {
     CSZ_TILE_THREADS = CSZ_TILE_UNITS,
