@@ -7,6 +7,8 @@ if(TARGET soak_exhaustive AND NOT CSZ_SANITIZE)
     csz_register(exhaustive_short unit 300 COMMAND soak_exhaustive --short)
 endif()
 
+csz_register(bound_test unit 300 COMMAND "${tests_dir}/bound_test.py" "${CMAKE_CURRENT_SOURCE_DIR}")
+
 if(TARGET test_faults) # its own allocator stands before the C library's
     foreach(name IN ITEMS malloc calloc realloc aligned_alloc free)
         target_link_options(test_faults PRIVATE -Wl,--wrap=${name})

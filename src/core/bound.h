@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bound.h: from the bound a user asked for and the field's value range to the absolute bound.  The result is
- * stored in the archive, so it is computed from integers and IEEE additions and multiplications alone, never by libm.  What is narrowed is rounded down: an archive
+ * stored in the archive, so it is computed from integers and IEEE additions alone, never by libm.  It is rounded down: an archive
  * never holds a bound above the one that was asked for, in real numbers.
  */
 #ifndef CSZ_CORE_BOUND_H
@@ -38,50 +38,80 @@ CSZ_FN uint64_t csz_f64_split(double x, int *exponent) {
     return mantissa << shift;
 }
 
-/* The largest double not above a * b, a > 0 and b >= 0, both finite; at most DBL_MAX.  In integers: the product's upper half, and what lies below it left out. */
+/* The upper half of a * b; *low receives the lower. */
+CSZ_FN uint64_t csz_multiply_u64(uint64_t a, uint64_t b, uint64_t *low) {
+    const uint64_t a1 = a >> 32, a0 = a & 0xFFFFFFFFu, b1 = b >> 32, b0 = b & 0xFFFFFFFFu;
+    const uint64_t least = a0 * b0, cross = a1 * b0 + (least >> 32), other = a0 * b1 + (cross & 0xFFFFFFFFu);
+    *low = other << 32 | (least & 0xFFFFFFFFu);
+    return a1 * b1 + (cross >> 32) + (other >> 32);
+}
+
+/* The largest double not above m * n * 2^exponent, at most DBL_MAX; m * n >= 2^64. */
+CSZ_FN double csz_scaled_floor(uint64_t m, uint64_t n, int exponent) {
+    uint64_t low, high = csz_multiply_u64(m, n, &low);
+    const int shift = 63 - csz_log2_u64(high);
+    if (shift) high = high << shift | low >> (64 - shift);
+    const uint64_t mantissa = high >> 11; /* 53 bits */
+    const int stored = exponent + 64 - shift + 11 + 1075;
+    if (stored >= 2047) return csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    if (stored > 0) return csz_f64_bits((uint64_t)stored << 52 | (mantissa & 0xFFFFFFFFFFFFFull));
+    return stored < -52 ? 0.0 : csz_f64_bits(mantissa >> (1 - stored));
+}
+
+/* The largest double not above a * b, a > 0 and b >= 0, both finite; at most DBL_MAX. */
 CSZ_FN double csz_product_floor(double a, double b) {
     if (!(b > 0)) return 0.0;
     int exponent_a, exponent_b;
     const uint64_t m = csz_f64_split(a, &exponent_a), n = csz_f64_split(b, &exponent_b);
-    const uint64_t m1 = m >> 32, m0 = m & 0xFFFFFFFFu, n1 = n >> 32, n0 = n & 0xFFFFFFFFu;
-    const uint64_t low = m0 * n0, cross = m1 * n0 + (low >> 32), other = m0 * n1 + (cross & 0xFFFFFFFFu);
-    const uint64_t high =
-        m1 * n1 + (cross >> 32) + (other >> 32);                  /* from bit 64 on; other's low half below */
-    uint64_t mantissa = high << 12 | (other & 0xFFFFFFFFu) >> 20; /* from bit 52 on */
-    int exponent = exponent_a + exponent_b + 52;
-    if (mantissa >> 53) {
-        mantissa >>= 1;
-        exponent++;
-    }
-    exponent += 1075; /* as it is stored */
-    if (exponent >= 2047) return csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
-    if (exponent > 0) return csz_f64_bits((uint64_t)exponent << 52 | (mantissa & 0xFFFFFFFFFFFFFull));
-    return exponent < -52 ? 0.0 : csz_f64_bits(mantissa >> (1 - exponent));
+    return csz_scaled_floor(m, n, exponent_a + exponent_b);
+}
+
+/* e^(-z 2^-64) * 2^63 for z 2^-64 < 0.7, at most 4 too high or too low: the series, which leaves less than 2^-64 after 18 terms. */
+CSZ_FN uint64_t csz_exp_negative(uint64_t z) {
+    const uint64_t one = (uint64_t)1 << 63;
+    uint64_t sum = one, low;
+    for (uint64_t k = 18; k > 0; k--) sum = one - csz_multiply_u64(z, sum, &low) / k;
+    return sum;
 }
 
 /*
- * 10^-x for x > 0, a little low.  The integer part by multiplication, the rest by the series of
- * e^(-f ln 10) with f < 1: 36 terms leave less than 2^-60.  The factor 1 - 2^-40 pays for every rounding above, so the result
- * never exceeds 10^-x and a PSNR derived from it is met.
+ * The absolute bound of a PSNR in dB, psnr > 0 and range >= 0, both finite: with T = range * 10^(-psnr / 20) and the margin 2^-40, the
+ * largest double not above (1 - 2^-40) T, or the one before it.  The margin is for whoever measures the PSNR in doubles: rounding
+ * errors there do not bring it below what was asked for.
+ *
+ * 10^(-psnr / 20) = 2^(-t) with t = psnr * log2(10) / 20, in integers: psnr in steps of 2^-50, t in steps of 2^-116, both rounded up.
+ * Whole and fraction of t become exponent and mantissa, so nothing is rounded to a double before the end.
  */
-CSZ_FN double csz_exp10_negative(double x) {
-    if (x > 700.0) x = 700.0;
-    int whole = (int)x;
-    double y = -(x - whole) * 2.302585092994045684;
-    double term = 1.0, sum = 1.0;
-    for (int k = 1; k < 36; k++) {
-        term = term * y / k;
-        sum += term;
-    }
-    for (int k = 0; k < whole; k++) sum = sum / 10.0;
-    return sum * (1.0 - 0x1p-40);
+CSZ_FN double csz_psnr_floor(double psnr, double range) {
+    if (!(range > 0) || psnr >= 16384) return 0.0; /* 2^1024 * 10^(-16384 / 20) is below 2^-1074 */
+    int exponent;
+    uint64_t steps = csz_f64_split(psnr, &exponent), low, unused;
+    const int up = exponent + 50; /* at most 11 */
+    if (up >= 0)
+        steps <<= up;
+    else
+        steps = up < -52 ? 1 : (steps + ((uint64_t)1 << -up) - 1) >> -up;
+    /* log2(10) / 20 = (0xAA152D0970E2D598 + 0x3A899265D7BFE2A3.. * 2^-64) * 2^-66 */
+    uint64_t high = csz_multiply_u64(steps, 0xAA152D0970E2D598ull, &low);
+    const uint64_t more = csz_multiply_u64(steps, 0x3A899265D7BFE2A4ull, &unused) + 1;
+    low += more;
+    high += low < more;
+    const int whole = (int)(high >> 52);
+    const uint64_t fraction = high << 12 | low >> 52; /* in steps of 2^-64, rounded down */
+    /* times ln 2; 2 more make up for both roundings */
+    const uint64_t z = csz_multiply_u64(fraction, 0xB17217F7D1CF79ACull, &unused) + 2;
+    uint64_t mantissa = csz_exp_negative(z) - 4;
+    mantissa -= (mantissa >> 40) + 1;
+    const uint64_t n = csz_f64_split(range, &exponent);
+    return csz_scaled_floor(mantissa, n, exponent - 63 - whole);
 }
 
 /* mode: 0 absolute, 1 relative, 2 PSNR.  has_range is 0 where the field has no finite, present value. */
 CSZ_FN double csz_bound_resolve(int mode, double bound, int has_range, double min, double max) {
     if (mode == 0) return bound;
     if (!has_range) return 0.0;
-    return csz_product_floor(mode == 1 ? bound : csz_exp10_negative(bound / 20.0), csz_range_floor(min, max));
+    const double range = csz_range_floor(min, max);
+    return mode == 1 ? csz_product_floor(bound, range) : csz_psnr_floor(bound, range);
 }
 
 #endif
