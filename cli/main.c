@@ -76,8 +76,9 @@ static const command_row commands[] = {
      "  csz analyze rho.npy --exact --json | csz-report -o rho.html -\n"},
     {"verify", CLI_VERIFY, 2, cli_run_verify, "check an archive against the original field",
      "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json]",
-     "Exit 0 only if every element of the restored field holds the stored bound.  Type, dims\n"
-     "and fill value are the archive's.",
+     "Exit 0 only if every element of the restored field holds the stored bound, and the field the\n"
+     "one that was asked for: a relative bound by the original's range, a PSNR by the one measured.\n"
+     "Type, dims and fill value are the archive's.",
      "  csz verify velocity.f32 velocity.f32.csz\n"
      "  csz verify temperature.npy temperature.npy.csz --json\n"},
     {"test", CLI_TEST, 1, cli_run_test, "check an archive's integrity alone",

@@ -292,6 +292,18 @@ static void compare_counts_violations(void **state) {
     assert_true(m.violations == 0 && m.rmse == 0 && m.psnr == INFINITY && m.nrmse == 0);
 }
 
+/* range / rmse is beyond the doubles; the PSNR is not. */
+static void a_large_psnr_is_finite(void **state) {
+    (void)state;
+    const double a[2] = {0, 1e300}, b[2] = {1e-200, 1e300}, psnr = 10000 + 20 * log10(sqrt(2));
+    const csz_field field = field_1d(CSZ_F64, 2);
+    csz_metrics m;
+    csz_quality q;
+    ASSERT_OK(csz_compare(&m, a, b, &field, 1e-200, NULL));
+    ASSERT_OK(csz_quality_measure(&q, a, b, &field, 1e-200, NULL));
+    assert_true(fabs(m.psnr - psnr) < 1e-10 && fabs(q.metrics.psnr - psnr) < 1e-10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_pointers_are_refused),
@@ -304,6 +316,7 @@ int main(void) {
         cmocka_unit_test(every_status_has_its_own_phrase),
         cmocka_unit_test(options_start_at_their_defaults),
         cmocka_unit_test(compare_counts_violations),
+        cmocka_unit_test(a_large_psnr_is_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * shown; rates are bytes of the original field per second.
  */
 #include "command.h"
+#include "commands/metrics.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 #include "commands/report.h"
@@ -198,6 +199,7 @@ static int set_up(bench *b, const cli_arguments *arguments) {
 static int run(bench *b, const cli_arguments *arguments) {
     csz_info info;
     csz_metrics metrics;
+    char miss[CLI_MISS_TEXT_NBYTES];
     timing compress, decompress;
     cli_progress_start("measuring", b->nbytes);
     csz_status status = compress_once(b);
@@ -205,8 +207,11 @@ static int run(bench *b, const cli_arguments *arguments) {
     if (status == CSZ_OK) status = decompress_once(b);
     if (status == CSZ_OK)
         status = csz_compare(&metrics, b->data, b->restored, &b->field, info.bound_abs, b->options);
-    if (status == CSZ_OK && metrics.violations) {
+    if (status == CSZ_OK && (metrics.violations || cli_metrics_miss(miss, &metrics, &info))) {
         cli_progress_stop();
+        if (!metrics.violations)
+            return cli_fail("%s would come back with %s, so nothing is measured; report this with the field",
+                            cli_input_name(arguments->paths[0]), miss);
         return cli_fail(
             "%llu elements of %s would break the bound, so nothing is measured; report this with the field",
             (unsigned long long)metrics.violations, cli_input_name(arguments->paths[0]));

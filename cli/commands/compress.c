@@ -29,6 +29,7 @@ typedef struct compression {
     uint64_t nsizes, sizes_capacity, values_done;
     pthread_mutex_t mutex; /* of what workers add to */
     cli_metrics metrics;
+    int is_broken;  /* the bound, as --verify found */
     double seconds; /* in all */
 } compression;
 
@@ -156,6 +157,21 @@ static int write_end(compression *c) {
     return status;
 }
 
+/* After --verify: values against the absolute bound, and all of them against what was asked for. */
+static int judge(compression *c) {
+    char miss[CLI_MISS_TEXT_NBYTES];
+    const csz_metrics metrics = cli_metrics_finish(&c->metrics);
+    c->is_broken = cli_metrics_miss(miss, &metrics, &c->shape.info) || metrics.violations;
+    if (metrics.violations)
+        return cli_fail(
+            "%llu elements of %s would break the bound, so nothing is written; report this with the field",
+            (unsigned long long)metrics.violations, c->source.stream.name);
+    if (c->is_broken)
+        return cli_fail("%s would come back with %s, so nothing is written; report this with the field",
+                        c->source.stream.name, miss);
+    return CLI_DONE;
+}
+
 static int stream_frames(compression *c, const cli_output *output) {
     unsigned char header[CSZ_HEADER_MAX_NBYTES];
     int status = cli_sink_open(&c->sink, output, c->workers.hold_nbytes);
@@ -176,10 +192,7 @@ static int stream_frames(compression *c, const cli_output *output) {
     status = cli_pipeline_run(&pipeline);
     cli_progress_stop();
     if (status == CLI_DONE) status = cli_source_end(&c->source);
-    if (status == CLI_DONE && c->metrics.sum.violations)
-        status = cli_fail(
-            "%llu elements of %s would break the bound, so nothing is written; report this with the field",
-            (unsigned long long)c->metrics.sum.violations, c->source.stream.name);
+    if (status == CLI_DONE && c->arguments->verify) status = judge(c);
     return status == CLI_DONE ? write_end(c) : status;
 }
 
@@ -209,7 +222,7 @@ static void print_report(const compression *c, const cli_output *output) {
     for (uint64_t i = 0; i < c->nsizes; i++) info.nbytes_archive += c->sizes[i];
     cli_report_init(&report, "compress");
     report.input_path = c->arguments->paths[0];
-    report.output_path = metrics.violations ? NULL : output->path;
+    report.output_path = c->is_broken ? NULL : output->path;
     report.backend = cli_backend_name(c->workers.backend);
     report.info = &info;
     report.field = &c->source.field;
@@ -240,7 +253,7 @@ static int compress_to(compression *c, const cli_output *output) {
     if (status == CLI_DONE) status = stream_frames(c, output);
     c->seconds = cli_seconds_now() - begin;
     /* A broken bound is told in full, to find its cause; it has left no output. */
-    if (status == CLI_DONE || c->metrics.sum.violations) print_report(c, output);
+    if (status == CLI_DONE || c->is_broken) print_report(c, output);
     cli_sink_abort(&c->sink);
     cli_workers_destroy(&c->workers);
     csz_plan_destroy(c->plan);

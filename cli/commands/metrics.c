@@ -2,10 +2,11 @@
 /* metrics.c: joins the comparisons of frames. */
 #include "commands/metrics.h"
 
-#include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/bound.h"
 #include "core/logarithm.h"
 
 /* The frame's element as an element of the field. */
@@ -95,8 +96,26 @@ csz_metrics cli_metrics_finish(const cli_metrics *m) {
     r.rmse = n == 0                            ? 0
              : !isfinite(m->mean_square_scale) ? INFINITY
                                                : m->mean_square_scale * sqrt(m->squares / (double)n);
-    double half = r.max * 0.5 - r.min * 0.5, range = half >= DBL_MAX * 0.5 ? DBL_MAX : r.max - r.min;
+    if (r.rmse > r.max_abs_error) r.rmse = r.max_abs_error; /* above it by rounding alone */
+    const double range = csz_range_width(r.min, r.max);
     r.nrmse = r.rmse == 0 ? 0 : r.rmse / range;
-    r.psnr = r.rmse == 0 ? INFINITY : 20 * csz_log10(range / r.rmse);
+    r.psnr = csz_psnr(range, r.rmse);
     return r;
+}
+
+int cli_metrics_miss(char text[CLI_MISS_TEXT_NBYTES], const csz_metrics *m, const csz_info *info) {
+    text[0] = '\0';
+    if (info->bound_mode == CSZ_BOUND_PSNR) {
+        if (m->psnr >= info->bound) return 0;
+        snprintf(text, CLI_MISS_TEXT_NBYTES, "a PSNR of %.9g dB, and %.9g dB were asked for", m->psnr,
+                 info->bound);
+        return 1;
+    }
+    double most = info->bound;
+    if (info->bound_mode == CSZ_BOUND_REL)
+        most = csz_product_floor(info->bound, csz_range_floor(m->min, m->max));
+    if (m->max_abs_error <= most) return 0;
+    snprintf(text, CLI_MISS_TEXT_NBYTES, "an error of %.9g, and at most %.9g was asked for", m->max_abs_error,
+             most);
+    return 1;
 }

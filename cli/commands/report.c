@@ -5,6 +5,8 @@
  */
 #include "commands/report.h"
 
+#include "commands/metrics.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -115,6 +117,14 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
         cli_json_null(json, "zstd");
     cli_json_double(json, "seconds", report->seconds);
     write_metrics(json, report->metrics);
+    if (report->metrics && has_bound) {
+        char miss[CLI_MISS_TEXT_NBYTES];
+        cli_json_bool(json, "bound_kept",
+                      !report->metrics->violations &&
+                          !(info && cli_metrics_miss(miss, report->metrics, info)));
+    } else {
+        cli_json_null(json, "bound_kept");
+    }
 }
 
 static void print_index(FILE *stream, uint64_t index, const csz_field *field) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verify.c: csz verify.  The archive is restored and held against the original, frame by frame and element by element, with the
- * bound that it stores; type, dims and fill value are the archive's.
+ * bound that it stores and with the one that was asked for; type, dims and fill value are the archive's.
  */
 #include "command.h"
 #include "terminal/message.h"
@@ -22,6 +22,7 @@ typedef struct verification {
     cli_metrics metrics;
     uint64_t special_violations; /* of the violations, special values that differ in bits */
     uint64_t values_done;
+    char miss[CLI_MISS_TEXT_NBYTES]; /* how what was asked for is missed; empty if it is not */
 } verification;
 
 /* A buffer holds a frame's values, and behind them the frame as stored. */
@@ -117,7 +118,7 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
     if (!arguments->json) {
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
-               cli_bound_text(bound, &archive->info), metrics->violations ? "BROKEN" : "kept");
+               cli_bound_text(bound, &archive->info), metrics->violations || v->miss[0] ? "BROKEN" : "kept");
         cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, v->special_violations,
                            "  ");
         if (archive->info.bound_abs > 0)
@@ -154,6 +155,7 @@ int cli_run_verify(const cli_arguments *arguments) {
     if (status == CLI_DONE) {
         csz_metrics metrics = cli_metrics_finish(&v.metrics);
         cli_run run = {cli_workers_seconds(&v.workers), v.workers.backend};
+        cli_metrics_miss(v.miss, &metrics, &v.archive.info);
         print_report(arguments, &v, &metrics, &run);
         char special[80] = "";
         if (v.special_violations)
@@ -165,6 +167,11 @@ int cli_run_verify(const cli_arguments *arguments) {
                 "original is the right one",
                 (unsigned long long)metrics.violations, (unsigned long long)metrics.n, v.original.stream.name,
                 v.archive.stream.name, special);
+        else if (v.miss[0])
+            status = cli_fail(
+                "%s comes back from %s with %s; use another archive, or check that the original is the right "
+                "one",
+                v.original.stream.name, v.archive.stream.name, v.miss);
     }
     cli_workers_destroy(&v.workers);
     cli_source_close(&v.original);

@@ -79,6 +79,14 @@ holds "csz-mpi --verify compresses" mpi 3 "$build/csz-mpi" "${what[@]}" --verify
 mv out.txt told.txt
 holds "it tells of every value" grep -q 'bound kept by all 4200000 elements' told.txt
 holds "csz-mpi --verify: the bytes of csz" cmp mpi.csz one.csz
+for bound in "abs 1e-2" "rel 1e-3" "psnr 60"; do
+    # shellcheck disable=SC2086
+    set -- $bound
+    refuses "csz-mpi --verify and $bound resolved too large" 'field would come back with (a PSNR|an error) of .* asked for, so nothing is written' mpi 3 \
+        "$build/csz-mpi-forged" compress field -t f32 -d 70x300x200 -m "$1" -e "$2" --verify -o refused
+    holds "nothing was written" test ! -e refused
+    holds "csz-mpi --verify and $bound" mpi 3 "$build/csz-mpi" compress field -t f32 -d 70x300x200 -m "$1" -e "$2" --verify -o kept.csz -f
+done
 if [[ -z ${CSZ_TEST_QUICK:-} && -e $build/libfault_shim.so ]]; then # a sanitized program is not preloaded
     # The first read of the input gives another value than the second: what was written is not what verifying expects.
     refuses "csz-mpi --verify and a value that is not the input's" '1 elements of field would break the bound' mpi 1 \

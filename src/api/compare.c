@@ -101,6 +101,6 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
     m->rmse = max_error > DBL_MAX ? INFINITY : n ? squares.scale * sqrt(squares.sum / (double)n) : 0;
     double range = csz_range_width(m->min, m->max);
     m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
-    m->psnr = m->rmse == 0 ? INFINITY : 20 * csz_log10(range / m->rmse);
+    m->psnr = csz_psnr(range, m->rmse);
     return CSZ_OK;
 }

@@ -213,7 +213,7 @@ static void describe(csz_quality *q, const quality_job *job, int nthreads) {
     const double n = (double)(m->n - m->n_special), range = csz_range_width(m->min, m->max);
     m->rmse = e->n_infinite ? INFINITY : n > 0 ? job->error_scale * sqrt(sum.error_squares / n) : 0;
     m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
-    m->psnr = m->rmse == 0 ? INFINITY : 20 * csz_log10(range / m->rmse);
+    m->psnr = csz_psnr(range, m->rmse);
 
     q->max_rel_error = m->max_abs_error == 0 ? 0 : m->max_abs_error / range;
     q->max_pwr_error = e->max_pwr > 0 ? e->max_pwr : 0;

@@ -36,6 +36,14 @@ static inline double csz_log10(double x) {
     return x < 0x1p-1022 ? (csz_log2(x * 0x1p54) - 54) * log10_2 : csz_log2(x) * log10_2;
 }
 
+/* The PSNR in dB, 20 log10(range / rmse), of numbers from 0 up; of an rmse of 0 infinite.  Scaled by 2^-1080 where the ratio overflows. */
+static inline double csz_psnr(double range, double rmse) {
+    if (rmse == 0) return INFINITY;
+    const double ratio = range / rmse;
+    if (ratio <= 0x1.fffffffffffffp1023) return 20 * csz_log10(ratio);
+    return 20 * csz_log10(range * 0x1p-540 / (rmse * 0x1p540)) + 20 * 1080 * 0.30102999566398119521;
+}
+
 /* e^x, |x| < 700: (e^(x/2^k))^(2^k) with |x / 2^k| < 1/16, by its series to the ninth power. */
 static inline double csz_exp(double x) {
     int k = 0;
