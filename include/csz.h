@@ -240,8 +240,8 @@ CSZ_API void csz_context_stages(const csz_context *context, csz_stages *stages);
 
 /*
  * Compares b with a in one pass, in double.  bound: what |a - b| may be, exactly; a negative one means
- * none.  Values of a that are not finite, or equal to options->fill where has_fill, must agree bit for
- * bit.  options may be NULL.
+ * none, and NaN is refused.  Values of a that are not finite, or equal to options->fill where has_fill,
+ * must agree bit for bit.  a and b may have any alignment.  options may be NULL.
  */
 CSZ_API csz_status csz_compare(csz_metrics *metrics, const void *a, const void *b, const csz_field *field,
                                double bound, const csz_options *options);
@@ -288,7 +288,7 @@ CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uin
 CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
 
 /*
- * csz_plan_create: for compressing; range is the whole field's, and NULL where the bound is absolute.  csz_plan_open: for decompressing,
+ * csz_plan_create: for compressing; range is the whole field's (finite, min <= max; else CSZ_ERROR_ARGUMENT), and NULL where the bound is absolute.  csz_plan_open: for decompressing,
  * from the archive's first bytes (CSZ_HEADER_MAX_NBYTES always suffice; fewer where the archive is shorter).
  */
 CSZ_API csz_status csz_plan_create(csz_plan **plan, const csz_field *field, const csz_options *options,
@@ -401,9 +401,10 @@ typedef struct csz_quality {
 } csz_quality;
 
 /*
- * Compares b with a in two passes, in double, on options->threads threads; same results for every number of them.  bound and options as for csz_compare.
+ * Compares b with a in two passes, in double, on options->threads threads; same results for every number of them.  a, b, bound and options as for csz_compare.
  * Where both lie in device memory the GPU makes the two passes, on the default stream: extremes, indices, counts and entropies are the CPU's, and what is summed agrees with
- * it to 12 digits (csz_quality's correlations, SSIM, autocorrelation, mean and RMSE).  Where one does, it is copied to the host first.
+ * it to 12 digits (csz_quality's correlations, SSIM, autocorrelation, mean and RMSE).  Where one does, or their addresses
+ * are not multiples of the type's size, they are copied to the host first.
  */
 CSZ_API csz_status csz_quality_measure(csz_quality *quality, const void *a, const void *b,
                                        const csz_field *field, double bound, const csz_options *options);

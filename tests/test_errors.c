@@ -4,6 +4,7 @@
  */
 #include "support.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +293,65 @@ static void compare_counts_violations(void **state) {
     assert_true(m.violations == 0 && m.rmse == 0 && m.psnr == INFINITY && m.nrmse == 0);
 }
 
+static void comparing_refuses_a_nan_as_bound(void **state) {
+    (void)state;
+    const float a[3] = {0, 1, 2};
+    const csz_field field = field_1d(CSZ_F32, 3);
+    csz_metrics m;
+    csz_quality q;
+    assert_int_equal(csz_compare(&m, a, a, &field, NAN, NULL), CSZ_ERROR_BOUND);
+    assert_int_equal(csz_quality_measure(&q, a, a, &field, NAN, NULL), CSZ_ERROR_BOUND);
+    ASSERT_OK(csz_compare(&m, a, a, &field, INFINITY, NULL));
+    ASSERT_OK(csz_quality_measure(&q, a, a, &field, INFINITY, NULL));
+}
+
+/* The same figures at every address; UBSan sees a load that assumes more. */
+static void comparing_takes_any_alignment(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    static uint8_t a[8 * N + 8], b[8 * N + 8];
+    for (int type = 0; type < 2; type++) {
+        const csz_field field = field_2d((csz_type)type, 50, 100);
+        const csz_options o = options_make(CSZ_BOUND_ABS, 1);
+        test_field s = sample_make(field, SPECIALS, 5), t = sample_make(field, SPECIALS, 5);
+        for (uint64_t i = 0; i < s.n; i += 7) store_at(t.data, field.type, i, sample_at(&t, i) + 0.25);
+        csz_metrics m, moved;
+        csz_quality q, shifted;
+        ASSERT_OK(csz_compare(&m, s.data, t.data, &field, 0.1, &o));
+        ASSERT_OK(csz_quality_measure(&q, s.data, t.data, &field, 0.1, &o));
+        assert_true(m.violations > 0);
+        for (int at = 1; at < 8; at++) {
+            memcpy(a + at, s.data, s.nbytes);
+            memcpy(b + 8 - at, t.data, t.nbytes);
+            ASSERT_OK(csz_compare(&moved, a + at, b + 8 - at, &field, 0.1, &o));
+            ASSERT_OK(csz_quality_measure(&shifted, a + at, b + 8 - at, &field, 0.1, &o));
+            assert_memory_equal(&moved, &m, sizeof m);
+            assert_memory_equal(&shifted, &q, sizeof q);
+        }
+        sample_free(&s);
+        sample_free(&t);
+    }
+}
+
+static void ranges_that_are_none_are_refused(void **state) {
+    (void)state;
+    const csz_field field = field_1d(CSZ_F32, 100);
+    static const csz_value_range wrong[] = {{1, NAN, 1},       {1, 0, NAN},       {1, NAN, NAN},
+                                            {1, -INFINITY, 1}, {1, -1, INFINITY}, {1, INFINITY, INFINITY},
+                                            {1, 2, 1}};
+    static const csz_value_range right[] = {{0, NAN, NAN}, {1, 1, 1}, {1, -0.0, 0.0}, {1, -DBL_MAX, DBL_MAX}};
+    csz_plan *plan;
+    for (int mode = 0; mode < 3; mode++) {
+        const csz_options o = options_make((csz_bound_mode)mode, 1);
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+            assert_int_equal(csz_plan_create(&plan, &field, &o, &wrong[i]), CSZ_ERROR_ARGUMENT);
+        for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+            ASSERT_OK(csz_plan_create(&plan, &field, &o, &right[i]));
+            csz_plan_destroy(plan);
+        }
+    }
+}
+
 /* range / rmse is beyond the doubles; the PSNR is not. */
 static void a_large_psnr_is_finite(void **state) {
     (void)state;
@@ -317,6 +377,9 @@ int main(void) {
         cmocka_unit_test(options_start_at_their_defaults),
         cmocka_unit_test(compare_counts_violations),
         cmocka_unit_test(a_large_psnr_is_finite),
+        cmocka_unit_test(comparing_refuses_a_nan_as_bound),
+        cmocka_unit_test(comparing_takes_any_alignment),
+        cmocka_unit_test(ranges_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

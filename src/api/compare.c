@@ -22,10 +22,10 @@ typedef struct pair {
 static pair load_pair(const void *a, const void *b, csz_type type, uint64_t i) {
     pair p;
     if (type == CSZ_F32) {
-        float x = ((const float *)a)[i], y = ((const float *)b)[i];
+        float x = csz_f32_at(a, i), y = csz_f32_at(b, i);
         p = (pair){x, y, csz_bits_f32(x), csz_bits_f32(y)};
     } else {
-        double x = ((const double *)a)[i], y = ((const double *)b)[i];
+        double x = csz_f64_at(a, i), y = csz_f64_at(b, i);
         p = (pair){x, y, csz_bits_f64(x), csz_bits_f64(y)};
     }
     return p;
@@ -57,6 +57,7 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
     csz_status status = csz_geometry_of(&g, field);
     if (status) return status;
     if (g.nelements && (!a || !b)) return CSZ_ERROR_ARGUMENT;
+    if (isnan(bound)) return CSZ_ERROR_BOUND;
     if (g.nelements && (csz_gpu_is_device_pointer(a) || csz_gpu_is_device_pointer(b))) {
         csz_quality q;
         status = csz_quality_measure(&q, a, b, field, bound, options);

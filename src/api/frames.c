@@ -6,6 +6,7 @@
  */
 #include "api/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "api/context.h"
@@ -66,6 +67,9 @@ static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_op
     if (status) return status;
     if (o->zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
     if (o->bound_mode != CSZ_BOUND_ABS && !range) return CSZ_ERROR_ARGUMENT;
+    if (range && range->has_values &&
+        !(isfinite(range->min) && isfinite(range->max) && range->min <= range->max))
+        return CSZ_ERROR_ARGUMENT;
     status = csz_header_plan(h, field, o);
     if (status) return status;
     if (range)

@@ -48,8 +48,8 @@ typedef struct quality_job {
 static csz_pair load_pair(const quality_job *job, uint64_t i) {
     const csz_quality_fields *f = &job->fields;
     if (f->type == CSZ_F32)
-        return csz_pair_f32(((const float *)f->a)[i], ((const float *)f->b)[i], f->has_fill, f->fill);
-    return csz_pair_f64(((const double *)f->a)[i], ((const double *)f->b)[i], f->has_fill, f->fill);
+        return csz_pair_f32(csz_f32_at(f->a, i), csz_f32_at(f->b, i), f->has_fill, f->fill);
+    return csz_pair_f64(csz_f64_at(f->a, i), csz_f64_at(f->b, i), f->has_fill, f->fill);
 }
 
 static void second_row(csz_moments *m, csz_quality_counts *counts, const quality_job *job, uint64_t begin,
@@ -309,17 +309,19 @@ csz_status csz_quality_measure(csz_quality *q, const void *a, const void *b, con
     if (status) return status;
     const uint64_t n = f->geometry.nelements;
     if (n && (!a || !b)) return CSZ_ERROR_ARGUMENT;
+    if (isnan(bound)) return CSZ_ERROR_BOUND;
     const int is_a_there = n && csz_gpu_is_device_pointer(a), is_b_there = n && csz_gpu_is_device_pointer(b);
     if (o.backend == CSZ_BACKEND_CPU && (is_a_there || is_b_there)) return CSZ_ERROR_ARGUMENT;
     memset(q, 0, sizeof *q);
     f->type = field->type;
     f->has_fill = o.has_fill;
     f->fill = o.has_fill ? csz_fill_bits(field->type, o.fill) : 0;
-    job.is_on_device = is_a_there && is_b_there;
+    const unsigned size = field->type == CSZ_F32 ? 4 : 8;
+    const int is_aligned = (uintptr_t)a % size == 0 && (uintptr_t)b % size == 0; /* as kernels need it */
+    job.is_on_device = is_a_there && is_b_there && is_aligned;
     void *copy_a = NULL, *copy_b = NULL;
-    const uint64_t nbytes = n * (field->type == CSZ_F32 ? 4u : 8u);
-    if (is_a_there && !is_b_there) status = to_host(&a, &copy_a, nbytes);
-    if (is_b_there && !is_a_there) status = to_host(&b, &copy_b, nbytes);
+    if (is_a_there && !job.is_on_device) status = to_host(&a, &copy_a, n * size);
+    if (!status && is_b_there && !job.is_on_device) status = to_host(&b, &copy_b, n * size);
     f->a = a;
     f->b = b;
     prepare(&job);

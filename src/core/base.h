@@ -58,6 +58,19 @@ CSZ_FN double csz_f64_bits(uint64_t u) {
     return x;
 }
 
+/* Element i of floats and of doubles at any address. */
+CSZ_FN float csz_f32_at(const void *values, uint64_t i) {
+    float x;
+    memcpy(&x, (const char *)values + i * sizeof x, sizeof x);
+    return x;
+}
+
+CSZ_FN double csz_f64_at(const void *values, uint64_t i) {
+    double x;
+    memcpy(&x, (const char *)values + i * sizeof x, sizeof x);
+    return x;
+}
+
 /* A bijection of 32-bit numbers that scatters neighbours. */
 CSZ_FN uint32_t csz_mix(uint32_t x) {
     x ^= x >> 16;
