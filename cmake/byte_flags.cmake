@@ -3,7 +3,7 @@
 # The flags that decide bytes, for both compilers, and nowhere else.  An archive is the same on every machine
 # only if every multiplication, division and rounding is IEEE's own: no contraction into fused multiply-adds,
 # no reassociation, no flushing of denormals.  They are target options, which CMake places behind
-# CMAKE_C_FLAGS and CFLAGS, so a user's -Ofast cannot undo them; src/core refuses __FAST_MATH__ besides.
+# CMAKE_C_FLAGS and CFLAGS, so a user's -Ofast cannot undo them; src/core refuses fast-math and its parts besides.
 
 # -ffp-contract comes after it: clang's -fno-fast-math resets it.
 set(CSZ_BYTE_FLAGS_C -fno-fast-math -ffp-contract=off)

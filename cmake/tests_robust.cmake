@@ -7,6 +7,7 @@ if(TARGET soak_exhaustive AND NOT CSZ_SANITIZE)
     csz_register(exhaustive_short unit 300 COMMAND soak_exhaustive --short)
 endif()
 
+csz_register(flags_test unit 60 COMMAND "${tests_dir}/flags_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
 csz_register(bound_test unit 300 COMMAND "${tests_dir}/bound_test.py" "${CMAKE_CURRENT_SOURCE_DIR}")
 
 if(TARGET test_faults) # its own allocator stands before the C library's

@@ -11,9 +11,23 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error \
     "cuSZ+ must not be compiled with fast-math: the bound and the archive's bytes depend on IEEE arithmetic"
+#endif
+/*
+ * clang defines no macro for parts of fast-math, but reports this pragma as an error under any of them.  Where the target does not know
+ * the pragma (clang 14 and older, but for x86), nothing does.
+ */
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunknown-pragmas"
+#pragma clang diagnostic ignored "-Wignored-pragmas"
+#pragma float_control(push)
+#pragma float_control(except, on)
+#pragma float_control(pop)
+#pragma clang diagnostic pop
 #endif
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "cuSZ+ needs float and double arithmetic in their own precision (FLT_EVAL_METHOD 0)"
