@@ -10,6 +10,10 @@ endif()
 csz_register(flags_test unit 60 COMMAND "${tests_dir}/flags_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
 csz_register(bound_test unit 300 COMMAND "${tests_dir}/bound_test.py" "${CMAKE_CURRENT_SOURCE_DIR}")
 
+if(TARGET test_stack AND CSZ_SANITIZE)
+    target_compile_definitions(test_stack PRIVATE CSZ_SANITIZED)
+endif()
+
 if(TARGET test_faults) # its own allocator stands before the C library's
     foreach(name IN ITEMS malloc calloc realloc aligned_alloc free)
         target_link_options(test_faults PRIVATE -Wl,--wrap=${name})

@@ -150,6 +150,7 @@ typedef struct csz_analysis_job {
     csz_code_tables *
         forced_tables; /* of the forced workflows, which have no book in common, where they code the sample; or NULL */
     csz_cpu_scratch *scratch;
+    struct csz_analysis_room *room;
     csz_analysis_worker **workers; /* nworkers, of which nthreads work */
     int nworkers, nthreads;
     csz_patch *patches; /* room for patches_n, of which npatches are taken, or none */
@@ -236,6 +237,15 @@ typedef struct csz_choice {
     uint32_t policy;  /* auto's */
     uint32_t counted; /* books, a bit each, in which tiles count as policy vector codes them */
 } csz_choice;
+
+/* What the calling thread works in: too much for its stack. */
+typedef struct csz_analysis_room {
+    csz_choice made;
+    csz_policy_offers offers;
+    csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
+    csz_sample frame;                          /* a typical one of what the GPU counted */
+    uint64_t average[2 * CSZ_ANALYSIS_NCODES]; /* for csz_huffman_average */
+} csz_analysis_room;
 
 /* As the compressor would build them for a frame of so many tiles; described, or NULL: is told beside what was counted. */
 void csz_choice_make(csz_choice *made, csz_analysis_job *job, const csz_sample *sample,

@@ -45,7 +45,7 @@ static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
 }
 
 void csz_analysis_describe(csz_analysis *a, const csz_analysis_job *job) {
-    uint64_t scratch[2 * CSZ_ANALYSIS_NCODES], escapes = 0, runs = 0;
+    uint64_t *scratch = job->room->average, escapes = 0, runs = 0;
     const csz_analysis_sums *t = &job->workers[0]->sums;
     double n = t->n ? (double)t->n : 1;
     a->nelements_counted = t->n;
@@ -159,6 +159,7 @@ void csz_analysis_free(csz_analysis_job *job) {
     }
     free(job->workers);
     free(job->patches);
+    free(job->room);
     free(job);
 }
 
@@ -205,6 +206,8 @@ static csz_status make_job(csz_analysis_job **made, csz_context *context, const 
     if (!context->analysis) context->analysis = calloc(1, sizeof *context->analysis);
     csz_analysis_job *job = context->analysis;
     if (!job) return CSZ_ERROR_MEMORY;
+    if (!job->room) job->room = malloc(sizeof *job->room);
+    if (!job->room) return CSZ_ERROR_MEMORY;
     csz_status status = grow_workers(job, nthreads);
     if (!status) status = csz_scratch_workers(&context->cpu, nthreads, g->rank);
     if (!status && !npatches) status = csz_scratch_kept(&context->cpu, (uint32_t)nsample, 0);
@@ -212,6 +215,7 @@ static csz_status make_job(csz_analysis_job **made, csz_context *context, const 
     if (status) return status;
     const csz_analysis_job kept = *job;
     memset(job, 0, sizeof *job);
+    job->room = kept.room;
     job->workers = kept.workers;
     job->nworkers = kept.nworkers;
     job->patches = kept.patches;

@@ -136,11 +136,11 @@ void csz_choice_make(csz_choice *made, csz_analysis_job *job, const csz_sample *
     /* a frame that the GPU has counted whole has the compressor's own books */
     const int with_builtins =
         frame_tiles <= BUILTIN_TILES || (job->survey && csz_sample_stride(frame_tiles) == 1);
-    csz_policy_offers offers;
+    csz_policy_offers *offers = &job->room->offers;
     offers_job o = {.job = job,
                     .sample = sample,
                     .described = described,
-                    .offers = &offers,
+                    .offers = offers,
                     .frame_tiles = frame_tiles,
                     .with_builtins = with_builtins};
     csz_policy_singles(o.single, &sample->count, sample->ncodes);
@@ -152,22 +152,22 @@ void csz_choice_make(csz_choice *made, csz_analysis_job *job, const csz_sample *
     atomic_init(&o.next, 0);
     /* the built-in books are made once, by one thread */
     csz_team_run_briefly(&job->scratch->team, with_builtins ? 1 : job->nthreads, offers_body, &o);
-    if (o.same_single) offers.single = offers.vector[CSZ_BOOK_S];
+    if (o.same_single) offers->single = offers->vector[CSZ_BOOK_S];
     for (int i = 0; i < 2; i++)
-        if (o.same_runs[i]) offers.runs[i] = offers.vector[CSZ_BOOK_RV + i];
+        if (o.same_runs[i]) offers->runs[i] = offers->vector[CSZ_BOOK_RV + i];
     made->counted = 0;
-    for (int b = 0; b < CSZ_NBOOKS; b++) made->counted |= (uint32_t)(offers.vector[b].own_nbits != 0) << b;
-    csz_book_offer huffman[CSZ_NBOOKS], runs[CSZ_NBOOKS];
-    memcpy(huffman, offers.none, sizeof huffman);
-    memcpy(runs, offers.none, sizeof runs);
-    huffman[CSZ_BOOK_S] = offers.single;
-    huffman[CSZ_BOOK_W] = offers.vector[CSZ_BOOK_W];
-    memcpy(runs + CSZ_BOOK_RV, offers.runs, sizeof offers.runs);
+    for (int b = 0; b < CSZ_NBOOKS; b++) made->counted |= (uint32_t)(offers->vector[b].own_nbits != 0) << b;
+    csz_book_offer *huffman = job->room->huffman, *runs = job->room->runs;
+    memcpy(huffman, offers->none, sizeof offers->none);
+    memcpy(runs, offers->none, sizeof offers->none);
+    huffman[CSZ_BOOK_S] = offers->single;
+    huffman[CSZ_BOOK_W] = offers->vector[CSZ_BOOK_W];
+    memcpy(runs + CSZ_BOOK_RV, offers->runs, sizeof offers->runs);
     csz_books_settle(made->books[CSZ_WORKFLOW_HUFFMAN], huffman, frame_tiles);
     csz_books_settle(made->books[CSZ_WORKFLOW_RLE_VLE], runs, frame_tiles);
     for (int b = 0; b < CSZ_NBOOKS; b++) made->books[CSZ_WORKFLOW_RLE][b].kind = CSZ_KIND_UNUSED;
-    made->policy = csz_policy_choose(made->books[CSZ_WORKFLOW_AUTO], &offers, sample, frame_tiles, 1);
-    for (int i = 0; i < NWORKFLOWS; i++) made->lengths_nbits[i] = lengths_nbits(made->books[i], &offers);
+    made->policy = csz_policy_choose(made->books[CSZ_WORKFLOW_AUTO], offers, sample, frame_tiles, 1);
+    for (int i = 0; i < NWORKFLOWS; i++) made->lengths_nbits[i] = lengths_nbits(made->books[i], offers);
 
     const uint64_t stride = csz_sample_stride(frame_tiles);
     uint64_t nruns = 0, ncodes = 0;
@@ -181,11 +181,11 @@ void csz_choice_make(csz_choice *made, csz_analysis_job *job, const csz_sample *
     cost[CSZ_WORKFLOW_RLE] = cost[CSZ_WORKFLOW_RLE_VLE] = of_policy[CSZ_POLICY_RUNS];
     const csz_book *books = made->books[CSZ_WORKFLOW_AUTO];
     for (int b = 0; b < CSZ_BOOK_RV; b++)
-        of_policy[CSZ_POLICY_VECTOR] += cost_of(&books[b], &offers.vector[b]);
-    of_policy[CSZ_POLICY_SINGLE] +=
-        cost_of(&books[CSZ_BOOK_S], &offers.single) + cost_of(&books[CSZ_BOOK_W], &offers.vector[CSZ_BOOK_W]);
+        of_policy[CSZ_POLICY_VECTOR] += cost_of(&books[b], &offers->vector[b]);
+    of_policy[CSZ_POLICY_SINGLE] += cost_of(&books[CSZ_BOOK_S], &offers->single) +
+                                    cost_of(&books[CSZ_BOOK_W], &offers->vector[CSZ_BOOK_W]);
     for (int i = 0; i < 2; i++)
-        of_policy[CSZ_POLICY_RUNS] += cost_of(&books[CSZ_BOOK_RV + i], &offers.runs[i]);
+        of_policy[CSZ_POLICY_RUNS] += cost_of(&books[CSZ_BOOK_RV + i], &offers->runs[i]);
     const uint32_t policy = made->policy & CSZ_POLICY_MASK;
     cost[CSZ_WORKFLOW_AUTO] = of_policy[policy < CSZ_POLICY_N ? policy : CSZ_POLICY_VECTOR];
     made->weighed[0] = of_policy[CSZ_POLICY_VECTOR];

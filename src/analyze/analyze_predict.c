@@ -93,17 +93,17 @@ static double tile_variance(const csz_analysis_sums *sums, double n, double to_r
 static uint32_t predict_from_tiles(csz_analysis_job *job, csz_analysis *a, const csz_header *header,
                                    csz_analysis *described) {
     const csz_sample *sample = &job->workers[0]->sample;
-    csz_choice made;
-    csz_choice_make(&made, job, sample, described, csz_frame_box_at(&header->geometry, 0).ntiles);
-    make_tables(job, &made);
+    csz_choice *made = &job->room->made;
+    csz_choice_make(made, job, sample, described, csz_frame_box_at(&header->geometry, 0).ntiles);
+    make_tables(job, made);
     csz_analysis_encode(job);
     for (int i = 0; i < NWORKFLOWS; i++)
         a->workflow[i].nbytes_predicted =
             (ends_nbytes(header) +
-             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made->lengths_nbits[i]) +
              4 * job->workers[0]->sums.words[i] + 7) /
             8 * 8;
-    return made.policy;
+    return made->policy;
 }
 
 /* ---- from the GPU's sample ---- */
@@ -229,15 +229,14 @@ static double besides_nbits(const besides *b, const csz_field_sample *s, double 
 }
 
 /* The sample of a typical frame of these groups, which are sampled alike. */
-static csz_sample typical_frame(const csz_field_sample *groups, uint32_t ngroups, uint64_t nframes) {
-    csz_sample frame;
-    memset(&frame, 0, sizeof frame);
-    for (size_t i = 0; i < sizeof frame / sizeof(uint32_t); i++) {
+static void typical_frame(csz_sample *frame, const csz_field_sample *groups, uint32_t ngroups,
+                          uint64_t nframes) {
+    memset(frame, 0, sizeof *frame);
+    for (size_t i = 0; i < sizeof *frame / sizeof(uint32_t); i++) {
         uint64_t all = 0;
         for (uint32_t g = 0; g < ngroups; g++) all += ((const uint32_t *)&groups[g].counts)[i];
-        ((uint32_t *)&frame)[i] = (uint32_t)(nframes > 1 ? (all + nframes / 2) / nframes : all);
+        ((uint32_t *)frame)[i] = (uint32_t)(nframes > 1 ? (all + nframes / 2) / nframes : all);
     }
-    return frame;
 }
 
 /*
@@ -323,14 +322,13 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
     const double n = (double)header->geometry.nelements,
                  raw_nbits = 32 * (double)job->ntiles + (header->field.type == CSZ_F32 ? 32 : 64) * n;
     const uint32_t odd = survey->groups.has_odd_last;
-    const csz_sample frame =
-        typical_frame(job->groups, survey->groups.n - odd, header->geometry.nframes - odd);
-    csz_choice made;
+    csz_choice *made = &job->room->made;
     estimate e;
-    csz_choice_make(&made, job, &frame, NULL, survey->group[0].frame_tiles);
-    make_tables(job, &made);
+    typical_frame(&job->room->frame, job->groups, survey->groups.n - odd, header->geometry.nframes - odd);
+    csz_choice_make(made, job, &job->room->frame, NULL, survey->group[0].frame_tiles);
+    make_tables(job, made);
     csz_analysis_encode(job);
-    estimate_make(&e, job, header, &made);
+    estimate_make(&e, job, header, made);
     const rate r = sampled_rate(&e, job, n);
     const double joined =
         e.payload[0] > 0 && !job->forced_tables ? r.mean * n / e.payload[0] : 1; /* the rows' say */
@@ -349,7 +347,7 @@ static uint32_t predict_from_survey(csz_analysis_job *job, csz_analysis *a, cons
     csz_survey_count(&job->workers[0]->sums, job);
     csz_analysis_describe(a, job);
     state_survey_errors(a, job);
-    return made.policy;
+    return made->policy;
 }
 
 /* ---- from patches ---- */
@@ -509,12 +507,12 @@ static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, con
     sample->bitmap_nwords[CSZ_POLICY_SINGLE] = (uint32_t)(2 * coded * shape.bitmap_64);
     sample->bitmap_nwords[CSZ_POLICY_RUNS] = (uint32_t)(coded * shape.bitmap_32);
     sample->bitmap_nwords[CSZ_POLICY_VECTOR] = (uint32_t)(coded * (shape.bitmap_32 + shape.bitmap_64));
-    csz_choice made;
-    csz_choice_make(&made, job, sample, described, frame.ntiles);
+    csz_choice *made = &job->room->made;
+    csz_choice_make(made, job, sample, described, frame.ntiles);
     const spreads s = spreads_of(job);
-    if (csz_policy_all_weigh(made.policy))
-        made.cost[CSZ_WORKFLOW_AUTO] =
-            (uint64_t)((double)made.cost[CSZ_WORKFLOW_AUTO] * weighed_share(job, &made, &s));
+    if (csz_policy_all_weigh(made->policy))
+        made->cost[CSZ_WORKFLOW_AUTO] =
+            (uint64_t)((double)made->cost[CSZ_WORKFLOW_AUTO] * weighed_share(job, made, &s));
     const double stride = csz_sample_stride(frame.ntiles),
                  others = ntiles *
                           (shape.coded * (48 + shape.base_nbits) + (1 - shape.coded) * shape.constant_nbits +
@@ -522,13 +520,13 @@ static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, con
     const double missed_nbits =
         3 * shape.empty / (double)job->npatches * n * (1 - (double)job->npatches / all);
     for (int i = 0; i < NWORKFLOWS; i++) {
-        double payload = (double)made.cost[i] / stride * ntiles / nsampled + others;
+        double payload = (double)made->cost[i] / stride * ntiles / nsampled + others;
         if (i == CSZ_WORKFLOW_RLE)
             payload += (double)job->workers[0]->sums.extra_run_bits * all / (double)job->npatches;
         payload = payload < raw_nbits ? payload : raw_nbits;
         a->workflow[i].nbytes_predicted =
             (ends_nbytes(header) +
-             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made.lengths_nbits[i]) +
+             frames_nbytes(&header->geometry, 0, header->geometry.nframes, made->lengths_nbits[i]) +
              (uint64_t)(payload / 8) + 7) /
             8 * 8;
         const double relative = mean_variance(s.mean[i], s.variance[i], (double)job->npatches, all) +
@@ -538,7 +536,7 @@ static uint32_t predict_from_patches(csz_analysis_job *job, csz_analysis *a, con
     }
     a->prediction_error = a->workflow[0].error;
     if (described) state_errors(described, &s, &shape, (double)job->npatches, all);
-    return made.policy;
+    return made->policy;
 }
 
 uint32_t csz_analysis_predict(csz_analysis_job *job, csz_analysis *a, const csz_header *header,

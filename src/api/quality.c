@@ -36,6 +36,7 @@ typedef struct quality_job {
     csz_extremes *first;                 /* of each part of the field */
     csz_moments *second;
     csz_quality_counts *counts; /* one for each thread */
+    double *errors;             /* PIECE + LAGS for each thread */
     csz_extremes all;
     csz_quality_scale scale;
     double error_scale;
@@ -52,9 +53,9 @@ static csz_pair load_pair(const quality_job *job, uint64_t i) {
     return csz_pair_f64(csz_f64_at(f->a, i), csz_f64_at(f->b, i), f->has_fill, f->fill);
 }
 
-static void second_row(csz_moments *m, csz_quality_counts *counts, const quality_job *job, uint64_t begin,
-                       uint64_t n) {
-    double error[PIECE + LAGS]; /* deviations from the mean, 0 where there is none */
+/* error: room for deviations from the mean, 0 where there is none */
+static void second_row(csz_moments *m, csz_quality_counts *counts, double *error, const quality_job *job,
+                       uint64_t begin, uint64_t n) {
     for (uint64_t from = 0; from < n; from += PIECE) {
         uint64_t own = n - from < PIECE ? n - from : PIECE,
                  left = job->fields.geometry.nelements - (begin + from),
@@ -102,14 +103,15 @@ static void block_bounds(const quality_job *job, uint64_t block, uint64_t from[3
     }
 }
 
-static void second_block(quality_job *job, uint64_t block, csz_quality_counts *counts) {
+static void second_block(quality_job *job, uint64_t block, int rank) {
     const uint64_t *n = job->fields.geometry.n;
     uint64_t from[3], to[3];
     csz_moments *m = &job->second[block];
     block_bounds(job, block, from, to);
     for (uint64_t z = from[0]; z < to[0]; z++)
         for (uint64_t y = from[1]; y < to[1]; y++)
-            second_row(m, counts, job, (z * n[1] + y) * n[2] + from[2], to[2] - from[2]);
+            second_row(m, &job->counts[rank], job->errors + (size_t)rank * (PIECE + LAGS), job,
+                       (z * n[1] + y) * n[2] + from[2], to[2] - from[2]);
     for (uint64_t x = from[2]; x < to[2]; x += WINDOW) {
         uint64_t low[3] = {from[0], from[1], x},
                  high[3] = {to[0], to[1], x + WINDOW < to[2] ? x + WINDOW : to[2]};
@@ -139,7 +141,7 @@ static void quality_body(void *arg, int rank) {
         if (job->pass == 1) {
             first_block(job, block);
         } else {
-            second_block(job, block, &job->counts[rank]);
+            second_block(job, block, rank);
         }
     }
 }
@@ -272,7 +274,8 @@ static csz_status measure(csz_quality *q, quality_job *job, int nthreads) {
     job->first = calloc((size_t)job->nblocks + 1, sizeof *job->first);
     job->second = calloc((size_t)job->nblocks + 1, sizeof *job->second);
     job->counts = calloc((size_t)nthreads, sizeof *job->counts);
-    if (job->first && job->second && job->counts) {
+    if (!job->is_on_device) job->errors = malloc((size_t)nthreads * (PIECE + LAGS) * sizeof *job->errors);
+    if (job->first && job->second && job->counts && (job->errors || job->is_on_device)) {
         status = run_pass(job, 1, nthreads);
         if (!status) {
             join_first(job);
@@ -284,6 +287,7 @@ static csz_status measure(csz_quality *q, quality_job *job, int nthreads) {
     free(job->first);
     free(job->second);
     free(job->counts);
+    free(job->errors);
     return status;
 }
 

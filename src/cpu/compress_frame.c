@@ -6,6 +6,9 @@
 #include "core/words.h"
 #include "cpu/scratch.h"
 
+#include <stddef.h>
+#include <stdlib.h>
+
 /* A chunk on its way to its place. */
 typedef struct coded_chunk {
     uint8_t *bytes;
@@ -15,7 +18,7 @@ typedef struct coded_chunk {
 
 enum { BUFFERS_MAX = CSZ_TEAM_MAX * CHUNKS_EACH };
 
-typedef struct compress_job {
+typedef struct csz_frame_job {
     csz_cpu_scratch *scratch;
     const csz_tile_plan *plan;
     const void *data;
@@ -25,7 +28,6 @@ typedef struct compress_job {
     atomic_uint next;          /* sample, or book */
     int nthreads;              /* books: whose counts there are */
     csz_sample sum;
-    csz_policy_offers offers;
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
@@ -34,11 +36,15 @@ typedef struct compress_job {
     pthread_cond_t buffer_freed;
     uint32_t next_chunk, turn; /* to be coded next, to be placed next */
     uint32_t nbuffers, nfree;
-    uint8_t *free_buffers[BUFFERS_MAX];
-    coded_chunk coded[BUFFERS_MAX]; /* chunk c at c % nbuffers: no more than that are on their way */
     uint64_t words;
     uint32_t value_hash;
     int too_small;
+    /* from here on not cleared, as most is not used */
+    uint8_t *free_buffers[BUFFERS_MAX];
+    coded_chunk coded[BUFFERS_MAX]; /* chunk c at c % nbuffers: no more than that are on their way */
+    csz_policy_offers offers;
+    csz_book books[CSZ_NBOOKS];
+    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
 } compress_job;
 
 /* The sample that a tile is, where those are kept; else -1. */
@@ -193,57 +199,63 @@ static void compress_body(void *arg, int rank) {
 
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                                   const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
-    compress_job job = {
-        .scratch = s, .plan = plan, .data = data, .box = csz_frame_box_at(&plan->geometry, frame)};
-    nthreads = csz_threads_for(job.box.ntiles, nthreads);
+    if (!s->frame_job) s->frame_job = malloc(sizeof *s->frame_job);
+    if (!s->frame_job) return CSZ_ERROR_MEMORY;
+    compress_job *job = s->frame_job;
+    memset(job, 0, offsetof(compress_job, free_buffers));
+    job->scratch = s;
+    job->plan = plan;
+    job->data = data;
+    job->box = csz_frame_box_at(&plan->geometry, frame);
+    nthreads = csz_threads_for(job->box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
-    const uint32_t nsamples = csz_sample_count(job.box.ntiles);
-    const int keeps = nsamples <= KEPT_TILES, keeps_symbols = keeps && csz_sample_stride(job.box.ntiles) == 1;
+    const uint32_t nsamples = csz_sample_count(job->box.ntiles);
+    const int keeps = nsamples <= KEPT_TILES,
+              keeps_symbols = keeps && csz_sample_stride(job->box.ntiles) == 1;
     if (!status && keeps) status = csz_scratch_kept(s, nsamples, keeps_symbols);
     if (status) return status;
-    if (keeps) job.kept = s->kept;
-    if (keeps_symbols) job.symbols = s->kept_symbols;
+    if (keeps) job->kept = s->kept;
+    if (keeps_symbols) job->symbols = s->kept_symbols;
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
-    atomic_init(&job.next, 0);
-    csz_team_run(&s->team, nthreads, sample_body, &job);
+    atomic_init(&job->next, 0);
+    csz_team_run(&s->team, nthreads, sample_body, job);
     double mark = csz_now();
-    csz_book books[CSZ_NBOOKS];
-    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
-    s->code_tables->policy = choose_books(&job, books, nthreads);
-    csz_code_tables_make(s->code_tables, books);
-    uint32_t books_nbytes = csz_books_write(section, books);
+    s->code_tables->policy = choose_books(job, job->books, nthreads);
+    csz_code_tables_make(s->code_tables, job->books);
+    uint32_t books_nbytes = csz_books_write(job->section, job->books);
     csz_lap(s->profile, &mark, &s->stages.books);
 
-    job.layout = csz_frame_layout_of(job.box.ntiles, books_nbytes);
-    if (job.layout.payload + 8 > capacity) return CSZ_ERROR_CAPACITY;
-    memset(out, 0, job.layout.payload);
-    memcpy(out + CSZ_FRAME_HEADER_NBYTES, section, books_nbytes);
-    job.out = out;
-    job.capacity = capacity;
-    job.tables = s->code_tables;
+    job->layout = csz_frame_layout_of(job->box.ntiles, books_nbytes);
+    if (job->layout.payload + 8 > capacity) return CSZ_ERROR_CAPACITY;
+    memset(out, 0, job->layout.payload);
+    memcpy(out + CSZ_FRAME_HEADER_NBYTES, job->section, books_nbytes);
+    job->out = out;
+    job->capacity = capacity;
+    job->tables = s->code_tables;
     for (int i = 0; i < nthreads; i++) {
-        for (int k = 0; k < CHUNKS_EACH; k++) job.free_buffers[job.nfree++] = s->workers[i]->chunks[k];
+        for (int k = 0; k < CHUNKS_EACH; k++) job->free_buffers[job->nfree++] = s->workers[i]->chunks[k];
     }
-    job.nbuffers = job.nfree;
-    if (pthread_mutex_init(&job.mutex, NULL) != 0) return CSZ_ERROR_MEMORY;
-    if (pthread_cond_init(&job.buffer_freed, NULL) != 0) {
-        pthread_mutex_destroy(&job.mutex);
+    job->nbuffers = job->nfree;
+    for (uint32_t i = 0; i < job->nbuffers; i++) job->coded[i].is_coded = 0;
+    if (pthread_mutex_init(&job->mutex, NULL) != 0) return CSZ_ERROR_MEMORY;
+    if (pthread_cond_init(&job->buffer_freed, NULL) != 0) {
+        pthread_mutex_destroy(&job->mutex);
         return CSZ_ERROR_MEMORY;
     }
-    csz_team_run(&s->team, nthreads, compress_body, &job);
-    pthread_cond_destroy(&job.buffer_freed);
-    pthread_mutex_destroy(&job.mutex);
+    csz_team_run(&s->team, nthreads, compress_body, job);
+    pthread_cond_destroy(&job->buffer_freed);
+    pthread_mutex_destroy(&job->mutex);
     csz_scratch_gather_stages(s, nthreads);
     for (int i = 0; i < nthreads; i++) {
         if (s->workers[i]->tile.lacks_code) return CSZ_ERROR_INTERNAL;
     }
-    if (job.too_small) return CSZ_ERROR_CAPACITY;
+    if (job->too_small) return CSZ_ERROR_CAPACITY;
 
-    uint64_t end = job.layout.payload + 4 * job.words;
+    uint64_t end = job->layout.payload + 4 * job->words;
     *nbytes = (end + 7) / 8 * 8;
     memset(out + end, 0, *nbytes - end);
-    csz_frame_header_write(out, *nbytes, *nbytes, books_nbytes, job.value_hash, job.layout.payload, frame);
+    csz_frame_header_write(out, *nbytes, *nbytes, books_nbytes, job->value_hash, job->layout.payload, frame);
     return CSZ_OK;
 }

@@ -20,7 +20,8 @@ typedef struct csz_cpu_scratch {
     csz_decode_tables *decode_tables;
     csz_code_tables *code_tables;
     csz_builtin_cache *builtins;
-    struct csz_kept_tile *kept; /* deltas of the sampled tiles of a frame */
+    struct csz_frame_job *frame_job; /* of compressing: too much for the caller's stack */
+    struct csz_kept_tile *kept;      /* deltas of the sampled tiles of a frame */
     struct csz_kept_symbols *kept_symbols;
     uint32_t kept_capacity, kept_symbols_capacity;
     uint8_t *frame; /* a frame before zstd */

@@ -14,6 +14,7 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->decode_tables);
     free(s->code_tables);
     free(s->builtins);
+    free(s->frame_job);
     free(s->kept);
     free(s->kept_symbols);
     free(s->frame);
