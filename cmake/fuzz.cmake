@@ -50,7 +50,7 @@ function(csz_add_fuzz name)
     target_link_libraries(${program} PRIVATE csz_static Threads::Threads m)
     csz_byte_flags(${program})
     add_dependencies(${program} fuzz_seed_files)
-    add_test(NAME ${program} COMMAND "${fuzz_dir}/run" $<TARGET_FILE:${program}>)
+    add_test(NAME ${program} COMMAND "${fuzz_dir}/run" $<TARGET_FILE:${program}> --fixed)
     set_tests_properties(${program} PROPERTIES LABELS fuzz TIMEOUT 86400)
 endfunction()
 
