@@ -53,6 +53,10 @@ static const char *list_text(char text[LIST_NBYTES], const unsigned *words, size
 
 static void print_settings(const csz_hdf5_settings *settings) {
     char bound[NUMBER_NBYTES], fill[NUMBER_NBYTES];
+    if (settings->is_exact) {
+        printf("bound        none: every bit is kept, of any type\n");
+        return;
+    }
     printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
            number_text(bound, settings->bound),
            settings->bound_mode == CSZ_BOUND_ABS ? "" : ", in each chunk by its own range");
@@ -66,7 +70,8 @@ static void print_settings(const csz_hdf5_settings *settings) {
 
 static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {
     char fill[NUMBER_NBYTES];
-    cli_json_string(json, "bound_mode", cli_name_of(settings->bound_mode, cli_mode_names));
+    cli_json_string(json, "bound_mode",
+                    settings->is_exact ? "exact" : cli_name_of(settings->bound_mode, cli_mode_names));
     cli_json_double(json, "bound", settings->bound);
     cli_json_string(json, "workflow", cli_name_of(settings->workflow, cli_workflow_names));
     cli_json_string(json, "fill",
@@ -147,6 +152,10 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
     printf("cd_values    %s\n\n", list);
     printf("h5repack     h5repack -f VAR:UD=%d,0,%zu,%s IN.h5 OUT.h5\n", id, n, list);
     printf("nccopy       nccopy -F VAR,%d,%s IN.nc OUT.nc\n", id, list);
+    printf("             give one -F for each variable to compress: -F \"*,%d,...\" makes coordinates "
+           "(latitude, "
+           "time) lossy too\n",
+           id);
     if (settings->bound_mode != CSZ_BOUND_ABS && settings->fill == CSZ_HDF5_FILL_DATASET)
         printf("             nccopy creates variables without their fill value: where VAR has one, add "
                "--fill V or "
@@ -269,13 +278,16 @@ static int run_decode(int argc, char **argv) {
         cli_json_begin(&json, stdout);
         cli_json_u64(&json, "filter", CSZ_HDF5_FILTER_ID);
         write_settings(&json, &settings);
-        cli_json_string(&json, "type", has_chunk ? cli_type_names[chunk.field.type] : NULL);
+        cli_json_string(&json, "type",
+                        has_chunk && !chunk.other_nbytes ? cli_type_names[chunk.field.type] : NULL);
         cli_json_u64_array(&json, "chunk_dims", chunk.field.dims, has_chunk ? chunk.field.ndim : 0);
         cli_json_end(&json);
         return CLI_DONE;
     }
     print_settings(&settings);
-    if (has_chunk) {
+    if (has_chunk && chunk.other_nbytes) {
+        printf("chunks       of elements of %llu bytes\n", (unsigned long long)chunk.other_nbytes);
+    } else if (has_chunk) {
         char dims[CLI_DIMS_TEXT_NBYTES], padding[NUMBER_NBYTES];
         printf("chunks       %s of %s-endian %s, padded with %s\n", cli_dims_text(dims, &chunk.field),
                chunk.is_big_endian ? "big" : "little", cli_type_names[chunk.field.type],

@@ -171,7 +171,8 @@ static int describes_chunks(const unsigned *words, size_t n, hid_t dcpl, csz_typ
     hsize_t dims[H5S_MAX_RANK];
     uint64_t described = 1, laid_out = 1;
     int rank = cli_h5.H5Pget_chunk(dcpl, H5S_MAX_RANK, dims);
-    if (rank < 0 || csz_hdf5_unpack_chunk(&chunk, words, n) || chunk.field.type != type) return 0;
+    if (rank < 0 || csz_hdf5_unpack_chunk(&chunk, words, n) || chunk.other_nbytes || chunk.field.type != type)
+        return 0;
     for (int i = 0; i < rank; i++) laid_out *= dims[i];
     return cli_field_count(&described, &chunk.field) && described == laid_out;
 }

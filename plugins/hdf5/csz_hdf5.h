@@ -11,7 +11,8 @@
  *     H5Pset_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_MANDATORY, n, cd_values);
  *
  * A relative bound and a PSNR hold chunk by chunk, each with the range of its own values; docs/hdf5.md says how to
- * make them hold for a whole dataset.
+ * make them hold for a whole dataset.  Without cd_values the filter keeps every bit, of any type: NCO gives the
+ * filter of one variable to others without its settings, and no bound may be invented there.
  */
 #ifndef CSZ_HDF5_H
 #define CSZ_HDF5_H
@@ -31,18 +32,18 @@ extern "C" {
 
 /*
  * The words of cd_values.  A double takes two: its low 32 bits, then its high ones, on every machine.  A user
- * gives words 0 to 2, 0 to 3, 0 to 4 or 0 to 6; what is left out is 0.  The filter adds the others when a dataset is
- * created, and replaces them when its settings are used again for another dataset.
+ * gives words 0 to 2, 0 to 3, 0 to 4, 0 to 6 or none; what is left out is 0.  The filter adds the others when a dataset
+ * is created, and replaces them when its settings are used again for another dataset.
  */
 enum {
-    CSZ_HDF5_MODE = 0,       /* bits 0-7: csz_bound_mode; bit 8: see CSZ_HDF5_OPTIONAL */
+    CSZ_HDF5_MODE = 0,       /* bits 0-7: csz_bound_mode; bit 8: CSZ_HDF5_OPTIONAL; or CSZ_HDF5_EXACT */
     CSZ_HDF5_BOUND = 1,      /* two words */
     CSZ_HDF5_WORKFLOW = 3,   /* csz_workflow */
     CSZ_HDF5_FILL = 4,       /* csz_hdf5_fill */
     CSZ_HDF5_FILL_VALUE = 5, /* two words: the value where word 4 is CSZ_HDF5_FILL_GIVEN, else 0 */
     CSZ_HDF5_USER_VALUES = 7,
-    CSZ_HDF5_CHUNK = 7,   /* bits 0-7: rank; 8-15: type (0 f32, 1 f64); 16: big-endian; 24-31: layout, 1 */
-    CSZ_HDF5_PADDING = 8, /* two words: the dataset's fill value, which pads the chunks at its edges */
+    CSZ_HDF5_CHUNK = 7,       /* bits 0-7: rank; 8-15: type, below; 16: big-endian; 24-31: layout, 1 */
+    CSZ_HDF5_PADDING = 8,     /* two words: the dataset's fill value, which pads the chunks at its edges */
     CSZ_HDF5_CHUNK_DIMS = 10, /* two words each, as many as the rank says */
     CSZ_HDF5_MOST_VALUES = CSZ_HDF5_CHUNK_DIMS + 2 * CSZ_MAX_NDIM /* 18; h5repack takes 20 */
 };
@@ -53,6 +54,12 @@ enum {
  * for, so that nothing is stored uncompressed in silence.
  */
 #define CSZ_HDF5_OPTIONAL 0x100u
+
+/* Word 0 where the filter was given no words: every bit is kept, and words 1 to 6 are 0. */
+#define CSZ_HDF5_EXACT 0x200u
+
+/* Types in word 7: 0 f32, 1 f64, or any other.  Of those the one dim is the element's size in bytes. */
+#define CSZ_HDF5_TYPE_OTHER 2u
 
 typedef enum csz_hdf5_fill {
     CSZ_HDF5_FILL_DATASET = 0, /* the dataset's own fill value is missing */
@@ -67,6 +74,7 @@ typedef struct csz_hdf5_settings {
     csz_hdf5_fill fill;
     double fill_value;
     int is_optional; /* CSZ_HDF5_OPTIONAL */
+    int is_exact;    /* CSZ_HDF5_EXACT; nothing else counts then */
 } csz_hdf5_settings;
 
 /* Of a chunk, as the filter's own words say: unit dims dropped, the slowest of more than four made one. */
@@ -74,6 +82,7 @@ typedef struct csz_hdf5_chunk {
     csz_field field;
     int is_big_endian;
     double padding;
+    uint64_t other_nbytes; /* size of an element that is neither f32 nor f64, and field is empty; else 0 */
 } csz_hdf5_chunk;
 
 static inline void csz_hdf5_put_u64(unsigned *words, uint64_t value) {
@@ -107,6 +116,10 @@ static inline void csz_hdf5_settings_init(csz_hdf5_settings *settings) {
 static inline size_t csz_hdf5_pack(unsigned cd_values[CSZ_HDF5_USER_VALUES],
                                    const csz_hdf5_settings *settings) {
     memset(cd_values, 0, CSZ_HDF5_USER_VALUES * sizeof cd_values[0]);
+    if (settings->is_exact) {
+        cd_values[CSZ_HDF5_MODE] = CSZ_HDF5_EXACT;
+        return 0;
+    }
     cd_values[CSZ_HDF5_MODE] =
         (unsigned)settings->bound_mode | (settings->is_optional ? CSZ_HDF5_OPTIONAL : 0);
     csz_hdf5_put_double(cd_values + CSZ_HDF5_BOUND, settings->bound);
@@ -120,11 +133,23 @@ static inline size_t csz_hdf5_pack(unsigned cd_values[CSZ_HDF5_USER_VALUES],
     return settings->workflow != CSZ_WORKFLOW_AUTO ? CSZ_HDF5_WORKFLOW + 1 : CSZ_HDF5_WORKFLOW;
 }
 
+/* No words, or the one word 0 that NCO gives with a filter it knows no settings of. */
+static inline int csz_hdf5_is_empty(const unsigned *cd_values, size_t n) {
+    return n == 0 || (n == 1 && cd_values[0] == 0);
+}
+
 /*
  * The user's part of any form.  NULL, or what is wrong in one phrase; untrusted input is checked word by word.
  */
 static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const unsigned *cd_values, size_t n) {
     unsigned words[CSZ_HDF5_USER_VALUES] = {0};
+    if (csz_hdf5_is_empty(cd_values, n) || cd_values[CSZ_HDF5_MODE] == CSZ_HDF5_EXACT) {
+        csz_hdf5_settings_init(settings);
+        settings->is_exact = 1;
+        for (size_t i = 1; i < n && i < CSZ_HDF5_USER_VALUES; i++)
+            if (cd_values[i] != 0) return "word 0 says that every bit is kept, and words 1 to 6 are not 0";
+        return NULL;
+    }
     if (n < CSZ_HDF5_BOUND + 2)
         return "no bound is given: cd_values start with the mode and the two words of the bound";
     if (n == CSZ_HDF5_FILL_VALUE + 1) return "the fill value has one word; a double has two";
@@ -153,6 +178,12 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
 /* The filter's part: appended behind the user's seven words.  Returns how many words there are then. */
 static inline size_t csz_hdf5_pack_chunk(unsigned cd_values[CSZ_HDF5_MOST_VALUES],
                                          const csz_hdf5_chunk *chunk) {
+    if (chunk->other_nbytes) {
+        cd_values[CSZ_HDF5_CHUNK] = 1 | CSZ_HDF5_TYPE_OTHER << 8 | 1u << 24;
+        csz_hdf5_put_double(cd_values + CSZ_HDF5_PADDING, 0);
+        csz_hdf5_put_u64(cd_values + CSZ_HDF5_CHUNK_DIMS, chunk->other_nbytes);
+        return CSZ_HDF5_CHUNK_DIMS + 2;
+    }
     cd_values[CSZ_HDF5_CHUNK] = (unsigned)chunk->field.ndim | (unsigned)chunk->field.type << 8 |
                                 (chunk->is_big_endian ? 1u << 16 : 0) | 1u << 24;
     csz_hdf5_put_double(cd_values + CSZ_HDF5_PADDING, chunk->padding);
@@ -161,13 +192,25 @@ static inline size_t csz_hdf5_pack_chunk(unsigned cd_values[CSZ_HDF5_MOST_VALUES
     return (size_t)(CSZ_HDF5_CHUNK_DIMS + 2 * chunk->field.ndim);
 }
 
-/* NULL, or what is wrong in one phrase.  Dims come as they stand; their product is the caller's to check. */
+/*
+ * NULL, or what is wrong in one phrase.  Dims come as they stand; their product is the caller's to check.  No words at
+ * all describe a chunk of bytes.
+ */
 static inline const char *csz_hdf5_unpack_chunk(csz_hdf5_chunk *chunk, const unsigned *cd_values, size_t n) {
     memset(chunk, 0, sizeof *chunk);
+    if (csz_hdf5_is_empty(cd_values, n)) {
+        chunk->other_nbytes = 1;
+        return NULL;
+    }
     if (n <= CSZ_HDF5_CHUNK_DIMS)
         return "the words that the filter adds when a dataset is created are missing";
     unsigned word = cd_values[CSZ_HDF5_CHUNK];
     if (word >> 24 != 1) return "the layout of cd_values is newer than this filter";
+    if (cd_values[CSZ_HDF5_MODE] == CSZ_HDF5_EXACT &&
+        (word & 0x00ffffffu) == (1 | CSZ_HDF5_TYPE_OTHER << 8) && n == CSZ_HDF5_CHUNK_DIMS + 2) {
+        chunk->other_nbytes = csz_hdf5_get_u64(cd_values + CSZ_HDF5_CHUNK_DIMS);
+        return chunk->other_nbytes ? NULL : "the words that the filter added do not hold";
+    }
     if ((word & 0xff) < 1 || (word & 0xff) > CSZ_MAX_NDIM || (word >> 8 & 0xff) > (unsigned)CSZ_F64 ||
         (word >> 17 & 0x7f) != 0 || n != CSZ_HDF5_CHUNK_DIMS + 2 * (size_t)(word & 0xff))
         return "the words that the filter added do not hold";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * filter.c: chunks to archives and back.  When a dataset is created, set_local completes cd_values with what a
- * chunk is: type, byte order, dims, fill value.  Each chunk then becomes one archive.  The words, like the archives,
+ * chunk is: type, byte order, dims, fill value.  Each chunk then becomes one archive, or without a bound what exact.c
+ * makes of it.  The words, like the archives,
  * come back from files that anyone may have written, so an archive is restored only if its field is the chunk that the words
  * describe.  A failure returns 0 with a line on HDF5's error stack and leaves the caller's buffer alone; nothing
  * is printed.  One thread and the CPU: the caller decides how many chunks are worked on at once.
@@ -11,6 +12,7 @@
 #include "core/bound.h"
 #include "csz.h"
 #include "csz_hdf5.h"
+#include "exact.h"
 #include "h5_library.h"
 
 #include <float.h>
@@ -97,13 +99,25 @@ static const char *take_padding(csz_hdf5_chunk *chunk, const csz_h5_library *lib
                                                    : "the dataset's fill value does not fit 32-bit floats";
 }
 
-/* cd_values as they stand in the property list.  NULL or what is wrong. */
-static const char *take_settings(csz_hdf5_settings *settings, unsigned words[MOST_USER_WORDS],
-                                 unsigned *flags, const csz_h5_library *library, hid_t dcpl) {
+/*
+ * cd_values as they stand in the property list, and the dataset's type.  A complete list was copied from another
+ * dataset by a tool, which may have changed the type (ncpdq packs floats into integers): where the bound can no longer
+ * apply, every bit is kept.  NULL or what is wrong.
+ */
+static const char *take_settings(csz_hdf5_settings *settings, csz_hdf5_chunk *chunk, unsigned *flags,
+                                 const csz_h5_library *library, hid_t dcpl, hid_t type) {
+    unsigned words[MOST_USER_WORDS] = {0};
     size_t n = MOST_USER_WORDS;
     if (library->H5Pget_filter_by_id2(dcpl, CSZ_HDF5_FILTER_ID, flags, &n, words, 0, NULL, NULL) < 0)
         return "its settings cannot be read";
-    return csz_hdf5_unpack(settings, words, n < MOST_USER_WORDS ? n : MOST_USER_WORDS);
+    const char *wrong = csz_hdf5_unpack(settings, words, n < MOST_USER_WORDS ? n : MOST_USER_WORDS);
+    if (wrong || take_type(chunk, library, type)) return wrong;
+    if (n > CSZ_HDF5_USER_VALUES) {
+        csz_hdf5_settings_init(settings);
+        settings->is_exact = 1;
+    }
+    chunk->other_nbytes = library->H5Tget_size(type);
+    return chunk->other_nbytes ? NULL : "the size of the dataset's type cannot be read";
 }
 
 /* 1 if no other filter sees the values before this one: shuffled or compressed bytes are no floats, and nobody would notice. */
@@ -117,15 +131,15 @@ static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
     const csz_h5_library *library = csz_h5_library_at(CALLER);
     csz_hdf5_settings settings;
     csz_hdf5_chunk chunk = {.is_big_endian = 0};
-    unsigned words[MOST_USER_WORDS] = {0}, flags = 0;
+    unsigned flags = 0;
     (void)space;
     if (!library) return -1;
-    const char *wrong = take_settings(&settings, words, &flags, library, dcpl);
+    const char *wrong = take_settings(&settings, &chunk, &flags, library, dcpl, type);
     if (wrong) {
         PUSH(library, wrong, NULL);
         return -1;
     }
-    if (!take_type(&chunk, library, type)) {
+    if (chunk.other_nbytes && !settings.is_exact) {
         if (settings.is_optional) return 1;
         PUSH(library, "the dataset's type is not a 32-bit or 64-bit IEEE float",
              "leave the filter out for it");
@@ -148,29 +162,30 @@ static herr_t leave_out(const csz_h5_library *library, hid_t dcpl, const csz_hdf
                                      words);
 }
 
+/* What a chunk of floats is besides its type, for the words that set_local adds.  NULL or what is wrong. */
+static const char *take_chunk(csz_hdf5_chunk *chunk, const csz_hdf5_settings *settings,
+                              const csz_h5_library *library, hid_t dcpl) {
+    size_t capacity;
+    if (!take_dims(&chunk->field, library, dcpl) ||
+        csz_compress_bound(&capacity, &chunk->field, NULL) != CSZ_OK)
+        return "the chunk's dims cannot be read, or are too large";
+    if (settings->is_exact) return NULL;
+    if (settings->fill == CSZ_HDF5_FILL_GIVEN && !fits(settings->fill_value, chunk->field.type))
+        return "the fill value given does not fit 32-bit floats";
+    return take_padding(chunk, library, dcpl);
+}
+
 static herr_t set_local(hid_t dcpl, hid_t type, hid_t space) {
     const csz_h5_library *library = csz_h5_library_at(CALLER);
     csz_hdf5_settings settings;
     csz_hdf5_chunk chunk = {.is_big_endian = 0};
-    unsigned words[MOST_USER_WORDS] = {0}, flags = 0;
-    size_t capacity;
+    unsigned flags = 0;
     (void)space;
     if (!library) return -1;
-    const char *wrong = take_settings(&settings, words, &flags, library, dcpl);
-    if (wrong) {
-        PUSH(library, wrong, NULL);
-        return -1;
-    }
-    if (!take_type(&chunk, library, type))
+    const char *wrong = take_settings(&settings, &chunk, &flags, library, dcpl, type);
+    if (!wrong && chunk.other_nbytes && !settings.is_exact)
         return settings.is_optional ? leave_out(library, dcpl, &settings) : -1;
-    if (!take_dims(&chunk.field, library, dcpl) ||
-        csz_compress_bound(&capacity, &chunk.field, NULL) != CSZ_OK) {
-        PUSH(library, "the chunk's dims cannot be read, or are too large", NULL);
-        return -1;
-    }
-    wrong = take_padding(&chunk, library, dcpl);
-    if (!wrong && settings.fill == CSZ_HDF5_FILL_GIVEN && !fits(settings.fill_value, chunk.field.type))
-        wrong = "the fill value given does not fit 32-bit floats";
+    if (!wrong && !chunk.other_nbytes) wrong = take_chunk(&chunk, &settings, library, dcpl);
     if (wrong) {
         PUSH(library, wrong, NULL);
         return -1;
@@ -307,6 +322,35 @@ static void set_options(csz_options *options, const csz_hdf5_settings *settings,
         options->fill = settings->fill == CSZ_HDF5_FILL_GIVEN ? settings->fill_value : chunk->padding;
 }
 
+/* A chunk to its exact form in fresh memory, NULL after the message. */
+static void *store(size_t *capacity, size_t *out_nbytes, const csz_h5_library *library, const void *data,
+                   size_t nbytes) {
+    *capacity = csz_hdf5_exact_capacity(nbytes);
+    void *coded = *capacity ? allocate(library, *capacity) : NULL;
+    if (coded)
+        *out_nbytes = csz_hdf5_exact_encode(coded, data, nbytes);
+    else
+        PUSH(library, "a chunk cannot be stored",
+             *capacity ? csz_status_string(CSZ_ERROR_MEMORY) : "its size");
+    return coded;
+}
+
+/* An exact form to a chunk in fresh memory, NULL after the message.  wanted: its bytes, 0 if the words do not say. */
+static void *restore(size_t *out_nbytes, const csz_h5_library *library, const void *coded,
+                     size_t coded_nbytes, size_t wanted) {
+    csz_status status = csz_hdf5_exact_inspect(out_nbytes, coded, coded_nbytes);
+    if (status == CSZ_OK && wanted && *out_nbytes != wanted) status = CSZ_ERROR_CORRUPT;
+    void *data = NULL;
+    if (status == CSZ_OK) {
+        data = allocate(library, *out_nbytes);
+        status = data ? csz_hdf5_exact_decode(data, coded, coded_nbytes) : CSZ_ERROR_MEMORY;
+    }
+    if (status == CSZ_OK) return data;
+    PUSH(library, "a chunk cannot be restored", csz_status_string(status));
+    if (data) release(library, data);
+    return NULL;
+}
+
 /* A chunk to an archive in fresh memory, NULL after the message. */
 static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library *library, const void *data,
                       uint64_t nelements, size_t nbytes, const csz_hdf5_chunk *chunk,
@@ -382,18 +426,24 @@ static size_t apply(unsigned flags, size_t cd_nelmts, const unsigned cd_values[]
     if (!library) library = &unseen;
     const char *wrong = csz_hdf5_unpack_chunk(&chunk, cd_values, cd_nelmts);
     if (!wrong) wrong = csz_hdf5_unpack(&settings, cd_values, cd_nelmts);
-    if (!wrong && !count(&nelements, &chunk_nbytes, &chunk.field)) wrong = "the chunk's dims overflow";
+    if (!wrong && !chunk.other_nbytes && !count(&nelements, &chunk_nbytes, &chunk.field))
+        wrong = "the chunk's dims overflow";
     if (wrong) {
         PUSH(library, wrong, NULL);
         return 0;
     }
-    if (flags & H5Z_FLAG_REVERSE) {
+    if (flags & H5Z_FLAG_REVERSE && settings.is_exact) {
+        out = restore(&out_nbytes, library, *buf, nbytes, chunk_nbytes);
+        capacity = out_nbytes;
+    } else if (flags & H5Z_FLAG_REVERSE) {
         out = decompress(library, *buf, nbytes, nelements, chunk_nbytes, &chunk);
         capacity = out_nbytes = chunk_nbytes;
-    } else if (nbytes != chunk_nbytes) {
+    } else if (!chunk.other_nbytes && nbytes != chunk_nbytes) {
         PUSH(library, "a chunk has another size than its type and dims say",
              "put this filter before all others");
         return 0;
+    } else if (settings.is_exact) {
+        out = store(&capacity, &out_nbytes, library, *buf, nbytes);
     } else {
         out = compress(&capacity, &out_nbytes, library, *buf, nelements, nbytes, &chunk, &settings);
     }

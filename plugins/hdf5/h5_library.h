@@ -25,7 +25,8 @@
     X(H5Pmodify_filter)      \
     X(H5Pfill_value_defined) \
     X(H5Pget_fill_value)     \
-    X(H5Tequal)
+    X(H5Tequal)              \
+    X(H5Tget_size)
 
 #define CSZ_H5_IDENTIFIERS(X) \
     X(H5E_ERR_CLS_g)          \

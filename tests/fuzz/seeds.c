@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "api/context.h"
+#include "core/words.h"
 #include "format/archive.h"
 
 static const char *folder;
@@ -70,6 +71,20 @@ static void write_hdf5(const char *name, const uint8_t *bytes, size_t nbytes) {
     write_seed("hdf5", name, start, 2 + 4 * (size_t)start[1], bytes, nbytes);
 }
 
+/* Chunks that the filter keeps bit for bit, as plugins/hdf5/exact.c lays them out: without words, and as four floats. */
+static void write_hdf5_exact(void) {
+    uint8_t chunk[24 + 16] = {'C', 'S', 'Z', '='}, start[2 + 12 * 4] = {1, 0};
+    chunk[8] = 16;
+    for (int i = 0; i < 16; i++) chunk[24 + i] = (uint8_t)(17 * i);
+    csz_store_u64(chunk + 16, csz_hash_words(chunk, 4, 0) + csz_hash_words(chunk + 24, 4, 4));
+    write_seed("hdf5", "exact", start, 2, chunk, sizeof chunk);
+    start[1] = 12;
+    csz_store_u32(start + 2, 0x200);
+    csz_store_u32(start + 2 + 4 * 7, 1 | 1u << 24);
+    csz_store_u32(start + 2 + 4 * 10, 4);
+    write_seed("hdf5", "exact_floats", start, sizeof start, chunk, sizeof chunk);
+}
+
 static void write_npy(void) {
     static const char *const texts[] = {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",
                                         "{'descr': '>f8', 'fortran_order': False, 'shape': (2,), }",
@@ -127,6 +142,7 @@ int main(int argc, char **argv) {
         write_hdf5(name, bytes, n);
     }
     write_npy();
+    write_hdf5_exact();
     write_fields();
     csz_context_destroy(context);
     return 0;

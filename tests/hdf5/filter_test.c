@@ -245,7 +245,7 @@ static void test_missing_values_inside(void **state) {
 /* The fill value given and another one that pads: neither counts for the range. */
 static void test_given_fill_value_beside_padding(void **state) {
     (void)state;
-    csz_hdf5_settings settings = {CSZ_BOUND_REL, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_GIVEN, 1e20, 0};
+    csz_hdf5_settings settings = {CSZ_BOUND_REL, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_GIVEN, 1e20, 0, 0};
     unsigned words[CSZ_HDF5_USER_VALUES];
     size_t n = csz_hdf5_pack(words, &settings);
     double *values = wave(100 * 100);
@@ -316,7 +316,7 @@ static void test_filter_is_mandatory_unless_the_words_say_otherwise(void **state
     H5Dclose(dataset);
     s.type = H5T_STD_I32LE;
     assert_true(create(file, "integers", &s) < 0);
-    csz_hdf5_settings settings = {CSZ_BOUND_ABS, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_DATASET, 0, 1};
+    csz_hdf5_settings settings = {CSZ_BOUND_ABS, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_DATASET, 0, 1, 0};
     unsigned optional[CSZ_HDF5_USER_VALUES];
     s.n_words = csz_hdf5_pack(optional, &settings);
     s.words = optional;
@@ -373,7 +373,10 @@ static herr_t find_message(unsigned n, const H5E_error2_t *error, void *found) {
 static void test_wrong_words_are_refused_with_a_message(void **state) {
     (void)state;
     const unsigned low = 3539053052u, high = 1062232653u;
-    const unsigned bad[][7] = {{0},
+    const unsigned bad[][7] = {{1},
+                               {0, low},
+                               {CSZ_HDF5_EXACT, low, high},
+                               {CSZ_HDF5_EXACT | CSZ_HDF5_OPTIONAL},
                                {3, low, high},
                                {0, 0, 0},
                                {0, 0, 0x7ff00000u},
@@ -382,7 +385,7 @@ static void test_wrong_words_are_refused_with_a_message(void **state) {
                                {0, low, high, 0, 3},
                                {0, low, high, 0, 2},
                                {0, low, high, 0, 2, 1}};
-    const size_t n[] = {1, 3, 3, 3, 3, 4, 5, 5, 6};
+    const size_t n[] = {1, 2, 3, 7, 3, 3, 3, 3, 4, 5, 5, 6};
     hid_t file = create_file();
     for (size_t i = 0; i < sizeof n / sizeof n[0]; i++) {
         setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, bad[i], n[i], 0};
@@ -451,6 +454,122 @@ static void test_damaged_and_foreign_chunks_are_refused(void **state) {
     csz_context_destroy(context);
 }
 
+/*
+ * Random bits, so NaNs of all kinds and denormals among floats, in types of every class; each is written as it lies in memory, and edges are
+ * padded.  Every kind of word list that asks for it: none, NCO's single 0, a complete one.
+ */
+static void test_without_a_bound_every_bit_is_kept(void **state) {
+    (void)state;
+    enum { N = 1000, MOST_NBYTES = 12 };
+    hid_t text = H5Tcopy(H5T_C_S1), opaque = H5Tcreate(H5T_OPAQUE, 5),
+          pair = H5Tcreate(H5T_COMPOUND, MOST_NBYTES);
+    H5Tset_size(text, 7);
+    H5Tinsert(pair, "a", 0, H5T_IEEE_F64LE);
+    H5Tinsert(pair, "b", 8, H5T_STD_I32BE);
+    const hid_t types[] = {
+        H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE, H5T_STD_I8LE, H5T_STD_I16BE,
+        H5T_STD_U32LE,  H5T_STD_I64LE,  text,           opaque,         pair};
+    const unsigned zero = 0;
+    unsigned char bytes[N * MOST_NBYTES], restored[sizeof bytes];
+    unsigned seed = 7;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)((seed = seed * 1103515245u + 12345u) >> 16);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        size_t n_stored = 0, nbytes = H5Tget_size(types[i]);
+        unsigned stored[32], flags;
+        for (int kind = 0; kind < 3; kind++) {
+            setup s = {types[i], 2, {40, 25}, {16, 16}, CSZ_BOUND_ABS, 1, 0, 0, kind < 2 ? &zero : stored,
+                       0,        0};
+            s.n_words = kind < 2 ? (size_t)kind : n_stored;
+            hid_t file = create_file(), dataset = create(file, "d", &s);
+            assert_true(dataset >= 0);
+            n_stored = stored_words(stored, &flags, dataset);
+            assert_int_equal(stored[CSZ_HDF5_MODE], CSZ_HDF5_EXACT);
+            assert_int_equal(flags & H5Z_FLAG_OPTIONAL, 0);
+            assert_true(H5Dwrite(dataset, types[i], H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0);
+            H5Dclose(dataset);
+            H5Fclose(file);
+            file = H5Fopen(file_name, H5F_ACC_RDONLY, H5P_DEFAULT);
+            dataset = H5Dopen2(file, "d", H5P_DEFAULT);
+            memset(restored, 0, sizeof restored);
+            assert_true(H5Dread(dataset, types[i], H5S_ALL, H5S_ALL, H5P_DEFAULT, restored) >= 0);
+            assert_memory_equal(restored, bytes, N * nbytes);
+            assert_int_equal(H5Dget_storage_size(dataset), 6 * (256 * nbytes + 24));
+            H5Dclose(dataset);
+            H5Fclose(file);
+        }
+    }
+    H5Tclose(text);
+    H5Tclose(opaque);
+    H5Tclose(pair);
+}
+
+/* A tool that copies a complete list and changes the type, as ncpdq does: integers have no use for the bound. */
+static void test_copied_settings_keep_every_bit_of_other_types(void **state) {
+    (void)state;
+    setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, NULL, 0, 0};
+    unsigned words[32], flags;
+    short values[100], restored[100];
+    hid_t file = create_file(), dataset = create(file, "floats", &s);
+    s.n_words = stored_words(words, &flags, dataset);
+    s.words = words;
+    s.type = H5T_STD_I16LE;
+    H5Dclose(dataset);
+    dataset = create(file, "integers", &s);
+    assert_true(dataset >= 0);
+    for (int i = 0; i < 100; i++) values[i] = (short)(i * i * 3);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_SHORT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(dataset);
+    dataset = H5Dopen2(file, "integers", H5P_DEFAULT);
+    assert_true(H5Dread(dataset, H5T_NATIVE_SHORT, H5S_ALL, H5S_ALL, H5P_DEFAULT, restored) >= 0);
+    assert_memory_equal(values, restored, sizeof values);
+    H5Dclose(dataset);
+    H5Fclose(file);
+}
+
+/* Any flipped bit, a byte too few or too many, and a sound chunk of another size. */
+static void test_damaged_exact_chunks_are_refused(void **state) {
+    (void)state;
+    const unsigned none = 0;
+    setup s = {H5T_IEEE_F32LE, 1, {32}, {32}, CSZ_BOUND_ABS, 1, 0, 0, &none, 0, 0};
+    unsigned char chunk[24 + 33 * 4] = {0};
+    hsize_t origin[1] = {0};
+    uint32_t mask = 0;
+    float values[32], restored[32];
+    for (int i = 0; i < 32; i++) values[i] = (float)i;
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    hid_t file = create_file(), dataset = create(file, "d", &s);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
+    size_t nbytes = (size_t)H5Dget_storage_size(dataset);
+    assert_int_equal(nbytes, 24 + 32 * 4);
+    assert_true(H5Dread_chunk(dataset, H5P_DEFAULT, origin, &mask, chunk) >= 0);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    for (size_t bit = 0; bit <= 8 * nbytes; bit++) {
+        if (bit < 8 * nbytes) chunk[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        dataset = with_chunk(&file, &s, chunk, nbytes);
+        herr_t status = H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, restored);
+        if ((status >= 0) != (bit == 8 * nbytes)) fail_msg("bit %zu: status %d", bit, (int)status);
+        if (bit < 8 * nbytes) chunk[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        H5Dclose(dataset);
+        H5Fclose(file);
+    }
+    const size_t wrong_nbytes[] = {1, 23, 24, nbytes - 1, nbytes + 1};
+    for (size_t i = 0; i < sizeof wrong_nbytes / sizeof wrong_nbytes[0]; i++) {
+        dataset = with_chunk(&file, &s, chunk, wrong_nbytes[i]);
+        assert_true(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, restored) < 0);
+        H5Dclose(dataset);
+        H5Fclose(file);
+    }
+    setup smaller = s;
+    smaller.dims[0] = smaller.chunk[0] = 31;
+    dataset = with_chunk(&file, &smaller, chunk, nbytes); /* sound, and one value more than the chunk */
+    assert_true(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, restored) < 0);
+    H5Dclose(dataset);
+    H5Fclose(file);
+}
+
 /* What a chunk of 64 KB costs beyond its coded data: the issue allows 256 bytes. */
 static void test_small_chunks_cost_little(void **state) {
     (void)state;
@@ -505,8 +624,8 @@ static void test_failure_leaves_the_buffer_alone(void **state) {
     const H5Z_class2_t *class = get_info();
     assert_non_null(class);
     assert_int_equal(class->id, CSZ_HDF5_FILTER_ID);
-    csz_hdf5_settings settings = {CSZ_BOUND_ABS, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_NONE, 0, 0};
-    csz_hdf5_chunk chunk = {{CSZ_F32, 2, {16, 16}}, 0, 0};
+    csz_hdf5_settings settings = {CSZ_BOUND_ABS, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_NONE, 0, 0, 0};
+    csz_hdf5_chunk chunk = {{CSZ_F32, 2, {16, 16}}, 0, 0, 0};
     unsigned words[CSZ_HDF5_MOST_VALUES];
     csz_hdf5_pack(words, &settings);
     size_t n = csz_hdf5_pack_chunk(words, &chunk);
@@ -517,7 +636,8 @@ static void test_failure_leaves_the_buffer_alone(void **state) {
     /* Sizes and words that do not fit. */
     assert_int_equal(class->filter(0, n, words, 1000, &size, &buffer), 0);
     assert_int_equal(class->filter(0, 3, words, 1024, &size, &buffer), 0);
-    assert_int_equal(class->filter(0, 0, NULL, 1024, &size, &buffer), 0);
+    assert_int_equal(class->filter(0, 0, NULL, 0, &size, &buffer), 0);
+    assert_int_equal(class->filter(H5Z_FLAG_REVERSE, 0, NULL, 1024, &size, &buffer), 0);  /* not its form */
     assert_int_equal(class->filter(H5Z_FLAG_REVERSE, n, words, 1024, &size, &buffer), 0); /* no archive */
     assert_int_equal(class->filter(H5Z_FLAG_REVERSE, n, words, 0, &size, &buffer), 0);
     unsigned huge[CSZ_HDF5_MOST_VALUES];
@@ -539,6 +659,18 @@ static void test_failure_leaves_the_buffer_alone(void **state) {
     assert_int_equal(size, 1024);
     assert_true(fabsf(((float *)buffer)[17] - 5) <= 1e-3f);
     free(buffer);
+
+    /* Without words, bytes of any number. */
+    for (size_t n_bytes = 1; n_bytes < 20; n_bytes++) {
+        unsigned char bytes[20] = "0123456789abcdefghi";
+        buffer = malloc(n_bytes);
+        memcpy(buffer, bytes, n_bytes);
+        nbytes = class->filter(0, 0, NULL, n_bytes, &size, &buffer);
+        assert_true(nbytes > n_bytes && nbytes <= size);
+        assert_int_equal(class->filter(H5Z_FLAG_REVERSE, 0, NULL, nbytes, &size, &buffer), n_bytes);
+        assert_memory_equal(buffer, bytes, n_bytes);
+        free(buffer);
+    }
     dlclose(handle);
 }
 
@@ -579,6 +711,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_filter_must_come_first),
         cmocka_unit_test(test_wrong_words_are_refused_with_a_message),
         cmocka_unit_test(test_damaged_and_foreign_chunks_are_refused),
+        cmocka_unit_test(test_without_a_bound_every_bit_is_kept),
+        cmocka_unit_test(test_copied_settings_keep_every_bit_of_other_types),
+        cmocka_unit_test(test_damaged_exact_chunks_are_refused),
         cmocka_unit_test(test_small_chunks_cost_little),
         cmocka_unit_test(test_failure_leaves_the_buffer_alone),
 #ifdef H5_HAVE_PARALLEL

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # tools_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: the command on HDF5 and netCDF files, and the filter in the tools that people
-# use: h5repack, h5dump, h5diff, ncgen, nccopy, ncdump.  Prints one line per property and exits 1 if any does not hold, 77 if
+# use: h5repack, h5dump, h5diff, ncgen, nccopy, ncdump, the operators of NCO, cdo.  Prints one line per property and exits 1 if any does not hold, 77 if
 # the command was built without HDF5 or the tools are missing.  A sanitized plugin cannot be loaded by tools that are not, so
 # with SANITIZERS those parts are left out.
 
@@ -25,6 +25,7 @@ holds "cdvals of an absolute bound" "$csz" hdf5 cdvals -e 1e-3
 cp out.txt cdvals.txt
 says "the line for h5repack" 'h5repack -f VAR:UD=411,0,3,0,3539053052,1062232653 IN.h5 OUT.h5' cdvals.txt
 says "the line for nccopy" 'nccopy -F VAR,411,0,3539053052,1062232653 IN.nc OUT.nc' cdvals.txt
+says "that * takes coordinates too, and what to give instead" 'one -F for each variable .*"\*,411,\.\.\." makes coordinates .*lossy' cdvals.txt
 says "the line for CDL" 'VAR:_Filter = "411,0,3539053052,1062232653" ;' cdvals.txt
 says "the line for h5py" 'compression=411, compression_opts=\(0, 3539053052, 1062232653\)' cdvals.txt
 says "the line for netCDF4" 'netCDF4.Dataset.fromcdl' cdvals.txt
@@ -43,6 +44,12 @@ holds "decode what h5dump shows" "$csz" hdf5 decode '{ 0 -755914244 1062232653 0
 says "decode tells the chunks" '64x32 of little-endian f32' out.txt
 holds "decode what h5repack takes" "$csz" hdf5 decode UD=411,0,3,0,3539053052,1062232653
 says "decode tells the bound" 'abs 0.001' out.txt
+for words in 411 512 0 411,512,0,0,0,0,0,0,16777729,0,0,4,0; do
+    holds "decode of $words" "$csz" hdf5 decode $words
+    says "says that every bit is kept" 'bound +none: every bit' out.txt
+done
+says "and how large an element is" 'elements of 4 bytes' out.txt
+refuses 1 'words 1 to 6 are not 0' "decode of no bound and one" "$csz" hdf5 decode 512,0,1072693248
 holds "cdvals of a relative bound" "$csz" hdf5 cdvals -m rel -e 1e-3
 says "what nccopy forgets is said" 'nccopy creates variables without their fill value' out.txt
 holds "cdvals of a relative bound and a fill value" "$csz" hdf5 cdvals -m rel -e 1e-3 --fill 1e20
@@ -361,6 +368,73 @@ holds "CDL asks for it" ncgen -k nc4 -o cdl.nc filtered.cdl
 holds "and the bound is kept" "$csz" compare run.nc:p cdl.nc:p --bound 1e-4
 says "the CDL took" 'p:_Filter = "411,' <(ncdump -hs cdl.nc)
 
+# NCO gives the filter to variables behind a compressed one without its settings; ncpdq packs floats into integers under them.  What an operator makes of a
+# compressed file is what it makes of the same values uncompressed: of compressed variables within their bound once more, of all others bit for bit.
+cat >nco.cdl <<'CDL'
+netcdf nco {
+dimensions: time = UNLIMITED; lat = 30; lon = 50;
+variables: double time(time); double lat(lat); float lon(lon); int k(lat, lon); float t(time, lat, lon); t:_FillValue = 1e20f;
+  short u(time, lat, lon); double w(time, lat);
+CDL
+awk 'BEGIN { CONVFMT = "%.15g"; print "data:"; series("time", 4, "12.0001"); series("lat", 30, "5.9123456789"); series("lon", 50, "7.123"); series("k", 1500, 7); series("t", 6000, 0)
+        series("u", 6000, 5); series("w", 120, "0.1"); print "}" }
+    function series(name, n, step, i) {
+        printf("%s = ", name)
+        for (i = 0; i < n; i++)
+            printf("%s%s", i ? "," : "", step ? i * step % 30000 : i % 50 < 4 ? "_" : sprintf("%.7g", 280 + 20 * sin(i * 0.003) + cos(i % 50 * 0.1)))
+        print ";"
+    }' >>nco.cdl
+left_out=
+nco_bound=0.001
+exactly() { for variable in ${1//,/ }; do ncdump -p 9,17 -v "$variable" "$2" | sed -n "/^ $variable =/,\$p"; done; }
+if command -v ncks >/dev/null; then
+    holds "a file for NCO" ncgen -k nc4 -o nco.nc nco.cdl
+    holds "with one variable compressed" nccopy -c time/1,lat/30,lon/50 -F "t,$(nc -e $nco_bound --of nco.nc:t)" nco.nc nco_packed.nc
+    holds "and the same values uncompressed" ncks -O -3 nco_packed.nc nco_classic.nc
+    holds "in netCDF-4" nccopy -k nc4 nco_classic.nc nco_plain.nc
+    while read -r others operator; do
+        read -ra command <<<"$operator"
+        inputs=("nco_packed.nc") plains=("nco_plain.nc")
+        case $operator in ncea* | ncrcat* | ncflint* | ncbo*) inputs+=("nco_packed.nc") plains+=("nco_plain.nc") ;; esac
+        holds "$operator on compressed files" "${command[@]}" -O "${inputs[@]}" made.nc
+        holds "$operator on the same values" "${command[@]}" -O "${plains[@]}" wanted.nc
+        holds "$operator: the bound is kept" "$csz" compare wanted.nc:t made.nc:t --bound $nco_bound
+        says "$operator: compressed variables stay so" 't:_Filter = "411,0,' <(ncdump -hs made.nc)
+        same_text "$operator: all others are exact" "$(exactly "$others" wanted.nc)" "$(exactly "$others" made.nc)"
+        says "$operator: and the filter was given to one" 'u:_Filter = "411,512,' <(ncdump -hs made.nc)
+    done <<'OPERATORS'
+time,lat,lon,k,u,w ncks
+time,lat,lon,k,u,w ncea
+time,lat,lon,k,u,w ncbo --op_typ=add
+time,lat,lon,k,u,w ncpdq -a lat,time
+time,lat,lon,k,u,w,t2 ncap2 -s t2=t*2.5
+lat,lon,k,u,w ncwa -a time
+time,lat,lon,k,u,w ncrcat
+time,lat,lon,k,u,w ncra
+OPERATORS
+    holds "ncks on what ncks wrote" ncks -O made.nc again.nc
+    same_text "is exact where there is no bound" "$(exactly time,lat,lon,k,u,w made.nc)" "$(exactly time,lat,lon,k,u,w again.nc)"
+    holds "nccopy on what NCO wrote" nccopy made.nc again.nc
+    same_text "is so, too" "$(exactly time,lat,lon,k,u,w made.nc)" "$(exactly time,lat,lon,k,u,w again.nc)"
+    holds "ncpdq packs a compressed variable into integers" ncpdq -O -P all_new nco_packed.nc made.nc
+    holds "and an uncompressed one" ncpdq -O -P all_new nco_plain.nc wanted.nc
+    same_text "to the same integers" "$(exactly t,k,w wanted.nc)" "$(exactly t,k,w made.nc)"
+    holds "nccopy gives the filter without settings" nccopy -F t,411 nco_plain.nc made.nc
+    says "to floats" 't:_Filter = "411,512,' <(ncdump -hs made.nc)
+    holds "which csz reads exactly" "$csz" compare nco_plain.nc:t made.nc:t --bound 0
+else
+    left_out="NCO is not installed, so its part is left out"
+fi
+if command -v cdo >/dev/null && [[ -e nco_packed.nc ]]; then
+    for operator in copy timmean fldmean; do
+        holds "cdo $operator on a compressed file" cdo -s -O $operator nco_packed.nc made.nc
+        holds "cdo $operator on the same values" cdo -s -O $operator nco_plain.nc wanted.nc
+        same_text "cdo $operator: the same" "$(exactly t,u,w wanted.nc)" "$(exactly t,u,w made.nc)"
+    done
+else
+    left_out="${left_out:+$left_out; }CDO or NCO is not installed, so CDO's part is left out"
+fi
+
 # Bytes flipped in a stored chunk: every reader must say so.
 python3 - packed.h5 bad.h5 <<'PY'
 import sys
@@ -383,4 +457,4 @@ PY
 refuses 1 'another size' "csz refuses settings that do not fit the layout" "$csz" compress forged.h5:/run/wave -e 1 -o bad.csz
 same_text "no temporary is left behind" "" "$(find . -name '.*' -type f)"
 
-finish ""
+finish "$left_out"
