@@ -5,6 +5,8 @@
  */
 #include "device.h"
 
+#include "csz_analyze.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
