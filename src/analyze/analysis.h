@@ -28,7 +28,8 @@ typedef struct csz_tile_sample {
     csz_geometry layout;   /* of data */
     const void *data;
     int is_stack;
-    uint64_t n;            /* tiles */
+    uint64_t n;            /* tiles, whose codes are counted */
+    uint64_t ncoded;       /* of these, tiles that every workflow codes */
     uint64_t nspans;
     uint32_t span_n;       /* elements of each */
     const uint8_t *spans;  /* their values */
@@ -49,20 +50,25 @@ csz_tile_box csz_field_tile_box(const csz_geometry *geometry, uint64_t i);
 /* What a thread counts of its tiles.  Integers, so that sums do not depend on who added first. */
 typedef struct csz_code_counts {
     uint64_t histogram[CSZ_ANALYSIS_NCODES + 1]; /* and the outliers */
-    uint64_t n, nexceptions, rle_nbits;
+    uint64_t n, nexceptions;
+    /* runs of n_runs elements; wide_nbits: what their values take beyond 16 bits each */
+    uint64_t n_runs, wide_nbits;
     uint64_t run_value[CSZ_SYMBOLS_MAX], run_length[CSZ_SYMBOLS_MAX];
     csz_madogram_sums codes;
 } csz_code_counts;
 
-/* Histogram bins of a tile's codes in the field; returns how many. */
-uint32_t csz_tile_bins(uint16_t *bins, const csz_tile_work *tile, const csz_geometry *geometry,
-                       const csz_tile_box *box);
+/* Codes of a tile in the field by bin. */
+typedef struct csz_tile_histogram {
+    uint16_t count[CSZ_ANALYSIS_NCODES + 1];
+} csz_tile_histogram;
 
-/* Adds a tile, and its pairs of codes from so many origins; number seeds these. */
-void csz_counts_add_tile(csz_code_counts *counts, const csz_tile_work *tile, const csz_geometry *geometry,
-                         const csz_tile_box *box, uint64_t number, uint32_t norigins);
+/* Adds a tile, whose histogram is returned, and its pairs of codes from so many origins; number seeds these. */
+void csz_counts_add_tile(csz_code_counts *counts, csz_tile_histogram *histogram, const csz_tile_work *tile,
+                         const csz_geometry *geometry, const csz_tile_box *box, uint64_t number,
+                         uint32_t norigins);
 
-/* Adds the runs that a tally of workflow rle+vle holds. */
+/* Adds a tile whose runs a tally of workflow rle+vle counts, and the runs that such a tally holds. */
+void csz_counts_add_run_tile(csz_code_counts *counts, const csz_tile_work *tile, const csz_tile_box *box);
 void csz_counts_add_runs(csz_code_counts *counts, const csz_tally *tally);
 
 void csz_counts_add(csz_code_counts *sum, const csz_code_counts *counts);

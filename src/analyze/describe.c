@@ -10,52 +10,55 @@
 #include "cpu/symbols.h"
 
 enum {
-    SPAN_ORIGINS = 16, /* places of a span from which pairs are taken at every distance */
-    SPAN_APART = 16
+    SPAN_ORIGINS = 4, /* places of a span from which pairs are taken at every distance */
+    SPAN_APART = 64
 };
 
-static uint16_t bin_of(int64_t code) {
+static uint32_t bin_of(int64_t code) {
     const uint64_t bin = (uint64_t)code + CSZ_ANALYSIS_NCODES / 2;
-    return (uint16_t)(bin < CSZ_OUTLIER ? bin : CSZ_OUTLIER);
+    return bin < CSZ_OUTLIER ? (uint32_t)bin : (uint32_t)CSZ_OUTLIER;
 }
 
-uint32_t csz_tile_bins(uint16_t *bins, const csz_tile_work *w, const csz_geometry *g, const csz_tile_box *box) {
-    uint32_t n = 0;
+/* In four parts that take turns: equal neighbours, which are the rule, would wait for each other's store. */
+static void make_histogram(csz_tile_histogram *h, const csz_tile_work *w, const csz_geometry *g,
+                           const csz_tile_box *box) {
+    csz_tile_histogram part[4];
+    memset(part, 0, sizeof part);
     if (csz_tile_box_count(box) == CSZ_TILE_N && w->klass == 0) {
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) bins[i] = bin_of(w->code16[i]);
-        return CSZ_TILE_N;
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 4)
+            for (uint32_t k = 0; k < 4; k++) part[k].count[bin_of(w->code16[i + k])]++;
+    } else {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++)
+            if (csz_element_in_box(g, box, csz_code_element(g->rank, i >> 5, i & 31)))
+                part[i & 3].count[bin_of(csz_code_at(w, i))]++;
     }
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++)
-        if (csz_element_in_box(g, box, csz_code_element(g->rank, i >> 5, i & 31)))
-            bins[n++] = bin_of(csz_code_at(w, i));
-    return n;
+    for (uint32_t i = 0; i <= CSZ_OUTLIER; i++)
+        h->count[i] = (uint16_t)(part[0].count[i] + part[1].count[i] + part[2].count[i] + part[3].count[i]);
 }
 
-static uint64_t count_runs(const csz_tile_work *w) {
-    uint64_t n = 0;
-    for (uint32_t lane = 0; lane < 32; lane++) {
-        if (csz_lane_is_empty(w, lane, 4)) continue;
-        n++;
-        for (uint32_t i = 128 * lane + 1; i < 128 * lane + 128; i++) n += csz_code_at(w, i) != csz_code_at(w, i - 1);
-    }
-    return n;
-}
-
-void csz_counts_add_tile(csz_code_counts *c, const csz_tile_work *w, const csz_geometry *g,
-                         const csz_tile_box *box, uint64_t number, uint32_t norigins) {
-    uint16_t bins[CSZ_TILE_N];
+void csz_counts_add_tile(csz_code_counts *c, csz_tile_histogram *h, const csz_tile_work *w,
+                         const csz_geometry *g, const csz_tile_box *box, uint64_t number, uint32_t norigins) {
     c->n += csz_tile_box_count(box);
     c->nexceptions += w->n_special;
+    memset(h, 0, sizeof *h);
     if (w->is_fill) return; /* has no codes */
-    const uint32_t n = csz_tile_bins(bins, w, g, box);
-    for (uint32_t i = 0; i < n; i++) c->histogram[bins[i]]++;
-    c->rle_nbits += count_runs(w) * ((16u << w->klass) + 7);
+    make_histogram(h, w, g, box);
+    for (uint32_t i = 0; i <= CSZ_OUTLIER; i++) c->histogram[i] += h->count[i];
     for (uint32_t i = 0; i < norigins; i++) {
         const uint32_t a =
             (uint32_t)(csz_scatter(2, number * norigins + i) % (CSZ_TILE_N - CSZ_ANALYSIS_NDISTANCES));
         const int64_t first = csz_code_at(w, a);
         for (uint32_t d = 1; d <= CSZ_ANALYSIS_NDISTANCES; d++)
             csz_madogram_add(&c->codes, d, first, csz_code_at(w, a + d));
+    }
+}
+
+void csz_counts_add_run_tile(csz_code_counts *c, const csz_tile_work *w, const csz_tile_box *box) {
+    c->n_runs += csz_tile_box_count(box);
+    if (w->is_fill || w->klass == 0) return;
+    for (uint32_t at = 0, end; at < CSZ_TILE_N; at += csz_run_at(w, at, end)) {
+        end = (at / 128 + 1) * 128; /* of the lane */
+        if (!csz_lane_is_empty(w, at / 128, 4)) c->wide_nbits += (16u << w->klass) - 16;
     }
 }
 
@@ -105,11 +108,12 @@ void csz_analysis_describe(csz_analysis *a, const csz_code_counts *c, const csz_
         ndirect += c->histogram[CSZ_ANALYSIS_NCODES / 2 + i];
     for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) nruns += c->run_length[s];
     for (uint32_t s = 0; s < CSZ_WIDE_N; s++) raw += (double)c->run_value[s] * csz_symbol_nraw(s);
-    a->rle_bits = (double)c->rle_nbits / n;
+    const double n_runs = c->n_runs ? (double)c->n_runs : 1;
+    a->rle_bits = (double)(nruns * (16 + 7) + c->wide_nbits) / n_runs;
     a->rle_vle_bits = ((double)nruns * (csz_huffman_average(c->run_value, CSZ_SYMBOLS_MAX) +
                                         csz_huffman_average(c->run_length, CSZ_SYMBOLS_MAX)) +
                        raw) /
-                      n;
+                      n_runs;
     a->outlier_share = (double)c->histogram[CSZ_OUTLIER] / n;
     a->escape_share = (double)(ncodes - ndirect) / n;
     a->exception_share = (double)c->nexceptions / n;

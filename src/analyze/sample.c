@@ -10,13 +10,13 @@
 #include "api/gpu.h"
 
 enum {
-    /*
-     * A sampled tile costs 3 to 6 times what compressing it does, as four workflows code it.  So one tile in 32 takes about an
-     * eighth of the time of compressing, and the range as much at most.
-     */
-    TILE_STRIDE = 32,
-    TILES_LEAST = 12,
+    TILE_STRIDE = 10,
+    TILES_LEAST = 24,
     TILES_MOST = 512,
+    /* Coding a tile with four workflows costs 6 times what compressing it does, counting its codes half as much. */
+    CODED_STRIDE = 5, /* of the sampled tiles, */
+    CODED_LEAST = 6,
+    CODED_MOST = 64,
     SPAN_N = 456, /* of the quanta's pairs: 200 distances from 256 places */
     SPAN_ELEMENTS = 1 << 16, /* of the field, for each span */
     SPANS_LEAST = 8,
@@ -83,6 +83,7 @@ csz_status csz_tile_sample_make(csz_tile_sample *s, const csz_geometry *g, csz_t
     s->geometry = s->layout = *g;
     s->data = data;
     s->n = clamp(clamp(g->ntiles / TILE_STRIDE, TILES_LEAST, TILES_MOST), 0, g->ntiles);
+    s->ncoded = clamp(clamp(s->n / CODED_STRIDE, CODED_LEAST, CODED_MOST), 0, s->n);
     s->span_n = (uint32_t)clamp(g->nelements, 0, SPAN_N);
     s->nspans = g->nelements <= SPAN_N ? g->nelements > 1
                 : exact                ? SPANS_EXACT
