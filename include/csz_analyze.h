@@ -50,7 +50,7 @@ typedef struct csz_madogram {
 typedef struct csz_workflow_size {
     uint64_t nbytes_predicted; /* from the sample */
     uint64_t nbytes;           /* true size, of an exact analysis; else 0 */
-    double error;              /* relative standard error of nbytes_predicted; 0 where all tiles were sampled */
+    double error; /* relative standard error of nbytes_predicted; 0 where all tiles were sampled */
 } csz_workflow_size;
 
 enum { CSZ_REASON_NBYTES = 448 };
@@ -65,13 +65,14 @@ typedef struct csz_analysis {
     uint64_t histogram[CSZ_ANALYSIS_NCODES]; /* of codes -512 .. 511, the paper's alphabet */
     csz_statistics statistics;               /* of that histogram; all 0 where it is empty */
     double p1_error, entropy_error;          /* standard errors; 0 where all tiles were counted */
-    double huffman_bits;           /* average length of the histogram's optimal Huffman code, at least 1 */
-    double rle_bits, rle_vle_bits; /* modelled bits a value of runs: fixed-width, and both parts Huffman coded */
-    double outlier_share;          /* elements whose code lies outside the histogram */
-    double escape_share;           /* outside -48 .. 47: an escape with raw bits in the archive */
-    double exception_share;        /* values kept bit for bit, masked ones included */
-    csz_madogram quanta;           /* prequantized data, in order of index */
-    csz_madogram codes;            /* in code order, inside tiles */
+    double huffman_bits; /* average length of the histogram's optimal Huffman code, at least 1 */
+    double rle_bits,
+        rle_vle_bits;       /* modelled bits a value of runs: fixed-width, and both parts Huffman coded */
+    double outlier_share;   /* elements whose code lies outside the histogram */
+    double escape_share;    /* outside -48 .. 47: an escape with raw bits in the archive */
+    double exception_share; /* values kept bit for bit, masked ones included */
+    csz_madogram quanta;    /* prequantized data, in order of index */
+    csz_madogram codes;     /* in code order, inside tiles */
     csz_workflow_size workflow[4]; /* by csz_workflow */
     csz_workflow best_forced;      /* smallest of the three forced ones: true where known, else predicted */
     int best_is_undecided;         /* the sample does not decide which forced workflow is the smallest */

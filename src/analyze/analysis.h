@@ -28,11 +28,11 @@ typedef struct csz_tile_sample {
     csz_geometry layout;   /* of data */
     const void *data;
     int is_stack;
-    uint64_t n;            /* tiles, whose codes are counted */
-    uint64_t ncoded;       /* of these, tiles that every workflow codes */
+    uint64_t n;      /* tiles, whose codes are counted */
+    uint64_t ncoded; /* of these, tiles that every workflow codes */
     uint64_t nspans;
-    uint32_t span_n;       /* elements of each */
-    const uint8_t *spans;  /* their values */
+    uint32_t span_n;      /* elements of each */
+    const uint8_t *spans; /* their values */
     void *memory;
 } csz_tile_sample;
 
@@ -94,7 +94,8 @@ typedef struct csz_prediction {
     csz_workflow_size workflow[CSZ_NWORKFLOWS];
     csz_workflow best_forced;
     int best_is_undecided;
-    uint64_t nmodes[CSZ_NMODES]; /* sampled tiles by mode in workflow auto; one without a record counts as constant */
+    uint64_t nmodes
+        [CSZ_NMODES]; /* sampled tiles by mode in workflow auto; one without a record counts as constant */
     double p1_error, entropy_error;
 } csz_prediction;
 

@@ -140,7 +140,8 @@ static csz_status analyze_field(subject *s, csz_analysis *analyses, const double
     if (g->nelements) {
         status = find_range(s);
         if (!status)
-            status = csz_tile_sample_make(&s->sample, g, s->header.field.type, s->data, s->is_on_device, exact);
+            status =
+                csz_tile_sample_make(&s->sample, g, s->header.field.type, s->data, s->is_on_device, exact);
         if (!status) status = csz_analysis_job_make(&s->job, &s->context->cpu, &s->sample);
     }
     for (size_t b = 0; !status && b < nbounds; b++) {

@@ -15,8 +15,8 @@
 const csz_predictor csz_predictors[CSZ_NPREDICTORS] = {{"lorenzo", csz_tile_quantize}};
 
 enum {
-    CODE_ORIGINS = 2,     /* pairs of codes start from so many places of a tile */
-    PAIR_TILES = 1 << 14, /* of so many tiles at most: csz_madogram_add */
+    CODE_ORIGINS = 2,      /* pairs of codes start from so many places of a tile */
+    PAIR_TILES = 1 << 14,  /* of so many tiles at most: csz_madogram_add */
     FLUSH_TILES = 1 << 12, /* counts of 32 bits are moved on after this many */
     HEAD_NBITS = 64,       /* of a record, about */
     OUTLIER_NBITS = 20     /* of a code outside the histogram, about */
@@ -28,8 +28,8 @@ enum figure {
     FIGURE_CODES,    /* in the histogram */
     FIGURE_TOP,      /* codes that are the most frequent one */
     FIGURE_COST,     /* bits: -log2 p of its codes, added up */
-    FIGURE_ROUGHLY,  /* bits that it takes, roughly: FIGURE_COST, outliers, exceptions and the record's head */
-    FIGURE_WORDS,    /* of its record, for each workflow; 0 if it is not coded */
+    FIGURE_ROUGHLY, /* bits that it takes, roughly: FIGURE_COST, outliers, exceptions and the record's head */
+    FIGURE_WORDS,   /* of its record, for each workflow; 0 if it is not coded */
     FIGURE_NONE = FIGURE_WORDS + CSZ_NWORKFLOWS /* 0 */
 };
 
@@ -212,6 +212,9 @@ static void choose_books(csz_analysis_job *job, int workflow) {
 
 static double square(double x) { return x * x; }
 
+/* By so much of the mean one more coded tile may differ from those there are. */
+static const double other_tile = 0.25;
+
 /*
  * The ratio of two figures' sums over n tiles, picked from `all`, and its standard error, by how far tiles are from the
  * ratio.  Few tiles may be alike by chance, so another that is off by `prior` joins them.  tiles: their numbers, or NULL
@@ -221,8 +224,8 @@ typedef struct ratio {
     double mean, error;
 } ratio;
 
-static ratio ratio_of(const csz_analysis_job *job, const uint32_t *tiles, uint64_t n, uint64_t all, int figure,
-                      int less, int over, double prior) {
+static ratio ratio_of(const csz_analysis_job *job, const uint32_t *tiles, uint64_t n, uint64_t all,
+                      int figure, int less, int over, double prior) {
     double y = 0, x = 0, squares = 0;
     for (uint64_t i = 0; i < n; i++) {
         const double *of = job->tiles[tiles ? tiles[i] : i].of;
@@ -263,19 +266,23 @@ static void predict_sizes(const csz_analysis_job *job, csz_prediction *p, const 
     const csz_workflow_size *best = &p->workflow[CSZ_WORKFLOW_HUFFMAN];
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
         csz_workflow_size *size = &p->workflow[f];
-        const ratio words = coded_ratio(job, FIGURE_WORDS + f, FIGURE_NONE, 0.25);
+        const ratio words = coded_ratio(job, FIGURE_WORDS + f, FIGURE_NONE, other_tile);
         const double payload = 4 * n * roughly.mean * words.mean,
-                     error = 4 * n * sqrt(square(roughly.error * words.mean) + square(roughly.mean * words.error));
+                     error = 4 * n *
+                             sqrt(square(roughly.error * words.mean) + square(roughly.mean * words.error));
         size->nbytes_predicted =
             (fixed_nbytes(header, job->books_nbytes[f]) + (uint64_t)(payload + 0.5) + 7) / 8 * 8;
         size->error = error / (double)size->nbytes_predicted;
         if (f > CSZ_WORKFLOW_HUFFMAN && size->nbytes_predicted < best->nbytes_predicted) best = size;
     }
     p->best_forced = (csz_workflow)(best - p->workflow);
-    for (int f = CSZ_WORKFLOW_HUFFMAN; f < CSZ_NWORKFLOWS; f++) { /* by what tiles save, which differs less than sizes */
+    /* by what tiles save, which differs less than sizes; another might save other_tile */
+    for (int f = CSZ_WORKFLOW_HUFFMAN; f < CSZ_NWORKFLOWS; f++) {
         const ratio saved = coded_ratio(job, FIGURE_WORDS + f, FIGURE_WORDS + (int)p->best_forced, 0);
-        const double more = (double)(p->workflow[f].nbytes_predicted - best->nbytes_predicted);
-        if (f != (int)p->best_forced && more < 2 * 4 * n * roughly.mean * saved.error) p->best_is_undecided = 1;
+        const double more = (double)(p->workflow[f].nbytes_predicted - best->nbytes_predicted),
+                     error = 4 * n * roughly.mean * saved.error +
+                             other_tile * (double)best->nbytes_predicted / (double)job->sample->ncoded;
+        if (f != (int)p->best_forced && best->error > 0 && more < 2 * error) p->best_is_undecided = 1;
     }
 }
 

@@ -14,10 +14,11 @@ enum {
     TILES_LEAST = 24,
     TILES_MOST = 512,
     /* Coding a tile with four workflows costs 6 times what compressing it does, counting its codes half as much. */
-    CODED_STRIDE = 5, /* of the sampled tiles, */
+    CODED_STRIDE = 8, /* of the sampled tiles, */
     CODED_LEAST = 6,
     CODED_MOST = 64,
-    SPAN_N = 456, /* of the quanta's pairs: 200 distances from 256 places */
+    CODED_ALL = 8, /* a field of so many tiles is coded whole */
+    SPAN_N = 456,            /* of the quanta's pairs: 200 distances from 256 places */
     SPAN_ELEMENTS = 1 << 16, /* of the field, for each span */
     SPANS_LEAST = 8,
     SPANS_MOST = 64,
@@ -63,7 +64,8 @@ static csz_status gather(csz_tile_sample *s, csz_type type, const void *d_data, 
     if (!numbers) return CSZ_ERROR_MEMORY;
     for (uint64_t i = 0; i < s->n; i++) numbers[i] = tile_of(s, i);
     for (uint64_t i = 0; i < s->nspans; i++) numbers[s->n + i] = span_first(s, i);
-    csz_status status = csz_gpu_gather(s->memory, &field, numbers, (uint32_t)s->n, (uint32_t)s->nspans, s->span_n);
+    csz_status status =
+        csz_gpu_gather(s->memory, &field, numbers, (uint32_t)s->n, (uint32_t)s->nspans, s->span_n);
     free(numbers);
     s->is_stack = 1;
     s->data = s->memory;
@@ -83,7 +85,7 @@ csz_status csz_tile_sample_make(csz_tile_sample *s, const csz_geometry *g, csz_t
     s->geometry = s->layout = *g;
     s->data = data;
     s->n = clamp(clamp(g->ntiles / TILE_STRIDE, TILES_LEAST, TILES_MOST), 0, g->ntiles);
-    s->ncoded = clamp(clamp(s->n / CODED_STRIDE, CODED_LEAST, CODED_MOST), 0, s->n);
+    s->ncoded = s->n <= CODED_ALL ? s->n : clamp(s->n / CODED_STRIDE, CODED_LEAST, CODED_MOST);
     s->span_n = (uint32_t)clamp(g->nelements, 0, SPAN_N);
     s->nspans = g->nelements <= SPAN_N ? g->nelements > 1
                 : exact                ? SPANS_EXACT

@@ -40,7 +40,8 @@ static __global__ void __launch_bounds__(GATHER_THREADS)
     if (blockIdx.x >= ntiles) {
         const uint32_t i = (blockIdx.x - ntiles) * GATHER_THREADS + t, span = i / span_n;
         if (span < nspans)
-            values[(size_t)ntiles * CSZ_TILE_N + i] = __ldg(data + numbers[ntiles + span] + (i - span * span_n));
+            values[(size_t)ntiles * CSZ_TILE_N + i] =
+                __ldg(data + numbers[ntiles + span] + (i - span * span_n));
         return;
     }
     const uint64_t tile = numbers[blockIdx.x];
@@ -67,6 +68,6 @@ static void launch(void *d_values, const csz_device_field *field, const uint64_t
 
 void csz_cuda_gather_launch(void *d_values, const csz_device_field *field, const uint64_t *d_numbers,
                             uint32_t ntiles, uint32_t nspans, uint32_t span_n, csz_cuda_stream stream) {
-    (field->type == CSZ_F32 ? launch<float> : launch<double>)(d_values, field, d_numbers, ntiles, nspans, span_n,
-                                                              (cudaStream_t)stream);
+    (field->type == CSZ_F32 ? launch<float> : launch<double>)(d_values, field, d_numbers, ntiles, nspans,
+                                                              span_n, (cudaStream_t)stream);
 }
