@@ -48,7 +48,7 @@ static int compare_counts(const void *a, const void *b) {
 
 /* The average length is the sum of all inner nodes' weights over the total: each adds a bit to every leaf below it. */
 double csz_huffman_average(const uint64_t *counts, uint32_t n) {
-    uint64_t leaf[CSZ_ANALYSIS_NCODES], inner[CSZ_ANALYSIS_NCODES];
+    uint64_t leaf[CSZ_ANALYSIS_NCODES], *inner = leaf; /* each takes the place of a leaf that is below one */
     uint32_t nleaves = 0, at_leaf = 0, at_inner = 0, ninner = 0;
     double total = 0, bits = 0;
     for (uint32_t i = 0; i < n; i++) {

@@ -51,6 +51,11 @@ struct csz_analysis_job {
     worker *workers;
     sampled_tile *tiles;
     uint32_t *coded; /* numbers of those that are coded */
+    /* of one workflow's books; too large for a stack */
+    csz_sample counts;
+    csz_policy_offers offers;
+    csz_book books[CSZ_NBOOKS];
+    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
     csz_code_tables tables[CSZ_NWORKFLOWS];
     uint32_t books_nbytes[CSZ_NWORKFLOWS];
     /* of the running pass */
@@ -193,19 +198,17 @@ static void scale_counts(csz_sample *counts, double factor) {
 }
 
 static void choose_books(csz_analysis_job *job, int workflow) {
-    csz_sample counts;
-    csz_policy_offers offers;
-    csz_book books[CSZ_NBOOKS];
-    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
-    memset(&counts, 0, sizeof counts);
-    for (int i = 0; i < job->nthreads; i++) csz_tally_add(&counts, &job->workers[i].tally[workflow]);
-    scale_counts(&counts, (double)csz_sample_count(job->frame_tiles) / (double)job->sample->ncoded);
     const int is_auto = workflow == CSZ_WORKFLOW_AUTO;
+    csz_sample *counts = &job->counts;
+    memset(counts, 0, sizeof *counts);
+    for (int i = 0; i < job->nthreads; i++) csz_tally_add(counts, &job->workers[i].tally[workflow]);
+    scale_counts(counts, (double)csz_sample_count(job->frame_tiles) / (double)job->sample->ncoded);
     for (int b = 0; b < CSZ_NBOOKS; b++)
-        csz_policy_weigh(&offers, job->scratch->builtins, &counts, job->frame_tiles, is_auto, b);
-    job->tables[workflow].policy = csz_policy_choose(books, &offers, &counts, job->frame_tiles, is_auto);
-    csz_code_tables_make(&job->tables[workflow], books);
-    job->books_nbytes[workflow] = csz_books_write(section, books);
+        csz_policy_weigh(&job->offers, job->scratch->builtins, counts, job->frame_tiles, is_auto, b);
+    job->tables[workflow].policy =
+        csz_policy_choose(job->books, &job->offers, counts, job->frame_tiles, is_auto);
+    csz_code_tables_make(&job->tables[workflow], job->books);
+    job->books_nbytes[workflow] = csz_books_write(job->section, job->books);
 }
 
 /* ---- sizes and errors ---- */

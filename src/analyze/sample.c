@@ -17,7 +17,7 @@ enum {
     CODED_STRIDE = 8, /* of the sampled tiles, */
     CODED_LEAST = 6,
     CODED_MOST = 64,
-    CODED_ALL = 8, /* a field of so many tiles is coded whole */
+    CODED_ALL = 8,           /* a field of so many tiles is coded whole */
     SPAN_N = 456,            /* of the quanta's pairs: 200 distances from 256 places */
     SPAN_ELEMENTS = 1 << 16, /* of the field, for each span */
     SPANS_LEAST = 8,
