@@ -13,6 +13,7 @@
 
 #include <cuda_runtime.h>
 
+#include "csz_analyze.h"
 #include "csz_cuda.h"
 #include "gpu_bench.h"
 

@@ -31,7 +31,7 @@ for package in libcsz0 libcsz-dev csz csz-hdf5-plugin; do
     holds "$package is there" dpkg-deb -x "$work/deb/$package"_*.deb "$root"
 done
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-for file in usr/bin/csz usr/share/man/man1/csz.1.gz usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_hdf5.h \
+for file in usr/bin/csz usr/share/man/man1/csz.1.gz usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_analyze.h usr/include/csz_hdf5.h \
     "usr/lib/$triplet/libcsz.so.0" "usr/lib/$triplet/libcsz.a" "usr/lib/$triplet/pkgconfig/csz.pc" "usr/lib/$triplet/cmake/csz/csz-config.cmake" \
     "usr/lib/$triplet/hdf5/serial/plugins/libh5csz.so" "usr/lib/$triplet/hdf5/openmpi/plugins/libh5csz.so"; do
     holds "$file" test -e "$root/$file"

@@ -5,6 +5,8 @@
  */
 #include "support.h"
 
+#include "csz_analyze.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -5,6 +5,8 @@
  */
 #include "support.h"
 
+#include "csz_analyze.h"
+
 #include <math.h>
 
 #include "core/logarithm.h"

@@ -4,6 +4,7 @@
 #define CSZ_EVALUATE_H
 
 #include "catalogue.h"
+#include "csz_analyze.h"
 #include "fields.h"
 
 #include <stdio.h>

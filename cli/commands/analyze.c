@@ -4,6 +4,7 @@
  * does what it does.  Text for people; --json holds the histogram and the madograms besides.
  */
 #include "command.h"
+#include "csz_analyze.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 #include "commands/report.h"
@@ -107,7 +108,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
         cli_json_end_object(json);
     }
     cli_json_end_object(json);
-    cli_json_double(json, "prediction_error", known(a, a->prediction_error));
+    cli_json_double(json, "prediction_error", known(a, a->workflow[CSZ_WORKFLOW_AUTO].error));
     cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
     cli_json_bool(json, "best_undecided", a->best_is_undecided);
     cli_json_double(json, "regret", a->regret);

@@ -14,7 +14,7 @@ from . import _api, _arrays, _cuda, _errors, _library
 
 @dataclass(frozen=True)
 class Statistics:
-    """The paper's statistics of a histogram of codes; see csz.h."""
+    """The paper's statistics of a histogram of codes; see csz_analyze.h."""
 
     p1: float
     entropy: float
@@ -74,8 +74,6 @@ class Analysis:
     """Size by workflow as coded, where ``exact`` was asked for."""
     errors: dict[str, float]
     """Relative standard error of each predicted size."""
-    prediction_error: float
-    """That of ``auto``."""
     best_forced: str
     best_undecided: bool
     """Another forced workflow may be the best one: the sample does not decide."""
@@ -85,6 +83,11 @@ class Analysis:
     seconds: float
     reason: str
     """What ``auto`` does and why, in a sentence."""
+
+    @property
+    def prediction_error(self) -> float:
+        """Relative standard error of the size predicted for ``auto``."""
+        return self.errors["auto"]
 
     @property
     def ratio(self) -> float:
@@ -132,7 +135,6 @@ def _analysis(raw: _library.Analysis, has_range: bool) -> Analysis:
         predicted={name: size.nbytes_predicted for name, size in sizes.items()},
         coded={name: size.nbytes for name, size in sizes.items()} if raw.is_exact else None,
         errors={name: size.error for name, size in sizes.items()},
-        prediction_error=raw.prediction_error,
         best_forced=_library.WORKFLOWS[raw.best_forced],
         best_undecided=bool(raw.best_is_undecided),
         rle_undecided=bool(raw.rle_is_undecided),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libcsz through ctypes: the structures and signatures of csz.h, and a context for each thread.
+"""libcsz through ctypes: the structures and signatures of csz.h and csz_analyze.h, and a context for each thread.
 
 ctypes releases the GIL for the length of every call, and one wheel serves every version of Python.  The library is looked for in the
 environment variable CSZ_LIBRARY, then beside this file (where a wheel carries it), then where the system keeps libraries.
@@ -137,7 +137,6 @@ class Analysis(c.Structure):
         ("quanta", Madogram),
         ("codes", Madogram),
         ("workflow", WorkflowSize * 4),
-        ("prediction_error", c.c_double),
         ("best_forced", c.c_int),
         ("best_is_undecided", c.c_int),
         ("rle_is_undecided", c.c_int),
@@ -148,7 +147,7 @@ class Analysis(c.Structure):
     ]
 
 
-# Structures by their names in csz.h, for the test that compares their layout with the compiler's.
+# Structures by their names in csz.h and csz_analyze.h, for the test that compares their layout with the compiler's.
 STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_field": Field,
     "csz_options": Options,

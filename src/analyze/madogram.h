@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * madogram.h: sums over pairs of numbers that stand d = 1 .. 200 apart, the paper's measure of roughness.  Sums are integers, so that threads may
- * add in any order; the pairs come from a counter and a seed, so that every machine picks the same.
+ * madogram.h: sums over pairs of numbers that are d = 1 .. 200 apart, the paper's measure of roughness.  Sums are integers,
+ * so that threads may add in any order.  Places come from a hash, so that every machine picks the same.
  */
-#ifndef CSZ_SELECT_MADOGRAM_H
-#define CSZ_SELECT_MADOGRAM_H
+#ifndef CSZ_ANALYZE_MADOGRAM_H
+#define CSZ_ANALYZE_MADOGRAM_H
 
-#include "csz.h"
+#include "csz_analyze.h"
 
 typedef struct csz_madogram_sums {
     uint64_t npairs[CSZ_ANALYSIS_NDISTANCES];
@@ -23,15 +23,17 @@ static inline uint64_t csz_scatter(uint64_t stream, uint64_t i) {
     return x ^ (x >> 31);
 }
 
-/* Of 32 random bits a number below n, without a division. */
-static inline uint32_t csz_scatter_below(uint32_t bits, uint32_t n) {
-    return (uint32_t)((uint64_t)bits * n >> 32);
+/* One of n equal parts of 0 .. all - 1, and a random place in it: even cover, and no stride that a field could repeat. */
+static inline uint64_t csz_scatter_part(uint64_t stream, uint64_t i, uint64_t n, uint64_t all) {
+    const uint64_t begin = (uint64_t)((double)i * (double)all / (double)n),
+                   end = (uint64_t)((double)(i + 1) * (double)all / (double)n);
+    return begin + (end > begin ? csz_scatter(stream, i) % (end - begin) : 0);
 }
 
-/* One pair at distance d: its difference, and whether it is one. */
+/* One pair at distance d.  With the limit 2^16 pairs of a distance fit 64 bits. */
 static inline void csz_madogram_add(csz_madogram_sums *sums, uint32_t d, int64_t a, int64_t b) {
-    uint64_t difference = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
-    const uint64_t most = (uint64_t)1 << 48; /* 2^14 pairs of a distance and more still fit 64 bits */
+    const uint64_t difference = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a,
+                   most = (uint64_t)1 << 48;
     sums->npairs[d - 1]++;
     sums->absolute[d - 1] += difference < most ? difference : most;
     sums->differ[d - 1] += difference != 0;
@@ -39,9 +41,7 @@ static inline void csz_madogram_add(csz_madogram_sums *sums, uint32_t d, int64_t
 
 void csz_madogram_finish(csz_madogram *madogram, const csz_madogram_sums *sums);
 
-/*
- * Average length in bits of an optimal Huffman code for the counts, at least 1; 0 where nothing was counted.  scratch has room for 2 n numbers.
- */
-double csz_huffman_average(const uint64_t *counts, uint32_t n, uint64_t *scratch);
+/* Average length in bits of an optimal Huffman code for up to CSZ_ANALYSIS_NCODES counts, at least 1; 0 for none. */
+double csz_huffman_average(const uint64_t *counts, uint32_t n);
 
 #endif

@@ -5,7 +5,7 @@
  * the lower bound of the average length is at most 1.09 bits, run-length coding is advised.  The result informs people; it decides no byte,
  * as auto compares sizes.
  */
-#include "csz.h"
+#include "csz_analyze.h"
 
 #include <string.h>
 

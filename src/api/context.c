@@ -17,7 +17,6 @@ csz_status csz_context_create(csz_context **context) {
 
 void csz_context_destroy(csz_context *context) {
     if (!context) return;
-    csz_analysis_free(context->analysis);
     csz_cpu_scratch_free(&context->cpu);
     if (context->cuda && context->device) (void)csz_gpu_set_device(context->device - 1);
     csz_gpu_free(context->cuda);

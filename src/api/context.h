@@ -10,13 +10,9 @@ struct csz_context {
     struct csz_cuda_backend *cuda; /* made when first needed */
     csz_backend used;
     int device;                        /* 1 + the number of the GPU; 0: the calling thread's own */
-    struct csz_analysis_job *analysis; /* what the last one worked in */
     uint8_t *stored;                   /* a frame that a reader has read */
     size_t stored_capacity;
 };
-
-/* NULL is nothing. */
-void csz_analysis_free(struct csz_analysis_job *job);
 
 /* Options a caller may leave out, checked. */
 csz_status csz_options_check(csz_options *checked, const csz_options *options);

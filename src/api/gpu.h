@@ -41,9 +41,9 @@ static inline csz_status csz_gpu_range(const csz_device_field *field, int *any, 
     (void)field, (void)any, (void)min, (void)max;
     return CSZ_ERROR_BACKEND;
 }
-static inline csz_status csz_gpu_survey(csz_cuda_backend **backend, csz_survey_answer *answer,
-                                        const csz_device_field *field, const csz_survey_request *request) {
-    (void)backend, (void)answer, (void)field, (void)request;
+static inline csz_status csz_gpu_gather(void *values, const csz_device_field *field, const uint64_t *numbers,
+                                        uint32_t ntiles, uint32_t nspans, uint32_t span_n) {
+    (void)values, (void)field, (void)numbers, (void)ntiles, (void)nspans, (void)span_n;
     return CSZ_ERROR_BACKEND;
 }
 static inline void csz_gpu_free(csz_cuda_backend *backend) { (void)backend; }
@@ -70,7 +70,7 @@ static inline csz_status csz_gpu_decompress(csz_cuda_backend **backend, void *da
 #define csz_gpu_quality_first csz_cuda_quality_first
 #define csz_gpu_quality_second csz_cuda_quality_second
 #define csz_gpu_range csz_cuda_field_range
-#define csz_gpu_survey csz_cuda_field_survey
+#define csz_gpu_gather csz_cuda_field_gather
 #define csz_gpu_free csz_cuda_backend_free
 #define csz_gpu_compress csz_cuda_backend_compress
 #define csz_gpu_decompress csz_cuda_backend_decompress

@@ -48,10 +48,6 @@ csz_tile_plan csz_tile_plan_of(const csz_header *header);
 int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
                   uint64_t fill_bits, int nthreads, double *min, double *max);
 
-/* The same with those threads alone that are awake: for a few MB. */
-int csz_cpu_range_briefly(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
-                          uint64_t fill_bits, int nthreads, double *min, double *max);
-
 /* One frame before zstd, header and all, to out. */
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                                   const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads);

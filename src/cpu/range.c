@@ -207,10 +207,8 @@ static void range_body(void *arg, int rank) {
     job->found[rank] = e;
 }
 
-typedef void (*team_run)(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
-
-static int find_range(team_run run, csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
-                      uint64_t fill_bits, int nthreads, double *min, double *max) {
+int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
+                  uint64_t fill_bits, int nthreads, double *min, double *max) {
     range_job job = {
         .data = data, .n = n, .type = type, .has_fill = has_fill, .fill_bits = has_fill ? fill_bits : 0};
     uint64_t useful = n / BLOCK_N + 1;
@@ -219,21 +217,11 @@ static int find_range(team_run run, csz_team *team, const void *data, uint64_t n
     job.block_n = nthreads > 1 ? BLOCK_N : BLOCK_ALONE_N;
     for (int i = 0; i < nthreads; i++) job.found[i] = (extremes){INFINITY, -INFINITY};
     atomic_init(&job.next, 0);
-    run(team, nthreads, range_body, &job);
+    csz_team_run(team, nthreads, range_body, &job);
     extremes all = {INFINITY, -INFINITY};
     for (int i = 0; i < nthreads; i++) widen(&all, job.found[i].low, job.found[i].high);
     if (all.low > all.high) return 0;
     *min = all.low + 0.0; /* of zeros of both signs either may have been seen last */
     *max = all.high + 0.0;
     return 1;
-}
-
-int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
-                  uint64_t fill_bits, int nthreads, double *min, double *max) {
-    return find_range(csz_team_run, team, data, n, type, has_fill, fill_bits, nthreads, min, max);
-}
-
-int csz_cpu_range_briefly(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
-                          uint64_t fill_bits, int nthreads, double *min, double *max) {
-    return find_range(csz_team_run_briefly, team, data, n, type, has_fill, fill_bits, nthreads, min, max);
 }

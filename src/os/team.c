@@ -77,11 +77,9 @@ static int make_ready(csz_team *team) {
     return 0;
 }
 
-static void open_gate(csz_team *team) { atomic_store(&team->gate, (phase_of(team) + 1) << 1 | 1); }
-
 static void open_gate_and_wake(csz_team *team) {
     pthread_mutex_lock(&team->mutex);
-    open_gate(team);
+    atomic_store(&team->gate, (phase_of(team) + 1) << 1 | 1);
     pthread_cond_broadcast(&team->phase_began);
     pthread_mutex_unlock(&team->mutex);
 }
@@ -122,8 +120,8 @@ void csz_team_start(csz_team *team, int nthreads) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void run_phase(csz_team *team, int nthreads, void (*body)(void *, int), void *arg,
-                      void (*open)(csz_team *)) {
+void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
+    csz_team_start(team, nthreads);
     if (nthreads <= 1 || team->nmembers == 0) {
         body(arg, 0);
         return;
@@ -131,19 +129,9 @@ static void run_phase(csz_team *team, int nthreads, void (*body)(void *, int), v
     team->body = body;
     team->arg = arg;
     team->nthreads = nthreads;
-    open(team);
+    open_gate_and_wake(team);
     body(arg, 0);
     end_phase(team);
-}
-
-void csz_team_run(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
-    csz_team_start(team, nthreads);
-    run_phase(team, nthreads, body, arg, open_gate_and_wake);
-}
-
-void csz_team_run_briefly(csz_team *team, int nthreads, void (*body)(void *, int), void *arg) {
-    forget_parent(team);
-    run_phase(team, nthreads, body, arg, open_gate);
 }
 
 void csz_team_stop(csz_team *team) {

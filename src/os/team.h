@@ -48,9 +48,6 @@ void csz_team_start(csz_team *team, int nthreads);
  */
 void csz_team_run(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
 
-/* The same for some microseconds of work, for which it does not pay to start or to wake a thread: those that are awake, a while after the last phase, join. */
-void csz_team_run_briefly(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
-
 /* Joins the team's threads. */
 void csz_team_stop(csz_team *team);
 

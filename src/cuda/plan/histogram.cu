@@ -129,18 +129,17 @@ CSZ_DEVICE uint32_t symbol_of(int64_t d) {
     return csz_symbol_of(d, &raw, &nraw);
 }
 
-/* Returns how many runs this thread has counted. */
+/* Of this thread's unit. */
 template <typename Deltas>
-CSZ_DEVICE uint32_t count_runs(uint32_t *values, uint32_t *lengths, const Deltas &d, bool empty) {
+CSZ_DEVICE void count_runs(uint32_t *values, uint32_t *lengths, const Deltas &d, bool empty) {
     const csz_runs r = csz_runs_find(d);
-    if (empty) return 0;
+    if (empty) return;
 #pragma unroll 1
     for (uint32_t m = r.starts; m; m &= m - 1) {
         const int b = __ffs((int)m) - 1;
         atomicAdd(&values[symbol_of(d(b))], 1u);
         atomicAdd(&lengths[csz_run_length(r, b) - 1], 1u);
     }
-    return (uint32_t)__popc(r.starts);
 }
 
 /*
@@ -283,13 +282,6 @@ CSZ_COLD void count_tile_runs(histogram_shared<V> &sh, bool pair_empty, bool fou
     runs_end(sh, tile, sample);
 }
 
-/* What the analysis alone wants to know of a tile that has exceptions: how many in this thread's unit.  No barrier. */
-CSZ_COLD void count_exceptions(uint32_t unit, csz_device_sample *sample, bool is_fill) {
-    const uint32_t n = csz_warp_add((uint32_t)__popc(unit));
-    if ((threadIdx.x & 31) == 0 && n) atomicAdd(&sample->nexceptions, n);
-    if (threadIdx.x == 0) atomicAdd(is_fill ? &sample->nfill : &sample->nspecial, 1u);
-}
-
 /* A tile of a class above 0.  Returns the books that it uses. */
 template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
     typedef typename csz_value<V>::quantum quantum;
@@ -309,8 +301,6 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     const bool candidate = csz_sum_of(sh.lanes) >= CSZ_RUNS_CANDIDATE,
                four_empty = !(ballot >> (lane & ~3u) & 15u);
     const bool for_books = sh.task.for_books != 0;
-    const uint32_t exceptions = sh.front.exceptions[t];
-    if (__syncthreads_or(exceptions != 0) && for_books) count_exceptions(exceptions, sh.task.sample, false);
     const bool as_single = for_books && (workflow == CSZ_WORKFLOW_AUTO || workflow == CSZ_WORKFLOW_HUFFMAN),
                as_runs = for_books &&
                          (workflow == CSZ_WORKFLOW_RLE_VLE || (workflow == CSZ_WORKFLOW_AUTO && candidate));
@@ -322,13 +312,10 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     if (as_runs) count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, four_empty);
     if (sh.task.for_runs) {
         runs_begin(sh);
-        const uint32_t nruns =
-            count_runs(run_bins(sh) + RUN_VALUE, run_bins(sh) + RUN_LENGTH, deltas, four_empty);
+        count_runs(run_bins(sh) + RUN_VALUE, run_bins(sh) + RUN_LENGTH, deltas, four_empty);
         const tile_sort tile = {0, 64, __syncthreads_or(!(ballot >> (lane & ~1u) & 3u)) != 0,
                                 __syncthreads_or(four_empty) != 0};
         runs_end(sh, tile, sh.task.sample);
-        const uint32_t all = csz_warp_add(nruns);
-        if (lane == 0) atomicAdd(&sh.task.sample->wide_run_halves, all * ((1u << sh.front.klass) - 1));
     }
     return (as_single ? 1u << CSZ_BOOK_W : 0) | (as_runs ? 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL : 0);
 }
@@ -339,8 +326,6 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
                                  int workflow) {
     const uint32_t lane = threadIdx.x & 31, *parked = parked_in(sh);
     int mode = csz_mode_by_share(codes.nnonzero, 64 * codes.npairs);
-    if (codes.nspecial && sh.task.for_books)
-        count_exceptions(sh.front.exceptions[threadIdx.x], sh.task.sample, false);
     if (mode == CSZ_MODE_CONSTANT) return 0;
     if (workflow == CSZ_WORKFLOW_HUFFMAN) mode = CSZ_MODE_S;
     const bool pair_empty = !(codes.pairs >> (lane & ~1u) & 1),
@@ -500,8 +485,6 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                 const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front);
                 csz_words_park(parked_in(sh), w);
                 books |= count_narrow(sh, w, codes, job.tile.workflow);
-            } else if (sh.task.for_books) {
-                count_exceptions(sh.front.exceptions[t], sh.task.sample, true);
             }
             __syncthreads();
         }

@@ -6,9 +6,9 @@
 #ifndef CSZ_CUDA_WORK_CUH
 #define CSZ_CUDA_WORK_CUH
 
-#include "cuda/measure/analyze.h"
 #include "cuda/encode/compress.h"
 #include "cuda/predict/front.cuh"
+#include "select/policy.h"
 
 enum {
     CSZ_RANGE_BLOCKS = 1024, /* partial results of one field at most; an H200 holds 1056 blocks at once */
@@ -37,8 +37,8 @@ struct csz_range {
 };
 
 /* A frame's sample.  Bins begin at a line's start: additions of a warp that reached over two lines took ten times as long. */
-struct csz_device_sample : csz_sample, csz_sample_more {
-    uint32_t filling[32 - sizeof(csz_field_sample) / 4 % 32];
+struct csz_device_sample : csz_sample {
+    uint32_t filling[32 - sizeof(csz_sample) / 4 % 32];
 };
 static_assert(sizeof(csz_device_sample) % 128 == 0, "the next frame's bins begin at a line's start");
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * csz_analyze.h: how a field would compress, and why: the paper's statistics, madograms, and the size of every workflow.
+ * Rules of csz.h hold here too.  docs/encoder.md says how sizes and their errors are found.
+ */
+#ifndef CSZ_ANALYZE_H
+#define CSZ_ANALYZE_H
+
+#include "csz.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The paper's compressibility statistics: pure functions of a histogram ------------------------- */
+
+typedef struct csz_statistics {
+    double p1;         /* share of the most frequent code */
+    double entropy;    /* H in bits */
+    double r_lower;    /* R- = 1 - H(p1, 1 - p1) where p1 > 0.4, else 0 */
+    double r_upper;    /* R+ = p1 + 0.086 */
+    double bits_lower; /* H + R-: no Huffman code is shorter on average */
+    double bits_upper; /* H + R+ */
+    int rle_advised;   /* bits_lower <= 1.09 */
+} csz_statistics;
+
+/* CSZ_ERROR_ARGUMENT where nothing was counted. */
+CSZ_API csz_status csz_statistics_from_histogram(csz_statistics *statistics, const uint64_t *histogram,
+                                                 size_t nbins);
+
+/* ---- Analysis -------------------------------------------------------------------------------------- */
+
+enum { CSZ_ANALYSIS_NCODES = 1024, CSZ_ANALYSIS_NDISTANCES = 200 };
+
+/*
+ * How much two numbers of a sequence differ that are d apart, over pairs from a fixed seed.  Entry d - 1 is distance d.
+ * Differences above 2^48 count as 2^48.
+ */
+typedef struct csz_madogram {
+    uint64_t npairs[CSZ_ANALYSIS_NDISTANCES];
+    double absolute[CSZ_ANALYSIS_NDISTANCES];  /* v(d): mean |difference| */
+    double binary[CSZ_ANALYSIS_NDISTANCES];    /* v(d): share of pairs that differ */
+    double absolute_slope, absolute_intercept; /* least squares of v(d) over d, weighted by pairs */
+    double binary_slope, binary_intercept;
+    double roughness;  /* mean binary variance of all pairs; 0 where there are none */
+    double smoothness; /* 1 - roughness */
+} csz_madogram;
+
+/* Size of the archive of one workflow, without zstd. */
+typedef struct csz_workflow_size {
+    uint64_t nbytes_predicted; /* from the sample */
+    uint64_t nbytes;           /* true size, of an exact analysis; else 0 */
+    double error; /* relative standard error of nbytes_predicted; 0 where all tiles were sampled */
+} csz_workflow_size;
+
+enum { CSZ_REASON_NBYTES = 448 };
+
+/* Statistics, shares and madograms are of the tiles counted: the sample, or all tiles of an exact analysis. */
+typedef struct csz_analysis {
+    double bound, bound_abs; /* as asked for, and as resolved */
+    double min, max;         /* finite and not missing; NaN where there are none or the bound is absolute */
+    uint64_t nelements, nelements_counted;
+    uint64_t ntiles, ntiles_counted;
+    uint64_t nbytes_field;
+    uint64_t histogram[CSZ_ANALYSIS_NCODES]; /* of codes -512 .. 511, the paper's alphabet */
+    csz_statistics statistics;               /* of that histogram; all 0 where it is empty */
+    double p1_error, entropy_error;          /* standard errors; 0 where all tiles were counted */
+    double huffman_bits; /* average length of the histogram's optimal Huffman code, at least 1 */
+    double rle_bits,
+        rle_vle_bits;       /* modelled bits a value of runs: fixed-width, and both parts Huffman coded */
+    double outlier_share;   /* elements whose code lies outside the histogram */
+    double escape_share;    /* outside -48 .. 47: an escape with raw bits in the archive */
+    double exception_share; /* values kept bit for bit, masked ones included */
+    csz_madogram quanta;    /* prequantized data, in order of index */
+    csz_madogram codes;     /* in code order, inside tiles */
+    csz_workflow_size workflow[4]; /* by csz_workflow */
+    csz_workflow best_forced;      /* smallest of the three forced ones: true where known, else predicted */
+    int best_is_undecided;         /* the sample does not decide which forced workflow is the smallest */
+    int rle_is_undecided;          /* nor whether statistics.rle_advised holds for the whole field */
+    double regret;                 /* size of auto over that of best_forced, minus 1 */
+    int is_exact;
+    double seconds;                 /* of this bound; the first has the range, which all share */
+    char reason[CSZ_REASON_NBYTES]; /* what auto does and why, one English sentence */
+} csz_analysis;
+
+/*
+ * Analyses data under each of nbounds bounds into analyses[0 .. nbounds - 1].  Of the options bound_mode, fill, threads and
+ * backend count; bound does not.  data may lie in device memory; then the sampled tiles are copied to the host.
+ *
+ * exact 0: whole sampled tiles pass through the compressor's own stages, and sizes are predicted from them with standard
+ * errors: two in three true values lie within one of them, nineteen in twenty within two.  Of a field of few tiles all are
+ * sampled.  The error knows what the sample shows: a field of which a few tiles hold most of the bytes may exceed it.
+ *
+ * exact 1: all tiles are counted, and all four workflows are compressed for their true sizes.
+ *
+ * Results do not depend on the number of threads, nor on which memory holds the data.
+ */
+CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const double *bounds,
+                               size_t nbounds, const void *data, const csz_field *field,
+                               const csz_options *options, int exact);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * predict.c: what each workflow would take, in two steps.  The sampled tiles are quantized, and the entropy of their codes
+ * tells roughly what each takes.  Some of them, spread over tiles of little and of much entropy, then pass through all stages
+ * of the compressor: they are counted, books are chosen from the counts, and every workflow codes them.  That gives the words
+ * for each bit of entropy.  How much tiles differ gives the standard errors of both steps.
+ */
+#include "analyze/analysis.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/logarithm.h"
+
+const csz_predictor csz_predictors[CSZ_NPREDICTORS] = {{"lorenzo", csz_tile_quantize}};
+
+enum {
+    CODE_ORIGINS = 2,      /* pairs of codes start from so many places of a tile */
+    PAIR_TILES = 1 << 14,  /* of so many tiles at most: csz_madogram_add */
+    FLUSH_TILES = 1 << 12, /* counts of 32 bits are moved on after this many */
+    HEAD_NBITS = 64,       /* of a record, about */
+    OUTLIER_NBITS = 20     /* of a code outside the histogram, about */
+};
+
+/* Numbers of a sampled tile, of whose sums ratios are taken. */
+enum figure {
+    FIGURE_ELEMENTS, /* in the field */
+    FIGURE_CODES,    /* in the histogram */
+    FIGURE_TOP,      /* codes that are the most frequent one */
+    FIGURE_COST,     /* bits: -log2 p of its codes, added up */
+    FIGURE_ROUGHLY, /* bits that it takes, roughly: FIGURE_COST, outliers, exceptions and the record's head */
+    FIGURE_WORDS,   /* of its record, for each workflow; 0 if it is not coded */
+    FIGURE_NONE = FIGURE_WORDS + CSZ_NWORKFLOWS /* 0 */
+};
+
+typedef struct sampled_tile {
+    csz_tile_histogram histogram;
+    double of[FIGURE_NONE + 1];
+} sampled_tile;
+
+typedef struct worker {
+    csz_tally tally[CSZ_NWORKFLOWS];
+    csz_code_counts counts;
+    uint64_t nmodes[CSZ_NMODES];
+} worker;
+
+struct csz_analysis_job {
+    csz_cpu_scratch *scratch;
+    const csz_tile_sample *sample;
+    int nthreads, nworkers;
+    worker *workers;
+    sampled_tile *tiles;
+    uint32_t *coded; /* numbers of those that are coded */
+    /* of one workflow's books; too large for a stack */
+    csz_sample counts;
+    csz_policy_offers offers;
+    csz_book books[CSZ_NBOOKS];
+    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
+    csz_code_tables tables[CSZ_NWORKFLOWS];
+    uint32_t books_nbytes[CSZ_NWORKFLOWS];
+    /* of the running pass */
+    csz_tile_plan plan[CSZ_NWORKFLOWS];
+    const csz_predictor *predictor;
+    uint32_t frame_tiles;
+    atomic_ullong next;
+};
+
+/* ---- passes over tiles ---- */
+
+/* Quantizes a tile; kept: room for its codes, or NULL. */
+static void quantize_tile(const csz_analysis_job *job, csz_tile_work *w, const csz_tile_box *box,
+                          csz_kept_tile *kept) {
+    w->code16 = kept ? kept->code16 : w->own_code16;
+    job->predictor->quantize(w, &job->plan[0], job->sample->data, box);
+    if (!w->is_fill) csz_tile_measure(w);
+    if (kept) csz_tile_keep(kept, w, &job->plan[0], box);
+}
+
+/* Histograms of the sampled tiles. */
+static void look_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_tile_work *w = &job->scratch->workers[rank]->tile;
+    for (;;) {
+        const uint64_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= job->sample->n) break;
+        const csz_tile_box box = csz_tile_sample_box(job->sample, i);
+        sampled_tile *t = &job->tiles[i];
+        memset(t->of, 0, sizeof t->of);
+        quantize_tile(job, w, &box, NULL);
+        csz_counts_add_tile(&job->workers[rank].counts, &t->histogram, w, &job->sample->layout, &box, i,
+                            CODE_ORIGINS);
+        t->of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
+        t->of[FIGURE_ROUGHLY] = HEAD_NBITS + w->n_special;
+    }
+}
+
+/* Symbols of the coded tiles for every workflow. */
+static void count_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    worker *k = &job->workers[rank];
+    csz_tile_work *w = &job->scratch->workers[rank]->tile;
+    for (;;) {
+        const uint64_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= job->sample->ncoded) break;
+        const csz_tile_box box = csz_tile_sample_box(job->sample, job->coded[i]);
+        quantize_tile(job, w, &box, &job->scratch->kept[i]);
+        csz_counts_add_run_tile(&k->counts, w, &box);
+        for (int f = 0; f < CSZ_NWORKFLOWS; f++)
+            csz_tile_count(w, &job->plan[f], &k->tally[f], csz_sample_stride(job->frame_tiles));
+    }
+    csz_counts_add_runs(&k->counts, &k->tally[CSZ_WORKFLOW_RLE_VLE]);
+}
+
+/* Records of the coded tiles for every workflow. */
+static void encode_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_tile_work *w = &job->scratch->workers[rank]->tile;
+    for (;;) {
+        const uint64_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= job->sample->ncoded) break;
+        const csz_tile_box box = csz_tile_sample_box(job->sample, job->coded[i]);
+        if (!csz_tile_recall(w, &job->scratch->kept[i])) quantize_tile(job, w, &box, NULL);
+        uint32_t words = 0;
+        for (int f = CSZ_NWORKFLOWS - 1; f >= 0; f--) { /* auto's record is the last */
+            words = csz_tile_encode(w, &job->plan[f], &job->tables[f], job->sample->data, &box);
+            job->tiles[job->coded[i]].of[FIGURE_WORDS + f] = words;
+        }
+        const uint32_t mode = words ? csz_record_unpack(w->record[0]).mode : (uint32_t)CSZ_MODE_CONSTANT;
+        job->workers[rank].nmodes[mode]++;
+    }
+}
+
+/* Counts all tiles of the field, for an exact analysis. */
+static void all_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    const csz_geometry *g = &job->sample->geometry;
+    const uint64_t every = g->ntiles / PAIR_TILES + 1;
+    worker *k = &job->workers[rank];
+    csz_tile_work *w = &job->scratch->workers[rank]->tile;
+    csz_tally *runs = &k->tally[CSZ_WORKFLOW_RLE_VLE];
+    csz_tile_histogram histogram;
+    for (uint32_t done = 1;; done++) {
+        const uint64_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= g->ntiles) break;
+        const csz_tile_box box = csz_field_tile_box(g, i);
+        quantize_tile(job, w, &box, NULL);
+        csz_counts_add_tile(&k->counts, &histogram, w, g, &box, i, i % every == 0 ? CODE_ORIGINS : 0);
+        csz_counts_add_run_tile(&k->counts, w, &box);
+        csz_tile_count(w, &job->plan[CSZ_WORKFLOW_RLE_VLE], runs, 1);
+        if (done % FLUSH_TILES) continue;
+        csz_counts_add_runs(&k->counts, runs);
+        memset(runs, 0, sizeof *runs);
+    }
+    csz_counts_add_runs(&k->counts, runs);
+}
+
+static void run(csz_analysis_job *job, void (*body)(void *, int)) {
+    atomic_store(&job->next, 0);
+    csz_team_run(&job->scratch->team, job->nthreads, body, job);
+}
+
+/* Threads that so many tiles are worth, with what they need, and the plans of a bound. */
+static csz_status begin(csz_analysis_job *job, const csz_header *header, const csz_predictor *predictor,
+                        uint64_t ntiles, int nthreads) {
+    const uint64_t useful = ntiles / THREAD_TILES + 1;
+    job->nthreads = useful < (uint64_t)nthreads ? (int)useful : nthreads;
+    if (job->nthreads > job->nworkers) {
+        worker *grown = realloc(job->workers, (size_t)job->nthreads * sizeof *grown);
+        if (!grown) return CSZ_ERROR_MEMORY;
+        job->workers = grown;
+        job->nworkers = job->nthreads;
+    }
+    memset(job->workers, 0, (size_t)job->nthreads * sizeof *job->workers);
+    job->predictor = predictor;
+    job->frame_tiles = csz_frame_box_at(&header->geometry, 0).ntiles;
+    for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
+        job->plan[f] = f ? job->plan[0] : csz_tile_plan_of(header);
+        job->plan[f].workflow = (csz_workflow)f;
+        job->plan[f].geometry = job->sample->layout;
+    }
+    return csz_scratch_workers(job->scratch, job->nthreads, header->geometry.rank);
+}
+
+static void gather_counts(csz_code_counts *sum, const csz_analysis_job *job) {
+    memset(sum, 0, sizeof *sum);
+    for (int i = 0; i < job->nthreads; i++) csz_counts_add(sum, &job->workers[i].counts);
+}
+
+/* ---- books ---- */
+
+/* The sample's counts as the compressor would have them of a frame.  What was seen stays. */
+static void scale_counts(csz_sample *counts, double factor) {
+    uint32_t *count = (uint32_t *)counts;
+    for (size_t i = 0; i < sizeof *counts / sizeof *count; i++) {
+        const double scaled = count[i] * factor + 0.5;
+        if (count[i]) count[i] = scaled < 1 ? 1 : scaled < UINT32_MAX ? (uint32_t)scaled : UINT32_MAX;
+    }
+}
+
+static void choose_books(csz_analysis_job *job, int workflow) {
+    const int is_auto = workflow == CSZ_WORKFLOW_AUTO;
+    csz_sample *counts = &job->counts;
+    memset(counts, 0, sizeof *counts);
+    for (int i = 0; i < job->nthreads; i++) csz_tally_add(counts, &job->workers[i].tally[workflow]);
+    scale_counts(counts, (double)csz_sample_count(job->frame_tiles) / (double)job->sample->ncoded);
+    for (int b = 0; b < CSZ_NBOOKS; b++)
+        csz_policy_weigh(&job->offers, job->scratch->builtins, counts, job->frame_tiles, is_auto, b);
+    job->tables[workflow].policy =
+        csz_policy_choose(job->books, &job->offers, counts, job->frame_tiles, is_auto);
+    csz_code_tables_make(&job->tables[workflow], job->books);
+    job->books_nbytes[workflow] = csz_books_write(job->section, job->books);
+}
+
+/* ---- sizes and errors ---- */
+
+static double square(double x) { return x * x; }
+
+/* By so much of the mean one more coded tile may differ from those there are. */
+static const double other_tile = 0.25;
+
+/*
+ * The ratio of two figures' sums over n tiles, picked from `all`, and its standard error, by how far tiles are from the
+ * ratio.  Few tiles may be alike by chance, so another that is off by `prior` joins them.  tiles: their numbers, or NULL
+ * for the first n.
+ */
+typedef struct ratio {
+    double mean, error;
+} ratio;
+
+static ratio ratio_of(const csz_analysis_job *job, const uint32_t *tiles, uint64_t n, uint64_t all,
+                      int figure, int less, int over, double prior) {
+    double y = 0, x = 0, squares = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const double *of = job->tiles[tiles ? tiles[i] : i].of;
+        y += of[figure] - of[less];
+        x += of[over];
+    }
+    if (x == 0) return (ratio){0, 0};
+    for (uint64_t i = 0; i < n; i++) {
+        const double *of = job->tiles[tiles ? tiles[i] : i].of;
+        squares += square((of[figure] - of[less] - y / x * of[over]) * (double)n / x);
+    }
+    const double left = 1 - (double)n / (double)all;
+    return (ratio){y / x, sqrt((squares + square(prior * y / x)) / (double)n / (double)n * left)};
+}
+
+/* Of the sampled tiles. */
+static ratio sampled_ratio(const csz_analysis_job *job, int figure, int over, double prior) {
+    const csz_tile_sample *s = job->sample;
+    return ratio_of(job, NULL, s->n, s->geometry.ntiles, figure, FIGURE_NONE, over, prior);
+}
+
+/* Of the coded ones: words for each bit of FIGURE_ROUGHLY that a workflow takes, less those of another. */
+static ratio coded_ratio(const csz_analysis_job *job, int figure, int less, double prior) {
+    const csz_tile_sample *s = job->sample;
+    return ratio_of(job, job->coded, s->ncoded, s->geometry.ntiles, figure, less, FIGURE_ROUGHLY, prior);
+}
+
+static uint64_t fixed_nbytes(const csz_header *h, uint32_t books_nbytes) {
+    uint64_t nbytes = csz_header_nbytes(h) + csz_footer_nbytes(h->geometry.nframes);
+    for (uint64_t f = 0; f < h->geometry.nframes; f++)
+        nbytes += csz_frame_layout_of(csz_frame_box_at(&h->geometry, f).ntiles, books_nbytes).payload;
+    return nbytes;
+}
+
+static void predict_sizes(const csz_analysis_job *job, csz_prediction *p, const csz_header *header) {
+    const double n = (double)header->geometry.nelements;
+    const ratio roughly = sampled_ratio(job, FIGURE_ROUGHLY, FIGURE_ELEMENTS, 1);
+    const csz_workflow_size *best = &p->workflow[CSZ_WORKFLOW_HUFFMAN];
+    for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
+        csz_workflow_size *size = &p->workflow[f];
+        const ratio words = coded_ratio(job, FIGURE_WORDS + f, FIGURE_NONE, other_tile);
+        const double payload = 4 * n * roughly.mean * words.mean,
+                     error = 4 * n *
+                             sqrt(square(roughly.error * words.mean) + square(roughly.mean * words.error));
+        size->nbytes_predicted =
+            (fixed_nbytes(header, job->books_nbytes[f]) + (uint64_t)(payload + 0.5) + 7) / 8 * 8;
+        size->error = error / (double)size->nbytes_predicted;
+        if (f > CSZ_WORKFLOW_HUFFMAN && size->nbytes_predicted < best->nbytes_predicted) best = size;
+    }
+    p->best_forced = (csz_workflow)(best - p->workflow);
+    /* by what tiles save, which differs less than sizes; another might save other_tile */
+    for (int f = CSZ_WORKFLOW_HUFFMAN; f < CSZ_NWORKFLOWS; f++) {
+        const ratio saved = coded_ratio(job, FIGURE_WORDS + f, FIGURE_WORDS + (int)p->best_forced, 0);
+        const double more = (double)(p->workflow[f].nbytes_predicted - best->nbytes_predicted),
+                     error = 4 * n * roughly.mean * saved.error +
+                             other_tile * (double)best->nbytes_predicted / (double)job->sample->ncoded;
+        if (f != (int)p->best_forced && best->error > 0 && more < 2 * error) p->best_is_undecided = 1;
+    }
+}
+
+/* Of p1 and the entropy, which is the mean of -log2 p. */
+static void state_errors(const csz_analysis_job *job, csz_prediction *p) {
+    const double p1 = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 0).mean;
+    p->p1_error = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 1 - p1).error;
+    p->entropy_error = sampled_ratio(job, FIGURE_COST, FIGURE_CODES, 1).error;
+}
+
+/* Figures that need the histogram of all sampled tiles. */
+static void price_tiles(csz_analysis_job *job, const csz_code_counts *counts) {
+    double total = 0, cost[CSZ_ANALYSIS_NCODES];
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < CSZ_OUTLIER; i++) {
+        total += (double)counts->histogram[i];
+        if (counts->histogram[i] > counts->histogram[top]) top = i;
+    }
+    for (uint32_t i = 0; i < CSZ_OUTLIER; i++)
+        cost[i] = counts->histogram[i] ? -csz_log2((double)counts->histogram[i] / total) : 0;
+    for (uint64_t i = 0; i < job->sample->n; i++) {
+        sampled_tile *t = &job->tiles[i];
+        for (uint32_t c = 0; c < CSZ_OUTLIER; c++) {
+            t->of[FIGURE_CODES] += t->histogram.count[c];
+            t->of[FIGURE_COST] += t->histogram.count[c] * cost[c];
+        }
+        t->of[FIGURE_TOP] = t->histogram.count[top];
+        t->of[FIGURE_ROUGHLY] += t->of[FIGURE_COST] + OUTLIER_NBITS * t->histogram.count[CSZ_OUTLIER];
+    }
+}
+
+static int compare_tiles(const void *a, const void *b) {
+    const sampled_tile *x = *(const sampled_tile *const *)a, *y = *(const sampled_tile *const *)b;
+    const double p = x->of[FIGURE_ROUGHLY], q = y->of[FIGURE_ROUGHLY];
+    return p != q ? (p > q) - (p < q) : (x > y) - (x < y);
+}
+
+/* Tiles to be coded: evenly spread over all sampled ones in the order of what they take, roughly. */
+static csz_status pick_coded(csz_analysis_job *job) {
+    const uint64_t n = job->sample->n, ncoded = job->sample->ncoded;
+    const sampled_tile **sorted = malloc((size_t)n * sizeof *sorted);
+    if (!sorted) return CSZ_ERROR_MEMORY;
+    for (uint64_t i = 0; i < n; i++) sorted[i] = &job->tiles[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_tiles);
+    for (uint64_t i = 0; i < ncoded; i++)
+        job->coded[i] = (uint32_t)(sorted[(2 * i + 1) * n / (2 * ncoded)] - job->tiles);
+    free(sorted);
+    return CSZ_OK;
+}
+
+/* ---- the calls ---- */
+
+csz_status csz_analysis_job_make(csz_analysis_job **made, csz_cpu_scratch *scratch,
+                                 const csz_tile_sample *sample) {
+    csz_analysis_job *job = *made = calloc(1, sizeof *job);
+    if (!job) return CSZ_ERROR_MEMORY;
+    job->scratch = scratch;
+    job->sample = sample;
+    job->tiles = malloc((size_t)sample->n * sizeof *job->tiles);
+    job->coded = malloc((size_t)sample->ncoded * sizeof *job->coded);
+    return job->tiles && job->coded ? CSZ_OK : CSZ_ERROR_MEMORY;
+}
+
+void csz_analysis_job_free(csz_analysis_job *job) {
+    if (!job) return;
+    free(job->workers);
+    free(job->tiles);
+    free(job->coded);
+    free(job);
+}
+
+csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_code_counts *counts,
+                                const csz_header *header, const csz_predictor *predictor, int nthreads) {
+    csz_status status = begin(job, header, predictor, job->sample->n, nthreads);
+    if (!status) status = csz_scratch_kept(job->scratch, (uint32_t)job->sample->ncoded, 0);
+    if (status) return status;
+    run(job, look_body);
+    gather_counts(counts, job);
+    price_tiles(job, counts);
+    status = pick_coded(job);
+    if (status) return status;
+    run(job, count_body);
+    gather_counts(counts, job);
+    for (int f = 0; f < CSZ_NWORKFLOWS; f++) choose_books(job, f);
+    run(job, encode_body);
+    memset(p, 0, sizeof *p);
+    for (int i = 0; i < job->nthreads; i++)
+        for (int m = 0; m < CSZ_NMODES; m++) p->nmodes[m] += job->workers[i].nmodes[m];
+    predict_sizes(job, p, header);
+    state_errors(job, p);
+    return CSZ_OK;
+}
+
+csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts, const csz_header *header,
+                                  const csz_predictor *predictor, int nthreads) {
+    csz_status status = begin(job, header, predictor, header->geometry.ntiles, nthreads);
+    if (status) return status;
+    run(job, all_body);
+    gather_counts(counts, job);
+    return CSZ_OK;
+}

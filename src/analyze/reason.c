@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reason.c: what auto does and why, in one sentence. */
+#include "analyze/analysis.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* How auto codes the field, as it reads after "auto codes".  Tiles of one value are alike in every workflow. */
+static const char *way_of(const uint64_t *nmodes) {
+    const uint64_t runs = nmodes[CSZ_MODE_RLE] + nmodes[CSZ_MODE_RLE_VLE], single = nmodes[CSZ_MODE_S],
+                   raw = nmodes[CSZ_MODE_RAW],
+                   vector = nmodes[CSZ_MODE_M] + nmodes[CSZ_MODE_Q] + nmodes[CSZ_MODE_P],
+                   all = vector + single + runs + raw;
+    if (all == 0) return "no tile, each being one value";
+    if (all == single) return "the tiles with plain Huffman codes";
+    if (all == runs) return "the tiles with run lengths";
+    if (all == raw) return "no tile, all being kept raw";
+    return "tile by tile, 8, 4, 2 or 1 codes a symbol or run lengths";
+}
+
+/* Appends to a text; what does not fit is left out. */
+static void put(char *text, const char *format, ...) {
+    const size_t at = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + at, CSZ_REASON_NBYTES - at, format, arguments);
+    va_end(arguments);
+}
+
+static uint64_t size_of(const csz_analysis *a, csz_workflow workflow) {
+    return a->is_exact ? a->workflow[workflow].nbytes : a->workflow[workflow].nbytes_predicted;
+}
+
+static void put_sizes(char *text, const csz_analysis *a) {
+    static const char *const names[CSZ_NWORKFLOWS] = {"auto", "huffman", "rle", "rle+vle"};
+    const uint64_t size = size_of(a, CSZ_WORKFLOW_AUTO), best = size_of(a, a->best_forced);
+    const double bits = 8 * (double)size / (double)a->nelements,
+                 best_bits = 8 * (double)best / (double)a->nelements;
+    const char *name = names[a->best_forced];
+    if (size == best)
+        put(text, "which takes %.4g bits a value, as does %s, the best forced workflow", bits, name);
+    else if (size < best)
+        put(text, "since that takes %.4g bits a value where %s, the best forced workflow, takes %.4g", bits,
+            name, best_bits);
+    else
+        put(text, "which takes %.4g bits a value where %s, the best forced workflow, takes less, %.4g", bits,
+            name, best_bits);
+    if (a->best_is_undecided) put(text, " (which is best the sample does not decide)");
+}
+
+/* The predictor that was chosen, and what the others would take. */
+static void put_predictors(char *text, const csz_analysis *a, const csz_prediction *predictions) {
+    for (int i = 0; CSZ_NPREDICTORS > 1 && i < CSZ_NPREDICTORS; i++)
+        put(text, "%s %s %.4g bits a value", i ? "," : "; predicted by", csz_predictors[i].name,
+            8 * (double)predictions[i].workflow[CSZ_WORKFLOW_AUTO].nbytes_predicted / (double)a->nelements);
+}
+
+void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_prediction *predictions) {
+    char *text = a->reason;
+    text[0] = 0;
+    if (a->nelements == 0) {
+        put(text, "auto has nothing to choose: the field has no elements");
+        return;
+    }
+    if (a->ntiles_counted < a->ntiles)
+        put(text, "by %llu of %llu tiles, ", (unsigned long long)a->ntiles_counted,
+            (unsigned long long)a->ntiles);
+    put(text, "auto codes %s, ", way_of(nmodes));
+    put_sizes(text, a);
+    put_predictors(text, a, predictions);
+    if (a->statistics.p1 == 0) {
+        put(text, "; for the paper's rule there are no codes");
+        return;
+    }
+    put(text, "; the paper's rule, H + R- = %.3f %s run lengths", a->statistics.bits_lower,
+        a->statistics.rle_advised ? "<= 1.09, advises" : "> 1.09, does not advise");
+    if (a->rle_is_undecided) put(text, ", which the sample does not decide");
+}
