@@ -10,12 +10,11 @@
 
 #include "core/geometry.h"
 #include "core/hash.h"
+#include "format/header.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum { CSZ_FEATURE_FILL = 1, CSZ_FEATURE_GRID = 2, CSZ_FEATURE_ZSTD = 4, CSZ_FEATURES_KNOWN = 7 };
 
 typedef struct csz_header {
     csz_field field;
@@ -42,14 +41,6 @@ uint32_t csz_header_nbytes(const csz_header *header);
 void csz_header_write(uint8_t *out, csz_header *header);
 csz_status csz_header_read(csz_header *header, const uint8_t *in, size_t nbytes);
 
-/* Offsets inside a frame before zstd. */
-typedef struct csz_frame_layout {
-    uint64_t index, sizes, payload; /* bytes from the frame's start */
-    uint32_t ngroups;
-} csz_frame_layout;
-
-csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes);
-
 /* A frame that was checked: header, books' size, index.  bytes points at its uncompressed form. */
 typedef struct csz_frame_view {
     const uint8_t *bytes;
@@ -74,10 +65,6 @@ void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nb
 
 /* Gives a frame another place in the archive: its number is the seed of its checksum, and the checksum a sum. */
 void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to);
-
-/* Elements of the field in a frame, and the largest size before zstd that a reader accepts. */
-uint64_t csz_frame_nelements(const csz_geometry *geometry, const csz_frame_box *box);
-uint64_t csz_frame_limit(const csz_geometry *geometry, const csz_frame_box *box, csz_type type);
 
 /* Payload word at which a tile's record begins, and its size. */
 uint32_t csz_frame_tile_offset(const csz_frame_view *view, uint32_t tile);
