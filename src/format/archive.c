@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * archive.c: the archive's skeleton.  Every length that comes from outside is compared with what is left before it is used, and
- * every sum is formed so that it cannot overflow.
+ * archive.c: the archive's skeleton.  Every length that comes from outside is compared with what is left
+ * before it is used, and every sum is formed so that it cannot overflow.
  */
 #include "format/archive.h"
 
@@ -241,8 +241,8 @@ csz_status csz_archive_open(csz_header *h, const uint8_t **footer, const uint8_t
     uint64_t left = nbytes - h->nbytes, nframes = h->geometry.nframes;
     if (nframes >= left / 8 + 1 || left < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
     /*
-     * Follow the frames rather than trust the end of the file: an archive cut short and one with bytes behind it then
-     * get their own answers.
+     * Follow the frames rather than trust the end of the file: an archive cut short and one with bytes
+     * behind it then get their own answers.
      */
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < nframes; f++) {

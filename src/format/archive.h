@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * archive.h: header, frame header, index and footer <-> bytes.  Reading checks everything that a hostile archive could get
- * wrong before anyone allocates or computes with it: what these functions return can be trusted (docs/format.md, sections 2 to 4).
+ * archive.h: header, frame header, index and footer <-> bytes.  Reading checks everything that a hostile
+ * archive could get wrong before anyone allocates or computes with it: what these functions return can be
+ * trusted (docs/format.md, sections 2 to 4).
  */
 #ifndef CSZ_FORMAT_ARCHIVE_H
 #define CSZ_FORMAT_ARCHIVE_H
@@ -50,11 +51,16 @@ typedef struct csz_frame_view {
     csz_frame_layout layout;
 } csz_frame_view;
 
-/* Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take. */
+/*
+ * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.
+ */
 csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
                                  const csz_header *header, uint64_t frame);
 
-/* Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself; view->bytes is set to raw. */
+/*
+ * Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself;
+ * view->bytes is set to raw.
+ */
 csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw,
                                 const csz_header *header, uint64_t frame);
 
@@ -63,7 +69,10 @@ void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nb
                             uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
                             uint64_t frame);
 
-/* Gives a frame another place in the archive: its number is the seed of its checksum, and the checksum a sum. */
+/*
+ * Gives a frame another place in the archive: its number is the seed of its checksum, and the checksum a
+ * sum.
+ */
 void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to);
 
 /* Payload word at which a tile's record begins, and its size. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * header.h: which headers, frame headers and indexes a reader accepts (docs/format.md, sections 3 and 4): one definition
- * for archive.c and the CUDA decoder, which both read the words of an archive in their own way.
+ * header.h: which headers, frame headers and indexes a reader accepts (docs/format.md, sections 3 and 4):
+ * one definition for archive.c and the CUDA decoder, which both read the words of an archive in their own
+ * way.
  */
 #ifndef CSZ_FORMAT_HEADER_H
 #define CSZ_FORMAT_HEADER_H
@@ -37,8 +38,8 @@ CSZ_FN uint32_t csz_header_nbytes_of(uint32_t ndim, uint32_t features) {
 }
 
 /*
- * Whether an archive of nbytes bytes begins with a header of its own size.  Looks at the first CSZ_HEADER_SIZE_WORDS
- * words, as far as nbytes has them.
+ * Whether an archive of nbytes bytes begins with a header of its own size.  Looks at the first
+ * CSZ_HEADER_SIZE_WORDS words, as far as nbytes has them.
  */
 CSZ_FN csz_status csz_header_size_check(const uint32_t *w, uint64_t nbytes) {
     if (nbytes < 4 || w[0] != CSZ_MAGIC_WORD) return CSZ_ERROR_NOT_ARCHIVE;
@@ -51,8 +52,8 @@ CSZ_FN csz_status csz_header_size_check(const uint32_t *w, uint64_t nbytes) {
 }
 
 /*
- * Whether the fields of such a header, whose checksum holds, are ones that a reader knows.  Dims, tile shape and grid
- * are for the caller to check.
+ * Whether the fields of such a header, whose checksum holds, are ones that a reader knows.  Dims, tile shape
+ * and grid are for the caller to check.
  */
 CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
     const uint32_t features = csz_header_features(w), ndim = csz_header_ndim(w), type = w[1] >> 8 & 255;
@@ -99,8 +100,8 @@ CSZ_FN uint64_t csz_frame_nelements(const csz_geometry *g, const csz_frame_box *
 }
 
 /*
- * The largest size before zstd that a reader accepts: every tile raw, behind the largest books.  Another encoder's choices
- * may differ from ours.
+ * The largest size before zstd that a reader accepts: every tile raw, behind the largest books.  Another
+ * encoder's choices may differ from ours.
  */
 CSZ_FN uint64_t csz_frame_limit(const csz_geometry *g, const csz_frame_box *box, csz_type type) {
     const uint64_t n = csz_frame_layout_of(box->ntiles, CSZ_BOOKS_MAX_NBYTES).payload +
