@@ -66,9 +66,9 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
     head.base = view.base;
     if (csz_agreed(kind == KIND_FLAT))
         head.base = (typename traits::quantum)traits::to_bits(flat_value(&view, words, (V)job->step));
-    const uint32_t exceptions = CSZ_CUT < 3 && kind != KIND_NONE && view.n_exceptions != 0;
+    const uint32_t exceptions = kind != KIND_NONE && view.n_exceptions != 0;
     head.packed = kind | view.order << 8 | exceptions << 16;
-    if (CSZ_CUT >= 4 || csz_agreed(kind > KIND_MASKED)) return head;
+    if (csz_agreed(kind > KIND_MASKED)) return head;
     uint32_t good;
     if constexpr (RUNS == RUNS_IN_SHARED) {
         good = decode_lanes_of_runs<V>(&view, words, nwords, tables, code, r);
@@ -81,7 +81,7 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
         constexpr bool shares = ONE_ROUND && RUNS == RUNS_NEVER; /* the warp shares a lane's raw bits */
         good = decode_lanes<V, 1, shares>(&view, words, staged, nwords, tables, code, r);
     }
-    if (CSZ_CUT < 3 && csz_agreed(!good)) {
+    if (csz_agreed(!good)) {
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
     }
     return head;
@@ -234,7 +234,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *job, const uint16_
         } else if (!ONE_ROUND && r == 0) {
             ticket = claim_start(group_task(shared, turn + 1), call, job);
         }
-        const bool has_codes = CSZ_CUT < 2 && csz_agreed(head.kind() <= KIND_MASKED);
+        const bool has_codes = csz_agreed(head.kind() <= KIND_MASKED);
         if (has_codes) P::pass_1(shared, group_firsts(shared), r);
         if (in_team) {
             team_redeem(call, job, turn + 1, ticket);
@@ -256,7 +256,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *job, const uint16_
         }
         r = csz_thread() % GROUP_THREADS;
         task = group_task(shared, turn);
-        if (CSZ_CUT < 2 && csz_agreed(head.kind() == KIND_ALIGNED)) {
+        if (csz_agreed(head.kind() == KIND_ALIGNED)) {
             const tile_target<V> target = whole_target<V>(call, task);
             const store_options options = {};
             uint32_t wrong = 0;

@@ -18,15 +18,6 @@
 #include "cuda/decode/decompress.h"
 #include "format/header.h"
 
-/*
- * For bench/gpu_decompress.cu alone, to see what each stage costs: 1 leaves out stores, 2 also partial
- * sums, scaling and the checksum of values, 3 also escapes, raw bits and exceptions, 4 all decoding of
- * lanes.  The values are then wrong.
- */
-#ifndef CSZ_CUT
-#define CSZ_CUT 0
-#endif
-
 /* What a test may ask of the emulated decoder, see machine.h. */
 #if defined(CSZ_EMU)
 #define all_books_are_unused() emu::books_unused

@@ -108,7 +108,6 @@ CSZ_DEVICE void decode_single(bit_reader<W> *r, const uint32_t *nbits, T table, 
         const uint32_t n = (uint32_t)__popc(has[l]);
         most = n > most ? n : most;
     }
-    if (CSZ_CUT >= 3) return;
     if (!csz_agreed(most > few)) {
         for (uint32_t any = most; any;) {
             any = 0;
@@ -489,10 +488,11 @@ CSZ_DEVICE uint32_t decode_lane(uint32_t mode, W words, const lane_place *lane, 
                 }
             }
         }
-        uint32_t largest = 0;
-        const uint32_t table = N == 2 ? TABLE_PE : is_quad ? TABLE_QE : TABLE_ME;
-        if (CSZ_CUT < 3)
-            largest = decode_escapes<N>(reader, escapes, table_after(tables, table), chunks, twist);
+        const uint32_t table = N == 2    ? TABLE_PE
+                               : is_quad ? TABLE_QE
+                                         : TABLE_ME,
+                       largest =
+                           decode_escapes<N>(reader, escapes, table_after(tables, table), chunks, twist);
         if (halves_have_bucket(largest)) decode_buckets<N>(reader, escapes, chunks, twist);
     }
     uint32_t good = 1;

@@ -140,7 +140,6 @@ CSZ_DEVICE void tile_store_flat(const decode_call *call, const block_job *job, c
     const int64_t stride = slice_stride<RANK>(&target);
     csz_add_once(&job->own->value_sum,
                  csz_value_term(value) * tile_weight * csz_tile_weight(task->place.tile));
-    if (CSZ_CUT >= 1) return;
     if (task->held == HELD_ALIGNED) {
 #pragma unroll 1
         for (uint32_t i = 0; i < UNITS_OF_THREAD; i++) {

@@ -106,7 +106,7 @@ CSZ_DEVICE void slice_store(V *p, const V *v, uint32_t held, uint32_t aligned, u
     if (FULL) {
 #pragma unroll
         for (int k = 0; k < 4; k++) *hash = *hash * CSZ_VALUE_K + csz_value_term(v[k]);
-        if (CSZ_CUT < 1 || *hash == CSZ_VALUE_J) csz_value<V>::store4(p, v);
+        csz_value<V>::store4(p, v);
         return;
     }
     held &= 15;
