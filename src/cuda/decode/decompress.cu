@@ -50,10 +50,6 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         block->weights[thread] = weight;
         if (thread == 0) block->tile_weight = all;
     }
-    if (call.nfields == 1 && call.check_groups) { /* the archive's first megabytes into the L2 */
-        const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
-        if (at < call.one.nbytes) csz_prefetch((const uint8_t *)call.one.archive + at);
-    }
     __syncthreads();
     csz_previous_wait();
     csz_next_may_start();
