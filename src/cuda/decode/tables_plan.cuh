@@ -27,11 +27,7 @@ struct stage_counts {
  * tiles each (call->tables_give_way), in frames so large that books in use are hardly ever built in, and
  * not for f64, whose stores bind.
  */
-enum {
-    BOOK_UNUSED = 7,
-    GIVEN_TILES_MIN = 1024,
-    GROUPS_MAX_GIVEN = 19 /* with their room: 20 groups were no faster than 18 */
-};
+enum { BOOK_UNUSED = 7, GIVEN_TILES_MIN = 1024 };
 
 /* Chunks of tables that give way; kinds: of the books, from the frame's section. */
 static __device__ __noinline__ uint32_t chunks_given(const uint32_t *kinds) {
@@ -166,9 +162,8 @@ static __device__ void stage_choose(decode_job *job, const stage_counts *counts,
     const uint32_t nbox = call->nbox < 1u << 30 ? (uint32_t)call->nbox : 1u << 30,
                    tiles = (nbox + call->decode_blocks - 1) / call->decode_blocks,
                    rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups,
-                   most = given && call->max_ngroups > GROUPS_MAX_GIVEN ? (uint32_t)GROUPS_MAX_GIVEN
-                                                                        : call->max_ngroups,
-                   even = rounds <= 3 && !has_teams(call, blocks) ? (tiles + rounds - 1) / rounds : most;
+                   even = rounds <= 3 && !has_teams(call, blocks) ? (tiles + rounds - 1) / rounds
+                                                                  : call->max_ngroups;
     uint32_t best = ~0u, fit = k <= GROUPS_MAX ? counts->n[k] : 0; /* beside k groups and more */
 #pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
