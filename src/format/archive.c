@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * archive.c: the archive's skeleton.  Every length that comes from outside is compared with what is left
- * before it is used, and every sum is formed so that it cannot overflow.
+ * archive.c: the archive's skeleton.  Every length from outside is compared with what is left before it is
+ * used, and no sum can overflow.
  */
 #include "format/archive.h"
 

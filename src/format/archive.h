@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * archive.h: header, frame header, index and footer <-> bytes.  Reading checks everything that a hostile
- * archive could get wrong before anyone allocates or computes with it: what these functions return can be
- * trusted (docs/format.md, sections 2 to 4).
+ * archive.h: header, frame header, index and footer <-> bytes (docs/format.md, sections 2 to 4).  Reading
+ * checks everything that a hostile archive could get wrong before anyone allocates or computes with it, so
+ * what these functions return can be trusted.
  */
 #ifndef CSZ_FORMAT_ARCHIVE_H
 #define CSZ_FORMAT_ARCHIVE_H
@@ -64,14 +64,13 @@ csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, ui
 csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw,
                                 const csz_header *header, uint64_t frame);
 
-/* Writes a frame's header, its checksum last, once everything else of the stored frame stands. */
+/* Writes a frame's header, its checksum last, once everything else of the stored frame is written. */
 void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
                             uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
                             uint64_t frame);
 
 /*
- * Gives a frame another place in the archive: its number is the seed of its checksum, and the checksum a
- * sum.
+ * Gives a frame another number, which is the seed of its checksum.
  */
 void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to);
 

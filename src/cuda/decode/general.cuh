@@ -157,13 +157,8 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
     const uint32_t lane = r & 31;
     if (r >= view->nlanes) return 1;
     const uint32_t nbits = lane_length(view, words, r);
-    uint32_t sum = nbits, before = 0;
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        uint32_t up = __shfl_up_sync(~0u, sum, o);
-        if (lane >= o) sum += up;
-    }
-    if (r >= 32) before = csz_warp_add(lane_length(view, words, r - 32));
-    const uint32_t end = before + sum, last = r + 1 == view->nlanes;
+    const uint32_t before = r < 32 ? 0 : csz_warp_add(lane_length(view, words, r - 32)),
+                   end = before + csz_warp_scan(nbits), last = r + 1 == view->nlanes;
     uint32_t good = !last || record_adds_up(view, end, nwords);
     if (last && good) good = stream_ends(words, view->lanes_bit + end);
     const uint32_t stop = view->lanes_bit + end;

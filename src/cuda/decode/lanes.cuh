@@ -46,7 +46,7 @@ CSZ_DEVICE uint32_t value_nraw(int value) {
     return value >= CSZ_DIRECT_HALF ? (uint32_t)(value >> 2) - (CSZ_DIRECT_HALF / 4 - 3) : 0;
 }
 CSZ_DEVICE uint32_t value_delta(int value, uint32_t window, uint32_t n) {
-    /* csz_symbol_delta: the leading bits 1 and symbol & 3 stand before the raw ones */
+    /* as csz_symbol_delta: the bits 1 and symbol & 3 come before the raw ones */
     const uint32_t u = __funnelshift_l(window, 4 | (value & 3), n);
     return value >= CSZ_DIRECT_HALF ? ((u >> 1) + 32) ^ (0 - (u & 1)) : (uint32_t)value;
 }
@@ -335,12 +335,7 @@ CSZ_DEVICE uint32_t buckets_share(W words, uint32_t first, uint32_t escapes, uin
         n[k] = value_nraw(value[k]);
         sum += n[k];
     }
-    uint32_t upto = sum;
-#pragma unroll
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        const uint32_t up = __shfl_up_sync(~0u, upto, o);
-        if (r >= o) upto += up;
-    }
+    const uint32_t upto = csz_warp_scan(sum);
     uint32_t at = first + upto - sum;
 #pragma unroll
     for (uint32_t k = 0; k < 4; k++) {

@@ -42,13 +42,13 @@ CSZ_DEVICE unsigned long long one_round_begin(const decode_call *call, tile_task
     if (csz_agreed(good)) {
         /* the sizes of a group of 64 tiles, two a thread */
         const uint32_t k = tile % CSZ_INDEX_GROUP, pair = (tile - k) / 2 + r,
-                       told = words[index + 3 * (tile / CSZ_INDEX_GROUP)],
+                       stored = words[index + 3 * (tile / CSZ_INDEX_GROUP)],
                        two = pair < (ntiles + 1) / 2 ? words[sizes + pair] : 0, low = two & 0xFFFF,
                        high = two >> 16,
                        own = k == 2 * r       ? low
                              : k == 2 * r + 1 ? high
                                               : 0;
-        begin = told + csz_warp_add((2 * r < k ? low : 0) + (2 * r + 1 < k ? high : 0));
+        begin = stored + csz_warp_add((2 * r < k ? low : 0) + (2 * r + 1 < k ? high : 0));
         end = begin + csz_warp_add(own);
         if (begin > footer - payload || end - begin > footer - payload - begin) good = 0;
     }

@@ -271,9 +271,9 @@ CSZ_COLD uint32_t tile_store_raw(const decode_call *call, const decode_job *job,
 /* ---- exceptions ---- */
 
 /*
- * Stores exceptions over what stands in the output; returns the change of the tile's checksum.  What stood
- * there is restored once more: to read it back would take as long as all stores that are under way, 9 us of
- * a map's 27.
+ * Stores exceptions over the values in the output; returns the change of the tile's checksum.  The values
+ * there are restored once more: to read them back would take as long as all stores under way, 9 us of a
+ * map's 27.
  */
 template <typename P, bool ONE_ROUND>
 CSZ_COLD uint32_t exceptions_store(const decode_call *call, const decode_job *job, const tile_task *task,

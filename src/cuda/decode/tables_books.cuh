@@ -19,27 +19,17 @@ enum { THREADS = 512, WARPS = THREADS / 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 
 enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
 
 /* Exclusive sum over the block, *total of all; shared needs WARPS + 1 words.  Ends with a barrier. */
-static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
-    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = v;
-#pragma unroll 1
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        uint32_t up = __shfl_up_sync(~0u, sum, o);
-        if (lane >= o) sum += up;
-    }
+CSZ_COLD uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = csz_warp_scan(v);
     if (lane == 31) shared[warp] = sum;
     __syncthreads();
     if (warp == 0) {
-        uint32_t s = lane < WARPS ? shared[lane] : 0, own = s;
-#pragma unroll 1
-        for (uint32_t o = 1; o < 32; o <<= 1) {
-            uint32_t up = __shfl_up_sync(~0u, s, o);
-            if (lane >= o) s += up;
-        }
-        if (lane < WARPS) shared[lane] = s - own;
-        if (lane == 31) shared[WARPS] = s;
+        const uint32_t own = lane < WARPS ? shared[lane] : 0, upto = csz_warp_scan(own);
+        if (lane < WARPS) shared[lane] = upto - own;
+        if (lane == 31) shared[WARPS] = upto;
     }
     __syncthreads();
-    uint32_t before = shared[warp] + sum - v;
+    const uint32_t before = shared[warp] + sum - v;
     *total = shared[WARPS];
     __syncthreads();
     return before;
@@ -385,12 +375,7 @@ static __device__ void books_survey(books_shared *s, const uint32_t *section) {
                    kind = is_book ? section[b >> 2] >> (8 * (b & 3)) & 255 : 0,
                    n = is_book ? csz_book_size((int)b) : 0, first = is_book ? csz_book_first((int)b) : 0,
                    own = kind == CSZ_KIND_EXPLICIT ? n - first : 0;
-    uint32_t upto = own;
-#pragma unroll 1
-    for (uint32_t o = 1; o < 16; o <<= 1) {
-        const uint32_t up = __shfl_up_sync(~0u, upto, o);
-        if (b >= o) upto += up;
-    }
+    const uint32_t upto = csz_warp_scan(own);
     const uint32_t bad = __ballot_sync(~0u, kind > CSZ_KIND_EXPLICIT);
     if (is_book) s->facts[b] = {n, first, kind, upto - own};
     if (b + 1 == CSZ_NBOOKS) {
