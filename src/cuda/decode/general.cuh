@@ -157,9 +157,12 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
     const uint32_t lane = r & 31;
     if (r >= view->nlanes) return 1;
     const uint32_t nbits = lane_length(view, words, r);
-    const uint32_t before = r < 32 ? 0 : csz_warp_add(lane_length(view, words, r - 32)),
-                   end = before + csz_warp_scan(nbits), last = r + 1 == view->nlanes;
-    uint32_t good = !last || record_adds_up(view, end, nwords);
+    const uint32_t other = view->nlanes == 64 ? lane_length(view, words, r ^ 32) : 0,
+                   flags = lane_length_flags(view, r, nbits) |
+                           (view->nlanes == 64 ? lane_length_flags(view, r ^ 32, other) : 0),
+                   before = csz_warp_add(r < 32 ? 0 : other), end = before + csz_warp_scan(nbits),
+                   last = r + 1 == view->nlanes;
+    uint32_t good = lane_lengths_hold(flags) && (!last || record_adds_up(view, end, nwords));
     if (last && good) good = stream_ends(words, view->lanes_bit + end);
     const uint32_t stop = view->lanes_bit + end;
     if (nbits == 0) {

@@ -129,10 +129,11 @@ CSZ_COLD unsigned long long record_checksum_unstaged(const uint32_t *record, uin
 template <typename V, int N>
 CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, const uint32_t *words,
                                uint32_t nwords, uint32_t r) {
-    uint32_t sum[N], good = 1;
+    uint32_t sum[N], flags = 0, good = 1;
 #pragma unroll
     for (int l = 0; l < N; l++) {
         place[l].nbits = sum[l] = lane_length(view, words, r + 32 * l);
+        flags |= lane_length_flags(view, r + 32 * l, sum[l]);
         if (view->bitmap[l] >> r & 1 && place[l].nbits == 0) good = 0;
     }
 #pragma unroll
@@ -153,7 +154,7 @@ CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, co
     const uint32_t end = view->lanes_bit + sum[N - 1], inside = end & 31,
                    rest = words[good && inside ? end >> 5 : 0] << inside,
                    ends = record_adds_up(view, sum[N - 1], nwords) & (inside == 0 || rest == 0);
-    return good & (ends | (r != 31));
+    return good & (ends | (r != 31)) & lane_lengths_hold(flags);
 }
 
 /*

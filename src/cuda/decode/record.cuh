@@ -6,6 +6,7 @@
 #define CSZ_CUDA_RECORD_CUH
 
 #include "cuda/common/value.cuh"
+#include "cuda/common/warp.cuh"
 #include "format/record.h"
 
 struct record_words {
@@ -93,6 +94,22 @@ CSZ_DEVICE uint32_t lane_length(const record_view<V> *v, const uint32_t *words, 
     const uint32_t high = v->width ? p[0] : 0, low = (at & 31) + v->width > 32 ? p[1] : 0,
                    nbits = v->min_length + (__funnelshift_l(low, high, at) >> 1 >> (31 - v->width));
     return is_used ? nbits : 0;
+}
+
+/*
+ * What a lane says of how the record stores lengths.  Bit 0: it has the smallest length.  Bit 1: its length
+ * needs all of the width.  Each must hold for some lane.
+ */
+template <typename V>
+CSZ_DEVICE uint32_t lane_length_flags(const record_view<V> *v, uint32_t lane, uint32_t nbits) {
+    const uint32_t is_used = (lane < 32 ? v->bitmap[0] : v->bitmap[1]) >> (lane & 31) & 1,
+                   more = nbits - v->min_length;
+    return is_used ? (more == 0) | (v->width == 0 || 2 * more >= 1u << v->width) << 1 : 0;
+}
+
+/* By whole warps, with the flags of all lanes: 1 if each bit is set somewhere. */
+CSZ_DEVICE uint32_t lane_lengths_hold(uint32_t flags) {
+    return csz_agreed(flags & 1) && csz_agreed(flags & 2);
 }
 
 /* 1 if the record's sections add up, with lanes of total_nbits bits: stream, masks, exceptions. */
