@@ -294,6 +294,19 @@ static void check_frame_forms(csz_context *context) {
         }
         if (!check_box(context, a, m, h, all, label)) fail("not refused", label);
     }
+    /* a record of 4096 rough values in the tile of a single one: the frame is larger than raw tiles would be */
+    const made one = make_archive(context, CSZ_F32, {1}, SMOOTH, 1e-3, CSZ_WORKFLOW_HUFFMAN),
+               large = make_archive(context, CSZ_F32, {4096}, NOISE10, 1e-3, CSZ_WORKFLOW_HUFFMAN);
+    csz_header one_h, large_h;
+    csz_header_read(&one_h, one.archive.data(), one.archive.size());
+    csz_header_read(&large_h, large.archive.data(), large.archive.size());
+    const uint64_t from = large_h.nbytes + 32;
+    const std::vector<uint32_t> books = words_of(large.archive, from,
+                                                 from + csz_load_u32(&large.archive[large_h.nbytes + 16])),
+                                record = record_of(large, large_h);
+    if (!check_box(context, with_parts(one, one_h, &books, &record), one, one_h, {{0, 0, 0}, {1, 1, 1}},
+                   "a frame above its limit"))
+        fail("not refused", "a frame above its limit");
 }
 
 /* The section of books, in words. */

@@ -155,7 +155,7 @@ static __device__ frame_parts frame_locate(const decode_call *call, const archiv
     box.ntiles = frame->ntiles;
     const uint64_t limit = csz_frame_limit(&call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32);
     f.books_nbytes = f.front[4];
-    if (csz_words_u64(f.front) != nbytes ||
+    if (csz_words_u64(f.front) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
         !csz_frame_header_holds(nbytes, csz_words_u64(f.front + 2), f.books_nbytes, box.ntiles, limit, 0))
         return f;
     const csz_frame_layout layout = csz_frame_layout_of(box.ntiles, f.books_nbytes);
