@@ -7,8 +7,6 @@
  *   gpu_decompress [scale = 1: 512^3] [name filter]
  *   gpu_decompress 1 rows                  256 x 512 x N with rows that begin in the middle of lines and sectors, instead
  *   gpu_decompress --archives FILE ...     archives that csz has written, instead
- *
- * Built with CSZ_CUT (src/cuda/decode/decompress_job.cuh), like the decoder, it times what is left when stages are cut out and compares nothing.
  */
 #include <cuda_runtime.h>
 
@@ -27,10 +25,6 @@ extern "C" {
 #include "core/hash.h"
 #include "format/archive.h"
 }
-
-#ifndef CSZ_CUT
-#define CSZ_CUT 0
-#endif
 
 struct kind {
     const char *name;
@@ -174,8 +168,7 @@ static void archive_trial(csz_context *context, const std::vector<uint8_t> &arch
     CHECK(cudaMemcpy(&status, d_status, 4, cudaMemcpyDeviceToHost));
     std::vector<uint8_t> got(out_nbytes);
     CHECK(cudaMemcpy(got.data(), d_out, out_nbytes, cudaMemcpyDeviceToHost));
-    const bool equal = memcmp(got.data(), expected.data(), out_nbytes) == 0,
-               good = CSZ_CUT || (equal && status == 0);
+    const bool equal = memcmp(got.data(), expected.data(), out_nbytes) == 0, good = equal && status == 0;
     failures += !good;
     const double ms = median_ms(decode), floor_ms = (double)(out_nbytes + nbytes) / 4.2e9,
                  n = (double)h.geometry.ntiles / 100;
@@ -186,8 +179,7 @@ static void archive_trial(csz_context *context, const std::vector<uint8_t> &arch
            (double)c.pair / n, (double)c.single / n, (double)(c.rle + c.rle_vle) / n, (double)c.raw / n,
            (unsigned long)c.exceptions, (unsigned long)c.masks, ms * 1e3, (double)out_nbytes * 1e-6 / ms,
            floor_ms / ms,
-           CSZ_CUT ? "cut"
-           : good  ? "OK"
+           good    ? "OK"
            : equal ? "FAIL (status)"
                    : "FAIL (values)");
     if (status) printf("   status %u\n", status);

@@ -6,6 +6,7 @@
 #include "cpu/bits.h"
 #include "cpu/lanes.h"
 #include "cpu/tail.h"
+#include "format/record.h"
 
 /* The bit stream of a record, from word c->at up to `end`, into bits[] with slack behind it. */
 static int read_stream(csz_tile_work *w, csz_cursor *c, uint32_t end) {
@@ -25,14 +26,13 @@ static int stream_ends(const csz_tile_work *w, uint32_t at, uint32_t nwords) {
 
 static int read_base(csz_tile_work *w, const csz_record_head *head, csz_type type, uint32_t *at) {
     uint32_t nbits = csz_base_nbits(head->has_base, head->short_base, type == CSZ_F32 ? 32 : 64);
-    if (nbits == 0) return !head->short_base;
+    if (nbits == 0) return 1;
     uint64_t high = csz_bits_get_long(w->bits, at, nbits == 64 ? 32 : nbits);
     if (nbits == 64) high = high << 32 | csz_bits_get_long(w->bits, at, 32);
     w->base = nbits == 16   ? (int64_t)(int16_t)(uint16_t)high
               : nbits == 32 ? (int64_t)(int32_t)(uint32_t)high
                             : (int64_t)high;
-    int is_short = w->base >= INT16_MIN && w->base <= INT16_MAX;
-    return w->base != 0 && is_short == (int)head->short_base;
+    return csz_record_base_holds(head, w->base);
 }
 
 /* Which lanes are not empty; those that are get their zeros. */
@@ -114,12 +114,8 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL) {
         return first == head.mode && read_values(w, plan, box, &c, head.mode == CSZ_MODE_FILL);
     }
-    if (head.mode > CSZ_MODE_RLE_VLE || head.klass > (plan->type == CSZ_F32 ? 1u : 2u)) return 0;
-    if (head.klass && head.mode < CSZ_MODE_S) return 0;
-    if (head.order > CSZ_ORDER_X || (head.order && (head.klass || head.mode == CSZ_MODE_CONSTANT))) return 0;
-    if ((head.order == CSZ_ORDER_XY && plan->geometry.rank != 3) ||
-        (head.order == CSZ_ORDER_X && plan->geometry.rank < 2))
-        return 0;
+    const uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2;
+    if (!csz_record_head_holds(&head, plan->geometry.rank, value_words)) return 0;
     w->klass = head.klass;
     w->order = head.order;
     const uint8_t *p;
@@ -127,18 +123,17 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     if (head.has_tail) {
         if (!csz_cursor_take(&c, 1, &p)) return 0;
         tail = csz_load_u32(p);
-        uint32_t n = tail & 0xFFFF;
-        if (n > CSZ_TILE_N || tail == 0) return 0;
-        tail_words = (tail >> 16) + (n + 1) / 2 + n * (plan->type == CSZ_F32 ? 1 : 2);
+        const uint32_t n = tail & 0xFFFF;
+        tail_words = (tail >> 16) + (n + 1) / 2 + n * value_words;
     }
-    if ((head.nmasks != 0) != (tail >> 16 != 0) || tail_words > nwords) return 0;
+    if (!csz_record_tail_holds(&head, tail) || tail_words > nwords) return 0;
     csz_lane_set set;
     if (head.mode != CSZ_MODE_CONSTANT && !read_bitmap(w, &c, &head, &set)) return 0;
     uint32_t stream_begin = c.at;
     if (!read_stream(w, &c, nwords - tail_words) || !read_base(w, &head, plan->type, &at)) return 0;
     uint32_t stream_words = c.at - stream_begin;
     if (head.mode == CSZ_MODE_CONSTANT) {
-        if (head.has_bitmap || head.width || head.min_length || !stream_ends(w, at, stream_words)) return 0;
+        if (!stream_ends(w, at, stream_words)) return 0;
     } else {
         w->is_constant = 0;
         if (!read_lengths(w, &head, &set, at, stream_words)) return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * archive.c: the archive's skeleton.  Every length that comes from outside is compared with what is left before it is used, and
- * every sum is formed so that it cannot overflow.
+ * archive.c: the archive's skeleton.  Every length from outside is compared with what is left before it is
+ * used, and no sum can overflow.
  */
 #include "format/archive.h"
 
@@ -9,7 +9,6 @@
 #include "entropy/book.h"
 
 static const uint64_t max_nelements = (uint64_t)1 << 56;
-static const uint8_t magic[4] = {'C', 'S', 'Z', '+'};
 
 /* ---- fields ---- */
 
@@ -46,21 +45,25 @@ double csz_fill_value(csz_type type, uint64_t bits) {
 
 /* ---- header ---- */
 
+static uint32_t features_of(const csz_header *h) {
+    return (h->has_fill ? CSZ_FEATURE_FILL : 0u) | (h->has_grid ? CSZ_FEATURE_GRID : 0u) |
+           (h->has_zstd ? CSZ_FEATURE_ZSTD : 0u);
+}
+
 uint32_t csz_header_nbytes(const csz_header *h) {
-    return 40 + 8 * (uint32_t)h->field.ndim + (h->has_fill ? 8 : 0) + (h->has_grid ? 16 : 0) + 8;
+    return csz_header_nbytes_of((uint32_t)h->field.ndim, features_of(h));
 }
 
 void csz_header_write(uint8_t *out, csz_header *h) {
     uint32_t n = csz_header_nbytes(h), at = 40;
     h->nbytes = n;
     memset(out, 0, n);
-    memcpy(out, magic, 4);
+    csz_store_u32(out, CSZ_MAGIC_WORD);
     out[4] = CSZ_FORMAT_VERSION;
     out[5] = (uint8_t)h->field.type;
     out[6] = (uint8_t)h->field.ndim;
     out[7] = (uint8_t)h->bound_mode;
-    csz_store_u16(out + 8, (h->has_fill ? CSZ_FEATURE_FILL : 0u) | (h->has_grid ? CSZ_FEATURE_GRID : 0u) |
-                               (h->has_zstd ? CSZ_FEATURE_ZSTD : 0u));
+    csz_store_u16(out + 8, features_of(h));
     for (int i = 0; i < 3; i++) out[13 + i] = (uint8_t)h->geometry.log2_t[i];
     out[16] = (uint8_t)h->workflow;
     csz_store_u16(out + 18, n);
@@ -100,55 +103,39 @@ static csz_status read_geometry(csz_header *h, const uint8_t *in, uint32_t grid_
 }
 
 csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
-    if (nbytes < 4 || memcmp(in, magic, 4) != 0) return CSZ_ERROR_NOT_ARCHIVE;
-    if (nbytes < 20) return CSZ_ERROR_TRUNCATED;
-    if (in[4] > CSZ_FORMAT_VERSION) return CSZ_ERROR_VERSION;
-    uint32_t n = csz_load_u16(in + 18);
-    if (in[4] != CSZ_FORMAT_VERSION || n < 56 || n > CSZ_HEADER_MAX_NBYTES || n % 4) return CSZ_ERROR_CORRUPT;
-    if (nbytes < n) return CSZ_ERROR_TRUNCATED;
-    if (csz_hash_words(in, (n - 8) / 4, 0) != csz_load_u64(in + n - 8)) return CSZ_ERROR_CORRUPT;
+    uint32_t w[CSZ_HEADER_MAX_NBYTES / 4] = {0};
+    for (size_t i = 0; i < CSZ_HEADER_SIZE_WORDS && 4 * i + 4 <= nbytes; i++) w[i] = csz_load_u32(in + 4 * i);
+    csz_status status = csz_header_size_check(w, nbytes);
+    if (status) return status;
+    const uint32_t n = csz_header_size(w);
+    for (uint32_t i = CSZ_HEADER_SIZE_WORDS; i < n / 4; i++) w[i] = csz_load_u32(in + 4 * i);
+    if (csz_hash_words(in, (n - 8) / 4, 0) != csz_words_u64(w + n / 4 - 2)) return CSZ_ERROR_CORRUPT;
+    status = csz_header_fields_check(w);
+    if (status) return status;
 
-    uint32_t features = csz_load_u16(in + 8);
-    if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || in[12] != 0) return CSZ_ERROR_VERSION;
+    const uint32_t features = csz_header_features(w);
     memset(h, 0, sizeof *h);
     h->nbytes = n;
     h->has_fill = (features & CSZ_FEATURE_FILL) != 0;
     h->has_grid = (features & CSZ_FEATURE_GRID) != 0;
     h->has_zstd = (features & CSZ_FEATURE_ZSTD) != 0;
-    if (in[5] > CSZ_F64 || in[7] > CSZ_BOUND_PSNR || in[16] > CSZ_WORKFLOW_RLE_VLE) return CSZ_ERROR_CORRUPT;
-    if (in[17] || csz_load_u32(in + 20)) return CSZ_ERROR_CORRUPT;
     h->field.type = (csz_type)in[5];
     h->field.ndim = in[6];
     h->bound_mode = (csz_bound_mode)in[7];
     h->workflow = (csz_workflow)in[16];
-    h->bound = csz_f64_bits(csz_load_u64(in + 24));
-    h->bound_abs = csz_f64_bits(csz_load_u64(in + 32));
-    const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
-    if (!(h->bound > 0 && h->bound <= largest && h->bound_abs >= 0 && h->bound_abs <= largest))
-        return CSZ_ERROR_CORRUPT;
-    if (h->field.ndim < 1 || h->field.ndim > CSZ_MAX_NDIM || csz_header_nbytes(h) > n)
-        return CSZ_ERROR_CORRUPT;
-    uint32_t at = 40;
+    h->bound = csz_header_bound(w);
+    h->bound_abs = csz_header_bound_abs(w);
+    uint32_t at = 4 * CSZ_HEADER_FIXED_WORDS;
     for (int i = 0; i < h->field.ndim; i++, at += 8) h->field.dims[i] = csz_load_u64(in + at);
     if (csz_field_check(&h->field)) return CSZ_ERROR_CORRUPT;
     if (h->has_fill) {
         h->fill_bits = csz_load_u64(in + at);
-        if (h->field.type == CSZ_F32 && h->fill_bits >> 32) return CSZ_ERROR_CORRUPT;
         at += 8;
     }
     return read_geometry(h, in, at);
 }
 
 /* ---- frames ---- */
-
-csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes) {
-    csz_frame_layout l;
-    l.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
-    l.index = CSZ_FRAME_HEADER_NBYTES + (uint64_t)books_nbytes;
-    l.sizes = l.index + 12 * (uint64_t)l.ngroups;
-    l.payload = l.sizes + (2 * (uint64_t)ntiles + 3) / 4 * 4;
-    return l;
-}
 
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd) {
     uint64_t books = CSZ_BOOKS_FIXED_NBYTES + csz_explicit_limit_nbits(ntiles) / 8;
@@ -157,22 +144,6 @@ uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int
                  nelements * (type == CSZ_F32 ? 4 : 8);
     /* zstd stores what it cannot compress with 3 bytes a 128 KiB block, and a frame header */
     return (n + 7) / 8 * 8 + (has_zstd ? (n >> 15) + 64 : 0);
-}
-
-uint64_t csz_frame_nelements(const csz_geometry *g, const csz_frame_box *box) {
-    uint64_t n = 1;
-    for (int i = 0; i < 3; i++) {
-        uint64_t begin = box->first[i] << g->log2_t[i], end = (box->first[i] + box->tiles[i]) << g->log2_t[i];
-        n *= (end < g->n[i] ? end : g->n[i]) - begin;
-    }
-    return n;
-}
-
-/* Every tile raw, behind the largest books there can be: another encoder's choice may differ from ours. */
-uint64_t csz_frame_limit(const csz_geometry *g, const csz_frame_box *box, csz_type type) {
-    uint64_t n = csz_frame_layout_of(box->ntiles, CSZ_BOOKS_MAX_NBYTES).payload + 4 * (uint64_t)box->ntiles +
-                 csz_frame_nelements(g, box) * (type == CSZ_F32 ? 4 : 8);
-    return (n + 7) / 8 * 8;
 }
 
 csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left,
@@ -184,13 +155,11 @@ csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint6
     v->nbytes_raw = csz_load_u64(stored + 8);
     v->books_nbytes = csz_load_u32(stored + 16);
     v->value_hash = csz_load_u32(stored + 20);
-    uint64_t limit = csz_frame_limit(&h->geometry, &box, h->field.type);
-    if (v->nbytes_raw % 8 || v->nbytes_raw > limit || v->nbytes_stored % 8) return CSZ_ERROR_CORRUPT;
-    if (v->books_nbytes % 4 || v->books_nbytes > CSZ_BOOKS_MAX_NBYTES) return CSZ_ERROR_CORRUPT;
-    if (!h->has_zstd && v->nbytes_stored != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
-    v->layout = csz_frame_layout_of(v->ntiles, v->books_nbytes);
-    if (v->layout.payload > v->nbytes_raw || v->nbytes_stored < CSZ_FRAME_HEADER_NBYTES)
+    const uint64_t limit = csz_frame_limit(&h->geometry, &box, h->field.type);
+    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, v->ntiles, limit,
+                                h->has_zstd))
         return CSZ_ERROR_CORRUPT;
+    v->layout = csz_frame_layout_of(v->ntiles, v->books_nbytes);
     if (v->nbytes_stored > nbytes_left) return CSZ_ERROR_TRUNCATED;
     return CSZ_OK;
 }
@@ -205,7 +174,7 @@ csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const 
     uint64_t hashed = h->has_zstd ? v->nbytes_stored : v->layout.payload;
     if (frame_hash(stored, hashed, frame) != csz_load_u64(stored + 24)) return CSZ_ERROR_CORRUPT;
     v->bytes = raw;
-    uint64_t words = 0, payload_words = (v->nbytes_raw - v->layout.payload) / 4;
+    uint64_t words = 0;
     for (uint32_t t = 0; t < v->ntiles; t++) {
         if (t % CSZ_INDEX_GROUP == 0 &&
             csz_load_u32(raw + v->layout.index + 12 * (t / CSZ_INDEX_GROUP)) != words) {
@@ -215,8 +184,8 @@ csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const 
     }
     if (v->ntiles % 2 && csz_load_u16(raw + v->layout.sizes + 2 * (uint64_t)v->ntiles))
         return CSZ_ERROR_CORRUPT;
-    uint64_t end = v->layout.payload + 4 * words;
-    if (words > payload_words || (end + 7) / 8 * 8 != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
+    if (!csz_frame_ends(v->layout.payload, words, v->nbytes_raw)) return CSZ_ERROR_CORRUPT;
+    const uint64_t end = v->layout.payload + 4 * words;
     if (end != v->nbytes_raw && csz_load_u32(raw + end)) return CSZ_ERROR_CORRUPT;
     return CSZ_OK;
 }
@@ -272,8 +241,8 @@ csz_status csz_archive_open(csz_header *h, const uint8_t **footer, const uint8_t
     uint64_t left = nbytes - h->nbytes, nframes = h->geometry.nframes;
     if (nframes >= left / 8 + 1 || left < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
     /*
-     * Follow the frames rather than trust the end of the file: an archive cut short and one with bytes behind it then
-     * get their own answers.
+     * Follow the frames rather than trust the end of the file: an archive cut short and one with bytes
+     * behind it then get their own answers.
      */
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < nframes; f++) {

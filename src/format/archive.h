@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * archive.h: header, frame header, index and footer <-> bytes.  Reading checks everything that a hostile archive could get
- * wrong before anyone allocates or computes with it: what these functions return can be trusted (docs/format.md, sections 2 to 4).
+ * archive.h: header, frame header, index and footer <-> bytes (docs/format.md, sections 2 to 4).  Reading
+ * checks everything that a hostile archive could get wrong before anyone allocates or computes with it, so
+ * what these functions return can be trusted.
  */
 #ifndef CSZ_FORMAT_ARCHIVE_H
 #define CSZ_FORMAT_ARCHIVE_H
@@ -10,12 +11,11 @@
 
 #include "core/geometry.h"
 #include "core/hash.h"
+#include "format/header.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum { CSZ_FEATURE_FILL = 1, CSZ_FEATURE_GRID = 2, CSZ_FEATURE_ZSTD = 4, CSZ_FEATURES_KNOWN = 7 };
 
 typedef struct csz_header {
     csz_field field;
@@ -42,14 +42,6 @@ uint32_t csz_header_nbytes(const csz_header *header);
 void csz_header_write(uint8_t *out, csz_header *header);
 csz_status csz_header_read(csz_header *header, const uint8_t *in, size_t nbytes);
 
-/* Offsets inside a frame before zstd. */
-typedef struct csz_frame_layout {
-    uint64_t index, sizes, payload; /* bytes from the frame's start */
-    uint32_t ngroups;
-} csz_frame_layout;
-
-csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes);
-
 /* A frame that was checked: header, books' size, index.  bytes points at its uncompressed form. */
 typedef struct csz_frame_view {
     const uint8_t *bytes;
@@ -59,25 +51,28 @@ typedef struct csz_frame_view {
     csz_frame_layout layout;
 } csz_frame_view;
 
-/* Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take. */
+/*
+ * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.
+ */
 csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
                                  const csz_header *header, uint64_t frame);
 
-/* Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself; view->bytes is set to raw. */
+/*
+ * Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself;
+ * view->bytes is set to raw.
+ */
 csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw,
                                 const csz_header *header, uint64_t frame);
 
-/* Writes a frame's header, its checksum last, once everything else of the stored frame stands. */
+/* Writes a frame's header, its checksum last, once everything else of the stored frame is written. */
 void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
                             uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
                             uint64_t frame);
 
-/* Gives a frame another place in the archive: its number is the seed of its checksum, and the checksum a sum. */
+/*
+ * Gives a frame another number, which is the seed of its checksum.
+ */
 void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to);
-
-/* Elements of the field in a frame, and the largest size before zstd that a reader accepts. */
-uint64_t csz_frame_nelements(const csz_geometry *geometry, const csz_frame_box *box);
-uint64_t csz_frame_limit(const csz_geometry *geometry, const csz_frame_box *box, csz_type type);
 
 /* Payload word at which a tile's record begins, and its size. */
 uint32_t csz_frame_tile_offset(const csz_frame_view *view, uint32_t tile);

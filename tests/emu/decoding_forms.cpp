@@ -99,6 +99,31 @@ static lane_bits lane_bits_of(const std::vector<uint32_t> &record, csz_type type
     return b;
 }
 
+/* A record whose lanes' lengths are stored in another width, as what they exceed another shortest length by. */
+static std::vector<uint32_t> with_lengths(const std::vector<uint32_t> &record, csz_type type, uint32_t width,
+                                          uint32_t shortest) {
+    const csz_record_head head = csz_record_unpack(record[0]);
+    const lane_bits lanes = lane_bits_of(record, type);
+    const uint32_t begin =
+        lanes.lengths - csz_base_nbits(head.has_base, head.short_base, type == CSZ_F32 ? 32 : 64);
+    std::vector<uint32_t> r(record.begin(), record.begin() + begin / 32);
+    uint32_t n = 0;
+    auto put = [&](uint32_t bits, uint32_t nbits) {
+        for (; nbits > 0; nbits--, n++) {
+            if (n % 32 == 0) r.push_back(0);
+            r.back() |= (bits >> (nbits - 1) & 1) << (31 - n % 32);
+        }
+    };
+    for (uint32_t at = begin; at < lanes.lengths; at++) put(bits_at(record, at, 1), 1);
+    for (uint32_t i = 0; i < lanes.n; i++)
+        put(head.min_length + bits_at(record, lanes.lengths + i * head.width, head.width) - shortest, width);
+    for (uint32_t at = lanes.lengths + lanes.n * head.width; at < lanes.end; at++)
+        put(bits_at(record, at, 1), 1);
+    r.insert(r.end(), record.begin() + (lanes.end + 31) / 32, record.end());
+    r[0] = (r[0] & 0xC0000FFFu) | width << 12 | shortest << 16;
+    return r;
+}
+
 /* Records of every kind in forms that no encoder writes, of which a box in their tile is asked: their own checks are all that tells. */
 static void check_record_forms(csz_context *context) {
     const struct {
@@ -170,6 +195,16 @@ static void check_record_forms(csz_context *context) {
                 if (i == 0 && head.width == 0) continue;
                 forms.push_back(record);
                 forms.back()[bit / 32] ^= 1u << (31 - bit % 32);
+            }
+            uint32_t most = 0;
+            for (uint32_t i = 0; i < lanes.n; i++)
+                most = std::max(most, bits_at(record, lanes.lengths + i * head.width, head.width));
+            sound.push_back(forms.size());
+            forms.push_back(with_lengths(record, f.type, head.width, head.min_length));
+            if (head.width < 15) { /* lengths in a bit more than they need */
+                forms.push_back(with_lengths(record, f.type, head.width + 1, head.min_length));
+                forms.push_back(with_lengths(record, f.type, (uint32_t)csz_log2_u32(most + 1) + 1,
+                                             head.min_length - 1)); /* as a length that no lane has */
             }
             /* bases at the end of what quanta can be, and beyond */
             const int64_t limit = f.type == CSZ_F32 ? CSZ_QUANTUM_LIMIT_F32 : CSZ_QUANTUM_LIMIT_F64;
@@ -259,6 +294,19 @@ static void check_frame_forms(csz_context *context) {
         }
         if (!check_box(context, a, m, h, all, label)) fail("not refused", label);
     }
+    /* a record of 4096 rough values in the tile of a single one: the frame is larger than raw tiles would be */
+    const made one = make_archive(context, CSZ_F32, {1}, SMOOTH, 1e-3, CSZ_WORKFLOW_HUFFMAN),
+               large = make_archive(context, CSZ_F32, {4096}, NOISE10, 1e-3, CSZ_WORKFLOW_HUFFMAN);
+    csz_header one_h, large_h;
+    csz_header_read(&one_h, one.archive.data(), one.archive.size());
+    csz_header_read(&large_h, large.archive.data(), large.archive.size());
+    const uint64_t from = large_h.nbytes + 32;
+    const std::vector<uint32_t> books = words_of(large.archive, from,
+                                                 from + csz_load_u32(&large.archive[large_h.nbytes + 16])),
+                                record = record_of(large, large_h);
+    if (!check_box(context, with_parts(one, one_h, &books, &record), one, one_h, {{0, 0, 0}, {1, 1, 1}},
+                   "a frame above its limit"))
+        fail("not refused", "a frame above its limit");
 }
 
 /* The section of books, in words. */

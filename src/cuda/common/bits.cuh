@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bits.cuh: the reader of bit streams, and the places that it reads words and decode tables from: shared memory by its
- * own addresses, any memory by pointers, or a record of known size, past the end of which bits read as 0.
+ * bits.cuh: the reader of bit streams, and the places that it reads words and decode tables from: shared
+ * memory by its own addresses, any memory by pointers, or a record of known size, past the end of which
+ * bits read as 0.
  */
 #ifndef CSZ_CUDA_BITS_CUH
 #define CSZ_CUDA_BITS_CUH
@@ -72,8 +73,9 @@ CSZ_DEVICE shared_table shared_table_of(const uint16_t *p) { return p; }
 /* ---- the reader ---- */
 
 /*
- * Bits from each word's most significant bit down.  96 of them are in registers, so that the next word is loaded long
- * before it is needed.  Table entries are added to `at` as they are, so only its low 8 bits count.
+ * Bits from each word's most significant bit down. 96 of them are in registers, so that the next word is
+ * loaded long before it is needed.  Table entries are added to `at` as they are, so only its low 8 bits
+ * count.
  */
 template <typename W> struct bit_reader {
     W p; /* the word after next */

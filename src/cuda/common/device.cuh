@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.cuh: the two ways to compile a kernel.  nvcc compiles it for the GPU; a C++ compiler compiles it against
- * tests/emu/emu.h, where every CUDA thread is a fiber, so that machines without a GPU run the same code under
- * sanitizers.  warp.cuh, memory.cuh and launch.cuh hold everything that differs between the two.
+ * device.cuh: the two ways to compile a kernel. nvcc compiles it for the GPU; a C++ compiler compiles it
+ * against tests/emu/emu.h, where every CUDA thread is a fiber, so that machines without a GPU run the same
+ * code under sanitizers. warp.cuh, memory.cuh and launch.cuh hold everything that differs between the two.
  */
 #ifndef CSZ_CUDA_DEVICE_CUH
 #define CSZ_CUDA_DEVICE_CUH

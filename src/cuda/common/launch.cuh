@@ -2,17 +2,18 @@
 /*
  * launch.cuh: launches, and chains of kernels that overlap (programmatic dependent launch).
  *
- * A chained kernel may begin while the kernel before it in the stream still runs, from compute capability 9.0 on:
- * once every block of that one has called csz_next_may_start or has ended.  Every block of a chained kernel calls
- * csz_previous_wait before it touches what the kernel before it writes, and in any case before it ends; it calls
- * csz_next_may_start only after that.  So when a kernel starts, all kernels but the one before it have ended.  Chaining
- * hides the launch and the filling of the chip, microseconds each.
+ * A chained kernel may begin while the kernel before it in the stream still runs, from compute capability
+ * 9.0 on: once every block of that one has called csz_next_may_start or has ended.  Every block of a chained
+ * kernel calls csz_previous_wait before it touches what the kernel before it writes, and in any case before
+ * it ends; it calls csz_next_may_start only after that.  So when a kernel starts, all kernels but the one
+ * before it have ended.  Chaining hides the launch and the filling of the chip, microseconds each.
  *
- * All blocks of a started kernel are resident or finished, so spinning on a word that one of them will publish
- * (csz_store_release) is safe, too.
+ * All blocks of a started kernel are resident or finished, so spinning on a word that one of them will
+ * publish (csz_store_release) is safe, too.
  *
- * Nothing promises that csz_previous_wait empties the L1.  A word that one kernel of a chain reads and a later one
- * writes again, and its neighbours in a sector, are read and stored past the L1 (__ldcg, __stcg, csz_copy_start).
+ * Nothing promises that csz_previous_wait empties the L1.  A word that one kernel of a chain reads and a
+ * later one writes again, and its neighbours in a sector, are read and stored past the L1 (__ldcg, __stcg,
+ * csz_copy_start).
  */
 #ifndef CSZ_CUDA_LAUNCH_CUH
 #define CSZ_CUDA_LAUNCH_CUH
@@ -21,7 +22,10 @@
 
 #if defined(CSZ_EMU)
 
-/* Launches follow each other, except for a first kernel that a test holds back so that the next one overtakes it. */
+/*
+ * Launches follow each other, except for a first kernel that a test holds back so that the next one
+ * overtakes it.
+ */
 template <typename... P, typename... A>
 static inline int csz_launch_next(void (*kernel)(P...), uint32_t grid, uint32_t block, size_t shared_nbytes,
                                   int, void *stream, const A &...arguments) {
@@ -37,6 +41,7 @@ static inline int csz_launch_first(void (*kernel)(P), uint32_t grid, uint32_t bl
         CSZ_LAUNCH(kernel, grid, block, 0, stream, argument);
     return 1;
 }
+template <typename K> static inline int csz_shared_allow(K, size_t) { return 1; }
 #define CSZ_SHARED_LARGE(kernel) ((void)0)
 
 #else
@@ -69,8 +74,17 @@ static int csz_launch_first(void (*kernel)(P), uint32_t grid, uint32_t block, vo
 }
 
 /*
- * All kernels of a chain ask for the same split of L1 and shared memory: a multiprocessor changes the split only while
- * it is empty.
+ * Lets a kernel have nbytes of dynamic shared memory, which may be more than the default limit; 0 on
+ * failure.
+ */
+template <typename K> static int csz_shared_allow(K kernel, size_t nbytes) {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes) ==
+           cudaSuccess;
+}
+
+/*
+ * All kernels of a chain ask for the same split of L1 and shared memory: a multiprocessor changes the split
+ * only while it is empty.
  */
 #define CSZ_SHARED_LARGE(kernel) \
     ((void)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100))

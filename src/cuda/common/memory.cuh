@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.cuh: a block's shared memory, copies into it, words that blocks publish to each other, counters and sums in
- * device memory.
+ * memory.cuh: a block's shared memory, copies into it, words that blocks publish to each other, counters
+ * and sums in device memory.
  */
 #ifndef CSZ_CUDA_MEMORY_CUH
 #define CSZ_CUDA_MEMORY_CUH
@@ -11,11 +11,11 @@
 /* ---- shared memory at a fixed address ---- */
 
 /*
- * For compute capability 9.0, ptxas computes the address of shared memory from a special register at each use, and
- * waits for that register or spills the result.  Dynamic shared memory of a kernel that has no static shared memory is
- * always at CSZ_SHARED_BASE there, so kernels can use that constant: addresses become immediates.  A kernel that does
- * so asks csz_shared_is_fixed first; if a driver ever places it elsewhere, the kernel leaves its work undone, which the
- * call's status reports.
+ * For compute capability 9.0, ptxas computes the address of shared memory from a special register at each
+ * use, and waits for that register or spills the result.  Dynamic shared memory of a kernel that has no
+ * static shared memory is always at CSZ_SHARED_BASE there, so kernels can use that constant: addresses
+ * become immediates.  A kernel that does so asks csz_shared_is_fixed first; if a driver ever places it
+ * elsewhere, the kernel leaves its work undone, which the call's status reports.
  *
  * CSZ_USE_FIXED_SHARED=0 compiles the kernels without this.
  */
@@ -38,9 +38,9 @@ enum { CSZ_SHARED_BASE = 0x400 };
 #define CSZ_FIXED_SHARED(type, name) \
     type &name = *reinterpret_cast<type *>(__cvta_shared_to_generic(CSZ_SHARED_BASE))
 /*
- * The same by a parameter of the kernel whose value is CSZ_SHARED_BASE.  It stays in a register; for a constant ptxas
- * sets a register to 0 before nearly every access.  The mask tells the compiler that the low bits are 0; without it,
- * compiling takes minutes more.
+ * The same by a parameter of the kernel whose value is CSZ_SHARED_BASE. It stays in a register; for a
+ * constant ptxas sets a register to 0 before nearly every access.  The mask tells the compiler that the low
+ * bits are 0; without it, compiling takes minutes more.
  */
 #define CSZ_SHARED_AT(type, name, at) \
     type &name = *reinterpret_cast<type *>(__cvta_shared_to_generic((at)&CSZ_SHARED_BASE))
@@ -57,8 +57,9 @@ CSZ_DEVICE bool csz_shared_is_fixed(void) { return true; }
 /* ---- opaque values ---- */
 
 /*
- * Loads a constant from shared memory opaquely, so that it stays in a register.  The compiler moves a constant that it
- * knows into a register again for each instruction that takes two, which was a seventh of the encoder's instructions.
+ * Loads a constant from shared memory opaquely, so that it stays in a register.  The compiler moves a
+ * constant that it knows into a register again for each instruction that takes two, which was a seventh of
+ * the encoder's instructions.
  */
 CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
 #if defined(__CUDA_ARCH__)
@@ -70,7 +71,10 @@ CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
 #endif
 }
 
-/* The same number, opaque to the compiler, which then computes again what depends on it instead of spilling it. */
+/*
+ * The same number, opaque to the compiler, which then computes again what depends on it instead of spilling
+ * it.
+ */
 CSZ_DEVICE int csz_anew(int x) {
 #if defined(__CUDA_ARCH__)
     asm volatile("" : "+r"(x));
@@ -81,8 +85,8 @@ CSZ_DEVICE int csz_anew(int x) {
 /* ---- copies into shared memory ---- */
 
 /*
- * Copies 16 bytes from L2 to shared memory without waiting, from compute capability 8.0 on.  The thread sees them after
- * csz_copies_wait, other threads after a barrier.
+ * Copies 16 bytes from L2 to shared memory without waiting, from compute capability 8.0 on.  The thread sees
+ * them after csz_copies_wait, other threads after a barrier.
  */
 CSZ_DEVICE void csz_copy_start(uint4 *shared, const uint4 *global) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -149,8 +153,8 @@ CSZ_DEVICE void csz_tell_state(unsigned long long *p, unsigned long long x) {
 }
 
 /*
- * Publishes a word.  A block that then reads it with csz_load_acquire also sees everything that the publishing thread's
- * block stored before its last barrier.
+ * Publishes a word.  A block that then reads it with csz_load_acquire also sees everything that the
+ * publishing thread's block stored before its last barrier.
  */
 CSZ_DEVICE void csz_store_release(uint32_t *p, uint32_t word) {
 #if defined(__CUDA_ARCH__)
@@ -171,8 +175,8 @@ CSZ_DEVICE uint32_t csz_load_acquire(const uint32_t *p) {
 }
 
 /*
- * One thread for a block after a barrier: adds n and returns the value before.  The block then sees what the blocks that
- * added before had stored, past the L1; blocks that add later see what this block stored.
+ * One thread for a block after a barrier: adds n and returns the value before.  The block then sees what the
+ * blocks that added before had stored, past the L1; blocks that add later see what this block stored.
  */
 CSZ_DEVICE uint32_t csz_block_arrive(uint32_t *counter, uint32_t n) {
 #if defined(__CUDA_ARCH__)
@@ -190,9 +194,9 @@ CSZ_DEVICE uint32_t csz_block_arrive(uint32_t *counter, uint32_t n) {
 /* ---- counters and sums ---- */
 
 /*
- * Atomics by one lane.  The compiler would reduce an atomicAdd over the active lanes first, and wait for the result
- * where it is asked for instead of where it is used.  ptxas does the same with add, and with an inc that wraps at 2^32,
- * but not with one that wraps earlier; no counter reaches this limit.
+ * Atomics by one lane.  The compiler would reduce an atomicAdd over the active lanes first, and wait for the
+ * result where it is asked for instead of where it is used. ptxas does the same with add, and with an inc
+ * that wraps at 2^32, but not with one that wraps earlier; no counter reaches this limit.
  */
 enum : uint32_t { CSZ_COUNTER_LIMIT = 0xFFFFFFFEu };
 

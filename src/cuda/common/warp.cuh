@@ -13,8 +13,8 @@
 
 /*
  * A condition that has the same value in all lanes, all of which call this.  The vote tells ptxas that it is
- * warp-uniform.  ptxas assumes that values loaded from shared memory in a loop differ between lanes, and then adds
- * reconvergence instructions around every branch and shuffle that depends on them.
+ * warp-uniform. ptxas assumes that values loaded from shared memory in a loop differ between lanes, and
+ * then adds reconvergence instructions around every branch and shuffle that depends on them.
  */
 CSZ_DEVICE bool csz_agreed(bool condition) { return __any_sync(CSZ_ALL, condition) != 0; }
 template <bool TOGETHER> CSZ_DEVICE bool csz_agreed_if(bool condition) {
@@ -22,8 +22,8 @@ template <bool TOGETHER> CSZ_DEVICE bool csz_agreed_if(bool condition) {
 }
 
 /*
- * The thread's number, read again from its special register.  A number read once would be kept for the whole kernel
- * together with all that is computed from it, which means spilled to the stack.
+ * The thread's number, read again from its special register.  A number read once would be kept for the whole
+ * kernel together with all that is computed from it, which means spilled to the stack.
  */
 CSZ_DEVICE uint32_t csz_thread(void) {
 #if defined(__CUDA_ARCH__)
@@ -38,7 +38,10 @@ CSZ_DEVICE uint32_t csz_thread(void) {
 /* The warp's number in its block.  The shuffle tells ptxas that it is warp-uniform. */
 CSZ_DEVICE uint32_t csz_warp_number(void) { return __shfl_sync(CSZ_ALL, csz_thread() / 32, 0); }
 
-/* One lane of a whole warp.  ptxas knows of an elected lane that it is one, and does not reduce its atomics over the warp. */
+/*
+ * One lane of a whole warp. ptxas knows of an elected lane that it is one, and does not reduce its atomics
+ * over the warp.
+ */
 CSZ_DEVICE bool csz_is_elected(void) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     uint32_t is_first;
@@ -78,9 +81,9 @@ CSZ_DEVICE bool csz_barrier_any(uint32_t barrier, uint32_t n, bool condition) {
 }
 
 /*
- * A warp reconverges after a call.  ptxas does not know that all lanes return from a function together, and would
- * treat every branch and shuffle from there on as divergent.  A barrier of one warp tells it.  All warps can use the
- * same barrier: each waits for itself alone.
+ * A warp reconverges after a call. ptxas does not know that all lanes return from a function together, and
+ * would treat every branch and shuffle from there on as divergent.  A barrier of one warp tells it.  All
+ * warps can use the same barrier: each waits for itself alone.
  */
 enum { CSZ_WARP_BARRIER = 15 };
 CSZ_DEVICE void csz_warp_reconverge(void) {
@@ -91,7 +94,9 @@ CSZ_DEVICE void csz_warp_reconverge(void) {
 #endif
 }
 
-/* A slow path that all threads of a block take.  The barrier after it tells ptxas that they go on together. */
+/*
+ * A slow path that all threads of a block take.  The barrier after it tells ptxas that they go on together.
+ */
 template <typename F> CSZ_DEVICE void csz_apart(const F &rare) {
     rare();
     __syncthreads();

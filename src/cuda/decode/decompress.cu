@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.cu: records to values for the default tile shapes, and the launches of all that decodes.  A block keeps its frame's decode tables in shared memory and runs up to 20 warps, each of
- * which takes tile after tile (decompress_run.cuh).
- *
- * Where rows begin within sectors, a block's warps are teams, each of which takes tiles that lie side by side and stores them together (tables_plan.cuh says why).
- *
- * Calls of a single round of tiles, such as a map's, have a kernel of their own, after which none comes (decompress_once.cuh).
- *
- * What is rare goes to the general kernel (decompress_general.cuh) by a list: wide classes, bases out of the fast conversion's reach, and
- * all tiles of unusual shapes.
+ * decompress.cu: the decode kernel for the default tile shapes, and the launches of all that decodes
+ * (docs/cuda.md).  A block keeps its frame's decode tables in shared memory and runs up to 20 warps, each of
+ * which takes tile after tile (fast_path.cuh).  Calls of a single round of tiles have a kernel of their own
+ * (one_round.cuh).  Tiles that the fast path cannot decode, and all tiles of other shapes, go to the general
+ * kernel (general.cuh) by a list.
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
-#include "cuda/decode/decompress_once.cuh"
+#include "cuda/decode/one_round.cuh"
+#include "cuda/predict/lorenzo_restore.cuh"
 
 /* ---- the kernel ---- */
 
-/* Each thread asks a job: the one whose blocks b is among. */
+/* Finds the job that block b begins with; each thread looks at some jobs. */
 static __device__ __noinline__ void block_begin_find(block_begin *begin, const decode_call *call,
                                                      uint32_t b) {
 #pragma unroll 1
@@ -28,24 +25,24 @@ static __device__ __noinline__ void block_begin_find(block_begin *begin, const d
     }
 }
 
-/* The i-th job from home on, round about. */
+/* The i-th job from home on, cyclically. */
 CSZ_DEVICE uint32_t job_after(const decode_call *call, uint32_t home, uint32_t i) {
     return home + i < call->njobs ? home + i : home + i - call->njobs;
 }
 
-/* TEAMS: jobs may have teams of groups. */
-template <typename V, int RANK, bool TEAMS>
+/* P: the predictor; TEAMS: jobs may have teams of groups (tables_plan.cuh says why). */
+template <typename P, bool TEAMS>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {
     block_shared *const block = block_own();
     uint4 *const memory = block_memory();
-    if (csz_agreed(!csz_shared_is_fixed())) { /* never, as far as is known */
+    if (csz_agreed(!csz_shared_is_fixed())) {
         csz_previous_wait();
         for (uint32_t i = threadIdx.x; i < call.njobs; i += blockDim.x)
             fault(call.jobs + i, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
         return;
     }
-    /* What needs nothing of the tables kernel is done while that runs. */
+    /* What does not depend on the tables kernel is done while that runs. */
     block_begin_find(&block->begin, &call, blockIdx.x);
     const uint32_t thread = csz_thread();
     if (thread < GROUP_THREADS) {
@@ -53,33 +50,32 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         block->weights[thread] = weight;
         if (thread == 0) block->tile_weight = all;
     }
-    if (call.nfields == 1 && call.check_groups) { /* the archive's first megabytes, on their way to the L2 */
-        const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
-        if (at < call.one.nbytes) csz_prefetch((const uint8_t *)call.one.archive + at);
-    }
     __syncthreads();
     csz_previous_wait();
     csz_next_may_start();
-    /* The claim of a group's first tile comes with the job, which may turn out to have fewer groups. */
+    /* The claim of a group's first tile is copied with the job, which may turn out to have fewer groups. */
     if (threadIdx.x % GROUP_THREADS == 0)
         claim_copy(group_task(group_memory(&call, memory, threadIdx.x / GROUP_THREADS), 0), &call,
                    block->begin.home, block->begin.blocks.nbox,
                    threadIdx.x / GROUP_THREADS * block->begin.blocks.n + blockIdx.x -
                        block->begin.blocks.first);
     uint16_t *tables = (uint16_t *)memory;
-    /* A block that finds its job's tiles all claimed helps with the next that has enough left to be worth its tables. */
+    /*
+     * When its job's tiles are all claimed, a block helps with the next job that has enough left to be
+     * worth its tables.
+     */
     for (uint32_t turn = 0; csz_agreed(turn < call.njobs);) {
         const uint32_t job_number = job_after(&call, block->begin.home, turn);
         uint32_t faults = 0;
         if (threadIdx.x < sizeof(decode_job) / 16)
-            csz_copy_start((uint4 *)&block->facts + threadIdx.x,
+            csz_copy_start((uint4 *)&block->job + threadIdx.x,
                            (const uint4 *)(call.jobs + job_number) + threadIdx.x);
         if (threadIdx.x < TABLE_PARTS) faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
         if (threadIdx.x == 0) {
-            block->facts.number = job_number;
-            block->facts.taken = turn ? 1u << 31 : 0;
-            block->facts.runs = 0;
-            block->facts.own = call.jobs + job_number;
+            block->job.number = job_number;
+            block->job.taken = turn ? 1u << 31 : 0;
+            block->job.runs = 0;
+            block->job.own = call.jobs + job_number;
             block->chosen = call.njobs;
         }
         const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
@@ -87,14 +83,14 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
             csz_copy_start(memory + i, from + i);
         csz_copies_wait();
         const bool sound = !__syncthreads_or(faults != 0);
-        if (csz_agreed(sound && threadIdx.x / GROUP_THREADS < block->facts.ngroups))
-            group_run<V, RANK, TEAMS, false>(&call, &block->facts, tables, block->weights, block->tile_weight,
-                                             turn == 0, memory, 0);
+        if (csz_agreed(sound && threadIdx.x / GROUP_THREADS < block->job.ngroups))
+            group_run<P, TEAMS, false>(&call, &block->job, tables, block->weights, block->tile_weight,
+                                       turn == 0, memory, 0);
         __syncthreads();
         for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
             const uint32_t number = job_after(&call, block->begin.home, i);
             const decode_job *other = call.jobs + number;
-            /* a job that no block has begun is always taken */
+            /* a job that no block has begun is always worth it */
             const uint32_t nbox = __ldcg(&other->nbox), ngroups = __ldcg(&other->ngroups),
                            claimed = __ldcg(&other->nblocks) * __ldcg(&other->dealt) +
                                      *(const volatile uint32_t *)&other->counter,
@@ -114,7 +110,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, odd, nbytes;
+    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, slow, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -158,7 +154,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.claims = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint4));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
-    p.odd = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint2));
+    p.slow = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint2));
     p.nbytes = at;
     return p;
 }
@@ -185,16 +181,14 @@ static int shape_is_default(const csz_geometry *g) {
     return t[2] == 12;
 }
 
-/* A device's numbers that launches depend on. */
+/* What launches depend on. */
 struct device_limits {
     int nsms, shared_nbytes, major;
 };
 
 static int limits_of(device_limits *d) {
 #if defined(CSZ_EMU)
-    d->nsms = emu::nsms;
-    d->shared_nbytes = emu::shared_nbytes;
-    d->major = 9;
+    *d = {emu::nsms, emu::shared_nbytes, 9};
     return 1;
 #else
     int device;
@@ -206,7 +200,10 @@ static int limits_of(device_limits *d) {
 #endif
 }
 
-/* As many blocks as there are SMs, with all shared memory that they can have; how it is used is for the frames to say.  Few tiles: a warp each, on as many SMs as there are. */
+/*
+ * One block an SM, with all the shared memory it can have; each frame decides how to use it.  Few tiles: one
+ * warp each, on as many SMs as possible.
+ */
 static void groups_limit(decode_call *call, const device_limits *d) {
     const uint32_t nbytes =
         (uint32_t)d->shared_nbytes - (uint32_t)(BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t));
@@ -219,91 +216,80 @@ static void groups_limit(decode_call *call, const device_limits *d) {
 }
 
 /*
- * Whether a call of a whole field is one round of tiles: a frame that has one for each group at most, beside two warps that have none, and stages that hold records of twice the mean, where there is room beside tables of runs.  An archive whose size
- * is known on the device alone may have longer ones, and one of so many bits a value of its tiles is of wide ones, of which an SM has more at work in the general kernel.
+ * Whether a call of a whole field is one round of tiles (one_round.cuh): one frame with at most one tile a
+ * group, beside two warps without tiles, and stages that hold records of twice the mean.  Not an archive
+ * whose size is known on the device alone, which may have longer records.  Not one of more bits a value
+ * than this, whose tiles are wide: the general kernel has more of these at work on an SM.
  */
-enum { ONCE_MAX_BITS = 14 };
-static void once_decide(decode_call *call) {
-    if (once_is_unused() || call->njobs != 1 || call->all_odd || !call->check_groups || call->one.size ||
+enum { ONE_ROUND_MAX_BITS = 14 };
+static void one_round_decide(decode_call *call) {
+    if (one_round_is_off() || call->njobs != 1 || call->all_slow || !call->check_groups || call->one.size ||
         call->one.nbytes >> 31 || call->header_words > CSZ_HEADER_MAX_NBYTES / 4 ||
         call->nbox > (uint64_t)call->decode_blocks * (GROUPS_MAX - 2) ||
-        call->one.nbytes > call->nbox * (CSZ_TILE_N / 8 * ONCE_MAX_BITS))
+        call->one.nbytes > call->nbox * (CSZ_TILE_N / 8 * ONE_ROUND_MAX_BITS))
         return;
     const uint32_t ngroups = (uint32_t)((call->nbox + call->decode_blocks - 1) / call->decode_blocks),
-                   chunks = call->shared_chunks - ONCE_CHUNKS,
+                   chunks = call->shared_chunks - ONE_ROUND_CHUNKS,
                    least = GROUP_CHUNKS + stage_chunks_of((uint32_t)(call->one.nbytes / 2 / call->nbox));
     const uint32_t runs = chunks >= RUNS_CHUNKS + ngroups * least ? RUNS_CHUNKS : 0;
     if (chunks < runs + ngroups * least) return;
-    call->once = 1;
-    call->once_runs_chunks = runs;
-    call->once_stage_chunks = (chunks - runs) / ngroups - GROUP_CHUNKS;
+    call->one_round = 1;
+    call->one_round_runs_chunks = runs;
+    call->one_round_stage_chunks = (chunks - runs) / ngroups - GROUP_CHUNKS;
     call->shared_chunks = chunks;
     call->max_ngroups = ngroups;
 }
 
-#if defined(CSZ_EMU)
-#define CHECKED(x) (x)
-#else
-#define CHECKED(x) ((x) == cudaSuccess)
-#endif
+/* A decode kernel, with shared memory for so many chunks beside the tables. */
+template <typename K>
+static int kernel_launch(K kernel, const decode_call *call, uint32_t nthreads, uint32_t chunks,
+                         const device_limits *d, void *stream) {
+    const size_t nbytes = BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)chunks * 16;
+    return csz_shared_allow(kernel, nbytes) &&
+           csz_launch_next(kernel, call->decode_blocks, nthreads, nbytes, d->major >= 9, stream, *call);
+}
 
-template <typename V, int RANK, bool TEAMS>
+template <typename P, bool TEAMS>
 static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
-    const size_t nbytes = BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)call->shared_chunks * 16;
-#if !defined(CSZ_EMU)
-    if (!CHECKED(cudaFuncSetAttribute(decode_kernel<V, RANK, TEAMS>,
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
-        return 0;
-#endif
-    return csz_launch_next(decode_kernel<V, RANK, TEAMS>, call->decode_blocks,
-                           call->max_ngroups * GROUP_THREADS, nbytes, d->major >= 9, stream, *call);
+    return kernel_launch(decode_kernel<P, TEAMS>, call, call->max_ngroups * GROUP_THREADS,
+                         call->shared_chunks, d, stream);
 }
 
-template <typename V, int RANK>
-static int once_launch(const decode_call *call, const device_limits *d, void *stream) {
-    const size_t nbytes =
-        BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)(call->shared_chunks + ONCE_CHUNKS) * 16;
+template <typename P, typename G>
+static int one_round_launch(const decode_call *call, const device_limits *d, void *stream) {
     const uint32_t nthreads = (call->max_ngroups + 2) * GROUP_THREADS;
-#if !defined(CSZ_EMU)
-    if (!CHECKED(cudaFuncSetAttribute(decode_once_kernel<V, RANK>,
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes)))
-        return 0;
-#endif
-    return csz_launch_next(decode_once_kernel<V, RANK>, call->decode_blocks,
-                           nthreads < GENERAL_THREADS ? (uint32_t)GENERAL_THREADS : nthreads, nbytes,
-                           d->major >= 9, stream, *call);
+    return kernel_launch(one_round_kernel<P, G>, call,
+                         nthreads < GENERAL_THREADS ? (uint32_t)GENERAL_THREADS : nthreads,
+                         call->shared_chunks + ONE_ROUND_CHUNKS, d, stream);
 }
 
-template <typename V>
+/* P3, P2, P1: the predictor's parts for the default tile shapes of each rank; G: for all others. */
+template <typename P3, typename P2, typename P1, typename G>
 static int call_launch(const decode_call *call, const device_limits *d, int rank, void *stream) {
-    /* nobody may wait for what was not launched */
+    /* no kernel may wait for one that was not launched */
     if (!csz_cuda_tables_launch(call, stream)) return 0;
-    if (call->once)
-        return rank == 3   ? once_launch<V, 3>(call, d, stream)
-               : rank == 2 ? once_launch<V, 2>(call, d, stream)
-                           : once_launch<V, 1>(call, d, stream);
+    if (call->one_round)
+        return rank == 3   ? one_round_launch<P3, G>(call, d, stream)
+               : rank == 2 ? one_round_launch<P2, G>(call, d, stream)
+                           : one_round_launch<P1, G>(call, d, stream);
     int good = 1;
-    if (!call->all_odd) {
-        good = rank == 3 && call->shares_sectors ? decode_launch<V, 3, true>(call, d, stream)
-               : rank == 3                       ? decode_launch<V, 3, false>(call, d, stream)
-               : rank == 2                       ? decode_launch<V, 2, false>(call, d, stream)
-                                                 : decode_launch<V, 1, false>(call, d, stream);
+    if (!call->all_slow) {
+        good = rank == 3 && call->shares_sectors ? decode_launch<P3, true>(call, d, stream)
+               : rank == 3                       ? decode_launch<P3, false>(call, d, stream)
+               : rank == 2                       ? decode_launch<P2, false>(call, d, stream)
+                                                 : decode_launch<P1, false>(call, d, stream);
     }
     const int early = d->major >= 9;
     if (!call->check_groups)
         good &= csz_launch_next(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, early, stream, *call);
-    return good & csz_launch_next(general_kernel<V>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, early,
+    return good & csz_launch_next(general_kernel<G>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, early,
                                   stream, *call);
 }
 
-static int device_clear(void *p, size_t nbytes, void *stream) {
-#if defined(CSZ_EMU)
-    (void)stream;
-    memset(p, 0, nbytes);
-    return 1;
-#else
-    return cudaMemsetAsync(p, 0, nbytes, (cudaStream_t)stream) == cudaSuccess;
-#endif
+template <typename V>
+static int lorenzo_launch(const decode_call *call, const device_limits *d, int rank, void *stream) {
+    return call_launch<lorenzo_restore<V, 3>, lorenzo_restore<V, 2>, lorenzo_restore<V, 1>,
+                       lorenzo_general<V>>(call, d, rank, stream);
 }
 
 /* What the kernels need to know of archive f. */
@@ -355,12 +341,12 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.pitch_z = call.pitch_y * (plan->end[1] - plan->begin[1]);
     call.header_words = plan->header_nbytes / 4;
     call.bound_abs = plan->bound_abs;
-    call.all_odd = !shape_is_default(g);
+    call.all_slow = !shape_is_default(g);
     call.check_groups = whole;
     const int one_row = g->rank == 1;
     call.aligned = (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
     for (uint32_t f = 0; f < n; f++) call.aligned = call.aligned && (uintptr_t)items[f].d_out % 16 == 0;
-    /* tiles of other ranks have rows of 128 and more */
+    /* tiles of other ranks have rows of 128 values and more */
     call.shares_sectors = g->rank == 3 && (call.pitch_y * size % 32 || plan->begin[2] * size % 32);
     for (uint32_t f = 0; f < n; f++)
         call.shares_sectors |= g->rank == 3 && (uintptr_t)items[f].d_out % 32 != 0;
@@ -373,7 +359,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.claims = (uint4 *)(workspace + parts.claims);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
-    call.odd = (uint2 *)(workspace + parts.odd);
+    call.slow = (uint2 *)(workspace + parts.slow);
     if (n == 1) {
         call.one = item_of(items, 0, d_faults, (int64_t)size);
     } else {
@@ -390,14 +376,11 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
         csz_cuda_empty_launch(&call, stream);
     } else {
         groups_limit(&call, &limits);
-        once_decide(&call);
-        good = plan->type == CSZ_F32 ? call_launch<float>(&call, &limits, g->rank, stream)
-                                     : call_launch<double>(&call, &limits, g->rank, stream);
+        one_round_decide(&call);
+        good = plan->type == CSZ_F32 ? lorenzo_launch<float>(&call, &limits, g->rank, stream)
+                                     : lorenzo_launch<double>(&call, &limits, g->rank, stream);
     }
-#if !defined(CSZ_EMU)
-    good = good && cudaGetLastError() == cudaSuccess;
-#endif
-    return good ? CSZ_OK : CSZ_ERROR_BACKEND;
+    return good && cudaGetLastError() == cudaSuccess ? CSZ_OK : CSZ_ERROR_BACKEND;
 }
 
 extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace,
@@ -406,8 +389,6 @@ extern "C" csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void 
     const csz_cuda_decompress_item item = {d_archive, plan->archive_nbytes, NULL, d_out, NULL, d_status};
     csz_cuda_decompress_many many = {};
     many.n = 1;
-    if (plan->geometry.nelements == 0)
-        return device_clear(d_status, sizeof *d_status, stream) ? CSZ_OK : CSZ_ERROR_BACKEND;
     if (plan->archive_nbytes % 4 ||
         plan->archive_nbytes < plan->header_nbytes + 8 * (plan->geometry.nframes + 1))
         return CSZ_ERROR_TRUNCATED;

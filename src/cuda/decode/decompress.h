@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.h: the decoder's border.  An archive in device memory goes in, a field (or a box of it) in device
- * memory comes out, all on one stream: nothing here allocates, synchronises or copies to the host.  The caller
- * has read and checked the archive's header; footer, frames, books, index, records and checksums are checked on
- * the device, and what fails is OR-ed into a status word that the caller reads when it likes.  No archive,
- * however damaged, makes a kernel leave the buffers it was given.
+ * decompress.h: the decoder's interface.  An archive in device memory goes in, a field (or a box of it) in
+ * device memory comes out, all on one stream: nothing here allocates, synchronises or copies to the host.
+ * The caller has read and checked the archive's header; footer, frames, books, index, records and checksums
+ * are checked on the device, and what fails is OR-ed into a status word that the caller reads when it
+ * likes.  No archive, however damaged, makes a kernel leave the buffers it was given.
  */
 #ifndef CSZ_CUDA_DECOMPRESS_H
 #define CSZ_CUDA_DECOMPRESS_H
@@ -17,8 +17,10 @@
 extern "C" {
 #endif
 
-/* What the status word can say; 0 is success.  The top byte is a csz_status where the header was refused or the kernel found itself loaded otherwise than it was made for; otherwise every bit means
-   CSZ_ERROR_CORRUPT to a user. */
+/*
+ * Bits of the status word; 0 is success.  The top byte is a csz_status if the header was refused or the
+ * kernel was not loaded as it expects; otherwise any bit means CSZ_ERROR_CORRUPT.
+ */
 enum csz_cuda_fault {
     CSZ_CUDA_FAULT_FOOTER = 1,    /* sizes that do not add up, or the footer's checksum */
     CSZ_CUDA_FAULT_FRAME = 2,     /* a frame's header or padding */
@@ -32,8 +34,8 @@ enum csz_cuda_fault {
 };
 
 CSZ_FN uint32_t csz_cuda_fault_status(uint32_t faults) {
-    const uint32_t told = faults >> CSZ_CUDA_FAULT_STATUS_SHIFT;
-    return told ? told : faults ? (uint32_t)CSZ_ERROR_CORRUPT : (uint32_t)CSZ_OK;
+    const uint32_t status = faults >> CSZ_CUDA_FAULT_STATUS_SHIFT;
+    return status ? status : faults ? (uint32_t)CSZ_ERROR_CORRUPT : (uint32_t)CSZ_OK;
 }
 
 typedef struct csz_cuda_decompress_plan {
@@ -46,8 +48,8 @@ typedef struct csz_cuda_decompress_plan {
 } csz_cuda_decompress_plan;
 
 /*
- * The code lengths of the 16 built-in books of each of the 10 alphabets.  The caller fills them once on the host and
- * keeps a copy in device memory for as long as it decodes.
+ * The code lengths of the 16 built-in books of each of the 10 alphabets.  The caller fills them once on the
+ * host and keeps a copy in device memory for as long as it decodes.
  */
 #define CSZ_CUDA_BUILTIN_NBYTES ((size_t)10 * 16 * 256)
 void csz_cuda_builtin_fill(uint8_t *lengths);
@@ -56,14 +58,18 @@ void csz_cuda_builtin_fill(uint8_t *lengths);
 size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan);
 
 /*
- * Decodes the plan's box into d_out (dense, row-major, aligned to the type).  d_archive is aligned to 8; frames packed with
- * zstd are not accepted here.  *d_status receives the faults.  The frames' checksums are always checked,
- * the restored values' only of frames that the box holds whole.  Returns CSZ_ERROR_BACKEND where a launch fails.
+ * Decodes the plan's box into d_out (dense, row-major, aligned to the type). d_archive is aligned to 8;
+ * frames packed with zstd are not accepted here. *d_status receives the faults.  The frames' checksums are
+ * always checked, the restored values' only of frames that the box holds whole.  Returns CSZ_ERROR_BACKEND
+ * where a launch fails.
  */
 csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace, const void *d_archive,
                                const uint8_t *d_builtin, const csz_cuda_decompress_plan *plan, void *stream);
 
-/* One of the fields of a launch.  archive_nbytes: of the archive; the room there is, where d_size tells the size on the device. */
+/*
+ * One field of a launch.  archive_nbytes: the size of the archive, or the capacity if the size is known on
+ * the device alone (d_size).
+ */
 typedef struct csz_cuda_decompress_item {
     const void *d_archive;
     uint64_t archive_nbytes;
@@ -76,7 +82,7 @@ typedef struct csz_cuda_decompress_item {
 /* Several fields of one shape, and parts of fields. */
 typedef struct csz_cuda_decompress_many {
     uint32_t n;
-    uint32_t reads_headers; /* and checks them against this: then the plan's bound and sizes do not matter */
+    uint32_t reads_headers; /* on the device, and compares them with `field` */
     csz_field field;
     uint64_t first_frame; /* number of frame 0, where the archive is part of a larger one */
 } csz_cuda_decompress_many;

@@ -5,7 +5,8 @@
 #ifndef CSZ_CUDA_MASKS_CUH
 #define CSZ_CUDA_MASKS_CUH
 
-#include "cuda/decode/value.cuh"
+#include "cuda/decode/record.cuh"
+#include "cuda/decode/target.cuh"
 
 /* Masks of a record: n of them in nwords words from p on. */
 struct mask_list {
@@ -13,16 +14,34 @@ struct mask_list {
     uint32_t n, nwords;
 };
 
+/* A tile's masks in its record; none where the sections do not fit. */
+template <typename V>
+CSZ_DEVICE mask_list record_masks(const record_view<V> *view, record_words record, uint32_t *wrong) {
+    const uint32_t after = (view->n_exceptions + 1) / 2 + view->n_exceptions * (uint32_t)csz_value<V>::words;
+    if (view->mask_words + after > record.n) {
+        *wrong = 1;
+        return {record.p, 0, 0};
+    }
+    return {record.p + (record.n - after - view->mask_words), view->nmasks, view->mask_words};
+}
+
+/* How many of 16 unit classes, 2 bits each, are 2, or 3. */
+CSZ_DEVICE uint32_t count_class(uint32_t classes, uint32_t klass) {
+    return (uint32_t)__popc((classes >> 1) & (klass == 3 ? classes : ~classes) & 0x55555555u);
+}
+
 /* What a list's masks say of one unit: the codes each covers, and its value's word in the list. */
 struct unit_masks {
     uint32_t bits[CSZ_MASKS_MAX], value[CSZ_MASKS_MAX];
 };
 
-/* Reads only inside the list; *wrong is set where that is malformed.  inside: the unit's codes in the field. */
+/*
+ * What a list says of a unit.  Reads only inside the list, and sets *wrong if it is malformed. inside: the
+ * unit's codes in the field.
+ */
 template <typename V>
-static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, uint32_t unit,
-                                                          uint32_t inside, uint32_t *wrong) {
-    const uint32_t value_words = value_traits<V>::WORDS, group = unit >> 2;
+CSZ_COLD unit_masks unit_masks_read(const mask_list list, uint32_t unit, uint32_t inside, uint32_t *wrong) {
+    const uint32_t value_words = csz_value<V>::words, group = unit >> 2;
     unit_masks found = {{0, 0, 0}, {0, 0, 0}};
     uint32_t at = 0;
 #pragma unroll 1
@@ -34,7 +53,7 @@ static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, 
         const uint32_t *groups = list.p + at + value_words, mixed_word = at + value_words + 2;
         const uint32_t own_groups = groups[group >> 4], group_class = own_groups >> (2 * (group & 15)) & 3;
         if (count_class(groups[0], 3) + count_class(groups[1], 3))
-            *wrong = 1; /* and the group is taken as class 1 */
+            *wrong = 1; /* the group then counts as class 1 */
         const uint32_t n_mixed = count_class(groups[0], 2) + count_class(groups[1], 2),
                        mixed_words = (n_mixed + 3) / 4;
         const uint32_t mixed_before = (group >> 4 ? count_class(groups[0], 2) : 0) +
@@ -43,7 +62,7 @@ static __device__ __noinline__ unit_masks unit_masks_read(const mask_list list, 
             *wrong = 1;
             return found;
         }
-        /* a word of mixed groups is 16 unit classes; this unit's stands, or would stand, at `place` */
+        /* a word of mixed groups has 16 unit classes; this unit's is, or would be, at `place` */
         const uint32_t place = 4 * mixed_before + (group_class == 2 ? unit & 3 : 0);
         uint32_t klass = group_class & 1, before2 = 0, before3 = 0, n2 = 0, n3 = 0;
         for (uint32_t i = 0; i < mixed_words; i++) {
@@ -119,11 +138,12 @@ CSZ_DEVICE void slice_mask(V *v, const mask_list *list, const unit_masks *masks,
     for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
         uint32_t hit = masks->bits[m] >> (4 * slice) & 15;
         if (!hit) continue;
-        V value = value_traits<V>::load(list->p + masks->value[m]);
+        V value = csz_value<V>::load(list->p + masks->value[m]);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             if (hit >> k & 1) v[k] = value;
         }
     }
 }
+
 #endif

@@ -2,42 +2,34 @@
 /*
  * tables_books.cuh: a frame's section of books into decode tables, by a block of the tables kernel.
  *
- * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes a byte of it and finds, for each of the 8 bits at which the
- * chain may enter, the bit of the next byte at which it leaves and the tokens that begin in between; composing these maps by a scan tells every byte its true entry
- * and the number of its first token.  Serially the chain would take longer than decoding a small field.
+ * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes one byte of it.  For each
+ * of the 8 bits at which the chain may enter the byte, it finds the bit of the next byte at which the chain
+ * leaves and the number of tokens in between.  A scan composes these maps, so that every byte learns its
+ * true entry and the number of its first token.  Read serially, the chain would take longer than decoding a
+ * small field.
  */
 #ifndef CSZ_CUDA_TABLES_BOOKS_CUH
 #define CSZ_CUDA_TABLES_BOOKS_CUH
 
-#include "cuda/decode/decompress_job.cuh"
+#include "cuda/decode/job.cuh"
 
 enum { THREADS = 512, WARPS = THREADS / 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
 
-/* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE and the length itself. */
+/* What a token says of the next length: csz_length_code's cases, or TOKEN_ABSOLUTE | the length. */
 enum { TOKEN_SAME, TOKEN_MORE, TOKEN_LESS, TOKEN_ZERO, TOKEN_ABSOLUTE = 16 };
 
 /* Exclusive sum over the block, *total of all; shared needs WARPS + 1 words.  Ends with a barrier. */
-static __device__ __noinline__ uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
-    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = v;
-#pragma unroll 1
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        uint32_t up = __shfl_up_sync(~0u, sum, o);
-        if (lane >= o) sum += up;
-    }
+CSZ_COLD uint32_t block_scan(uint32_t v, uint32_t *total, uint32_t *shared) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, sum = csz_warp_scan(v);
     if (lane == 31) shared[warp] = sum;
     __syncthreads();
     if (warp == 0) {
-        uint32_t s = lane < WARPS ? shared[lane] : 0, own = s;
-#pragma unroll 1
-        for (uint32_t o = 1; o < 32; o <<= 1) {
-            uint32_t up = __shfl_up_sync(~0u, s, o);
-            if (lane >= o) s += up;
-        }
-        if (lane < WARPS) shared[lane] = s - own;
-        if (lane == 31) shared[WARPS] = s;
+        const uint32_t own = lane < WARPS ? shared[lane] : 0, upto = csz_warp_scan(own);
+        if (lane < WARPS) shared[lane] = upto - own;
+        if (lane == 31) shared[WARPS] = upto;
     }
     __syncthreads();
-    uint32_t before = shared[warp] + sum - v;
+    const uint32_t before = shared[warp] + sum - v;
     *total = shared[WARPS];
     __syncthreads();
     return before;
@@ -48,12 +40,15 @@ struct entry_map {
     uint32_t low, high;
 };
 
-/* Where the chain leaves some bytes of the stream, and how many tokens begin there, by where it enters them. */
+/* By the bit at which the chain enters some bytes: where it leaves them, and how many tokens begin there. */
 struct token_map {
     entry_map exit, count;
 };
 
-/* A block fills a part of the tables and makes the codes of the books in it, BOOK_WARPS warps a book, a symbol a thread. */
+/*
+ * A block fills a part of the tables and makes the codes of its books: BOOK_WARPS warps a book, one symbol
+ * a thread.
+ */
 enum { BOOKS_OF_PART = 2, BOOK_WARPS = CSZ_SYMBOLS_MAX / 32 };
 constexpr int PART_N = TABLE_N / TABLE_PARTS_BOOKS;
 
@@ -62,7 +57,7 @@ CSZ_FN int book_last_of_part(uint32_t part) { return (int)(0x98754310u >> (4 * p
 static_assert(CSZ_BOOK_S == 0 && CSZ_BOOK_PV == 1 && CSZ_BOOK_PE == 2 && CSZ_BOOK_QV == 3 &&
                   CSZ_BOOK_QE == 4 && CSZ_BOOK_MV == 5 && CSZ_BOOK_ME == 6 && CSZ_BOOK_W == 7 &&
                   CSZ_BOOK_RV == 8 && CSZ_BOOK_RL == 9,
-              "the books' numbers, a digit each above");
+              "the digits above are the books' numbers");
 static_assert(TABLE_PARTS_BOOKS == 8 && TABLE_PV == PART_N && TABLE_PE == 2 * PART_N &&
                   TABLE_QV < 3 * PART_N && TABLE_QE > 3 * PART_N && TABLE_MV == 4 * PART_N &&
                   TABLE_ME == 5 * PART_N && TABLE_W < 6 * PART_N && TABLE_RV > 6 * PART_N &&
@@ -70,12 +65,12 @@ static_assert(TABLE_PARTS_BOOKS == 8 && TABLE_PV == PART_N && TABLE_PE == 2 * PA
               "the parts' books");
 static_assert((int)BOOKS_OF_PART * BOOK_WARPS <= (int)WARPS, "a block has the warps");
 
-/* What a run of tokens makes of lengths, see length_step. */
+/* The effect of some tokens on lengths, see length_step. */
 struct length_map {
     int after[2];
 };
 
-/* Of a book: symbols, those it cannot use, where its lengths come from, and the first token of these. */
+/* A book: its symbols, the first that it can use, its kind, and its first token. */
 struct book_facts {
     uint32_t n, first, kind, token;
 };
@@ -95,13 +90,13 @@ struct books_shared {
     uint32_t wrong;
 };
 
-/* By the ones it begins with: 0, 10, 110, 1110, or 1111 and a length. */
+/* A token's length, by its leading ones: 0, 10, 110, 1110, or 1111 and 4 bits. */
 CSZ_DEVICE uint32_t token_length(uint32_t window, uint32_t at) {
     const uint32_t ones = (uint32_t)__clz((int)~(window << at));
     return ones < 4 ? ones + 1 : 8;
 }
 
-/* Four entries as the selectors of a byte permutation. */
+/* Four entries as selectors of a byte permutation. */
 CSZ_DEVICE uint32_t map_selectors(uint32_t entries) { return __byte_perm(entries | entries >> 4, 0, 0x4420); }
 CSZ_DEVICE uint32_t map_entry(entry_map m, uint32_t i) { return __byte_perm(m.low, m.high, i) & 255; }
 
@@ -130,7 +125,10 @@ CSZ_DEVICE token_map map_up(token_map m, uint32_t o) {
     return r;
 }
 
-/* Of the byte that a window begins with, from its last bit to its first: entries of the 8 bits from there on; what is shifted out is not asked for again. */
+/*
+ * The map of the byte that a window begins with, built from its last bit to its first; m holds the entries
+ * of the 8 bits from there on.
+ */
 CSZ_DEVICE token_map map_of_byte(uint32_t window) {
     token_map m = {{0x03020100u, 0x07060504u}, {0, 0}};
 #pragma unroll
@@ -145,7 +143,10 @@ CSZ_DEVICE token_map map_of_byte(uint32_t window) {
     return m;
 }
 
-/* Moves entry and number over the bytes of whole warps, first to end; 32 bytes hold at most 256 tokens, which count as 0, and some. */
+/*
+ * Moves entry and number over the bytes of warps first to end. 32 bytes have 1 to 256 tokens; a count of
+ * 256 is stored as 0.
+ */
 CSZ_DEVICE void maps_walk(const token_map *map, uint32_t first, uint32_t end, uint32_t *entry,
                           uint32_t *number) {
 #pragma unroll 4
@@ -158,13 +159,13 @@ CSZ_DEVICE void maps_walk(const token_map *map, uint32_t first, uint32_t end, ui
 }
 
 /*
- * Tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.  stream: nwords words in shared memory; past the end bits read as 1.
+ * Reads the tokens of all explicit books, in order, into token[]; returns 0 where the stream is malformed.
+ * stream: nwords words in shared memory; bits past the end read as 1.
  */
 static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, uint32_t nwords,
                                        uint32_t ntokens) {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    uint32_t begin = 0, before = 0,
-             good = 0; /* where a round enters its first byte, and tokens before that */
+    uint32_t begin = 0, before = 0, good = 0; /* where a round enters its first byte, and tokens before it */
 #pragma unroll 1
     for (uint32_t first = 0; first < 4 * nwords; first += THREADS) {
         const uint32_t i = first + threadIdx.x, within = i < 4 * nwords, at_word = i / 4;
@@ -174,7 +175,7 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
         token_map map = {{0x03020100u, 0x07060504u}, {0, 0}};
         if (within) map = map_of_byte(window);
         const uint32_t has_bytes =
-            first + 32 * warp < 4 * nwords; /* short streams leave most warps nothing */
+            first + 32 * warp < 4 * nwords; /* short streams leave most warps without any */
         if (has_bytes) {
 #pragma unroll 1
             for (uint32_t o = 1; o < 32; o <<= 1) {
@@ -199,7 +200,10 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
             s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
             at += n;
             if (number + 1 == ntokens) {
-                /* the rest of its word, which is the thread's or the one behind it, must be zeros, and no word may follow */
+                /*
+                 * the rest of its word, which is this thread's or the next, must be zeros, and no word may
+                 * follow
+                 */
                 const uint32_t end = 8 * i + at, last = (end - 1) / 32 == at_word ? word : next;
                 good = (end + 31) / 32 == nwords && (end % 32 == 0 || last << (end % 32) == 0);
             }
@@ -213,8 +217,9 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
 }
 
 /*
- * What a token makes of the last length that was not 0 and of whether the length before is 0: bit 0 of a state says that it is 0, bit 1 that the length is absolute, the rest is the length or what is
- * added to it.  A length_map has what comes of both cases of bit 0.
+ * The effect of a token on a state.  Bit 0: the length before is 0.  Bit 1: the other bits are the last
+ * length that was not 0; otherwise they are what to add to it.  A length_map has the result for both values
+ * of bit 0.
  */
 CSZ_DEVICE int length_step(int state, int token) {
     const int zero = state & 1;
@@ -225,13 +230,13 @@ CSZ_DEVICE int length_step(int state, int token) {
     return (token & 15) << 2 | 2;
 }
 
-/* A map after a state. */
+/* Applies a map to a state. */
 CSZ_DEVICE int length_map_apply(length_map m, int state) {
     const int then = m.after[state & 1];
     return then & 2 ? then : (state & ~1) + then;
 }
 
-/* The thread's token, of explicit lengths in their order, as a map together with those of the lanes before it. */
+/* The map of the thread's token, composed with those of the lanes before it. */
 static __device__ length_map lengths_scan(books_shared *s, const book_facts *own, uint32_t book) {
     const uint32_t j = threadIdx.x % CSZ_SYMBOLS_MAX, lane = threadIdx.x & 31,
                    token = j >= own->first && j < own->n ? s->token[own->token + j - own->first] : TOKEN_SAME;
@@ -250,7 +255,7 @@ static __device__ length_map lengths_scan(books_shared *s, const book_facts *own
     return map;
 }
 
-/* With the maps of the warps before: the thread's length, to its symbol. */
+/* Composes the maps of the warps before, and stores the thread's length at its symbol. */
 static __device__ void lengths_store(books_shared *s, const book_facts *own, length_map map, int number,
                                      uint32_t book) {
     const uint32_t j = threadIdx.x % CSZ_SYMBOLS_MAX;
@@ -258,14 +263,14 @@ static __device__ void lengths_store(books_shared *s, const book_facts *own, len
 #pragma unroll 1
     for (uint32_t w = 0; w < j / 32; w++) state = length_map_apply(s->run[book][w], state);
     state = length_map_apply(map, state);
-    if (!(state & 2)) state += 6 << 2 | 2; /* what the first is relative to */
+    if (!(state & 2)) state += 6 << 2 | 2; /* the first length is relative to 6 */
     const int last = state >> 2;
     const uint32_t used = j >= own->first && j < own->n;
     if (used && (last < 1 || last > CSZ_LENGTH_MAX)) s->wrong = 1;
     s->lengths[book][csz_book_symbol_at(number, j)] = (uint8_t)(used && !(state & 1) ? last & 15 : 0);
 }
 
-/* The thread's symbol among those of its warp with the same length. */
+/* The rank of the thread's symbol among those of its warp with the same length. */
 static __device__ uint32_t lengths_count(books_shared *s, uint32_t length, uint32_t book) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t equal = ~0u, *count = s->count[book][threadIdx.x / 32 % BOOK_WARPS];
@@ -281,18 +286,18 @@ static __device__ uint32_t lengths_count(books_shared *s, uint32_t length, uint3
     return rank;
 }
 
-/* With the counts of all warps: symbols sorted by code, and whether the code is complete. */
+/* With the counts of all warps: sorts symbols by code, and checks that the code is complete. */
 static __device__ void codes_make(books_shared *s, uint32_t length, uint32_t rank, uint32_t limit,
                                   uint32_t book) {
     const uint32_t symbol = threadIdx.x % CSZ_SYMBOLS_MAX, lane = threadIdx.x & 31;
-    uint32_t total = 0, before = 0; /* symbols of length `lane`, and those of the warps before */
+    uint32_t total = 0, before = 0; /* symbols of length `lane` in all warps, and in the warps before */
 #pragma unroll
     for (uint32_t w = 0; w < BOOK_WARPS; w++) {
         const uint32_t n = lane < 16 ? s->count[book][w][lane] : 0;
         total += n;
         if (w < symbol / 32) before += n;
     }
-    const uint32_t space = lane <= limit ? total << (limit - lane) : 0; /* what they take of the table */
+    const uint32_t space = lane <= limit ? total << (limit - lane) : 0; /* their part of the table */
     uint32_t used = total, end = space;
 #pragma unroll 1
     for (uint32_t o = 1; o < 16; o <<= 1) {
@@ -308,14 +313,14 @@ static __device__ void codes_make(books_shared *s, uint32_t length, uint32_t ran
         s->limit[book][lane] = lane <= limit ? end : 0;
         if (lane > limit && total) s->wrong = 1;
     }
-    /* a symbol alone has a code of one bit; otherwise codes fill the table */
+    /* a single symbol has a code of one bit; otherwise codes fill the table */
     const uint32_t ones = __shfl_sync(~0u, total, 1);
     if (symbol == 15 && (used == 1 ? ones != 1 : end != 1u << limit)) s->wrong = 1;
     const uint32_t place = __shfl_sync(~0u, used - total + before, (int)length) + rank;
     if (length && place < CSZ_SYMBOLS_MAX) s->sorted[book][place] = (uint16_t)(length << 8 | symbol);
 }
 
-/* All threads: eight entries of a table at a time, by walking up the sorted symbols; a block fills its part of the tables. */
+/* All threads fill the block's part of the tables, eight entries at a time. */
 static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_t *tables) {
     const uint32_t n = PART_N / 8;
     for (uint32_t i = part * n + threadIdx.x; i < (part + 1) * n; i += THREADS) {
@@ -335,13 +340,16 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
 #pragma unroll 4
         for (uint32_t l = 1; l <= 12; l++) own += l <= limit && index >= s->limit[book][l];
         if (own <= limit) place = s->offset[book][own] + (index >> (limit - own)) - s->first[book][own];
-        /* A book of one symbol leaves half its table without one: there place stays 0. */
+        /* A book of one symbol covers half its table; in the other half place stays 0. */
         uint32_t entry = s->sorted[book][place & 255], length = (entry >> 8) & 15;
         uint32_t end = ((index >> (limit - length)) + 1) << (limit - length);
         const uint32_t alike = (((entry - origin) & 255) << 8 | length) * 0x10001u;
         uint32_t packed[4] = {alike, alike, alike, alike};
         if (index + 8 > end) {
-            /* eight entries of several symbols, whose codes are of the longest three lengths: none waits for another's */
+            /*
+             * eight entries of several symbols, whose codes have the longest three lengths; no entry waits
+             * for another
+             */
             const uint32_t *ends = s->limit[book] + limit - 2, *offset = s->offset[book] + limit - 2,
                            *code = s->first[book] + limit - 2;
             const uint32_t second = ends[0], third = ends[1],
@@ -361,18 +369,13 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
     }
 }
 
-/* By a warp, a book a lane: what the section's head says of the books. */
+/* By a warp, a book a lane: reads the section's head. */
 static __device__ void books_survey(books_shared *s, const uint32_t *section) {
     const uint32_t b = threadIdx.x, is_book = b < CSZ_NBOOKS,
                    kind = is_book ? section[b >> 2] >> (8 * (b & 3)) & 255 : 0,
                    n = is_book ? csz_book_size((int)b) : 0, first = is_book ? csz_book_first((int)b) : 0,
                    own = kind == CSZ_KIND_EXPLICIT ? n - first : 0;
-    uint32_t upto = own;
-#pragma unroll 1
-    for (uint32_t o = 1; o < 16; o <<= 1) {
-        const uint32_t up = __shfl_up_sync(~0u, upto, o);
-        if (b >= o) upto += up;
-    }
+    const uint32_t upto = csz_warp_scan(own);
     const uint32_t bad = __ballot_sync(~0u, kind > CSZ_KIND_EXPLICIT);
     if (is_book) s->facts[b] = {n, first, kind, upto - own};
     if (b + 1 == CSZ_NBOOKS) {
@@ -381,7 +384,10 @@ static __device__ void books_survey(books_shared *s, const uint32_t *section) {
     }
 }
 
-/* The section of books, of nbytes in shared memory, into part `part` of the tables; 0 where it is malformed. */
+/*
+ * Turns the section of books, nbytes in shared memory, into part `part` of the tables; 0 where it is
+ * malformed.
+ */
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
                                       uint32_t nbytes, uint32_t part, uint16_t *tables) {
     const uint32_t i = threadIdx.x, nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;

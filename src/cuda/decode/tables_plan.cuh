@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables_plan.cuh: what the tables kernel chooses for the blocks that decode a job, by the sizes of its records and where rows begin: how many groups a block has and how long their stages are,
- * whether groups work in teams, and how many tiles are dealt to each block.
+ * tables_plan.cuh: what the tables kernel chooses for the blocks that decode a job, by the sizes of its
+ * records and the alignment of rows: how many groups a block has, how long their stages are, whether groups
+ * work in teams, and how many tiles are dealt to each block.
  */
 #ifndef CSZ_CUDA_TABLES_PLAN_CUH
 #define CSZ_CUDA_TABLES_PLAN_CUH
 
-#include "cuda/decode/decompress_job.cuh"
+#include "cuda/decode/job.cuh"
 
 /*
- * How a block of the decode kernel divides its shared memory: stages must hold most records, or these are decoded from memory at a third of the speed; more groups hide
- * more latency, though 12 do two thirds of what 20 do.  One record of eight is asked how many groups leave it a stage that holds it; those of a word or two, and those so long that they are raw or
- * wide, count for nothing.
+ * How a block of the decode kernel divides its shared memory.  Stages must hold most records: others are
+ * decoded from memory at a third of the speed.  More groups hide more latency, though 12 do two thirds of
+ * what 20 do.  For one record of eight, the most groups are counted whose stages still hold it; records of a
+ * word or two, and those so long that they are raw or wide, do not count.
  */
 enum { COUNTED_MIN = 5 };
 struct stage_counts {
@@ -19,23 +21,21 @@ struct stage_counts {
 };
 
 /*
- * Tables that give way to stages.  Modes that no record of a frame has are known by their books, which the encoder writes as it does all without counts; stages may begin where the last tables would.  A record that has such a mode
- * nevertheless is decoded with tables from memory, which takes long.  So tables give way only where groups have several tiles each (call->tables_give_way) and in frames large enough that books which are used are hardly ever built in; and
+ * Tables that give way to stages.  The encoder writes the book of a mode that no record has as built-in 7.
+ * Where the last tables have such books, stages begin in their place.  A record that has such a mode after
+ * all is decoded with tables in memory, which is slow.  So tables give way only where groups have several
+ * tiles each (call->tables_give_way), in frames so large that books in use are hardly ever built in, and
  * not for f64, whose stores bind.
  */
-enum {
-    BOOK_UNUSED = 7,
-    GIVEN_TILES_MIN = 1024,
-    GROUPS_MAX_GIVEN = 19 /* with their room, since 20 groups were no faster than 18 */
-};
+enum { BOOK_UNUSED = 7, GIVEN_TILES_MIN = 1024 };
 
-/* Their chunks; kinds: of the books, from the frame's section. */
+/* Chunks of tables that give way; kinds: of the books, from the frame's section. */
 static __device__ __noinline__ uint32_t chunks_given(const uint32_t *kinds) {
-    const uint32_t unused = BOOK_UNUSED * 0x01010101u, any = books_are_unused() ? 0 : ~0u,
+    const uint32_t unused = BOOK_UNUSED * 0x01010101u, any = all_books_are_unused() ? 0 : ~0u,
                    low = (kinds[0] ^ unused) & any, high = (kinds[1] ^ unused) & any;
     static_assert(CSZ_BOOK_PV == 1 && CSZ_BOOK_PE == 2 && CSZ_BOOK_QV == 3 && CSZ_BOOK_QE == 4 &&
                       CSZ_BOOK_MV == 5 && CSZ_BOOK_ME == 6,
-                  "bytes of these words");
+                  "the books' bytes in these words");
     const uint32_t kept = high & 0x00FFFF00u                        ? TABLE_NARROW_N
                           : low & 0xFF000000u || high & 0x000000FFu ? TABLE_MV
                           : low & 0x00FFFF00u                       ? TABLE_QV
@@ -43,7 +43,7 @@ static __device__ __noinline__ uint32_t chunks_given(const uint32_t *kinds) {
     return (TABLE_NARROW_N - kept) / 8;
 }
 
-/* Modes whose records find what they need in a block's shared memory, or need nothing, as in a job. */
+/* A job's kept modes: their records find their tables in a block's shared memory, or need none. */
 CSZ_DEVICE uint32_t modes_kept(uint32_t given) {
     const uint32_t first = TABLE_NARROW_N - 8 * given; /* that is not kept */
     uint32_t modes = ~(1u << CSZ_MODE_RLE | 1u << CSZ_MODE_RLE_VLE | 1u << CSZ_MODE_RAW);
@@ -53,7 +53,10 @@ CSZ_DEVICE uint32_t modes_kept(uint32_t given) {
     return modes;
 }
 
-/* Whole warps call it; lanes with the same count are added at once, the first one's and most others being alike. */
+/*
+ * Whole warps call it; lanes with the same count are added at one_round, the first one's and most others
+ * being alike.
+ */
 static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t chunks,
                                    uint32_t nwords) {
     const uint32_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
@@ -70,9 +73,11 @@ static __device__ void stage_count(stage_counts *counts, const decode_call *call
 }
 
 /*
- * A job's first tiles are dealt to the blocks that begin with it, every nblocks-th claim to each, whose groups share them by a counter in shared memory; the rest are for whoever comes first, by a
- * counter in memory, so that blocks end together.  A single round of tiles is dealt whole, otherwise three quarters of them and at most two rounds: blocks of a frame whose tiles take longer than
- * others' must leave enough that the others can help with.
+ * A job's first tiles are dealt to the blocks that begin with it, every nblocks-th claim to each; a block's
+ * groups share them by a counter in shared memory.  The rest go to whoever comes first, by a counter in
+ * memory, so that blocks end together.  A single round of tiles is dealt whole; otherwise three quarters of
+ * the tiles, and at most two rounds, so that frames whose tiles take longer leave enough for other blocks
+ * to help with.
  */
 CSZ_DEVICE uint32_t tiles_dealt(job_blocks blocks, uint32_t ngroups) {
     if (blocks.n == 0) return 0;
@@ -82,17 +87,22 @@ CSZ_DEVICE uint32_t tiles_dealt(job_blocks blocks, uint32_t ngroups) {
 }
 
 /*
- * Where rows begin within sectors, tiles side by side write parts of the same ones.  The L2 joins parts that come within microseconds from one multiprocessor; otherwise it fetches the sector from
- * memory, and such stores take twice as long.  So teams of a block's groups take tiles that lie side by side and store them together.  Their tiles keep the frame's order.
+ * Where rows do not begin at sectors of 32 bytes, neighbouring tiles write parts of the same sectors.  The
+ * L2 joins parts that come from one multiprocessor within microseconds; otherwise it fetches the sector
+ * from memory, and such stores take twice as long.  So teams of a block's groups take neighbouring tiles and
+ * store them together.  Their tiles keep the frame's order.
  */
 CSZ_DEVICE uint32_t has_teams(const decode_call *call, const job_blocks *blocks) {
     return call->shares_sectors && blocks->nbox > blocks->n * call->max_ngroups;
 }
 
 /*
- * Teams of up to half of the nfit groups that find room.  n groups take about 12 + n units of time for a tile each.  Teams of whole rows of tiles share no sectors with others, and a last team of fewer rows may take the groups that are
- * left; of an equal part of a row each shares one tile's sides, and teams that take no heed of rows do more than that: measured, about 1 / team and a half of the time more.  Of teams that cost the same those of 8 or the next below:
- * larger ones wait longer for the slowest of them.  Every lane of a warp calls it.  Returns groups of a team, and *n of all; 0 where there is room for a few groups only.
+ * Chooses teams of up to half of the nfit groups that find room. n groups take about 12 + n units of time
+ * for a tile each.  Teams of whole rows of tiles share no sectors with others, and a last team of fewer rows
+ * may take the groups that are left.  Teams of an equal part of a row share one tile's sides, which costs
+ * about 1 / team more; other teams cost half as much again.  Among equal costs, teams of 8 or the next below
+ * win: larger ones wait longer for their slowest group.  Every lane of a warp calls it.  Returns the groups
+ * of a team, and *n of all; 0 where there is room for a few groups only.
  */
 static __device__ __noinline__ uint32_t teams_choose(const job_box *box, const job_blocks *blocks,
                                                      uint32_t nfit, uint32_t *n) {
@@ -123,35 +133,37 @@ static __device__ __noinline__ uint32_t teams_choose(const job_box *box, const j
     return (uint32_t)from;
 }
 
-/* Whole turns of teams that are dealt: about three quarters of those that a block has in the mean, of all jobs, which is `tiles` tiles.  The rest goes by tickets, so that blocks end together. */
+/*
+ * Turns of teams that are dealt: about three quarters of a block's mean, over all jobs, which is `tiles`
+ * tiles.  The rest goes by tickets, so that blocks end together.
+ */
 CSZ_DEVICE uint32_t turns_dealt(const job_blocks *blocks, uint32_t ngroups, uint32_t tiles) {
     const uint32_t own = blocks->nbox / (blocks->n * ngroups), mean = (3 * (tiles / ngroups) + 2) / 4;
     return own < mean ? own : mean;
 }
 
-/* What a call of one round has chosen for all. */
-CSZ_DEVICE void once_choose(decode_job *job, const decode_call *call) {
+/* What the launcher has chosen for a call of one round. */
+CSZ_DEVICE void one_round_choose(decode_job *job, const decode_call *call) {
     job->ngroups = call->max_ngroups;
     job->kept = modes_kept(0);
-    job->runs_at = call->once_runs_chunks ? TABLE_NARROW_N / 8 : 0;
-    job->first_stage = TABLE_NARROW_N / 8 + call->once_runs_chunks;
-    job->stage_chunks = call->once_stage_chunks;
-    job->stage_words = stage_words_of(call->once_stage_chunks);
+    job->runs_at = call->one_round_runs_chunks ? TABLE_NARROW_N / 8 : 0;
+    job->first_stage = TABLE_NARROW_N / 8 + call->one_round_runs_chunks;
+    job->stage_chunks = call->one_round_stage_chunks;
+    job->stage_words = stage_words_of(call->one_round_stage_chunks);
     job->team = 1;
     job->dealt = 1;
 }
 
-/* By a warp, once all are counted.  given: chunks of tables that give way. */
+/* By a warp, once all records are counted.  given: chunks of tables that give way. */
 static __device__ void stage_choose(decode_job *job, const stage_counts *counts, const job_box *box,
                                     const job_blocks *blocks, uint32_t given, const decode_call *call) {
     const uint32_t k = threadIdx.x & 31;
-    /* where groups have but a few tiles each, no more of them than share these evenly */
+    /* where groups have few tiles each, no more groups than share these evenly */
     const uint32_t nbox = call->nbox < 1u << 30 ? (uint32_t)call->nbox : 1u << 30,
                    tiles = (nbox + call->decode_blocks - 1) / call->decode_blocks,
                    rounds = (tiles + call->max_ngroups - 1) / call->max_ngroups,
-                   most = given && call->max_ngroups > GROUPS_MAX_GIVEN ? (uint32_t)GROUPS_MAX_GIVEN
-                                                                        : call->max_ngroups,
-                   even = rounds <= 3 && !has_teams(call, blocks) ? (tiles + rounds - 1) / rounds : most;
+                   even = rounds <= 3 && !has_teams(call, blocks) ? (tiles + rounds - 1) / rounds
+                                                                  : call->max_ngroups;
     uint32_t best = ~0u, fit = k <= GROUPS_MAX ? counts->n[k] : 0; /* beside k groups and more */
 #pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
@@ -161,7 +173,7 @@ static __device__ void stage_choose(decode_job *job, const stage_counts *counts,
     const uint32_t all = __shfl_sync(~0u, fit, 0);
     if (k >= 1 && k <= even) {
         const uint32_t cost = (3 * all - 2 * fit) * (2 * GROUPS_MAX - k);
-        best = cost << 5 | (31 - k); /* of equals the one with more groups */
+        best = cost << 5 | (31 - k); /* among equals the one with more groups */
     }
 #pragma unroll 1
     for (uint32_t o = 16; o > 0; o >>= 1) {
@@ -169,7 +181,7 @@ static __device__ void stage_choose(decode_job *job, const stage_counts *counts,
         if (other < best) best = other;
     }
     uint32_t ngroups = 31 - (best & 31);
-    /* records that stages hold, and those that they surely hold beside the tables of runs */
+    /* records that fit stages, and those that surely fit beside the tables of runs */
     const uint32_t held = __shfl_sync(~0u, fit, (int)ngroups);
     const uint32_t team = has_teams(call, blocks) ? teams_choose(box, blocks, ngroups, &ngroups) : 0;
     const uint32_t chunks = call->shared_chunks + given, first = TABLE_NARROW_N / 8 - given,

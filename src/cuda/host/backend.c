@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.c: calls of the interface on the GPU: where things lie, buffers that grow, copies, and the kernels' launchers in between.  Calls of csz.h run on the
- * default stream, so they are ordered with what the caller does there, and wait; those of csz_cuda.h run on the caller's stream and do not.
+ * backend.c: calls of the interface on the GPU: buffers that grow, copies between host and device, and the
+ * kernels' launchers.  Calls of csz.h run on the default stream, so they are ordered with what the caller
+ * does there, and wait.  Calls of csz_cuda.h run on the caller's stream and do not wait.
  */
 #include "cuda/host/backend.h"
 
@@ -154,7 +155,7 @@ csz_cuda_decompress_plan csz_backend_decompress_plan(const csz_header *h) {
 
 /* ---- calls that wait ---- */
 
-/* A pointer the kernels can use: the caller's own, or a copy. */
+/* A pointer that kernels can use: the caller's own, or a copy. */
 static csz_status stage_in(csz_cuda_backend *b, csz_device_buffer *buffer, const void **d, const void *p,
                            size_t nbytes) {
     *d = p;
@@ -171,7 +172,7 @@ static csz_status result_fetch(csz_cuda_backend *b, csz_cuda_result *result) {
     return status ? status : csz_cuda_copy(result, b->d_result, sizeof *result);
 }
 
-/* Whether the field may go through the device as a whole: field and archive, where they are not there already. */
+/* Whether nbytes, the field and the archive, fit the device at once. */
 static csz_status fits_whole(const csz_cuda_backend *b, int *fits, uint64_t nbytes) {
     size_t room = 0;
     csz_status status = csz_backend_room(b, &room);
@@ -194,7 +195,10 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
     status = csz_compress_bound(&most, &h->field, NULL);
     if (status) return status;
     if (!out_on_device && !data_on_device && field_nbytes) {
-        /* a relative bound needs all values before the first frame: resident if they fit, else the host looks at them */
+        /*
+         * a relative bound needs all values before the first frame: on the device if they fit, else the
+         * host reads them
+         */
         int fits = 0;
         const int resolved = h->bound_mode == CSZ_BOUND_ABS;
         status = fits_whole(b, &fits, (uint64_t)field_nbytes + most + workspace_nbytes);

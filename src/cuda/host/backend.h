@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.h: the CUDA backend as src/api sees it.  Fields and archives may lie in host or in device memory, told apart by asking the
- * runtime; what lies on the host is copied.  Buffers on the device belong to a backend object, which belongs to a context.
+ * backend.h: the CUDA backend as src/api sees it.  Fields and archives may be in host or in device memory;
+ * the runtime says which.  What is on the host is copied.  Buffers on the device belong to a backend
+ * object, which belongs to a context.
  */
 #ifndef CSZ_CUDA_BACKEND_H
 #define CSZ_CUDA_BACKEND_H
@@ -40,12 +41,18 @@ void csz_cuda_backend_limit(csz_cuda_backend *backend, size_t nbytes);
 csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size_t out_capacity,
                                      size_t *out_nbytes, const void *data, csz_header *header, int threads);
 
-/* The box lo .. hi (effective dims), dense, into data, from an archive whose header was read and that is not packed with zstd. */
+/*
+ * Decodes the box lo .. hi (effective dims) into data, dense, from an archive whose header was read and
+ * whose frames are not packed with zstd.
+ */
 csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive,
                                        size_t archive_nbytes, const csz_header *header, const uint64_t *lo,
                                        const uint64_t *hi, int threads);
 
-/* The calls of csz_cuda.h: arrays of n on the host, everything else on the device; only enqueues.  lo .. hi: a box of each field, in effective dims. */
+/*
+ * The calls of csz_cuda.h: arrays of n on the host, everything else on the device; they only enqueue.  lo
+ * .. hi: a box of each field, in effective dims.
+ */
 csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, void *const *d_out,
                                           const size_t *out_capacity, csz_cuda_result *results,
                                           const void *const *d_data, csz_header *header, void *workspace,

@@ -34,7 +34,10 @@ static int current_device(void) {
     return status_of(cudaGetDevice(&device)) ? -1 : device;
 }
 
-/* A process without the driver has no device memory; asking the runtime would load it, which takes longer than compressing a small field. */
+/*
+ * A process that has not loaded the driver has no device memory.  Asking the runtime would load it, which
+ * takes longer than compressing a small field.
+ */
 static int driver_is_loaded(void) {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (driver) dlclose(driver);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * runtime.h: everything the backend's host code asks of CUDA, as a table of functions.  runtime.cu fills it from the CUDA runtime, tests/emu from the C
- * library; a test may put a table of its own in front that fails the k-th call, which is how a full or a lost device is played.
+ * runtime.h: everything the backend's host code asks of CUDA, as a table of functions.  runtime.cu fills it
+ * from the CUDA runtime, tests/emu from the C library.  A test can put a table of its own in front that
+ * fails the k-th call, to simulate a full or a lost device.
  */
 #ifndef CSZ_CUDA_RUNTIME_H
 #define CSZ_CUDA_RUNTIME_H

@@ -48,7 +48,10 @@ csz_status csz_backend_room(const csz_cuda_backend *b, size_t *nbytes);
 /* Bytes of the field and of the largest archive it can give. */
 uint64_t csz_field_nbytes(const csz_geometry *geometry, csz_type type);
 
-/* frames.c: fields and archives on the host, frame by frame through the device.  The header's bound is resolved. */
+/*
+ * frames.c: fields and archives on the host, frame by frame through the device.  The header's bound is
+ * resolved.
+ */
 csz_status csz_frames_compress(csz_cuda_backend *b, void *out, size_t out_capacity, size_t *out_nbytes,
                                const void *data, csz_header *header);
 csz_status csz_frames_decompress(csz_cuda_backend *b, void *data, const void *archive,

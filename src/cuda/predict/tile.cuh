@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tile.cuh: the two types of values, and a tile as the threads of a block see it while it is compressed: where its elements are, what the threads share.
+ * tile.cuh: a tile as the threads of a block see it while it is compressed: where its elements are, what the threads
+ * share.
  */
 #ifndef CSZ_CUDA_TILE_CUH
 #define CSZ_CUDA_TILE_CUH
@@ -11,6 +12,7 @@
 #include "core/quantum.h"
 #include "cuda/common/launch.cuh"
 #include "cuda/common/memory.cuh"
+#include "cuda/common/value.cuh"
 
 enum {
     CSZ_TILE_THREADS = CSZ_TILE_UNITS,
@@ -23,48 +25,6 @@ enum { CSZ_CUT_NONE, CSZ_CUT_PLACE, CSZ_CUT_ENCODE, CSZ_CUT_CHECK };
 #ifndef CSZ_CUT
 #define CSZ_CUT CSZ_CUT_NONE
 #endif
-
-/* ---- the two types ---- */
-
-template <typename V> struct csz_value;
-
-template <> struct csz_value<float> {
-    typedef uint32_t bits;
-    typedef int32_t quantum;
-    typedef csz_quantizer_f32 quantizer;
-    enum { words = 1 };
-    static __device__ __forceinline__ bits to_bits(float v) { return csz_bits_f32(v); }
-    static __device__ __forceinline__ float from_bits(bits b) { return csz_f32_bits(b); }
-    static __device__ __forceinline__ uint32_t fold(bits b) { return b; }
-    static __device__ __forceinline__ int quantize(float v, const quantizer &z, quantum *q) {
-        return csz_quantum_f32(v, &z, q);
-    }
-    static __device__ __forceinline__ float restore(quantum q, float step) {
-        return csz_restore_f32(q, step);
-    }
-    static __device__ __forceinline__ bits minus_zero() { return 0x80000000u; }
-    static __device__ __forceinline__ bool is_nan(bits b) { return (b & 0x7FFFFFFFu) > 0x7F800000u; }
-};
-
-template <> struct csz_value<double> {
-    typedef uint64_t bits;
-    typedef int64_t quantum;
-    typedef csz_quantizer_f64 quantizer;
-    enum { words = 2 };
-    static __device__ __forceinline__ bits to_bits(double v) { return csz_bits_f64(v); }
-    static __device__ __forceinline__ double from_bits(bits b) { return csz_f64_bits(b); }
-    static __device__ __forceinline__ uint32_t fold(bits b) { return csz_value_fold_f64(b); }
-    static __device__ __forceinline__ int quantize(double v, const quantizer &z, quantum *q) {
-        return csz_quantum_f64(v, &z, q);
-    }
-    static __device__ __forceinline__ double restore(quantum q, double step) {
-        return csz_restore_f64(q, step);
-    }
-    static __device__ __forceinline__ bits minus_zero() { return 0x8000000000000000ull; }
-    static __device__ __forceinline__ bool is_nan(bits b) {
-        return (b & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;
-    }
-};
 
 /*
  * Quick rounding relative to the middle of a window: magic is the rounding constant moved so that its low bits become quantum - middle +

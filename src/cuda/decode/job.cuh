@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress_job.cuh: what the decoder's kernels share.  A job is a frame that the box touches.  The tables kernel checks a job's frame and
- * fills in its job; the tile kernels claim the job's tiles by its counter and add up its checksums.
+ * job.cuh: what the decoder's kernels share.  A job is a frame that the wanted box touches.  The tables
+ * kernel checks the frame and fills in the job; the decode kernels claim the job's tiles by its counter and
+ * add up its checksums.
  */
 #ifndef CSZ_CUDA_DECOMPRESS_JOB_CUH
 #define CSZ_CUDA_DECOMPRESS_JOB_CUH
 
+#include "cuda/common/codes.cuh"
 #include "cuda/common/launch.cuh"
 #include "cuda/common/memory.cuh"
 
@@ -14,32 +16,22 @@
 #include "core/hash.h"
 #include "core/quantum.h"
 #include "cuda/decode/decompress.h"
-
-extern "C" {
-#include "entropy/book.h"
-}
-
-/*
- * For bench/gpu_decompress.cu alone, to see what each stage costs: 1 leaves out stores, 2 also partial sums, scaling and
- * the checksum of values, 3 also escapes, raw bits and exceptions, 4 all decoding of lanes.  The values are then wrong.
- */
-#ifndef CSZ_CUT
-#define CSZ_CUT 0
-#endif
+#include "format/header.h"
 
 /* What a test may ask of the emulated decoder, see machine.h. */
 #if defined(CSZ_EMU)
-#define books_are_unused() emu::books_unused
-#define once_is_unused() (emu::once_unused || emu::books_unused)
+#define all_books_are_unused() emu::books_unused
+#define one_round_is_off() (emu::once_unused || emu::books_unused)
 #else
-#define books_are_unused() false
-#define once_is_unused() false
+#define all_books_are_unused() false
+#define one_round_is_off() false
 #endif
 
 /*
- * Decode tables of a frame, 2-byte entries: symbol << 8 | length, where books of deltas have symbol - 48 mod 256, the delta itself where it is a direct one.
- * With the length in the low five bits an entry is a shift count as it stands.  The seven books of the narrow modes come first: a block keeps those, 44 KiB,
- * in shared memory.
+ * Decode tables of a frame, 2-byte entries: symbol << 8 | length.  Books of deltas have symbol - 48 mod 256,
+ * which is the delta itself where the symbol is a direct one.  The length is in the low five bits, so that
+ * an entry can be used as a shift count.  The seven books of the narrow modes come first: a block keeps
+ * these, 44 KiB, in shared memory.
  */
 enum {
     TABLE_S = 0,
@@ -72,26 +64,31 @@ CSZ_FN uint32_t table_of_book(int book) {
 }
 
 /*
- * Shared memory of a block of the decode kernel, in chunks of 16 bytes: its frame's tables, a stage for the record of each group (a warp with a tile), and from the
- * end backwards each group's deltas, firsts and tasks.  How many groups there are and how long their stages is the frame's choice (stage_choose).  Where there is room, the tables of runs lie between the
- * others and the stages, once a group has needed them.
+ * Shared memory of a block of the decode kernel, in chunks of 16 bytes: its frame's tables; a stage for the
+ * record of each group (a warp with a tile); and from the end backwards each group's codes, firsts and
+ * tasks. stage_choose decides for each frame how many groups there are and how long their stages are.  Where
+ * there is room, the tables of runs lie between the other tables and the stages, from when a group first
+ * needs them.
  */
 enum {
+    GROUP_THREADS = 32,
     GROUPS_MAX = 20, /* leaves a thread 96 registers */
-    CODE_CHUNKS = 512,
     FIRSTS_CHUNKS = 16,
-    PLACES = 2, /* tiles a group knows of: at work, claimed */
+    PLACES = 2, /* tiles a group knows of: the current one, and the next */
     TASK_CHUNKS = 3,
-    GROUP_CHUNKS = CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES, /* beside the stage */
+    GROUP_CHUNKS = CODE_CHUNKS + FIRSTS_CHUNKS + TASK_CHUNKS * PLACES, /* without the stage */
     STAGE_CHUNKS_MIN = 17,
     RUNS_CHUNKS = (TABLE_N - TABLE_RV) / 8
 };
 
-/* Words of the longest record that a stage holds, whose first chunk may begin with up to three words before the record's. */
+/*
+ * Words of the longest record that fits a stage: its first chunk may begin with up to three words before
+ * the record.
+ */
 CSZ_FN uint32_t stage_words_of(uint32_t nchunks) { return 4 * nchunks - 4; }
 CSZ_FN uint32_t stage_chunks_of(uint32_t nwords) { return (nwords + 7) / 4; }
 
-/* Blocks of the tables kernel that share a job; each gives its verdict. */
+/* Blocks of the tables kernel that share a job; each has a verdict of its own. */
 enum {
     TABLE_PARTS_BOOKS = 8,
     TABLE_PART_INDEX = TABLE_PARTS_BOOKS,
@@ -115,28 +112,27 @@ typedef struct alignas(16) decode_job {
     uint32_t box_tiles[3];
     uint32_t ntiles;                             /* of the frame */
     uint32_t nbox;                               /* of the part */
-    uint32_t tile_base;                          /* where its tiles stand in offsets[] */
-    uint32_t group_base;                         /* where its groups of 64 stand in group_sum[] */
+    uint32_t tile_base;                          /* of its tiles in offsets[] */
+    uint32_t group_base;                         /* of its groups of 64 tiles in group_sum[] */
     uint32_t first_block, nblocks;               /* those of the decode kernel that begin with it */
     uint32_t ngroups, stage_chunks, stage_words; /* of such a block */
     uint32_t dealt;                              /* tiles that each of these blocks has for itself */
     uint32_t counter;                            /* claimed of the others */
     uint32_t value_sum;
-    uint32_t team; /* groups that take tiles side by side and store them together; 1: each takes its own */
-    uint32_t first_stage; /* where a block's stages begin: behind the tables that it keeps */
-    uint32_t runs_at;     /* where the tables of runs lie before them; 0: it has no room for these */
-    uint32_t
-        kept; /* bit m: records of mode m find what they need in a block's shared memory, or need nothing */
+    uint32_t team;        /* groups that take neighbouring tiles and store them together; 1: no teams */
+    uint32_t first_stage; /* chunk at which a block's stages begin, after the tables that it keeps */
+    uint32_t runs_at;     /* chunk of the tables of runs, before the stages; 0: no room for them */
+    uint32_t kept;        /* bit m: records of mode m find their tables in shared memory, or need none */
     float row_inverse, plane_inverse; /* 1 / tiles[2] and 1 / tiles[1] */
-    uint32_t filling[2];              /* set like the others, since jobs are copied whole */
+    uint32_t filling[2];              /* padding, cleared because jobs are copied whole */
 } decode_job;
 
 static_assert(sizeof(decode_job) == 5 * 8 + 34 * 4 && sizeof(decode_job) % 16 == 0,
-              "copied 16 bytes at a time, and without gaps, which nobody would set");
+              "copied 16 bytes at a time, without gaps that nobody would set");
 
 /* Counters of a call, zeroed by the tables kernel. */
 typedef struct decode_counters {
-    uint32_t n_odd;  /* entries of odd[] */
+    uint32_t n_slow; /* entries of slow[] */
     uint32_t n_done; /* blocks of the last kernel that have finished */
 } decode_counters;
 
@@ -153,28 +149,28 @@ typedef struct decode_item {
 /* A kernel's view of a call; everything points to device memory. */
 typedef struct decode_call {
     csz_geometry geometry;
-    csz_field field;      /* what the headers must say, where they are read here; ndim 0: they are not */
-    uint64_t first_frame; /* number of frame 0, where the archive is part of a larger one */
+    csz_field field;               /* what the headers must say; ndim 0: the caller has read them */
+    uint64_t first_frame;          /* number of frame 0, where the archive is part of a larger one */
     uint32_t nfields, nframes_box; /* frames of each field that the box touches */
     decode_item one;               /* of a single field */
     const decode_item *items;      /* of several */
     uint64_t begin[3], end[3];
     uint64_t pitch_y, pitch_z; /* elements between rows and planes of the output */
-    uint64_t header_words;     /* these two where the headers are not read here */
+    uint64_t header_words;     /* this and the bound: where the caller has read the headers */
     double bound_abs;
     uint32_t is_f64;
     uint32_t njobs;                       /* of all fields */
     uint32_t job_first[3], job_frames[3]; /* the box of frames that are jobs */
     uint32_t max_tiles, max_groups;       /* of a frame: strides of offsets[] and group_sum[] */
-    uint32_t all_odd;                     /* the tile shape has no fast kernel */
-    uint32_t check_groups; /* the tile kernels add up the groups' checksums; otherwise verify_kernel does */
+    uint32_t all_slow;                    /* the tile shape has no fast path */
+    uint32_t check_groups; /* the decode kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
     uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
-    uint32_t shares_sectors;  /* some start within sectors, of which tiles side by side write parts */
+    uint32_t shares_sectors;  /* rows start within sectors, of which neighbouring tiles write parts */
     uint32_t max_ngroups;     /* of a block of the decode kernel */
-    uint32_t shared_chunks;   /* of it for all groups */
+    uint32_t shared_chunks;   /* of a block's shared memory, for its groups and stages */
     uint32_t decode_blocks;   /* of the decode kernel */
-    uint32_t tables_give_way; /* those that a frame has no use for make room for stages */
+    uint32_t tables_give_way; /* unused tables make room for stages */
     uint64_t nbox;            /* tiles of all jobs */
     const uint8_t *builtin;
     void *out; /* of the first field */
@@ -183,22 +179,22 @@ typedef struct decode_call {
     uint32_t *verdict; /* TABLE_PARTS a job: faults that the tables kernel has found */
     uint16_t *tables;  /* TABLE_N a job */
     uint32_t *offsets; /* max_tiles + 1 a job: where each record begins, in payload words */
-    uint4 *
-        claims; /* max_tiles a job: its tiles as groups claim them: first word of the record, its end, 0, number */
+    uint4 *claims; /* max_tiles a job, in the order of decoding: the record's first word, its end, 0, tile */
     unsigned long long *group_sum; /* max_groups a job */
-    uint2 *odd;                    /* (job, tile of the part) left to the general kernel */
-    uint32_t once; /* the call is a single round of tiles, see decompress_once.cuh: max_ngroups of a block */
-    uint32_t once_stage_chunks, once_runs_chunks; /* of a stage, and of tables before the stages */
+    uint2 *slow;                   /* (job, tile of the part) left to the general kernel */
+    uint32_t one_round; /* the call is a single round of tiles (one_round.cuh), max_ngroups of a block */
+    uint32_t one_round_stage_chunks, one_round_runs_chunks; /* of a stage, and of tables before the stages */
 } decode_call;
 
 /*
- * What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, csz_copy_start): the later one may be there before the first has ended, and nothing promises that waiting empties the L1.
+ * What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, csz_copy_start);
+ * launch.cuh says why.
  */
 
-/* In place of a verdict, while there is none. */
+/* In place of a verdict that is not known yet. */
 enum { VERDICT_NONE = 0xFFFFFFFFu };
 
-/* What the tables kernel has found wrong with a job; 0: header, books and index hold, its tiles may be decoded. */
+/* What the tables kernel has found wrong with a job; 0: its tiles can be decoded. */
 CSZ_DEVICE uint32_t job_faults(const decode_call *call, uint32_t job_number) {
     uint32_t faults = 0;
 #pragma unroll
@@ -222,7 +218,7 @@ CSZ_DEVICE decode_item call_item(const decode_call *call, uint32_t field) {
     return call->items ? call->items[field] : call->one;
 }
 
-/* ---- what geometry alone says of a job ---- */
+/* ---- what follows from geometry alone ---- */
 
 /* A job's frame: number, first tile and extents in tiles. */
 struct job_frame {
@@ -275,13 +271,16 @@ struct job_blocks {
     uint32_t first, n, nbox;
 };
 
-/* The first block whose first tile is not before one of all jobs' tiles. */
+/* The first block whose first tile is not before the given one of all jobs' tiles. */
 CSZ_DEVICE uint32_t block_of_tile(const decode_call *call, uint64_t tile) {
     const uint64_t a = tile * call->decode_blocks + call->nbox - 1;
     return a >> 31 ? (uint32_t)(a / call->nbox) : (uint32_t)a / (uint32_t)call->nbox;
 }
 
-/* Blocks are spread over the jobs by their tiles: block b begins with the job of tile b * nbox / decode_blocks of all. */
+/*
+ * Blocks are spread over the jobs by tiles: block b begins with the job of tile b * nbox / decode_blocks of
+ * all.
+ */
 CSZ_DEVICE job_blocks job_blocks_in(const decode_call *call, uint32_t field, const job_frame *frame,
                                     const job_box *own) {
     if (call->njobs == 1) return {0, call->decode_blocks, (uint32_t)call->nbox};
@@ -315,7 +314,7 @@ typedef struct tile_place {
     int64_t shift; /* the job's */
 } tile_place;
 
-/* In place of a tile: no more of them, or none for this turn. */
+/* In place of a tile: there are no more, or none in this turn. */
 enum { NO_TILE = 0xFFFFFFFFu, NO_TILE_NOW = 0xFFFFFFFEu };
 
 CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
@@ -338,12 +337,12 @@ CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
     return p;
 }
 
-/* a / b by b's inverse: exact for a and b below 2^21, as trying all multiples of all b shows. */
+/* a / b by the inverse of b: exact for a and b below 2^21 (checked for all multiples of all b). */
 CSZ_DEVICE uint32_t divide_quickly(uint32_t a, float inverse) {
     return (uint32_t)(((float)a + 0.5f) * inverse);
 }
 
-/* The same by its number; a frame has at most 2^20 tiles. */
+/* The place of a tile by its number in the frame; a frame has at most 2^20 tiles. */
 CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
     const uint32_t row = divide_quickly(tile, job->row_inverse),
                    plane = divide_quickly(row, job->plane_inverse);
@@ -354,11 +353,6 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
     p.at[1] = job->first[1] + row - plane * job->tiles[1];
     p.at[0] = job->first[0] + plane;
     return p;
-}
-
-/* How many of 16 unit classes are 2, or 3. */
-CSZ_DEVICE uint32_t count_class(uint32_t classes, uint32_t klass) {
-    return (uint32_t)__popc((classes >> 1) & (klass == 3 ? classes : ~classes) & 0x55555555u);
 }
 
 CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faults, bits); }

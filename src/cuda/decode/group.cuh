@@ -1,55 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress_group.cuh: a group, one warp of the fast kernel: its part of shared memory, the tile it has to decode, its record on the way into the stage, and the
- * record's lanes.
+ * group.cuh: a group is a warp of a decode kernel, which takes tile after tile: its part of shared memory,
+ * the tile it has to decode, its record on the way into the stage, and the record's lanes.
  */
-#ifndef CSZ_CUDA_DECOMPRESS_GROUP_CUH
-#define CSZ_CUDA_DECOMPRESS_GROUP_CUH
+#ifndef CSZ_CUDA_GROUP_CUH
+#define CSZ_CUDA_GROUP_CUH
 
 #include "cuda/decode/record.cuh"
+#include "cuda/decode/runs.cuh"
+#include "cuda/decode/store.cuh"
 
-/* How a tile is finished once its lanes are decoded. */
-enum tile_kind { KIND_FAST, KIND_PLAIN, KIND_CODED, KIND_FLAT, KIND_FLAT_MASKED, KIND_RAW, KIND_NONE };
+/*
+ * How a tile is stored once its lanes are decoded: coded and aligned, coded at an edge or not aligned,
+ * coded with masks; one value, one value with masks; raw; not at all.  The first three have lanes.
+ */
+enum tile_kind { KIND_ALIGNED, KIND_EDGE, KIND_MASKED, KIND_FLAT, KIND_FLAT_MASKED, KIND_RAW, KIND_NONE };
 
 /* How much of a tile the output holds: part of it, all, or all in rows aligned for 16-byte stores. */
 enum tile_held { HELD_PART, HELD_ALL, HELD_ALIGNED };
 
-/* What is still needed of a record's head after its stage has been given to the next record; the same in all threads, in few registers. */
-template <typename V> struct tile_after {
-    typename value_traits<V>::quantum base; /* the value's bits for KIND_FLAT */
-    uint32_t packed;                        /* kind, order << 8, exceptions << 16 */
+/*
+ * What the store stage needs of a record's head after the stage was given to the next record; warp-uniform.
+ */
+template <typename V> struct tile_head {
+    typename csz_value<V>::quantum base; /* the value's bits for KIND_FLAT */
+    uint32_t packed;                     /* kind, order << 8, exceptions << 16 */
     __device__ __forceinline__ uint32_t kind() const { return packed & 255; }
     __device__ __forceinline__ uint32_t order() const { return packed >> 8 & 255; }
     __device__ __forceinline__ uint32_t has_exceptions() const { return packed >> 16; }
 };
 
-/* A tile to decode: number in its frame, coordinates in the grid of tiles, its corner in the output, its record's place in the payload. */
+/* A tile to decode: its place in the field, its corner in the output, its record's place in the payload. */
 struct alignas(16) tile_task {
     tile_place place;
     int64_t corner;
-    uint32_t begin, end; /* words */
-    uint32_t held;       /* by the output: HELD_PART ... */
-    uint32_t number;     /* of the tile, as its claim says */
+    uint32_t begin, end; /* words; from here on as in a claim */
+    uint32_t held;
+    uint32_t number; /* of the tile, or NO_TILE */
 };
 
 static_assert(sizeof(tile_task) == 16 * TASK_CHUNKS, "a task has the chunks counted for it");
 
-/* A group's part of shared memory, by its first chunk: deltas, firsts, tasks (a ring of PLACES). */
+/* A group's part of shared memory, by its first chunk: codes, firsts, tasks (a ring of PLACES). */
 CSZ_DEVICE uint32_t *group_firsts(uint4 *group) { return (uint32_t *)(group + CODE_CHUNKS); }
 CSZ_DEVICE tile_task *group_task(uint4 *group, uint32_t i) {
     return (tile_task *)(group + CODE_CHUNKS + FIRSTS_CHUNKS) + i % PLACES;
 }
 
-/* Of a group of its block. */
 CSZ_DEVICE uint4 *group_memory(const decode_call *call, uint4 *memory, uint32_t group) {
     return memory + (TABLE_NARROW_N / 8 + call->shared_chunks - GROUP_CHUNKS) - group * GROUP_CHUNKS;
 }
 
-/* Its stage.  What a reader of a damaged lane may touch past the last group's lies in the groups' parts. */
+/*
+ * Its stage.  The groups' parts follow the last stage, so that what is read past it is the block's own
+ * memory.
+ */
 CSZ_DEVICE uint32_t *group_stage(const decode_job *job, uint4 *memory, uint32_t group) {
     return (uint32_t *)(memory + job->first_stage + group * job->stage_chunks);
 }
-static_assert(LANE_MAX_WORDS / 4 < GROUP_CHUNKS, "a reader stays in the block's memory");
+static_assert(LANE_MAX_WORDS / 4 < GROUP_CHUNKS, "a reader of a damaged lane stays in the block's memory");
+static_assert((int)GROUP_THREADS < (int)GROUP_CHUNKS,
+              "so does a checksum, one chunk a thread past the record");
+
+/* ---- records ---- */
 
 /* Records are staged from word `skew` of the stage on, so that 16-byte copies line up. */
 CSZ_DEVICE uint32_t record_skew(const uint32_t *record) { return (uint32_t)((uintptr_t)record >> 2) & 3; }
@@ -62,8 +75,9 @@ CSZ_DEVICE void record_stage(uint32_t *stage, const uint32_t *record, uint32_t n
 }
 
 /*
- * The thread's terms of the group's checksum, of the chunks it staged itself; offset is the record's first word in the payload.  Chunks past the record, up to one a thread, are read like others and counted for nothing: the
- * groups' parts follow the last stage.
+ * The thread's terms of a staged record's checksum, of the chunks that it staged itself; offset: the
+ * record's first word in the payload.  Words outside the record are read and count as 0, which takes fewer
+ * instructions than branches.
  */
 CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t skew, uint32_t offset,
                                               uint32_t nwords, uint32_t r) {
@@ -80,11 +94,10 @@ CSZ_DEVICE unsigned long long record_checksum(const uint32_t *stage, uint32_t sk
     }
     return sum;
 }
-static_assert((int)GROUP_THREADS < (int)GROUP_CHUNKS, "a chunk a thread past the last stage is the block's");
 
-/* The same of a record that was not staged: four chunks are on their way at a time. */
-static __device__ __noinline__ unsigned long long
-record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+/* The same for a record that was not staged, with four loads under way at a time. */
+CSZ_COLD unsigned long long record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nwords,
+                                                     uint32_t r) {
     const uint32_t skew = record_skew(record), end = skew + nwords, nchunks = (end + 3) / 4;
     const uint4 *from = (const uint4 *)(record - skew);
     unsigned long long sum = 0;
@@ -107,23 +120,27 @@ record_checksum_unstaged(const uint32_t *record, uint32_t offset, uint32_t nword
     return sum;
 }
 
+/* ---- lanes ---- */
+
 /*
- * The places of a thread's N lanes, r and r + 32, by the sums of the lengths before them; whole warps call it.  Returns 0 where the thread saw a fault.
+ * The places of a thread's N lanes, r and r + 32, by the sums of the lengths before them; whole warps call
+ * it.  Returns 0 where the thread saw a fault.
  */
 template <typename V, int N>
 CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, const uint32_t *words,
                                uint32_t nwords, uint32_t r) {
-    uint32_t sum[N], good = 1;
+    uint32_t sum[N], flags = 0, good = 1;
 #pragma unroll
     for (int l = 0; l < N; l++) {
         place[l].nbits = sum[l] = lane_length(view, words, r + 32 * l);
+        flags |= lane_length_flags(view, r + 32 * l, sum[l]);
         if (view->bitmap[l] >> r & 1 && place[l].nbits == 0) good = 0;
     }
 #pragma unroll
     for (uint32_t o = 1; o < 32; o <<= 1) {
 #pragma unroll
         for (int l = 0; l < N; l++) {
-            uint32_t up = __shfl_up_sync(~0u, sum[l], o);
+            uint32_t up = __shfl_up_sync(CSZ_ALL, sum[l], o);
             if (r >= o) sum[l] += up;
         }
     }
@@ -133,21 +150,23 @@ CSZ_DEVICE uint32_t lanes_find(lane_place *place, const record_view<V> *view, co
         place[l].at = view->lanes_bit + sum[l] - place[l].nbits;
         if (place[l].at + place[l].nbits > 32 * nwords) good = 0;
     }
-    /* the last thread's end is the stream's, which all look at rather than part */
+    /* The last thread's end is the stream's.  All threads compute it, which avoids a branch. */
     const uint32_t end = view->lanes_bit + sum[N - 1], inside = end & 31,
                    rest = words[good && inside ? end >> 5 : 0] << inside,
                    ends = record_adds_up(view, sum[N - 1], nwords) & (inside == 0 || rest == 0);
-    return good & (ends | (r != 31));
+    return good & (ends | (r != 31)) & lane_lengths_hold(flags);
 }
 
 /*
- * Words of a lane of mode S with buckets that are visited one by one: a visit takes about 48 instructions, of all 32 words in order each takes 36.  Not for f64, which became slower with it, by 8% at 6 bits: its stores bind, and come more at
- * once.
+ * Words of a lane of mode S with buckets, up to which these words are visited one by one: a visit takes
+ * about 48 instructions, and 36 for each of all 32 words in order.  Not for f64, whose stores bind: it
+ * became 8% slower at 6 bits.
  */
-template <typename V> CSZ_DEVICE uint32_t buckets_few(void) { return value_traits<V>::WORDS == 1 ? 24 : 0; }
+template <typename V> CSZ_DEVICE uint32_t buckets_few(void) { return csz_value<V>::words == 1 ? 24 : 0; }
 
 /*
- * Decodes all lanes of a record of class 0 by a warp, in a mode of 32 lanes (N = 1) or 64; returns 0 where the thread saw a fault.  staged: the same words, as the lanes' readers see them.
+ * Decodes all lanes of a record of class 0 by a warp, in a mode of 32 lanes (N = 1) or 64; returns 0 where
+ * the thread saw a fault. staged: the same words, as the lanes' readers see them.
  */
 template <typename V, int N, bool SHARES, typename W, typename T>
 CSZ_DEVICE uint32_t decode_lanes(const record_view<V> *view, const uint32_t *words, W staged, uint32_t nwords,

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * header.h: which headers, frame headers and indexes a reader accepts (docs/format.md, sections 3 and 4):
+ * one definition for archive.c and the CUDA decoder, which both read the words of an archive in their own
+ * way.
+ */
+#ifndef CSZ_FORMAT_HEADER_H
+#define CSZ_FORMAT_HEADER_H
+
+#include "csz.h"
+
+#include "core/geometry.h"
+#include "entropy/book.h"
+
+#define CSZ_MAGIC_WORD 0x2B5A5343u /* "CSZ+" */
+
+enum { CSZ_FEATURE_FILL = 1, CSZ_FEATURE_GRID = 2, CSZ_FEATURE_ZSTD = 4, CSZ_FEATURES_KNOWN = 7 };
+
+/* Words of the header's fixed part; dims, fill value, grid and checksum follow. */
+enum {
+    CSZ_HEADER_FIXED_WORDS = 10,
+    CSZ_HEADER_SIZE_WORDS = 5, /* those that say how long it is */
+    CSZ_HEADER_MIN_NBYTES = 56
+};
+
+CSZ_FN uint64_t csz_words_u64(const uint32_t *w) { return w[0] | (uint64_t)w[1] << 32; }
+
+CSZ_FN uint32_t csz_header_features(const uint32_t *w) { return w[2] & 0xFFFF; }
+CSZ_FN uint32_t csz_header_size(const uint32_t *w) { return w[4] >> 16; }
+CSZ_FN uint32_t csz_header_ndim(const uint32_t *w) { return w[1] >> 16 & 255; }
+CSZ_FN double csz_header_bound(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 6)); }
+CSZ_FN double csz_header_bound_abs(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 8)); }
+
+/* Size of a header that has these parts. */
+CSZ_FN uint32_t csz_header_nbytes_of(uint32_t ndim, uint32_t features) {
+    return 4 * CSZ_HEADER_FIXED_WORDS + 8 * ndim + (features & CSZ_FEATURE_FILL ? 8 : 0) +
+           (features & CSZ_FEATURE_GRID ? 16 : 0) + 8;
+}
+
+/*
+ * Whether an archive of nbytes bytes begins with a header of its own size.  Looks at the first
+ * CSZ_HEADER_SIZE_WORDS words, as far as nbytes has them.
+ */
+CSZ_FN csz_status csz_header_size_check(const uint32_t *w, uint64_t nbytes) {
+    if (nbytes < 4 || w[0] != CSZ_MAGIC_WORD) return CSZ_ERROR_NOT_ARCHIVE;
+    if (nbytes < 4 * CSZ_HEADER_SIZE_WORDS) return CSZ_ERROR_TRUNCATED;
+    const uint32_t version = w[1] & 255, n = csz_header_size(w);
+    if (version > CSZ_FORMAT_VERSION) return CSZ_ERROR_VERSION;
+    if (version != CSZ_FORMAT_VERSION || n < CSZ_HEADER_MIN_NBYTES || n > CSZ_HEADER_MAX_NBYTES || n % 4)
+        return CSZ_ERROR_CORRUPT;
+    return nbytes < n ? CSZ_ERROR_TRUNCATED : CSZ_OK;
+}
+
+/*
+ * Whether the fields of such a header, whose checksum holds, are ones that a reader knows.  Dims, tile shape
+ * and grid are for the caller to check.
+ */
+CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
+    const uint32_t features = csz_header_features(w), ndim = csz_header_ndim(w), type = w[1] >> 8 & 255;
+    const double bound = csz_header_bound(w), bound_abs = csz_header_bound_abs(w),
+                 largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || w[3] & 255) return CSZ_ERROR_VERSION;
+    if (type > CSZ_F64 || w[1] >> 24 > CSZ_BOUND_PSNR || (w[4] & 255) > CSZ_WORKFLOW_RLE_VLE)
+        return CSZ_ERROR_CORRUPT;
+    if (w[4] >> 8 & 255 || w[5]) return CSZ_ERROR_CORRUPT;
+    if (!(bound > 0 && bound <= largest && bound_abs >= 0 && bound_abs <= largest)) return CSZ_ERROR_CORRUPT;
+    if (ndim < 1 || ndim > CSZ_MAX_NDIM || csz_header_nbytes_of(ndim, features) > csz_header_size(w))
+        return CSZ_ERROR_CORRUPT;
+    if (features & CSZ_FEATURE_FILL && type == CSZ_F32 && w[CSZ_HEADER_FIXED_WORDS + 2 * ndim + 1])
+        return CSZ_ERROR_CORRUPT;
+    return CSZ_OK;
+}
+
+/* ---- frames ---- */
+
+/* Offsets inside a frame before zstd. */
+typedef struct csz_frame_layout {
+    uint64_t index, sizes, payload; /* bytes from the frame's start */
+    uint32_t ngroups;
+} csz_frame_layout;
+
+CSZ_FN csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes) {
+    csz_frame_layout l;
+    l.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+    l.index = CSZ_FRAME_HEADER_NBYTES + (uint64_t)books_nbytes;
+    l.sizes = l.index + 12 * (uint64_t)l.ngroups;
+    l.payload = l.sizes + (2 * (uint64_t)ntiles + 3) / 4 * 4;
+    return l;
+}
+
+/* Elements of the field in a frame. */
+CSZ_FN uint64_t csz_frame_nelements(const csz_geometry *g, const csz_frame_box *box) {
+    uint64_t n = 1;
+    for (int i = 0; i < 3; i++) {
+        const uint64_t begin = box->first[i] << g->log2_t[i], end = (box->first[i] + box->tiles[i])
+                                                                    << g->log2_t[i];
+        n *= (end < g->n[i] ? end : g->n[i]) - begin;
+    }
+    return n;
+}
+
+/*
+ * The largest size before zstd that a reader accepts: every tile raw, behind the largest books.  Another
+ * encoder's choices may differ from ours.
+ */
+CSZ_FN uint64_t csz_frame_limit(const csz_geometry *g, const csz_frame_box *box, csz_type type) {
+    const uint64_t n = csz_frame_layout_of(box->ntiles, CSZ_BOOKS_MAX_NBYTES).payload +
+                       4 * (uint64_t)box->ntiles + csz_frame_nelements(g, box) * (type == CSZ_F32 ? 4 : 8);
+    return (n + 7) / 8 * 8;
+}
+
+/* 1 if a frame's header can be true of a frame with so many tiles, of at most `limit` bytes. */
+CSZ_FN int csz_frame_header_holds(uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_nbytes,
+                                  uint32_t ntiles, uint64_t limit, int has_zstd) {
+    if (nbytes_raw % 8 || nbytes_raw > limit || nbytes_stored % 8 || nbytes_stored < CSZ_FRAME_HEADER_NBYTES)
+        return 0;
+    if (books_nbytes % 4 || books_nbytes < CSZ_BOOKS_FIXED_NBYTES || books_nbytes > CSZ_BOOKS_MAX_NBYTES)
+        return 0;
+    if (!has_zstd && nbytes_stored != nbytes_raw) return 0;
+    return csz_frame_layout_of(ntiles, books_nbytes).payload <= nbytes_raw;
+}
+
+/* 1 if a frame of nbytes bytes before zstd ends with records of payload_words words, padded to 8 bytes. */
+CSZ_FN int csz_frame_ends(uint64_t payload_at, uint64_t payload_words, uint64_t nbytes) {
+    return (payload_at + 4 * payload_words + 7) / 8 * 8 == nbytes;
+}
+
+#endif
