@@ -229,23 +229,6 @@ size_t compressed_nbytes(const test_field *s, const csz_options *options) {
     return a.nbytes;
 }
 
-workflow_sizes workflow_sizes_of(const test_field *s, csz_options options) {
-    options.workflow = CSZ_WORKFLOW_AUTO;
-    workflow_sizes sizes = {compressed_nbytes(s, &options), SIZE_MAX, 0};
-    for (int workflow = 1; workflow < 4; workflow++) {
-        options.workflow = (csz_workflow)workflow;
-        const size_t n = compressed_nbytes(s, &options);
-        if (n >= sizes.best) continue;
-        sizes.best = n;
-        sizes.who = workflow;
-    }
-    return sizes;
-}
-
-int is_hardly_larger(const workflow_sizes *sizes) {
-    return 100 * sizes->automatic <= 101 * sizes->best + 25600;
-}
-
 void archive_free(archive *a) {
     free(a->bytes);
     a->bytes = NULL;

@@ -89,16 +89,6 @@ csz_context *the_context(void);
 /* Compresses with the options as they are, in a buffer of exactly csz_compress_bound bytes. */
 archive archive_make(const test_field *s, const csz_options *options);
 size_t compressed_nbytes(const test_field *s, const csz_options *options);
-
-/* Sizes with workflow auto, and with the best of the forced ones. */
-typedef struct workflow_sizes {
-    size_t automatic, best;
-    int who; /* the best one */
-} workflow_sizes;
-workflow_sizes workflow_sizes_of(const test_field *s, csz_options options);
-
-/* The promise: at most 1% and 256 bytes more. */
-int is_hardly_larger(const workflow_sizes *sizes);
 void archive_free(archive *a);
 
 /* 1 if |a - b| > bound in real numbers, a and b finite. */

@@ -230,7 +230,7 @@ static void samples_are_spread_over_the_frame(void **state) {
                                       1000, 4095, 4096, 8191, 8192, 100000, 1 << 20};
     for (size_t k = 0; k < sizeof ntiles / sizeof ntiles[0]; k++) {
         uint32_t n = ntiles[k], stride = csz_sample_stride(n), count = csz_sample_count(n);
-        assert_int_equal(stride, n < 512 ? 1 : n / 128 < 64 ? n / 128 : 64); /* docs/format.md, section 9 */
+        assert_int_equal(stride, n < 512 ? 1 : n / 128 < 64 ? n / 128 : 64); /* docs/encoder.md */
         assert_int_equal(count, (n + stride - 1) / stride);
         for (uint32_t s = 0; s < count; s++) {
             uint32_t t = csz_sample_tile(s, n);

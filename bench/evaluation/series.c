@@ -16,10 +16,9 @@ enum { NSNAPSHOTS = 4 };
 /* Tables from the snapshot's whole first frame; every symbol gets a code, as the next snapshot may have what this one lacks. */
 static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_tile_plan *plan,
                         const void *data, int complete) {
-    static csz_sample sample;
+    static csz_histograms sample;
     static csz_tally tally;
     static csz_builtin_cache cache; /* warm, as a context's is */
-    static csz_policy_offers offers;
     csz_book books[CSZ_NBOOKS];
     csz_frame_box frame = csz_frame_box_at(&plan->geometry, 0);
     uint32_t nsamples = csz_sample_count(frame.ntiles), stride = csz_sample_stride(frame.ntiles);
@@ -29,14 +28,10 @@ static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_til
         csz_tile_box box = csz_tile_box_at(&plan->geometry, &frame, csz_sample_tile(s, frame.ntiles));
         csz_tile_quantize(w, plan, data, &box);
         if (!w->is_fill) csz_tile_measure(w);
-        csz_tile_count(w, plan, &tally, stride);
+        csz_tile_count(w, plan, &tally);
     }
     csz_tally_add(&sample, &tally);
-    for (int book = 0; book < CSZ_NBOOKS; book++)
-        csz_policy_weigh(&offers, &cache, &sample, frame.ntiles, 1, book);
-    tables->policy = csz_policy_choose(books, &offers, &sample, frame.ntiles, 1);
-    if (complete && tables->policy == CSZ_POLICY_VECTOR && stride == 1)
-        csz_books_choose(books, &cache, &sample.count, frame.ntiles, 2);
+    csz_books_choose(books, &cache, &sample, frame.ntiles, complete && stride == 1 ? 2 : stride);
     csz_code_tables_make(tables, books);
 }
 

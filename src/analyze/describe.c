@@ -65,8 +65,8 @@ void csz_counts_add_run_tile(csz_code_counts *c, const csz_tile_work *w, const c
 void csz_counts_add_runs(csz_code_counts *c, const csz_tally *tally) {
     for (int part = 0; part < 4; part++)
         for (int s = 0; s < CSZ_SYMBOLS_MAX; s++) {
-            c->run_value[s] += tally->count[part].count[CSZ_BOOK_RV][s];
-            c->run_length[s] += tally->count[part].count[CSZ_BOOK_RL][s];
+            c->run_value[s] += tally->part[part].count[CSZ_BOOK_RV][s];
+            c->run_length[s] += tally->part[part].count[CSZ_BOOK_RL][s];
         }
 }
 

@@ -52,8 +52,7 @@ struct csz_analysis_job {
     sampled_tile *tiles;
     uint32_t *coded; /* numbers of those that are coded */
     /* of one workflow's books; too large for a stack */
-    csz_sample counts;
-    csz_policy_offers offers;
+    csz_histograms counts;
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
     csz_code_tables tables[CSZ_NWORKFLOWS];
@@ -106,7 +105,7 @@ static void count_body(void *arg, int rank) {
         quantize_tile(job, w, &box, &job->scratch->kept[i]);
         csz_counts_add_run_tile(&k->counts, w, &box);
         for (int f = 0; f < CSZ_NWORKFLOWS; f++)
-            csz_tile_count(w, &job->plan[f], &k->tally[f], csz_sample_stride(job->frame_tiles));
+            csz_tile_count(w, &job->plan[f], &k->tally[f]);
     }
     csz_counts_add_runs(&k->counts, &k->tally[CSZ_WORKFLOW_RLE_VLE]);
 }
@@ -146,7 +145,7 @@ static void all_body(void *arg, int rank) {
         quantize_tile(job, w, &box, NULL);
         csz_counts_add_tile(&k->counts, &histogram, w, g, &box, i, i % every == 0 ? CODE_ORIGINS : 0);
         csz_counts_add_run_tile(&k->counts, w, &box);
-        csz_tile_count(w, &job->plan[CSZ_WORKFLOW_RLE_VLE], runs, 1);
+        csz_tile_count(w, &job->plan[CSZ_WORKFLOW_RLE_VLE], runs);
         if (done % FLUSH_TILES) continue;
         csz_counts_add_runs(&k->counts, runs);
         memset(runs, 0, sizeof *runs);
@@ -189,7 +188,7 @@ static void gather_counts(csz_code_counts *sum, const csz_analysis_job *job) {
 /* ---- books ---- */
 
 /* The sample's counts as the compressor would have them of a frame.  What was seen stays. */
-static void scale_counts(csz_sample *counts, double factor) {
+static void scale_counts(csz_histograms *counts, double factor) {
     uint32_t *count = (uint32_t *)counts;
     for (size_t i = 0; i < sizeof *counts / sizeof *count; i++) {
         const double scaled = count[i] * factor + 0.5;
@@ -198,15 +197,12 @@ static void scale_counts(csz_sample *counts, double factor) {
 }
 
 static void choose_books(csz_analysis_job *job, int workflow) {
-    const int is_auto = workflow == CSZ_WORKFLOW_AUTO;
-    csz_sample *counts = &job->counts;
+    csz_histograms *counts = &job->counts;
     memset(counts, 0, sizeof *counts);
     for (int i = 0; i < job->nthreads; i++) csz_tally_add(counts, &job->workers[i].tally[workflow]);
     scale_counts(counts, (double)csz_sample_count(job->frame_tiles) / (double)job->sample->ncoded);
-    for (int b = 0; b < CSZ_NBOOKS; b++)
-        csz_policy_weigh(&job->offers, job->scratch->builtins, counts, job->frame_tiles, is_auto, b);
-    job->tables[workflow].policy =
-        csz_policy_choose(job->books, &job->offers, counts, job->frame_tiles, is_auto);
+    csz_books_choose(job->books, job->scratch->builtins, counts, job->frame_tiles,
+                     csz_sample_stride(job->frame_tiles));
     csz_code_tables_make(&job->tables[workflow], job->books);
     job->books_nbytes[workflow] = csz_books_write(job->section, job->books);
 }

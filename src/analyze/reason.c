@@ -7,15 +7,12 @@
 
 /* How auto codes the field, as it reads after "auto codes".  Tiles of one value are alike in every workflow. */
 static const char *way_of(const uint64_t *nmodes) {
-    const uint64_t runs = nmodes[CSZ_MODE_RLE] + nmodes[CSZ_MODE_RLE_VLE], single = nmodes[CSZ_MODE_S],
-                   raw = nmodes[CSZ_MODE_RAW],
-                   vector = nmodes[CSZ_MODE_M] + nmodes[CSZ_MODE_Q] + nmodes[CSZ_MODE_P],
-                   all = vector + single + runs + raw;
+    const uint64_t single = nmodes[CSZ_MODE_S], raw = nmodes[CSZ_MODE_RAW],
+                   all = nmodes[CSZ_MODE_M] + nmodes[CSZ_MODE_Q] + nmodes[CSZ_MODE_P] + single + raw;
     if (all == 0) return "no tile, each being one value";
     if (all == single) return "the tiles with plain Huffman codes";
-    if (all == runs) return "the tiles with run lengths";
     if (all == raw) return "no tile, all being kept raw";
-    return "tile by tile, 8, 4, 2 or 1 codes a symbol or run lengths";
+    return "tile by tile, 8, 4, 2 or 1 codes a symbol";
 }
 
 /* Appends to a text; what does not fit is left out. */

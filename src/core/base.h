@@ -35,8 +35,14 @@
 
 #if defined(__CUDACC__)
 #define CSZ_FN static __host__ __device__ __forceinline__
+#define CSZ_CONSTANT_FN CSZ_FN constexpr /* usable as a template's argument or an array's size */
 #else
 #define CSZ_FN static inline __attribute__((unused))
+#if defined(__cplusplus)
+#define CSZ_CONSTANT_FN CSZ_FN constexpr
+#else
+#define CSZ_CONSTANT_FN CSZ_FN
+#endif
 #endif
 
 enum {

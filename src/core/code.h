@@ -1,38 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * code.h: from deltas to symbols, the rule that picks a tile's mode, and the first word of a tile's record
- * (docs/format.md, sections 5, 6 and 9).
+ * code.h: from deltas to symbols and back, and the first word of a tile's record (docs/format.md, sections 5 and 6).
  */
 #ifndef CSZ_CORE_CODE_H
 #define CSZ_CORE_CODE_H
 
-#include "core/base.h"
-
-enum csz_mode {
-    CSZ_MODE_CONSTANT = 0,
-    CSZ_MODE_M = 1,
-    CSZ_MODE_Q = 2,
-    CSZ_MODE_P = 3,
-    CSZ_MODE_S = 4,
-    CSZ_MODE_RLE = 5,
-    CSZ_MODE_RLE_VLE = 6,
-    CSZ_MODE_RAW = 7,
-    CSZ_MODE_FILL = 8
-};
-
-enum csz_book_id {
-    CSZ_BOOK_S,
-    CSZ_BOOK_PV,
-    CSZ_BOOK_PE,
-    CSZ_BOOK_QV,
-    CSZ_BOOK_QE,
-    CSZ_BOOK_MV,
-    CSZ_BOOK_ME,
-    CSZ_BOOK_W,
-    CSZ_BOOK_RV,
-    CSZ_BOOK_RL,
-    CSZ_NBOOKS
-};
+#include "core/modes.h"
 
 enum {
     CSZ_DIRECT_N = 96, /* deltas -48 .. 47 */
@@ -43,27 +16,8 @@ enum {
     CSZ_SYMBOLS_MAX = 256,
     CSZ_MASK_MIN = 8, /* equal exceptions that make a mask */
     CSZ_MASKS_MAX = 3,
-    CSZ_MASK_FLAGS_MAX = 5, /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
-    CSZ_LANE_NBITS = 7,     /* of a lane's length in its record, about: for estimates */
-    /* units of equal deltas that are not 0 from which on a wide tile's runs are weighed by exact size: such deltas have 13 raw bits and more each, which a run takes once */
-    CSZ_RUNS_CANDIDATE = 8,
-    CSZ_RUNS_HOPELESS =
-        3968 /* changes of delta in a sampled tile from which its runs are not counted one by one */
+    CSZ_MASK_FLAGS_MAX = 5 /* changes of slice in a unit's mask: 8 + 4 n bits against 32 */
 };
-
-/*
- * 1 if a sampled tile with so many changes of delta counts the deltas that mode S would code as runs of one and, few, of two.  Only where a sample's stride is above 1: there every symbol gets a code whatever was
- * counted, while in a frame that is counted whole a length that was not counted would have none.
- */
-CSZ_FN int csz_runs_are_hopeless(uint32_t nchanges, uint32_t stride) {
-    return stride > 1 && nchanges >= CSZ_RUNS_HOPELESS;
-}
-
-/*
- * How many runs of two such a tile counts: half as many as deltas repeat the one before.  Without any, a sample of few tiles would know nothing of them; with all, tiles that hardly have runs would seem to
- * have some (csz_runs_continue).
- */
-CSZ_FN uint32_t csz_hopeless_twos(uint32_t nchanges) { return (CSZ_TILE_N - 1 - nchanges) / 2; }
 
 CSZ_FN uint64_t csz_zigzag(int64_t d) { return ((uint64_t)d << 1) ^ (uint64_t)(d >> 63); }
 CSZ_FN int64_t csz_unzigzag(uint64_t u) { return (int64_t)(u >> 1) ^ -(int64_t)(u & 1); }
@@ -131,17 +85,6 @@ CSZ_FN int64_t csz_symbol_delta(uint32_t symbol, uint64_t raw) {
     }
     return csz_unzigzag(w + 64);
 }
-
-/* The mode by the share of nonzero deltas among the codes of lanes that have any. */
-CSZ_FN int csz_mode_by_share(uint32_t n_nonzero, uint32_t n_codes) {
-    if (n_nonzero == 0) return CSZ_MODE_CONSTANT;
-    if (100 * n_nonzero < 20 * n_codes) return CSZ_MODE_M;
-    if (100 * n_nonzero < 70 * n_codes) return CSZ_MODE_Q;
-    if (100 * n_nonzero < 96 * n_codes) return CSZ_MODE_P;
-    return CSZ_MODE_S;
-}
-
-CSZ_FN uint32_t csz_mode_lanes(int mode) { return mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 64 : 32; }
 
 /* Dims along which a tile is predicted. */
 enum csz_order { CSZ_ORDER_FULL = 0, CSZ_ORDER_XY = 1, CSZ_ORDER_X = 2 };

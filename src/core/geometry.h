@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * geometry.h: from dims to tiles and frames.  Pure functions of dims and type: nothing here knows of memory,
- * threads or devices, which is why an archive has the same bytes everywhere (docs/format.md, sections 1 and 9).
+ * threads or devices, which is why an archive has the same bytes everywhere (docs/format.md, section 1; docs/encoder.md).
  */
 #ifndef CSZ_CORE_GEOMETRY_H
 #define CSZ_CORE_GEOMETRY_H

@@ -2,7 +2,7 @@
 /*
  * quantum.h: from a bound to a quantizer, and from a value to a quantum.  A quantum is accepted only after
  * restoring the value exactly as the decoder will and comparing; whatever fails is an exception and is kept
- * bit for bit.  That is the whole proof of the bound (docs/format.md, sections 7 and 9).
+ * bit for bit.  That is the whole proof of the bound (docs/format.md, section 7; docs/encoder.md).
  */
 #ifndef CSZ_CORE_QUANTUM_H
 #define CSZ_CORE_QUANTUM_H

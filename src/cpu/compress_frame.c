@@ -27,7 +27,7 @@ typedef struct csz_frame_job {
     csz_kept_symbols *symbols; /* likewise; NULL where only some tiles are sampled */
     atomic_uint next;          /* sample, or book */
     int nthreads;              /* books: whose counts there are */
-    csz_sample sum;
+    csz_histograms sum;
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
@@ -42,7 +42,7 @@ typedef struct csz_frame_job {
     /* from here on not cleared, as most is not used */
     uint8_t *free_buffers[BUFFERS_MAX];
     coded_chunk coded[BUFFERS_MAX]; /* chunk c at c % nbuffers: no more than that are on their way */
-    csz_policy_offers offers;
+    csz_book_offer offers[CSZ_NBOOKS];
     csz_book books[CSZ_NBOOKS];
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
 } compress_job;
@@ -83,7 +83,7 @@ static void sample_body(void *arg, int rank) {
         uint32_t t = csz_sample_tile(s, job->box.ntiles);
         csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
         quantize_tile(job, &worker->tile, kept_sample(job, t), &box);
-        csz_tile_count(&worker->tile, job->plan, &worker->tally, csz_sample_stride(job->box.ntiles));
+        csz_tile_count(&worker->tile, job->plan, &worker->tally);
         if (job->symbols) csz_symbols_keep(&job->symbols[s], &worker->tile);
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
@@ -101,28 +101,26 @@ static void counts_body(void *arg, int rank) {
     }
 }
 
-/* What a book could be, one after another: the books of every policy. */
+/* Both forms of each book. */
 static void books_body(void *arg, int rank) {
     compress_job *job = arg;
     (void)rank;
     for (;;) {
         uint32_t b = atomic_fetch_add(&job->next, 1);
         if (b >= CSZ_NBOOKS) break;
-        csz_policy_weigh(&job->offers, job->scratch->builtins, &job->sum, job->box.ntiles,
-                         job->plan->workflow == CSZ_WORKFLOW_AUTO, (int)b);
+        csz_book_offer_make(&job->offers[b], job->scratch->builtins, (int)b, job->sum.count[b],
+                            csz_sample_stride(job->box.ntiles));
     }
 }
 
-/* Policy and books of the frame from what its threads have counted. */
-static uint32_t choose_books(compress_job *job, csz_book *books, int nthreads) {
+/* The books of the frame from what its threads have counted. */
+static void choose_books(compress_job *job, csz_book *books, int nthreads) {
     job->nthreads = nthreads;
-    for (int i = 0; i < nthreads; i++) csz_tally_add_tiles(&job->sum, &job->scratch->workers[i]->tally);
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, counts_body, job);
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, books_body, job);
-    return csz_policy_choose(books, &job->offers, &job->sum, job->box.ntiles,
-                             job->plan->workflow == CSZ_WORKFLOW_AUTO);
+    csz_books_settle(books, job->offers, job->box.ntiles);
 }
 
 /* Codes the tiles of a chunk into its buffer. */
@@ -222,7 +220,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     atomic_init(&job->next, 0);
     csz_team_run(&s->team, nthreads, sample_body, job);
     double mark = csz_now();
-    s->code_tables->policy = choose_books(job, job->books, nthreads);
+    choose_books(job, job->books, nthreads);
     csz_code_tables_make(s->code_tables, job->books);
     uint32_t books_nbytes = csz_books_write(job->section, job->books);
     csz_lap(s->profile, &mark, &s->stages.books);

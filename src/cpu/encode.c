@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * encode.c: from a tile's deltas to its record.  Symbols of the whole tile are formed first, in loops that vectorise; then the
- * lanes are written one after another: symbols, escapes, raw bits (docs/format.md, sections 6 and 9).
+ * lanes are written one after another: symbols, escapes, raw bits (docs/format.md, section 6).
  */
 #include "cpu/bits.h"
 #include "cpu/symbols.h"
@@ -19,9 +19,12 @@ void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
     for (int b = 0; b < CSZ_NBOOKS; b++) csz_code_table_make(tables, b, books[b].lengths);
 }
 
-/* Place of the i-th written symbol of a unit in symbol[]. */
-static const uint8_t order_p[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
-static const uint8_t order_q[8] = {0, 1, 4, 5, 2, 3, 6, 7};
+/* Place of the i-th written symbol of a unit in symbol[], for the modes of several deltas a symbol. */
+static const uint8_t written[][16] = {
+    [CSZ_MODE_M] = {0, 1, 2, 3},
+    [CSZ_MODE_Q] = {0, 1, 4, 5, 2, 3, 6, 7},
+    [CSZ_MODE_P] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15},
+};
 
 /*
  * ---- lanes ----
@@ -71,33 +74,17 @@ static void put_escapes(csz_bit_writer *writer, const csz_tile_work *w, const ui
     *writer = out;
 }
 
-static void put_lane_p(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first) {
+/* Symbols of mode M, Q or P.  Inlined for each, so that its places are constants. */
+static inline void put_lane_vectors(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
+                                    uint32_t first, int mode) {
+    const uint32_t n = csz_mode_unit_symbols(mode), *book = t->code[csz_mode_book(mode)];
+    const uint8_t *place = written[mode];
     csz_bit_writer out = *writer;
-    for (uint32_t u = first; u < first + 2; u++) {
-        const uint8_t *s = w->symbol + u * 16;
-        for (uint32_t i = 0; i < 16; i += 4)
-            put_four(&out, book[s[order_p[i]]], book[s[order_p[i + 1]]], book[s[order_p[i + 2]]],
-                     book[s[order_p[i + 3]]]);
-    }
-    *writer = out;
-}
-
-static void put_lane_q(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first) {
-    csz_bit_writer out = *writer;
-    for (uint32_t u = first; u < first + 4; u++) {
-        const uint8_t *s = w->symbol + u * 8;
-        for (uint32_t i = 0; i < 8; i += 4)
-            put_four(&out, book[s[order_q[i]]], book[s[order_q[i + 1]]], book[s[order_q[i + 2]]],
-                     book[s[order_q[i + 3]]]);
-    }
-    *writer = out;
-}
-
-static void put_lane_m(csz_bit_writer *writer, const csz_tile_work *w, const uint32_t *book, uint32_t first) {
-    csz_bit_writer out = *writer;
-    for (uint32_t u = first; u < first + 4; u++) {
-        const uint8_t *s = w->symbol + u * 4;
-        put_four(&out, book[s[0]], book[s[1]], book[s[2]], book[s[3]]);
+    for (uint32_t u = first; u < first + csz_mode_units(mode); u++) {
+        const uint8_t *s = w->symbol + u * n;
+        for (uint32_t i = 0; i < n; i += 4)
+            put_four(&out, book[s[place[i]]], book[s[place[i + 1]]], book[s[place[i + 2]]],
+                     book[s[place[i + 3]]]);
     }
     *writer = out;
 }
@@ -188,23 +175,21 @@ static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_reco
  */
 static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, csz_type type,
                           uint32_t at) {
-    uint32_t nlanes = csz_mode_lanes((int)head->mode), units = CSZ_TILE_UNITS / nlanes;
+    const uint32_t nlanes = csz_mode_lanes((int)head->mode), units = csz_mode_units((int)head->mode);
     uint32_t length[64] = {0}, shortest = UINT32_MAX, longest = 0, n_full = 0, previous = 0,
              bitmap[2] = {0, 0};
     csz_bit_writer out = {0, 0, w->bits, 0};
     uint32_t escape = 0;
-    const int escape_book = head->mode == CSZ_MODE_M   ? CSZ_BOOK_ME
-                            : head->mode == CSZ_MODE_Q ? CSZ_BOOK_QE
-                                                       : CSZ_BOOK_PE;
+    const int escape_book = csz_mode_escape_book((int)head->mode);
     if (head->klass == 0 && head->mode <= CSZ_MODE_S) csz_tile_symbols_make(w, (int)head->mode);
     if (head->mode < CSZ_MODE_S) find_raw_bits(w);
     for (uint32_t lane = 0; lane < nlanes; lane++) {
         if (csz_lane_is_empty(w, lane, units)) continue;
         uint32_t first = lane * units;
         switch (head->mode) {
-        case CSZ_MODE_M: put_lane_m(&out, w, t->code[CSZ_BOOK_MV], first); break;
-        case CSZ_MODE_Q: put_lane_q(&out, w, t->code[CSZ_BOOK_QV], first); break;
-        case CSZ_MODE_P: put_lane_p(&out, w, t->code[CSZ_BOOK_PV], first); break;
+        case CSZ_MODE_M: put_lane_vectors(&out, w, t, first, CSZ_MODE_M); break;
+        case CSZ_MODE_Q: put_lane_vectors(&out, w, t, first, CSZ_MODE_Q); break;
+        case CSZ_MODE_P: put_lane_vectors(&out, w, t, first, CSZ_MODE_P); break;
         case CSZ_MODE_S:
             if (head->klass) {
                 put_lane_wide(&out, w, t, first);
@@ -251,29 +236,6 @@ static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record
     return at + (prefix_nbits + previous + 31) / 32 - begin;
 }
 
-/* 1 if a tile is heavy, by its own record.  Masks and exceptions do not count: they are the same in all. */
-static int is_heavy(const csz_tile_work *w, uint32_t policy, uint32_t own_words) {
-    const uint32_t heavy_words = csz_policy_heavy_words(policy);
-    if (w->n_special) own_words -= w->tail.nwords;
-    return heavy_words && own_words >= heavy_words;
-}
-
-/* The mode of runs in which the tile's lanes take fewer bits. */
-static int cheaper_runs(const csz_tile_work *w, const csz_code_tables *t) {
-    uint32_t plain = 0, coded = 0;
-    for (uint32_t lane = 0; lane < 32; lane++) {
-        if (csz_lane_is_empty(w, lane, 4)) continue;
-        for (uint32_t at = lane * 128, end = at + 128, run; at < end; at += run) {
-            uint64_t raw;
-            uint32_t nraw, symbol = csz_delta_symbol(csz_code_at(w, at), &raw, &nraw);
-            run = csz_run_at(w, at, end);
-            plain += (16u << w->klass) + 7;
-            coded += (t->code[CSZ_BOOK_RV][symbol] & 255) + nraw + (t->code[CSZ_BOOK_RL][run - 1] & 255);
-        }
-    }
-    return csz_policy_runs_mode(plain, coded);
-}
-
 /* The record of one mode, from word 0 of record[]. */
 static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *t,
                            const csz_tile_box *box, int mode) {
@@ -304,22 +266,6 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }
 
-/* The mode whose record is the smallest so far, and the one whose record was put last. */
-typedef struct record_choice {
-    int mode, put;
-    uint32_t words;
-} record_choice;
-
-/* Another mode, if its record is smaller. */
-static void weigh_record(record_choice *best, csz_tile_work *w, const csz_tile_plan *plan,
-                         const csz_code_tables *t, const csz_tile_box *box, int mode) {
-    const uint32_t words = put_record(w, plan, t, box, mode);
-    best->put = mode;
-    if (words >= best->words) return;
-    best->mode = mode;
-    best->words = words;
-}
-
 /* Only the values in the field are stored. */
 static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                         const csz_tile_box *box) {
@@ -345,19 +291,7 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         w->record[0] = CSZ_MODE_FILL;
         return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
     }
-    const csz_tile_statistics *s = &w->statistics;
-    const uint32_t policy = tables->policy;
-    const int own_mode = csz_tile_mode(w, plan, policy), is_open = plan->workflow == CSZ_WORKFLOW_AUTO &&
-                                                                   own_mode != CSZ_MODE_CONSTANT &&
-                                                                   own_mode != CSZ_MODE_RLE_VLE;
-    record_choice best = {own_mode, own_mode, put_record(w, plan, tables, box, own_mode)};
-    const int all_weigh = csz_policy_all_weigh(policy), heavy = is_open && is_heavy(w, policy, best.words);
-    if (heavy && all_weigh && own_mode < CSZ_MODE_S) weigh_record(&best, w, plan, tables, box, CSZ_MODE_S);
-    if (is_open && (heavy || all_weigh))
-        weigh_record(&best, w, plan, tables, box, cheaper_runs(w, tables));
-    else if (is_open && csz_policy_is_vector(policy) && s->rle_candidate)
-        weigh_record(&best, w, plan, tables, box, CSZ_MODE_RLE_VLE);
-    if (best.mode != best.put) put_record(w, plan, tables, box, best.mode);
+    const uint32_t words = put_record(w, plan, tables, box, csz_tile_mode(w, plan));
     uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
-    return best.words < raw_words ? best.words : put_raw(w, plan, data, box);
+    return words < raw_words ? words : put_raw(w, plan, data, box);
 }

@@ -52,7 +52,7 @@ typedef struct symbols_layout {
 
 static symbols_layout layout_of(int mode, uint32_t n_escapes) {
     const uint32_t n = (n_escapes + 15) & ~15u;
-    return (symbols_layout){n * (uint32_t)sizeof(int16_t), n, csz_mode_symbols(mode)};
+    return (symbols_layout){n * (uint32_t)sizeof(int16_t), n, csz_mode_unit_symbols(mode) * CSZ_TILE_UNITS};
 }
 
 void csz_symbols_keep(csz_kept_symbols *kept, const csz_tile_work *w) {

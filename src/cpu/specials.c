@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * specials.c: the exceptions of a tile, masked or one by one, to the tail of its record and back (docs/format.md, sections 6 and 9).  A tail comes
+ * specials.c: the exceptions of a tile, masked or one by one, to the tail of its record and back (docs/format.md, section 6; docs/encoder.md).  A tail comes
  * from an untrusted record: its sections are measured before they are read.
  */
 #include "cpu/tail.h"

@@ -14,22 +14,15 @@ static void measure_narrow(csz_tile_work *w, csz_tile_statistics *s) {
         for (uint32_t b = 0; b < 32; b++) n_zero = (uint16_t)(n_zero + (c[b] == 0));
         s->unit_nonzero[unit] = (uint8_t)(32 - n_zero);
     }
-    s->rle_candidate = 0;
 }
 
 static void measure_wide(csz_tile_work *w, csz_tile_statistics *s) {
-    uint32_t n_equal = 0;
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
         const int64_t *c = w->code64 + unit * 32;
-        uint32_t n = 0, equal = 1;
-        for (uint32_t b = 0; b < 32; b++) {
-            n += c[b] != 0;
-            equal &= c[b] == c[0];
-        }
+        uint32_t n = 0;
+        for (uint32_t b = 0; b < 32; b++) n += c[b] != 0;
         s->unit_nonzero[unit] = (uint8_t)n;
-        n_equal += equal && n;
     }
-    s->rle_candidate = n_equal >= CSZ_RUNS_CANDIDATE;
 }
 
 void csz_tile_measure(csz_tile_work *w) {
@@ -48,18 +41,9 @@ void csz_tile_measure(csz_tile_work *w) {
     }
 }
 
-int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, uint32_t policy) {
+int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan) {
     const csz_tile_statistics *s = &w->statistics;
-    if (s->n_nonzero == 0) return CSZ_MODE_CONSTANT;
-    switch (plan->workflow) {
-    case CSZ_WORKFLOW_HUFFMAN: return CSZ_MODE_S;
-    case CSZ_WORKFLOW_RLE: return CSZ_MODE_RLE;
-    case CSZ_WORKFLOW_RLE_VLE: return CSZ_MODE_RLE_VLE;
-    default: break;
-    }
-    if ((policy & CSZ_POLICY_MASK) == CSZ_POLICY_RUNS) return CSZ_MODE_RLE_VLE;
-    if ((policy & CSZ_POLICY_MASK) == CSZ_POLICY_SINGLE || w->klass) return CSZ_MODE_S;
-    return csz_policy_mode(policy, csz_mode_by_share(s->n_nonzero, s->n_codes));
+    return csz_mode_of_workflow((int)plan->workflow, w->klass, csz_mode_by_share(s->n_nonzero, s->n_codes));
 }
 
 /* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are none. */
@@ -76,12 +60,13 @@ static __attribute__((noinline)) void narrow_symbols(uint8_t *restrict symbol, c
 }
 
 /* Escapes of all units; for M the masks are the symbols. */
-static void gather_escapes(csz_tile_work *w, uint16_t radius, uint16_t n, int is_mask) {
+static void gather_escapes(csz_tile_work *w, int mode) {
+    const uint16_t radius = (uint16_t)csz_mode_radius(mode), n = (uint16_t)(2 * radius + 1);
     int16_t *out = w->escape_code;
     for (uint32_t pair = 0; pair < CSZ_TILE_UNITS / 2; pair++) {
         const int16_t *code = w->code16 + pair * 64, *begin = out;
         uint64_t mask = escape_mask(code, radius, n);
-        if (is_mask) csz_store_u64(w->symbol + pair * 8, mask);
+        if (mode == CSZ_MODE_M) csz_store_u64(w->symbol + pair * 8, mask);
         for (; mask; mask &= mask - 1) *out++ = code[__builtin_ctzll(mask)];
         w->pair_escapes[pair] = (uint8_t)(out - begin);
     }
@@ -90,29 +75,31 @@ static void gather_escapes(csz_tile_work *w, uint16_t radius, uint16_t n, int is
     narrow_symbols(w->escape_symbol, w->escape_code, (w->n_escapes + 15) & ~15u);
 }
 
-static inline uint32_t digit(int16_t code, uint16_t radius, uint16_t cap) {
+/* A delta's digit, or the escape. */
+static inline uint32_t digit(int16_t code, int mode) {
+    const uint16_t radius = (uint16_t)csz_mode_radius(mode), escape = (uint16_t)(2 * radius + 1);
     uint16_t v = (uint16_t)((uint16_t)code + radius);
-    return v < cap ? v : cap;
+    return v < escape ? v : escape;
+}
+
+/* Symbols of several digits.  Inlined for each mode, so that the loop vectorises. */
+static inline void digit_symbols(uint8_t *restrict symbol, const int16_t *restrict code, int mode) {
+    const uint32_t n = csz_mode_codes(mode), nbits = csz_mode_digit_nbits(mode);
+    for (uint32_t i = 0; i < CSZ_TILE_N / n; i++) {
+        uint32_t s = 0;
+        for (uint32_t k = 0; k < n; k++) s |= digit(code[n * i + k], mode) << (nbits * k);
+        symbol[i] = (uint8_t)s;
+    }
 }
 
 void csz_tile_symbols_make(csz_tile_work *w, int mode) {
-    uint8_t *restrict s = w->symbol;
-    const int16_t *restrict c = w->code16;
     if (w->symbols_mode == mode) return;
     w->symbols_mode = mode;
-    if (mode == CSZ_MODE_P) {
-        for (uint32_t i = 0; i < CSZ_TILE_N / 2; i++)
-            s[i] = (uint8_t)(digit(c[2 * i], 7, 15) | digit(c[2 * i + 1], 7, 15) << 4);
-        gather_escapes(w, 7, 15, 0);
-    } else if (mode == CSZ_MODE_Q) {
-        for (uint32_t i = 0; i < CSZ_TILE_N / 4; i++) {
-            s[i] = (uint8_t)(digit(c[4 * i], 1, 3) | digit(c[4 * i + 1], 1, 3) << 2 |
-                             digit(c[4 * i + 2], 1, 3) << 4 | digit(c[4 * i + 3], 1, 3) << 6);
-        }
-        gather_escapes(w, 1, 3, 0);
-    } else if (mode == CSZ_MODE_M) {
-        gather_escapes(w, 0, 1, 1);
-    } else {
-        narrow_symbols(s, c, CSZ_TILE_N);
+    if (mode == CSZ_MODE_S) {
+        narrow_symbols(w->symbol, w->code16, CSZ_TILE_N);
+        return;
     }
+    if (mode == CSZ_MODE_P) digit_symbols(w->symbol, w->code16, CSZ_MODE_P);
+    if (mode == CSZ_MODE_Q) digit_symbols(w->symbol, w->code16, CSZ_MODE_Q);
+    gather_escapes(w, mode);
 }

@@ -7,17 +7,14 @@
 
 #include "cpu/tile.h"
 
-/* The mode by the rule, before run lengths and raw values are compared. */
-int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan, uint32_t policy);
+/* The tile's mode, before its record is compared with raw values. */
+int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan);
 
 /*
  * symbol[] of a mode of class 0, in the order of codes: for P 16 a unit, Q 8, M 4, S 32.  For P, Q and M also the escapes of the tile: their deltas
  * and symbols one after another, and how many each pair of units has.  What is there already is not made again.
  */
 void csz_tile_symbols_make(csz_tile_work *w, int mode);
-
-/* Symbols that a tile of class 0 has in a mode: 4096 by S, half as many by P, a quarter by Q, an eighth by M. */
-static inline uint32_t csz_mode_symbols(int mode) { return CSZ_TILE_N >> (CSZ_MODE_S - mode); }
 
 /* csz_narrow_symbol with a mask for the choice: a conditional conversion to float would keep loops from being vectorised. */
 static inline uint32_t csz_narrow_symbol_masked(int32_t d) {

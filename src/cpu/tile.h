@@ -13,8 +13,7 @@
 #include "core/geometry.h"
 #include "core/hash.h"
 #include "core/quantum.h"
-#include "entropy/book.h"
-#include "select/policy.h"
+#include "select/books.h"
 
 enum {
     /* the longest lanes are those of rle+vle with 64-bit deltas, 4096 x (12 + 63 + 11) bits; more is slack */
@@ -41,20 +40,15 @@ typedef struct csz_tile_plan {
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
 typedef struct csz_code_tables {
     uint32_t code[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-    uint32_t policy; /* of the frame, for the auto workflow */
 } csz_code_tables;
 
 typedef struct csz_decode_tables {
     uint16_t entry[CSZ_NBOOKS][1 << CSZ_LENGTH_MAX];
 } csz_decode_tables;
 
-/* What one thread counts of a frame's sample: csz_sample, some of it in four parts to be added up. */
+/* What one thread counts of a frame's sampled tiles, in parts to be added up. */
 typedef struct csz_tally {
-    csz_histograms count[4];
-    uint32_t same[2][CSZ_SYMBOLS_MAX];   /* deltas of 16 bits that start no run, in two parts */
-    uint32_t run_value[CSZ_SYMBOLS_MAX]; /* wide deltas that start one */
-    uint32_t run_length[CSZ_SYMBOLS_MAX];
-    uint32_t ncodes, ntiles, bitmap_nwords[CSZ_POLICY_N];
+    csz_histograms part[4];
 } csz_tally;
 
 /* What follows from the extents of a tile that reaches past the field; tiles at one face share them. */
@@ -81,11 +75,10 @@ typedef struct csz_tile_tail {
     uint32_t words[CSZ_TAIL_MAX_WORDS];
 } csz_tile_tail;
 
-/* How often a tile's deltas are nonzero, and how equal they are. */
+/* How often a tile's deltas are nonzero. */
 typedef struct csz_tile_statistics {
     uint32_t n_nonzero;
     uint32_t n_codes; /* in pairs of units that have a nonzero */
-    int rle_candidate;
     uint8_t unit_nonzero[CSZ_TILE_UNITS];
 } csz_tile_statistics;
 
@@ -160,19 +153,12 @@ void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
-/* Adds the tile's symbols to the tally; with workflow auto also its runs.  stride: of the frame's sample. */
-void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally, uint32_t stride);
+/* Adds the tile's symbols to the tally. */
+void csz_tile_count(csz_tile_work *w, const csz_tile_plan *plan, csz_tally *tally);
 
-/* The books, a bit each, in which that will count. */
-uint32_t csz_tile_books(const csz_tile_work *w, const csz_tile_plan *plan);
-
-/* Adds a tally, of which nothing but these books was counted or cleared, to a sample: what its own policies count in them, its runs, and what is known of tiles. */
-void csz_tally_add_few(csz_sample *sum, const csz_tally *tally, uint32_t books);
-
-/* Adds a tally to the sample of its frame: all; what is known of tiles; one book, whatever policy would use it. */
-void csz_tally_add(csz_sample *sum, const csz_tally *tally);
-void csz_tally_add_tiles(csz_sample *sum, const csz_tally *tally);
-void csz_tally_add_book(csz_sample *sum, const csz_tally *tally, int book);
+/* Adds a tally to the counts of its frame: all of it, or one book. */
+void csz_tally_add(csz_histograms *sum, const csz_tally *tally);
+void csz_tally_add_book(csz_histograms *sum, const csz_tally *tally, int book);
 
 /* Of new deltas: statistics, which counting and encoding need; no symbols yet. */
 void csz_tile_measure(csz_tile_work *w);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * book.c: whole books on the host.  The choice weighs what explicit lengths save on the counted symbols against the
- * bits they cost; small frames, such as HDF5 chunks, mostly end up with built-in books.
- */
+/* book.c: whole books on the host: lengths from weights, the built-in books, the section of books written and read. */
 #include "entropy/book.h"
 
 typedef struct weighted {
@@ -50,7 +47,7 @@ void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uin
     for (uint32_t i = 0; i < used; i++) lengths[order[i].symbol] = by_rank[i];
 }
 
-static void builtin_lengths(uint8_t *lengths, csz_builtin_cache *cache, int book, int kind) {
+void csz_builtin_lengths(uint8_t *lengths, csz_builtin_cache *cache, int book, int kind) {
     uint8_t *made = cache->lengths[book][kind];
     if (!cache->has_lengths[book][kind]) {
         uint32_t weights[CSZ_SYMBOLS_MAX];
@@ -61,118 +58,14 @@ static void builtin_lengths(uint8_t *lengths, csz_builtin_cache *cache, int book
     memcpy(lengths, made, CSZ_SYMBOLS_MAX);
 }
 
-static void make_costs(csz_builtin_cache *cache, int book) {
+const uint16_t *csz_builtin_costs(csz_builtin_cache *cache, int book, int kind) {
     uint32_t n = csz_book_size(book), weights[CSZ_SYMBOLS_MAX];
-    for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
-        csz_builtin_weights(weights, book, kind);
-        uint64_t total = 0;
-        for (uint32_t s = 0; s < n; s++) total += weights[s];
-        uint64_t log2_total = csz_log2_fixed(total);
-        for (uint32_t s = 0; s < n; s++) {
-            cache->cost[book][kind][s] = (uint16_t)(weights[s] ? log2_total - csz_log2_fixed(weights[s]) : 0);
-        }
+    for (int k = 0; k < CSZ_BUILTIN_N && !cache->has_cost[book]; k++) {
+        csz_builtin_weights(weights, book, k);
+        csz_builtin_weights_to_costs(cache->cost[book][k], weights, n);
     }
     cache->has_cost[book] = 1;
-}
-
-/* The built-in book under which the counted symbols would cost least. */
-static int builtin_choose(csz_builtin_cache *cache, int book, const uint32_t *count) {
-    uint32_t n = csz_book_size(book);
-    uint64_t least = ~(uint64_t)0;
-    int best = 0;
-    if (!cache->has_cost[book]) make_costs(cache, book);
-    for (int kind = 0; kind < CSZ_BUILTIN_N; kind++) {
-        uint64_t cost = 0;
-        for (uint32_t s = 0; s < n; s++) cost += (uint64_t)count[s] * cache->cost[book][kind][s];
-        if (cost >= least) continue;
-        least = cost;
-        best = kind;
-    }
-    return best;
-}
-
-static uint64_t coded_nbits(const uint32_t *count, const uint8_t *lengths, uint32_t n) {
-    uint64_t sum = 0;
-    for (uint32_t s = 0; s < n; s++) sum += (uint64_t)count[s] * lengths[s];
-    return sum;
-}
-
-static uint64_t total_count(const uint32_t *count, uint32_t n) {
-    uint64_t sum = 0;
-    for (uint32_t s = 0; s < n; s++) sum += count[s];
-    return sum;
-}
-
-/* Lengths made for the counts; every symbol gets one where the counts are a sample's. */
-static void explicit_lengths(uint8_t *lengths, int book, const uint32_t *count, int is_sample) {
-    uint32_t n = csz_book_size(book), first = csz_book_first(book), weights[CSZ_SYMBOLS_MAX];
-    for (uint32_t s = 0; s < n; s++) weights[s] = count[s] + (is_sample != 0);
-    for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(book, j)] = 0;
-    csz_book_lengths(lengths, weights, n, csz_book_limit(book));
-}
-
-/* Raw bits and the lengths of lanes, as the codes' lengths have them vary. */
-static uint64_t beside_nbits(int book, const uint32_t *count, const uint8_t *lengths) {
-    uint64_t raw = 0, n = 0, sum = 0, squares = 0, shares = 0;
-    for (uint32_t s = 0; s < csz_book_size(book); s++) {
-        const uint64_t nbits = lengths[s] + csz_symbol_follows(book, s);
-        raw += (uint64_t)count[s] * csz_symbol_raw(book, s);
-        n += count[s];
-        sum += count[s] * nbits;
-        squares += count[s] * nbits * nbits;
-        shares += (uint64_t)count[s] * csz_symbol_share(book, s);
-    }
-    return raw + (shares * csz_lane_width(book, n, sum, squares) >> 15);
-}
-
-void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
-                         uint32_t stride) {
-    uint32_t n = csz_book_size(book);
-    *offer = (csz_book_offer){.builtin.kind = CSZ_KIND_UNUSED, .own.kind = CSZ_KIND_EXPLICIT};
-    const int is_used = total_count(count, n) != 0;
-    if (is_used) offer->builtin.kind = (uint8_t)builtin_choose(cache, book, count);
-    builtin_lengths(offer->builtin.lengths, cache, book, offer->builtin.kind);
-    if (!is_used) return;
-    explicit_lengths(offer->own.lengths, book, count, stride > 1);
-    offer->own_nbits = csz_explicit_nbits(book, offer->own.lengths);
-    uint64_t builtin = coded_nbits(count, offer->builtin.lengths, n),
-             own = coded_nbits(count, offer->own.lengths, n),
-             beside = beside_nbits(book, count, offer->own.lengths);
-    offer->is_worth_them = builtin > own && (builtin - own) * stride > offer->own_nbits;
-    offer->builtin_cost = (builtin + beside) * stride;
-    offer->own_cost = (own + beside) * stride + offer->own_nbits;
-}
-
-/* Bits that its own lengths save a book; 0 where they are not worth what they take. */
-static uint64_t saving_of(const csz_book_offer *o) {
-    return o->is_worth_them ? o->builtin_cost - o->own_cost : 0;
-}
-
-uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles) {
-    uint32_t room = csz_explicit_limit_nbits(ntiles), settled = 0;
-    uint64_t cost = 0;
-    for (int k = 0; k < CSZ_NBOOKS; k++) {
-        int b = -1;
-        for (int i = 0; i < CSZ_NBOOKS; i++) {
-            if (settled >> i & 1) continue;
-            if (b < 0 || csz_book_comes_first(i, saving_of(&offers[i]), b, saving_of(&offers[b]))) b = i;
-        }
-        const csz_book_offer *o = &offers[b];
-        const int is_own = o->is_worth_them && o->own_nbits <= room;
-        settled |= 1u << b;
-        if (is_own) room -= o->own_nbits;
-        books[b] = is_own ? o->own : o->builtin;
-        cost += is_own ? o->own_cost : o->builtin_cost;
-    }
-    return cost;
-}
-
-void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
-                      uint32_t ntiles, uint32_t stride) {
-    csz_book_offer offers[CSZ_NBOOKS];
-    for (int b = 0; b < CSZ_NBOOKS; b++)
-        csz_book_offer_make(&offers[b], cache, b, histograms->count[b], stride);
-    csz_books_settle(books, offers, ntiles);
+    return cache->cost[book][kind];
 }
 
 /* Bits of a section, most significant first in each little-endian word. */
@@ -220,7 +113,7 @@ int csz_books_read(csz_book *books, csz_builtin_cache *cache, const uint8_t *in,
     for (int b = 0; b < CSZ_NBOOKS; b++) {
         books[b].kind = in[b];
         if (in[b] < CSZ_BUILTIN_N) {
-            builtin_lengths(books[b].lengths, cache, b, in[b]);
+            csz_builtin_lengths(books[b].lengths, cache, b, in[b]);
             continue;
         }
         if (in[b] != CSZ_KIND_EXPLICIT) return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * book.h: the ten books of a frame: their alphabets, the built-in family, and the choice between a built-in
- * book (one byte) and explicit lengths (a few dozen).  Histograms go in, code lengths and the archive's section of
- * books come out; the reader's way back is here too (docs/format.md, sections 5 and 9).
+ * book.h: the ten books of a frame: the built-in family, stored lengths, and the archive's section of books, written and
+ * read (docs/format.md, section 5).
  */
 #ifndef CSZ_ENTROPY_BOOK_H
 #define CSZ_ENTROPY_BOOK_H
@@ -18,102 +17,11 @@ enum {
     CSZ_BOOKS_MAX_NBYTES = 12 + 1912
 };
 
-/*
- * Most bits of explicit lengths in a frame: 96 bytes for a chunk of a few tiles, and 4 bytes for each tile above 16, so that books can never lift an
- * incompressible field past raw + 1% + 1 KiB.
- */
-CSZ_FN uint32_t csz_explicit_limit_nbits(uint32_t ntiles) {
-    uint32_t more = ntiles > 16 ? (ntiles < 1024 ? ntiles : 1024) - 16 : 0;
-    return 768 + 32 * more;
-}
-
-/*
- * Whether a book is given room for its lengths before another: those that save more bits are, the lower number among equals; books of run lengths after all others, as the tiles that weigh
- * runs may not use them, while the choice of a policy relies on the others.
- */
-CSZ_FN int csz_book_comes_first(int book, uint64_t saving, int other, uint64_t other_saving) {
-    if ((book >= CSZ_BOOK_RV) != (other >= CSZ_BOOK_RV) || saving == other_saving) return book < other;
-    return saving > other_saving;
-}
-
-CSZ_FN uint32_t csz_book_size(int book) {
-    switch (book) {
-    case CSZ_BOOK_PV:
-    case CSZ_BOOK_QV:
-    case CSZ_BOOK_MV: return 256;
-    case CSZ_BOOK_W:
-    case CSZ_BOOK_RV: return CSZ_WIDE_N;
-    case CSZ_BOOK_RL: return 128;
-    default: return CSZ_NARROW_N;
-    }
-}
-
-CSZ_FN uint32_t csz_book_limit(int book) {
-    return book == CSZ_BOOK_PE || book == CSZ_BOOK_QE || book == CSZ_BOOK_ME || book == CSZ_BOOK_RL ? 11 : 12;
-}
-
-CSZ_FN int csz_book_of_deltas(int book) {
-    return book != CSZ_BOOK_PV && book != CSZ_BOOK_QV && book != CSZ_BOOK_MV && book != CSZ_BOOK_RL;
-}
-
-/* log2 in 1/256, by the leading bit and linear interpolation: only compares built-in books. */
+/* log2 in 256ths, by the leading bit and linear interpolation: only compares built-in books. */
 CSZ_FN uint64_t csz_log2_fixed(uint64_t x) {
     int k = csz_log2_u64(x);
     uint64_t rest = x - ((uint64_t)1 << k);
     return (uint64_t)256 * (uint64_t)k + (k >= 8 ? rest >> (k - 8) : rest << (8 - k));
-}
-
-/* Codes that a symbol stands for in a lane, which has 64 or 128 of them, in 128ths of a lane; 0 for books of escapes and of values of runs, whose codes are counted with the other book. */
-CSZ_FN uint32_t csz_symbol_share(int book, uint32_t symbol) {
-    switch (book) {
-    case CSZ_BOOK_S:
-    case CSZ_BOOK_W: return 2;
-    case CSZ_BOOK_PV:
-    case CSZ_BOOK_QV: return 4;
-    case CSZ_BOOK_MV: return 8;
-    case CSZ_BOOK_RL: return symbol + 1;
-    default: return 0;
-    }
-}
-
-/* Raw bits behind a symbol. */
-CSZ_FN uint32_t csz_symbol_raw(int book, uint32_t symbol) {
-    return csz_book_of_deltas(book) ? csz_symbol_nraw(symbol) : 0;
-}
-
-/* What follows a vector symbol, about, in bits: its escapes. */
-CSZ_FN uint32_t csz_symbol_follows(int book, uint32_t symbol) {
-    uint32_t n = 0;
-    switch (book) {
-    case CSZ_BOOK_PV: return 8 * ((symbol & 15) == 15) + 8 * (symbol >> 4 == 15);
-    case CSZ_BOOK_QV:
-        for (uint32_t at = 0; at < 8; at += 2) n += 4 * ((symbol >> at & 3) == 3);
-        return n;
-    case CSZ_BOOK_MV:
-        for (uint32_t at = 0; at < 8; at++) n += 2 * (symbol >> at & 1);
-        return n;
-    default: return csz_symbol_raw(book, symbol);
-    }
-}
-
-/*
- * Bits of a lane's length in its record, about, in 256ths.  n symbols take `sum` bits with what follows them, whose squares sum up to `squares`.  A lane of k symbols varies by k times their variance, the
- * lengths of a tile's lanes reach over some 4.5 standard deviations, and the bits of a number of that size are half a bit more than its logarithm; lanes that are alike have none.  How many runs a lane has varies
- * with the field, and no histogram tells it: their lengths count 7 bits.
- */
-CSZ_FN uint32_t csz_lane_width(int book, uint64_t n, uint64_t sum, uint64_t squares) {
-    if (book == CSZ_BOOK_RL) return 256 * CSZ_LANE_NBITS;
-    const int log2_k = book == CSZ_BOOK_S || book == CSZ_BOOK_W ? 6 : book == CSZ_BOOK_MV ? 4 : 5;
-    const uint64_t variance = n * squares - sum * sum; /* times n^2 */
-    if (variance == 0) return 0;
-    const int64_t twice = (int64_t)csz_log2_fixed(variance) - 2 * (int64_t)csz_log2_fixed(n) + 256 * log2_k +
-                          2 * 683; /* 256 * (log2(4.5) + 0.5) */
-    return twice > 0 ? (uint32_t)twice / 2 : 0;
-}
-
-/* Places in the order of lengths that the book cannot use: the deltas its vector symbols cover. */
-CSZ_FN uint32_t csz_book_first(int book) {
-    return book == CSZ_BOOK_PE ? 15 : book == CSZ_BOOK_QE ? 3 : book == CSZ_BOOK_ME ? 1 : 0;
 }
 
 /* The symbol at place j in the order of lengths: deltas by magnitude, so that lengths change slowly. */
@@ -175,7 +83,7 @@ CSZ_FN uint32_t csz_builtin_weight_delta(const uint32_t *f, uint32_t symbol) {
 
 /* Weights of a built-in book; symbols it cannot use get 0.  f is its decay, digits its csz_builtin_digits. */
 CSZ_FN uint32_t csz_builtin_weight(int book, const uint32_t *f, const uint32_t *digits, uint32_t symbol) {
-    uint32_t bits = book == CSZ_BOOK_PV ? 4 : book == CSZ_BOOK_QV ? 2 : 1;
+    const uint32_t bits = csz_mode_digit_nbits(csz_book_mode(book));
     if (book == CSZ_BOOK_RL) return f[symbol] + 64 + (symbol == 127 ? 1u << 18 : 0);
     if (csz_book_of_deltas(book)) return csz_builtin_weight_delta(f, symbol);
     uint64_t product = digits[symbol & ((1u << bits) - 1)];
@@ -188,12 +96,21 @@ CSZ_FN uint32_t csz_builtin_weight(int book, const uint32_t *f, const uint32_t *
 CSZ_FN void csz_builtin_weights(uint32_t *weights, int book, int kind) {
     uint32_t f[512], digits[16] = {0};
     csz_builtin_decay(f, kind);
-    if (book == CSZ_BOOK_PV) csz_builtin_digits(digits, f, 16, 7);
-    if (book == CSZ_BOOK_QV) csz_builtin_digits(digits, f, 4, 1);
-    if (book == CSZ_BOOK_MV) csz_builtin_digits(digits, f, 2, 0);
+    const int mode = csz_book_mode(book);
+    if (csz_mode_codes(mode) > 1)
+        csz_builtin_digits(digits, f, 1 << csz_mode_digit_nbits(mode), (int)csz_mode_radius(mode));
     uint32_t n = csz_book_size(book), first = csz_book_first(book);
     for (uint32_t s = 0; s < n; s++) weights[s] = csz_builtin_weight(book, f, digits, s);
     for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(book, j)] = 0;
+}
+
+/* lg(total weight) - lg(weight) of each symbol, about what it takes in 256ths of a bit; 0 for those the book cannot use. */
+CSZ_FN void csz_builtin_weights_to_costs(uint16_t *cost, const uint32_t *weights, uint32_t n) {
+    uint64_t total = 0;
+    for (uint32_t s = 0; s < n; s++) total += weights[s];
+    const uint64_t log2_total = csz_log2_fixed(total);
+    for (uint32_t s = 0; s < n; s++)
+        cost[s] = (uint16_t)(weights[s] ? log2_total - csz_log2_fixed(weights[s]) : 0);
 }
 
 /* ---- explicit lengths ---- */
@@ -246,10 +163,6 @@ typedef struct csz_book {
     uint8_t lengths[CSZ_SYMBOLS_MAX];
 } csz_book;
 
-typedef struct csz_histograms {
-    uint32_t count[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
-} csz_histograms;
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -264,24 +177,9 @@ typedef struct csz_builtin_cache {
 /* Lengths from weights of any order. */
 void csz_book_lengths(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit);
 
-/* What a book could be, and the bits that the counted symbols would then take, about: codes, raw bits, lengths of lanes, and explicit lengths. */
-typedef struct csz_book_offer {
-    csz_book builtin, own;
-    uint32_t own_nbits; /* of its lengths in the section */
-    int is_worth_them;
-    uint64_t builtin_cost, own_cost;
-} csz_book_offer;
-
-/* stride: how many symbols each counted one stands for.  Above 1 the frame may hold symbols that were not counted, so that each gets a code. */
-void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
-                         uint32_t stride);
-
-/* All books of a frame from what each could be, explicit lengths by what they save (csz_book_comes_first) where there is room for them; returns their cost. */
-uint64_t csz_books_settle(csz_book *books, const csz_book_offer *offers, uint32_t ntiles);
-
-/* Kinds and lengths of all books of a frame: an offer for each, settled. */
-void csz_books_choose(csz_book *books, csz_builtin_cache *cache, const csz_histograms *histograms,
-                      uint32_t ntiles, uint32_t stride);
+/* Lengths of a built-in book, and its csz_builtin_weights_to_costs. */
+void csz_builtin_lengths(uint8_t *lengths, csz_builtin_cache *cache, int book, int kind);
+const uint16_t *csz_builtin_costs(csz_builtin_cache *cache, int book, int kind);
 
 /* The section of books; returns its size in bytes.  out has room for CSZ_BOOKS_MAX_NBYTES. */
 uint32_t csz_books_write(uint8_t *out, const csz_book *books);

@@ -7,6 +7,7 @@
 
 #include "core/words.h"
 #include "entropy/book.h"
+#include "select/choose.h"
 
 static const uint64_t max_nelements = (uint64_t)1 << 56;
 

@@ -47,25 +47,15 @@ enum kind {
     STRANGE_SINGLE = NKINDS, /* not in every loop */
     STRANGE_VECTOR,
     STRANGE_RUNS,
-    HEAVY, /* their backgrounds: faint, denser, two values in pairs, two values in short runs */
-    HEAVIER,
-    PAIRED,
-    SWITCHES,
-    FEW, /* of a kind, or most of them of runs */
-    FEW_RUNS,
-    FARTHEST, /* deltas of 32 bits as large as there are */
-    FAR_RUNS, /* few tiles of runs so wide and strange that they are best left plain */
-    GRADED,   /* few tiles of runs, each with a few more: among them one of the least words that are heavy */
-    GRADED_WIDE,
-    ASIDE /* two values in turn, the second just outside of the window about the middle between them */
+    ODD_TILES, /* few tiles unlike the rest */
+    FARTHEST,  /* deltas of 32 bits as large as there are */
+    ASIDE      /* two values in turn, the second just outside of the window about the middle between them */
 };
 static const char *kind_names[] = {
-    "smooth",       "gentle",   "noise3",   "noise6", "noise10",        "sparse",
-    "jumps",        "specials", "land",     "rough",  "wild",           "zero",
-    "constant",     "nans",     "large",    "ramp",   "steep",          "runs",
-    "near",         "mixed",    "patches",  "lonely", "strange single", "strange vector",
-    "strange runs", "heavy",    "heavier",  "paired", "switches",       "few",
-    "few runs",     "farthest", "far runs", "graded", "graded wide",    "aside"};
+    "smooth",   "gentle",         "noise3",         "noise6",       "noise10",   "sparse",   "jumps",
+    "specials", "land",           "rough",          "wild",         "zero",      "constant", "nans",
+    "large",    "ramp",           "steep",          "runs",         "near",      "mixed",    "patches",
+    "lonely",   "strange single", "strange vector", "strange runs", "odd tiles", "farthest", "aside"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -131,14 +121,11 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         return kind == STRANGE_SINGLE   ? 0.04 * (double)(i % 4096 + (csz_mix((uint32_t)i) & 1))
                : kind == STRANGE_VECTOR ? (uniform() < 0.003 ? 0.004 : 0)
                                         : 0.01 * (double)(i / 50 % 7);
-    case HEAVY: /* few tiles that are too heavy for their background, whether they have runs or not, narrow and wide, some with exceptions */
-    case HEAVIER:
-    case PAIRED:
-    case SWITCHES:
+    case ODD_TILES: /* larger than the others, with runs or not, narrow and wide, some with exceptions */
         if (i / 4096 % 41 == 3) {
             const uint32_t tile = (uint32_t)(i / 4096 / 41);
             if (tile % 7 == 0 && i % 50 == 0) return NAN;
-            switch (kind == PAIRED ? 3 + tile % 3 : tile % 6) { /* narrow ones would have mode S */
+            switch (tile % 6) {
             case 0: return 0.02 * noise;
             case 1: return 4 * noise;
             case 2: return 0.3 * (double)(csz_mix((uint32_t)(i / 4)) % 100) * (double)(i % 4);
@@ -147,39 +134,7 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
             default: return i % 97 == 0 ? 3e3 * noise : 0;
             }
         }
-        static double at, step = 0.002;
-        if (kind == PAIRED) /* of mode P, while plain codes are best */
-            return at = i % 4096 == 0 ? 0 : at + (uniform() < 0.75 ? 0.016 : 0);
-        if (kind == SWITCHES) { /* runs take somewhat more than plain codes */
-            if (uniform() < 0.34) step = -step;
-            return at = i % 4096 == 0 ? 0 : at + step;
-        }
-        return uniform() < (kind == HEAVY ? 0.003 : 0.08) ? 0.004 : 0;
-    case FEW: /* few tiles that are not empty: some that plain codes suit better than their vector mode, some not, some with exceptions */
-    case FEW_RUNS: {
-        const uint32_t tile = (uint32_t)(i / 4096 / 29);
-        if (i / 4096 % 29 != 5) return 0;
-        if (kind == FEW_RUNS && tile % 4) /* slopes */
-            return 0.002 * (double)(1 + csz_mix((uint32_t)(i / 1024)) % 60) * (double)(i % 1024);
-        if (tile % 5 == 3 && i % 50 == 0) return NAN;
-        static const double shares[] = {0.75, 0.5, 0.03}, steps[] = {0.016, 0.006, 0.002};
-        static double sum;
-        const uint32_t k = kind == FEW ? tile % 4 % 3 : (tile + tile / 4) % 3;
-        return sum = i % 4096 == 0 ? 0 : sum + (uniform() < shares[k] ? steps[k] : 0);
-    }
-    case FAR_RUNS:
-        return i / 4096 % 173 == 7
-                   ? 0.002 * (double)(0x8000000 + csz_mix((uint32_t)(i / 8)) % 0x8000000) * (double)(i % 8)
-                   : 0.01 * (double)(i / 50 % 7);
-    case GRADED:
-    case GRADED_WIDE: {
-        const uint64_t tile = i / 4096,
-                       nvalues = kind == GRADED ? 2200 + 3 * (tile / 13) : 1000 + 4 * (tile / 13);
-        if (tile % 13 != 3) return csz_mix((uint32_t)i) % 100 < 8 ? 0.004 : 0;
-        return i % 4096 < nvalues ? (kind == GRADED ? 0.01 : 3) * (double)(csz_mix((uint32_t)(i / 4)) % 100) *
-                                        (double)(i % 4)
-                                  : 0;
-    }
+        return uniform() < 0.003 ? 0.004 : 0;
     case ASIDE: return 0.002 * (i & 1 ? 0x1p14 : -0x1p14);
     case FARTHEST: return 0.002 * (i & 1 ? 0x1p30 - 1 : -0x1p30);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
@@ -357,7 +312,7 @@ int main(int argc, char **argv) {
         one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, RUNS);
         one(&t, CSZ_F32, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, NOISE3);
         one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, ROUGH);
-        /* sampled frames in which every tile weighs runs: few tiles with content, or costs that are close */
+        /* sampled frames: few tiles with content, and mixed ones */
         one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, LONELY);
         one(&t, CSZ_F64, {800 * 4096 + 7}, 1e-3, CSZ_WORKFLOW_AUTO, LONELY);
         one(&t, CSZ_F32, {515 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, MIXED);
@@ -365,18 +320,14 @@ int main(int argc, char **argv) {
             one(&t, CSZ_F32, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
             one(&t, CSZ_F64, {9000, 128 * 2}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         }
-        /* tiles that are too heavy for their sample, frames that runs nearly suit, and poor samples, where tiles weigh plain codes: always, as few others are */
+        /* tiles that no sample has: always, as few others are */
         const int every = t.every;
         t.every = 1;
-        for (int kind : {HEAVY, HEAVIER, PAIRED, SWITCHES, ROUGH, FEW, FEW_RUNS}) {
-            one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
-            one(&t, CSZ_F64, {600 * 4096 + 9}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
-        }
+        one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, ODD_TILES);
+        one(&t, CSZ_F64, {600 * 4096 + 9}, 1e-3, CSZ_WORKFLOW_AUTO, ODD_TILES);
         for (int workflow = 0; workflow < 4; workflow++)
             one(&t, CSZ_F64, {9000}, 1e-3, (csz_workflow)workflow, FARTHEST);
         for (int type = 0; type < 2; type++) one(&t, (csz_type)type, {9000}, 1e-3, CSZ_WORKFLOW_AUTO, ASIDE);
-        one(&t, CSZ_F64, {512 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, FAR_RUNS);
-        for (int kind : {GRADED, GRADED_WIDE}) one(&t, CSZ_F32, {520 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         for (int type = 0; type < 2; type++) /* wide tiles that runs would suit */
             one(&t, (csz_type)type, {9000}, type ? 1e-3 : 1e-4, CSZ_WORKFLOW_HUFFMAN, RAMP);
         t.every = every;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * block.cuh: a block of the encoder from its start to its end: its first claim, the frames it enters with their books and policies, and what is left to store.
+ * block.cuh: a block of the encoder from its start to its end: its first claim, the frames it enters with their books, and what is left to store.
  */
 #ifndef CSZ_CUDA_BLOCK_CUH
 #define CSZ_CUDA_BLOCK_CUH
@@ -53,7 +53,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.front.biased = CSZ_BIASED;
         sh.tile_state = job.work.tile_state;
         sh.group_sum = job.work.group_sum;
-        sh.policies = job.work.policy;
+        sh.ready = job.work.ready;
         sh.tables = job.work.table;
         sh.frame_sums = job.work.frame_sums;
         sh.waiting_words = sh.saved_words = NOTHING_WAITS;
@@ -77,23 +77,6 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
     frame_leave(sh, job);
 }
 
-/*
- * What becomes of a tile of class 0 in a frame of that policy: four bits for each mode that its share of nonzeros asks for (csz_mode_by_share), of which three are the mode it gets and the fourth says that runs may be measured first.
- */
-CSZ_DEVICE uint32_t modes_of(uint32_t policy, int workflow) {
-    const bool is_auto = workflow == CSZ_WORKFLOW_AUTO, is_vector = csz_policy_is_vector(policy) && is_auto,
-               maybe_runs = is_auto ? csz_policy_all_weigh(policy) || policy == CSZ_POLICY_RUNS
-                                    : workflow != CSZ_WORKFLOW_HUFFMAN;
-    static_assert(CSZ_MODE_CONSTANT == 0 && CSZ_MODE_S == 4, "three bits a mode");
-    uint32_t modes = 0;
-#pragma unroll
-    for (int mode = CSZ_MODE_CONSTANT + 1; mode <= CSZ_MODE_S; mode++) {
-        const uint32_t gets = is_vector ? (uint32_t)csz_policy_mode(policy, mode) : (uint32_t)CSZ_MODE_S;
-        modes |= (gets | (maybe_runs ? 8u : 0u)) << (4 * mode);
-    }
-    return modes;
-}
-
 /* For this tile's frame, if it is another one than the last tile's, of which a record may still wait. */
 template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
@@ -101,14 +84,8 @@ template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const enco
     __syncthreads();
     if (last != NO_FRAME) frame_hash(sh, last);
     if (csz_thread() == 0) {
-        uint32_t policy;
-        const int workflow = job.tile.workflow;
-        while (!((policy = csz_load_acquire(&sh.policies[frame])) & CSZ_BOOKS_READY)) CSZ_SPIN();
+        while (!csz_load_acquire(&sh.ready[frame])) CSZ_SPIN();
         sh.frame = frame;
-        sh.policy = policy & ~(uint32_t)CSZ_BOOKS_READY;
-        sh.modes = modes_of(sh.policy, workflow);
-        const uint32_t heavy_words = csz_policy_heavy_words(sh.policy);
-        sh.heavy_words = heavy_words ? heavy_words : (uint32_t)NEVER_HEAVY;
         if (record_waits(sh)) sh.leaving = last;
     }
     __syncthreads();

@@ -41,27 +41,25 @@ template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const 
 template <typename V, int RANK>
 CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_codes &codes) {
     const uint32_t t = csz_thread(), lane = t & 31;
-    const uint32_t choice = csz_held(&sh.modes) >> (4 * csz_mode_by_share(codes.nnonzero, 64 * codes.npairs));
+    const uint32_t choice = job.modes >> (4 * csz_mode_by_share(codes.nnonzero, 64 * codes.npairs));
     int mode = (int)(choice & 7);
     if (mode == CSZ_MODE_CONSTANT && codes.nspecial == 0 && claim_of(sh).full()) {
         csz_apart([&] { constant_encode<V>(sh, job); });
         return;
     }
-    uint32_t runs_words = ~0u, nonzero;
+    uint32_t nonzero;
     if (csz_agreed(codes.nspecial != 0 || (choice & 8) != 0)) {
-        const bool weighs = mode != CSZ_MODE_CONSTANT && csz_policy_all_weigh(sh.policy);
-        rare_result rare = {0, 0, 0};
+        rare_result rare = {0, 0};
         csz_apart([&] {
-            rare = tile_rare<V, RANK>(sh, job, mode, codes.order, csz_nonzero_of(sh.front, codes.order),
-                                      codes.nspecial, weighs);
+            rare = tile_rare<V, RANK>(sh, job, codes.order, csz_nonzero_of(sh.front, codes.order),
+                                      codes.nspecial != 0, (choice & 8) != 0);
         });
         if (csz_agreed(rare.done)) return;
-        runs_words = rare.runs_words;
         nonzero = rare.nonzero;
     } else {
         nonzero = csz_nonzero_of(sh.front, codes.order);
     }
-    const uint32_t units = mode == CSZ_MODE_P || mode == CSZ_MODE_S ? 2 : 4, head = lane & ~(units - 1);
+    const uint32_t units = csz_mode_units(mode), head = lane & ~(units - 1);
     const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
     const uint32_t rank =
         csz_groups_before(sh.front, codes.order, units) + (uint32_t)__popc(groups & ((1u << head) - 1));
@@ -72,10 +70,8 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.front.told.base,
                                                 special ? &sh.special_sizes : NULL, CSZ_TILE_UNITS / units,
                                                 csz_groups(sh.front, codes.order, units));
-        const uint32_t special_words = special ? sh.special_sizes.words : 0,
-                       instead_words = min(min(runs_words, sh.heavy_words + special_words - 1),
-                                           raw_words_of<V>(claim_of(sh)) - 1);
-        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special_words, instead_words, runs_words};
+        const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0,
+                                  raw_words_of<V>(claim_of(sh))};
         sh.facts = facts;
     }
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
@@ -89,8 +85,8 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     record_layout r = {facts.first, facts.nfull, facts.lengths_at, 0, 0, 0};
     record_end(&r, l, facts.special_words);
     mode = (int)(r.first & 15u);
-    if (r.words > facts.instead_words) {
-        csz_apart([&] { tile_instead<V, RANK>(sh, job, r.words, r.first >> 30); });
+    if (r.words >= facts.raw_words) {
+        csz_apart([&] { raw_encode<V, RANK>(sh, job); });
         return;
     }
     const bool whole = r.words >= stage_size<V>::half, now = r.words >= stage_size<V>::words;
@@ -161,6 +157,20 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
 
 /* ---- launch ---- */
 
+/*
+ * What becomes of a tile of class 0: four bits for each mode that its share of nonzeros asks for, of which three are the mode it
+ * gets and the fourth says that it is coded in runs.
+ */
+static uint32_t modes_of(int workflow) {
+    static_assert(CSZ_MODE_CONSTANT == 0 && CSZ_MODE_S == 4, "three bits a mode");
+    uint32_t modes = 0;
+    for (int by_share = CSZ_MODE_CONSTANT + 1; by_share <= CSZ_MODE_S; by_share++) {
+        const uint32_t mode = (uint32_t)csz_mode_of_workflow(workflow, 0, by_share);
+        modes |= (mode <= CSZ_MODE_S ? mode : CSZ_MODE_S | 8u) << (4 * by_share);
+    }
+    return modes;
+}
+
 template <typename V, int RANK, int ROWS>
 static void encode_launch_rows(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                                cudaStream_t stream) {
@@ -170,6 +180,7 @@ static void encode_launch_rows(const csz_work &work, const void *d_data, const c
     job.first_frame = plan->first_frame;
     job.header_nwords = plan->header_nbytes / 4;
     job.shared_at = CSZ_SHARED_BASE;
+    job.modes = modes_of((int)plan->workflow);
     const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);

@@ -10,7 +10,7 @@
 #include "csz.h"
 
 #include "core/geometry.h"
-#include "entropy/book.h"
+#include "select/books.h"
 
 #ifdef __cplusplus
 extern "C" {

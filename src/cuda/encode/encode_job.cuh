@@ -14,18 +14,18 @@ template <typename V> struct encode_job {
     csz_work work;
     uint32_t header_nwords;
     uint32_t shared_at;   /* see CSZ_SHARED_AT */
+    uint32_t modes;       /* the workflow's, see modes_of */
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64, NEVER_HEAVY = ~0u >> 1 };
+enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64 };
 enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
 
 /* What all threads know of a tile of class 0. */
 struct tile_facts {
     uint32_t first, nfull, lengths_at; /* of its record, see record_begin */
     uint32_t special_words;            /* what masks and exceptions take; 0 where there are none */
-    uint32_t instead_words;            /* above which its own record is not simply stored, see tile_instead */
-    uint32_t runs_words;               /* what a record of runs would take */
+    uint32_t raw_words;                /* of a raw record */
 };
 
 /* How a record is staged: from the region's start; in the exchange too, so that it cannot wait; raw: all but its first word. */
@@ -73,10 +73,7 @@ template <typename V> struct encode_shared {
     tile_facts facts;
     uint4 nbits,
         longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
-    uint32_t frame, policy; /* of the tile before this one or of this; the frame's policy */
-    uint32_t heavy_words;   /* from which on a tile of the frame is heavy, see csz_policy_heavy */
-    uint32_t modes;         /* what the policy makes of each mode, see modes_of */
-    uint32_t runs_mode;     /* of a tile that weighs runs */
+    uint32_t frame;         /* of the tile before this one or of this */
     uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
     uint32_t number;        /* of this tile among the block's */
     uint32_t claim_at;      /* where its claim is, bytes after the first: what many ask for, at hand */
@@ -104,7 +101,7 @@ template <typename V> struct encode_shared {
     record_way way;                      /* of the record that is being stored */
     /* the work's, at hand for functions out of line, too, and so that nothing of them is made ready on every tile's way */
     unsigned long long *tile_state, *group_sum;
-    const uint32_t *policies;
+    const uint32_t *ready;
     const uint32_t (*tables)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
     csz_frame_sums *frame_sums;
     uint32_t seen_of; /* index of the tile whose look-back has begun */

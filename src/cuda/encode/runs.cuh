@@ -93,17 +93,6 @@ template <typename Deltas> CSZ_DEVICE csz_runs csz_runs_find(const Deltas &d) {
     return csz_runs_from(starts);
 }
 
-/* The same of 16-bit deltas in packed words, two at a time. */
-CSZ_DEVICE csz_runs csz_runs_find_narrow(const uint32_t (&w)[16]) {
-    uint32_t starts = 0;
-#pragma unroll
-    for (int i = 15; i > 0; i--) starts = 2 * starts + __viaddmin_u16x2(w[i] ^ w[i - 1], 0u, 0x00010001u);
-    const uint32_t before = w[15] << 16 | __shfl_up_sync(CSZ_ALL, w[15] >> 16, 1);
-    starts = 2 * starts + __viaddmin_u16x2(w[0] ^ before, 0u, 0x00010001u);
-    if ((threadIdx.x & 3) == 0) starts |= 1;
-    return csz_runs_from(starts);
-}
-
 CSZ_DEVICE uint32_t csz_run_length(const csz_runs &r, int b) {
     const uint32_t rest = r.starts & ~((2u << b) - 1);
     return (rest ? (uint32_t)__ffs(rest) - 1 : 32 + r.beyond) - (uint32_t)b;
@@ -121,19 +110,6 @@ CSZ_DEVICE uint32_t csz_runs_nbits(const Deltas &d, const csz_runs &r, int mode,
         typename Deltas::raw raw;
         uint32_t nraw, symbol = csz_symbol_of(d(b), &raw, &nraw);
         nbits += values[symbol] + nraw + lengths[csz_run_length(r, b) - 1];
-    }
-    return nbits;
-}
-
-/* The same of rle+vle of class 0. */
-CSZ_DEVICE uint32_t csz_runs_nbits_narrow(const uint32_t *exchange, const csz_runs &r, const uint8_t *values,
-                                          const uint8_t *lengths) {
-    uint32_t nbits = 0;
-#pragma unroll 1
-    for (uint32_t m = r.starts; m; m &= m - 1) {
-        const int b = __ffs((int)m) - 1;
-        const uint32_t symbol = csz_narrow_symbol((int32_t)csz_parked_half(exchange, (uint32_t)b) - 32768);
-        nbits += values[symbol] + csz_symbol_nraw(symbol) + lengths[csz_run_length(r, b) - 1];
     }
     return nbits;
 }
@@ -196,20 +172,16 @@ template <> struct csz_wide_code<int64_t> {
     }
 };
 
-/* Bits of a unit; *even: all deltas are one, *nonzero: one is not 0. */
+/* Bits of a unit; *nonzero: one of its deltas is not 0. */
 template <typename Deltas>
-CSZ_DEVICE csz_unit_bits csz_wide_nbits(const Deltas &deltas, const uint32_t *book, bool *even,
-                                        bool *nonzero) {
+CSZ_DEVICE csz_unit_bits csz_wide_nbits(const Deltas &deltas, const uint32_t *book, bool *nonzero) {
     typedef typename Deltas::delta delta;
-    const delta first = deltas(0);
     csz_unit_bits n = {0, 0, 0, 0};
-    *even = true;
     *nonzero = false;
 #pragma unroll 4
     for (int b = 0; b < 32; b++) {
         const delta d = deltas(b);
         const csz_wide_code<delta> code(d);
-        *even &= d == first;
         *nonzero |= d != 0;
         n.symbols += book[code.symbol] & 31u;
         n.raw += code.nraw;

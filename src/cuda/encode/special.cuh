@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * special.cuh: a tile's exceptions on their way into the record: bit patterns that many share become masks, the others a list of positions
- * and values (docs/format.md, sections 6 and 9).  Values are read again from the field: exceptions are few or, where
+ * and values (docs/format.md, section 6; docs/encoder.md).  Values are read again from the field: exceptions are few or, where
  * they are many, cheap otherwise.
  */
 #ifndef CSZ_CUDA_SPECIAL_CUH

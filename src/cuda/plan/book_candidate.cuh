@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * book_candidate.cuh: a candidate book from its counts, by a block of one thread a symbol: the built-in book that suits them best, and one of its own, made whole: lengths, codes and the bits that would store
- * it; and what a frame would take with either.
+ * book_candidate.cuh: both forms of a book from its counts, by a block of one thread a symbol: the built-in book that suits them
+ * best, and one of its own, made whole: lengths, codes and the bits that store it.
  */
 #ifndef CSZ_CUDA_BOOK_CANDIDATE_CUH
 #define CSZ_CUDA_BOOK_CANDIDATE_CUH
@@ -23,29 +23,10 @@ enum {
 static_assert(512 * CSZ_TILE_N < 1 << 24,
               "a float holds a weight: no sample has more tiles (csz_sample_stride)");
 
-/* Candidates, one a block: the books of policy vector or a forced workflow; then S of policy single, and RV and RL of policy runs. */
-enum {
-    OF_SINGLE = CSZ_NBOOKS,
-    OF_RUN_VALUE,
-    OF_RUN_LENGTH,
-    NCANDIDATES,
-    NREAD = CSZ_BOOK_W,                     /* first candidates, whose counts another one reads */
-    NLEFT = NREAD + NCANDIDATES - OF_SINGLE /* candidates whose books are not left where their counts were */
-};
-
-/* A forced workflow has the final books alone. */
-CSZ_FN uint32_t ncandidates_of(int is_auto) { return is_auto ? (uint32_t)NCANDIDATES : (uint32_t)CSZ_NBOOKS; }
-
-CSZ_DEVICE int candidate_book(int number) {
-    return number < OF_SINGLE    ? number
-           : number == OF_SINGLE ? (int)CSZ_BOOK_S
-                                 : (int)CSZ_BOOK_RV + number - OF_RUN_VALUE;
-}
-
+/* Copied word by word. */
 struct book_candidate {
-    uint32_t builtin, explicit_nbits, worth,
-        continues; /* lengths of runs: csz_runs_continue; all are copied as words, and none is left to the compiler */
-    uint64_t cost_builtin, cost_explicit;
+    uint32_t builtin;        /* kind of the best built-in book */
+    uint32_t explicit_nbits; /* of stored lengths; 0: they are not wanted */
 };
 
 /* An explicit book: a code and its length (low four bits) for each symbol, and what the section holds of it. */
@@ -67,8 +48,6 @@ struct book_shared {
     uint32_t used[SYMBOL_WARPS];      /* which of those are not 0 */
     /* a word for each warp */
     uint32_t nused[SYMBOL_WARPS], any[SYMBOL_WARPS], own[SYMBOL_WARPS], nbits[SYMBOL_WARPS];
-    uint32_t total[SYMBOL_WARPS], raw[SYMBOL_WARPS], follows[SYMBOL_WARPS], shares[SYMBOL_WARPS];
-    uint64_t squares[SYMBOL_WARPS];
     unsigned long long cost[CSZ_BUILTIN_N];
     uint32_t coded[CSZ_BUILTIN_N]; /* bits of all symbols under each built-in book */
     uint32_t builtin;              /* the cheapest of them */
@@ -233,7 +212,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     for (uint32_t i = t; i < CSZ_SYMBOLS_MAX + TREE_MARGIN; i += BOOK_THREADS)
         b.tree.sorted[i] = b.tree.inner[i] = NO_WEIGHT;
     __syncthreads();
-    book_candidate c = {CSZ_KIND_UNUSED, 0, 0, 0, 0, 0};
+    book_candidate c = {CSZ_KIND_UNUSED, 0};
     if (sum_of_warps(b.any) == 0) return c;
     const uint32_t nused = sum_of_warps(b.nused);
     if (is_symbol) symbols_rank(b);
@@ -246,18 +225,7 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     }
     __syncthreads();
     if (warp == TREE_WARP) lengths_make(b, nused, limit);
-    if (is_symbol) {
-        builtins_weigh(b, part);
-        const uint32_t total = csz_warp_add(count), raw = csz_warp_add(count * csz_symbol_raw(book, t)),
-                       follows = csz_warp_add(count * csz_symbol_follows(book, t)),
-                       shares = csz_warp_add(count * csz_symbol_share(book, t));
-        if (lane == 0) {
-            b.total[warp] = total;
-            b.raw[warp] = raw;
-            b.follows[warp] = follows;
-            b.shares[warp] = shares;
-        }
-    }
+    if (is_symbol) builtins_weigh(b, part);
     __syncthreads();
     if (warp == TREE_WARP) builtin_choose(b);
     const uint32_t length = weight ? length_of(b, rank) : 0;
@@ -272,12 +240,8 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
             if (lane == l) mine = (uint32_t)__popc(all);
         }
         if (lane < 16) b.of_length[warp][lane] = mine;
-        const uint32_t own = csz_warp_add(count * length), in_lane = length + csz_symbol_follows(book, t);
-        const uint64_t squares = csz_warp_sum_u64((uint64_t)count * (in_lane * in_lane));
-        if (lane == 0) {
-            b.own[warp] = own;
-            b.squares[warp] = squares;
-        }
+        const uint32_t own = csz_warp_add(count * length);
+        if (lane == 0) b.own[warp] = own;
     }
     __syncthreads();
     /* the place's length, the one before it and the last that is not 0 */
@@ -306,11 +270,11 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
     const uint32_t upto = csz_warp_scan(nbits);
     if (is_symbol && lane == 31) b.nbits[warp] = upto;
     __syncthreads();
-    uint32_t at = upto - nbits;
+    uint32_t at = upto - nbits, lengths_nbits = 0;
 #pragma unroll
     for (uint32_t w = 0; w < SYMBOL_WARPS; w++) {
         at += w < warp ? b.nbits[w] : 0;
-        c.explicit_nbits += b.nbits[w];
+        lengths_nbits += b.nbits[w];
     }
     if (nbits) {
         csz_putter out(b.made.bits, at);
@@ -318,57 +282,9 @@ CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t coun
         out.flush();
     }
     c.builtin = b.builtin;
-    const uint32_t with_builtin = b.coded[c.builtin], own = sum_of_warps(b.own);
-    uint64_t squares = 0;
-#pragma unroll
-    for (int i = 0; i < SYMBOL_WARPS; i++) squares += b.squares[i];
-    const uint32_t width =
-        csz_lane_width(book, sum_of_warps(b.total), (uint64_t)own + sum_of_warps(b.follows), squares);
-    const uint64_t beside = sum_of_warps(b.raw) + ((uint64_t)sum_of_warps(b.shares) * width >> 15);
-    c.continues = (uint32_t)csz_runs_continue(sum_of_warps(b.shares), sum_of_warps(b.total));
-    c.worth = with_builtin > own && (uint64_t)(with_builtin - own) * stride > c.explicit_nbits;
-    c.cost_builtin = ((uint64_t)with_builtin + beside) * stride;
-    c.cost_explicit = ((uint64_t)own + beside) * stride + c.explicit_nbits;
+    if (csz_explicit_is_worth(b.coded[c.builtin], sum_of_warps(b.own), stride, lengths_nbits))
+        c.explicit_nbits = lengths_nbits;
     return c;
-}
-
-/*
- * Counts of book S of policy single, a symbol a thread: as csz_policy_singles.  Has barriers, also after its last use of what is shared.
- */
-CSZ_COLD uint32_t singles_count(book_shared &b, const csz_device_sample *sample) {
-    const uint32_t(*of)[CSZ_SYMBOLS_MAX] = sample->count.count;
-    const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    const bool is_symbol = t < CSZ_SYMBOLS_MAX;
-    uint32_t *digit = b.placed, pairs = 0, fours = 0, count = 0;
-    if (is_symbol) {
-        pairs = __ldcg(&of[CSZ_BOOK_PV][t]);
-        fours = __ldcg(&of[CSZ_BOOK_QV][t]);
-        count = __ldcg(&of[CSZ_BOOK_S][t]) + __ldcg(&of[CSZ_BOOK_PE][t]) + __ldcg(&of[CSZ_BOOK_QE][t]) +
-                __ldcg(&of[CSZ_BOOK_ME][t]);
-        digit[t] = 0;
-    }
-    const uint32_t ncodes = __ldcg(&sample->ncodes);
-    __syncthreads();
-    if (pairs) {
-        atomicAdd(&digit[t & 15], pairs);
-        atomicAdd(&digit[t >> 4], pairs);
-    }
-#pragma unroll 1
-    for (uint32_t at = 0; fours && at < 8; at += 2) {
-        const uint32_t v = t >> at & 3;
-        if (v == 0 || v == 2) atomicAdd(&digit[v + 6], fours);
-    }
-    __syncthreads();
-    const uint32_t v = t + 7 - CSZ_DIRECT_HALF; /* 15 is the escape */
-    if (v < 15) count += digit[v];
-    if (t == CSZ_DIRECT_HALF || t >= CSZ_NARROW_N) count = 0;
-    const uint32_t sum = csz_warp_add(count);
-    if (is_symbol && lane == 0) b.any[warp] = sum;
-    __syncthreads();
-    const uint32_t nonzero = sum_of_warps(b.any);
-    if (t == CSZ_DIRECT_HALF) count = ncodes > nonzero ? ncodes - nonzero : 0;
-    __syncthreads();
-    return count;
 }
 
 #endif

@@ -40,7 +40,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         at += (nbytes + 127) / 128 * 128;
         return (char *)base + here;
     };
-    w->sample = (csz_device_sample *)take(nframes * sizeof *w->sample);
+    w->sample = (csz_histograms *)take(nframes * sizeof *w->sample);
     w->zero = (uint32_t *)w->sample;
     w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
@@ -48,7 +48,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         (unsigned long long *)take((ntiles / CSZ_INDEX_GROUP + nframes + 1) * sizeof *w->group_sum);
     w->frame_sums = (csz_frame_sums *)take(nframes * sizeof *w->frame_sums);
     w->counters = (uint32_t *)take((1 + nfields) * sizeof *w->counters);
-    w->policy = (uint32_t *)take(nframes * sizeof *w->policy);
+    w->ready = (uint32_t *)take(nframes * sizeof *w->ready);
     w->zero_nwords = at / 4;
     w->table = (uint32_t(*)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX])take(nframes * sizeof *w->table);
     w->section = (uint32_t(*)[CSZ_SECTION_WORDS])take(nframes * sizeof *w->section);

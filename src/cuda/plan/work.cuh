@@ -36,12 +36,6 @@ struct csz_range {
     uint32_t any, padding;
 };
 
-/* A frame's sample.  Bins begin at a line's start: additions of a warp that reached over two lines took ten times as long. */
-struct csz_device_sample : csz_sample {
-    uint32_t filling[32 - sizeof(csz_sample) / 4 % 32];
-};
-static_assert(sizeof(csz_device_sample) % 128 == 0, "the next frame's bins begin at a line's start");
-
 struct csz_work {
     uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */
     uint32_t aligned;                  /* every field's data to 16 bytes */
@@ -49,13 +43,13 @@ struct csz_work {
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
-    csz_device_sample *sample;       /* histograms of each frame */
+    csz_histograms *sample;          /* of each frame; bins of a book begin at a line's start */
     unsigned long long *tile_state;  /* look-back: words of the tile, or of its frame up to it */
     unsigned long long *frame_state; /* words of the archive up to the frame's end */
     unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
     csz_frame_sums *frame_sums;
     uint32_t *counters; /* tiles claimed, then for each field frames finished */
-    uint32_t *policy;   /* of each frame; with CSZ_BOOKS_READY once its tables and section can be read */
+    uint32_t *ready;    /* of each frame: 1 once its tables and section can be read */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */
     uint32_t (*section)[CSZ_SECTION_WORDS];
@@ -65,10 +59,6 @@ struct csz_work {
     csz_place *place; /* of each field */
 };
 
-/* Beside a frame's policy, of which it is no part. */
-enum { CSZ_BOOKS_READY = 1 << (CSZ_POLICY_MODES_AT - 1) };
-static_assert(CSZ_BOOKS_READY > CSZ_POLICY_HEAVY_MASK << CSZ_POLICY_HEAVY_AT,
-              "a bit that policies leave free");
 
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
