@@ -143,11 +143,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
                 /* as late as can be: the first frame's books are made meanwhile */
                 if (csz_agreed(claim_of(sh).frame != sh.frame)) csz_apart([&] { frame_enter<V>(sh, job); });
                 sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
-                if (CSZ_CUT >= CSZ_CUT_ENCODE) {
-                    if (t == 0) record_tell(sh, codes.nnonzero & 1, 0);
-                } else {
-                    tile_encode<V, RANK>(sh, job, codes);
-                }
+                tile_encode<V, RANK>(sh, job, codes);
             }
         }
         record_store<V, RANK>(sh, job);

@@ -109,7 +109,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
                            uint32_t how) {
     const csz_claim &c = sh.claim[n & 3];
     bool waited = false;
-    const uint32_t before = CSZ_CUT >= CSZ_CUT_PLACE ? 0 : look_back(sh, c, &waited);
+    const uint32_t before = look_back(sh, c, &waited);
     if (csz_thread() != 0) return;
     csz_tell_state(sh.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) frame_locate(sh, job, c);
@@ -120,7 +120,6 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     way.from = record_from<V>(n, how);
     way.flags = WAY_SOME | (way.to + words <= sh.out_end ? WAY_ROOM : 0) | (how & STAGED_RAW ? WAY_RAW : 0) |
                 (c.tile == 0 ? WAY_FIRST : 0) | (waited ? WAY_WAITED : 0);
-    if (CSZ_CUT >= CSZ_CUT_PLACE) way.flags = 0;
     way.slot = n & 3;
     way.padding = 0;
     way.group_sum = sh.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;

@@ -86,7 +86,6 @@ CSZ_DEVICE csz_front<V> csz_front_run(uint32_t (&w)[16], csz_front_shared<V> &sh
             u = csz_round_filled<V, RANK, HASH, ROWS>(exchange, csz_told_of(sh), job, claim());
         }
         bool lost = csz_held(&csz_told_of(sh)->first) == CSZ_LOST; /* the corner is everybody's: so is this */
-        if (CSZ_CUT >= CSZ_CUT_CHECK) u.doubtful = lost = false;
         uint32_t exceptions = 0;
         if (__any_sync(CSZ_ALL, !lost && u.doubtful)) {
             const csz_mended r = csz_front_mend<V, RANK>(

@@ -20,12 +20,6 @@ enum {
     CSZ_EXCHANGE_WORDS = 16 * CSZ_TILE_THREADS
 };
 
-/* What tools/gpu_ablation leaves out to see its price, each with those before it; a library leaves out nothing. */
-enum { CSZ_CUT_NONE, CSZ_CUT_PLACE, CSZ_CUT_ENCODE, CSZ_CUT_CHECK };
-#ifndef CSZ_CUT
-#define CSZ_CUT CSZ_CUT_NONE
-#endif
-
 /*
  * Quick rounding relative to the middle of a window: magic is the rounding constant moved so that its low bits become quantum - middle +
  * bias.  Middle and bias are even, so ties go the same way as without them.
