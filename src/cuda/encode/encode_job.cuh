@@ -43,9 +43,6 @@ struct alignas(16) record_way {
     unsigned long long *group_sum; /* where its checksum is added */
 };
 
-/* Which of a frame's blocks leaves it. */
-enum { IS_BETWEEN, IS_FIRST, IS_LAST };
-
 /* There is a record to store; it fits; it is raw; it brings its frame's books; its place was long waited for. */
 enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8, WAY_WAITED = 16 };
 
@@ -106,7 +103,7 @@ template <typename V> struct encode_shared {
     csz_frame_sums *frame_sums;
     uint32_t seen_of; /* index of the tile whose look-back has begun */
     uint4 seen[32];   /* states of the 64 tiles before it, from the nearest on */
-    uint32_t last;    /* IS_..., or whether it was its field's last frame */
+    uint32_t last;    /* whether the block is the last of its frame, or its frame of the field */
     uint32_t hash_sum
         [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
     uint8_t run_values[CSZ_WIDE_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */

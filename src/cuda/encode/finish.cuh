@@ -27,11 +27,11 @@ template <typename V> CSZ_DEVICE uint64_t frame_start_of(const encode_job<V> &jo
     return csz_load_shared_state(job.work.frame_state + frame - 1) & STATE_VALUE;
 }
 
-/* All frames of a field are placed: the footer, and what the caller is told.  rehearsed: nothing is written.  One warp. */
-template <typename V> CSZ_COLD void archive_finish(const encode_job<V> &job, uint32_t field, bool rehearsed) {
+/* All frames of a field are placed: the footer, and the caller's size and status.  One warp. */
+template <typename V> CSZ_COLD void archive_finish(const encode_job<V> &job, uint32_t field) {
     const uint32_t lane = csz_thread() & 31, nframes = job.work.nframes, first = field * nframes;
     const csz_place *place = &job.work.place[field];
-    const uint64_t out_end = rehearsed ? 0 : place->end,
+    const uint64_t out_end = place->end,
                    end = csz_load_shared_state(job.work.frame_state + first + nframes - 1) & STATE_VALUE;
     uint64_t sum = 0;
 #pragma unroll 1
@@ -45,23 +45,22 @@ template <typename V> CSZ_COLD void archive_finish(const encode_job<V> &job, uin
     sum = csz_warp_sum_u64(sum) + CSZ_HASH_FOOTER_SEED;
     const uint64_t after = end + 2 * (uint64_t)nframes + 2;
     if (lane < 2) put_word(out_end, after - 2 + lane, (uint32_t)(sum >> (32 * lane)));
-    if (lane != 0 || rehearsed) return;
+    if (lane != 0) return;
     *place->nbytes = 4 * (after - place->out);
     if (place->status) *place->status = after <= out_end ? CSZ_OK : CSZ_ERROR_CAPACITY;
 }
 
 /*
- * The frame of the record that this block stored last is complete but for its header and the checksums of groups.  Every word that comes from memory is asked for at once: groups by the first threads, the
- * frame's sums by the last warp, and the footer of a field of one frame is made by a warp of its own.  All others have ended when this runs, once, so that it waits for its code, which comes from memory: the
- * first block that leaves a frame rehearses it.
+ * The frame of the record that this block stored last is complete but for its header and the checksums of groups.  Every word that
+ * comes from memory is loaded at once: groups by the first threads, the frame's sums by the last warp; the footer of a field of
+ * one frame is made by a warp of its own.
  */
-template <typename V>
-CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, bool rehearsed) {
+template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = sh.claim[sh.way.slot];
     const uint32_t t = csz_thread(), nframes = job.work.nframes;
-    if (nframes == 1 && t / 32 == 1) archive_finish(job, c.field, rehearsed);
+    if (nframes == 1 && t / 32 == 1) archive_finish(job, c.field);
     const uint32_t ngroups = frame_groups(c.ntiles), section = sh.section_nwords;
-    const uint64_t start = sh.frame_start, out_end = rehearsed ? 0 : sh.out_end;
+    const uint64_t start = sh.frame_start, out_end = sh.out_end;
     uint64_t sum = 0;
     if (t == CSZ_TILE_THREADS - 32) {
         const csz_frame_sums *sums = &job.work.frame_sums[c.frame];
@@ -95,12 +94,11 @@ CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job, bool 
         put_word(out_end, start + 6, (uint32_t)sh.finish_checksum);
         put_word(out_end, start + 7, (uint32_t)(sh.finish_checksum >> 32));
         sh.finish_checksum = 0;
-        sh.last =
-            nframes > 1 && !rehearsed && csz_block_arrive(&job.work.counters[1 + c.field], 1) + 1 == nframes;
+        sh.last = nframes > 1 && csz_block_arrive(&job.work.counters[1 + c.field], 1) + 1 == nframes;
     }
     if (nframes == 1) return;
     __syncthreads();
-    if (sh.last && t < 32) archive_finish(job, c.field, false);
+    if (sh.last && t < 32) archive_finish(job, c.field);
 }
 
 /* Adds the block's part of the frame's hash to it. */
@@ -118,14 +116,13 @@ template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const enco
         csz_frame_sums *sums = &sh.frame_sums[c.frame];
         atomicAdd(&sums->checksum, sh.part_checksum + sh.section_checksum);
         const uint32_t before = csz_block_arrive(&sums->done, sh.part_done);
-        sh.last = before + sh.part_done == c.ntiles ? IS_LAST : before == 0 ? IS_FIRST : IS_BETWEEN;
+        sh.last = before + sh.part_done == c.ntiles;
         sh.part_done = 0;
         sh.part_checksum = sh.section_checksum = 0;
         sh.leaving = NO_FRAME;
     }
     __syncthreads();
-    const uint32_t last = sh.last;
-    if (last != IS_BETWEEN) frame_finish(sh, job, last == IS_FIRST);
+    if (sh.last) frame_finish(sh, job);
 }
 
 #endif
