@@ -129,4 +129,17 @@ CSZ_CONSTANT_FN uint32_t csz_book_first(int book) {
 #undef CSZ_CASE_
 }
 
+/* Words before a book, and of all, where all lie one after another. */
+#define CSZ_MEMBER_(name, n, limit, deltas, first) uint32_t name[n];
+typedef struct csz_books_in_order {
+    CSZ_BOOKS(CSZ_MEMBER_)
+} csz_books_in_order;
+#undef CSZ_MEMBER_
+CSZ_CONSTANT_FN uint32_t csz_book_at(int book) {
+#define CSZ_CASE_(name, n, limit, deltas, first) \
+    book == CSZ_BOOK_##name ? (uint32_t)(offsetof(csz_books_in_order, name) / sizeof(uint32_t)):
+    return CSZ_BOOKS(CSZ_CASE_)(uint32_t)(sizeof(csz_books_in_order) / sizeof(uint32_t));
+#undef CSZ_CASE_
+}
+
 #endif

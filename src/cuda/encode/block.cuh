@@ -19,7 +19,7 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
-        const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
+        const bool mine = second ? i < csz_book_size(high) / 4 : i < csz_book_size(low) / 4;
         if (mine) x[k] = __ldcg((const uint4 *)table[second ? high : low] + i);
     }
     static_assert(CSZ_WIDE_N <= 2 * CSZ_TILE_THREADS && (int)RUN_MAX == (int)CSZ_TILE_THREADS,
@@ -30,9 +30,8 @@ CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYM
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const int low = CSZ_BOOK_S + k, high = CSZ_BOOK_QE + k;
-        const bool mine = second ? i < csz_shared_book_size(high) / 4 : i < csz_shared_book_size(low) / 4;
-        if (mine)
-            ((uint4 *)(sh.books + (second ? csz_shared_book_at(high) : csz_shared_book_at(low))))[i] = x[k];
+        const bool mine = second ? i < csz_book_size(high) / 4 : i < csz_book_size(low) / 4;
+        if (mine) ((uint4 *)(sh.books + (second ? csz_book_at(high) : csz_book_at(low))))[i] = x[k];
     }
     sh.run_values[t] = (uint8_t)(value & 31u);
     sh.run_values[u] = (uint8_t)(value_after & 31u);

@@ -11,47 +11,9 @@
 #include "cuda/common/memory.cuh"
 #include "entropy/book.h"
 
-/* The books of deltas, those of 16 bits and that of wide ones, one after another in shared memory. */
-enum {
-    CSZ_AT_S = 0,
-    CSZ_AT_PV = CSZ_AT_S + CSZ_NARROW_N,
-    CSZ_AT_PE = CSZ_AT_PV + 256,
-    CSZ_AT_QV = CSZ_AT_PE + CSZ_NARROW_N,
-    CSZ_AT_QE = CSZ_AT_QV + 256,
-    CSZ_AT_MV = CSZ_AT_QE + CSZ_NARROW_N,
-    CSZ_AT_ME = CSZ_AT_MV + 256,
-    CSZ_AT_W = CSZ_AT_ME + CSZ_NARROW_N,
-    CSZ_SHARED_BOOKS_WORDS = CSZ_AT_W + CSZ_WIDE_N
-};
-
-CSZ_DEVICE constexpr uint32_t csz_shared_book_size(int book) {
-    return book == CSZ_BOOK_PV || book == CSZ_BOOK_QV || book == CSZ_BOOK_MV ? 256
-           : book == CSZ_BOOK_W                                              ? CSZ_WIDE_N
-                                                                             : CSZ_NARROW_N;
-}
-
-/* No recursion: of one the compiler makes a loop. */
-CSZ_DEVICE constexpr uint32_t csz_shared_book_at(int book) {
-    return book == CSZ_BOOK_S    ? CSZ_AT_S
-           : book == CSZ_BOOK_PV ? CSZ_AT_PV
-           : book == CSZ_BOOK_PE ? CSZ_AT_PE
-           : book == CSZ_BOOK_QV ? CSZ_AT_QV
-           : book == CSZ_BOOK_QE ? CSZ_AT_QE
-           : book == CSZ_BOOK_MV ? CSZ_AT_MV
-           : book == CSZ_BOOK_ME ? CSZ_AT_ME
-                                 : CSZ_AT_W;
-}
-
-CSZ_DEVICE constexpr int csz_at_vectors(int mode) {
-    return mode == CSZ_MODE_P ? CSZ_AT_PV : mode == CSZ_MODE_Q ? CSZ_AT_QV : CSZ_AT_MV;
-}
-
-CSZ_DEVICE constexpr int csz_at_escapes(int mode) {
-    return mode == CSZ_MODE_S   ? CSZ_AT_S
-           : mode == CSZ_MODE_P ? CSZ_AT_PE
-           : mode == CSZ_MODE_Q ? CSZ_AT_QE
-                                : CSZ_AT_ME;
-}
+/* The books of deltas, those of 16 bits and that of wide ones, one after another in shared memory, each at csz_book_at. */
+enum { CSZ_SHARED_BOOKS_WORDS = csz_book_at(CSZ_BOOK_W) + CSZ_WIDE_N };
+static_assert(csz_book_at(CSZ_BOOK_RV) == CSZ_SHARED_BOOKS_WORDS, "the books of runs come last");
 
 /* ---- packets ---- */
 
@@ -299,10 +261,6 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
         n->escapes = sum;
 }
 
-CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
-    return mode == CSZ_MODE_P ? 16 : mode == CSZ_MODE_Q ? 8 : 4;
-}
-
 /*
  * P and Q: vector symbols of half a unit, eight words, times SCALE and on top of origin's halves; four for each chunk of it: at b = s, s+2, s+16, s+18 for P and so on.
  * Shifts the codes that need an escape, those with the largest digit, into *escapes: the second half's come first.  biased: CSZ_BIASED, see csz_held.
@@ -310,8 +268,8 @@ CSZ_DEVICE constexpr int csz_vectors_per_unit(int mode) {
 template <int MODE, int SCALE>
 CSZ_DEVICE void csz_vector_half(const uint32_t (&w)[8], uint32_t biased, uint32_t origin,
                                 uint32_t (&symbol)[8], uint32_t *escapes) {
-    const int per_symbol = MODE == CSZ_MODE_P ? 2 : 4, nchunks = MODE == CSZ_MODE_P ? 2 : 1;
-    const uint32_t to_digit = biased + (MODE == CSZ_MODE_P ? 0x00070007u : 0x00010001u);
+    const int nchunks = MODE == CSZ_MODE_P ? 2 : 1, per_symbol = 4 / nchunks;
+    const uint32_t radius = csz_mode_radius(MODE), both = 0x10001u, to_digit = biased + radius * both;
 #pragma unroll
     for (int c = nchunks - 1; c >= 0; c--) {
         uint32_t y[2];
@@ -321,11 +279,9 @@ CSZ_DEVICE void csz_vector_half(const uint32_t (&w)[8], uint32_t biased, uint32_
 #pragma unroll
             for (int j = per_symbol - 1; j >= 0; j--) {
                 const uint32_t x = w[(8 / nchunks) * c + per_symbol * m + j];
-                const uint32_t digit =
-                    __viaddmin_u16x2(x, to_digit, MODE == CSZ_MODE_P ? 0x000F000Fu : 0x00030003u);
-                y[m] += digit * ((uint32_t)SCALE << ((MODE == CSZ_MODE_P ? 4 : 2) * j));
-                *escapes = *escapes * 2 +
-                           __viaddmax_s16x2(digit, MODE == CSZ_MODE_P ? 0xFFF2FFF2u : 0xFFFEFFFEu, 0u);
+                const uint32_t digit = __viaddmin_u16x2(x, to_digit, (2 * radius + 1) * both);
+                y[m] += digit * ((uint32_t)SCALE << ((int)csz_mode_digit_nbits(MODE) * j));
+                *escapes = *escapes * 2 + __viaddmax_s16x2(digit, (0x10000u - 2 * radius) * both, 0u);
             }
         }
         symbol[4 * c] = y[0] & 0xFFFFu;
@@ -351,8 +307,8 @@ CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero
         csz_words_held{w}.get(x, (uint32_t)turn);
         csz_vector_half<MODE, 1>(x, biased, 0, half, &escapes);
 #pragma unroll
-        for (int i = 0; i < csz_vectors_per_unit(MODE) / 2; i++)
-            symbol[csz_vectors_per_unit(MODE) / 2 * turn + i] = half[i];
+        for (int i = 0; i < (int)csz_mode_unit_symbols(MODE) / 2; i++)
+            symbol[(int)csz_mode_unit_symbols(MODE) / 2 * turn + i] = half[i];
     }
     return escapes;
 }
@@ -361,8 +317,8 @@ CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero
 template <int MODE, typename Words>
 CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const uint32_t *books,
                                      uint32_t biased, uint32_t (&packets)[8], csz_unit_bits *n) {
-    const uint32_t *book = books + csz_at_vectors(MODE);
-    const int half = csz_vectors_per_unit(MODE) / 4; /* packets */
+    const uint32_t *book = books + csz_book_at(csz_mode_book(MODE));
+    const int half = (int)csz_mode_unit_symbols(MODE) / 4; /* packets */
     uint32_t sum = 0, escapes = 0;
     if (MODE == CSZ_MODE_M) {
         const uint32_t c0 = book[nonzero & 255u], c1 = book[nonzero >> 8 & 255u],

@@ -110,7 +110,7 @@ CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V>
         if (!empty)
             csz_wide_put<sizeof(V) == 4>(csz_putter(sh.front.region, r.bits_at + l.symbols_at),
                                          csz_putter(sh.front.region, r.bits_at + l.raw_at), d,
-                                         sh.books + CSZ_AT_W);
+                                         sh.books + csz_book_at(CSZ_BOOK_W));
     } else {
         const csz_held_deltas<delta> held(deltas);
         whole_begin(sh, r, base, sizes, 4, u, l.length);
@@ -144,7 +144,7 @@ CSZ_DEVICE general_result wide_encode_as(encode_shared<V> &sh, const encode_job<
     tile.klass = sizeof(D) == 4 ? 1 : 2;
     tile.order = CSZ_ORDER_FULL;
     tile.exceptions = sh.front.exceptions[csz_thread()];
-    tile.bits = csz_wide_nbits(deltas, sh.books + CSZ_AT_W, &tile.nonzero);
+    tile.bits = csz_wide_nbits(deltas, sh.books + csz_book_at(CSZ_BOOK_W), &tile.nonzero);
     tile.special = __syncthreads_or(tile.exceptions != 0);
     if (tile.special) special_measure<V, RANK>(sh, job, c, tile.exceptions);
     return general_encode<V, RANK>(sh, job, c, deltas, tile,

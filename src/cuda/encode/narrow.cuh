@@ -29,7 +29,9 @@ CSZ_DEVICE uint32_t narrow_look_vectors(int mode, narrow_packets &p, csz_unit_bi
 
 /* The book of mode P, Q or M for escapes. */
 CSZ_DEVICE const uint32_t *narrow_escapes_book(int mode, const uint32_t *books) {
-    return books + (mode == CSZ_MODE_P ? CSZ_AT_PE : mode == CSZ_MODE_Q ? CSZ_AT_QE : CSZ_AT_ME);
+    return books + (mode == CSZ_MODE_P   ? csz_book_at(CSZ_BOOK_PE)
+                    : mode == CSZ_MODE_Q ? csz_book_at(CSZ_BOOK_QE)
+                                         : csz_book_at(CSZ_BOOK_ME));
 }
 
 template <typename Words>
@@ -37,7 +39,7 @@ CSZ_DEVICE void narrow_look_singles(int mode, narrow_packets &p, csz_unit_bits *
                                     const uint32_t *books, uint32_t biased) {
     p.sparse = NOT_SPARSE;
     if (mode == CSZ_MODE_S)
-        csz_look_singles<true>(words, books + CSZ_AT_S, biased, p.single, n);
+        csz_look_singles<true>(words, books + csz_book_at(CSZ_BOOK_S), biased, p.single, n);
     else
         csz_look_singles<false>(words, narrow_escapes_book(mode, books), biased, p.single, n);
 }

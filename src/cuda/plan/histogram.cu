@@ -24,14 +24,7 @@ template <typename V> struct histogram_job {
     uint32_t frame_ntiles; /* 0 where they differ */
 };
 
-/* In shared memory the bins of one book follow those of the one before. */
-CSZ_DEVICE constexpr uint32_t bins_at(int book) {
-    uint32_t at = 0;
-    for (int i = 0; i < book; i++) at += csz_book_size(i);
-    return at;
-}
-
-enum { FRAME_BINS = 1928 }; /* bins_at(CSZ_NBOOKS) */
+enum { FRAME_BINS = csz_book_at(CSZ_NBOOKS) }; /* in shared memory the bins of a book begin at csz_book_at */
 
 /* Where in the field the block's last chunk was. */
 struct chunk_place {
@@ -46,7 +39,6 @@ template <typename V> struct histogram_shared {
     uint32_t nclaims, frame; /* of the claims */
     chunk_place place;
 };
-static_assert(bins_at(CSZ_NBOOKS) == FRAME_BINS, "bins follow each other");
 
 /* Every parked code of this thread's unit by itself. */
 CSZ_COLD void count_singles(uint32_t *bins, const uint32_t *parked) {
@@ -69,11 +61,11 @@ CSZ_DEVICE void count_vectors(uint32_t *count, const uint32_t *parked, const uin
     const uint32_t escapes = csz_vector_symbols<MODE>(w, nonzero, biased, symbols);
 #pragma unroll
     for (int i = 0; i < (int)csz_mode_unit_symbols(MODE); i++)
-        atomicAdd(count + bins_at(csz_mode_book(MODE)) + symbols[i], 1u);
+        atomicAdd(count + csz_book_at(csz_mode_book(MODE)) + symbols[i], 1u);
 #pragma unroll 1
     for (uint32_t m = escapes; m; m &= m - 1) {
         const uint32_t b = (uint32_t)__ffs((int)m) - 1;
-        atomicAdd(count + bins_at(csz_mode_escape_book(MODE)) +
+        atomicAdd(count + csz_book_at(csz_mode_escape_book(MODE)) +
                       csz_narrow_symbol((int32_t)csz_parked_half(parked, b) - 32768),
                   1u);
     }
@@ -120,7 +112,7 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
 CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) {
 #pragma unroll
     for (int book = 0; book < CSZ_NBOOKS; book++) {
-        if (books >> book & 1) bins_flush(bins + bins_at(book), to->count[book], csz_book_size(book));
+        if (books >> book & 1) bins_flush(bins + csz_book_at(book), to->count[book], csz_book_size(book));
     }
 }
 
@@ -138,13 +130,13 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
     for (int b = 0; b < 32; b++) nonzero |= deltas(b) != 0;
     const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero);
     if (workflow == CSZ_WORKFLOW_RLE_VLE) {
-        count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas,
+        count_runs(count + csz_book_at(CSZ_BOOK_RV), count + csz_book_at(CSZ_BOOK_RL), deltas,
                    !(ballot >> (lane & ~3u) & 15u));
         return RUN_BOOKS;
     }
     if (ballot >> (lane & ~1u) & 3u) {
 #pragma unroll 4
-        for (int b = 0; b < 32; b++) atomicAdd(count + bins_at(CSZ_BOOK_W) + symbol_of(deltas(b)), 1u);
+        for (int b = 0; b < 32; b++) atomicAdd(count + csz_book_at(CSZ_BOOK_W) + symbol_of(deltas(b)), 1u);
     }
     return 1u << CSZ_BOOK_W;
 }
@@ -162,13 +154,13 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
     uint32_t *count = (uint32_t *)sh.count;
     if (mode == CSZ_MODE_RLE_VLE) {
         const csz_parked_narrow deltas = {parked};
-        count_runs(count + bins_at(CSZ_BOOK_RV), count + bins_at(CSZ_BOOK_RL), deltas, empty);
+        count_runs(count + csz_book_at(CSZ_BOOK_RV), count + csz_book_at(CSZ_BOOK_RL), deltas, empty);
         return RUN_BOOKS;
     }
     if (!empty) {
         const uint32_t biased = csz_held(&sh.front.biased);
         if (mode == CSZ_MODE_S)
-            count_singles(count + bins_at(CSZ_BOOK_S), parked);
+            count_singles(count + csz_book_at(CSZ_BOOK_S), parked);
         else if (mode == CSZ_MODE_P)
             count_vectors<CSZ_MODE_P>(count, parked, w, codes.nonzero, biased);
         else if (mode == CSZ_MODE_Q)
