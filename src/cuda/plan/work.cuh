@@ -8,7 +8,6 @@
 
 #include "cuda/encode/compress.h"
 #include "cuda/predict/front.cuh"
-#include "select/policy.h"
 
 enum {
     CSZ_RANGE_BLOCKS = 1024, /* partial results of one field at most; an H200 holds 1056 blocks at once */
