@@ -8,9 +8,9 @@
  * give the same bytes on every machine, for every thread count and on every backend.
  *
  * Every call returns a csz_status; the library never prints, exits or keeps global state.  A context owns
- * scratch memory and the threads that its calls have asked for, which sleep between calls, and is used by one thread at
- * a time; different contexts may run at once.  A call takes at most 32 KiB of its thread's stack (in a build with optimization, without
- * what a CUDA driver takes).
+ * scratch memory and the threads that its calls have asked for, which sleep between calls, and is used by
+ * one thread at a time; different contexts may run at once.  A call takes at most 32 KiB of its thread's
+ * stack, in a build with optimization and without what a CUDA driver takes.
  */
 #ifndef CSZ_H
 #define CSZ_H
@@ -289,8 +289,9 @@ CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uin
 CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
 
 /*
- * csz_plan_create: for compressing; range is the whole field's (finite, min <= max; else CSZ_ERROR_ARGUMENT), and NULL where the bound is absolute.  csz_plan_open: for decompressing,
- * from the archive's first bytes (CSZ_HEADER_MAX_NBYTES always suffice; fewer where the archive is shorter).
+ * csz_plan_create: for compressing; range is the whole field's (finite, min <= max; else
+ * CSZ_ERROR_ARGUMENT), and NULL where the bound is absolute.  csz_plan_open: for decompressing, from the
+ * archive's first bytes (CSZ_HEADER_MAX_NBYTES always suffice; fewer where the archive is shorter).
  */
 CSZ_API csz_status csz_plan_create(csz_plan **plan, const csz_field *field, const csz_options *options,
                                    const csz_value_range *range);
@@ -402,10 +403,12 @@ typedef struct csz_quality {
 } csz_quality;
 
 /*
- * Compares b with a in two passes, in double, on options->threads threads; same results for every number of them.  a, b, bound and options as for csz_compare.
- * Where both lie in device memory the GPU makes the two passes, on the default stream: extremes, indices, counts and entropies are the CPU's, and what is summed agrees with
- * it to 12 digits (csz_quality's correlations, SSIM, autocorrelation, mean and RMSE).  Where one does, or their addresses
- * are not multiples of the type's size, they are copied to the host first.
+ * Compares b with a in two passes, in double, on options->threads threads; same results for every number
+ * of them.  a, b, bound and options as for csz_compare.  Where both lie in device memory the GPU makes the
+ * two passes, on the default stream: extremes, indices, counts and entropies are the CPU's, and what is
+ * summed agrees with it to 12 digits (csz_quality's correlations, SSIM, autocorrelation, mean and RMSE).
+ * Where one does, or their addresses are not multiples of the type's size, they are copied to the host
+ * first.
  */
 CSZ_API csz_status csz_quality_measure(csz_quality *quality, const void *a, const void *b,
                                        const csz_field *field, double bound, const csz_options *options);

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bound_test.py SOURCE: absolute bounds of src/core/bound.h against arithmetic of 60 digits.
 
-Resolves bounds of every size over ranges of every size, PSNRs in the region in which 10^(-x/20) or the result leaves the doubles
-above all.  Relative: the result is the largest double not above bound * range.  PSNR: the largest double not above
-(1 - 2^-40) * range * 10^(-bound/20), or the one before it.  gcc and clang must agree on every bit at -O0 to -O3, with Debian's flags
-and under UBSan.  Prints one line per build and exits 1 if any fails.
+Resolves bounds of every size over ranges of every size, most of them PSNRs at which 10^(-x/20) or the
+result underflows.  Relative: the result is the largest double not above bound * range.  PSNR: the largest
+double not above (1 - 2^-40) * range * 10^(-bound/20), or the one before it.  gcc and clang must agree on
+every bit at -O0 to -O3, with Debian's flags and under UBSan.  Prints one line per build and exits 1 if any
+fails.
 """
 import decimal
 import os
@@ -112,7 +113,8 @@ def builds():
     if shutil.which("gcc") and shutil.which("dpkg-buildflags"):
         flags = []
         for name in ("CPPFLAGS", "CFLAGS", "LDFLAGS"):
-            flags += shlex.split(subprocess.run(["dpkg-buildflags", "--get", name], capture_output=True, text=True, check=True).stdout)
+            asked = subprocess.run(["dpkg-buildflags", "--get", name], capture_output=True, text=True, check=True)
+            flags += shlex.split(asked.stdout)
         yield "gcc with Debian's flags", ["gcc", *strict, *flags]
     else:
         yield "gcc with Debian's flags", None
@@ -121,7 +123,7 @@ def builds():
 def main():
     source = sys.argv[1]
     given = list(cases())
-    lines = "".join(f"{mode} {bits_of(bound):x} {bits_of(low):x} {bits_of(high):x}\n" for mode, bound, low, high in given)
+    lines = "".join("%d %x %x %x\n" % (mode, *(bits_of(x) for x in values)) for mode, *values in given)
     right = [{f"{bits_of(x):016x}" for x in expected(*case)} for case in given]
     n_failed = n_run = 0
     first = None
@@ -140,7 +142,8 @@ def main():
             n_run += 1
             if ran.returncode or wrong or results != first:
                 n_failed += 1
-                print(f"FAIL  {name}: {len(wrong)} of {len(given)} bounds are wrong, exit status {ran.returncode} {ran.stderr[:300]}")
+                print(f"FAIL  {name}: {len(wrong)} of {len(given)} bounds are wrong, exit status {ran.returncode}")
+                print(ran.stderr[:300])
                 for i in wrong[:5]:
                     got = double_of(int(results[i], 16)) if i < len(results) else None
                     print("     ", *given[i], "gives", got, "instead of", sorted(expected(*given[i])))

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# flags_test.sh SOURCE: src/core compiles with ordinary flags and refuses those that change IEEE arithmetic, with gcc and with clang, whichever
-# are here.  -fassociative-math counts with the two flags without which both compilers ignore it.
+# flags_test.sh SOURCE: src/core compiles with ordinary flags and refuses those that change IEEE arithmetic, with
+# gcc and with clang, whichever are here.  -fassociative-math is given with the two flags without which both
+# compilers ignore it.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 source=$(realpath "${1:?usage: flags_test.sh SOURCE}") || exit 2
@@ -10,7 +11,8 @@ n_failed=0 n_run=0
 compiles() { # COMPILER FLAGS...
     local compiler=$1
     shift
-    echo '#include "core/bound.h"' | "$compiler" -std=c11 -Wall -Wextra -Werror "$@" -I "$source/src" -x c -fsyntax-only - 2>message.txt
+    echo '#include "core/bound.h"' |
+        "$compiler" -std=c11 -Wall -Wextra -Werror "$@" -I "$source/src" -x c -fsyntax-only - 2>message.txt
 }
 
 expect() { # NAME WANTED COMPILER FLAGS...

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# forged_test.sh CSZ FORGED GENERATE: verifying compares with what was asked for.  FORGED is csz with bounds resolved four times too large:
-# its archives keep the bound they store, and `csz verify` and --verify must refuse them all the same.
+# forged_test.sh CSZ FORGED GENERATE: verifying compares with what was asked for.  FORGED is csz with bounds
+# resolved four times too large: its archives keep the bound they store, and `csz verify` and --verify must
+# refuse them all the same.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u -o pipefail
 csz=$(realpath "${1:?usage: forged_test.sh CSZ FORGED GENERATE}") || exit 2
@@ -41,7 +42,8 @@ done
 # Bounds at which 10^(-x/20) leaves the doubles: what is not exact would be off by hundreds of dB.
 python3 -c 'import random, struct, sys
 random.seed(22)
-sys.stdout.buffer.write(struct.pack("<3000d", *(random.uniform(-1, 1) * 10.0 ** random.uniform(-300, 308) for _ in range(3000))))' >noise
+values = [random.uniform(-1, 1) * 10.0 ** random.uniform(-300, 308) for _ in range(3000)]
+sys.stdout.buffer.write(struct.pack("<3000d", *values))' >noise
 for psnr in 6000 6232 6400 6470 6500 7000 12000 1e5 1e300; do
     holds "$psnr dB is kept" "$csz" compress noise -t f64 -d 3000 -m psnr -e $psnr --verify -f -o noise.csz
     holds "$psnr dB verifies" "$csz" verify noise noise.csz

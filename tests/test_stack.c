@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_stack.c: no call of csz.h takes more of its thread's stack than the 32 KiB that the header promises.  Each runs in a thread whose stack was painted, and what has
- * lost its paint was used; what an empty thread takes is the C library's.  Of builds without optimization and of sanitizers nothing is promised.
+ * test_stack.c: no call of csz.h takes more of its thread's stack than the 32 KiB that the header
+ * promises.  Each runs in a thread whose stack was painted, and what has lost its paint was used; what an
+ * empty thread takes is the C library's.  Of builds without optimization and of sanitizers nothing is
+ * promised.
  */
 #include "support.h"
 

@@ -34,8 +34,9 @@ csz_status cli_metrics_special(uint64_t *n, const csz_metrics *metrics, const vo
 csz_metrics cli_metrics_finish(const cli_metrics *metrics);
 
 /*
- * 1 if the comparison misses what the user asked for, whatever absolute bound the archive stores: a PSNR by the one measured, a
- * relative bound by the largest error and the original's range, an absolute one by the largest error.  text then says so, else is empty.
+ * 1 if the comparison misses what the user asked for, whatever absolute bound the archive stores: a PSNR
+ * by the one measured, a relative bound by the largest error and the original's range, an absolute one by
+ * the largest error.  text then says so, else is empty.
  */
 enum { CLI_MISS_TEXT_NBYTES = 96 };
 int cli_metrics_miss(char text[CLI_MISS_TEXT_NBYTES], const csz_metrics *metrics, const csz_info *info);

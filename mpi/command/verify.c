@@ -62,8 +62,8 @@ static int join_ranks(csz_metrics *all, const cli_metrics *mine) {
 }
 
 /*
- * Each rank restores its box from the hidden file.  0 if every value of the field keeps the bound and the field what was asked for, and
- * all tells of all ranks; else the status after the message.
+ * Each rank restores its box from the hidden file.  0 if every value of the field keeps the bound and the
+ * field what was asked for, and all tells of all ranks; else the status after the message.
  */
 static int verify_archive(csz_metrics *all, verification *v, const char *unverified, const arguments *a,
                           csz_context *context, const csz_mpi_box *box) {

@@ -17,8 +17,8 @@
     "cuSZ+ must not be compiled with fast-math: the bound and the archive's bytes depend on IEEE arithmetic"
 #endif
 /*
- * clang defines no macro for parts of fast-math, but reports this pragma as an error under any of them.  Where the target does not know
- * the pragma (clang 14 and older, but for x86), nothing does.
+ * clang defines no macro for parts of fast-math, but reports this pragma as an error under any of them.
+ * Where the target does not know the pragma (clang 14 and older, but for x86), nothing does.
  */
 #if defined(__clang__)
 #pragma clang diagnostic push

@@ -36,7 +36,10 @@ static inline double csz_log10(double x) {
     return x < 0x1p-1022 ? (csz_log2(x * 0x1p54) - 54) * log10_2 : csz_log2(x) * log10_2;
 }
 
-/* The PSNR in dB, 20 log10(range / rmse), of numbers from 0 up; of an rmse of 0 infinite.  Scaled by 2^-1080 where the ratio overflows. */
+/*
+ * The PSNR in dB, 20 log10(range / rmse), of numbers from 0 up; of an rmse of 0 infinite.  Scaled by
+ * 2^-1080 where the ratio overflows.
+ */
 static inline double csz_psnr(double range, double rmse) {
     if (rmse == 0) return INFINITY;
     const double ratio = range / rmse;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c: linked before the library's csz_plan_create (--wrap), so that the command resolves every bound four times too large.  Archives written with it are sound in every
- * checksum and keep the bound that they store, but not the one that was asked for.
+ * plan.c: linked before the library's csz_plan_create (--wrap), so that the command resolves every bound
+ * four times too large.  Archives written with it are sound in every checksum and keep the bound that
+ * they store, but not the one that was asked for.
  */
 #include "api/plan.h"
 
