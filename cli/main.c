@@ -65,12 +65,10 @@ static const command_row commands[] = {
      "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr] [--fill V] [--exact]\n"
      "             [-b auto|cpu|cuda] [-j N] [--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow at each\n"
-     "bound, from a sample all over the field, with standard errors (--exact counts all).  At three\n"
-     "bounds that takes less than a tenth of the time of compressing a file of 2 MB and more; at one,\n"
-     "by one thread, of 5 MB and more, unless nearly all of the field is of one value, as the command\n"
-     "takes half a millisecond to start.  Without -e the bounds are 1e-2, 1e-3 and 1e-4 of the value\n"
-     "range.  The histogram of codes and the madograms' values are in --json alone; those of a sample\n"
-     "come from few pairs, so use --exact for pictures.",
+     "bound, from sampled tiles, with standard errors (--exact counts all).  Of a million values and\n"
+     "more that takes up to a quarter of the time of compressing.  Without -e the bounds are 1e-2,\n"
+     "1e-3 and 1e-4 of the value range.  The histogram of codes and the madograms' values are in\n"
+     "--json alone; those of a sample come from few pairs, so use --exact for pictures.",
      "  csz analyze velocity.f32 -t f32 -d 512x512x512\n"
      "  csz analyze temperature.npy --fill 1e20 -m rel -e 1e-3 --exact\n"
      "  csz analyze rho.npy --exact --json | csz-report -o rho.html -\n"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * csz_analyze.h: how a field would compress, and why: the paper's statistics, madograms, and the size of every workflow.
- * Rules of csz.h hold here too.  docs/encoder.md says how sizes and their errors are found.
+ * Rules of csz.h hold here too.  docs/api.md says how sizes and their errors are found.
  */
 #ifndef CSZ_ANALYZE_H
 #define CSZ_ANALYZE_H

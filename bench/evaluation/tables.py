@@ -279,11 +279,14 @@ def share(record, clock):
     return record[f"analyze{clock}"] / record[f"compress{clock}"]
 
 
+QUARTER = 0.25  # of the time of compressing, what an analysis may take
+
+
 def holds_from(shares):
-    """The size from which on every field is under a tenth; None where the largest is not."""
+    """The size from which on every field is under a quarter; None where the largest is not."""
     least = None
     for nbytes, x in sorted(shares, reverse=True):
-        if x >= 0.1:
+        if x >= QUARTER:
             break
         least = nbytes
     return least
@@ -311,7 +314,7 @@ def section_share(records):
                 found[key_] = max(found.get(key_, 0), share(r, clock))
     fields = sorted({(n, f) for f, n, _, _, _ in found})
     text = ("Time of an analysis over that of compressing at the same bounds, as `make share` (`csz-evaluate --share`) measures it: library call against library call, and `csz analyze` against `csz compress`, which start a process, read a file, and write one "
-            "and wait until it is on the disk.  Both take turns, medians of 15.  One bound: the largest share of 0.01, 0.001 and 0.0001.  Three: all of them in one analysis against three archives.  In brackets the size of the field from which on all here are under a tenth.  "
+            "and wait until it is on the disk.  Both take turns, medians of 15.  One bound: the largest share of 0.01, 0.001 and 0.0001.  Three: all of them in one analysis against three archives.  In brackets the size of the field from which on all here are under a quarter.  "
             "Where the machine was shared, what is elapsed tells less than CPU time.\n\n")
     rows = []
     for name, *_ in SHARES:
@@ -324,9 +327,9 @@ def section_share(records):
                     continue
                 least = holds_from(shares)
                 row += [f"{100 * min(x for _, x in shares):.1f} to {100 * max(x for _, x in shares):.1f}%",
-                        f"{sum(x < 0.1 for _, x in shares)} of {len(shares)} ({f'{least / 1e6:.1f} MB' if least else 'none'})"]
+                        f"{sum(x < QUARTER for _, x in shares)} of {len(shares)} ({f'{least / 1e6:.1f} MB' if least else 'none'})"]
             rows.append(row)
-    text += table(("what is timed", "relative bound", "under a tenth", "absolute bound", "under a tenth"), rows)
+    text += table(("what is timed", "relative bound", "under a quarter", "absolute bound", "under a quarter"), rows)
     columns = [(name, mode, f"{say}, {mode}" if mode == "rel" else mode) for name, _, _, _, say in SHARES if say for mode in ("rel", "abs")]
     rows = [(f, f"{n / 1e6:.1f}", *(percent(found.get((f, n, name, mode, 1))) for name, mode, _ in columns)) for n, f in fields]
     return text + "\n" + table(("field", "MB", *(say for _, _, say in columns)), rows) + "\n"
@@ -340,8 +343,8 @@ def section_share_once(fields):
     for low, high, name in ((0, 2.5e6, "below 2.5 MB"), (2.5e6, 4e6, "2.5 to 4 MB"), (4e6, 16e6, "4 to 16 MB"), (16e6, 1e30, "16 MB and more")):
         part = sorted(r["analyze_share"] for r in once if low <= r["nbytes"] < high)
         if part:
-            rows.append((name, len(part), f"{100 * mean(part):.1f}%", f"{100 * part[-1]:.1f}%", f"{sum(x < 0.1 for x in part)} of {len(part)}"))
-    return text + table(("fields", "number", "geometric mean", "most", "under a tenth"), rows) + "\n"
+            rows.append((name, len(part), f"{100 * mean(part):.1f}%", f"{100 * part[-1]:.1f}%", f"{sum(x < QUARTER for x in part)} of {len(part)}"))
+    return text + table(("fields", "number", "geometric mean", "most", "under a quarter"), rows) + "\n"
 
 
 def section_analysis(fields, shares):
@@ -349,7 +352,7 @@ def section_analysis(fields, shares):
     if not shares:
         text += section_share_once(fields)
     text += ("The size it predicts for `auto` against the true one, and the standard error it states: the errors' median and largest, the median stated, and how many truths lie within once and twice what is stated.  "
-             "Then the same of the forced workflows, and of p1 and the entropy in bits.  How errors are stated: [design.md](design.md), \"The sample\".  `--exact` gives true sizes.\n\n")
+             "Then the same of the forced workflows, and of p1 and the entropy in bits.  How errors are found: [api.md](api.md#analysis).  `--exact` gives true sizes.\n\n")
     rows = [calibration(d, [r for r in fields if r["dataset"] == d]) for d in DATASETS if any(r["dataset"] == d for r in fields)]
     rows += [calibration(f"all at {b:g}", [r for r in fields if r["bound"] == b]) for b in BOUNDS]
     rows.append(calibration("all", fields))
@@ -457,7 +460,7 @@ def main():
                  section_reconstruction(of("reconstruction"), files_with(files, "gpu_reconstruction")), section_quality(fields), section_series(of("series")), section_analysis(fields, of("share")), section_fields(fields)]
     with open(paths[0], "w", encoding="utf-8") as out:
         text = "\n".join(p for p in parts if p)
-        out.write(text.replace("](design.md)", "](../../docs/design.md)") if is_paper else text)
+        out.write(text.replace("](design.md)", "](../../docs/design.md)").replace("](api.md", "](../../docs/api.md") if is_paper else text)
     if is_paper:
         return
     figures = os.path.join(os.path.dirname(paths[0]), "figures")

@@ -11,9 +11,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 /* NaN, null in JSON, where there is none: of a field without elements, or a size that is not known. */
 static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
@@ -196,19 +193,6 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
     cli_json_end(&json);
 }
 
-/*
- * Memory is taken once and not given back: to unmap what is large, and to have every core forget where it was, takes as long as the whole analysis of a few MB.  With --exact, which codes the field, it is
- * as elsewhere.
- */
-static void keep_memory(void) {
-#if defined(__GLIBC__)
-    const int never = 1 << 30;
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, never);
-    mallopt(M_TOP_PAD, 2 << 20);
-#endif
-}
-
 int cli_run_analyze(const cli_arguments *arguments) {
     static const double paper_bounds[] = {1e-2, 1e-3, 1e-4};
     const double *bounds = arguments->nbounds ? arguments->bounds : paper_bounds;
@@ -220,7 +204,6 @@ int cli_run_analyze(const cli_arguments *arguments) {
     if (!arguments->nbounds && arguments->has_mode && options.bound_mode != CSZ_BOUND_REL)
         return cli_fail_usage("the bounds are missing; give -e with this -m, or leave -m out");
     if (!arguments->nbounds) options.bound_mode = CSZ_BOUND_REL;
-    if (!arguments->exact) keep_memory();
     int status = cli_arguments_check_available(arguments);
     if (status == CLI_DONE) status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
     if (status == CLI_DONE) status = cli_arguments_check_fill(arguments, field.field.type);
@@ -244,9 +227,6 @@ int cli_run_analyze(const cli_arguments *arguments) {
     }
     free(analyses);
     csz_context_destroy(context);
-    if (field.input.is_mapped)
-        free(field.copy); /* what is mapped goes sooner with the process */
-    else
-        cli_field_release(&field);
+    cli_field_release(&field);
     return status;
 }

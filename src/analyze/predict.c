@@ -75,6 +75,13 @@ static void quantize_tile(const csz_analysis_job *job, csz_tile_work *w, const c
     if (kept) csz_tile_keep(kept, w, &job->plan[0], box);
 }
 
+/* Number i of the sampled tiles, once more. */
+static csz_tile_box recall_tile(const csz_analysis_job *job, csz_tile_work *w, uint32_t i) {
+    const csz_tile_box box = csz_tile_sample_box(job->sample, i);
+    if (!csz_tile_recall(w, &job->scratch->kept[i])) quantize_tile(job, w, &box, NULL);
+    return box;
+}
+
 /* Histograms of the sampled tiles. */
 static void look_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
@@ -85,7 +92,7 @@ static void look_body(void *arg, int rank) {
         const csz_tile_box box = csz_tile_sample_box(job->sample, i);
         sampled_tile *t = &job->tiles[i];
         memset(t->of, 0, sizeof t->of);
-        quantize_tile(job, w, &box, NULL);
+        quantize_tile(job, w, &box, &job->scratch->kept[i]);
         csz_counts_add_tile(&job->workers[rank].counts, &t->histogram, w, &job->sample->layout, &box, i,
                             CODE_ORIGINS);
         t->of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
@@ -101,8 +108,7 @@ static void count_body(void *arg, int rank) {
     for (;;) {
         const uint64_t i = atomic_fetch_add(&job->next, 1);
         if (i >= job->sample->ncoded) break;
-        const csz_tile_box box = csz_tile_sample_box(job->sample, job->coded[i]);
-        quantize_tile(job, w, &box, &job->scratch->kept[i]);
+        const csz_tile_box box = recall_tile(job, w, job->coded[i]);
         csz_counts_add_run_tile(&k->counts, w, &box);
         for (int f = 0; f < CSZ_NWORKFLOWS; f++)
             csz_tile_count(w, &job->plan[f], &k->tally[f]);
@@ -117,8 +123,7 @@ static void encode_body(void *arg, int rank) {
     for (;;) {
         const uint64_t i = atomic_fetch_add(&job->next, 1);
         if (i >= job->sample->ncoded) break;
-        const csz_tile_box box = csz_tile_sample_box(job->sample, job->coded[i]);
-        if (!csz_tile_recall(w, &job->scratch->kept[i])) quantize_tile(job, w, &box, NULL);
+        const csz_tile_box box = recall_tile(job, w, job->coded[i]);
         uint32_t words = 0;
         for (int f = CSZ_NWORKFLOWS - 1; f >= 0; f--) { /* auto's record is the last */
             words = csz_tile_encode(w, &job->plan[f], &job->tables[f], job->sample->data, &box);
@@ -216,15 +221,15 @@ static const double other_tile = 0.25;
 
 /*
  * The ratio of two figures' sums over n tiles, picked from `all`, and its standard error, by how far tiles are from the
- * ratio.  Few tiles may be alike by chance, so another that is off by `prior` joins them.  tiles: their numbers, or NULL
- * for the first n.
+ * ratio.  Few tiles may be alike by chance, so another that is off by `prior`, but at least by `least`, joins them; prior
+ * is a share of the ratio.  tiles: their numbers, or NULL for the first n.
  */
 typedef struct ratio {
     double mean, error;
 } ratio;
 
 static ratio ratio_of(const csz_analysis_job *job, const uint32_t *tiles, uint64_t n, uint64_t all,
-                      int figure, int less, int over, double prior) {
+                      int figure, int less, int over, double prior, double least) {
     double y = 0, x = 0, squares = 0;
     for (uint64_t i = 0; i < n; i++) {
         const double *of = job->tiles[tiles ? tiles[i] : i].of;
@@ -236,20 +241,21 @@ static ratio ratio_of(const csz_analysis_job *job, const uint32_t *tiles, uint64
         const double *of = job->tiles[tiles ? tiles[i] : i].of;
         squares += square((of[figure] - of[less] - y / x * of[over]) * (double)n / x);
     }
-    const double left = 1 - (double)n / (double)all;
-    return (ratio){y / x, sqrt((squares + square(prior * y / x)) / (double)n / (double)n * left)};
+    const double left = 1 - (double)n / (double)all, off = prior * y / x > least ? prior * y / x : least;
+    return (ratio){y / x, sqrt((squares + square(off)) / (double)n / (double)n * left)};
 }
 
 /* Of the sampled tiles. */
-static ratio sampled_ratio(const csz_analysis_job *job, int figure, int over, double prior) {
+static ratio sampled_ratio(const csz_analysis_job *job, int figure, int over, double prior, double least) {
     const csz_tile_sample *s = job->sample;
-    return ratio_of(job, NULL, s->n, s->geometry.ntiles, figure, FIGURE_NONE, over, prior);
+    return ratio_of(job, NULL, s->n, s->geometry.ntiles, figure, FIGURE_NONE, over, prior, least);
 }
 
-/* Of the coded ones: words for each bit of FIGURE_ROUGHLY that a workflow takes, less those of another. */
+/* Of the coded ones: words for each bit of FIGURE_ROUGHLY that a workflow takes, about 1/32, less those of another. */
 static ratio coded_ratio(const csz_analysis_job *job, int figure, int less, double prior) {
     const csz_tile_sample *s = job->sample;
-    return ratio_of(job, job->coded, s->ncoded, s->geometry.ntiles, figure, less, FIGURE_ROUGHLY, prior);
+    return ratio_of(job, job->coded, s->ncoded, s->geometry.ntiles, figure, less, FIGURE_ROUGHLY, prior,
+                    prior / 32);
 }
 
 static uint64_t fixed_nbytes(const csz_header *h, uint32_t books_nbytes) {
@@ -261,7 +267,7 @@ static uint64_t fixed_nbytes(const csz_header *h, uint32_t books_nbytes) {
 
 static void predict_sizes(const csz_analysis_job *job, csz_prediction *p, const csz_header *header) {
     const double n = (double)header->geometry.nelements;
-    const ratio roughly = sampled_ratio(job, FIGURE_ROUGHLY, FIGURE_ELEMENTS, 1);
+    const ratio roughly = sampled_ratio(job, FIGURE_ROUGHLY, FIGURE_ELEMENTS, 1, 0);
     const csz_workflow_size *best = &p->workflow[CSZ_WORKFLOW_HUFFMAN];
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
         csz_workflow_size *size = &p->workflow[f];
@@ -287,9 +293,9 @@ static void predict_sizes(const csz_analysis_job *job, csz_prediction *p, const 
 
 /* Of p1 and the entropy, which is the mean of -log2 p. */
 static void state_errors(const csz_analysis_job *job, csz_prediction *p) {
-    const double p1 = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 0).mean;
-    p->p1_error = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 1 - p1).error;
-    p->entropy_error = sampled_ratio(job, FIGURE_COST, FIGURE_CODES, 1).error;
+    const double p1 = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 0, 0).mean;
+    p->p1_error = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 1 - p1, 0.05).error;
+    p->entropy_error = sampled_ratio(job, FIGURE_COST, FIGURE_CODES, 1, 0.1).error;
 }
 
 /* Figures that need the histogram of all sampled tiles. */
@@ -356,7 +362,7 @@ void csz_analysis_job_free(csz_analysis_job *job) {
 csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_code_counts *counts,
                                 const csz_header *header, const csz_predictor *predictor, int nthreads) {
     csz_status status = begin(job, header, predictor, job->sample->n, nthreads);
-    if (!status) status = csz_scratch_kept(job->scratch, (uint32_t)job->sample->ncoded, 0);
+    if (!status) status = csz_scratch_kept(job->scratch, (uint32_t)job->sample->n, 0);
     if (status) return status;
     run(job, look_body);
     gather_counts(counts, job);

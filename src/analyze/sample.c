@@ -10,8 +10,8 @@
 #include "api/gpu.h"
 
 enum {
-    TILE_STRIDE = 10,
-    TILES_LEAST = 24,
+    TILE_STRIDE = 12,
+    TILES_LEAST = 20,
     TILES_MOST = 512,
     /* Coding a tile with four workflows costs 6 times what compressing it does, counting its codes half as much. */
     CODED_STRIDE = 8, /* of the sampled tiles, */
