@@ -82,6 +82,18 @@ typedef struct csz_field {
     uint64_t dims[CSZ_MAX_NDIM];
 } csz_field;
 
+/*
+ * How values are predicted: by their neighbours (Lorenzo), or by interpolation on a pyramid of lattices, which makes smooth fields
+ * smaller and gives previews.  AUTO: frame by frame, by what is smaller.  Fields of one dim are always predicted by
+ * Lorenzo.  The pyramid is of the CPU backend alone.
+ */
+typedef enum csz_predictor {
+    CSZ_PREDICTOR_LORENZO = 0,
+    CSZ_PREDICTOR_PYRAMID = 1,
+    CSZ_PREDICTOR_AUTO = 2
+} csz_predictor;
+#define CSZ_PREDICTOR_DEFAULT CSZ_PREDICTOR_LORENZO
+
 /* Fill with csz_options_init, then change what differs. */
 typedef struct csz_options {
     csz_bound_mode bound_mode;
@@ -93,6 +105,7 @@ typedef struct csz_options {
     int has_fill;          /* values with fill's bits are missing: not in the range, restored exactly */
     double fill;           /* converted to the field's type */
     uint64_t memory_limit; /* decoding refuses to use more than this for field and scratch; 0: none */
+    csz_predictor predictor;
 } csz_options;
 
 /* What an archive says of itself. */

@@ -123,7 +123,7 @@ static void newer_versions_and_unknown_features_are_named(void **state) {
             assert_int_equal(archive_read_all(bytes, a->nbytes, &victims[i]).decompress, CSZ_ERROR_VERSION);
         }
         memcpy(bytes, a->bytes, a->nbytes);
-        bytes[12] = 1; /* another predictor */
+        bytes[12] = 2; /* another predictor */
         archive_reseal(bytes, a->nbytes);
         assert_int_equal(csz_inspect(&info, bytes, a->nbytes), CSZ_ERROR_VERSION);
         /* features that may be ignored are */

@@ -92,6 +92,14 @@ static int apply_mode(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
+static int apply_predictor(cli_arguments *arguments, const char *value) {
+    int predictor;
+    if (!cli_parse_name(&predictor, value, cli_predictor_names))
+        return cli_fail_usage("predictor '%s' is unknown; give -p lorenzo, pyramid or auto", value);
+    arguments->options.predictor = (csz_predictor)predictor;
+    return CLI_DONE;
+}
+
 static int apply_workflow(cli_arguments *arguments, const char *value) {
     int workflow;
     if (!cli_parse_name(&workflow, value, cli_workflow_names))
@@ -230,6 +238,7 @@ static const option_row rows[] = {
      "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
     {BOUNDED | CLI_HDF5, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
+    {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor, "lorenzo (default), pyramid, or auto: what is smaller"},
     {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
     {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
     {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},

@@ -49,6 +49,7 @@ const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *fiel
 extern const char *const cli_type_names[];
 extern const char *const cli_mode_names[];
 extern const char *const cli_workflow_names[];
+extern const char *const cli_predictor_names[];
 extern const char *const cli_backend_names[];
 int cli_parse_name(int *value, const char *text, const char *const *names);
 const char *cli_name_of(unsigned value, const char *const *names); /* "unknown" beyond the last */

@@ -80,14 +80,14 @@ void csz_analysis_describe(csz_analysis *analysis, const csz_code_counts *counts
 /* ---- predict.c ---- */
 
 /* How values become codes.  Sizes are predicted for each predictor there is. */
-typedef struct csz_predictor {
+typedef struct csz_tile_predictor {
     const char *name;
     void (*quantize)(csz_tile_work *tile, const csz_tile_plan *plan, const void *data,
                      const csz_tile_box *box);
-} csz_predictor;
+} csz_tile_predictor;
 
 enum { CSZ_NPREDICTORS = 1 };
-extern const csz_predictor csz_predictors[CSZ_NPREDICTORS];
+extern const csz_tile_predictor csz_predictors[CSZ_NPREDICTORS];
 
 /* What one predictor takes. */
 typedef struct csz_prediction {
@@ -107,11 +107,11 @@ void csz_analysis_job_free(csz_analysis_job *job);
 
 /* Sizes of all workflows at the header's bound, and the counts of the sampled tiles. */
 csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *prediction, csz_code_counts *counts,
-                                const csz_header *header, const csz_predictor *predictor, int nthreads);
+                                const csz_header *header, const csz_tile_predictor *predictor, int nthreads);
 
 /* The counts of all tiles of a field on the host. */
 csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts, const csz_header *header,
-                                  const csz_predictor *predictor, int nthreads);
+                                  const csz_tile_predictor *predictor, int nthreads);
 
 /* ---- reason.c ---- */
 

@@ -12,7 +12,7 @@
 
 #include "core/logarithm.h"
 
-const csz_predictor csz_predictors[CSZ_NPREDICTORS] = {{"lorenzo", csz_tile_quantize}};
+const csz_tile_predictor csz_predictors[CSZ_NPREDICTORS] = {{"lorenzo", csz_tile_quantize}};
 
 enum {
     CODE_ORIGINS = 2,      /* pairs of codes start from so many places of a tile */
@@ -59,7 +59,7 @@ struct csz_analysis_job {
     uint32_t books_nbytes[CSZ_NWORKFLOWS];
     /* of the running pass */
     csz_tile_plan plan[CSZ_NWORKFLOWS];
-    const csz_predictor *predictor;
+    const csz_tile_predictor *predictor;
     uint32_t frame_tiles;
     atomic_ullong next;
 };
@@ -164,7 +164,7 @@ static void run(csz_analysis_job *job, void (*body)(void *, int)) {
 }
 
 /* Threads that so many tiles are worth, with what they need, and the plans of a bound. */
-static csz_status begin(csz_analysis_job *job, const csz_header *header, const csz_predictor *predictor,
+static csz_status begin(csz_analysis_job *job, const csz_header *header, const csz_tile_predictor *predictor,
                         uint64_t ntiles, int nthreads) {
     const uint64_t useful = ntiles / THREAD_TILES + 1;
     job->nthreads = useful < (uint64_t)nthreads ? (int)useful : nthreads;
@@ -360,7 +360,7 @@ void csz_analysis_job_free(csz_analysis_job *job) {
 }
 
 csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_code_counts *counts,
-                                const csz_header *header, const csz_predictor *predictor, int nthreads) {
+                                const csz_header *header, const csz_tile_predictor *predictor, int nthreads) {
     csz_status status = begin(job, header, predictor, job->sample->n, nthreads);
     if (!status) status = csz_scratch_kept(job->scratch, (uint32_t)job->sample->n, 0);
     if (status) return status;
@@ -382,7 +382,7 @@ csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_co
 }
 
 csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts, const csz_header *header,
-                                  const csz_predictor *predictor, int nthreads) {
+                                  const csz_tile_predictor *predictor, int nthreads) {
     csz_status status = begin(job, header, predictor, header->geometry.ntiles, nthreads);
     if (status) return status;
     run(job, all_body);

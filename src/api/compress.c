@@ -16,7 +16,8 @@ csz_status csz_bound_check(const csz_options *o) {
 csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_options *options) {
     csz_geometry g;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_geometry_of(&g, field);
+    csz_predictor predictor = options ? options->predictor : CSZ_PREDICTOR_DEFAULT;
+    csz_status status = csz_geometry_for(&g, field, &predictor);
     if (status) return status;
     int has_zstd = options && options->zstd_level > 0;
     /* Every frame as large as the fullest, and the elements of all of them once. */
@@ -41,7 +42,8 @@ csz_status csz_header_plan(csz_header *h, const csz_field *field, const csz_opti
     h->fill_bits = h->has_fill ? csz_fill_bits(field->type, o->fill) : 0;
     h->has_zstd = o->zstd_level > 0;
     h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, 0, 0, 0);
-    return csz_geometry_of(&h->geometry, field);
+    h->predictor = o->predictor;
+    return csz_geometry_for(&h->geometry, field, &h->predictor);
 }
 
 /* Header with the bound resolved; reads the field where the bound depends on it. */
@@ -84,7 +86,7 @@ csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capac
     if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
     memcpy(out + head, stored, (size_t)packed);
     csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes,
-                           number);
+                           *nbytes, *nbytes, number);
     return CSZ_OK;
 }
 
@@ -123,7 +125,8 @@ static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_ca
                           raw - head, o->zstd_level);
         if (status) return status;
         csz_frame_header_write(bytes + at, head + packed, raw, csz_load_u32(frame + 16),
-                               csz_load_u32(frame + 20), head + packed, f);
+                               csz_load_u32(frame + 20), head + packed, head + packed,
+                               head + packed, f);
         from += raw;
         at += head + packed;
     }
@@ -164,7 +167,9 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
 
     double start = csz_clock();
     csz_header h;
-    status = csz_geometry_of(&h.geometry, field);
+    csz_predictor predictor = o.predictor;
+    status = csz_geometry_for(&h.geometry, field, &predictor);
+    if (!status && predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o, data, out);
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;

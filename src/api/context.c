@@ -48,7 +48,9 @@ void csz_context_begin(csz_context *context, uint64_t ntiles) {
 }
 
 void csz_options_init(csz_options *options) {
-    if (options) memset(options, 0, sizeof *options);
+    if (!options) return;
+    memset(options, 0, sizeof *options);
+    options->predictor = CSZ_PREDICTOR_DEFAULT;
 }
 
 int csz_backend_built(csz_backend backend) {
@@ -78,6 +80,14 @@ csz_status csz_backend_choose(csz_context *context, const csz_options *options, 
         if (status) return status;
     }
     context->used = wanted;
+    return CSZ_OK;
+}
+
+csz_status csz_backend_on_host(csz_options *options, const void *data, const void *archive) {
+    if (options->backend == CSZ_BACKEND_CUDA || csz_gpu_is_device_pointer(data) ||
+        csz_gpu_is_device_pointer(archive))
+        return CSZ_ERROR_BACKEND;
+    options->backend = CSZ_BACKEND_CPU;
     return CSZ_OK;
 }
 
@@ -118,7 +128,8 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     if (checked->threads < 0 || checked->zstd_level < 0 || checked->zstd_level > 22)
         return CSZ_ERROR_ARGUMENT;
     if ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR ||
-        (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE) {
+        (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE ||
+        (unsigned)checked->predictor > CSZ_PREDICTOR_AUTO) {
         return CSZ_ERROR_ARGUMENT;
     }
     if (!csz_backend_available(checked->backend)) return CSZ_ERROR_BACKEND;

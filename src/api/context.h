@@ -21,6 +21,9 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options);
 csz_status csz_backend_choose(csz_context *context, const csz_options *options, uint64_t nbytes,
                               const void *data, const void *archive);
 
+/* What the CPU alone can do: pyramids.  Refused where CUDA is asked for or something lies on the device. */
+csz_status csz_backend_on_host(csz_options *options, const void *data, const void *archive);
+
 /* Whether a call that the GPU could not do for want of memory, or since it is lost, goes on with the CPU: where the choice was the library's and nothing lies on
    the device. */
 int csz_backend_falls_back(csz_context *context, const csz_options *options, csz_status status,

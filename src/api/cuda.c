@@ -69,6 +69,7 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
     if (!status) status = csz_bound_check(&o);
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_header_plan(&h, field, &o);
+    if (!status && h.predictor != CSZ_PREDICTOR_LORENZO) status = CSZ_ERROR_BACKEND;
     if (status) return status;
     const size_t size = field->type == CSZ_F32 ? 4 : 8;
     if ((uintptr_t)results % 8 || !are_aligned(n, (const void *const *)d_out, 8, 0) ||

@@ -53,7 +53,7 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
             csz_frame_view view;
             status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
             if (!status)
-                status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, o->threads);
+                status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, 0, o->threads);
         }
         at += csz_load_u64(archive + at);
     }
@@ -106,6 +106,8 @@ static csz_status begin(csz_context *context, csz_header *h, csz_options *o, uin
     if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA)
         return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
     if (h->has_zstd) o->backend = CSZ_BACKEND_CPU;
+    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(o, data, archive);
+    if (status) return status;
     status = csz_backend_choose(context, o, nbytes_out, data, archive);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles);

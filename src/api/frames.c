@@ -228,7 +228,8 @@ static csz_status compress_on_gpu(csz_context *context, uint8_t *out, uint64_t c
     *nbytes = head + packed;
     if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
     memcpy(out + head, stored, (size_t)packed);
-    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes, i);
+    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes,
+                           *nbytes, *nbytes, i);
     return CSZ_OK;
 }
 
@@ -242,9 +243,12 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     const csz_header *h = &plan->header;
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
+    csz_options o = plan->options;
+    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o, values, NULL);
+    if (status) return status;
     /* the whole field's size: the last, small frame is no reason to change the backend */
     status =
-        csz_backend_choose(context, &plan->options, h->geometry.nelements * value_nbytes(plan), values, NULL);
+        csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (status) return status;
     uint64_t nbytes = 0;
     double start = csz_clock();
@@ -337,6 +341,8 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (h->has_zstd && o.backend == CSZ_BACKEND_CUDA)
         return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
     if (h->has_zstd) o.backend = CSZ_BACKEND_CPU;
+    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o, values, NULL);
+    if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (!status)
@@ -352,5 +358,5 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (!status && view.nbytes_stored != stored_nbytes) status = CSZ_ERROR_CORRUPT;
     if (status) return status;
     csz_tile_plan tiles = csz_tile_plan_of(h);
-    return csz_cpu_frame_decompress(&context->cpu, values, lo, hi, &view, &tiles, i, o.threads);
+    return csz_cpu_frame_decompress(&context->cpu, values, lo, hi, &view, &tiles, i, 0, o.threads);
 }

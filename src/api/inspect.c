@@ -62,8 +62,9 @@ static csz_status survey_view(csz_tile_counts *counts, const csz_frame_view *vie
     }
     for (uint32_t t = 0; t < view->ntiles; t++) count_tile(counts, view, t);
     counts->nbytes_books += view->books_nbytes;
-    counts->nbytes_index += view->layout.payload - view->layout.index;
-    counts->nbytes_payload += view->nbytes_raw - view->layout.payload;
+    const csz_frame_layout *l = &view->layout;
+    counts->nbytes_index += l->widths ? l->end - l->index : l->payload - l->index;
+    counts->nbytes_payload += l->widths ? l->index - l->payload : view->nbytes_raw - l->payload;
     return CSZ_OK;
 }
 

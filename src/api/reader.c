@@ -125,24 +125,47 @@ static int covers(const csz_frame *box, const csz_frame *frame) {
     return 1;
 }
 
-/* 1 if a tile of the group touches the box. */
-static int group_is_wanted(const csz_geometry *g, const csz_frame_box *frame, uint32_t group,
-                           const csz_frame *box) {
+/* The part of a frame that is read: a box of one of the field's lattices. */
+typedef struct frame_part {
+    const csz_geometry *geometry;
+    csz_frame_box frame;
+    const csz_frame *box;
+    int level;
+    int is_pyramid;
+    csz_pyramid shape;
+    csz_needed need;
+} frame_part;
+
+static void part_make(frame_part *p, const csz_geometry *g, uint64_t i, const csz_frame_view *view,
+                      const csz_frame *box, int level) {
+    p->geometry = g;
+    p->frame = csz_frame_box_at(g, i);
+    p->box = box;
+    p->level = level;
+    p->is_pyramid = view->is_pyramid;
+    if (!p->is_pyramid) return;
+    csz_frame_pyramid(&p->shape, g, &p->frame);
+    csz_pyramid_need_in_field(&p->need, &p->shape, g, &p->frame, box->begin, box->end, level);
+}
+
+/* 1 if a tile of the group is needed. */
+static int group_is_wanted(const frame_part *p, uint32_t group, uint32_t ntiles) {
     uint32_t end = (group + 1) * CSZ_INDEX_GROUP;
-    if (end > frame->ntiles) end = frame->ntiles;
+    if (end > ntiles) end = ntiles;
     for (uint32_t t = group * CSZ_INDEX_GROUP; t < end; t++) {
-        csz_tile_box tile = csz_tile_box_at(g, frame, t);
-        int touches = 1;
-        for (int k = 0; k < 3; k++)
-            touches &= tile.origin[k] < box->end[k] && tile.origin[k] + tile.extent[k] > box->begin[k];
-        if (touches) return 1;
+        if (p->is_pyramid) {
+            if (csz_pyramid_is_needed(&p->need, &p->shape, t)) return 1;
+            continue;
+        }
+        csz_tile_box tile = csz_tile_box_at(p->geometry, &p->frame, t);
+        if (csz_box_touches_lattice(&tile, p->box->begin, p->box->end, p->level)) return 1;
     }
     return 0;
 }
 
 /* Header, books, index and the last bytes, checked; then the groups, neighbours in one read. */
 static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r, uint64_t i,
-                             const csz_frame *box) {
+                             const csz_frame *box, int level) {
     const csz_header *h = &r->plan->header;
     const uint64_t at = r->offsets[i], head = CSZ_FRAME_HEADER_NBYTES;
     csz_frame_view view = {.nbytes_stored = 0};
@@ -150,19 +173,21 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
     if (!status) status = csz_frame_header_read(&view, stored, size, h, i);
     if (!status && view.nbytes_stored != size) status = CSZ_ERROR_CORRUPT;
     if (!status) status = read_bytes(r, at + head, stored + head, view.layout.payload - head);
-    if (!status && size - view.layout.payload >= 8)
-        status = read_bytes(r, at + size - 8, stored + size - 8, 8);
-    if (!status && size - view.layout.payload == 4)
-        status = read_bytes(r, at + size - 4, stored + size - 4, 4);
+    const int is_packed = view.layout.widths != 0;
+    uint64_t rest = is_packed && !status ? csz_frame_index_at(&view, stored) : 0;
+    if (rest > size) status = CSZ_ERROR_CORRUPT;
+    if (!is_packed) rest = size - view.layout.payload >= 8 ? size - 8 : size - view.layout.payload == 4 ? size - 4 : size;
+    if (!status) status = read_bytes(r, at + rest, stored + rest, size - rest);
     if (!status) status = csz_frame_index_read(&view, stored, stored, h, i);
-    csz_frame_box frame = csz_frame_box_at(&h->geometry, i);
+    frame_part part;
+    if (!status) part_make(&part, &h->geometry, i, &view, box, level);
     for (uint32_t g = 0, end; !status && g < view.layout.ngroups; g = end) {
         end = g + 1;
-        if (!group_is_wanted(&h->geometry, &frame, g, box)) continue;
-        while (end < view.layout.ngroups && group_is_wanted(&h->geometry, &frame, end, box)) end++;
+        if (!group_is_wanted(&part, g, view.ntiles)) continue;
+        while (end < view.layout.ngroups && group_is_wanted(&part, end, view.ntiles)) end++;
         uint64_t from = view.layout.payload + 4 * (uint64_t)csz_frame_tile_offset(&view, g * CSZ_INDEX_GROUP),
                  to = end == view.layout.ngroups
-                          ? size
+                          ? is_packed ? view.layout.index : size
                           : view.layout.payload +
                                 4 * (uint64_t)csz_frame_tile_offset(&view, end * CSZ_INDEX_GROUP);
         status = read_bytes(r, at + from, stored + from, to - from);
@@ -170,8 +195,9 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
     return status;
 }
 
-csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes, const csz_reader *reader,
-                            uint64_t i, const csz_frame *box) {
+/* box: of lattice `level`. */
+static csz_status fetch(void *stored, size_t capacity, size_t *stored_nbytes, const csz_reader *reader,
+                        uint64_t i, const csz_frame *box, int level) {
     csz_frame frame;
     if (!stored || !stored_nbytes || !reader) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_plan_frame(&frame, reader->plan, i);
@@ -180,9 +206,14 @@ csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes
     if (size > frame.capacity) return CSZ_ERROR_CORRUPT;
     if (size > capacity) return CSZ_ERROR_CAPACITY;
     *stored_nbytes = (size_t)size;
-    if (box && !covers(box, &frame) && !reader->plan->header.has_zstd)
-        return fetch_part(stored, size, reader, i, box);
+    if (box && (level || !covers(box, &frame)) && !reader->plan->header.has_zstd)
+        return fetch_part(stored, size, reader, i, box, level);
     return read_bytes(reader, reader->offsets[i], stored, size);
+}
+
+csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes, const csz_reader *reader,
+                            uint64_t i, const csz_frame *box) {
+    return fetch(stored, capacity, stored_nbytes, reader, i, box, 0);
 }
 
 static csz_status grow_stored(csz_context *context, size_t nbytes) {
@@ -218,7 +249,7 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
         if (!status) status = csz_frame_open(b->context, &view, b->context->stored, nbytes, h, f);
         if (!status && view.nbytes_stored != nbytes) status = CSZ_ERROR_CORRUPT;
         if (!status)
-            status = csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, b->nthreads);
+            status = csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, 0, b->nthreads);
     }
     return status;
 }

@@ -106,6 +106,30 @@ CSZ_FN uint32_t csz_base_nbits(uint32_t has_base, uint32_t short_base, uint32_t 
     return !has_base ? 0 : short_base ? 16 : type_nbits;
 }
 
+/*
+ * ---- sparse tiles ----
+ * Positions of the nonzero deltas as the paper of Elias and Fano has them: the low bits of each, and the others in unary, so that
+ * both sides work on all of them at once; then values of one width.
+ */
+enum { CSZ_SPARSE_MAX = 255, CSZ_SPARSE_HEAD_NBITS = 6, CSZ_SPARSE_FIRST_NBITS = 16 };
+
+/* Low bits of a position: 4096 ln 2 / n rounded down to a power of 2 is what takes the fewest bits. */
+CSZ_FN uint32_t csz_sparse_low_nbits(uint32_t n) { return (uint32_t)csz_log2_u32(2839 / n); }
+
+/* A value's number; zero has none. */
+CSZ_FN uint32_t csz_sparse_number(int32_t d) { return (((uint32_t)d << 1) ^ (uint32_t)(d >> 31)) - 1; }
+
+/* Bits of the record's stream; last: position of the last nonzero, width: of the values. */
+CSZ_FN uint32_t csz_sparse_nbits(uint32_t n, uint32_t last, uint32_t width, int has_base) {
+    const uint32_t low = csz_sparse_low_nbits(n);
+    return CSZ_SPARSE_HEAD_NBITS + (has_base ? 16 : 0) + n * (low + width) + (last >> low) + n;
+}
+
+/* Words of the record before its tail; the first word has 16 bits of the stream. */
+CSZ_FN uint32_t csz_sparse_nwords(uint32_t nbits) {
+    return 1 + (nbits > CSZ_SPARSE_FIRST_NBITS ? (nbits - CSZ_SPARSE_FIRST_NBITS + 31) / 32 : 0);
+}
+
 /* First word of a record. */
 typedef struct csz_record_head {
     uint32_t mode, klass, has_base, has_bitmap, nmasks, short_base, has_tail, width, min_length, order;

@@ -64,7 +64,7 @@ CSZ_FN uint32_t csz_distance_u32(uint32_t a, uint32_t b) { return a > b ? a - b 
  * The shape whose tiles cover the field with the least padding, where each step away from the default
  * (8 x 16 x 32, 32 x 128) counts as 1/4 more volume: thin fields get thin tiles, others the default.
  */
-CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
+CSZ_FN void csz_tile_shape_choose_for(csz_geometry *g, int for_pyramid) {
     g->log2_t[0] = g->log2_t[1] = 0;
     g->log2_t[2] = 12;
     if (g->rank == 1) return;
@@ -74,6 +74,7 @@ CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
     for (uint32_t lz = 0; lz <= lz_max; lz++) {
         for (uint32_t lx = 12 - lz; lx >= 2; lx--) {
             uint32_t ly = 12 - lz - lx;
+            if (for_pyramid && (ly == 0 || (g->rank == 3 && lz == 0))) continue;
             uint32_t distance =
                 g->rank == 3 ? csz_distance_u32(lz, 3) + csz_distance_u32(ly, 4) + csz_distance_u32(lx, 5)
                              : csz_distance_u32(ly, 5) + csz_distance_u32(lx, 7);
@@ -96,6 +97,8 @@ CSZ_FN void csz_tile_shape_choose(csz_geometry *g) {
         }
     }
 }
+
+CSZ_FN void csz_tile_shape_choose(csz_geometry *g) { csz_tile_shape_choose_for(g, 0); }
 
 /* Frames as large as the limit allows, cut along the slowest dim that must be cut. */
 CSZ_FN void csz_frame_shape_default(csz_geometry *g) {
@@ -121,6 +124,24 @@ CSZ_FN void csz_frame_shape_default(csz_geometry *g) {
     }
 }
 
+/* 1 if every tile of this shape has elements with odd coordinates along every dim of the field. */
+CSZ_FN int csz_shape_fits_pyramid(const csz_geometry *g) {
+    return g->rank > 1 && g->log2_t[1] > 0 && (g->rank < 3 || g->log2_t[0] > 0);
+}
+
+/* Tiles along a dim after which a frame may end, so that the next begins at a multiple of 8. */
+CSZ_FN uint64_t csz_lattice_tiles(const csz_geometry *g, int dim) {
+    return g->log2_t[dim] < 3 ? (uint64_t)1 << (3 - g->log2_t[dim]) : 1;
+}
+
+/* 1 if all frames begin at multiples of 8 along every dim. */
+CSZ_FN int csz_frames_fit_lattices(const csz_geometry *g) {
+    for (int i = 0; i < 3; i++) {
+        if (g->frame[i] < g->grid[i] && g->frame[i] % csz_lattice_tiles(g, i)) return 0;
+    }
+    return 1;
+}
+
 /* Derives the counts once n, log2_t (and frame, if explicit) are set.  A field without elements has no tiles. */
 CSZ_FN void csz_geometry_finish(csz_geometry *g, int explicit_frames) {
     g->ntiles = 1;
@@ -135,6 +156,19 @@ CSZ_FN void csz_geometry_finish(csz_geometry *g, int explicit_frames) {
         g->nframes3[i] = g->grid[i] / g->frame[i] + (g->grid[i] % g->frame[i] != 0);
         g->nframes *= g->nframes3[i];
     }
+}
+
+/*
+ * The same for frames that may be pyramids: they begin at multiples of 8 along every dim that is cut, and are smaller for it
+ * where they can be.
+ */
+CSZ_FN void csz_geometry_finish_aligned(csz_geometry *g) {
+    csz_geometry_finish(g, 0);
+    for (int i = 0; i < 3; i++) {
+        const uint64_t step = csz_lattice_tiles(g, i);
+        if (g->frame[i] < g->grid[i]) g->frame[i] = g->frame[i] < step ? step : g->frame[i] / step * step;
+    }
+    csz_geometry_finish(g, 1);
 }
 
 CSZ_FN csz_frame_box csz_frame_box_at(const csz_geometry *g, uint64_t frame) {

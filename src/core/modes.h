@@ -46,7 +46,8 @@ enum csz_mode {
     CSZ_MODE_RLE = 5,
     CSZ_MODE_RLE_VLE = 6,
     CSZ_MODE_RAW = 7,
-    CSZ_MODE_FILL = 8
+    CSZ_MODE_FILL = 8,
+    CSZ_MODE_SPARSE = 9
 };
 
 #define CSZ_BOOK_ID_(name, n, limit, deltas, first) CSZ_BOOK_##name,

@@ -4,6 +4,7 @@
  * place once the chunks before it have said how long they are.
  */
 #include "core/words.h"
+#include "cpu/choose.h"
 #include "cpu/scratch.h"
 
 #include <stddef.h>
@@ -16,6 +17,8 @@ typedef struct coded_chunk {
     int is_coded;
 } coded_chunk;
 
+enum { ROWS_AT_ONCE = 64 };
+
 enum { BUFFERS_MAX = CSZ_TEAM_MAX * CHUNKS_EACH };
 
 typedef struct csz_frame_job {
@@ -23,6 +26,9 @@ typedef struct csz_frame_job {
     const csz_tile_plan *plan;
     const void *data;
     csz_frame_box box;
+    const csz_levels *levels; /* NULL: predicted by Lorenzo */
+    uint32_t ntiles;
+    int level;                 /* that is quantized and restored */
     csz_kept_tile *kept;       /* one for each sample; NULL where there are too many */
     csz_kept_symbols *symbols; /* likewise; NULL where only some tiles are sampled */
     atomic_uint next;          /* sample, or book */
@@ -31,6 +37,8 @@ typedef struct csz_frame_job {
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
+    uint16_t *sizes; /* of packed layouts: in words; NULL: they stand in the index */
+    uint8_t *entries; /* of groups: first word and checksum */
     const csz_code_tables *tables;
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t buffer_freed;
@@ -49,24 +57,55 @@ typedef struct csz_frame_job {
 
 /* The sample that a tile is, where those are kept; else -1. */
 static int64_t kept_sample(const compress_job *job, uint32_t t) {
-    const uint32_t sample = t / csz_sample_stride(job->box.ntiles);
-    return job->kept && csz_sample_tile(sample, job->box.ntiles) == t ? (int64_t)sample : -1;
+    const uint32_t sample = t / csz_sample_stride(job->ntiles);
+    return job->kept && csz_sample_tile(sample, job->ntiles) == t ? (int64_t)sample : -1;
+}
+
+/* A tile's place in its lattice, or in the field. */
+typedef struct tile_place {
+    const csz_level *level; /* NULL: of the field */
+    const csz_tile_plan *plan;
+    const void *data;
+    csz_tile_box box;
+    int is_coarsest; /* predicted by Lorenzo, as are all tiles of the field */
+} tile_place;
+
+static tile_place place_of(const compress_job *job, uint32_t t) {
+    tile_place p = {NULL, job->plan, job->data, {{0, 0, 0}, {0, 0, 0}}, 1};
+    if (!job->levels) {
+        p.box = csz_tile_box_at(&p.plan->geometry, &job->box, t);
+        return p;
+    }
+    const csz_pyramid *shape = &job->levels->shape;
+    const int l = csz_pyramid_level_of(shape, t);
+    p.level = &job->levels->level[l];
+    p.plan = &p.level->plan;
+    p.data = p.level->data;
+    p.box = csz_tile_box_at(&p.plan->geometry, &p.level->box, t - shape->first[l]);
+    p.is_coarsest = l == shape->nlevels - 1;
+    return p;
 }
 
 /* The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept. */
-static void quantize_tile(compress_job *job, csz_tile_work *w, int64_t sample, const csz_tile_box *box) {
+static void quantize_tile(compress_job *job, csz_worker *worker, int64_t sample, const tile_place *p) {
+    csz_tile_work *w = &worker->tile;
     csz_kept_tile *kept = sample >= 0 ? &job->kept[sample] : NULL;
     w->code16 = kept ? kept->code16 : w->own_code16;
-    csz_tile_quantize(w, job->plan, job->data, box);
+    if (p->is_coarsest) {
+        csz_tile_quantize(w, p->plan, p->data, &p->box);
+    } else {
+        csz_pyramid_quantize(w, worker->pyramid, p->level, &p->box, 0);
+    }
     if (!w->is_fill) csz_tile_measure(w);
-    if (kept) csz_tile_keep(kept, w, job->plan, box);
+    if (kept) csz_tile_keep(kept, w, p->plan, &p->box);
 }
 
 /* The same, from what was kept. */
-static void recall_tile(compress_job *job, csz_tile_work *w, uint32_t t, const csz_tile_box *box) {
+static void recall_tile(compress_job *job, csz_worker *worker, uint32_t t, const tile_place *p) {
+    csz_tile_work *w = &worker->tile;
     const int64_t sample = kept_sample(job, t);
     if (sample < 0 || !csz_tile_recall(w, &job->kept[sample]))
-        quantize_tile(job, w, sample, box);
+        quantize_tile(job, worker, sample, p);
     else if (job->symbols && !w->is_fill)
         csz_symbols_recall(w, &job->symbols[sample]);
 }
@@ -76,14 +115,14 @@ static void sample_body(void *arg, int rank) {
     compress_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
     double mark = csz_now();
-    uint32_t nsamples = csz_sample_count(job->box.ntiles);
+    uint32_t nsamples = csz_sample_count(job->ntiles);
     for (;;) {
         uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= nsamples) break;
-        uint32_t t = csz_sample_tile(s, job->box.ntiles);
-        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        quantize_tile(job, &worker->tile, kept_sample(job, t), &box);
-        csz_tile_count(&worker->tile, job->plan, &worker->tally);
+        uint32_t t = csz_sample_tile(s, job->ntiles);
+        const tile_place place = place_of(job, t);
+        quantize_tile(job, worker, kept_sample(job, t), &place);
+        csz_tile_count(&worker->tile, place.plan, &worker->tally);
         if (job->symbols) csz_symbols_keep(&job->symbols[s], &worker->tile);
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
@@ -109,7 +148,7 @@ static void books_body(void *arg, int rank) {
         uint32_t b = atomic_fetch_add(&job->next, 1);
         if (b >= CSZ_NBOOKS) break;
         csz_book_offer_make(&job->offers[b], job->scratch->builtins, (int)b, job->sum.count[b],
-                            csz_sample_stride(job->box.ntiles));
+                            csz_sample_stride(job->ntiles));
     }
 }
 
@@ -120,7 +159,7 @@ static void choose_books(compress_job *job, csz_book *books, int nthreads) {
     csz_team_run(&job->scratch->team, nthreads, counts_body, job);
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, nthreads, books_body, job);
-    csz_books_settle(books, job->offers, job->box.ntiles);
+    csz_books_settle(books, job->offers, job->ntiles);
 }
 
 /* Codes the tiles of a chunk into its buffer. */
@@ -128,20 +167,28 @@ static void encode_chunk(compress_job *job, csz_worker *worker, uint32_t chunk, 
     int profile = job->scratch->profile;
     double mark = profile ? csz_now() : 0;
     uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES;
-    if (end > job->box.ntiles) end = job->box.ntiles;
+    if (end > job->ntiles) end = job->ntiles;
     for (uint32_t t = first; t < end; t++) {
-        csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-        recall_tile(job, &worker->tile, t, &box);
+        const tile_place place = place_of(job, t);
+        recall_tile(job, worker, t, &place);
         csz_lap(profile, &mark, &worker->stages.quantize);
-        uint32_t n = csz_tile_encode(&worker->tile, job->plan, job->tables, job->data, &box);
+        uint32_t n = csz_tile_encode(&worker->tile, place.plan, job->tables, place.data, &place.box);
+        if (!place.is_coarsest && n && (worker->tile.record[0] & 15) == CSZ_MODE_RAW)
+            csz_pyramid_hash(&worker->tile, worker->pyramid, place.level, &place.box);
         csz_lap(profile, &mark, &worker->stages.encode);
         csz_words_store(coded->bytes + 4 * (size_t)coded->words, worker->tile.record, n);
-        csz_store_u16(job->out + job->layout.sizes + 2 * (uint64_t)t, n);
+        if (job->sizes) {
+            job->sizes[t] = (uint16_t)n;
+        } else {
+            csz_store_u16(job->out + job->layout.sizes + 2 * (uint64_t)t, n);
+        }
         coded->words += n;
         coded->value_hash += worker->tile.value_hash * csz_tile_weight(t);
         csz_lap(profile, &mark, &worker->stages.place);
     }
-    atomic_fetch_add(&job->scratch->tiles_done, end - first);
+    /* progress is of tiles of the field */
+    const uint32_t ncoarse = job->ntiles - job->box.ntiles;
+    if (end > ncoarse) atomic_fetch_add(&job->scratch->tiles_done, end - (first > ncoarse ? first : ncoarse));
 }
 
 /* Places the chunk whose turn it is and returns its buffer; the mutex is held, but not while bytes are copied. */
@@ -163,7 +210,7 @@ static void place_chunk(compress_job *job, csz_worker *worker) {
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.place);
     pthread_mutex_lock(&job->mutex);
-    uint8_t *entry = job->out + job->layout.index + 12 * (uint64_t)(first / CSZ_INDEX_GROUP);
+    uint8_t *entry = job->entries + 12 * (uint64_t)(first / CSZ_INDEX_GROUP);
     if (first % CSZ_INDEX_GROUP == 0) csz_store_u32(entry, (uint32_t)offset);
     csz_store_u64(entry + 4, csz_load_u64(entry + 4) + sum);
     job->free_buffers[job->nfree++] = coded.bytes;
@@ -177,7 +224,7 @@ static void place_chunk(compress_job *job, csz_worker *worker) {
 static void compress_body(void *arg, int rank) {
     compress_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
-    const uint32_t nchunks = (job->box.ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    const uint32_t nchunks = (job->ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
     pthread_mutex_lock(&job->mutex);
     for (;;) {
         while (job->nfree == 0 && job->next_chunk < nchunks)
@@ -195,8 +242,72 @@ static void compress_body(void *arg, int rank) {
     pthread_mutex_unlock(&job->mutex);
 }
 
-csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
-                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+/* ---- levels ---- */
+
+/* Values of a lattice from the finer one, some rows at a time. */
+static void lattice_body(void *arg, int rank) {
+    compress_job *job = arg;
+    const uint64_t *n = job->levels->level[job->level].n, nrows = n[0] * n[1];
+    (void)rank;
+    for (;;) {
+        const uint64_t first = (uint64_t)ROWS_AT_ONCE * atomic_fetch_add(&job->next, 1);
+        if (first >= nrows) break;
+        csz_level_sample(job->levels, job->level, first,
+                         first + ROWS_AT_ONCE < nrows ? first + ROWS_AT_ONCE : nrows);
+    }
+}
+
+/* Restored values of a lattice, which the next finer one is predicted from. */
+static void restore_body(void *arg, int rank) {
+    compress_job *job = arg;
+    csz_worker *worker = job->scratch->workers[rank];
+    csz_tile_work *w = &worker->tile;
+    double mark = csz_now();
+    const csz_pyramid *shape = &job->levels->shape;
+    const uint32_t end = job->levels->level[job->level].box.ntiles;
+    for (;;) {
+        const uint32_t t = atomic_fetch_add(&job->next, 1);
+        if (t >= end) break;
+        const tile_place p = place_of(job, shape->first[job->level] + t);
+        w->code16 = w->own_code16;
+        if (!p.is_coarsest) {
+            csz_pyramid_quantize(w, worker->pyramid, p.level, &p.box, 1);
+            continue;
+        }
+        csz_tile_quantize(w, p.plan, p.data, &p.box);
+        w->has_values = w->is_fill;
+        w->is_constant = 0;
+        csz_pyramid_restore_coarsest(w, p.level, &p.box);
+    }
+    csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
+}
+
+/* All lattices above the field: their values, fine to coarse, then what is restored of them, coarse to fine. */
+static csz_status make_levels(compress_job *job, int tuning, int nthreads) {
+    csz_cpu_scratch *s = job->scratch;
+    csz_pyramid shape;
+    csz_frame_pyramid(&shape, &job->plan->geometry, &job->box);
+    csz_status status = csz_scratch_levels(s, nthreads, 2 * csz_levels_nbytes(&shape, job->plan->type));
+    if (status) return status;
+    csz_levels_make(s->levels, job->plan, &job->box, job->plan->bound, tuning, job->data, s->lattices);
+    job->levels = s->levels;
+    job->ntiles = shape.ntiles;
+    for (job->level = 1; job->level < shape.nlevels; job->level++) {
+        atomic_store(&job->next, 0);
+        csz_team_run(&s->team, nthreads, lattice_body, job);
+    }
+    for (job->level = shape.nlevels - 1; job->level > 0; job->level--) {
+        atomic_store(&job->next, 0);
+        csz_team_run(&s->team, csz_threads_for(s->levels->level[job->level].box.ntiles, nthreads),
+                     restore_body, job);
+    }
+    return CSZ_OK;
+}
+
+/* tuning: of a pyramid; -1: by Lorenzo. */
+static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                                 const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads,
+                                 int tuning) {
     if (!s->frame_job) s->frame_job = malloc(sizeof *s->frame_job);
     if (!s->frame_job) return CSZ_ERROR_MEMORY;
     compress_job *job = s->frame_job;
@@ -205,11 +316,13 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     job->plan = plan;
     job->data = data;
     job->box = csz_frame_box_at(&plan->geometry, frame);
+    atomic_init(&job->next, 0);
+    job->ntiles = job->box.ntiles;
     nthreads = csz_threads_for(job->box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
-    const uint32_t nsamples = csz_sample_count(job->box.ntiles);
-    const int keeps = nsamples <= KEPT_TILES,
-              keeps_symbols = keeps && csz_sample_stride(job->box.ntiles) == 1;
+    if (!status && tuning >= 0) status = make_levels(job, tuning, nthreads);
+    const uint32_t nsamples = csz_sample_count(job->ntiles);
+    const int keeps = nsamples <= KEPT_TILES, keeps_symbols = keeps && csz_sample_stride(job->ntiles) == 1;
     if (!status && keeps) status = csz_scratch_kept(s, nsamples, keeps_symbols);
     if (status) return status;
     if (keeps) job->kept = s->kept;
@@ -217,7 +330,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
-    atomic_init(&job->next, 0);
+    atomic_store(&job->next, 0);
     csz_team_run(&s->team, nthreads, sample_body, job);
     double mark = csz_now();
     choose_books(job, job->books, nthreads);
@@ -225,10 +338,20 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     uint32_t books_nbytes = csz_books_write(job->section, job->books);
     csz_lap(s->profile, &mark, &s->stages.books);
 
-    job->layout = csz_frame_layout_of(job->box.ntiles, books_nbytes);
-    if (job->layout.payload + 8 > capacity) return CSZ_ERROR_CAPACITY;
-    memset(out, 0, job->layout.payload);
-    memcpy(out + CSZ_FRAME_HEADER_NBYTES, job->section, books_nbytes);
+    const int is_packed = plan->predictor != CSZ_PREDICTOR_LORENZO;
+    job->layout = is_packed ? csz_frame_layout_packed(job->ntiles, books_nbytes, 0)
+                           : csz_frame_layout_of(job->ntiles, books_nbytes);
+    if (job->layout.end + 8 > capacity) return CSZ_ERROR_CAPACITY;
+    job->entries = out + job->layout.index;
+    if (is_packed) {
+        status = csz_scratch_index(s, job->ntiles, job->layout.ngroups);
+        if (status) return status;
+        job->sizes = s->sizes;
+        job->entries = s->entries;
+        memset(job->entries, 0, 12 * (size_t)job->layout.ngroups);
+    }
+    memset(out, 0, is_packed ? job->layout.books : job->layout.payload);
+    memcpy(out + job->layout.books, job->section, books_nbytes);
     job->out = out;
     job->capacity = capacity;
     job->tables = s->code_tables;
@@ -252,8 +375,36 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
     if (job->too_small) return CSZ_ERROR_CAPACITY;
 
     uint64_t end = job->layout.payload + 4 * job->words;
+    uint64_t hashed = job->layout.payload, from = hashed, to = hashed;
+    if (is_packed) {
+        job->layout = csz_frame_layout_packed(job->ntiles, books_nbytes, (uint32_t)job->words);
+        if (job->layout.index + csz_index_nbytes(job->sizes, job->ntiles) + 8 > capacity)
+            return CSZ_ERROR_CAPACITY;
+        csz_store_u32(out + CSZ_FRAME_HEADER_NBYTES, (uint32_t)job->words);
+        memcpy(out + job->layout.index, job->entries, 12 * (size_t)job->layout.ngroups);
+        end = hashed = csz_index_pack(out, &job->layout, job->sizes, job->ntiles);
+        to = job->layout.index;
+    }
     *nbytes = (end + 7) / 8 * 8;
     memset(out + end, 0, *nbytes - end);
-    csz_frame_header_write(out, *nbytes, *nbytes, books_nbytes, job->value_hash, job->layout.payload, frame);
+    const uint32_t books_word = csz_books_word(books_nbytes, tuning >= 0, tuning >= 0 ? tuning : 0);
+    csz_frame_header_write(out, *nbytes, *nbytes, books_word, job->value_hash, from, to, hashed, frame);
     return CSZ_OK;
+}
+
+csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
+                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
+    const csz_frame_box box = csz_frame_box_at(&plan->geometry, frame);
+    if (plan->predictor != CSZ_PREDICTOR_LORENZO) {
+        /* a pyramid may take more than raw values do; Lorenzo never does */
+        const uint64_t most =
+            csz_frame_bound(box.ntiles, csz_frame_nelements(&plan->geometry, &box), plan->type, 0);
+        int tuning;
+        csz_status status = csz_frame_choose(s, &tuning, data, plan, &box, nthreads);
+        if (!status && tuning >= 0)
+            status = compress_frame(s, out, capacity < most ? capacity : most, nbytes, data, plan, frame,
+                                    nthreads, tuning);
+        if (tuning >= 0 && status != CSZ_ERROR_CAPACITY) return status;
+    }
+    return compress_frame(s, out, capacity, nbytes, data, plan, frame, nthreads, -1);
 }

@@ -100,6 +100,58 @@ static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_ti
     return c->at == c->nwords;
 }
 
+/* The deltas of a sparse record. */
+static int read_sparse(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                       const uint8_t *record, uint32_t nwords) {
+    const uint32_t first = csz_load_u32(record), n = (first >> 4 & 15) | (first >> 12 & 15) << 4,
+                   nmasks = first >> 8 & 3, has_base = first >> 10 & 1, has_tail = first >> 11 & 1;
+    csz_cursor c = {record, 1, nwords};
+    uint32_t tail = 0, tail_words = 0, at = 0;
+    const uint8_t *p;
+    if (!plan->has_sparse || n == 0) return 0;
+    if (has_tail) {
+        if (!csz_cursor_take(&c, 1, &p)) return 0;
+        tail = csz_load_u32(p);
+        const uint32_t n_single = tail & 0xFFFF;
+        if (n_single > CSZ_TILE_N || tail == 0) return 0;
+        tail_words = (tail >> 16) + (n_single + 1) / 2 + n_single * (plan->type == CSZ_F32 ? 1 : 2);
+    }
+    if ((nmasks != 0) != (tail >> 16 != 0) || tail_words > nwords - c.at) return 0;
+    const uint32_t stream_words = nwords - c.at - tail_words, low = csz_sparse_low_nbits(n);
+    /* n values of 16 bits, positions, unary: the longest there is, and words to look into */
+    uint8_t bits[2 + 4 * ((CSZ_SPARSE_MAX * 30 + 22 + CSZ_TILE_N) / 32 + 4)] = {0};
+    if (stream_words * 4 + 12 > sizeof bits) return 0;
+    bits[0] = record[3];
+    bits[1] = record[2];
+    (void)csz_cursor_take(&c, stream_words, &p);
+    csz_words_to_bits(bits + 2, p, stream_words);
+    const uint32_t nbits = 16 + 32 * stream_words, width = (uint32_t)csz_bits_get_long(bits, &at, 4) + 1;
+    w->order = (uint32_t)csz_bits_get_long(bits, &at, 2);
+    if (w->order > CSZ_ORDER_X || (w->order == CSZ_ORDER_XY && plan->geometry.rank != 3) ||
+        (w->order == CSZ_ORDER_X && plan->geometry.rank < 2))
+        return 0;
+    if (has_base) {
+        w->base = (int16_t)(uint16_t)csz_bits_get_long(bits, &at, 16);
+        if (w->base == 0) return 0;
+    }
+    uint32_t lows = at, values = lows + n * low, high = 0, unary = values + n * width;
+    if (unary + n > nbits) return 0;
+    memset(w->code16, 0, CSZ_TILE_N * sizeof *w->code16);
+    w->is_constant = 0;
+    for (uint32_t i = 0, previous = 0; i < n; i++, unary++) {
+        for (; unary < nbits && csz_bits_peek(bits, unary) >> 63 == 0; unary++) high++;
+        const uint32_t position = high << low | (uint32_t)csz_bits_get_long(bits, &lows, low);
+        const int64_t d = csz_unzigzag(csz_bits_get_long(bits, &values, width) + 1);
+        if (unary >= nbits || position >= CSZ_TILE_N || (i > 0 && position <= previous) || d > INT16_MAX)
+            return 0;
+        w->code16[position] = (int16_t)d;
+        previous = position;
+    }
+    if (nbits - unary >= 32 || (unary < nbits && csz_bits_peek(bits, unary) >> (64 - (nbits - unary)))) return 0;
+    if (has_tail && !csz_tile_tail_read(w, plan, box, &c, nmasks, tail >> 16, tail & 0xFFFF)) return 0;
+    return c.at == nwords;
+}
+
 int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decode_tables *tables,
                     const csz_tile_box *box, const uint8_t *record, uint32_t nwords) {
     w->n_special = 0;
@@ -114,6 +166,7 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL) {
         return first == head.mode && read_values(w, plan, box, &c, head.mode == CSZ_MODE_FILL);
     }
+    if (head.mode == CSZ_MODE_SPARSE) return read_sparse(w, plan, box, record, nwords);
     const uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2;
     if (!csz_record_head_holds(&head, plan->geometry.rank, value_words)) return 0;
     w->klass = head.klass;

@@ -11,18 +11,44 @@ typedef struct decompress_job {
     uint8_t *data;
     const uint64_t *lo, *hi;
     csz_frame_box box;
+    const csz_levels *levels; /* NULL: predicted by Lorenzo */
+    int level;                /* of the values that are wanted */
+    int decoded;              /* the coarsest lattice that has them */
+    int now;                  /* that is being decoded */
+    csz_needed need;
     atomic_uint next;
     atomic_uint value_hash;
     atomic_uint skipped; /* tiles outside the wanted box */
     atomic_int damaged;
 } decompress_job;
 
-/* 1 if the tile touches the wanted box. */
-static int is_wanted(const decompress_job *job, const csz_tile_box *box) {
-    for (int i = 0; i < 3; i++) {
-        if (box->origin[i] >= job->hi[i] || box->origin[i] + box->extent[i] <= job->lo[i]) return 0;
+/* A tile's place in its lattice, or in the field. */
+typedef struct tile_place {
+    const csz_level *level; /* NULL: of the field */
+    const csz_tile_plan *plan;
+    csz_tile_box box;
+    int is_coarsest; /* predicted by Lorenzo, as are all tiles of the field */
+    int is_needed;
+    int is_wanted; /* it has values that are to be stored */
+} tile_place;
+
+static tile_place place_of(const decompress_job *job, uint32_t t) {
+    tile_place p = {NULL, job->plan, {{0, 0, 0}, {0, 0, 0}}, 1, 1, 1};
+    if (!job->levels) {
+        p.box = csz_tile_box_at(&p.plan->geometry, &job->box, t);
+        p.is_needed = csz_box_touches_lattice(&p.box, job->lo, job->hi, job->level);
+        p.is_wanted = p.is_needed;
+        return p;
     }
-    return 1;
+    const csz_pyramid *shape = &job->levels->shape;
+    const int l = csz_pyramid_level_of(shape, t);
+    p.level = &job->levels->level[l];
+    p.plan = &p.level->plan;
+    p.box = csz_tile_box_at(&p.plan->geometry, &p.level->box, t - shape->first[l]);
+    p.is_coarsest = l == shape->nlevels - 1;
+    p.is_needed = csz_pyramid_is_needed(&job->need, shape, t);
+    p.is_wanted = p.is_needed && l == job->decoded;
+    return p;
 }
 
 /* Rows are too short for a call of memcpy each. */
@@ -32,25 +58,35 @@ static inline void copy_row(uint8_t *to, const uint8_t *from, size_t nbytes) {
     for (; at < nbytes; at += 4) memcpy(to + at, from + at, 4);
 }
 
-/* The tile's part of the wanted box, row by row. */
-static void store_tile(const decompress_job *job, const csz_tile_work *w, const csz_tile_box *box) {
+/* The tile's part of the wanted box, every 2^(level - decoded)-th value of it. */
+static void store_tile(const decompress_job *job, const csz_tile_work *w, const tile_place *place) {
     const csz_geometry *g = &job->plan->geometry;
     const size_t size = job->plan->type == CSZ_F32 ? 4 : 8;
-    uint64_t from[3], to[3];
+    const int shift = job->level - job->decoded;
+    uint64_t origin[3], from[3], to[3]; /* the tile's in the decoded lattice of the field; its part in the wanted one */
     for (int i = 0; i < 3; i++) {
-        uint64_t end = box->origin[i] + box->extent[i];
-        from[i] = box->origin[i] > job->lo[i] ? box->origin[i] : job->lo[i];
-        to[i] = end < job->hi[i] ? end : job->hi[i];
+        origin[i] = place->box.origin[i];
+        if (place->level && job->decoded) origin[i] += (job->box.first[i] << g->log2_t[i]) >> job->decoded;
+        from[i] = csz_lattice_index(origin[i], shift);
+        to[i] = csz_lattice_index(origin[i] + place->box.extent[i], shift);
+        if (from[i] < job->lo[i]) from[i] = job->lo[i];
+        if (to[i] > job->hi[i]) to[i] = job->hi[i];
     }
     const uint64_t ny = job->hi[1] - job->lo[1], nx = job->hi[2] - job->lo[2];
     for (uint64_t z = from[0]; z < to[0]; z++) {
         for (uint64_t y = from[1]; y < to[1]; y++) {
-            size_t e = (((size_t)(z - box->origin[0]) << g->log2_t[1]) + (size_t)(y - box->origin[1]))
-                       << g->log2_t[2];
-            e += (size_t)(from[2] - box->origin[2]);
+            const size_t row = (((size_t)((z << shift) - origin[0]) << g->log2_t[1]) +
+                                (size_t)((y << shift) - origin[1]))
+                               << g->log2_t[2];
+            const uint8_t *values = (const uint8_t *)&w->value + row * size;
             uint64_t at = ((z - job->lo[0]) * ny + (y - job->lo[1])) * nx + (from[2] - job->lo[2]);
-            copy_row(job->data + at * size, (const uint8_t *)&w->value + e * size,
-                     (size_t)(to[2] - from[2]) * size);
+            if (shift == 0) {
+                copy_row(job->data + at * size, values + (from[2] - origin[2]) * size,
+                         (size_t)(to[2] - from[2]) * size);
+                continue;
+            }
+            for (uint64_t x = from[2]; x < to[2]; x++, at++)
+                memcpy(job->data + at * size, values + ((x << shift) - origin[2]) * size, size);
         }
     }
 }
@@ -63,12 +99,24 @@ static void check_body(void *arg, int rank) {
         if (group >= job->view->layout.ngroups || atomic_load(&job->damaged)) break;
         int wanted = 0;
         for (uint32_t t = group * CSZ_INDEX_GROUP;
-             t < job->box.ntiles && t < (group + 1) * CSZ_INDEX_GROUP && !wanted; t++) {
-            csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-            wanted = is_wanted(job, &box);
+             t < job->view->ntiles && t < (group + 1) * CSZ_INDEX_GROUP && !wanted; t++) {
+            wanted = place_of(job, t).is_needed;
         }
         if (wanted && !csz_frame_group_holds(job->view, group)) atomic_store(&job->damaged, 1);
     }
+}
+
+/* 0 if the record is one that no tile of a lattice has. */
+static int restore_tile(csz_worker *worker, const tile_place *p) {
+    csz_tile_work *w = &worker->tile;
+    if (!p->is_coarsest) {
+        if (w->klass || w->base || (!w->is_constant && w->order)) return 0;
+        csz_pyramid_restore(w, worker->pyramid, p->level, &p->box);
+        return 1;
+    }
+    if (p->level) csz_pyramid_restore_coarsest(w, p->level, &p->box);
+    csz_tile_restore(w, p->plan, &p->box);
+    return 1;
 }
 
 static void decompress_body(void *arg, int rank) {
@@ -77,32 +125,38 @@ static void decompress_body(void *arg, int rank) {
     csz_tile_work *w = &worker->tile;
     const uint8_t *payload = job->view->bytes + job->view->layout.payload;
     int profile = job->scratch->profile;
-    uint32_t hash = 0, skipped = 0, nchunks = (job->box.ntiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    /* all tiles, or those of one level */
+    const uint32_t begin = job->levels ? job->levels->shape.first[job->now] : 0,
+                   last = begin + (job->levels ? job->levels->level[job->now].box.ntiles : job->box.ntiles);
+    uint32_t hash = 0, skipped = 0, nchunks = (last - begin + CHUNK_TILES - 1) / CHUNK_TILES;
     double mark = profile ? csz_now() : 0;
     for (;;) {
         uint32_t chunk = atomic_fetch_add(&job->next, 1);
         if (chunk >= nchunks || atomic_load(&job->damaged)) break;
-        uint32_t first = chunk * CHUNK_TILES, end = first + CHUNK_TILES;
-        if (end > job->box.ntiles) end = job->box.ntiles;
-        atomic_fetch_add(&job->scratch->tiles_done, end - first);
+        uint32_t first = begin + chunk * CHUNK_TILES, end = first + CHUNK_TILES;
+        if (end > last) end = last;
+        if (job->now == job->decoded) atomic_fetch_add(&job->scratch->tiles_done, end - first);
         uint64_t at = csz_frame_tile_offset(job->view, first);
         for (uint32_t t = first; t < end; t++) {
             uint32_t words = csz_frame_tile_words(job->view, t);
             const uint8_t *record = payload + 4 * at;
             at += words;
-            csz_tile_box box = csz_tile_box_at(&job->plan->geometry, &job->box, t);
-            if (!is_wanted(job, &box)) {
+            const tile_place place = place_of(job, t);
+            if (!place.is_needed) {
                 skipped++;
                 continue;
             }
-            if (!csz_tile_decode(w, job->plan, job->scratch->decode_tables, &box, record, words)) {
+            if (!csz_tile_decode(w, place.plan, job->scratch->decode_tables, &place.box, record, words)) {
                 atomic_store(&job->damaged, 1);
                 return;
             }
             csz_lap(profile, &mark, &worker->stages.decode);
-            csz_tile_restore(w, job->plan, &box);
+            if (!restore_tile(worker, &place)) {
+                atomic_store(&job->damaged, 1);
+                return;
+            }
             hash += w->value_hash * csz_tile_weight(t);
-            if (job->data) store_tile(job, w, &box);
+            if (job->data && place.is_wanted) store_tile(job, w, &place);
             csz_lap(profile, &mark, &worker->stages.restore);
         }
     }
@@ -110,21 +164,36 @@ static void decompress_body(void *arg, int rank) {
     atomic_fetch_add(&job->skipped, skipped);
 }
 
+static csz_status make_levels(decompress_job *job, int nthreads) {
+    csz_cpu_scratch *s = job->scratch;
+    csz_pyramid shape;
+    csz_frame_pyramid(&shape, &job->plan->geometry, &job->box);
+    csz_status status = csz_scratch_levels(s, nthreads, csz_levels_nbytes(&shape, job->plan->type));
+    if (status) return status;
+    csz_levels_make(s->levels, job->plan, &job->box, job->plan->bound, job->view->tuning, NULL, s->lattices);
+    job->levels = s->levels;
+    csz_pyramid_need_in_field(&job->need, &shape, &job->plan->geometry, &job->box, job->lo, job->hi, job->level);
+    job->decoded = job->need.level;
+    return CSZ_OK;
+}
+
 csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64_t *lo, const uint64_t *hi,
                                     const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame,
-                                    int nthreads) {
-    decompress_job job = {.scratch = s, .plan = plan, .view = view, .data = data, .lo = lo, .hi = hi};
+                                    int level, int nthreads) {
+    decompress_job job = {
+        .scratch = s, .plan = plan, .view = view, .data = data, .lo = lo, .hi = hi, .level = level};
     job.box = csz_frame_box_at(&plan->geometry, frame);
     nthreads = csz_threads_for(job.box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
     if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
     if (!status && !s->decode_tables) status = CSZ_ERROR_MEMORY;
+    if (!status && view->is_pyramid) status = make_levels(&job, nthreads);
     if (status) return status;
     csz_team_start(&s->team, nthreads); /* while the tables are made */
 
     double mark = csz_now();
     csz_book books[CSZ_NBOOKS];
-    if (!csz_books_read(books, s->builtins, view->bytes + CSZ_FRAME_HEADER_NBYTES, view->books_nbytes))
+    if (!csz_books_read(books, s->builtins, view->bytes + view->layout.books, view->books_nbytes))
         return CSZ_ERROR_CORRUPT;
     csz_decode_tables_make(s->decode_tables, books);
     csz_lap(s->profile, &mark, &s->stages.books);
@@ -132,11 +201,15 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     csz_team_run(&s->team, nthreads, check_body, &job);
     csz_lap(s->profile, &mark, &s->stages.place);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
-    atomic_store(&job.next, 0);
-    csz_team_run(&s->team, nthreads, decompress_body, &job);
+    job.now = job.levels ? job.levels->shape.nlevels - 1 : 0;
+    for (; job.now >= job.decoded && !atomic_load(&job.damaged); job.now--) {
+        atomic_store(&job.next, 0);
+        const uint32_t ntiles = job.levels ? job.levels->level[job.now].box.ntiles : job.box.ntiles;
+        csz_team_run(&s->team, csz_threads_for(ntiles, nthreads), decompress_body, &job);
+    }
     csz_scratch_gather_stages(s, nthreads);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
-    if (atomic_load(&job.skipped) == 0 && atomic_load(&job.value_hash) != view->value_hash)
+    if (atomic_load(&job.skipped) == 0 && job.decoded == 0 && atomic_load(&job.value_hash) != view->value_hash)
         return CSZ_ERROR_CORRUPT;
     return CSZ_OK;
 }

@@ -266,6 +266,79 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }
 
+/* Words of the sparse record up to its tail; 0 if the tile has none. */
+static uint32_t measure_sparse(const csz_tile_work *w, uint32_t *width) {
+    const uint32_t n = w->statistics.n_nonzero;
+    if (w->klass || n == 0 || n > CSZ_SPARSE_MAX || w->base < INT16_MIN || w->base > INT16_MAX) return 0;
+    uint32_t last = 0, seen = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+        if (!w->statistics.unit_nonzero[unit]) continue;
+        for (uint32_t i = unit * 32; i < unit * 32 + 32; i++) {
+            if (w->code16[i] == 0) continue;
+            seen |= csz_sparse_number(w->code16[i]);
+            last = i;
+        }
+    }
+    *width = seen ? (uint32_t)csz_log2_u32(seen) + 1 : 1;
+    return csz_sparse_nwords(csz_sparse_nbits(n, last, *width, w->base != 0));
+}
+
+/* The sparse record. */
+static uint32_t put_sparse(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                           uint32_t nwords, uint32_t width) {
+    const uint32_t n = w->statistics.n_nonzero, low = csz_sparse_low_nbits(n), has_tail = w->n_special != 0;
+    uint16_t position[CSZ_SPARSE_MAX];
+    uint32_t count = 0, at = 1 + has_tail;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+        if (!w->statistics.unit_nonzero[unit]) continue;
+        for (uint32_t i = unit * 32; i < unit * 32 + 32; i++) {
+            if (w->code16[i]) position[count++] = (uint16_t)i;
+        }
+    }
+    csz_bit_writer out = {0, 0, w->bits, 0};
+    csz_bits_put(&out, width - 1, 4);
+    csz_bits_put(&out, w->order, 2);
+    if (w->base) csz_bits_put(&out, (uint64_t)w->base & 0xFFFF, 16);
+    csz_bits_flush(&out);
+    for (uint32_t i = 0; i < n; i++) {
+        csz_bits_put(&out, position[i] & ((1u << low) - 1), low);
+        csz_bits_flush(&out);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        csz_bits_put(&out, csz_sparse_number(w->code16[position[i]]), width);
+        csz_bits_flush(&out);
+    }
+    for (uint32_t i = 0, previous = 0; i < n; i++) {
+        for (uint32_t gap = (uint32_t)(position[i] >> low) - previous, step; gap > 0; gap -= step) {
+            step = gap < 32 ? gap : 32;
+            csz_bits_put(&out, 0, step);
+            csz_bits_flush(&out);
+        }
+        csz_bits_put(&out, 1, 1);
+        csz_bits_flush(&out);
+        previous = position[i] >> low;
+    }
+    csz_bits_flush(&out);
+    uint32_t first;
+    memset(out.at + 1, 0, 8);
+    memcpy(&first, w->bits, sizeof first);
+    w->record[0] = CSZ_MODE_SPARSE | (n & 15) << 4 | (uint32_t)(w->base != 0) << 10 | has_tail << 11 |
+                   (n >> 4) << 12 | (CSZ_BIG32(first) & 0xFFFF0000u);
+    for (uint32_t i = 1; i < nwords; i++, at++) {
+        uint32_t word;
+        memcpy(&word, w->bits + 4 * i - 2, sizeof word);
+        w->record[at] = CSZ_BIG32(word);
+    }
+    if (has_tail) {
+        csz_tile_tail_make(w, plan, box);
+        w->record[0] |= w->tail.nmasks << 8;
+        w->record[1] = w->tail.head;
+        memcpy(w->record + at, w->tail.words, w->tail.nwords * sizeof *w->record);
+        at += w->tail.nwords;
+    }
+    return at;
+}
+
 /* Only the values in the field are stored. */
 static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                         const csz_tile_box *box) {
@@ -291,7 +364,14 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         w->record[0] = CSZ_MODE_FILL;
         return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
     }
-    const uint32_t words = put_record(w, plan, tables, box, csz_tile_mode(w, plan));
+    if (w->is_raw) return put_raw(w, plan, data, box);
+    uint32_t words = put_record(w, plan, tables, box, csz_tile_mode(w, plan)), width;
+    const uint32_t tail_words = w->n_special ? 1 + w->tail.nwords : 0,
+                   sparse_words = plan->has_sparse && plan->workflow == CSZ_WORKFLOW_AUTO
+                                      ? measure_sparse(w, &width)
+                                      : 0;
+    if (sparse_words && sparse_words + tail_words < words) words = put_sparse(w, plan, box, sparse_words, width);
+    if (!plan->raw_by_size) return words;
     uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
     return words < raw_words ? words : put_raw(w, plan, data, box);
 }

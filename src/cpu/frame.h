@@ -24,6 +24,12 @@ typedef struct csz_cpu_scratch {
     struct csz_kept_tile *kept;      /* deltas of the sampled tiles of a frame */
     struct csz_kept_symbols *kept_symbols;
     uint32_t kept_capacity, kept_symbols_capacity;
+    uint16_t *sizes; /* of a frame's tiles, and entries of their groups, before they are packed */
+    uint8_t *entries;
+    uint32_t sizes_capacity;
+    struct csz_levels *levels; /* of the frame at hand */
+    uint8_t *lattices;
+    uint64_t lattices_capacity;
     uint8_t *frame; /* a frame before zstd */
     size_t frame_capacity;
     int profile;
@@ -59,6 +65,6 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64
  */
 csz_status csz_cpu_frame_decompress(csz_cpu_scratch *scratch, void *data, const uint64_t *lo,
                                     const uint64_t *hi, const csz_frame_view *view, const csz_tile_plan *plan,
-                                    uint64_t frame, int nthreads);
+                                    uint64_t frame, int level, int nthreads);
 
 #endif

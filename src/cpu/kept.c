@@ -8,7 +8,7 @@
 void csz_tile_keep(csz_kept_tile *kept, csz_tile_work *w, const csz_tile_plan *plan,
                    const csz_tile_box *box) {
     if (!w->is_fill) csz_tile_tail_make(w, plan, box);
-    kept->is_kept = w->is_fill || (w->klass == 0 && w->tail.nwords <= KEPT_TAIL_WORDS);
+    kept->is_kept = w->is_fill || (w->klass == 0 && !w->is_raw && w->tail.nwords <= KEPT_TAIL_WORDS);
     if (!kept->is_kept) return;
     kept->base = w->base;
     kept->order = w->order;
@@ -33,6 +33,7 @@ int csz_tile_recall(csz_tile_work *w, csz_kept_tile *kept) {
     w->klass = 0;
     w->n_special = kept->n_special;
     w->is_fill = (int)kept->is_fill;
+    w->is_raw = 0;
     w->fill_bits = kept->fill_bits;
     w->symbols_mode = CSZ_NO_SYMBOLS;
     if (w->is_fill) return 1;

@@ -24,6 +24,7 @@ void csz_tile_work_reset(csz_tile_work *w) {
     w->code16 = w->own_code16;
     memset(w->part.extent, 0, sizeof w->part.extent);
     w->n_special = 0;
+    w->is_raw = 0;
     w->lacks_code = 0;
     w->symbols_mode = CSZ_NO_SYMBOLS;
 }

@@ -320,7 +320,7 @@ static void NAME(quantize)(csz_tile_work *w, const csz_tile_plan *plan, const FL
     const FLOAT *row =
         data + (box->origin[0] * plan->geometry.n[1] + box->origin[1]) * plan->geometry.n[2] + box->origin[2];
     w->n_special = w->specials.n_single = 0;
-    w->is_fill = 0;
+    w->is_fill = w->is_raw = 0;
     /* a full tile that is one row lies in the field as it is */
     const int in_place = !expect_specials && plan->geometry.log2_t[2] == 12 && box->extent[2] == CSZ_TILE_N &&
                          (uintptr_t)row % sizeof *row == 0;

@@ -7,10 +7,19 @@
 #include <stdlib.h>
 #include <time.h>
 
+static void free_worker(csz_worker *worker) {
+    free(worker->pyramid);
+    free(worker);
+}
+
 void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     csz_team_stop(&s->team);
-    for (int i = 0; i < s->nworkers; i++) free(s->workers[i]);
+    for (int i = 0; i < s->nworkers; i++) free_worker(s->workers[i]);
     free(s->workers);
+    free(s->levels);
+    free(s->sizes);
+    free(s->entries);
+    free(s->lattices);
     free(s->decode_tables);
     free(s->code_tables);
     free(s->builtins);
@@ -21,7 +30,10 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
 }
 
 void csz_cpu_scratch_release(csz_cpu_scratch *s, int nthreads) {
-    while (s->nworkers > nthreads) free(s->workers[--s->nworkers]);
+    while (s->nworkers > nthreads) free_worker(s->workers[--s->nworkers]);
+    free(s->lattices);
+    s->lattices = NULL;
+    s->lattices_capacity = 0;
     free(s->kept);
     free(s->kept_symbols);
     free(s->frame);
@@ -80,6 +92,7 @@ csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
             csz_worker *worker = aligned_alloc(64, (sizeof *worker + 63) / 64 * 64);
             if (!worker) return CSZ_ERROR_MEMORY;
             worker->rank = 0;
+            worker->pyramid = NULL;
             s->workers[s->nworkers++] = worker;
         }
     }
@@ -89,6 +102,34 @@ csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
         csz_tile_work_reset(&s->workers[i]->tile);
     }
     for (int i = 0; i < n; i++) memset(&s->workers[i]->stages, 0, sizeof s->workers[i]->stages);
+    return CSZ_OK;
+}
+
+csz_status csz_scratch_levels(csz_cpu_scratch *s, int n, uint64_t lattices_nbytes) {
+    if (!s->levels) s->levels = malloc(sizeof *s->levels);
+    if (!s->levels || lattices_nbytes > SIZE_MAX - 64) return CSZ_ERROR_MEMORY;
+    for (int i = 0; i < n; i++) {
+        if (!s->workers[i]->pyramid) s->workers[i]->pyramid = csz_pyramid_work_new();
+        if (!s->workers[i]->pyramid) return CSZ_ERROR_MEMORY;
+    }
+    if (s->lattices_capacity >= lattices_nbytes) return CSZ_OK;
+    free(s->lattices);
+    s->lattices_capacity = 0;
+    s->lattices = aligned_alloc(64, ((size_t)lattices_nbytes + 63) / 64 * 64);
+    if (!s->lattices) return CSZ_ERROR_MEMORY;
+    s->lattices_capacity = lattices_nbytes;
+    return CSZ_OK;
+}
+
+csz_status csz_scratch_index(csz_cpu_scratch *s, uint32_t ntiles, uint32_t ngroups) {
+    if (s->sizes_capacity >= ntiles) return CSZ_OK;
+    free(s->sizes);
+    free(s->entries);
+    s->sizes_capacity = 0;
+    s->sizes = malloc(ntiles * sizeof *s->sizes);
+    s->entries = malloc(12 * (size_t)ngroups);
+    if (!s->sizes || !s->entries) return CSZ_ERROR_MEMORY;
+    s->sizes_capacity = ntiles;
     return CSZ_OK;
 }
 
@@ -102,6 +143,10 @@ csz_tile_plan csz_tile_plan_of(const csz_header *h) {
     plan.type = h->field.type;
     plan.geometry = h->geometry;
     plan.workflow = h->workflow;
+    plan.raw_by_size = 1;
+    plan.has_sparse = h->predictor != CSZ_PREDICTOR_LORENZO;
+    plan.predictor = h->predictor;
+    plan.bound = h->bound_abs;
     plan.f32 = csz_quantizer_make_f32(h->bound_abs, h->has_fill, h->fill_bits);
     plan.f64 = csz_quantizer_make_f64(h->bound_abs, h->has_fill, h->fill_bits);
     csz_quantizer_f32 f32 = csz_quantizer_make_f32(h->bound_abs, 0, 0);

@@ -5,6 +5,7 @@
 
 #include "cpu/frame.h"
 #include "cpu/kept.h"
+#include "cpu/predict_pyramid.h"
 
 enum {
     CHUNK_TILES = 4, /* divides a group, so that a chunk adds to one group's checksum */
@@ -19,12 +20,19 @@ typedef struct csz_worker {
     csz_tally tally;
     csz_stages stages;
     int rank; /* that tile was prepared for */
+    csz_pyramid_work *pyramid; /* made when first needed */
     uint8_t chunks[CHUNKS_EACH][CHUNK_NBYTES];
 } csz_worker;
 
 /* Room for so many kept tiles, and for their symbols where wanted; so many workers prepared for a rank. */
 csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols);
 csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank);
+
+/* Levels of a frame, room for its lattices and, for so many workers, for a pyramid's tile. */
+csz_status csz_scratch_levels(csz_cpu_scratch *s, int n, uint64_t lattices_nbytes);
+
+/* Room for the sizes of so many tiles and the entries of their groups. */
+csz_status csz_scratch_index(csz_cpu_scratch *s, uint32_t ntiles, uint32_t ngroups);
 
 /* Threads that a frame of so many tiles is worth, of those allowed. */
 int csz_threads_for(uint32_t ntiles, int nthreads);

@@ -32,8 +32,12 @@ typedef struct csz_tile_plan {
     csz_type type;
     csz_geometry geometry;
     csz_workflow workflow;
+    csz_predictor predictor;
+    double bound; /* the field's, as the user gave it */
     csz_quantizer_f32 f32;
     csz_quantizer_f64 f64;
+    int has_sparse;       /* sparse tiles have a form of their own */
+    int raw_by_size;      /* a tile whose record would not be smaller is raw */
     int fill_has_quantum; /* only then may a value equal the fill value, or come back as it, and pass the other tests */
 } csz_tile_plan;
 
@@ -119,6 +123,7 @@ typedef struct csz_tile_work {
     uint32_t n_special; /* exceptions, masked or not */
     uint64_t fill_bits;
     int is_fill; /* all are exceptions of one bit pattern, fill_bits */
+    int is_raw;  /* too few values have a code for a record to be worth it */
     int lacks_code; /* encode: a symbol of some tile has no code in the books, whose counts must have missed it */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */

@@ -9,6 +9,9 @@
 #include "entropy/book.h"
 #include "select/choose.h"
 
+/* What a packed index may take more than one of 16 bits a size: of a group 14 bits a size and a byte are less; of one tile it is this much. */
+enum { PACKED_NBYTES = 16 };
+
 static const uint64_t max_nelements = (uint64_t)1 << 56;
 
 /* ---- fields ---- */
@@ -27,13 +30,23 @@ csz_status csz_field_check(const csz_field *field) {
     return CSZ_OK;
 }
 
-csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field) {
+csz_status csz_geometry_for(csz_geometry *geometry, const csz_field *field, csz_predictor *predictor) {
     csz_status status = csz_field_check(field);
     if (status) return status;
     csz_effective_dims(geometry, field->ndim, field->dims);
-    csz_tile_shape_choose(geometry);
-    csz_geometry_finish(geometry, 0);
+    if (geometry->rank == 1) *predictor = CSZ_PREDICTOR_LORENZO;
+    csz_tile_shape_choose_for(geometry, *predictor != CSZ_PREDICTOR_LORENZO);
+    if (*predictor == CSZ_PREDICTOR_LORENZO) {
+        csz_geometry_finish(geometry, 0);
+    } else {
+        csz_geometry_finish_aligned(geometry);
+    }
     return CSZ_OK;
+}
+
+csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field) {
+    csz_predictor lorenzo = CSZ_PREDICTOR_LORENZO;
+    return csz_geometry_for(geometry, field, &lorenzo);
 }
 
 uint64_t csz_fill_bits(csz_type type, double fill) {
@@ -65,6 +78,7 @@ void csz_header_write(uint8_t *out, csz_header *h) {
     out[6] = (uint8_t)h->field.ndim;
     out[7] = (uint8_t)h->bound_mode;
     csz_store_u16(out + 8, features_of(h));
+    out[12] = h->predictor != CSZ_PREDICTOR_LORENZO;
     for (int i = 0; i < 3; i++) out[13 + i] = (uint8_t)h->geometry.log2_t[i];
     out[16] = (uint8_t)h->workflow;
     csz_store_u16(out + 18, n);
@@ -90,6 +104,8 @@ static csz_status read_geometry(csz_header *h, const uint8_t *in, uint32_t grid_
         return CSZ_ERROR_CORRUPT;
     if (g->log2_t[0] + g->log2_t[1] + g->log2_t[2] != 12) return CSZ_ERROR_CORRUPT;
     if ((g->rank < 3 && g->log2_t[0]) || (g->rank < 2 && g->log2_t[1])) return CSZ_ERROR_CORRUPT;
+    const int is_pyramid = h->predictor != CSZ_PREDICTOR_LORENZO;
+    if (is_pyramid && !csz_shape_fits_pyramid(g)) return CSZ_ERROR_CORRUPT;
     if (h->has_grid) {
         uint64_t product = 1;
         for (int i = 0; i < 3; i++) {
@@ -99,8 +115,12 @@ static csz_status read_geometry(csz_header *h, const uint8_t *in, uint32_t grid_
         }
         if (product > 1u << 20 || csz_load_u32(in + grid_at + 12)) return CSZ_ERROR_CORRUPT;
     }
-    csz_geometry_finish(g, h->has_grid);
-    return CSZ_OK;
+    if (is_pyramid && !h->has_grid) {
+        csz_geometry_finish_aligned(g);
+    } else {
+        csz_geometry_finish(g, h->has_grid);
+    }
+    return !is_pyramid || csz_frames_fit_lattices(g) ? CSZ_OK : CSZ_ERROR_CORRUPT;
 }
 
 csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
@@ -124,6 +144,7 @@ csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
     h->field.ndim = in[6];
     h->bound_mode = (csz_bound_mode)in[7];
     h->workflow = (csz_workflow)in[16];
+    h->predictor = csz_header_predictor(w) ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_LORENZO;
     h->bound = csz_header_bound(w);
     h->bound_abs = csz_header_bound_abs(w);
     uint32_t at = 4 * CSZ_HEADER_FIXED_WORDS;
@@ -138,13 +159,71 @@ csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
 
 /* ---- frames ---- */
 
+/* Tiles of a group, and the words that their sizes of so many bits take. */
+static uint32_t group_tiles(uint32_t group, uint32_t ntiles) {
+    const uint32_t left = ntiles - group * CSZ_INDEX_GROUP;
+    return left < CSZ_INDEX_GROUP ? left : CSZ_INDEX_GROUP;
+}
+
+/* Bits of the largest size of a group. */
+static uint32_t group_width(const uint16_t *nwords, uint32_t group, uint32_t ntiles) {
+    uint32_t seen = 0;
+    for (uint32_t t = 0; t < group_tiles(group, ntiles); t++) seen |= nwords[group * CSZ_INDEX_GROUP + t];
+    return seen ? (uint32_t)csz_log2_u32(seen) + 1 : 0;
+}
+
+static uint32_t packed_nwords(uint32_t n, uint32_t width) { return (n * width + 31) / 32; }
+
+uint64_t csz_index_nbytes(const uint16_t *nwords, uint32_t ntiles) {
+    const uint32_t ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+    uint64_t nbytes = 12 * (uint64_t)ngroups + (ngroups + 3) / 4 * 4;
+    for (uint32_t g = 0; g < ngroups; g++)
+        nbytes += 4 * (uint64_t)packed_nwords(group_tiles(g, ntiles), group_width(nwords, g, ntiles));
+    return nbytes;
+}
+
+uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *l, const uint16_t *nwords, uint32_t ntiles) {
+    uint8_t *at = frame + l->sizes;
+    memset(frame + l->widths, 0, l->sizes - l->widths);
+    for (uint32_t g = 0; g < l->ngroups; g++) {
+        const uint32_t n = group_tiles(g, ntiles);
+        const uint32_t width = group_width(nwords, g, ntiles);
+        frame[l->widths + g] = (uint8_t)width;
+        uint64_t bits = 0;
+        uint32_t nbits = 0;
+        for (uint32_t t = 0; t < n && width; t++) {
+            bits = bits << width | nwords[g * CSZ_INDEX_GROUP + t];
+            nbits += width;
+            if (nbits < 32) continue;
+            nbits -= 32;
+            csz_store_u32(at, (uint32_t)(bits >> nbits));
+            at += 4;
+        }
+        if (nbits) {
+            csz_store_u32(at, (uint32_t)(bits << (32 - nbits)));
+            at += 4;
+        }
+    }
+    return (uint64_t)(at - frame);
+}
+
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd) {
     uint64_t books = CSZ_BOOKS_FIXED_NBYTES + csz_explicit_limit_nbits(ntiles) / 8;
     if (books > CSZ_BOOKS_MAX_NBYTES) books = CSZ_BOOKS_MAX_NBYTES;
-    uint64_t n = csz_frame_layout_of(ntiles, (uint32_t)books).payload + 4 * (uint64_t)ntiles +
+    uint64_t n = csz_frame_layout_of(ntiles, (uint32_t)books).payload + PACKED_NBYTES + 4 * (uint64_t)ntiles +
                  nelements * (type == CSZ_F32 ? 4 : 8);
     /* zstd stores what it cannot compress with 3 bytes a 128 KiB block, and a frame header */
     return (n + 7) / 8 * 8 + (has_zstd ? (n >> 15) + 64 : 0);
+}
+
+void csz_frame_pyramid(csz_pyramid *pyramid, const csz_geometry *g, const csz_frame_box *box) {
+    uint64_t n[3];
+    for (int i = 0; i < 3; i++) {
+        const uint64_t begin = box->first[i] << g->log2_t[i],
+                       end = (box->first[i] + box->tiles[i]) << g->log2_t[i];
+        n[i] = (end < g->n[i] ? end : g->n[i]) - begin;
+    }
+    csz_pyramid_make(pyramid, n, g->log2_t);
 }
 
 csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left,
@@ -152,29 +231,102 @@ csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint6
     if (nbytes_left < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_TRUNCATED;
     csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
     v->ntiles = box.ntiles;
+    v->is_pyramid = stored[18];
+    v->tuning = stored[19];
+    if (v->is_pyramid > (h->predictor != CSZ_PREDICTOR_LORENZO) ||
+        v->tuning >= (v->is_pyramid ? CSZ_TUNINGS_N : 1))
+        return CSZ_ERROR_CORRUPT;
+    if (v->is_pyramid) {
+        csz_pyramid pyramid;
+        csz_frame_pyramid(&pyramid, &h->geometry, &box);
+        v->ntiles = pyramid.ntiles;
+    }
     v->nbytes_stored = csz_load_u64(stored);
     v->nbytes_raw = csz_load_u64(stored + 8);
-    v->books_nbytes = csz_load_u32(stored + 16);
+    v->books_nbytes = csz_load_u16(stored + 16);
     v->value_hash = csz_load_u32(stored + 20);
-    const uint64_t limit = csz_frame_limit(&h->geometry, &box, h->field.type);
-    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, v->ntiles, limit,
+    const int is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
+    const uint64_t limit = csz_frame_limit(&h->geometry, &box, h->field.type) + (is_packed ? PACKED_NBYTES : 0);
+    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, is_packed ? 0 : v->ntiles, limit,
                                 h->has_zstd))
         return CSZ_ERROR_CORRUPT;
-    v->layout = csz_frame_layout_of(v->ntiles, v->books_nbytes);
+    v->layout = is_packed ? csz_frame_layout_packed(v->ntiles, v->books_nbytes, 0)
+                          : csz_frame_layout_of(v->ntiles, v->books_nbytes);
+    if (v->layout.end > v->nbytes_raw) return CSZ_ERROR_CORRUPT;
     if (v->nbytes_stored > nbytes_left) return CSZ_ERROR_TRUNCATED;
     return CSZ_OK;
 }
 
-static uint64_t frame_hash(const uint8_t *stored, uint64_t nbytes_hashed, uint64_t frame) {
+/* The number of `width` bits, 16 at most, at bit `at` of a bit stream; 0 bits read nothing. */
+static uint32_t packed_size(const uint8_t *words, uint32_t at, uint32_t width) {
+    if (width == 0) return 0;
+    const uint8_t *p = words + 4 * (size_t)(at / 32);
+    const uint32_t used = at % 32;
+    uint64_t pair = (uint64_t)csz_load_u32(p) << 32;
+    if (used + width > 32) pair |= csz_load_u32(p + 4);
+    return (uint32_t)(pair << used >> (64 - width));
+}
+
+/* Over the header and what follows it, up to begin, and from end to nbytes; words in between are not counted. */
+static uint64_t frame_hash(const uint8_t *stored, uint64_t begin, uint64_t end, uint64_t nbytes, uint64_t frame) {
     return csz_hash_frame_seed(frame) + csz_hash_words(stored, 6, 0) +
-           csz_hash_words(stored + 32, nbytes_hashed / 4 - 8, 8);
+           csz_hash_words(stored + 32, begin / 4 - 8, 8) +
+           csz_hash_words(stored + end, (nbytes - end) / 4, begin / 4);
+}
+
+/* The packed layout of a frame, once the word behind its header is there. */
+static csz_status read_packed(csz_frame_view *v, const uint8_t *raw) {
+    const uint32_t nwords = csz_load_u32(raw + CSZ_FRAME_HEADER_NBYTES);
+    v->layout = csz_frame_layout_packed(v->ntiles, v->books_nbytes, nwords);
+    if (v->layout.end > v->nbytes_raw) return CSZ_ERROR_CORRUPT;
+    for (uint32_t g = 0; g < v->layout.ngroups; g++) {
+        const uint32_t width = raw[v->layout.widths + g];
+        if (width > 16) return CSZ_ERROR_CORRUPT;
+        v->layout.end += 4 * (uint64_t)packed_nwords(group_tiles(g, v->ntiles), width);
+    }
+    for (uint64_t at = v->layout.widths + v->layout.ngroups; at < v->layout.sizes; at++) {
+        if (raw[at]) return CSZ_ERROR_CORRUPT;
+    }
+    return v->layout.end > v->nbytes_raw ? CSZ_ERROR_CORRUPT : CSZ_OK;
+}
+
+/* A packed index that was found whole: first words of groups, sizes, zeros behind them and behind all. */
+static csz_status check_packed(const csz_frame_view *v) {
+    const csz_frame_layout *l = &v->layout;
+    const uint8_t *at = v->bytes + l->sizes;
+    uint64_t words = 0;
+    for (uint32_t g = 0; g < l->ngroups; g++) {
+        const uint32_t n = group_tiles(g, v->ntiles), width = v->bytes[l->widths + g],
+                       nwords = packed_nwords(n, width);
+        if (csz_load_u32(v->bytes + l->index + 12 * (uint64_t)g) != words) return CSZ_ERROR_CORRUPT;
+        uint32_t bit = 0, seen = 0;
+        for (uint32_t t = 0; t < n; t++, bit += width) {
+            const uint32_t size = packed_size(at, bit, width);
+            seen |= size;
+            words += size;
+        }
+        if ((seen ? (uint32_t)csz_log2_u32(seen) + 1 : 0) != width) return CSZ_ERROR_CORRUPT;
+        if (bit % 32 && csz_load_u32(at + 4 * (nwords - 1)) << (bit % 32)) return CSZ_ERROR_CORRUPT;
+        at += 4 * (size_t)nwords;
+    }
+    if (l->payload + 4 * words != l->index || (l->end + 7) / 8 * 8 != v->nbytes_raw) return CSZ_ERROR_CORRUPT;
+    return l->end != v->nbytes_raw && csz_load_u32(v->bytes + l->end) ? CSZ_ERROR_CORRUPT : CSZ_OK;
 }
 
 csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const uint8_t *raw,
                                 const csz_header *h, uint64_t frame) {
-    uint64_t hashed = h->has_zstd ? v->nbytes_stored : v->layout.payload;
-    if (frame_hash(stored, hashed, frame) != csz_load_u64(stored + 24)) return CSZ_ERROR_CORRUPT;
+    const int is_packed = v->layout.widths != 0;
+    if (is_packed) {
+        csz_status status = read_packed(v, raw);
+        if (status) return status;
+    }
+    /* all that is stored where it is one zstd frame; else all but the payload */
+    const uint64_t hashed = h->has_zstd ? v->nbytes_stored : v->layout.end;
+    const uint64_t from = h->has_zstd || !is_packed ? hashed : v->layout.payload,
+                   to = h->has_zstd || !is_packed ? hashed : v->layout.index;
+    if (frame_hash(stored, from, to, hashed, frame) != csz_load_u64(stored + 24)) return CSZ_ERROR_CORRUPT;
     v->bytes = raw;
+    if (is_packed) return check_packed(v);
     uint64_t words = 0;
     for (uint32_t t = 0; t < v->ntiles; t++) {
         if (t % CSZ_INDEX_GROUP == 0 &&
@@ -192,13 +344,13 @@ csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const 
 }
 
 void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
-                            uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
-                            uint64_t frame) {
+                            uint32_t books_word, uint32_t value_hash, uint64_t begin, uint64_t end,
+                            uint64_t nbytes_hashed, uint64_t frame) {
     csz_store_u64(stored, nbytes_stored);
     csz_store_u64(stored + 8, nbytes_raw);
-    csz_store_u32(stored + 16, books_nbytes);
+    csz_store_u32(stored + 16, books_word);
     csz_store_u32(stored + 20, value_hash);
-    csz_store_u64(stored + 24, frame_hash(stored, nbytes_hashed, frame));
+    csz_store_u64(stored + 24, frame_hash(stored, begin, end, nbytes_hashed, frame));
 }
 
 void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to) {
@@ -206,13 +358,31 @@ void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to) {
     csz_store_u64(stored + 24, sum - csz_hash_frame_seed(from) + csz_hash_frame_seed(to));
 }
 
+/* Where the packed sizes of a group begin. */
+static const uint8_t *packed_sizes(const csz_frame_view *v, uint32_t group) {
+    uint64_t words = 0;
+    for (uint32_t g = 0; g < group; g++)
+        words += packed_nwords(CSZ_INDEX_GROUP, v->bytes[v->layout.widths + g]);
+    return v->bytes + v->layout.sizes + 4 * words;
+}
+
 uint32_t csz_frame_tile_words(const csz_frame_view *v, uint32_t tile) {
+    if (v->layout.widths) {
+        const uint32_t group = tile / CSZ_INDEX_GROUP, width = v->bytes[v->layout.widths + group];
+        return packed_size(packed_sizes(v, group), tile % CSZ_INDEX_GROUP * width, width);
+    }
     return csz_load_u16(v->bytes + v->layout.sizes + 2 * (uint64_t)tile);
 }
 
 uint32_t csz_frame_tile_offset(const csz_frame_view *v, uint32_t tile) {
     uint32_t group = tile / CSZ_INDEX_GROUP,
              words = csz_load_u32(v->bytes + v->layout.index + 12 * (uint64_t)group);
+    if (v->layout.widths) {
+        const uint8_t *sizes = packed_sizes(v, group);
+        const uint32_t width = v->bytes[v->layout.widths + group];
+        for (uint32_t i = 0; i < tile % CSZ_INDEX_GROUP; i++) words += packed_size(sizes, i * width, width);
+        return words;
+    }
     for (uint32_t t = group * CSZ_INDEX_GROUP; t < tile; t++) words += csz_frame_tile_words(v, t);
     return words;
 }

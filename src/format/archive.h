@@ -12,6 +12,7 @@
 #include "core/geometry.h"
 #include "core/hash.h"
 #include "format/header.h"
+#include "predict/pyramid.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +22,7 @@ typedef struct csz_header {
     csz_field field;
     csz_bound_mode bound_mode;
     csz_workflow workflow;
+    csz_predictor predictor; /* Lorenzo; any other: each frame says its own */
     double bound, bound_abs;
     int has_fill;
     uint64_t fill_bits; /* in the field's type */
@@ -34,6 +36,12 @@ typedef struct csz_header {
 csz_status csz_field_check(const csz_field *field);
 csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field);
 
+/* The same for archives whose frames may be pyramids; *predictor becomes Lorenzo where the field has one dim. */
+csz_status csz_geometry_for(csz_geometry *geometry, const csz_field *field, csz_predictor *predictor);
+
+/* The lattices of a frame. */
+void csz_frame_pyramid(csz_pyramid *pyramid, const csz_geometry *geometry, const csz_frame_box *box);
+
 /* Bits of a fill value in the field's type. */
 uint64_t csz_fill_bits(csz_type type, double fill);
 double csz_fill_value(csz_type type, uint64_t bits);
@@ -42,20 +50,34 @@ uint32_t csz_header_nbytes(const csz_header *header);
 void csz_header_write(uint8_t *out, csz_header *header);
 csz_status csz_header_read(csz_header *header, const uint8_t *in, size_t nbytes);
 
+/* Size of a packed index. */
+uint64_t csz_index_nbytes(const uint16_t *nwords, uint32_t ntiles);
+
+/* Writes the index behind the payload from all sizes in words; first words and checksums of groups stand.  Returns where it ends. */
+uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *layout, const uint16_t *nwords, uint32_t ntiles);
+
 /* A frame that was checked: header, books' size, index.  bytes points at its uncompressed form. */
 typedef struct csz_frame_view {
     const uint8_t *bytes;
     uint64_t nbytes_stored, nbytes_raw;
     uint32_t books_nbytes, value_hash;
+    int is_pyramid, tuning; /* how the frame is predicted */
     uint32_t ntiles;
     csz_frame_layout layout;
 } csz_frame_view;
 
 /*
- * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.
+ * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.  A packed layout is known only to
+ * csz_frame_index_read.
  */
 csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
                                  const csz_header *header, uint64_t frame);
+
+/* Where the index lies, of a frame whose first bytes up to the books are there. */
+static inline uint64_t csz_frame_index_at(const csz_frame_view *view, const uint8_t *raw) {
+    return view->layout.widths ? view->layout.payload + 4 * (uint64_t)csz_load_u32(raw + CSZ_FRAME_HEADER_NBYTES)
+                               : view->layout.index;
+}
 
 /*
  * Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself;
@@ -64,10 +86,18 @@ csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, ui
 csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw,
                                 const csz_header *header, uint64_t frame);
 
-/* Writes a frame's header, its checksum last, once everything else of the stored frame is written. */
+/*
+ * Writes a frame's header, its checksum last, once everything else of the stored frame is written.  The checksum covers the first
+ * nbytes_hashed bytes but those from begin to end.
+ */
 void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
-                            uint32_t books_nbytes, uint32_t value_hash, uint64_t nbytes_hashed,
-                            uint64_t frame);
+                            uint32_t books_word, uint32_t value_hash, uint64_t begin, uint64_t end,
+                            uint64_t nbytes_hashed, uint64_t frame);
+
+/* The word of a frame's header that has the size of its books and how it is predicted. */
+static inline uint32_t csz_books_word(uint32_t books_nbytes, int is_pyramid, int tuning) {
+    return books_nbytes | (uint32_t)is_pyramid << 16 | (uint32_t)tuning << 24;
+}
 
 /*
  * Gives a frame another number, which is the seed of its checksum.

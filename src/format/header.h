@@ -28,6 +28,7 @@ CSZ_FN uint64_t csz_words_u64(const uint32_t *w) { return w[0] | (uint64_t)w[1] 
 CSZ_FN uint32_t csz_header_features(const uint32_t *w) { return w[2] & 0xFFFF; }
 CSZ_FN uint32_t csz_header_size(const uint32_t *w) { return w[4] >> 16; }
 CSZ_FN uint32_t csz_header_ndim(const uint32_t *w) { return w[1] >> 16 & 255; }
+CSZ_FN uint32_t csz_header_predictor(const uint32_t *w) { return w[3] & 255; } /* 1: frames may be pyramids */
 CSZ_FN double csz_header_bound(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 6)); }
 CSZ_FN double csz_header_bound_abs(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 8)); }
 
@@ -59,7 +60,7 @@ CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
     const uint32_t features = csz_header_features(w), ndim = csz_header_ndim(w), type = w[1] >> 8 & 255;
     const double bound = csz_header_bound(w), bound_abs = csz_header_bound_abs(w),
                  largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
-    if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || w[3] & 255) return CSZ_ERROR_VERSION;
+    if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || csz_header_predictor(w) > 1) return CSZ_ERROR_VERSION;
     if (type > CSZ_F64 || w[1] >> 24 > CSZ_BOUND_PSNR || (w[4] & 255) > CSZ_WORKFLOW_RLE_VLE)
         return CSZ_ERROR_CORRUPT;
     if (w[4] >> 8 & 255 || w[5]) return CSZ_ERROR_CORRUPT;
@@ -73,18 +74,39 @@ CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
 
 /* ---- frames ---- */
 
-/* Offsets inside a frame before zstd. */
+/* Offsets inside a frame before zstd, in bytes from its start. */
 typedef struct csz_frame_layout {
-    uint64_t index, sizes, payload; /* bytes from the frame's start */
+    uint64_t books, index, sizes, payload;
+    uint64_t widths; /* of packed sizes, a byte for each group; 0: sizes have 16 bits, and the payload is last */
+    uint64_t end;    /* packed: of the index; else of what stands before the payload */
     uint32_t ngroups;
 } csz_frame_layout;
 
+/* The index before the payload. */
 CSZ_FN csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbytes) {
     csz_frame_layout l;
     l.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+    l.books = CSZ_FRAME_HEADER_NBYTES;
+    l.widths = 0;
     l.index = CSZ_FRAME_HEADER_NBYTES + (uint64_t)books_nbytes;
     l.sizes = l.index + 12 * (uint64_t)l.ngroups;
-    l.payload = l.sizes + (2 * (uint64_t)ntiles + 3) / 4 * 4;
+    l.payload = l.end = l.sizes + (2 * (uint64_t)ntiles + 3) / 4 * 4;
+    return l;
+}
+
+/*
+ * The index behind the payload, with packed sizes: of archives whose frames may be pyramids.  So records can be placed
+ * before their sizes are known.  The word behind the frame's header is the payload's size in words.  end: of an index
+ * whose sizes take no bits; those that they take come on top.
+ */
+CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_nbytes, uint32_t payload_nwords) {
+    csz_frame_layout l;
+    l.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+    l.books = CSZ_FRAME_HEADER_NBYTES + 4;
+    l.payload = l.books + books_nbytes;
+    l.index = l.payload + 4 * (uint64_t)payload_nwords;
+    l.widths = l.index + 12 * (uint64_t)l.ngroups;
+    l.sizes = l.end = l.widths + (l.ngroups + 3) / 4 * 4;
     return l;
 }
 

@@ -86,6 +86,7 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
             status = csz_header_size_check(lead, nbytes);
             if (!status && sum != csz_words_u64(lead + nwords - 2)) status = CSZ_ERROR_CORRUPT;
             if (!status) status = csz_header_fields_check(lead);
+            if (!status && csz_header_predictor(lead)) status = CSZ_ERROR_BACKEND; /* pyramids are restored on the host */
             if (!status) status = header_field_check(call, lead);
         } else if (v.header_words > CSZ_HEADER_MAX_NBYTES / 4) {
             status = CSZ_ERROR_CORRUPT;

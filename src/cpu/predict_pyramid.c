@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * predict_pyramid.c: prediction by interpolation (predict/pyramid.h), class by class and row by row, so that the loops
+ * vectorise.  Values stand by class, each class a dense box with room for the neighbours beyond the tile: then the
+ * neighbours of a row along any dim are rows too.
+ */
+#include "cpu/predict_pyramid.h"
+
+#include <stdlib.h>
+
+#include "cpu/bits.h"
+#include "cpu/tail.h"
+#include "format/archive.h"
+
+enum {
+    /* halved extents 1, 1, 512 with three more each: the shape that needs the most */
+    CLASS_MAX = 4 * 4 * 515 + 32,
+    ROW_MAX = 2048 + 16
+};
+
+struct csz_pyramid_work {
+    _Alignas(64) union {
+        float f32[8][CLASS_MAX];
+        double f64[8][CLASS_MAX];
+    } by_class;
+    union {
+        float f32[CSZ_TILE_N];
+        double f64[CSZ_TILE_N];
+    } value; /* compress: the tile's values in row order */
+    union {
+        float f32[4][ROW_MAX];
+        double f64[4][ROW_MAX];
+    } row;
+    int16_t code[CSZ_TILE_N + 16];    /* in row order, as all that follows: class by class, row-major in each */
+    uint8_t refused[CSZ_TILE_N];      /* compress: has no code */
+    uint32_t weight[CSZ_TILE_N];      /* of restored values in the checksum */
+    uint32_t part_weight[CSZ_TILE_N]; /* 0 for padding */
+    uint32_t part_extent[3];
+    uint16_t row_of[CSZ_TILE_N];  /* place of an element in row order */
+    uint16_t code_of[CSZ_TILE_N]; /* number of the code at a place in row order */
+    uint32_t log2_t[3];           /* that this is made for */
+    int rank;
+};
+
+csz_pyramid_work *csz_pyramid_work_new(void) {
+    csz_pyramid_work *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
+    if (p) memset(p, 0, sizeof *p);
+    return p;
+}
+
+static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
+    if (p->rank == g->rank && memcmp(p->log2_t, g->log2_t, sizeof p->log2_t) == 0) return;
+    p->rank = g->rank;
+    memcpy(p->log2_t, g->log2_t, sizeof p->log2_t);
+    memset(p->part_extent, 0, sizeof p->part_extent);
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+        const uint32_t x = e & ((1u << g->log2_t[2]) - 1), row = e >> g->log2_t[2],
+                       y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
+        const uint32_t code = csz_pyramid_code(g->rank, g->log2_t, z, y, x),
+                       row_nbits = g->log2_t[2] - 1, plane_nbits = row_nbits + (g->log2_t[1] ? g->log2_t[1] - 1 : 0),
+                       first = code >> (12 - g->rank) << (12 - g->rank),
+                       at = first + (z >> 1 << plane_nbits) + (y >> 1 << row_nbits) + (x >> 1);
+        p->row_of[e] = (uint16_t)at;
+        p->code_of[at] = (uint16_t)code;
+        p->weight[at] = csz_value_weight(code >> 5, code & 31);
+    }
+}
+
+/* Weights of a tile's values in its checksum, in row order. */
+static const uint32_t *weights_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
+    if (csz_tile_box_count(box) == CSZ_TILE_N) return p->weight;
+    if (memcmp(p->part_extent, box->extent, sizeof p->part_extent) != 0) {
+        memcpy(p->part_extent, box->extent, sizeof p->part_extent);
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++)
+            p->part_weight[p->row_of[e]] = csz_element_in_box(g, box, e) ? p->weight[p->row_of[e]] : 0;
+    }
+    return p->part_weight;
+}
+
+uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type) {
+    uint64_t n = 0;
+    for (int l = 1; l < shape->nlevels; l++)
+        n += (shape->n[l][0] * shape->n[l][1] * shape->n[l][2] * (type == CSZ_F32 ? 4 : 8) + 63) / 64 * 64;
+    return n;
+}
+
+void csz_levels_make(csz_levels *s, const csz_tile_plan *plan, const csz_frame_box *box, double bound,
+                     int tuning, const void *data, uint8_t *lattices) {
+    const csz_geometry *g = &plan->geometry;
+    const uint64_t size = plan->type == CSZ_F32 ? 4 : 8;
+    for (int i = 0; i < 3; i++) s->level[0].origin[i] = box->first[i] << g->log2_t[i];
+    csz_frame_pyramid(&s->shape, g, box);
+    for (int l = 0; l < s->shape.nlevels; l++) {
+        csz_level *v = &s->level[l];
+        const double own = csz_level_bound(bound, tuning, l);
+        v->plan = *plan;
+        v->plan.f32 = csz_quantizer_make_f32(own, plan->f32.has_fill, plan->f32.fill);
+        v->plan.f64 = csz_quantizer_make_f64(own, plan->f64.has_fill, plan->f64.fill);
+        v->bound_f32 = plan->f32.bound;
+        v->bound_f64 = plan->f64.bound;
+        v->plan.raw_by_size = l == 0;
+        v->data = data;
+        v->box = *box;
+        memcpy(v->n, s->shape.n[l], sizeof v->n);
+        v->restored = NULL;
+        v->coarser = NULL;
+        v->coarser_n = NULL;
+        if (l == 0) continue;
+        const uint64_t nbytes = (v->n[0] * v->n[1] * v->n[2] * size + 63) / 64 * 64;
+        csz_geometry *h = &v->plan.geometry;
+        memset(v->origin, 0, sizeof v->origin);
+        for (int i = 0; i < 3; i++) {
+            h->n[i] = v->n[i];
+            h->grid[i] = h->frame[i] = s->shape.grid[l][i];
+            h->nframes3[i] = 1;
+            v->box.first[i] = 0;
+            v->box.tiles[i] = s->shape.grid[l][i];
+        }
+        h->nframes = 1;
+        h->ntiles = v->box.ntiles = (uint32_t)(h->grid[0] * h->grid[1] * h->grid[2]);
+        h->nelements = v->n[0] * v->n[1] * v->n[2];
+        v->restored = lattices;
+        s->level[l - 1].coarser = lattices;
+        s->level[l - 1].coarser_n = v->n;
+        lattices += nbytes;
+        if (!data) continue;
+        v->data = lattices;
+        lattices += nbytes;
+    }
+}
+
+void csz_level_sample(const csz_levels *s, int level, uint64_t first, uint64_t end) {
+    const csz_level *to = &s->level[level], *from = &s->level[level - 1];
+    const uint64_t *n = to->n, *m = from->plan.geometry.n;
+    const int is_f32 = to->plan.type == CSZ_F32;
+    for (uint64_t row = first; row < end; row++) {
+        const uint64_t z = 2 * (row / n[1]) + from->origin[0], y = 2 * (row % n[1]) + from->origin[1];
+        const uint64_t at = (z * m[1] + y) * m[2] + from->origin[2];
+        if (is_f32) {
+            const float *in = (const float *)from->data + at;
+            float *out = (float *)(uintptr_t)to->data + row * n[2];
+            for (uint64_t x = 0; x < n[2]; x++) out[x] = in[2 * x];
+        } else {
+            const double *in = (const double *)from->data + at;
+            double *out = (double *)(uintptr_t)to->data + row * n[2];
+            for (uint64_t x = 0; x < n[2]; x++) out[x] = in[2 * x];
+        }
+    }
+}
+
+/* Where a tile's classes stand in memory: halved extents, and elements from one row, or plane, to the next. */
+typedef struct class_layout {
+    uint32_t half[3];     /* of the tile, 1 for a dim it lacks */
+    uint32_t pitch[2];    /* planes, rows */
+    uint32_t origin;      /* of the element with index 0, 0, 0 */
+    uint32_t even[3];     /* indices of even coordinates in the lattice, the upper face included */
+    uint32_t own[2][3];   /* of even and of odd coordinates in the tile */
+} class_layout;
+
+static class_layout layout_of(const csz_geometry *g, const uint64_t *origin, const uint64_t *n,
+                              const csz_tile_box *box) {
+    class_layout l;
+    uint32_t room[3], before[3];
+    for (int i = 0; i < 3; i++) {
+        const uint32_t t = 1u << g->log2_t[i];
+        const int is_used = i >= 3 - g->rank;
+        l.half[i] = is_used ? t / 2 : 1;
+        room[i] = is_used ? t / 2 + 3 : 1;
+        before[i] = (uint32_t)is_used;
+        l.own[0][i] = (box->extent[i] + 1) / 2;
+        l.own[1][i] = box->extent[i] / 2;
+        l.even[i] = l.own[0][i] + (uint32_t)(is_used && n[i] - (box->origin[i] - origin[i]) > t);
+    }
+    l.pitch[1] = room[2];
+    l.pitch[0] = room[1] * room[2];
+    l.origin = before[0] * l.pitch[0] + before[1] * l.pitch[1] + before[2];
+    return l;
+}
+
+#define FLOAT float
+#define BITS uint32_t
+#define SIGNED int32_t
+#define FIELD f32
+#define WORDS u32
+#define NAME(x) x##_f32
+#include "cpu/predict_pyramid_body.h"
+
+#define CSZ_BODY_F64
+#define FLOAT double
+#define BITS uint64_t
+#define SIGNED int64_t
+#define FIELD f64
+#define WORDS u64
+#define NAME(x) x##_f64
+#include "cpu/predict_pyramid_body.h"
+
+void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                          const csz_tile_box *box, int store) {
+    prepare(p, &level->plan.geometry);
+    w->klass = 0;
+    w->base = 0;
+    w->order = CSZ_ORDER_FULL;
+    w->tail.is_made = 0;
+    w->is_fill = w->is_raw = 0;
+    w->n_special = w->specials.n_single = 0;
+    if (level->plan.type == CSZ_F32) {
+        pyramid_quantize_f32(w, p, level, box, store);
+    } else {
+        pyramid_quantize_f64(w, p, level, box, store);
+    }
+}
+
+void csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                         const csz_tile_box *box) {
+    prepare(p, &level->plan.geometry);
+    if (level->plan.type == CSZ_F32) {
+        pyramid_restore_f32(w, p, level, box);
+    } else {
+        pyramid_restore_f64(w, p, level, box);
+    }
+}
+
+void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                      const csz_tile_box *box) {
+    const uint32_t *weight = weights_of(p, &level->plan.geometry, box);
+    w->value_hash =
+        level->plan.type == CSZ_F32 ? hash_elements_f32(w, p, weight) : hash_elements_f64(w, p, weight);
+}
+
+void csz_pyramid_restore_coarsest(csz_tile_work *w, const csz_level *level, const csz_tile_box *box) {
+    const size_t size = level->plan.type == CSZ_F32 ? 4 : 8;
+    const csz_geometry *g = &level->plan.geometry;
+    const uint32_t n_special = w->n_special, value_hash = w->value_hash;
+    const int has_values = w->has_values;
+    if (!level->restored) return;
+    if (has_values) {
+        memset(&w->value, 0, sizeof w->value);
+    } else {
+        w->n_special = 0;
+        csz_tile_restore(w, &level->plan, box);
+        w->n_special = n_special;
+        w->value_hash = value_hash;
+    }
+    for (uint32_t z = 0; z < box->extent[0]; z++) {
+        for (uint32_t y = 0; y < box->extent[1]; y++) {
+            const size_t e = (((size_t)z << g->log2_t[1]) + y) << g->log2_t[2];
+            memcpy((uint8_t *)level->restored + (z * g->n[1] + y) * g->n[2] * size,
+                   (const uint8_t *)&w->value + e * size, (size_t)box->extent[2] * size);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * predict_pyramid.h: one frame's pyramid on the CPU: its lattices in memory, and a tile's way from values to codes and
+ * back.  A tile is coded into the same csz_tile_work as one that Lorenzo predicts, class 0, base 0, order full.
+ */
+#ifndef CSZ_CPU_PREDICT_PYRAMID_H
+#define CSZ_CPU_PREDICT_PYRAMID_H
+
+#include "cpu/tile.h"
+#include "predict/pyramid.h"
+
+/* One lattice of a frame. */
+typedef struct csz_level {
+    csz_tile_plan plan;   /* its geometry and quantizer; of level 0 the field's geometry */
+    const void *data;     /* compress: its values */
+    uint64_t origin[3];   /* of the frame in data */
+    uint64_t n[3];        /* extents of the lattice */
+    csz_frame_box box;    /* its tiles */
+    const void *coarser;  /* predictions' values of the next coarser lattice, and its extents */
+    const uint64_t *coarser_n;
+    void *restored; /* the same of this lattice; NULL for level 0 */
+    float bound_f32;
+    double bound_f64; /* the field's bound, which decides what is accepted */
+} csz_level;
+
+/* A frame as a pyramid; a tile's level says how to quantize and restore it. */
+typedef struct csz_levels {
+    csz_pyramid shape;
+    csz_level level[CSZ_LEVELS_MAX];
+} csz_levels;
+
+/* Room of a thread, in the field's type: values by class with what lies around the tile, and rows. */
+typedef struct csz_pyramid_work csz_pyramid_work;
+csz_pyramid_work *csz_pyramid_work_new(void);
+
+/* Bytes of the lattices above level 0 of a frame of extents n: restored ones, and for compressing as much again. */
+uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type);
+
+/* Levels of a frame.  data: the field, or NULL; lattices: csz_levels_nbytes of memory, for compressing twice that. */
+void csz_levels_make(csz_levels *levels, const csz_tile_plan *plan, const csz_frame_box *box, double bound,
+                     int tuning, const void *data, uint8_t *lattices);
+
+/* Values of level from those of the finer one, rows first .. end - 1 of the nz * ny rows. */
+void csz_level_sample(const csz_levels *levels, int level, uint64_t first, uint64_t end);
+
+/* Values -> codes; with store also the restored lattice. */
+void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                          const csz_tile_box *box, int store);
+
+/* A decoded tile's codes and exceptions -> value[], value_hash and the restored lattice. */
+void csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                         const csz_tile_box *box);
+
+/* value_hash of value[], whose elements in the field are those of a raw tile. */
+void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);
+
+/* The restored lattice of the coarsest level, from the deltas of its tile. */
+void csz_pyramid_restore_coarsest(csz_tile_work *w, const csz_level *level, const csz_tile_box *box);
+
+#endif
