@@ -74,6 +74,9 @@ CSZ_FN double csz_product_floor(double a, double b) {
 CSZ_FN uint64_t csz_exp_negative(uint64_t z) {
     const uint64_t one = (uint64_t)1 << 63;
     uint64_t sum = one, low;
+#if defined(__CUDACC__)
+#pragma unroll 1 /* unrolled, nvcc 13 does not come to an end */
+#endif
     for (uint64_t k = 18; k > 0; k--) sum = one - csz_multiply_u64(z, sum, &low) / k;
     return sum;
 }

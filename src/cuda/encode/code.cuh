@@ -351,8 +351,8 @@ CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const
 }
 
 /* Escapes of a unit at most, and of any in its warp, that are looked up one by one; with more, all 32 codes are.  The words that their bits take.  Buckets whose raw bits are put one by one. */
-enum { CSZ_SPARSE_MAX = 10, CSZ_SPARSE_WORDS = 4, CSZ_FEW_BUCKETS = 12 };
-static_assert(CSZ_SPARSE_MAX * CSZ_LENGTH_MAX <= 32 * CSZ_SPARSE_WORDS, "room for the longest codes");
+enum { CSZ_FEW_ESCAPES = 10, CSZ_FEW_ESCAPES_WORDS = 4, CSZ_FEW_BUCKETS = 12 };
+static_assert(CSZ_FEW_ESCAPES * CSZ_LENGTH_MAX <= 32 * CSZ_FEW_ESCAPES_WORDS, "room for the longest codes");
 
 /*
  * Half of code b of this thread's unit, which is parked in the exchange: at bits 2 and 3 of b times 2^9 bytes, the thread times 16, bits 0 and 1 times 4, and bit 4 times 2, no two of which share
@@ -373,7 +373,7 @@ CSZ_DEVICE uint32_t csz_sparse_pass(const uint32_t *exchange, const uint32_t *bo
     const csz_book_pair pairs(book);
     uint32_t sum = 0;
 #pragma unroll
-    for (int i = 0; i < CSZ_SPARSE_WORDS; i++) words[i] = 0;
+    for (int i = 0; i < CSZ_FEW_ESCAPES_WORDS; i++) words[i] = 0;
 #pragma unroll 1
     for (uint32_t left = most; (int32_t)left > 0; left -= 2) {
         uint32_t packet[2], symbol[2];
@@ -387,7 +387,7 @@ CSZ_DEVICE uint32_t csz_sparse_pass(const uint32_t *exchange, const uint32_t *bo
                                : csz_narrow_symbol((int32_t)half - 32768);
             packet[k] = pairs.word(4 * symbol[k] + (pairs.at & 0xFFFFu));
             if (!any) packet[k] = 0;
-            csz_prepend<CSZ_SPARSE_WORDS>(words, packet[k]);
+            csz_prepend<CSZ_FEW_ESCAPES_WORDS>(words, packet[k]);
         }
         if (DIRECT) *highest = max(*highest, max(symbol[0], symbol[1]));
         sum += packet[0] + packet[1];

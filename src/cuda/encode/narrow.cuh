@@ -12,7 +12,7 @@
 struct narrow_packets {
     uint32_t single[16], vector[8]; /* vector: of mode M a string of two words */
     uint32_t
-        sparse; /* up to CSZ_SPARSE_WORDS: escapes are a string of at most so many words of single, in all units of the warp; above: single holds all codes, two each */
+        sparse; /* up to CSZ_FEW_ESCAPES_WORDS: escapes are a string of at most so many words of single, in all units of the warp; above: single holds all codes, two each */
 };
 
 enum { NOT_SPARSE = 0x100 };
@@ -53,7 +53,7 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint3
         if (!empty) escapes = narrow_look_vectors(mode, p, n, words, nonzero, books, biased);
         most = csz_warp_max((uint32_t)__popc(escapes));
     }
-    if (most <= CSZ_SPARSE_MAX) {
+    if (most <= CSZ_FEW_ESCAPES) {
         const uint32_t *book = narrow_escapes_book(mode, books);
         csz_look_sparse(exchange, book, escapes, most, p.single, n);
         p.sparse = (csz_warp_max(n->escapes) + 31) / 32;
@@ -90,7 +90,7 @@ CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint3
         const uint32_t sparse = TOGETHER ? csz_warp_max(p.sparse) : p.sparse;
         if (sparse == 0) return;
         out = csz_putter(stage, escapes_at);
-        if (sparse <= CSZ_SPARSE_WORDS) {
+        if (sparse <= CSZ_FEW_ESCAPES_WORDS) {
             out.put_words(p.single, sparse);
             return;
         }
