@@ -68,7 +68,7 @@ struct block {
 extern thread *current;
 
 /* What a test may ask for.  Of the decoder: */
-extern bool books_unused, /* to take all books for unused, whose tables give way (tables_plan.cuh) */
+extern bool books_unused, /* to take all books for unused, whose tables give way (tables/plan.cuh) */
     once_unused,          /* to have no kernel for calls of one round */
     overlaps; /* that its kernels begin before the tables kernel does, in a workspace of bytes 0xFF */
 extern int nsms, shared_nbytes; /* of the device it thinks it has */

@@ -30,7 +30,7 @@ CSZ_DEVICE uint32_t job_after(const decode_call *call, uint32_t home, uint32_t i
     return home + i < call->njobs ? home + i : home + i - call->njobs;
 }
 
-/* P: the predictor; TEAMS: jobs may have teams of groups (tables_plan.cuh says why). */
+/* P: the predictor; TEAMS: jobs may have teams of groups (tables/plan.cuh says why). */
 template <typename P, bool TEAMS>
 static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
     decode_kernel(const __grid_constant__ decode_call call) {

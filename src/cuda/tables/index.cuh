@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables_index.cuh: a frame's index into the word at which each record begins, and into the order in which
+ * index.cuh: a frame's index into the word at which each record begins, and into the order in which
  * tiles are decoded.
  */
 #ifndef CSZ_CUDA_TABLES_INDEX_CUH
 #define CSZ_CUDA_TABLES_INDEX_CUH
 
-#include "cuda/decode/tables_archive.cuh"
-#include "cuda/decode/tables_plan.cuh"
+#include "cuda/tables/archive.cuh"
+#include "cuda/tables/plan.cuh"
 
 /*
  * Where the records of 8192 tiles begin, and where the last ends.  A thread finds those of TILES; all go to

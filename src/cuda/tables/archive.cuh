@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables_archive.cuh: an archive as a block of the tables kernel sees it: header, footer, and the place of
+ * archive.cuh: an archive as a block of the tables kernel sees it: header, footer, and the place of
  * a frame's parts, checked before they are used (format/header.h).
  */
 #ifndef CSZ_CUDA_TABLES_ARCHIVE_CUH
 #define CSZ_CUDA_TABLES_ARCHIVE_CUH
 
-#include "cuda/decode/tables_books.cuh"
+#include "cuda/tables/books.cuh"
 
 CSZ_COLD unsigned long long block_sum_u64(unsigned long long v, unsigned long long *shared) {
     v = csz_warp_sum_u64(v);

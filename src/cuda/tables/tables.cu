@@ -10,7 +10,7 @@
  * sums over a block are calls.
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
-#include "cuda/decode/tables_index.cuh"
+#include "cuda/tables/index.cuh"
 
 static __device__ void job_fill(decode_job *job, const decode_call *call, const archive_view *v,
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {

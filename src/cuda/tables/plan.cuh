@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables_plan.cuh: what the tables kernel chooses for the blocks that decode a job, by the sizes of its
+ * plan.cuh: what the tables kernel chooses for the blocks that decode a job, by the sizes of its
  * records and the alignment of rows: how many groups a block has, how long their stages are, whether groups
  * work in teams, and how many tiles are dealt to each block.
  */

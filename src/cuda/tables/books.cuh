@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables_books.cuh: a frame's section of books into decode tables, by a block of the tables kernel.
+ * books.cuh: a frame's section of books into decode tables, by a block of the tables kernel.
  *
  * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes one byte of it.  For each
  * of the 8 bits at which the chain may enter the byte, it finds the bit of the next byte at which the chain
