@@ -3,8 +3,8 @@
  * checksums.cuh: what the decode kernels have added up, compared with what the frames say, and each field's
  * result.
  */
-#ifndef CSZ_CUDA_CHECKSUMS_CUH
-#define CSZ_CUDA_CHECKSUMS_CUH
+#ifndef CSZ_CUDA_DECODE_CHECKSUMS_CUH
+#define CSZ_CUDA_DECODE_CHECKSUMS_CUH
 
 #include "cuda/decode/job.cuh"
 

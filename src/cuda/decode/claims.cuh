@@ -5,8 +5,8 @@
  * the others go by tickets from a counter in memory, so that blocks end together.  Groups claim for
  * themselves, or a team of groups claims neighbouring tiles.
  */
-#ifndef CSZ_CUDA_CLAIMS_CUH
-#define CSZ_CUDA_CLAIMS_CUH
+#ifndef CSZ_CUDA_DECODE_CLAIMS_CUH
+#define CSZ_CUDA_DECODE_CLAIMS_CUH
 
 #include "cuda/decode/slow_path.cuh"
 

@@ -5,8 +5,8 @@
  * values, their checksum and stores.  The next record is on its way from memory while the tile is stored
  * (ranks 1 and 2: after that).
  */
-#ifndef CSZ_CUDA_FAST_PATH_CUH
-#define CSZ_CUDA_FAST_PATH_CUH
+#ifndef CSZ_CUDA_DECODE_FAST_PATH_CUH
+#define CSZ_CUDA_DECODE_FAST_PATH_CUH
 
 #include "cuda/decode/claims.cuh"
 

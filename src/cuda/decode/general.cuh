@@ -7,8 +7,8 @@
  * G is a predictor's part of it: its value type, and sums(), which turns deltas into quanta relative to the
  * base.
  */
-#ifndef CSZ_CUDA_GENERAL_CUH
-#define CSZ_CUDA_GENERAL_CUH
+#ifndef CSZ_CUDA_DECODE_GENERAL_CUH
+#define CSZ_CUDA_DECODE_GENERAL_CUH
 
 #include "cuda/common/bits.cuh"
 #include "cuda/decode/checksums.cuh"

@@ -3,8 +3,8 @@
  * group.cuh: a group is a warp of a decode kernel, which takes tile after tile: its part of shared memory,
  * the tile it has to decode, its record on the way into the stage, and the record's lanes.
  */
-#ifndef CSZ_CUDA_GROUP_CUH
-#define CSZ_CUDA_GROUP_CUH
+#ifndef CSZ_CUDA_DECODE_GROUP_CUH
+#define CSZ_CUDA_DECODE_GROUP_CUH
 
 #include "cuda/decode/record.cuh"
 #include "cuda/decode/runs.cuh"

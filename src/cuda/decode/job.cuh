@@ -4,8 +4,8 @@
  * kernel checks the frame and fills in the job; the decode kernels claim the job's tiles by its counter and
  * add up its checksums.
  */
-#ifndef CSZ_CUDA_DECOMPRESS_JOB_CUH
-#define CSZ_CUDA_DECOMPRESS_JOB_CUH
+#ifndef CSZ_CUDA_DECODE_JOB_CUH
+#define CSZ_CUDA_DECODE_JOB_CUH
 
 #include "cuda/common/codes.cuh"
 #include "cuda/common/launch.cuh"

@@ -7,8 +7,8 @@
  * A thread sees its lane's codes from the lane's first chunk on, through `twist`, the swizzle of its first
  * pair of units.
  */
-#ifndef CSZ_CUDA_DECODE_LANE_CUH
-#define CSZ_CUDA_DECODE_LANE_CUH
+#ifndef CSZ_CUDA_DECODE_LANES_CUH
+#define CSZ_CUDA_DECODE_LANES_CUH
 
 #include "cuda/common/bits.cuh"
 #include "cuda/common/codes.cuh"

@@ -2,8 +2,8 @@
 /*
  * masks.cuh: the masks of a record, read a unit at a time.
  */
-#ifndef CSZ_CUDA_MASKS_CUH
-#define CSZ_CUDA_MASKS_CUH
+#ifndef CSZ_CUDA_DECODE_MASKS_CUH
+#define CSZ_CUDA_DECODE_MASKS_CUH
 
 #include "cuda/decode/record.cuh"
 #include "cuda/decode/target.cuh"

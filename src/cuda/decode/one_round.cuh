@@ -7,8 +7,8 @@
  * decodes the tiles of the general kernel's kind that it finds, at its end; and the last block compares the
  * checksums, so that no kernel follows.
  */
-#ifndef CSZ_CUDA_ONE_ROUND_CUH
-#define CSZ_CUDA_ONE_ROUND_CUH
+#ifndef CSZ_CUDA_DECODE_ONE_ROUND_CUH
+#define CSZ_CUDA_DECODE_ONE_ROUND_CUH
 
 #include "cuda/decode/fast_path.cuh"
 #include "cuda/decode/general.cuh"

@@ -2,8 +2,8 @@
 /*
  * record.cuh: the sections of a tile's record, measured before they are used.
  */
-#ifndef CSZ_CUDA_RECORD_CUH
-#define CSZ_CUDA_RECORD_CUH
+#ifndef CSZ_CUDA_DECODE_RECORD_CUH
+#define CSZ_CUDA_DECODE_RECORD_CUH
 
 #include "cuda/common/value.cuh"
 #include "cuda/common/warp.cuh"

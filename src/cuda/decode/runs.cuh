@@ -2,8 +2,8 @@
 /*
  * runs.cuh: lanes of modes rle and rle+vle into 16-bit codes, one thread a lane.
  */
-#ifndef CSZ_CUDA_RUNS_CUH
-#define CSZ_CUDA_RUNS_CUH
+#ifndef CSZ_CUDA_DECODE_RUNS_CUH
+#define CSZ_CUDA_DECODE_RUNS_CUH
 
 #include "cuda/decode/lanes.cuh"
 

@@ -4,8 +4,8 @@
  * rows are not aligned, tiles with masks, raw tiles, and exceptions.  Slow paths are calls, so that they
  * take no registers from the fast path; they find what they need in the group's shared memory.
  */
-#ifndef CSZ_CUDA_SLOW_PATH_CUH
-#define CSZ_CUDA_SLOW_PATH_CUH
+#ifndef CSZ_CUDA_DECODE_SLOW_PATH_CUH
+#define CSZ_CUDA_DECODE_SLOW_PATH_CUH
 
 #include "cuda/decode/group.cuh"
 

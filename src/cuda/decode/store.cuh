@@ -6,8 +6,8 @@
  * A restorer is a predictor's units or columns (lorenzo_restore.cuh), or flat_values for tiles of one
  * value.
  */
-#ifndef CSZ_CUDA_STORE_CUH
-#define CSZ_CUDA_STORE_CUH
+#ifndef CSZ_CUDA_DECODE_STORE_CUH
+#define CSZ_CUDA_DECODE_STORE_CUH
 
 #include "cuda/decode/masks.cuh"
 

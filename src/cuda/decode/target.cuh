@@ -3,8 +3,8 @@
  * target.cuh: a tile's place in the output: which of its codes the output holds, where they go, and stores
  * that add values to the checksum.
  */
-#ifndef CSZ_CUDA_TARGET_CUH
-#define CSZ_CUDA_TARGET_CUH
+#ifndef CSZ_CUDA_DECODE_TARGET_CUH
+#define CSZ_CUDA_DECODE_TARGET_CUH
 
 #include "cuda/common/value.cuh"
 #include "cuda/decode/job.cuh"
