@@ -65,8 +65,8 @@ static const command_row commands[] = {
      "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr] [--fill V] [--exact]\n"
      "             [-b auto|cpu|cuda] [-j N] [--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow at each\n"
-     "bound, from sampled tiles, with standard errors (--exact counts all).  Of a million values and\n"
-     "more that takes up to a quarter of the time of compressing.  Without -e the bounds are 1e-2,\n"
+     "bound, from sampled tiles, with standard errors (--exact counts all).  Of 1.5 million values\n"
+     "and more that takes up to a quarter of the time of compressing.  Without -e the bounds are 1e-2,\n"
      "1e-3 and 1e-4 of the value range.  The histogram of codes and the madograms' values are in\n"
      "--json alone; those of a sample come from few pairs, so use --exact for pictures.",
      "  csz analyze velocity.f32 -t f32 -d 512x512x512\n"

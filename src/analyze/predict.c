@@ -110,8 +110,7 @@ static void count_body(void *arg, int rank) {
         if (i >= job->sample->ncoded) break;
         const csz_tile_box box = recall_tile(job, w, job->coded[i]);
         csz_counts_add_run_tile(&k->counts, w, &box);
-        for (int f = 0; f < CSZ_NWORKFLOWS; f++)
-            csz_tile_count(w, &job->plan[f], &k->tally[f]);
+        for (int f = 0; f < CSZ_NWORKFLOWS; f++) csz_tile_count(w, &job->plan[f], &k->tally[f]);
     }
     csz_counts_add_runs(&k->counts, &k->tally[CSZ_WORKFLOW_RLE_VLE]);
 }
