@@ -23,16 +23,16 @@ _csz() {
     case $command in
     compress)
         options="-o --output -t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend
-            -j --threads --fill --verify --memory-limit --json -f --force -h --help"
+            -j --threads --fill --verify --memory-limit --json -f --force -q --quiet -v --verbose -h --help"
         ;;
-    decompress) options="-o --output --region --memory-limit -b --backend -j --threads --json -f --force -h --help" ;;
+    decompress) options="-o --output --region --memory-limit -b --backend -j --threads --json -f --force -q --quiet -v --verbose -h --help" ;;
     info) options="--memory-limit --json -h --help" ;;
-    compare) options="-t --type -d --dims -e --error --bound --fill -j --threads --json -h --help" ;;
+    compare) options="-t --type -d --dims -e --error --bound --fill -j --threads --json -q --quiet -v --verbose -h --help" ;;
     analyze)
         options="-t --type -d --dims -e --error --bound -m --mode --fill --exact -b --backend -j --threads --json -h --help"
         ;;
-    verify) options="-b --backend -j --threads --memory-limit --json -h --help" ;;
-    test) options="--memory-limit -b --backend -j --threads --json -h --help" ;;
+    verify) options="-b --backend -j --threads --memory-limit --json -q --quiet -v --verbose -h --help" ;;
+    test) options="--memory-limit -b --backend -j --threads --json -q --quiet -v --verbose -h --help" ;;
     bench)
         options="-t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend -j --threads
             --fill --repeat --json -h --help"
@@ -46,7 +46,7 @@ _csz() {
         [[ ${COMP_WORDS[2]} == decode ]] ||
             options="-e --error --bound -m --mode -w --workflow --fill --of -t --type -d --dims --optional $options"
         ;;
-    help)
+    help | --help | -h)
         mapfile -t COMPREPLY < <(compgen -W "${commands% help}" -- "$current")
         return
         ;;

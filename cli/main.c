@@ -27,11 +27,13 @@ static const command_row commands[] = {
     {"compress", CLI_COMPRESS, 1, cli_run_compress, "compress a field within an error bound",
      "csz compress IN [-o OUT] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
      "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N]\n"
-     "             [--fill V] [--verify] [--memory-limit BYTES] [--json] [-f]",
+     "             [--fill V] [--verify] [--memory-limit BYTES] [--json] [-f] [-q|-v]",
      "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
      "(run.nc:temperature; these need neither -t nor -d, and tell their fill value), or - for\n"
      "standard input.  Every finite value comes back within the bound; NaN, infinities\n"
-     "and missing values come back bit for bit.  Fields of any size pass with bounded memory.",
+     "and missing values come back bit for bit.  Fields of any size pass with bounded memory.\n"
+     "Where a value looks like one for missing data and --fill does not name it, a run with -m rel or\n"
+     "psnr stops; one with -m abs notes it.",
      "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
      "  csz compress temperature.npy -m rel -e 1e-4 --fill 1e20 --verify\n"
      "  csz compress rho.f64 -t f64 -d 1800x3600 -m psnr -e 80 -o rho.csz --json\n"
@@ -39,7 +41,7 @@ static const command_row commands[] = {
      "  simulate | csz compress - -t f32 -d 100x500x500 -e 0.01 > field.csz\n"},
     {"decompress", CLI_DECOMPRESS, 1, cli_run_decompress, "restore a field, or a box of it",
      "csz decompress IN.csz [-o OUT] [--region z0:z1,y0:y1,x0:x1] [-b auto|cpu|cuda] [-j N]\n"
-     "             [--memory-limit BYTES] [--json] [-f]",
+     "             [--memory-limit BYTES] [--json] [-f] [-q|-v]",
      "Writes raw little-endian values, a .npy file if OUT ends in .npy, or a dataset if OUT is\n"
      "FILE.h5:/NAME, which is added to the file.  OUT appears when every checksum has agreed; a\n"
      "region reads only what it needs.  Fields of any size pass; one that becomes a dataset must fit\n"
@@ -55,7 +57,7 @@ static const command_row commands[] = {
      "  csz info velocity.f32.csz\n"
      "  csz info --json velocity.f32.csz | python3 -m json.tool\n"},
     {"compare", CLI_COMPARE, 2, cli_run_compare, "compare two fields",
-     "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [--fill V] [-j N] [--json]",
+     "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [--fill V] [-j N] [--json] [-q|-v]",
      "Largest errors, PSNR, NRMSE, correlation, SSIM, autocorrelation and entropy of B against A,\n"
      "raw or .npy.  Entropies are of 4096 equal bins of the values and 128 of the error.  With --bound the\n"
      "exit status is 1 if any element differs by more; special values must agree bit for bit.",
@@ -73,14 +75,14 @@ static const command_row commands[] = {
      "  csz analyze temperature.npy --fill 1e20 -m rel -e 1e-3 --exact\n"
      "  csz analyze rho.npy --exact --json | csz-report -o rho.html -\n"},
     {"verify", CLI_VERIFY, 2, cli_run_verify, "check an archive against the original field",
-     "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json]",
+     "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json] [-q|-v]",
      "Exit 0 only if every element of the restored field holds the stored bound, and the field the\n"
      "one that was asked for: a relative bound by the original's range, a PSNR by the one measured.\n"
      "Type, dims and fill value are the archive's.",
      "  csz verify velocity.f32 velocity.f32.csz\n"
      "  csz verify temperature.npy temperature.npy.csz --json\n"},
     {"test", CLI_TEST, 1, cli_run_test, "check an archive's integrity alone",
-     "csz test IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json]",
+     "csz test IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json] [-q|-v]",
      "Structure, every checksum, and the restored values' checksum; writes nothing.",
      "  csz test velocity.f32.csz\n"
      "  for f in *.csz; do csz test \"$f\" || echo \"$f is damaged\"; done\n"},
@@ -141,6 +143,7 @@ static int run_command(const command_row *row, int argc, char **argv) {
         print_command_help(row);
         return CLI_DONE;
     }
+    if (arguments.quiet) cli_quiet();
     char *owned;
     status = cli_h5_complete_arguments(&arguments, row->command, &owned);
     if (status == CLI_DONE) status = row->run(&arguments);
@@ -159,12 +162,11 @@ static int dispatch(int argc, char **argv) {
         print_version();
         return CLI_DONE;
     }
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 ||
-        (strcmp(first, "help") == 0 && argc == 2)) {
-        print_help();
-        return CLI_DONE;
-    }
-    if (strcmp(first, "help") == 0) {
+    if (strcmp(first, "help") == 0 || strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+        if (argc == 2) {
+            print_help();
+            return CLI_DONE;
+        }
         if (strcmp(argv[2], "hdf5") == 0) {
             cli_hdf5_print_help();
             return CLI_DONE;

@@ -53,7 +53,7 @@ typedef struct csz_workflow_size {
     double error; /* relative standard error of nbytes_predicted; 0 where all tiles were sampled */
 } csz_workflow_size;
 
-enum { CSZ_REASON_NBYTES = 448 };
+enum { CSZ_REASON_NBYTES = 640 };
 
 /* Statistics, shares and madograms are of the tiles counted: the sample, or all tiles of an exact analysis. */
 typedef struct csz_analysis {
@@ -80,7 +80,7 @@ typedef struct csz_analysis {
     double regret;                 /* size of auto over that of best_forced, minus 1 */
     int is_exact;
     double seconds;                 /* of this bound; the first has the range, which all share */
-    char reason[CSZ_REASON_NBYTES]; /* what auto does and why, one English sentence */
+    char reason[CSZ_REASON_NBYTES]; /* what auto does and why, and a suspected fill value; in English */
 } csz_analysis;
 
 /*

@@ -10,6 +10,7 @@
  * Threads.  As in csz.h, one thread at a time uses a context; several contexts may work at once, on the same or on different streams.
  * Lifetime.  Everything a call was given in device memory, workspace and results included, must stay until the stream has passed it; arrays on the
  * host (of pointers, of sizes) are read before the call returns.
+ * Fill values that options do not name are not looked for, as csz_context_fill_suspect does for fields in host memory: that would take a copy to the host.
  * Graphs.  All calls of this header but csz_cuda_prepare can be captured into a CUDA graph, once csz_cuda_prepare has been called and where the
  * workspace is the caller's.  A replay compresses what then lies at the same addresses.
  */

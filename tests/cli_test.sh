@@ -37,7 +37,7 @@ no_temporaries() {
 
 cat >tool.py <<'PY'
 """Makes data and checks results without the program under test."""
-import array, json, math, struct, sys
+import array, json, math, struct, sys, zipfile
 
 KEYS = """nbytes_in nbytes_out ratio bits_per_value bound_mode bound bound_abs workflow backend seconds
 max_abs_error psnr psnr_formula nrmse violations worst_index""".split()
@@ -70,6 +70,16 @@ def npy(path, descr, shape, data, major=1, fortran=False, pad=64):
     open(path, "wb").write(b"\x93NUMPY" + bytes([major, 0]) + length + text.encode() + data)
 
 
+def columns_first(values, dims):
+    """The values of a row-major field, the first index varying fastest."""
+    order = [0]
+    stride = math.prod(dims)
+    for extent in dims:
+        stride //= extent
+        order = [at + i * stride for i in range(extent) for at in order]
+    return [values[i] for i in order]
+
+
 def make():
     for name, n in (("d1", 5000), ("d2", 60 * 70), ("d3", 12 * 20 * 40), ("d4", 3 * 4 * 20 * 30)):
         values = wave(n)
@@ -86,7 +96,29 @@ def make():
     npy("row.npy", "<f4", "(9600,)", raw, fortran=True)
     npy("scalar.npy", "<f8", "()", struct.pack("<d", 3.25))
     npy("f8.npy", "<f8", "(12, 20, 40)", array.array("d", values).tobytes())
-    npy("fortran.npy", "<f4", "(12, 20, 40)", raw, fortran=True)
+    fortran = columns_first(values, (12, 20, 40))
+    npy("fortran.npy", "<f4", "(12, 20, 40)", array.array("f", fortran).tobytes(), fortran=True, pad=1)
+    swapped = array.array("f", fortran)
+    swapped.byteswap()
+    npy("fortran_big.npy", ">f4", "(12, 1, 20, 40)", swapped.tobytes(), fortran=True)
+    npy("fortran_f8.npy", "<f8", "(12, 20, 40)", array.array("d", fortran).tobytes(), fortran=True)
+    five = columns_first(values, (3, 4, 2, 10, 40))
+    npy("fortran_five.npy", "<f4", "(3, 4, 2, 10, 40)", array.array("f", five).tobytes(), fortran=True)
+    npy("complex.npy", "<c8", "(12, 20, 20)", raw)
+    npy("object.npy", "|O", "(12, 20, 40)", raw)
+    npy("text.npy", "<U5", "(12, 20, 40)", raw)
+    text = "{'descr': [('u]', '<f4'), ('v', '<f8', (2,))], 'fortran_order': False, 'shape': (3,), }\n"
+    open("structured.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + bytes(60))
+    with zipfile.ZipFile("arrays.npz", "w") as archive:
+        archive.writestr("a.npy", open("v1.npy", "rb").read())
+    sea = array.array("f", wave(60 * 70))
+    for i in range(0, len(sea), 8):
+        sea[i] = 1e20
+    save("sea.f32", "f", sea)
+    npy("sea.npy", "<f4", "(60, 70)", sea.tobytes())
+    save("sea.f64", "d", sea)
+    save("gauge.f32", "f", [-999.9 if i % 50 < 3 else x for i, x in enumerate(wave(60 * 70))])
+    save("land0.f32", "f", [0 if i % 50 < 9 else 280 + x for i, x in enumerate(wave(60 * 70))])
     npy("integers.npy", "<i4", "(12, 20, 40)", raw)
     npy("five.npy", "<f4", "(3, 4, 2, 10, 40)", raw)
     npy("short.npy", "<f4", "(12, 20, 41)", raw)
@@ -275,6 +307,22 @@ holds "verify reads the original from a pipe" bash -c "cat d3.f32 | '$csz' verif
 holds "verify reads the archive from a pipe" bash -c "cat one.csz | '$csz' verify d3.f32 -"
 holds "info and test read a pipe" bash -c "cat one.csz | '$csz' info - && cat one.csz | '$csz' test -"
 mkfifo fifo
+bad=""
+for _ in {1..25}; do # a short writer is done, and gone, as soon as someone has opened the pipe
+    cat d1.f32 >fifo &
+    timeout 20 "$csz" compress fifo -t f32 -d 5000 -e 1e-3 -f -o from_fifo.csz >out.txt 2>err.txt && cmp -s from_fifo.csz d1.f32.csz || bad="$(cat err.txt) "
+    kill $! 2>/dev/null
+    wait $! 2>/dev/null
+    [[ -z $bad ]] || break
+done
+same_text "a named pipe is opened once" "" "$bad"
+for command in "verify fifo d1.f32.csz" "compare fifo d1.f32 -t f32 -d 5000" "analyze fifo -t f32 -d 5000"; do
+    cat d1.f32 >fifo &
+    # shellcheck disable=SC2086 # words
+    holds "$command" timeout 20 "$csz" $command
+    kill $! 2>/dev/null
+    wait $! 2>/dev/null
+done
 cat fifo >from_fifo &
 holds "a named pipe is written in place" "$csz" decompress one.csz -o fifo
 wait
@@ -308,9 +356,31 @@ holds "the .npy written is right" tool box whole f 12,20,40 whole.npy 0,0,0 12,2
 holds "the .npy written can be read" "$csz" verify whole.npy one.csz
 holds "f64 .npy round trip by default names" bash -c \
     "'$csz' compress f8.npy -e 1e-6 && '$csz' decompress -f f8.npy.csz && '$csz' verify f8.npy f8.npy.csz"
-refuses 1 'Fortran' "Fortran order is refused" "$csz" compress fortran.npy -e 1e-3
-refuses 1 "<i4" "integers are refused" "$csz" compress integers.npy -e 1e-3
-refuses 1 '5 dimensions' "five dimensions are refused" "$csz" compress five.npy -e 1e-3
+for file in fortran fortran_big; do
+    "$csz" compress $file.npy -e 1e-3 -o npy.csz -f >out.txt 2>err.txt
+    "$csz" decompress npy.csz -o npy.raw -f >out.txt
+    holds "$file.npy is read in C order" cmp npy.raw whole
+    holds "$file.npy verifies" "$csz" verify $file.npy one.csz
+    holds "$file.npy compares" "$csz" compare $file.npy d3.f32 --bound 0
+done
+holds "Fortran order gives the archive of C order" bash -c "'$csz' compress fortran.npy -e 1e-3 -o npy.csz -f && cmp npy.csz one.csz"
+holds "and from a pipe" bash -c "set -o pipefail; cat fortran.npy | '$csz' compress - -e 1e-3 | cmp - one.csz"
+holds "and of f64" bash -c "'$csz' compress fortran_f8.npy -e 1e-3 -o npy.csz -f && '$csz' verify d3.f64 npy.csz"
+holds "five dims are stored as four, the slowest as one" bash -c \
+    "'$csz' compress five.npy -e 1e-3 -o five.csz && '$csz' info five.csz --json | grep -q '\"dims\": .12, 2, 10, 40.'"
+holds "and in Fortran order too" bash -c "'$csz' compress fortran_five.npy -e 1e-3 -o npy.csz -f && cmp npy.csz five.csz"
+holds "with JSON on standard error there is no note" bash -c "'$csz' compress five.npy -e 1e-3 -o - --json 2>json.txt >five2.csz && cmp five2.csz five.csz"
+holds "so that it is JSON" tool keys json.txt
+"$csz" compress fortran_five.npy -e 1e-3 -o npy.csz -f >out.txt 2>err.txt
+says "which is noted" '^csz: note: fortran_five.npy has 5 dims, of which the archive keeps 12x2x10x40' err.txt
+holds "five dims verify" "$csz" verify five.npy five.csz
+refuses 1 "<i4.*astype" "integers are refused" "$csz" compress integers.npy -e 1e-3
+refuses 1 "complex.*array.real" "complex numbers are refused, with both parts named" "$csz" compress complex.npy -e 1e-3
+refuses 1 "Python objects" "objects are refused" "$csz" compress object.npy -e 1e-3
+refuses 1 "'<U5'" "text is refused" "$csz" compress text.npy -e 1e-3
+refuses 1 "records.*array\['NAME'\]" "records are refused" "$csz" compress structured.npy -e 1e-3
+refuses 2 "zip file.*numpy.save" "a .npz is refused" "$csz" compress arrays.npz -e 1e-3
+refuses 2 "archive already; restore it with csz decompress" "an archive is refused as a field" "$csz" compress one.csz -e 1e-3
 refuses 1 '39360 .*38400' "a .npy with too little data is refused" "$csz" compress short.npy -e 1e-3
 refuses 1 'overflow' "a .npy whose shape overflows is refused" "$csz" compress overflow.npy -e 1e-3
 refuses 1 'header' "a .npy with an extent beyond 64 bits is refused" "$csz" compress huge.npy -e 1e-3
@@ -431,6 +501,79 @@ refuses 1 'has 38400 bytes' "an awkward file name stays on one line" \
 holds "bench prints a table" bash -c \
     "set -o pipefail; '$csz' bench d3.f32 -t f32 -d 12x20x40 -e 1e-3 --repeat 1 | grep '^decompress'"
 rm -f json.out data "$awkward"
+
+# ---- Fill values that were forgotten -------------------------------------------------------------------
+
+for words in "sea.f32 -m rel" "sea.f32 -m psnr" "sea.npy -m rel" "sea.f64 -m rel" "- -t f32 -m rel"; do
+    # shellcheck disable=SC2086
+    refuses 2 '1e20|1.0000000200408773e20.* 12.* --fill 1.*e20 .*--fill none' "a fill value stops $words" bash -c \
+        "'$csz' compress $words -d 60x70 -e 1e-3 -o forgotten.csz <sea.f32"
+done
+refuses 2 'has -999.9 in .*--fill -999.9 if' "-999.9 stops it" "$csz" compress gauge.f32 -d 60x70 -m rel -e 1e-3 -o forgotten.csz
+refuses 2 'has 1e20' "a fill value stops a run with a memory limit" \
+    "$csz" compress sea.f32 -d 60x70 -m rel -e 1e-3 -o forgotten.csz --memory-limit 64M
+refuses 2 'has 1e20' "and bench" "$csz" bench sea.f32 -d 60x70 -m rel -e 1e-3
+refuses 2 'has 1e20' "and cdvals --of" "$csz" hdf5 cdvals --of sea.f32 -d 60x70 -m rel -e 1e-3
+absent "nothing is written then" forgotten.csz
+keeps_old_on_fill() {
+    printf 'the old file' >old.csz
+    "$csz" compress sea.f32 -d 60x70 -m rel -e 1e-3 -f -o old.csz >out.txt 2>err.txt
+    same_text "and an older output is kept" "the old file" "$(cat old.csz)"
+    rm -f old.csz
+}
+keeps_old_on_fill
+holds "--fill 1e20 lets it pass" "$csz" compress sea.f32 -d 60x70 -m rel -e 1e-3 --fill 1e20 -f -o forgotten.csz
+same_text "without a note" "" "$(cat err.txt)"
+holds "--fill none too" "$csz" compress sea.f32 -d 60x70 -m rel -e 1e-3 --fill none -f -o forgotten.csz
+same_text "without a note either" "" "$(cat err.txt)"
+holds "another fill value gives a note" "$csz" compress sea.f64 -d 60x70 -m rel -e 1e-3 --fill 1e20 -f -o forgotten.csz
+says "which names the right one" '^csz: note: .*--fill 1.0000000200408773e20 if' err.txt
+holds "with an absolute bound it is a note" "$csz" compress sea.f32 -d 60x70 -e 1e-3 -f -o forgotten.csz
+says "which says what to do" '^csz: note: .*--fill 1e20 if it marks missing values' err.txt
+holds "and so in a pipe" bash -c "cat sea.f32 | '$csz' compress - -t f32 -d 60x70 -e 1e-3 >forgotten.csz"
+says "which says the same" '^csz: note: .*--fill 1e20 if it marks missing values' err.txt
+"$csz" analyze sea.f32 -d 60x70 >said.txt
+says "analyze tells it in its reason" '^  1.00000002e\+20 \(in about 12.* lies far outside .*advise' said.txt
+for file in land0.f32:60x70 d2.f32:60x70 noise.f32:2097152; do
+    holds "${file%%:*} has no fill value" "$csz" compress "${file%%:*}" -d "${file#*:}" -m rel -e 1e-3 -f -o forgotten.csz
+    same_text "and gives no note" "" "$(cat err.txt)"
+done
+rm -f forgotten.csz said.txt
+
+# ---- What was hardly meant ---------------------------------------------------------------------------
+
+holds "-m rel -e 2 is done" "$csz" compress d3.f32 -d 9600 -m rel -e 2 -f -o odd.csz
+says "with a note" '^csz: note: .*-m rel -e 2, .* smaller -e' err.txt
+holds "-m psnr -e 1e-3 is done" "$csz" compress d3.f32 -d 9600 -m psnr -e 1e-3 -f -o odd.csz
+says "with a note that says larger" '^csz: note: .* larger -e' err.txt
+holds "an absolute bound beyond the range is kept" "$csz" compress noise.f32 -d 2097152 -e 100 -f -o odd.csz
+says "with a note that says so" '^csz: note: the bound, 100, exceeds' err.txt
+holds "a constant field may have any bound" bash -c \
+    "head -c 4000000 /dev/zero >zeros.f32 && '$csz' compress zeros.f32 -d 1000000 -e 100 -f -o odd.csz"
+same_text "and gets no note" "" "$(cat err.txt)"
+head -c $(($(stat -c %s one.csz) / 4 * 4)) one.csz >again.f32
+holds "an archive is compressed again" "$csz" compress again.f32 -d $(($(stat -c %s again.f32) / 4)) -e 1e-3 -f -o odd.csz
+says "with a note that it is one" '^csz: note: again.f32 is itself an archive' err.txt
+holds "-q says nothing of it" "$csz" compress again.f32 -d $(($(stat -c %s again.f32) / 4)) -e 1e-3 -f -o odd.csz -q
+same_text "at all" "" "$(cat out.txt err.txt)"
+for command in "decompress one.csz -o q.raw" "test one.csz" "verify d3.f32 one.csz" "compare d3.f32 d3.f32 -d 9600 --bound 0"; do
+    # shellcheck disable=SC2086
+    holds "csz $command -q" "$csz" $command -q
+    same_text "prints nothing" "" "$(cat out.txt err.txt)"
+    rm -f q.raw
+    # shellcheck disable=SC2086
+    "$csz" $command >brief.txt
+    rm -f q.raw
+    # shellcheck disable=SC2086
+    holds "csz $command --verbose" "$csz" $command --verbose
+    holds "prints more" test "$(wc -l <out.txt)" -gt "$(wc -l <brief.txt)"
+    rm -f q.raw brief.txt
+done
+refuses 1 'no csz archive' "-q shows errors" "$csz" test d3.f32 -q
+json "compress -q" nbytes_in=38400 -- "$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 --json -f -q -o odd.csz
+holds "compress -v tells range and frames" bash -c \
+    "'$csz' compress d3.f32 -d 12x20x40 -m rel -e 1e-3 -f -v -o odd.csz | grep -q 'values from -1' && '$csz' compress d3.f32 -d 12x20x40 -e 1e-3 -f -v -o odd.csz | grep -q 'frames 1, '"
+rm -f odd.csz again.f32 zeros.f32
 
 # ---- Verdicts ----------------------------------------------------------------------------------------
 
@@ -709,8 +852,10 @@ for command in compress decompress info compare analyze verify test bench; do
     same_text "csz $command --help exits 0" 0 $?
     holds "csz $command --help has usage and examples" bash -c \
         "grep -q '^usage: csz $command' help.txt && grep -q '^examples:' help.txt"
-    "$csz" help $command >help2.txt
-    holds "csz help $command is the same" cmp help.txt help2.txt
+    for words in help --help -h; do
+        "$csz" $words $command >help2.txt
+        holds "csz $words $command is the same" cmp help.txt help2.txt
+    done
     refuses 2 "$command" "csz $command without a file" "$csz" $command
     refuses 2 "no-such" "csz $command --no-such-option" "$csz" $command --no-such-option x y
 done
@@ -718,9 +863,20 @@ refuses 2 "squeeze" "an unknown command" "$csz" squeeze x
 refuses 2 "squeeze" "help for an unknown command" "$csz" help squeeze
 refuses 2 'one too many' "a path too many" "${compress[@]}" second
 refuses 2 'bound' "a missing bound" "$csz" compress d3.f32 -t f32 -d 9600
-refuses 2 '-t f32' "a raw field without type and dims" "$csz" compress d3.f32 -e 1e-3 -o x
-refuses 2 '-d' "a raw field without dims" "$csz" compress d3.f32 -t f32 -e 1e-3 -o x
-refuses 2 '-t' "a raw field without type" "$csz" compress d3.f32 -d 9600 -e 1e-3 -o x
+cp d3.f32 d3.raw
+refuses 2 '-t f32' "a raw field without type and dims" "$csz" compress d3.raw -e 1e-3 -o x
+refuses 2 '-d' "a raw field without dims" "$csz" compress d3.raw -t f32 -e 1e-3 -o x
+refuses 2 '-t' "a raw field without type" "$csz" compress d3.raw -d 9600 -e 1e-3 -o x
+refuses 2 'its dims' "a name that ends in .f32 tells the type" "$csz" compress d3.f32 -e 1e-3 -o x
+for words in "-t float32 -d 12,20,40" "-t single -d 12x20x40" "-d 12x20x40"; do
+    # shellcheck disable=SC2086
+    holds "$words is understood" bash -c "'$csz' compress d3.f32 $words -e 1e-3 -o x.csz -f && cmp x.csz one.csz"
+done
+holds "a name that ends in .f64 tells the type" "$csz" compress d3.f64 -d 12,20,40 -e 1e-3 -o x.csz -f
+refuses 2 'dims' "dims of two kinds" "$csz" compress d3.f32 -d 12x20,40 -e 1e-3
+refuses 2 '-m rel -e 0.01' "a bound in percent" "$csz" compress d3.f32 -d 9600 -e 1%
+refuses 2 'give csz verify d3.f32 one.csz' "verify with its files swapped" "$csz" verify one.csz d3.f32
+rm -f x.csz d3.raw
 refuses 2 'needs a value' "an option without its value" "$csz" compress d3.f32 -t
 refuses 2 'takes no value' "a flag with a value" "${compress[@]}" --json=yes
 refuses 2 'standard input' "compare of standard input with itself" "$csz" compare - - -t f32 -d 5

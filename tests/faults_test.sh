@@ -86,7 +86,7 @@ for job in compress verify decompress new named named-new pipe read; do
     for fault in write:ENOSPC write:EIO write:EDQUOT write:EINTR write:short pwrite:ENOSPC pwrite:EINTR pwrite:short writev:ENOSPC \
         fsync:EIO fsync:ENOSPC fsync:EINTR fsync:EINVAL close:EIO close:ENOSPC close:EINTR rename:EIO rename:EACCES rename:ENOSPC \
         link:EIO linkat:EIO linkat:ENOSPC mkostemp:ENOSPC mkostemp:EROFS open:EMFILE open:EACCES fchmod:EIO ftruncate:EIO fstat:EIO mmap:ENOMEM read:EIO \
-        read:EINTR read:short pread:EIO pread:EINTR pread:short malloc:ENOMEM; do
+        read:EINTR read:short pread:EIO pread:EINTR pread:short malloc:ENOMEM pthread_create:EAGAIN; do
         for ((k = 1; k < 200; k++)); do
             run $job "${fault%%:*}" $k "${fault#*:}" || break
         done
@@ -101,6 +101,9 @@ for how in EINTR short; do
     n_faults=$((n_faults + 1))
 done
 unset CSZ_FAULT_STDIO
+
+CSZ_FAULT=pthread_create:1:EAGAIN LD_PRELOAD=$shim "$csz" test good.csz >out.txt 2>err.txt
+[[ $? -eq 1 ]] && grep -q 'cannot start a thread.*ulimit -u' err.txt || bad "a thread that is refused: the message"
 
 # ---- Signals while a temporary has a name -----------------------------------------------------------------
 

@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "commands/metrics.h"
+#include "commands/fill.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 #include "commands/report.h"
@@ -201,8 +202,15 @@ static int run(bench *b, const cli_arguments *arguments) {
     csz_metrics metrics;
     char miss[CLI_MISS_TEXT_NBYTES];
     timing compress, decompress;
+    csz_fill_suspect suspect;
     cli_progress_start("measuring", b->nbytes);
     csz_status status = compress_once(b);
+    csz_context_fill_suspect(b->context, &suspect);
+    if (status == CSZ_OK &&
+        cli_fill_check(&suspect, arguments, b->field.type, cli_input_name(arguments->paths[0])) != CLI_DONE) {
+        cli_progress_stop();
+        return CLI_USAGE;
+    }
     if (status == CSZ_OK) status = csz_inspect(&info, b->archive, b->archive_nbytes);
     if (status == CSZ_OK) status = decompress_once(b);
     if (status == CSZ_OK)

@@ -20,7 +20,7 @@ static int read_fields(cli_field fields[2], const cli_arguments *arguments) {
     if (!tells_field(arguments->paths[0]) && tells_field(arguments->paths[1])) first = 1;
     int status = cli_field_read(&fields[first], arguments->paths[first], &arguments->expected);
     if (status != CLI_DONE) return status;
-    cli_expected expected = {fields[first].field, 1, 1, fields[first].input.name, 0};
+    cli_expected expected = {fields[first].field, 1, 1, fields[first].input.name};
     return cli_field_read(&fields[1 - first], arguments->paths[1 - first], &expected);
 }
 
@@ -91,7 +91,7 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         cli_json_u64(&json, "special_violations", special);
         write_quality(&json, &quality);
         cli_json_end(&json);
-    } else {
+    } else if (!arguments->quiet) {
         char dims[CLI_DIMS_TEXT_NBYTES];
         printf("%s and %s, %s of %s\n", fields[0].input.name, fields[1].input.name,
                cli_dims_text(dims, &fields[0].field), cli_type_names[fields[0].field.type]);
@@ -99,6 +99,7 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         if (metrics->n > metrics->n_special)
             printf("  range          %.9g to %.9g\n", metrics->min, metrics->max);
         print_quality(&quality);
+        if (arguments->verbose) printf("  compared in %.3f s\n", seconds);
     }
     if (arguments->has_bound && metrics->violations) {
         const unsigned long long other = metrics->violations - special;

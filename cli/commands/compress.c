@@ -5,6 +5,7 @@
  * a pipe is spooled.  The output appears when everything has succeeded.
  */
 #include "command.h"
+#include "commands/fill.h"
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "commands/metrics.h"
@@ -29,8 +30,10 @@ typedef struct compression {
     uint64_t nsizes, sizes_capacity, values_done;
     pthread_mutex_t mutex; /* of what workers add to */
     cli_metrics metrics;
-    int is_broken;  /* the bound, as --verify found */
-    double seconds; /* in all */
+    int is_broken;         /* the bound, as --verify found */
+    double seconds;        /* in all */
+    csz_value_range range; /* where the bound depends on it */
+    csz_fill_watch watch;  /* of the whole field */
 } compression;
 
 /* IN.csz beside IN; standard output for standard input.  NULL if memory ran out. */
@@ -47,7 +50,16 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     csz_frame frame;
     csz_plan_frame(&frame, c->plan, i);
     *in_nbytes = frame.values_nbytes;
-    return cli_source_read(&c->source, in, &frame, &c->shape);
+    int status = cli_source_read(&c->source, in, &frame, &c->shape);
+    if (status == CLI_DONE && c->arguments->options.bound_mode == CSZ_BOUND_ABS)
+        cli_watch_frame(&c->watch, in, &frame, &c->shape, &c->arguments->options);
+    return status;
+}
+
+static int check_fill(const compression *c) {
+    csz_fill_suspect suspect;
+    csz_fill_watch_result(&suspect, &c->watch, c->source.field.type);
+    return cli_fill_check(&suspect, c->arguments, c->source.field.type, c->source.stream.name);
 }
 
 /* Restores what was just coded and holds it against the values. */
@@ -108,14 +120,15 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
 /* The plan, for which the range may have to be known; afterwards the source is ready to be read in order of frames. */
 static int make_plan(compression *c) {
     csz_options options = c->arguments->options;
-    csz_value_range range;
     const csz_value_range *known = NULL;
     int status = CLI_DONE;
     options.memory_limit = 0;
     if (options.bound_mode != CSZ_BOUND_ABS) {
         status = cli_source_spool(&c->source);
-        if (status == CLI_DONE) status = cli_source_range(&range, &c->source, &options, c->plan, &c->shape);
-        known = &range;
+        if (status == CLI_DONE)
+            status = cli_source_range(&c->range, &c->watch, &c->source, &options, c->plan, &c->shape);
+        if (status == CLI_DONE) status = check_fill(c);
+        known = &c->range;
     }
     if (status != CLI_DONE) return status;
     csz_plan_destroy(c->plan);
@@ -196,6 +209,41 @@ static int stream_frames(compression *c, const cli_output *output) {
     return status == CLI_DONE ? write_end(c) : status;
 }
 
+/* The range, or what a sample tells of it; 0 where there are no values. */
+static double range_width(const compression *c) {
+    const csz_fill_watch *w = &c->watch;
+    if (c->range.has_values) return c->range.max - c->range.min;
+    if (!w->nextreme || !w->nothers) return 0;
+    return (w->extreme > w->high ? w->extreme : w->high) - (w->extreme < w->low ? w->extreme : w->low);
+}
+
+/* What succeeds, and was hardly meant. */
+static void note_implausible(const compression *c, const csz_info *info) {
+    const char *name = c->source.stream.name;
+    const double width = range_width(c);
+    char dims[CLI_DIMS_TEXT_NBYTES];
+    if (c->source.ndim > CSZ_MAX_NDIM)
+        cli_note("note: %s has %d dims, of which the archive keeps %s", name, c->source.ndim,
+                 cli_dims_text(dims, &c->source.field));
+    if (cli_source_is_archive(&c->source))
+        cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
+                 "decompress to have its field",
+                 name);
+    else if (info->bound_mode != CSZ_BOUND_ABS && width > 0 && info->bound_abs >= 0.5 * width)
+        cli_note(
+            "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
+            "one; give a %s -e",
+            cli_mode_names[info->bound_mode], info->bound, info->bound_abs, name, width,
+            info->bound_mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
+    else if (info->bound_mode == CSZ_BOUND_ABS && width > 0 && info->bound_abs >= width &&
+             cli_ratio(info) > 1000)
+        cli_note(
+            "note: the bound, %.9g, exceeds what the values of %s span, about %.4g: all may come back as "
+            "one; give a smaller -e, or -m rel for a share of the range",
+            info->bound, name, width);
+    if (info->bound_mode == CSZ_BOUND_ABS) (void)check_fill(c); /* a note: every value keeps its bound */
+}
+
 static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed) {
     char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
     char bound[CLI_BOUND_TEXT_NBYTES];
@@ -230,13 +278,18 @@ static void print_report(const compression *c, const cli_output *output) {
     report.nbytes_out = info.nbytes_archive;
     report.seconds = cli_workers_seconds(&c->workers);
     report.metrics = c->arguments->verify ? &metrics : NULL;
+    /* Of a failure one line is told, and where JSON goes to standard error nothing else does. */
+    if (!c->is_broken && !(c->arguments->json && stream == stderr)) note_implausible(c, &info);
     if (c->arguments->json) {
         cli_json json;
         cli_report_json(&json, stream, &report);
         cli_json_double(&json, "elapsed_seconds", c->seconds);
         cli_json_end(&json);
-    } else {
+    } else if (!c->arguments->quiet) {
         print_text(stream, &report, output, c->seconds);
+        if (!c->arguments->verbose) return;
+        if (c->range.has_values) fprintf(stream, "  values from %.9g to %.9g\n", c->range.min, c->range.max);
+        cli_workers_print(stream, &c->workers, &info);
     }
 }
 

@@ -332,7 +332,8 @@ static void print_report(const decompression *d, const cli_output *output) {
     report.nbytes_out = d->selected.nbytes;
     report.seconds = cli_workers_seconds(&d->workers);
     if (!d->arguments->json) {
-        print_text(stream, &report, output, d->seconds);
+        if (!d->arguments->quiet) print_text(stream, &report, output, d->seconds);
+        if (d->arguments->verbose) cli_workers_print(stream, &d->workers, info);
         return;
     }
     cli_json json;

@@ -5,6 +5,7 @@
  * absolute one: the filter itself sees a chunk at a time.
  */
 #include "command.h"
+#include "commands/fill.h"
 #include "csz_hdf5.h"
 #include "hdf5/h5file.h"
 #include "terminal/json.h"
@@ -117,6 +118,15 @@ static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, co
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "find the range of", field->input.name);
 }
 
+static int check_fill(const cli_field *field, const cli_arguments *arguments) {
+    csz_fill_watch watch = {.n = 0};
+    csz_fill_suspect suspect;
+    (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, field->field.type, field->nelements,
+                             &arguments->options);
+    csz_fill_watch_result(&suspect, &watch, field->field.type);
+    return cli_fill_check(&suspect, arguments, field->field.type, field->input.name);
+}
+
 /* The whole field's absolute bound and fill value, which the filter, seeing a chunk, cannot know. */
 static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) {
     cli_arguments reading = *arguments;
@@ -124,12 +134,12 @@ static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) 
     char *owned = NULL;
     reading.paths[0] = arguments->field_path;
     reading.npaths = 1;
-    reading.expected.folds = 1;
     int status = cli_h5_complete_arguments(&reading, CLI_HDF5, &owned);
     free(owned);
     if (status == CLI_DONE) status = cli_field_read(&field, arguments->field_path, &reading.expected);
     if (status != CLI_DONE) return status;
     status = cli_arguments_check_fill(&reading, field.field.type);
+    if (status == CLI_DONE) status = check_fill(&field, &reading);
     if (status == CLI_DONE && settings->bound_mode != CSZ_BOUND_ABS)
         status = resolve_bound(settings, &field, &reading.options);
     if (status == CLI_DONE) status = cli_input_check(&field.input);

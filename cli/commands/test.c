@@ -34,8 +34,14 @@ int cli_run_test(const cli_arguments *arguments) {
         report.seconds = run.seconds;
         cli_report_json(&json, stdout, &report);
         cli_json_end(&json);
-    } else if (status == CLI_DONE) {
+    } else if (status == CLI_DONE && !arguments->quiet) {
+        char dims[CLI_DIMS_TEXT_NBYTES], bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s: intact\n", archive.stream.name);
+        if (arguments->verbose)
+            printf("  %s of %s, frames %llu, bound %s; restored in %.3f s\n",
+                   cli_dims_text(dims, &archive.info.field), cli_type_names[archive.info.field.type],
+                   (unsigned long long)archive.info.nframes, cli_bound_text(bound, &archive.info),
+                   run.seconds);
     }
     cli_archive_source_close(&archive);
     return status;

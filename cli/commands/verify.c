@@ -115,6 +115,7 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
                          const cli_run *run) {
     const cli_source *original = &v->original;
     const cli_archive_source *archive = &v->archive;
+    if (!arguments->json && arguments->quiet) return;
     if (!arguments->json) {
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
@@ -123,6 +124,7 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
                            "  ");
         if (archive->info.bound_abs > 0)
             printf("  error / bound  %.9g\n", metrics->max_abs_error / archive->info.bound_abs);
+        if (arguments->verbose) cli_workers_print(stdout, &v->workers, &archive->info);
         return;
     }
     cli_report report;
@@ -145,9 +147,12 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
 int cli_run_verify(const cli_arguments *arguments) {
     verification v = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     int status = cli_arguments_check_available(arguments);
+    if (cli_path_is_archive(arguments->paths[0]) && !cli_path_is_archive(arguments->paths[1]))
+        return cli_fail_usage("%s is the archive, and the original comes first; give csz verify %s %s",
+                              arguments->paths[0], arguments->paths[1], arguments->paths[0]);
     if (status == CLI_DONE) status = cli_archive_source_open(&v.archive, arguments->paths[1], 0);
     if (status == CLI_DONE) {
-        cli_expected expected = {v.archive.info.field, 1, 1, "the archive", 0};
+        cli_expected expected = {v.archive.info.field, 1, 1, "the archive"};
         status =
             cli_source_open(&v.original, arguments->paths[0], &expected, arguments->options.memory_limit);
     }

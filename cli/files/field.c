@@ -2,7 +2,7 @@
 /*
  * field.c: reading a field.  A file is .npy if it is called so, or if it starts as one does and its size is
  * not the one that type and dims imply; everything else is raw: little-endian values and nothing more,
- * slowest dim first.
+ * slowest dim first.  Values in Fortran order are brought into C order.
  */
 #include "files/field.h"
 
@@ -14,7 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cli_fail_undescribed(const char *name, int has_type, int has_dims) {
+cli_expected cli_expected_of(const cli_expected *expected, const char *path) {
+    cli_expected known = *expected;
+    for (int type = CSZ_F32; type <= CSZ_F64 && !known.has_type; type++) {
+        if (!cli_path_has_suffix(path, type == CSZ_F32 ? ".f32" : ".f64")) continue;
+        known.has_type = 1;
+        known.field.type = (csz_type)type;
+    }
+    return known;
+}
+
+int cli_fail_undescribed(const char *name, const unsigned char *start, size_t nbytes,
+                         const cli_expected *expected) {
+    const int has_type = expected->has_type, has_dims = expected->has_dims;
+    if (cli_bytes_are_archive(start, nbytes))
+        return cli_fail_usage("%s is an archive already; restore it with csz decompress, or see csz info",
+                              name);
+    if (nbytes >= 4 && memcmp(start, "PK\3\4", 4) == 0)
+        return cli_fail_usage("%s is a zip file, as .npz files are; save each of its arrays as a .npy file, "
+                              "with numpy.save('NAME.npy', numpy.load('FILE.npz')['NAME'])",
+                              name);
     return cli_fail_usage("%s is raw, so its %s must be given; add %s", name,
                           has_type ? "dims" : (has_dims ? "type" : "type and dims"),
                           has_type
@@ -22,11 +41,14 @@ int cli_fail_undescribed(const char *name, int has_type, int has_dims) {
                               : (has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
 }
 
-/* Values in memory of their own, in this machine's byte order. */
-static int copy_values(cli_field *field, int is_swapped) {
+/* Values in memory of their own, in this machine's byte order, and in C order where npy says that they are not. */
+static int copy_values(cli_field *field, int is_swapped, const cli_npy *npy) {
     field->copy = malloc(field->nbytes ? field->nbytes : 1);
     if (!field->copy) return cli_fail_memory(field->input.name, field->nbytes);
-    if (field->data && field->nbytes) memcpy(field->copy, field->data, field->nbytes);
+    if (npy && npy->is_fortran_order)
+        cli_npy_reorder(field->copy, field->data, npy);
+    else if (field->data && field->nbytes)
+        memcpy(field->copy, field->data, field->nbytes);
     if (is_swapped) cli_swap_values(field->copy, field->nbytes, cli_type_nbytes(field->field.type));
     field->data = field->copy;
     return CLI_DONE;
@@ -45,8 +67,9 @@ static int read_npy(cli_field *field, const cli_expected *expected) {
     field->nelements = npy.data_nbytes / value_nbytes;
     field->data = data;
     const int is_swapped = npy.is_big_endian != CLI_HOST_IS_BIG_ENDIAN;
-    if (is_swapped || (uintptr_t)data % value_nbytes != 0) /* a header of odd length leaves data unaligned */
-        return copy_values(field, is_swapped);
+    /* a header of odd length leaves data unaligned */
+    if (is_swapped || npy.is_fortran_order || (uintptr_t)data % value_nbytes != 0)
+        return copy_values(field, is_swapped, &npy);
     return CLI_DONE;
 }
 
@@ -65,17 +88,19 @@ static int read_raw(cli_field *field, const cli_expected *expected, uint64_t exp
     field->nbytes = field->input.nbytes;
     field->nelements = field->nbytes / cli_type_nbytes(expected->field.type);
     /* of an empty file the library wants a pointer all the same */
-    return !field->data || CLI_HOST_IS_BIG_ENDIAN ? copy_values(field, CLI_HOST_IS_BIG_ENDIAN) : CLI_DONE;
+    return !field->data || CLI_HOST_IS_BIG_ENDIAN ? copy_values(field, CLI_HOST_IS_BIG_ENDIAN, NULL)
+                                                  : CLI_DONE;
 }
 
-int cli_field_read(cli_field *field, const char *path, const cli_expected *expected) {
+int cli_field_read(cli_field *field, const char *path, const cli_expected *given) {
+    const cli_expected known = cli_expected_of(given, path), *expected = &known;
     int is_described = expected->has_type && expected->has_dims;
     int is_called_npy = cli_path_has_suffix(path, ".npy");
     uint64_t nelements = 0, expected_nbytes = 0;
     int status;
 
     memset(field, 0, sizeof *field);
-    if (cli_h5_is_path(path)) return cli_h5_read(field, path, expected);
+    if (cli_h5_is_path(path)) return cli_h5_read(field, path, given);
     if (is_described) {
         char dims[CLI_DIMS_TEXT_NBYTES];
         if (!cli_field_count(&nelements, &expected->field))
@@ -87,9 +112,9 @@ int cli_field_read(cli_field *field, const char *path, const cli_expected *expec
     if (status != CLI_DONE) return status;
     int is_sized_raw = is_described && field->input.nbytes == expected_nbytes;
     if (is_called_npy || (!is_sized_raw && cli_npy_has_magic(field->input.bytes, field->input.nbytes)))
-        status = read_npy(field, expected);
+        status = read_npy(field, given);
     else if (!is_described)
-        status = cli_fail_undescribed(field->input.name, expected->has_type, expected->has_dims);
+        status = cli_fail_undescribed(field->input.name, field->input.bytes, field->input.nbytes, expected);
     else
         status = read_raw(field, expected, expected_nbytes);
     if (status != CLI_DONE) cli_field_release(field);

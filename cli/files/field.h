@@ -14,7 +14,6 @@ typedef struct cli_expected {
     csz_field field;
     int has_type, has_dims;
     const char *source; /* for messages: "the command line", "the archive" */
-    int folds; /* of a dataset's dims beyond four the slowest become one: where values count, not dims */
 } cli_expected;
 
 typedef struct cli_field {
@@ -24,10 +23,15 @@ typedef struct cli_field {
     const void *data; /* aligned for its type, in this machine's byte order */
     size_t nbytes;
     void *copy; /* where the file's bytes could not serve as they are */
+    int ndim;   /* of a dataset, that are not 1, as the file has them; field has at most four */
 } cli_field;
 
-/* A raw file whose type or dims nobody has told; returns CLI_USAGE. */
-int cli_fail_undescribed(const char *name, int has_type, int has_dims);
+/* What the caller knows, and the type that a raw file's name tells where the caller does not: velocity.f32, velocity.f64. */
+cli_expected cli_expected_of(const cli_expected *expected, const char *path);
+
+/* A file whose type or dims nobody has told; returns CLI_USAGE.  Its first bytes tell what else it may be. */
+int cli_fail_undescribed(const char *name, const unsigned char *start, size_t nbytes,
+                         const cli_expected *expected);
 
 /* Returns CLI_DONE, or an exit status after the message. */
 int cli_field_read(cli_field *field, const char *path, const cli_expected *expected);

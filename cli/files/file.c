@@ -28,6 +28,23 @@ int cli_path_has_suffix(const char *path, const char *suffix) {
     return n >= m && strcmp(path + n - m, suffix) == 0;
 }
 
+int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes) {
+    csz_info info;
+    const csz_status status = csz_inspect_header(&info, bytes, nbytes);
+    return nbytes && (status == CSZ_OK || status == CSZ_ERROR_VERSION);
+}
+
+int cli_path_is_archive(const char *path) {
+    unsigned char start[CSZ_HEADER_MAX_NBYTES];
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return 0; /* a pipe is read once */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0) return 0;
+    const ssize_t n = pread(descriptor, start, sizeof start, 0);
+    close(descriptor);
+    return n > 0 && cli_bytes_are_archive(start, (size_t)n);
+}
+
 /* Twice the capacity, but not beyond most_nbytes; the capacity itself where it cannot grow. */
 static size_t larger_capacity(size_t capacity, uint64_t most_nbytes) {
     size_t larger = capacity ? capacity : FIRST_READ_NBYTES;

@@ -24,6 +24,10 @@ int cli_path_is_stdio(const char *path);      /* "-" */
 const char *cli_input_name(const char *path); /* for messages */
 int cli_path_has_suffix(const char *path, const char *suffix);
 
+/* 1 if the bytes, a file's first ones, begin as an archive does; of a path: 1 if it is a regular file that does. */
+int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes);
+int cli_path_is_archive(const char *path);
+
 /*
  * Returns CLI_DONE, or an exit status after the message.  A stream of which expected_nbytes are known
  * (UINT64_MAX: nothing is) is read up to a surplus beyond them: the longest .npy header of version 1 and one

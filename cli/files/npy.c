@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAGIC_NBYTES = 6, DESCR_NBYTES = 16 };
+enum { MAGIC_NBYTES = 6, DESCR_NBYTES = 32 };
 static const unsigned char magic[MAGIC_NBYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 typedef struct cursor {
@@ -25,10 +25,11 @@ typedef struct cursor {
 
 typedef struct header {
     char descr[DESCR_NBYTES];
+    int is_structured; /* descr is a list of fields, which is skipped */
     int has_descr, has_order, has_shape;
     int is_fortran_order;
-    int ndim; /* may exceed CSZ_MAX_NDIM: the first four are kept */
-    uint64_t dims[CSZ_MAX_NDIM];
+    int ndim;
+    uint64_t dims[CLI_NPY_MOST_NDIM];
 } header;
 
 int cli_npy_has_magic(const unsigned char *bytes, size_t nbytes) {
@@ -98,13 +99,39 @@ static void expect_shape(cursor *at, header *found) {
     expect(at, '(');
     while (!at->failed && !take(at, ')')) {
         uint64_t extent = expect_extent(at);
-        if (found->ndim < CSZ_MAX_NDIM) found->dims[found->ndim] = extent;
-        found->ndim++;
+        if (found->ndim == CLI_NPY_MOST_NDIM) {
+            at->failed = 1;
+            return;
+        }
+        found->dims[found->ndim++] = extent;
         if (!take(at, ',')) {
             expect(at, ')');
             return;
         }
     }
+}
+
+/* "[('a', '<f4'), ('b', '<f8', (3,))]": to the bracket that closes it; names in quotes may hold any. */
+static void skip_list(cursor *at) {
+    int depth = 0;
+    char quote = 0;
+    for (; !at->failed && at->next < at->end; at->next++) {
+        const char c = (char)*at->next;
+        if (quote) {
+            if (c == '\\' && at->next + 1 < at->end)
+                at->next++;
+            else if (c == quote)
+                quote = 0;
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+        } else if (c == '[') {
+            depth++;
+        } else if (c == ']' && --depth == 0) {
+            at->next++;
+            return;
+        }
+    }
+    at->failed = 1;
 }
 
 static void expect_header(cursor *at, header *found) {
@@ -116,7 +143,12 @@ static void expect_header(cursor *at, header *found) {
         if (at->failed) return;
         if (strcmp(key, "descr") == 0 && !found->has_descr) {
             found->has_descr = 1;
-            expect_string(at, found->descr, sizeof found->descr);
+            skip_space(at);
+            found->is_structured = at->next < at->end && *at->next == '[';
+            if (found->is_structured)
+                skip_list(at);
+            else
+                expect_string(at, found->descr, sizeof found->descr);
         } else if (strcmp(key, "fortran_order") == 0 && !found->has_order) {
             found->has_order = 1;
             found->is_fortran_order = take_word(at, "True");
@@ -139,8 +171,24 @@ static void expect_header(cursor *at, header *found) {
 /* Where elements lie does not depend on the order if at most one extent differs from 1. */
 static int order_matters(const header *found) {
     int n_long = 0;
-    for (int i = 0; i < found->ndim && i < CSZ_MAX_NDIM; i++) n_long += found->dims[i] != 1;
+    for (int i = 0; i < found->ndim; i++) {
+        if (found->dims[i] == 0) return 0;
+        n_long += found->dims[i] != 1;
+    }
     return found->is_fortran_order && n_long > 1;
+}
+
+/* Of more than four dims the slowest become one, as in Python; 0 if that needs more than 64 bits. */
+static int fold_dims(csz_field *field, const header *found) {
+    const int extra = found->ndim > CSZ_MAX_NDIM ? found->ndim - CSZ_MAX_NDIM : 0;
+    field->ndim = found->ndim ? found->ndim - extra : 1;
+    field->dims[0] = 1;
+    for (int i = 0; i <= extra && i < found->ndim; i++) {
+        if (found->dims[i] && field->dims[0] > UINT64_MAX / found->dims[i]) return 0;
+        field->dims[0] *= found->dims[i];
+    }
+    for (int i = 1; i < field->ndim; i++) field->dims[i] = found->dims[extra + i];
+    return 1;
 }
 
 static int fail_damaged(const char *name) {
@@ -163,9 +211,32 @@ static int take_type(cli_npy *npy, const header *found, const char *name) {
             return CLI_DONE;
         }
     }
-    return cli_fail(
-        "%s holds values of type '%s', and only f4 and f8 can be compressed; convert it with astype('<f4')",
-        name, found->descr);
+    if (found->is_structured)
+        return cli_fail("%s holds records of several fields; save each field of numbers by itself, with "
+                        "numpy.save('NAME.npy', array['NAME'])",
+                        name);
+    switch (found->descr[strcspn(found->descr, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?")]) {
+    case 'c':
+        return cli_fail("%s holds complex numbers, of type '%s'; save both parts, with numpy.save('re.npy', "
+                        "array.real.copy()) and numpy.save('im.npy', array.imag.copy())",
+                        name, found->descr);
+    case 'O':
+        return cli_fail("%s holds Python objects, not numbers; make an array of numbers of them, with "
+                        "numpy.array(array.tolist(), 'f8')",
+                        name);
+    case 'b':
+    case 'i':
+    case 'u':
+    case '?':
+    case 'f':
+        return cli_fail("%s holds values of type '%s', and only f4 and f8 can be compressed; convert it with "
+                        "astype('<f4'), or astype('<f8') where 7 digits are too few",
+                        name, found->descr);
+    default:
+        return cli_fail("%s holds values of type '%s', which are no floating-point numbers; only f4 and f8 "
+                        "can be compressed",
+                        name, found->descr);
+    }
 }
 
 int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const char *name) {
@@ -200,16 +271,10 @@ int cli_npy_parse_start(cli_npy *npy, const unsigned char *bytes, size_t nbytes,
 
     int status = take_type(npy, &found, name);
     if (status != CLI_DONE) return status;
-    if (found.ndim > CSZ_MAX_NDIM)
-        return cli_fail("%s has %d dimensions, and at most %d can be compressed; reshape it first", name,
-                        found.ndim, CSZ_MAX_NDIM);
-    if (order_matters(&found))
-        return cli_fail("%s is in Fortran order; save it as numpy.ascontiguousarray(array) first", name);
-    npy->field.ndim = found.ndim ? found.ndim : 1;
-    memcpy(npy->field.dims, found.dims, sizeof found.dims);
-    if (found.ndim == 0) npy->field.dims[0] = 1;
-
-    if (!cli_field_count(&nelements, &npy->field))
+    npy->ndim = found.ndim;
+    memcpy(npy->dims, found.dims, sizeof found.dims);
+    npy->is_fortran_order = order_matters(&found);
+    if (!fold_dims(&npy->field, &found) || !cli_field_count(&nelements, &npy->field))
         return cli_fail("the shape of %s overflows: more than 2^56 elements; write it again with numpy.save",
                         name);
     npy->header_nbytes = start + length;
@@ -222,14 +287,52 @@ int cli_npy_parse_start(cli_npy *npy, const unsigned char *bytes, size_t nbytes,
     return CLI_DONE;
 }
 
+/* Blocks of the first and the last dim, so that both sides are read and written in runs.  size is known where this is called: each copy is one move. */
+static inline void reorder_values(unsigned char *to, const unsigned char *from, const uint64_t *dims,
+                                  int ndim, size_t size) {
+    enum { BLOCK = 32 };
+    uint64_t index[CLI_NPY_MOST_NDIM] = {0}, to_stride[CLI_NPY_MOST_NDIM] = {0},
+             from_stride[CLI_NPY_MOST_NDIM] = {0};
+    const int last = ndim - 1;
+    from_stride[0] = to_stride[last] = 1;
+    for (int i = 1; i < ndim; i++) from_stride[i] = from_stride[i - 1] * dims[i - 1];
+    for (int i = last; i > 0; i--) to_stride[i - 1] = to_stride[i] * dims[i];
+    for (;;) {
+        uint64_t to_base = 0, from_base = 0;
+        for (int i = 1; i < last; i++) {
+            to_base += index[i] * to_stride[i];
+            from_base += index[i] * from_stride[i];
+        }
+        for (uint64_t a = 0; a < dims[0]; a += BLOCK)
+            for (uint64_t b = 0; b < dims[last]; b += BLOCK)
+                for (uint64_t i = a; i < dims[0] && i < a + BLOCK; i++)
+                    for (uint64_t j = b; j < dims[last] && j < b + BLOCK; j++)
+                        memcpy(to + (to_base + i * to_stride[0] + j) * size,
+                               from + (from_base + i + j * from_stride[last]) * size, size);
+        int i = 1;
+        while (i < last && ++index[i] == dims[i]) index[i++] = 0;
+        if (i >= last) return;
+    }
+}
+
+void cli_npy_reorder(void *to, const void *from, const cli_npy *npy) {
+    uint64_t dims[CLI_NPY_MOST_NDIM] = {0}; /* at least two, or order would not matter */
+    int ndim = 0;
+    for (int i = 0; i < npy->ndim; i++)
+        if (npy->dims[i] != 1) dims[ndim++] = npy->dims[i];
+    if (npy->field.type == CSZ_F32)
+        reorder_values(to, from, dims, ndim, 4);
+    else
+        reorder_values(to, from, dims, ndim, 8);
+}
+
 int cli_npy_check(const cli_npy *npy, const cli_expected *expected, const char *name) {
     char wanted[CLI_DIMS_TEXT_NBYTES], found[CLI_DIMS_TEXT_NBYTES];
     const csz_field *a = &npy->field, *b = &expected->field;
     if (expected->has_type && a->type != b->type)
         return cli_fail("%s holds %s, and %s says %s; give the file that belongs here", name,
                         cli_type_names[a->type], expected->source, cli_type_names[b->type]);
-    if (expected->has_dims &&
-        (a->ndim != b->ndim || memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->ndim) != 0))
+    if (expected->has_dims && !cli_dims_agree(a, b))
         return cli_fail("%s has the dims %s, and %s says %s; give the file that belongs here", name,
                         cli_dims_text(found, a), expected->source, cli_dims_text(wanted, b));
     return CLI_DONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * npy.h: NumPy's .npy files (format versions 1.0 to 3.0), as far as fields need them: f4 and f8 in C order.
+ * npy.h: NumPy's .npy files (format versions 1.0 to 3.0), as far as fields need them: f4 and f8 in either order.
  * What a file says is never trusted: every length is checked against the bytes that are there.
  */
 #ifndef CLI_NPY_H
@@ -9,8 +9,13 @@
 #include "csz.h"
 #include "files/field.h"
 
+enum { CLI_NPY_MOST_NDIM = 64 }; /* NumPy's own limit */
+
 typedef struct cli_npy {
-    csz_field field; /* shape () becomes one dim of 1 */
+    csz_field field; /* shape () becomes one dim of 1; of more than four dims the slowest become one */
+    int ndim;        /* as the file has them */
+    uint64_t dims[CLI_NPY_MOST_NDIM];
+    int is_fortran_order; /* the first dim varies fastest, and that matters */
     int is_big_endian;
     size_t header_nbytes; /* where the data begins */
     size_t data_nbytes;   /* as type and shape imply, and as the file has */
@@ -24,6 +29,9 @@ int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const
 /* The same from the file's first bytes alone; total_nbytes is the whole file's size, UINT64_MAX where nobody knows it. */
 int cli_npy_parse_start(cli_npy *npy, const unsigned char *start, size_t start_nbytes, uint64_t total_nbytes,
                         const char *name);
+
+/* Brings the values of a file in Fortran order into C order; `to` and `from` hold npy->data_nbytes, of any alignment. */
+void cli_npy_reorder(void *to, const void *from, const cli_npy *npy);
 
 /* Refuses a file that is not what the caller expects. */
 int cli_npy_check(const cli_npy *npy, const cli_expected *expected, const char *name);

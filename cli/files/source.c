@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * source.c: a field's values.  A file is .npy if it is called so, or if it starts as one does and its size is not the one that type and
- * dims imply; a pipe, whose size nobody knows beforehand, if it starts as one does.  Everything else is raw.
+ * dims imply; a pipe, whose size nobody knows beforehand, if it starts as one does.  Everything else is raw.  Of a .npy file in Fortran order a temporary
+ * copy in C order is read.
  */
 #include "files/source.h"
 
@@ -11,12 +12,51 @@
 #include "terminal/message.h"
 #include "files/npy.h"
 #include "terminal/progress.h"
+#include "process/signals.h"
 #include "terminal/values.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { RANGE_NBYTES = 1 << 23 };
+
+/* Puts a temporary file that holds the values in C order in place of one in Fortran order. */
+static int reorder(cli_source *s, const cli_npy *npy) {
+    const size_t from_nbytes = (size_t)s->data_offset + npy->data_nbytes;
+    int descriptor = cli_temporary_open(npy->data_nbytes), error = 0;
+    void *from = MAP_FAILED, *to = MAP_FAILED;
+    if (descriptor < 0) return CLI_FAILED;
+    error = posix_fallocate(descriptor, 0, (off_t)npy->data_nbytes); /* a full disk is no signal then */
+    if (!error) {
+        from = mmap(NULL, from_nbytes, PROT_READ, MAP_PRIVATE, s->stream.descriptor, 0);
+        to = mmap(NULL, npy->data_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        if (from == MAP_FAILED || to == MAP_FAILED) error = errno;
+    }
+    if (!error) {
+        cli_signals_add_mapping(from, from_nbytes);
+        cli_npy_reorder(to, (const unsigned char *)from + s->data_offset, npy);
+        cli_signals_remove_mapping(from);
+    }
+    if (from != MAP_FAILED) munmap(from, from_nbytes);
+    if (to != MAP_FAILED) munmap(to, npy->data_nbytes);
+    const int is_cut = !error && s->stream.status.st_size > 0 && S_ISREG(s->stream.status.st_mode) &&
+                       cli_file_is_shorter(s->stream.descriptor, &s->stream.status);
+    if (error || is_cut) {
+        close(descriptor);
+        return error ? cli_fail_errno("write a temporary copy of", s->stream.name, error)
+                     : cli_fail_shorter(s->stream.name);
+    }
+    if (s->stream.owns_descriptor) close(s->stream.descriptor);
+    s->stream.descriptor = descriptor;
+    s->stream.owns_descriptor = 1;
+    s->stream.nbytes = npy->data_nbytes;
+    s->data_offset = 0;
+    return CLI_DONE;
+}
 
 static int take_npy(cli_source *s, const cli_expected *expected, const unsigned char *start,
                     size_t start_nbytes) {
@@ -29,8 +69,11 @@ static int take_npy(cli_source *s, const cli_expected *expected, const unsigned 
     s->nbytes = npy.data_nbytes;
     s->data_offset = npy.header_nbytes;
     s->is_swapped = npy.is_big_endian != CLI_HOST_IS_BIG_ENDIAN;
+    for (int i = 0; i < npy.ndim; i++) s->ndim += npy.dims[i] != 1;
     if (!s->stream.is_seekable) s->stream.prefix_used = npy.header_nbytes;
-    return CLI_DONE;
+    if (!npy.is_fortran_order) return CLI_DONE;
+    status = cli_source_spool(s);
+    return status == CLI_DONE ? reorder(s, &npy) : status;
 }
 
 static int fail_size(const cli_source *s, const csz_field *field, uint64_t found, int is_more) {
@@ -58,6 +101,7 @@ static int take_dataset(cli_source *s, const char *path, const cli_expected *exp
     s->stream.is_seekable = 1;
     s->field = s->held.field;
     s->nbytes = s->held.nbytes;
+    s->ndim = s->held.ndim;
     return CLI_DONE;
 }
 
@@ -68,12 +112,13 @@ static int read_at(const cli_source *s, uint64_t offset, void *buffer, size_t nb
     return CLI_DONE;
 }
 
-static int open_source(cli_source *s, const char *path, const cli_expected *expected, uint64_t memory_limit) {
+static int open_source(cli_source *s, const char *path, const cli_expected *given, uint64_t memory_limit) {
+    const cli_expected known = cli_expected_of(given, path), *expected = &known;
     const unsigned char *start;
     size_t start_nbytes;
     uint64_t nelements = 0;
     const int is_described = expected->has_type && expected->has_dims;
-    if (cli_h5_is_path(path)) return take_dataset(s, path, expected, memory_limit);
+    if (cli_h5_is_path(path)) return take_dataset(s, path, given, memory_limit);
     if (is_described && !cli_field_count(&nelements, &expected->field)) {
         char dims[CLI_DIMS_TEXT_NBYTES];
         return cli_fail_usage("the dims %s overflow: more than 2^56 elements; give smaller ones with -d",
@@ -88,8 +133,8 @@ static int open_source(cli_source *s, const char *path, const cli_expected *expe
     if (status != CLI_DONE) return status;
     const int is_sized_raw = is_described && s->stream.is_seekable && s->stream.nbytes == nbytes;
     if (cli_path_has_suffix(path, ".npy") || (!is_sized_raw && cli_npy_has_magic(start, start_nbytes)))
-        return take_npy(s, expected, start, start_nbytes);
-    if (!is_described) return cli_fail_undescribed(s->stream.name, expected->has_type, expected->has_dims);
+        return take_npy(s, given, start, start_nbytes);
+    if (!is_described) return cli_fail_undescribed(s->stream.name, start, start_nbytes, expected);
     s->field = expected->field;
     s->nbytes = nbytes;
     s->is_swapped = CLI_HOST_IS_BIG_ENDIAN;
@@ -136,8 +181,29 @@ int cli_source_spool(cli_source *s) {
 
 uint64_t cli_source_nbytes(const cli_source *s) { return cli_h5_nbytes(s->dataset); }
 
-int cli_source_range(csz_value_range *range, cli_source *s, const csz_options *options, const csz_plan *plan,
-                     const csz_layout *shape) {
+int cli_source_is_archive(const cli_source *s) {
+    return s->stream.prefix && cli_bytes_are_archive(s->stream.prefix, s->stream.prefix_nbytes);
+}
+
+/* Rows of a frame that follow each other in the field, and the first element of each such piece. */
+void cli_watch_frame(csz_fill_watch *watch, const void *values, const csz_frame *f, const csz_layout *shape,
+                     const csz_options *options) {
+    const csz_field *field = &shape->info.field;
+    const size_t size = cli_type_nbytes(field->type);
+    const int rows = f->end[2] - f->begin[2] == shape->n[2],
+              planes = rows && f->end[1] - f->begin[1] == shape->n[1];
+    const uint64_t nz = planes ? 1 : f->end[0] - f->begin[0], ny = rows ? 1 : f->end[1] - f->begin[1],
+                   n = f->nelements / (nz * ny);
+    const unsigned char *from = values;
+    for (uint64_t z = 0; z < nz; z++)
+        for (uint64_t y = 0; y < ny; y++, from += n * size)
+            (void)csz_fill_watch_add(
+                watch, from, ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2],
+                n, field->type, shape->info.nelements, options);
+}
+
+int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *s, const csz_options *options,
+                     const csz_plan *plan, const csz_layout *shape) {
     const size_t size = cli_type_nbytes(s->field.type),
                  most = s->dataset ? shape->values_nbytes : RANGE_NBYTES;
     unsigned char *buffer = cli_allocate("a buffer", most);
@@ -152,9 +218,13 @@ int cli_source_range(csz_value_range *range, cli_source *s, const csz_options *o
             csz_plan_frame(&frame, plan, i);
             n = frame.values_nbytes;
             status = cli_source_read(s, buffer, &frame, shape);
+            if (status == CLI_DONE) cli_watch_frame(watch, buffer, &frame, shape, options);
         } else {
             status = read_at(s, at, buffer, n);
             if (status == CLI_DONE && s->is_swapped) cli_swap_values(buffer, n, size);
+            if (status == CLI_DONE)
+                (void)csz_fill_watch_add(watch, buffer, at / size, n / size, s->field.type, s->nbytes / size,
+                                         options);
         }
         if (status != CLI_DONE) break;
         csz_status added = csz_range_add(range, buffer, n / size, s->field.type, options);

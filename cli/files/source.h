@@ -15,6 +15,7 @@ typedef struct cli_source {
     uint64_t nbytes;                /* of the values */
     uint64_t data_offset;           /* where they begin in a file */
     int is_swapped;                 /* their byte order is not this machine's */
+    int ndim;                       /* that are not 1, as the file has them; field has at most four */
     struct cli_h5_dataset *dataset; /* of an HDF5 file, read as it is needed; else NULL */
     cli_field held;                 /* such a dataset, whole; else without data */
 } cli_source;
@@ -29,9 +30,16 @@ void cli_source_close(cli_source *source); /* zeroed ones are allowed */
 int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan);
 int cli_source_spool(cli_source *source);
 
-/* The whole field's range, in pieces: of a dataset frames, else smaller ones. */
-int cli_source_range(csz_value_range *range, cli_source *source, const csz_options *options,
-                     const csz_plan *plan, const csz_layout *shape);
+/* The whole field's range, and what it says of a fill value, in pieces: of a dataset frames, else smaller ones. */
+int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *source,
+                     const csz_options *options, const csz_plan *plan, const csz_layout *shape);
+
+/* Adds a frame's values to what is known of a fill value. */
+void cli_watch_frame(csz_fill_watch *watch, const void *values, const csz_frame *frame,
+                     const csz_layout *shape, const csz_options *options);
+
+/* 1 if what is read as a field is an archive. */
+int cli_source_is_archive(const cli_source *source);
 
 /* What reading takes besides the caller's buffers. */
 uint64_t cli_source_nbytes(const cli_source *source);

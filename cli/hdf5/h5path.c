@@ -15,12 +15,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it. */
+/*
+ * The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it.  What is no regular file is not opened: to open a
+ * named pipe and close it again releases its writer, whose data is lost.
+ */
 cli_h5_kind cli_h5_kind_of(const char *file) {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char start[4096 + 8]; /* the first few places, with one read */
     struct stat status;
     cli_h5_kind kind = CLI_H5_KIND_OTHER;
+    if (stat(file, &status) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? CLI_H5_KIND_NONE : CLI_H5_KIND_OTHER;
+    if (!S_ISREG(status.st_mode)) return CLI_H5_KIND_OTHER;
     int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0) return errno == ENOENT || errno == ENOTDIR ? CLI_H5_KIND_NONE : CLI_H5_KIND_OTHER;
     if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {

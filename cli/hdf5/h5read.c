@@ -105,6 +105,11 @@ static int check_type(csz_type *type, hid_t dataset, const cli_h5_location *at) 
     size_t nbits = id >= 0 ? 8 * cli_h5.H5Tget_size(id) : 0;
     cli_h5_release(id);
     char kind[48];
+    if (class == H5T_INTEGER &&
+        (cli_h5.H5Aexists(dataset, "scale_factor") > 0 || cli_h5.H5Aexists(dataset, "add_offset") > 0))
+        return cli_fail("%s holds floats packed into %zu-bit integers (scale_factor, add_offset); unpack the "
+                        "file first, with ncpdq -U %s OUT.nc (Debian package nco)",
+                        at->path, nbits, at->file);
     if (class == H5T_INTEGER || class == H5T_FLOAT)
         snprintf(kind, sizeof kind, "%zu-bit %s", nbits,
                  class == H5T_INTEGER         ? "integers"
@@ -130,8 +135,8 @@ struct cli_h5_dataset {
     int has_filters;
 };
 
-/* Of more than four dims those of 1 are left out; of those still too many the slowest become one, where that is allowed. */
-static int take_dims(csz_field *field, cli_h5_dataset *d, int folds) {
+/* Of more than four dims those of 1 are left out; of those still too many the slowest become one. */
+static int take_dims(csz_field *field, cli_h5_dataset *d) {
     hsize_t dims[H5S_MAX_RANK];
     hid_t space = cli_h5.H5Dget_space(d->dataset);
     H5S_class_t class = space >= 0 ? cli_h5.H5Sget_simple_extent_type(space) : H5S_NO_CLASS;
@@ -147,15 +152,10 @@ static int take_dims(csz_field *field, cli_h5_dataset *d, int folds) {
         for (int i = 0; i < rank; i++)
             if (dims[i] != 1) dims[n++] = dims[i];
     }
-    while (n > CSZ_MAX_NDIM && folds) {
+    while (n > CSZ_MAX_NDIM) {
         dims[1] = dims[0] && dims[1] > UINT64_MAX / dims[0] ? UINT64_MAX : dims[0] * dims[1];
         memmove(dims, dims + 1, (size_t)--n * sizeof dims[0]);
     }
-    if (n > CSZ_MAX_NDIM)
-        return cli_fail("%s has %d dimensions, and at most %d can be compressed; use the HDF5 filter (csz "
-                        "hdf5 cdvals), or "
-                        "reshape it",
-                        d->at.path, rank, CSZ_MAX_NDIM);
     field->ndim = n ? n : 1;
     field->dims[0] = 1;
     for (int i = 0; i < n; i++) field->dims[i] = dims[i];
@@ -207,9 +207,7 @@ static int check_expected(const csz_field *found, const cli_expected *expected, 
     if (expected->has_type && found->type != expected->field.type)
         return cli_fail("%s holds %s, and %s says %s; give the dataset that belongs here", at->path,
                         cli_type_names[found->type], expected->source, cli_type_names[expected->field.type]);
-    if (expected->has_dims &&
-        (found->ndim != expected->field.ndim ||
-         memcmp(found->dims, expected->field.dims, sizeof found->dims[0] * (size_t)found->ndim) != 0))
+    if (expected->has_dims && !cli_dims_agree(found, &expected->field))
         return cli_fail("%s has the dims %s, and %s says %s; give the dataset that belongs here", at->path,
                         cli_dims_text(has, found), expected->source, cli_dims_text(wanted, &expected->field));
     return CLI_DONE;
@@ -263,7 +261,7 @@ static int open_checked(cli_h5_dataset *d, cli_field *field, const cli_expected 
     if (status == CLI_DONE) status = open_dataset(&d->dataset, d->file, &d->at);
     if (status == CLI_DONE) status = check_type(&d->type, d->dataset, &d->at);
     field->field.type = d->type;
-    if (status == CLI_DONE) status = take_dims(&field->field, d, expected->folds);
+    if (status == CLI_DONE) status = take_dims(&field->field, d);
     if (status == CLI_DONE) status = check_expected(&field->field, expected, &d->at);
     if (status == CLI_DONE) status = check_filters(d->dataset, d->type, &d->at);
     if (status == CLI_DONE && !cli_field_count(&field->nelements, &field->field))
@@ -271,6 +269,7 @@ static int open_checked(cli_h5_dataset *d, cli_field *field, const cli_expected 
             cli_fail("the dims of %s overflow: more than 2^56 elements; give a smaller dataset", d->at.path);
     if (status != CLI_DONE) return status;
     field->nbytes = (size_t)(field->nelements * cli_type_nbytes(d->type));
+    for (int i = 0; i < d->rank; i++) field->ndim += d->dims[i] != 1;
     measure_chunk(d);
     widen_cache(d);
     return CLI_DONE;

@@ -10,6 +10,8 @@
 #include "files/output.h"
 #include "commands/pipeline.h"
 
+#include <stdio.h>
+
 enum { CLI_MOST_WORKERS = 64 };
 
 typedef struct cli_workers {
@@ -38,6 +40,9 @@ typedef struct cli_demand {
 /* Returns CLI_DONE, or CLI_FAILED after the message: the limit does not even let one frame through. */
 int cli_workers_create(cli_workers *workers, const csz_options *options, const cli_demand *demand);
 void cli_workers_destroy(cli_workers *workers); /* zeroed ones are allowed */
+
+/* For -v: the field, its frames, and who works on them. */
+void cli_workers_print(FILE *stream, const cli_workers *workers, const csz_info *info);
 
 /* Time in the library, as if it had been one caller; the backend of the last call. */
 double cli_workers_seconds(const cli_workers *workers);

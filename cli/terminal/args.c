@@ -19,6 +19,7 @@ enum {
     SETS_BOUND = ENCODES | CLI_HDF5,
     RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_ANALYZE,
     WRITES = CLI_COMPRESS | CLI_DECOMPRESS,
+    TALKS = WRITES | CLI_COMPARE | CLI_VERIFY | CLI_TEST,
     EVERYWHERE = CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH |
                  CLI_ANALYZE | CLI_HDF5,
     MOST_THREADS = 4096,
@@ -35,10 +36,8 @@ typedef struct option_row {
 } option_row;
 
 static int apply_type(cli_arguments *arguments, const char *value) {
-    int type;
-    if (!cli_parse_name(&type, value, cli_type_names))
+    if (!cli_parse_type(&arguments->expected.field.type, value))
         return cli_fail_usage("type '%s' is unknown; give -t f32 or -t f64", value);
-    arguments->expected.field.type = (csz_type)type;
     arguments->expected.has_type = 1;
     return CLI_DONE;
 }
@@ -58,8 +57,23 @@ static int apply_dims(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
+/* "1%" and the like: a number and a percent sign. */
+static int is_percentage(double *share, const char *text) {
+    char number[32];
+    const size_t n = strlen(text);
+    if (n < 2 || n > sizeof number || text[n - 1] != '%') return 0;
+    memcpy(number, text, n - 1);
+    number[n - 1] = '\0';
+    if (!cli_parse_double(share, number)) return 0;
+    *share /= 100;
+    return 1;
+}
+
 static int apply_bound(cli_arguments *arguments, const char *value) {
     double bound;
+    if (is_percentage(&bound, value))
+        return cli_fail_usage("bound '%s' is a percentage; give a share of the value range as -m rel -e %.9g",
+                              value, bound);
     if (!cli_parse_double(&bound, value))
         return cli_fail_usage("bound '%s' is no number that fits f64; give one above 0, such as -e 1e-3",
                               value);
@@ -216,6 +230,20 @@ static int apply_json(cli_arguments *arguments, const char *unused) {
     return CLI_DONE;
 }
 
+static int apply_quiet(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->quiet = 1;
+    arguments->verbose = 0;
+    return CLI_DONE;
+}
+
+static int apply_verbose(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->verbose = 1;
+    arguments->quiet = 0;
+    return CLI_DONE;
+}
+
 static int apply_help(cli_arguments *arguments, const char *unused) {
     (void)unused;
     arguments->help = 1;
@@ -227,7 +255,8 @@ static const option_row rows[] = {
      "write the archive here; - is standard output (default IN.csz)"},
     {CLI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
      "write the field here; - is standard output, x.npy gets a header (default IN without .csz)"},
-    {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type, "type of a raw field's values"},
+    {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type,
+     "type of a raw field's values; a name that ends in .f32 or .f64 tells it"},
     {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims,
      "dims of a raw field, slowest first, 1 to 4 of them"},
     {SETS_BOUND, 'e', "error", "bound", "1e-3", apply_bound,
@@ -247,8 +276,8 @@ static const option_row rows[] = {
     {CLI_ANALYZE, 0, "exact", NULL, NULL, apply_exact,
      "count every tile and code every workflow, instead of predicting from a sample"},
     {BOUNDED | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
-     "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto, none: as an HDF5 file "
-     "says, or not"},
+     "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto: as an HDF5 file says; "
+     "none: every value counts"},
     {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
      "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
     {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,
@@ -263,6 +292,9 @@ static const option_row rows[] = {
     {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
     {EVERYWHERE, 0, "json", NULL, NULL, apply_json, "one JSON object instead of text"},
     {WRITES, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
+    {TALKS, 'q', "quiet", NULL, NULL, apply_quiet,
+     "print nothing but errors, and JSON where it is asked for"},
+    {TALKS, 'v', "verbose", NULL, NULL, apply_verbose, "print more: the field, its frames, threads"},
     {EVERYWHERE, 'h', "help", NULL, NULL, apply_help, "this text"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };

@@ -50,7 +50,7 @@ typedef struct cli_arguments {
     int optional;           /* csz hdf5 cdvals --optional */
     cli_region region;
     int repeat;
-    int force, verify, exact, json, help;
+    int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;
 
 /* Reads what follows the subcommand's name.  Returns CLI_DONE, or CLI_USAGE after the message. */

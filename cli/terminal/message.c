@@ -17,35 +17,35 @@ enum { LINE_NBYTES = 8192 }; /* longer than a message with two paths of PATH_MAX
 
 static struct {
     pthread_mutex_t mutex;
-    int is_on, has_line;
+    int is_on, has_line, is_quiet;
     char line[LINE_NBYTES];
-} deferred = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void print_line(const char *format, va_list values) {
     char line[LINE_NBYTES];
     vsnprintf(line, sizeof line, format, values);
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    pthread_mutex_lock(&deferred.mutex);
-    if (!deferred.is_on) {
+    pthread_mutex_lock(&state.mutex);
+    if (!state.is_on) {
         cli_progress_stop();
         fprintf(stderr, "csz: %s\n", line);
-    } else if (!deferred.has_line) {
-        snprintf(deferred.line, sizeof deferred.line, "%s", line);
-        deferred.has_line = 1;
+    } else if (!state.has_line) {
+        snprintf(state.line, sizeof state.line, "%s", line);
+        state.has_line = 1;
     }
-    pthread_mutex_unlock(&deferred.mutex);
+    pthread_mutex_unlock(&state.mutex);
 }
 
 void cli_fail_defer(int on) {
-    pthread_mutex_lock(&deferred.mutex);
-    deferred.is_on = on;
-    int has_line = !on && deferred.has_line;
-    if (!on) deferred.has_line = 0;
-    pthread_mutex_unlock(&deferred.mutex);
+    pthread_mutex_lock(&state.mutex);
+    state.is_on = on;
+    int has_line = !on && state.has_line;
+    if (!on) state.has_line = 0;
+    pthread_mutex_unlock(&state.mutex);
     if (!has_line) return;
     cli_progress_stop();
-    fprintf(stderr, "csz: %s\n", deferred.line);
+    fprintf(stderr, "csz: %s\n", state.line);
 }
 
 int cli_fail(const char *format, ...) {
@@ -56,8 +56,14 @@ int cli_fail(const char *format, ...) {
     return CLI_FAILED;
 }
 
+void cli_quiet(void) {
+    state.is_quiet = 1;
+    cli_progress_hide();
+}
+
 void cli_note(const char *format, ...) {
     va_list values;
+    if (state.is_quiet) return;
     va_start(values, format);
     print_line(format, values);
     va_end(values);

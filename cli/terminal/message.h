@@ -23,6 +23,9 @@ int cli_fail_usage(const char *format, ...) CLI_PRINTF; /* returns CLI_USAGE */
 /* What a user should know of a run that succeeds; the format begins with "note: ". */
 void cli_note(const char *format, ...) CLI_PRINTF;
 
+/* From here on no notes, and no progress. */
+void cli_quiet(void);
+
 /*
  * With on, a message is kept instead of printed, and only the first: threads that fail together, or because one did, say one thing.
  * With off, it is printed.

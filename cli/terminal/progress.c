@@ -20,7 +20,7 @@ static struct {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    int is_running, must_stop;
+    int is_running, must_stop, is_hidden;
     const char *verb;
     uint64_t nbytes_total;
     _Atomic uint64_t nbytes_done;
@@ -84,7 +84,7 @@ static void *draw_until_stopped(void *unused) {
 void cli_progress_start(const char *verb, uint64_t nbytes_total) {
     pthread_condattr_t attributes;
     sigset_t all, before;
-    if (progress.is_running || !isatty(STDERR_FILENO)) return;
+    if (progress.is_running || progress.is_hidden || !isatty(STDERR_FILENO)) return;
     progress.verb = verb;
     progress.nbytes_total = nbytes_total;
     progress.nbytes_done = 0;
@@ -101,6 +101,8 @@ void cli_progress_start(const char *verb, uint64_t nbytes_total) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!progress.is_running) pthread_cond_destroy(&progress.wake);
 }
+
+void cli_progress_hide(void) { progress.is_hidden = 1; }
 
 void cli_progress_set(uint64_t nbytes_done) {
     atomic_store_explicit(&progress.nbytes_done, nbytes_done, memory_order_relaxed);

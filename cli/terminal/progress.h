@@ -16,6 +16,7 @@ void cli_progress_start(const char *verb, uint64_t nbytes_total);
 void cli_progress_set(uint64_t nbytes_done);
 void cli_progress_follow(const csz_context *context); /* the share done comes from the library from now on */
 void cli_progress_stop(void);
+void cli_progress_hide(void); /* none is shown from here on */
 
 double cli_seconds_now(void); /* monotonic */
 

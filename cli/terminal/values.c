@@ -74,14 +74,30 @@ int cli_parse_double(double *value, const char *text) {
     return end != text && *end == '\0';
 }
 
+int cli_parse_type(csz_type *type, const char *text) {
+    static const struct {
+        const char *name;
+        csz_type type;
+    } names[] = {{"f32", CSZ_F32},    {"f64", CSZ_F64},    {"float32", CSZ_F32}, {"float64", CSZ_F64},
+                 {"f4", CSZ_F32},     {"f8", CSZ_F64},     {"<f4", CSZ_F32},     {"<f8", CSZ_F64},
+                 {"single", CSZ_F32}, {"double", CSZ_F64}, {"float", CSZ_F32}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i].name) != 0) continue;
+        *type = names[i].type;
+        return 1;
+    }
+    return 0;
+}
+
 int cli_parse_dims(csz_field *field, const char *text) {
+    const char separator = strchr(text, ',') ? ',' : 'x';
     int is_too_large = 0;
     for (field->ndim = 0; field->ndim < CSZ_MAX_NDIM;) {
         int parsed = cli_parse_digits(&field->dims[field->ndim++], &text);
         if (parsed == 0) return 0;
         is_too_large |= parsed < 0;
         if (*text == '\0') return is_too_large ? -1 : 1;
-        if (*text++ != 'x') return 0;
+        if (*text++ != separator) return 0;
     }
     return 0;
 }
@@ -131,6 +147,23 @@ int cli_field_count(uint64_t *nelements, const csz_field *field) {
     }
     *nelements = product;
     return 1;
+}
+
+/* Dims other than 1, of four the two slowest as one; returns how many. */
+static int effective_dims(uint64_t dims[CSZ_MAX_NDIM], const csz_field *field) {
+    int n = 0;
+    for (int i = 0; i < field->ndim; i++)
+        if (field->dims[i] != 1) dims[n++] = field->dims[i];
+    if (n < CSZ_MAX_NDIM) return n;
+    dims[1] *= dims[0]; /* at most 2^56, as was counted */
+    memmove(dims, dims + 1, (size_t)--n * sizeof dims[0]);
+    return n;
+}
+
+int cli_dims_agree(const csz_field *a, const csz_field *b) {
+    uint64_t dims_a[CSZ_MAX_NDIM], dims_b[CSZ_MAX_NDIM];
+    const int n = effective_dims(dims_a, a);
+    return effective_dims(dims_b, b) == n && memcmp(dims_a, dims_b, (size_t)n * sizeof dims_a[0]) == 0;
 }
 
 void cli_swap_values(void *values, size_t nbytes, size_t size) {

@@ -21,8 +21,10 @@ int cli_parse_digits(uint64_t *value, const char **text);
 
 int cli_parse_u64(uint64_t *value, const char *text);
 int cli_parse_double(double *value, const char *text); /* inf and nan too; 1e-400 becomes 0 */
-int cli_parse_dims(csz_field *field,
-                   const char *text); /* "512x512x512"; -1 where more than 64 bits are needed */
+int cli_parse_type(csz_type *type, const char *text);  /* "f32", and what NumPy and C call it */
+int cli_parse_dims(
+    csz_field *field,
+    const char *text); /* "512x512x512", "512,512,512"; -1 where more than 64 bits are needed */
 int cli_parse_region(cli_region *region, const char *text); /* "0:8,:,4:" */
 int cli_parse_nbytes(uint64_t *nbytes, const char *text);   /* "1000", "64K", "2G": binary multiples */
 int cli_parse_zstd(int *level, const char *text);           /* "zstd", "zstd:LEVEL" */
@@ -30,6 +32,9 @@ int cli_parse_zstd(int *level, const char *text);           /* "zstd", "zstd:LEV
 /* Elements of a field; 0 if the product exceeds the 2^56 that an archive can hold. */
 int cli_field_count(uint64_t *nelements, const csz_field *field);
 size_t cli_type_nbytes(csz_type type);
+
+/* 1 if fields of these dims have their elements in the same order and are compressed alike: dims of 1 do not count, and the two slowest of four others are one. */
+int cli_dims_agree(const csz_field *a, const csz_field *b);
 
 /* Raw files and .npy files that are written are little-endian; so must values be turned on this machine? */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

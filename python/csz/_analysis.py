@@ -148,6 +148,17 @@ def _analysis(raw: _library.Analysis, has_range: bool) -> Analysis:
 def analyze(
     array: Any,
     *,
+    abs: None = None,
+    rel: None = None,
+    psnr: None = None,
+    fill: float | None = None,
+    exact: bool = False,
+    threads: int = 0,
+) -> list[Analysis]: ...
+@overload
+def analyze(
+    array: Any,
+    *,
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
@@ -178,14 +189,16 @@ def analyze(
 ) -> Analysis | list[Analysis]:
     """Says how an array would compress under a bound, or under each of several, and why.
 
-    Bounds are those of :func:`csz.compress`, one or a sequence of them.  By default sizes are predicted from sampled tiles in a fraction of the time that
+    Bounds are those of :func:`csz.compress`, one or a sequence of them; where none is given, ``rel=[1e-2, 1e-3, 1e-4]``, as of the command.  By default sizes are predicted from sampled tiles in a fraction of the time that
     compressing takes; ``exact`` codes everything with every workflow.  Returns an :class:`Analysis`, or a list of them for a sequence.
     Of an array on the GPU no more than the sampled tiles leave it; all of it with ``exact``.
     """
+    if abs is None and rel is None and psnr is None:
+        rel = [1e-2, 1e-3, 1e-4]
     given = {mode: value for mode, value in zip(_library.BOUND_MODES, (abs, rel, psnr)) if value is not None}
     several = any(np.ndim(value) > 0 for value in given.values())
     if len(given) != 1:
-        raise _errors.BoundError("give exactly one of abs=, rel= and psnr=")
+        raise _errors.BoundError("give at most one of abs=, rel= and psnr=")
     ((mode, value),) = given.items()
     one_by_one: list[Any] = list(value) if several else [value]  # type: ignore[arg-type]
     bounds = [_api.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]

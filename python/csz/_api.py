@@ -7,8 +7,9 @@ import ctypes as c
 import math
 import mmap
 import operator
+import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, Sequence, TypedDict, TypeVar, Union, overload
+from typing import Any, Iterator, Literal, Sequence, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ._library import BACKENDS, BOUND_MODES, DTYPES, MAX_NDIM, WORKFLOWS, check 
 
 Workflow = Literal["auto", "huffman", "rle", "rle+vle"]
 Backend = Literal["auto", "cpu", "cuda"]
+Fill = Union[float, Literal["none"], None]
 HostArray = Union["np.ndarray[Any, Any]", Sequence[float], Sequence[Sequence[float]], float]
 HostBuffer = Union[bytes, bytearray, memoryview, mmap.mmap, "np.ndarray[Any, Any]"]
 Out = TypeVar("Out")
@@ -158,6 +160,24 @@ def check_fill(fill: float | None, view: _arrays.View) -> None:
         raise _errors.ArgumentError(f"fill {fill!r} does not fit float32: give the value as it stands in the array")
 
 
+def named_fill(fill: Fill) -> float | None:
+    """The fill value, None where there is none, whether it was left out or said."""
+    return None if isinstance(fill, str) and fill == "none" else fill
+
+
+def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any]) -> None:
+    """Warns of a value that looks like a fill value, unless none is said to be one."""
+    if suspect.found and not isinstance(fill, str):
+        value = dtype.type(suspect.value)
+        text = str(value).replace("+", "")
+        warnings.warn(
+            f"{text} stands in about {100 * suspect.share:.3g}% of the values, far outside the others ({suspect.low:.4g} to {suspect.high:.4g}): "
+            f"give fill={text} if it marks missing values, or fill='none' if it is data",
+            _errors.FillWarning,
+            stacklevel=3,
+        )
+
+
 def fold(shape: Sequence[int]) -> tuple[int, ...]:
     """The dims an archive stores for a shape: of more than four the slowest become one, and none become (1,)."""
     shape = tuple(shape)
@@ -209,7 +229,7 @@ def compress(
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
-    fill: float | None = None,
+    fill: Fill = None,
     workflow: Workflow = "auto",
     backend: Backend = "auto",
     threads: int = 0,
@@ -223,7 +243,7 @@ def compress(
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
-    fill: float | None = None,
+    fill: Fill = None,
     workflow: Workflow = "auto",
     backend: Backend = "auto",
     threads: int = 0,
@@ -236,7 +256,7 @@ def compress(
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
-    fill: float | None = None,
+    fill: Fill = None,
     workflow: Workflow = "auto",
     backend: Backend = "auto",
     threads: int = 0,
@@ -254,7 +274,8 @@ def compress(
         slowest are stored as one, and 0-d is stored as one element; see the ``shape`` of :func:`decompress`.  Masked values
         become ``fill``, or NaN.
     fill
-        Values equal to this are missing: left out of the range that ``rel`` and ``psnr`` refer to, and restored exactly.
+        Values equal to this are missing: left out of the range that ``rel`` and ``psnr`` refer to, and restored exactly.  Where a value of an array on the
+        host looks like a fill value and is not named here, a :class:`FillWarning` says so, unless ``"none"`` says that every value is data.
     workflow
         ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
     backend
@@ -269,12 +290,13 @@ def compress(
     Returns bytes for arrays on the host; for arrays on the GPU an array of uint8 there, of CuPy or, for tensors, of PyTorch.
     """
     mode, bound = bound_of(abs, rel, psnr)
-    options = _options(backend, threads, fill)
+    named = named_fill(fill)
+    options = _options(backend, threads, named)
     options.bound_mode, options.bound = BOUND_MODES.index(mode), bound
     options.workflow = _choice("workflow", workflow, WORKFLOWS)
     options.zstd_level = _integer("zstd", zstd, 0, 22)
-    source = _arrays.view_field(array, fill)
-    check_fill(fill, source)
+    source = _arrays.view_field(array, named)
+    check_fill(named, source)
     place = _arrays.place_of(like, source)
     field = _field(source)
 
@@ -282,12 +304,15 @@ def compress(
     _check(lib.csz_compress_bound(c.byref(capacity), c.byref(field), c.byref(options)), f"a field of shape {source.shape}")
     # The library packs with zstd on the host.
     room, out = _arrays.make(_arrays.HOST if zstd else place, (capacity.value,), np.dtype("uint8"))
-    nbytes = c.c_size_t()
+    nbytes, suspect = c.c_size_t(), _library.FillSuspect()
+    device = _device(options, source, out)
     status = _cuda.call(
-        lib.csz_compress, _device(options, source, out), (source.stream, out.stream),
+        lib.csz_compress, device, (source.stream, out.stream),
         out.pointer, capacity.value, c.byref(nbytes), source.pointer, c.byref(field), c.byref(options),
     )  # fmt: skip
     _check(status, "compressing")
+    lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
+    warn_of_fill(suspect, fill, source.dtype)
     archive = room[: nbytes.value]
     if place.kind == "numpy":
         return archive.tobytes()
@@ -603,12 +628,37 @@ def _range_of_block(block: Any, fill: float | None) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
 
 
+class _Watch:
+    """Looks for a fill value in blocks of rows of an array that is read in pieces."""
+
+    def __init__(self, data: Any, fill: Fill) -> None:
+        self.raw, self.fill, self.dtype = _library.FillWatch(), fill, np.dtype(data.dtype).newbyteorder("=")
+        self.size = math.prod(data.shape)
+
+    def add(self, block: Any, first: int) -> None:
+        if self.dtype.name in DTYPES:
+            view, options = _arrays.view_field(block), _options("cpu", 1, named_fill(self.fill))
+            if view.device is None:
+                kind = DTYPES.index(view.dtype.name)
+                lib.csz_fill_watch_add(c.byref(self.raw), view.pointer or None, first, view.size, kind, self.size, c.byref(options))
+
+    def warn(self) -> None:
+        suspect = _library.FillSuspect()
+        if self.dtype.name in DTYPES:
+            lib.csz_fill_watch_result(c.byref(suspect), c.byref(self.raw), DTYPES.index(self.dtype.name))
+            warn_of_fill(suspect, self.fill, self.dtype)
+
+
 def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | None:
     """Minimum and maximum over finite values that are not missing, or None where there are none.
 
     ``data`` may be larger than memory: Dask arrays are reduced block by block, anything else with ``shape`` and slices (Zarr, HDF5, memmap) is read
     some rows at a time.
     """
+    return _range_of(data, fill)
+
+
+def _range_of(data: Any, fill: float | None, watch: _Watch | None = None) -> tuple[float, float] | None:
     if hasattr(data, "to_delayed") and hasattr(data, "dask"):
         import dask
 
@@ -616,26 +666,37 @@ def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | N
         ranges = dask.compute(*(task(block, fill) for block in data.to_delayed().ravel()))  # type: ignore[attr-defined,no-untyped-call]
     else:
         data = data if hasattr(data, "shape") and hasattr(data, "dtype") else _arrays.as_numpy(data)
-        if not data.shape:
-            ranges = (_range_of_block(data[()], fill),)
-        else:
-            rows = max(1, (64 << 20) // max(1, math.prod(data.shape[1:]) * np.dtype(data.dtype).itemsize))
-            chunk = (getattr(data, "chunks", None) or (1,))[0]
-            if isinstance(chunk, int):  # whole chunks, so that none is read twice
-                rows = max(chunk, rows // chunk * chunk)
-            ranges = tuple(_range_of_block(data[i : i + rows], fill) for i in range(0, data.shape[0], rows))
+        ranges = tuple(_ranges_of_rows(data, fill, watch)) if data.shape else (_range_of_block(data[()], fill),)
     low, high = min((r[0] for r in ranges), default=math.inf), max((r[1] for r in ranges), default=-math.inf)
     return (low, high) if low <= high else None
 
 
-def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = None, fill: float | None = None) -> float:
+def _ranges_of_rows(data: Any, fill: float | None, watch: _Watch | None) -> Iterator[tuple[float, float]]:
+    row = math.prod(data.shape[1:])
+    rows = max(1, (64 << 20) // max(1, row * np.dtype(data.dtype).itemsize))
+    chunk = (getattr(data, "chunks", None) or (1,))[0]
+    if isinstance(chunk, int):  # whole chunks, so that none is read twice
+        rows = max(chunk, rows // chunk * chunk)
+    for i in range(0, data.shape[0], rows):
+        block = data[i : i + rows]
+        if watch is not None:
+            watch.add(block, i * row)
+        yield _range_of_block(block, fill)
+
+
+def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = None, fill: Fill = None) -> float:
     """The absolute bound that ``rel`` or ``psnr`` stands for over a whole dataset.
 
     Chunked stores compress each chunk alone, so a relative bound there refers to the range of a chunk.  To mean the dataset's range, resolve
-    the bound once with this function and give it as ``abs``.  ``data`` is as in :func:`value_range`.
+    the bound once with this function and give it as ``abs``.  ``data`` is as in :func:`value_range`, ``fill`` as in :func:`compress`, with its warning but for
+    Dask arrays.
     """
     bound_of(None, rel, psnr)
-    limits = value_range(data, fill)
+    if not (hasattr(data, "shape") and hasattr(data, "dtype")):
+        data = _arrays.as_numpy(data)
+    watch = _Watch(data, fill)
+    limits = _range_of(data, named_fill(fill), watch)
+    watch.warn()
     if limits is None or limits[0] == limits[1]:
         raise _errors.BoundError("the data has no range of finite values to refer to: give an absolute bound")
     # The library's own rule, asked of the two values that it depends on.

@@ -69,7 +69,7 @@ def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: floa
     return {"abs": max(bound, sys.float_info.min), **rest}
 
 
-def compress_chunk(chunk: Any, stored: dict[str, Any], fill: float | None, threads: int | None) -> Any:
+def compress_chunk(chunk: Any, stored: dict[str, Any], fill: _api.Fill, threads: int | None) -> Any:
     backend: _api.Backend = "auto" if _arrays.is_device(chunk) else "cpu"
     return _api.compress(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)
 

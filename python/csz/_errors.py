@@ -116,6 +116,10 @@ class InternalError(Error, RuntimeError):
     status = 17
 
 
+class FillWarning(UserWarning):
+    """A value looks like one for missing data and was not named as ``fill``."""
+
+
 BY_STATUS: dict[int, type[Error]] = {
     kind.status: kind
     for kind in (

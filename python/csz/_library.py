@@ -92,7 +92,27 @@ class Statistics(c.Structure):
     ]
 
 
-NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 448
+class FillSuspect(c.Structure):
+    _fields_ = [("found", c.c_int), ("value", c.c_double), ("share", c.c_double), ("low", c.c_double), ("high", c.c_double)]
+
+
+WATCH_NDISTINCT = 16
+
+
+class FillWatch(c.Structure):
+    _fields_ = [
+        ("n", c.c_uint64),
+        ("nextreme", c.c_uint64),
+        ("nothers", c.c_uint64),
+        ("extreme", c.c_double),
+        ("low", c.c_double),
+        ("high", c.c_double),
+        ("ndistinct", c.c_int),
+        ("distinct", c.c_double * WATCH_NDISTINCT),
+    ]
+
+
+NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 640
 
 
 class Madogram(c.Structure):
@@ -153,6 +173,8 @@ STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_options": Options,
     "csz_info": Info,
     "csz_metrics": Metrics,
+    "csz_fill_suspect": FillSuspect,
+    "csz_fill_watch": FillWatch,
     "csz_statistics": Statistics,
     "csz_madogram": Madogram,
     "csz_workflow_size": WorkflowSize,
@@ -164,6 +186,12 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_context_create": (c.c_int, [c.POINTER(c.c_void_p)]),
     "csz_context_destroy": (None, [c.c_void_p]),
     "csz_context_backend": (c.c_int, [c.c_void_p]),
+    "csz_context_fill_suspect": (None, [c.c_void_p, c.POINTER(FillSuspect)]),
+    "csz_fill_watch_add": (
+        c.c_int,
+        [c.POINTER(FillWatch), c.c_void_p, c.c_uint64, c.c_uint64, c.c_int, c.c_uint64, c.POINTER(Options)],
+    ),
+    "csz_fill_watch_result": (None, [c.POINTER(FillSuspect), c.POINTER(FillWatch), c.c_int]),
     "csz_status_string": (c.c_char_p, [c.c_int]),
     "csz_version_string": (c.c_char_p, []),
     "csz_options_init": (None, [c.POINTER(Options)]),

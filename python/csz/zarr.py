@@ -84,7 +84,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
             fill = padding if padding != 0 and not math.isnan(padding) else None
         if self.abs is None and fill != padding:
             stored = _codec.bound_without(chunk, stored, padding, fill)  # type: ignore[arg-type]
-        archive = _codec.compress_chunk(chunk, stored, fill, self.threads)  # type: ignore[arg-type]
+        archive = _codec.compress_chunk(chunk, stored, "none" if self.fill is None else fill, self.threads)  # type: ignore[arg-type]
         buffer = chunk_spec.prototype.buffer
         return buffer.from_bytes(archive) if isinstance(archive, bytes) else buffer.from_array_like(archive)
 

@@ -2,10 +2,12 @@
 """Arrays of every kind go in and come back within the bound, from any buffer, whole or in part."""
 
 import array
+import json
 import mmap
 import subprocess
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -200,12 +202,66 @@ class Options(unittest.TestCase):
 
     @unittest.skipUnless(COMMAND, "the command is not known: set CSZ_COMMAND")
     def test_the_command_writes_the_same_bytes(self):
+        for name, field in {
+            "3-D": smooth((30, 40, 50)),
+            "Fortran order": np.asfortranarray(smooth((30, 40, 50))),
+            "Fortran order, 4-D, f8": np.asfortranarray(smooth((3, 17, 40, 35), "float64")),
+            "Fortran order, big-endian": np.asfortranarray(smooth((30, 40, 50))).astype(">f4"),
+            "5-D": smooth((2, 3, 7, 20, 30)),
+            "7-D in Fortran order": np.asfortranarray(smooth((2, 1, 3, 2, 4, 3, 5))),
+            "0-d": np.float64(2.5),
+            "empty": np.empty((3, 0, 5), "float32", order="F"),
+        }.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "field.npy"
+                np.save(path, field)
+                subprocess.run([COMMAND, "compress", path, "-e", "1e-3", "-m", "rel", "-o", f"{path}.csz"], check=True, capture_output=True)
+                self.assertEqual(Path(f"{path}.csz").read_bytes(), csz.compress(field, rel=1e-3))
+
+    @unittest.skipUnless(COMMAND, "the command is not known: set CSZ_COMMAND")
+    def test_the_command_analyses_at_the_same_bounds(self):
         field = smooth((30, 40, 50))
         with tempfile.TemporaryDirectory() as folder:
-            name = Path(folder) / "field.npy"
-            np.save(name, field)
-            subprocess.run([COMMAND, "compress", name, "-e", "1e-3", "-m", "rel", "-o", f"{name}.csz"], check=True, capture_output=True)
-            self.assertEqual(Path(f"{name}.csz").read_bytes(), csz.compress(field, rel=1e-3))
+            path = Path(folder) / "field.npy"
+            np.save(path, field)
+            told = subprocess.run([COMMAND, "analyze", path, "--json"], check=True, capture_output=True, text=True)
+        bounds = json.loads(told.stdout)["bounds"]
+        self.assertEqual([(b["bound"], b["bound_abs"]) for b in bounds], [(a.bound, a.bound_abs) for a in csz.analyze(field)])
+
+
+class ForgottenFill(unittest.TestCase):
+    def setUp(self):
+        self.sea = smooth((60, 70))
+        self.sea[20:30, 5:60] = 1e20
+
+    def test_a_warning_names_it(self):
+        for bound in ({"rel": 1e-3}, {"psnr": 60}, {"abs": 1e-3}):
+            for field in (self.sea, np.asfortranarray(self.sea), self.sea.astype(">f4")):
+                with self.assertWarnsRegex(csz.FillWarning, r"^1e20 stands in about 1[0-9.]+%.*: give fill=1e20 if") as caught:
+                    csz.compress(field, **bound)
+                self.assertEqual(caught.filename, __file__)
+        with self.assertWarnsRegex(csz.FillWarning, r"fill=1.0000000200408773e20 if"):
+            csz.compress(self.sea.astype("float64"), rel=1e-3, fill=1e20)  # another value in double
+        with self.assertWarnsRegex(csz.FillWarning, r"fill=-999.9 if"):
+            csz.compress(np.where(self.sea > 1e19, np.float32(-999.9), self.sea), rel=1e-3)
+        with self.assertWarns(csz.FillWarning):
+            csz.absolute_bound(self.sea, rel=1e-3)
+
+    def test_no_warning_where_it_is_said_or_not_there(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            csz.compress(self.sea, rel=1e-3, fill=1e20)
+            csz.absolute_bound(self.sea, rel=1e-3, fill=1e20)
+            csz.absolute_bound(self.sea, rel=1e-3, fill="none")
+            archive = csz.compress(self.sea, rel=1e-3, fill="none")
+            self.assertEqual(csz.info(archive).fill, None)
+            csz.compress(np.ma.masked_greater(self.sea, 1e19), rel=1e-3)
+            csz.compress(np.where(self.sea > 1e19, np.float32(0), 280 + self.sea), rel=1e-3)
+            csz.compress(np.where(self.sea > 1e19, np.float32(np.nan), self.sea), rel=1e-3)
+
+    def test_an_analysis_says_it(self):
+        self.assertRegex(csz.analyze(self.sea, rel=1e-3).reason, "^1.00000002e.20 .*far outside")
+        self.assertNotIn("far outside", csz.analyze(self.sea, rel=1e-3, fill=1e20).reason)
 
 
 class Regions(unittest.TestCase):
@@ -301,7 +357,9 @@ class Knowing(unittest.TestCase):
             for workflow, nbytes in a.coded.items():
                 self.assertEqual(nbytes, len(csz.compress(field[::-1], abs=a.bound, workflow=workflow)))
         self.assertEqual(csz.analyze(field, abs=[]), [])
-        self.assertRaises(csz.BoundError, csz.analyze, field)
+        self.assertRaises(csz.BoundError, csz.analyze, field, abs=1, rel=1)
+        self.assertEqual([a.bound for a in csz.analyze(field)], [1e-2, 1e-3, 1e-4])
+        self.assertEqual(csz.analyze(field)[1].bound_abs, one.bound_abs)
         self.assertRaises(csz.BoundError, csz.analyze, field, abs=[1, 0])
         self.assertRaises(csz.DtypeError, csz.analyze, np.arange(5), abs=1)
 

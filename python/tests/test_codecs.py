@@ -5,6 +5,7 @@ import json
 import pickle
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 from unittest import mock
 
@@ -134,6 +135,8 @@ class ZarrFormat2(unittest.TestCase):
         from csz.numcodecs import Csz
 
         self.field[:20, 5:9] = 1e20
+        with self.assertWarns(csz.FillWarning):  # it does not see the array's
+            Csz(rel=1e-3).encode(self.field)
         stored = self.make(Csz(rel=1e-3, fill=1e20), fill_value=1e20)[:]
         np.testing.assert_array_equal(stored == np.float32(1e20), self.field == np.float32(1e20))
         present = self.field != np.float32(1e20)
@@ -159,6 +162,17 @@ class ZarrFormat3(unittest.TestCase):
 
     def metadata(self):
         return json.loads((Path(self.path) / "zarr.json").read_text())
+
+    def test_a_fill_value_that_was_forgotten(self):
+        from csz.zarr import CszCodec
+
+        self.field[:20, 5:9] = 1e20
+        for fill, options in (("auto", {"fill_value": 1e20}), (1e20, {}), (None, {})):
+            with self.subTest(fill), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.make(codec=CszCodec(rel=1e-3, fill=fill), overwrite=True, **options)
+        with self.assertWarns(csz.FillWarning):
+            self.make(codec=CszCodec(rel=1e-3), overwrite=True)
 
     def test_reads_as_written(self):
         stored = self.make()

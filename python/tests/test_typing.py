@@ -23,6 +23,8 @@ same: np.ndarray[Any, Any] = csz.decompress(archive, out)
 shape: tuple[int, ...] = csz.info(archive).shape
 one: csz.Analysis = csz.analyze(field, abs=1e-3)
 several: list[csz.Analysis] = csz.analyze(field, rel=[1e-3, 1e-4])
+usual: list[csz.Analysis] = csz.analyze(field)
+said: bytes = csz.compress(field, rel=1e-3, fill="none")
 holds: int = csz.compare(field, restored, bound=1e-3).violations
 has_zstd: bool = csz.features()["zstd"]
 """

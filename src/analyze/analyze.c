@@ -21,6 +21,7 @@ typedef struct subject {
     csz_header header; /* all but the bound */
     int has_range;
     double min, max;
+    csz_fill_suspect suspect; /* kept apart from the context's, which compressing replaces */
     csz_tile_sample sample;
     csz_analysis_job *job;
 } subject;
@@ -103,7 +104,7 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
         const csz_tile_plan plan = csz_tile_plan_of(&s->header);
         csz_analysis_describe(a, counts, &s->sample, &plan);
         conclude(a, best);
-        csz_analysis_explain(a, nmodes, predictions);
+        csz_analysis_explain(a, nmodes, predictions, &s->suspect);
     }
     free(counts);
     return status;
@@ -117,7 +118,7 @@ static void analyze_nothing(csz_analysis *a, const csz_header *header) {
     }
     a->best_forced = CSZ_WORKFLOW_HUFFMAN;
     a->codes.smoothness = a->quanta.smoothness = 1;
-    csz_analysis_explain(a, NULL, NULL);
+    csz_analysis_explain(a, NULL, NULL, NULL);
 }
 
 static csz_status find_range(subject *s) {
@@ -139,6 +140,9 @@ static csz_status analyze_field(subject *s, csz_analysis *analyses, const double
     double start = csz_clock();
     if (g->nelements) {
         status = find_range(s);
+        csz_context_watch(s->context, s->data, s->is_on_device ? 0 : g->nelements, s->header.field.type,
+                          s->options);
+        s->suspect = s->context->suspect;
         if (!status)
             status =
                 csz_tile_sample_make(&s->sample, g, s->header.field.type, s->data, s->is_on_device, exact);

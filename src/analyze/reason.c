@@ -52,13 +52,24 @@ static void put_predictors(char *text, const csz_analysis *a, const csz_predicti
             8 * (double)predictions[i].workflow[CSZ_WORKFLOW_AUTO].nbytes_predicted / (double)a->nelements);
 }
 
-void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_prediction *predictions) {
+static void put_suspect(char *text, const csz_fill_suspect *suspect) {
+    if (suspect->found)
+        put(text,
+            "%.9g (in about %.3g%% of the values) lies far outside all others, %.4g to %.4g: set it as the "
+            "fill "
+            "value if it marks missing ones; ",
+            suspect->value, 100 * suspect->share, suspect->low, suspect->high);
+}
+
+void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_prediction *predictions,
+                          const csz_fill_suspect *suspect) {
     char *text = a->reason;
     text[0] = 0;
     if (a->nelements == 0) {
         put(text, "auto has nothing to choose: the field has no elements");
         return;
     }
+    put_suspect(text, suspect);
     if (a->ntiles_counted < a->ntiles)
         put(text, "by %llu of %llu tiles, ", (unsigned long long)a->ntiles_counted,
             (unsigned long long)a->ntiles);

@@ -184,6 +184,9 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     if (!status && context->used == CSZ_BACKEND_CPU) {
         status = compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
     }
+    /* Last, while caches hold the field. */
+    csz_context_watch(context, data, csz_gpu_is_device_pointer(data) ? 0 : h.geometry.nelements, field->type,
+                      &o);
     context->cpu.stages.total = csz_clock() - start;
     return status;
 }

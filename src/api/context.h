@@ -9,9 +9,10 @@ struct csz_context {
     csz_cpu_scratch cpu;
     struct csz_cuda_backend *cuda; /* made when first needed */
     csz_backend used;
-    int device;                        /* 1 + the number of the GPU; 0: the calling thread's own */
-    uint8_t *stored;                   /* a frame that a reader has read */
+    int device;      /* 1 + the number of the GPU; 0: the calling thread's own */
+    uint8_t *stored; /* a frame that a reader has read */
     size_t stored_capacity;
+    csz_fill_suspect suspect; /* of the last field compressed or analysed */
 };
 
 /* Options a caller may leave out, checked. */
@@ -72,6 +73,10 @@ csz_status csz_header_plan(csz_header *header, const csz_field *field, const csz
 
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);
+
+/* Looks for a fill value that options do not name; data is in host memory. */
+void csz_context_watch(csz_context *context, const void *data, uint64_t nelements, csz_type type,
+                       const csz_options *options);
 
 /* Seconds of a clock that never goes back. */
 double csz_clock(void);

@@ -7,7 +7,7 @@
  *                             cut: pread's file loses all its bytes first; or wait: the call waits until a signal ends the program
  *     CSZ_FAULT_HIT=PATH      created when the fault strikes
  *
- * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod, fstat, mmap, ftruncate or malloc.  Reads and writes of
+ * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod, fstat, mmap, ftruncate, malloc or pthread_create.  Reads and writes of
  * descriptors 0 to 2 count only where CSZ_FAULT_STDIO is set, so that messages come through.  Where CSZ_FAULT_NAMED is set there are no files without names, as
  * on NFS.  Nothing counts before main: what the constructors of other people's libraries do with a failure is theirs.
  */
@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -40,8 +41,8 @@ static const struct {
     int number;
 } errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO},       {"EINTR", EINTR},   {"EDQUOT", EDQUOT},
               {"EACCES", EACCES}, {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"EINVAL", EINVAL},
-              {"EROFS", EROFS},   {"short", SHORT},   {"wrong", WRONG},   {"wait", WAIT},
-              {"cut", CUT}};
+              {"EROFS", EROFS},   {"EAGAIN", EAGAIN}, {"short", SHORT},   {"wrong", WRONG},
+              {"wait", WAIT},     {"cut", CUT}};
 
 static const char *fault_call;
 static size_t fault_call_n;
@@ -94,6 +95,14 @@ static int strikes(const char *call) {
 }
 
 #define COUNTS(DESCRIPTOR) ((DESCRIPTOR) > 2 || with_stdio)
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
+                   void *argument) {
+    int how = strikes("pthread_create");
+    if (how) return how;
+    return REAL(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *),
+                "pthread_create")(thread, attributes, body, argument);
+}
 
 ssize_t read(int d, void *to, size_t n) {
     int how = COUNTS(d) ? strikes("read") : 0;

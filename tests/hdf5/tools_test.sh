@@ -244,6 +244,7 @@ variables:
   double p(y, x);
   float be(y, x); be:_Endianness = "big";
   int k(x);
+  short packed(x); packed:scale_factor = 0.01f; packed:add_offset = 280.f;
   float m(x); m:missing_value = -999.f;
   float wide(x); wide:missing_value = 1e20;
   float both(x); both:_FillValue = 7.f; both:missing_value = 8.f;
@@ -283,9 +284,24 @@ refuses 1 'missing_value of run.nc:text is not a single number; give .*--fill' "
 refuses 1 'missing_value of run.nc:pair is not a single number; give .*--fill' "two of them" "$csz" compress run.nc:pair -e 1e-3 -o x.csz
 holds "unless a fill value is given" "$csz" compress run.nc:pair -e 1e-3 --fill 2 -o pair.csz
 holds "verify a big-endian variable" "$csz" compress run.nc:be -e 1e-3 --verify -o be.csz
-refuses 1 'has 6 dimensions' "more dims than an archive has" "$csz" compress run.nc:deep -e 1
-refuses 1 'deep has no range' "cdvals reads them all the same" "$csz" hdf5 cdvals -m rel -e 1e-3 --of run.nc:deep
+holds "six dims are stored as four, the slowest as one" "$csz" compress run.nc:deep -e 1 -o deep.csz --json
+says "which are these" '"dims": .24, 5, 4, 3.' out.txt
+says "and noted" '^csz: note: run.nc:deep has 6 dims, of which the archive keeps 24x5x4x3' err.txt
+holds "and verify" "$csz" verify run.nc:deep deep.csz
+refuses 1 'deep has no range' "cdvals reads them too" "$csz" hdf5 cdvals -m rel -e 1e-3 --of run.nc:deep
 refuses 1 '32-bit integers' "integers" "$csz" compress run.nc:k -e 1
+refuses 1 'packed into 16-bit integers .*ncpdq -U run.nc' "packed floats, with how to unpack them" "$csz" compress run.nc:packed -e 1
+holds "the fill value that a file tells raises no alarm" "$csz" compress run.nc:t -m rel -e 1e-3 -o t2.csz
+same_text "nor a note" "" "$(cat err.txt)"
+ncdump -v t run.nc | sed '/t:_FillValue/d; s/\<_\>/1e20/g; s/netcdf run/netcdf untold/' >untold.cdl
+holds "a file that does not tell it" ncgen -k nc4 -o untold.nc untold.cdl
+for words in "" "--fill auto"; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 'has 1e20 in about 14.*--fill 1e20 if .*--fill 9.96921e36 if it is data' "stops, netCDF's default being another $words" \
+        "$csz" compress untold.nc:t -m rel -e 1e-3 $words -o t3.csz
+done
+holds "unless one is given" "$csz" compress untold.nc:t -m rel -e 1e-3 --fill 9.96921e36 -o t3.csz
+says "which is a note then" '^csz: note: .*--fill 1e20' err.txt
 holds "a restored variable goes into the netCDF file" "$csz" decompress t.csz -o run.nc:t_restored
 holds "which ncdump reads" ncdump -h run.nc
 says "with its fill value" 't_restored:_FillValue = 1.e\+20f' out.txt

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fill.c: a fill value that options do not name is suspected, and nothing else is: not zeros, saturated values, masks, classes, spikes nor heavy tails. */
+#include "support.h"
+
+#include "csz_analyze.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NY = 600, NX = 500, N = NY * NX };
+
+/* Values between low and high, and `mark` in one patch of about `share` of the field, as land is. */
+static test_field patched(csz_type type, double low, double high, double mark, double share) {
+    test_field s = sample_make(field_2d(type, NY, NX), ROUGH, 5);
+    double least = INFINITY, most = -INFINITY;
+    for (uint64_t i = 0; i < N; i++) {
+        least = fmin(least, sample_at(&s, i));
+        most = fmax(most, sample_at(&s, i));
+    }
+    const double side = sqrt(share);
+    for (uint64_t i = 0; i < N; i++) {
+        const double x = low + (sample_at(&s, i) - least) / (most - least) * (high - low);
+        const int is_marked = (double)(i / NX) < side * NY && (double)(i % NX) < side * NX;
+        store_at(s.data, type, i, is_marked ? mark : x);
+    }
+    return s;
+}
+
+static csz_fill_suspect suspect_of(const test_field *s, csz_bound_mode mode, const csz_options *given) {
+    csz_context *context;
+    csz_options o = given ? *given : options_make(mode, mode == CSZ_BOUND_PSNR ? 60 : 1e-3);
+    csz_fill_suspect suspect;
+    size_t capacity, nbytes;
+    ASSERT_OK(csz_context_create(&context));
+    ASSERT_OK(csz_compress_bound(&capacity, &s->field, &o));
+    void *out = malloc(capacity);
+    assert_non_null(out);
+    ASSERT_OK(csz_compress(context, out, capacity, &nbytes, s->data, &s->field, &o));
+    csz_context_fill_suspect(context, &suspect);
+    free(out);
+    csz_context_destroy(context);
+    return suspect;
+}
+
+static void fill_values_are_found(void **state) {
+    (void)state;
+    static const struct {
+        double low, high, mark, share;
+    } cases[] = {{-2, 34, 1e20, 0.35},    {-2, 34, 1e20, 0.004},     {0, 40, -999, 0.3},
+                 {0, 40, -9999, 0.01},    {200, 340, -999, 0.05},    {900, 1050, -9999, 0.6},
+                 {0, 4000, -9999, 0.2},   {0, 1, -99.9, 0.1},        {-20, 40, -99, 0.1},
+                 {0, 100, 9.96921e36, 1}, {0, 1000, -32768, 0.2},    {1e5, 1.1e5, 1e30, 0.02},
+                 {0, 20, 65535, 0.1},     {0, 400, 999.999, 0.1},    {-50, 50, -1000, 0.1},
+                 {1e9, 5e10, -1e34, 0.1}, {-1e-9, 1e-9, 1e15, 0.97}, {0, 9, -2147483648.0, 0.1}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (int type = CSZ_F32; type <= CSZ_F64; type++)
+            for (int mode = CSZ_BOUND_ABS; mode <= CSZ_BOUND_PSNR; mode++) {
+                const double share = cases[c].share == 1 ? 0.9 : cases[c].share;
+                test_field s = patched((csz_type)type, cases[c].low, cases[c].high, cases[c].mark, share);
+                const csz_fill_suspect found = suspect_of(&s, (csz_bound_mode)mode, NULL);
+                if (!found.found) fail_msg("%g among %g to %g", cases[c].mark, cases[c].low, cases[c].high);
+                assert_true(found.value == sample_at(&s, 0));
+                assert_true(fabs(found.share - share) < 0.01 + 0.1 * share);
+                assert_true(found.low >= cases[c].low - 1e-3 * fabs(cases[c].low));
+                assert_true(found.high <= cases[c].high + 1e-3 * fabs(cases[c].high));
+                sample_free(&s);
+            }
+}
+
+/* The i-th value of a field that has no fill value, of several kinds. */
+static double innocent(int kind, uint64_t i, rng *r) {
+    const double u = rng_unit(r), v = rng_unit(r);
+    switch (kind) {
+    case 0: return v < 0.5 ? 0 : 270 + 40 * u;              /* a mask of zeros */
+    case 1: return fmin(1, 3 * u);                          /* saturated at 1 */
+    case 2: return v < 0.02;                                /* a mask of 0 and 1 */
+    case 3: return v < 0.9 ? 0 : u;                         /* clouds */
+    case 4: return pow(10, -9 + 9 * u);                     /* nine decades, evenly */
+    case 5: return 1 / (1e-6 + u * u);                      /* a heavy tail */
+    case 6: return v < 0.1 ? 5.8e7 : v < 0.6 ? 1e-3 : 0.02; /* conductivity of three materials */
+    case 7: return v < 0.2 ? 255 : (double)(int)(12 * u);   /* classes */
+    case 8: return v < 0.01 ? 1 : 1e-3 * u;                 /* sources of one strength */
+    case 9: return v < 0.01 ? 700 : 300 + u;                /* a heated wall */
+    case 10: return v < 0.1 ? -999 : -1000 + 2000 * u;      /* a number of that look among others */
+    case 11: return i % 9973 == 17 ? 1e20 : u;              /* too rare to recur */
+    case 12: return i == 4321 ? 1e30 : u;                   /* one spike */
+    case 13: return (double)(int)(4 * u * u * u * u) + 1000.0 * (v < .01); /* counts */
+    case 14: return v < 0.5 ? NAN : u;
+    case 15: return v < 0.3 ? INFINITY : v < 0.6 ? -INFINITY : u;
+    case 16: return 1e20; /* nothing else */
+    case 17: return v < 0.5 ? 1e20 : -1e20;
+    case 18: return v < 0.3 ? 100 : 100 * u * u * u; /* cut off */
+    default: return v < 0.3 ? -100 : -100 + 135 * u; /* dBZ: no echo */
+    }
+}
+
+static void nothing_else_is_suspected(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 20; kind++)
+        for (int type = CSZ_F32; type <= CSZ_F64; type++) {
+            rng r = rng_make(77 + (uint64_t)kind);
+            test_field s = sample_make(field_2d((csz_type)type, NY, NX), ZEROS, 1);
+            for (uint64_t i = 0; i < N; i++) store_at(s.data, (csz_type)type, i, innocent(kind, i, &r));
+            const csz_fill_suspect found = suspect_of(&s, CSZ_BOUND_ABS, NULL);
+            if (found.found) fail_msg("%g of kind %d is suspected", found.value, kind);
+            sample_free(&s);
+        }
+    for (int kind = 0; kind < CHARACTERS; kind++) {
+        if (kind == MISSING) continue;
+        test_field s = sample_make(field_3d(CSZ_F32, 30, 40, 50), (character)kind, 9);
+        assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, NULL).found, 0);
+        sample_free(&s);
+    }
+    csz_fill_suspect none = {.found = 1};
+    csz_context_fill_suspect(NULL, &none);
+    assert_int_equal(none.found, 0);
+}
+
+static void a_fill_value_that_is_named_is_none(void **state) {
+    (void)state;
+    test_field s = patched(CSZ_F32, 0, 40, -9999, 0.2);
+    csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+    o.has_fill = 1;
+    o.fill = -9999;
+    assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, &o).found, 0);
+    o.fill = 1e20; /* not the one that is there */
+    assert_true(suspect_of(&s, CSZ_BOUND_REL, &o).value == -9999);
+    sample_free(&s);
+}
+
+static void pieces_in_any_order_give_the_same(void **state) {
+    (void)state;
+    test_field s = patched(CSZ_F64, -2, 34, 1e20, 0.1);
+    csz_fill_watch whole = {.n = 0};
+    csz_fill_suspect expected, found;
+    ASSERT_OK(csz_fill_watch_add(&whole, s.data, 0, N, CSZ_F64, N, NULL));
+    csz_fill_watch_result(&expected, &whole, CSZ_F64);
+    assert_int_equal(expected.found, 1);
+    for (uint64_t piece = 1; piece <= N; piece = piece * 7 + 2) {
+        csz_fill_watch forth = {.n = 0}, back = {.n = 0};
+        const uint64_t npieces = (N + piece - 1) / piece;
+        for (uint64_t k = 0; k < npieces; k++) {
+            const uint64_t at = k * piece, n = N - at < piece ? N - at : piece,
+                           last = (npieces - 1 - k) * piece, m = N - last < piece ? N - last : piece;
+            ASSERT_OK(csz_fill_watch_add(&forth, (double *)s.data + at, at, n, CSZ_F64, N, NULL));
+            ASSERT_OK(csz_fill_watch_add(&back, (double *)s.data + last, last, m, CSZ_F64, N, NULL));
+        }
+        csz_fill_watch_result(&found, &forth, CSZ_F64);
+        assert_memory_equal(&found, &expected, sizeof found);
+        csz_fill_watch_result(&found, &back, CSZ_F64);
+        assert_memory_equal(&found, &expected, sizeof found);
+    }
+    assert_int_equal(csz_fill_watch_add(&whole, s.data, 1, N, CSZ_F64, N, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_fill_watch_add(&whole, s.data, UINT64_MAX, 2, CSZ_F64, N, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_fill_watch_add(&whole, NULL, 0, N, CSZ_F64, N, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_fill_watch_add(NULL, s.data, 0, N, CSZ_F64, N, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_fill_watch_add(&whole, s.data, 0, N, (csz_type)2, N, NULL), CSZ_ERROR_TYPE);
+    csz_fill_watch_result(NULL, &whole, CSZ_F64);
+    sample_free(&s);
+}
+
+static void an_analysis_says_it_in_its_reason(void **state) {
+    (void)state;
+    const double bounds[] = {1e-2, 1e-3};
+    test_field s = patched(CSZ_F32, -2, 34, 1e20, 0.35);
+    csz_options o = options_make(CSZ_BOUND_REL, 0);
+    csz_analysis *a = calloc(2, sizeof *a);
+    csz_context *context;
+    csz_fill_suspect found;
+    assert_non_null(a);
+    ASSERT_OK(csz_context_create(&context));
+    for (int exact = 0; exact < 2; exact++) {
+        ASSERT_OK(csz_analyze(context, a, bounds, 2, s.data, &s.field, &o, exact));
+        for (int b = 0; b < 2; b++) {
+            assert_non_null(strstr(a[b].reason, "1.00000002e+20 (in about 3"));
+            assert_non_null(strstr(a[b].reason, "advise")); /* to its end */
+        }
+        csz_context_fill_suspect(context, &found);
+        assert_int_equal(found.found, 1);
+    }
+    o.has_fill = 1;
+    o.fill = 1e20;
+    ASSERT_OK(csz_analyze(context, a, bounds, 2, s.data, &s.field, &o, 0));
+    assert_null(strstr(a[0].reason, "fill value"));
+    csz_context_fill_suspect(context, &found);
+    assert_int_equal(found.found, 0);
+    csz_context_destroy(context);
+    free(a);
+    sample_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fill_values_are_found),
+        cmocka_unit_test(nothing_else_is_suspected),
+        cmocka_unit_test(a_fill_value_that_is_named_is_none),
+        cmocka_unit_test(pieces_in_any_order_give_the_same),
+        cmocka_unit_test(an_analysis_says_it_in_its_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
