@@ -295,7 +295,6 @@ static void finish_wide(csz_tile_work *w, const csz_tile_plan *plan) {
 #define NAME(x) x##_f32
 #include "cpu/quantize_body.h"
 
-#define CSZ_BODY_F64
 #define FLOAT double
 #define BITS uint64_t
 #define SIGNED int64_t

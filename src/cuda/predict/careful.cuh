@@ -85,21 +85,6 @@ CSZ_DEVICE void csz_quad_put(int64_t *p, const int64_t *v) {
                                      (uint32_t)v[2 * i + 1], (uint32_t)((uint64_t)v[2 * i + 1] >> 32));
 }
 
-/* A value's quantum, and what that restores, by the first half of the format's rule, where it does and there is no fill value; nearly always. */
-CSZ_DEVICE bool csz_quantum_soon(float v, const csz_quantizer_f32 &z, int32_t *q, float *restored) {
-    const float t = csz_round_product_f32(v, z.inverse);
-    *restored = (t - CSZ_MAGIC_F32) * z.step;
-    *q = (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
-    return csz_rounded_in_range_f32(t) & (fabsf(v - *restored) <= z.bound) & (csz_bits_f32(v) != 0x80000000u);
-}
-CSZ_DEVICE bool csz_quantum_soon(double v, const csz_quantizer_f64 &z, int64_t *q, double *restored) {
-    const double product = v * z.inverse, t = product + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64;
-    *restored = r * z.step;
-    *q = (int64_t)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
-    return (fabs(product) <= 0x1p50) & (fabs(r) < 0x1p50) & (fabs(v - *restored) <= z.bound) &
-           (csz_bits_f64(v) != 0x8000000000000000ull);
-}
-
 /* The bits of a thread's values, by element.  Loaded eight at a time: one by one their latency alone would be 15 us a tile.  Returns the codes that lie in the field. */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t csz_careful_load(typename csz_value<V>::quantum *q, const csz_job<V> &job,
@@ -160,7 +145,7 @@ CSZ_DEVICE uint32_t csz_careful_round(typename csz_value<V>::quantum *q,
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             v[k] = value::from_bits((typename value::bits)bits[k]);
-            soon &= csz_quantum_soon(v[k], z, &x[k], &restored[k]);
+            soon &= value::candidate(v[k], z, &x[k], &restored[k]);
         }
         if (soon) {
 #pragma unroll

@@ -103,11 +103,10 @@ CSZ_COLD int32_t csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
 
 CSZ_DEVICE int32_t csz_corner_quantum(float v, const csz_quantizer_f32 &z,
                                       const csz_quantizer_f32 *in_memory) {
-    const float rounded = csz_round_product_f32(v, z.inverse), restored = (rounded - CSZ_MAGIC_F32) * z.step;
-    if (csz_agreed(csz_rounded_in_range_f32(rounded) & (fabsf(v - restored) <= z.bound) & !z.has_fill &
-                   (csz_bits_f32(v) != 0x80000000u)))
-        return (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
-    return csz_corner_slow(v, in_memory);
+    int32_t q;
+    float restored;
+    const bool accepted = csz_candidate_f32(v, &z, &q, &restored) & !z.has_fill;
+    return csz_agreed(accepted) ? q : csz_corner_slow(v, in_memory);
 }
 
 CSZ_DEVICE int64_t csz_corner_quantum(double v, const csz_quantizer_f64 &z, const csz_quantizer_f64 *) {
@@ -115,14 +114,14 @@ CSZ_DEVICE int64_t csz_corner_quantum(double v, const csz_quantizer_f64 &z, cons
     return csz_quantum_f64(v, &z, &q) ? q : -((int64_t)1 << 62);
 }
 
-/* A value's quantum, or one beside it; base where there is none. */
+/* A value's first candidate; base where that is out of range. */
 CSZ_DEVICE int32_t csz_quick_quantum(float v, const csz_quantizer_f32 &z, int32_t base) {
-    const float rounded = csz_round_product_f32(v, z.inverse);
-    return csz_rounded_in_range_f32(rounded) ? (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS) : base;
+    const float t = csz_round_product_f32(v, z.inverse);
+    return csz_rounded_in_range_f32(t) ? csz_rounded_quantum_f32(t) : base;
 }
 CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64_t base) {
-    const double product = v * z.inverse;
-    return fabs(product) < 0x1p50 ? (int64_t)product : base;
+    const double t = csz_round_product_f64(v, z.inverse);
+    return csz_rounded_in_range_f64(t) ? csz_rounded_quantum_f64(t) : base;
 }
 
 /*
