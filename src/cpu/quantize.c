@@ -7,6 +7,7 @@
 #include "cpu/bits.h"
 #include "cpu/tile.h"
 #include "cpu/vector.h"
+#include "predict/lorenzo.h"
 
 void csz_tile_work_init(csz_tile_work *w, int rank) {
     /* a weight is a product of what its unit says and what its place in the unit says */
