@@ -89,18 +89,6 @@ CSZ_FN int64_t csz_symbol_delta(uint32_t symbol, uint64_t raw) {
 /* Dims along which a tile is predicted. */
 enum csz_order { CSZ_ORDER_FULL = 0, CSZ_ORDER_XY = 1, CSZ_ORDER_X = 2 };
 
-/* The order by the nonzero deltas each would leave; a lower one must gain 1/32 to be worth its own statistics. */
-CSZ_FN int csz_order_choose(int rank, uint32_t n_full, uint32_t n_xy, uint32_t n_x) {
-    int order = CSZ_ORDER_FULL;
-    uint32_t least = 31 * n_full;
-    if (rank == 3 && 32 * n_xy < least) {
-        least = 32 * n_xy;
-        order = CSZ_ORDER_XY;
-    }
-    if (rank >= 2 && 32 * n_x < least) order = CSZ_ORDER_X;
-    return order;
-}
-
 /* Bits of a base in its record, 0 for none. */
 CSZ_FN uint32_t csz_base_nbits(uint32_t has_base, uint32_t short_base, uint32_t type_nbits) {
     return !has_base ? 0 : short_base ? 16 : type_nbits;

@@ -77,26 +77,58 @@ CSZ_FN float csz_round_product_f32(float v, float inverse) {
 #endif
 }
 
-CSZ_FN int csz_rounded_in_range_f32(float t) { return csz_bits_f32(t) - 0x4B000001u < 0x007FFFFFu; }
+CSZ_FN double csz_round_product_f64(double v, double inverse) { return v * inverse + CSZ_MAGIC_F64; }
 
-/* Returns 1 and the quantum, or 0: v is an exception. */
+/* The quantum in a rounded product, whether it is below the limit, and the value it restores. */
+CSZ_FN int32_t csz_rounded_quantum_f32(float t) { return (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS); }
+CSZ_FN int64_t csz_rounded_quantum_f64(double t) { return (int64_t)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS); }
+CSZ_FN int csz_rounded_in_range_f32(float t) { return csz_bits_f32(t) - 0x4B000001u < 0x007FFFFFu; }
+CSZ_FN int csz_rounded_in_range_f64(double t) {
+    return csz_bits_f64(t) - (CSZ_MAGIC_F64_BITS - (uint64_t)CSZ_QUANTUM_LIMIT_F64 + 1) <
+           2 * (uint64_t)CSZ_QUANTUM_LIMIT_F64 - 1;
+}
+CSZ_FN float csz_rounded_restore_f32(float t, float step) { return (t - CSZ_MAGIC_F32) * step; }
+CSZ_FN double csz_rounded_restore_f64(double t, double step) { return (t - CSZ_MAGIC_F64) * step; }
+
+/*
+ * The first candidate of v's quantum, and what it restores; returns 1 if it is accepted where there is no fill value.  Nearly
+ * always it is.  Without branches.
+ */
+CSZ_FN int csz_candidate_f32(float v, const csz_quantizer_f32 *z, int32_t *q, float *restored) {
+    const float t = csz_round_product_f32(v, z->inverse);
+    *q = csz_rounded_quantum_f32(t);
+    *restored = csz_rounded_restore_f32(t, z->step);
+    return csz_rounded_in_range_f32(t) & (fabsf(v - *restored) <= z->bound) &
+           (csz_bits_f32(v) != 0x80000000u);
+}
+CSZ_FN int csz_candidate_f64(double v, const csz_quantizer_f64 *z, int64_t *q, double *restored) {
+    const double t = csz_round_product_f64(v, z->inverse);
+    *q = csz_rounded_quantum_f64(t);
+    *restored = csz_rounded_restore_f64(t, z->step);
+    return csz_rounded_in_range_f64(t) & (fabs(v - *restored) <= z->bound) &
+           (csz_bits_f64(v) != 0x8000000000000000ull);
+}
+
+/*
+ * Returns 1 and the quantum, or 0: v is an exception.  1 / step is rounded, so far from 0 the product may fall on the wrong side
+ * of a half: then the next quantum towards v is the second candidate.  What is there must not come back as missing, so a
+ * quantum that restores the fill value is refused.
+ */
 CSZ_FN int csz_quantum_f32(float v, const csz_quantizer_f32 *z, int32_t *q) {
     uint32_t bits = csz_bits_f32(v);
     *q = 0;
     if (bits == 0x80000000u || (z->has_fill && bits == z->fill)) return 0;
     float t = csz_round_product_f32(v, z->inverse);
     if (!csz_rounded_in_range_f32(t)) return 0;
-    float restored = (t - CSZ_MAGIC_F32) * z->step;
+    float restored = csz_rounded_restore_f32(t, z->step);
     if (!(fabsf(v - restored) <= z->bound)) {
-        /* 1 / step is rounded, so far from 0 the product may fall on the wrong side of a half. */
         t += v > restored ? 1.0f : -1.0f;
         if (!csz_rounded_in_range_f32(t)) return 0;
-        restored = (t - CSZ_MAGIC_F32) * z->step;
+        restored = csz_rounded_restore_f32(t, z->step);
         if (!(fabsf(v - restored) <= z->bound)) return 0;
     }
-    if (z->has_fill && csz_bits_f32(restored) == z->fill)
-        return 0; /* what is there must not come back as missing */
-    *q = (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
+    if (z->has_fill && csz_bits_f32(restored) == z->fill) return 0;
+    *q = csz_rounded_quantum_f32(t);
     return 1;
 }
 
@@ -104,18 +136,17 @@ CSZ_FN int csz_quantum_f64(double v, const csz_quantizer_f64 *z, int64_t *q) {
     uint64_t bits = csz_bits_f64(v);
     *q = 0;
     if (bits == 0x8000000000000000ull || (z->has_fill && bits == z->fill)) return 0;
-    double product = v * z->inverse;
-    if (!(fabs(product) <= 0x1p50)) return 0;
-    double r = (product + CSZ_MAGIC_F64) - CSZ_MAGIC_F64;
-    if (!(fabs(r) < 0x1p50)) return 0;
-    double restored = r * z->step;
+    double t = csz_round_product_f64(v, z->inverse);
+    if (!csz_rounded_in_range_f64(t)) return 0;
+    double restored = csz_rounded_restore_f64(t, z->step);
     if (!(fabs(v - restored) <= z->bound)) {
-        r += v > restored ? 1.0 : -1.0;
-        restored = r * z->step;
-        if (!(fabs(r) < 0x1p50) || !(fabs(v - restored) <= z->bound)) return 0;
+        t += v > restored ? 1.0 : -1.0;
+        if (!csz_rounded_in_range_f64(t)) return 0;
+        restored = csz_rounded_restore_f64(t, z->step);
+        if (!(fabs(v - restored) <= z->bound)) return 0;
     }
     if (z->has_fill && csz_bits_f64(restored) == z->fill) return 0;
-    *q = (int64_t)r;
+    *q = csz_rounded_quantum_f64(t);
     return 1;
 }
 

@@ -75,8 +75,10 @@ static void put_escapes(csz_bit_writer *writer, const csz_tile_work *w, const ui
 }
 
 /* Symbols of mode M, Q or P.  Inlined for each, so that its places are constants. */
-static inline void put_lane_vectors(csz_bit_writer *writer, const csz_tile_work *w, const csz_code_tables *t,
-                                    uint32_t first, int mode) {
+static inline __attribute__((always_inline)) void put_lane_vectors(csz_bit_writer *writer,
+                                                                   const csz_tile_work *w,
+                                                                   const csz_code_tables *t, uint32_t first,
+                                                                   int mode) {
     const uint32_t n = csz_mode_unit_symbols(mode), *book = t->code[csz_mode_book(mode)];
     const uint8_t *place = written[mode];
     csz_bit_writer out = *writer;

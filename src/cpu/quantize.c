@@ -7,6 +7,7 @@
 #include "cpu/bits.h"
 #include "cpu/tile.h"
 #include "cpu/vector.h"
+#include "predict/lorenzo.h"
 
 void csz_tile_work_init(csz_tile_work *w, int rank) {
     /* a weight is a product of what its unit says and what its place in the unit says */
@@ -296,7 +297,6 @@ static void finish_wide(csz_tile_work *w, const csz_tile_plan *plan) {
 #define NAME(x) x##_f32
 #include "cpu/quantize_body.h"
 
-#define CSZ_BODY_F64
 #define FLOAT double
 #define BITS uint64_t
 #define SIGNED int64_t

@@ -35,6 +35,15 @@ static void NAME(load)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT 
     }
 }
 
+/* V of the checksum. */
+static inline uint32_t NAME(fold)(BITS bits) {
+    return sizeof bits == 4 ? (uint32_t)bits : csz_value_fold_f64(bits);
+}
+
+static inline FLOAT NAME(absolute)(FLOAT x) {
+    return sizeof x == 4 ? (FLOAT)fabsf((float)x) : (FLOAT)fabs(x);
+}
+
 /* Sum of V * W over the field's elements of the tile. */
 static uint32_t NAME(hash_box)(const csz_tile_work *w, const csz_geometry *g, const csz_tile_box *box) {
     const uint32_t tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1];
@@ -44,7 +53,7 @@ static uint32_t NAME(hash_box)(const csz_tile_work *w, const csz_geometry *g, co
             uint32_t e = (z * ty + y) * tx;
             for (uint32_t x = 0; x < box->extent[2]; x++) {
                 BITS bits = w->value.WORDS[e + x];
-                sum += (sizeof bits == 4 ? (uint32_t)bits : csz_value_fold_f64(bits)) * w->weight[e + x];
+                sum += NAME(fold)(bits) * w->weight[e + x];
             }
         }
     }
@@ -68,19 +77,10 @@ static __attribute__((noinline)) NAME(plain)
     SIGNED least = 0;
     uint32_t hash = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-#if defined(CSZ_BODY_F64)
-        FLOAT t = v[e] * inverse + CSZ_MAGIC_F64;
-        BITS offset = csz_bits_f64(t) - (CSZ_MAGIC_F64_BITS + base - 32768u);
-        FLOAT restored = (t - CSZ_MAGIC_F64) * step;
-        BITS error = csz_bits_f64(fabs(v[e] - restored));
-        hash += csz_value_fold_f64(csz_bits_f64(restored)) * weight[e];
-#else
-        FLOAT t = csz_round_product_f32(v[e], inverse);
-        BITS offset = csz_bits_f32(t) - (CSZ_MAGIC_F32_BITS + base - 32768u);
-        FLOAT restored = (t - CSZ_MAGIC_F32) * step;
-        BITS error = csz_bits_f32(fabsf(v[e] - restored));
-        hash += csz_bits_f32(restored) * weight[e];
-#endif
+        FLOAT t = NAME(csz_round_product)(v[e], inverse), restored = NAME(csz_rounded_restore)(t, step);
+        BITS offset = (BITS)NAME(csz_rounded_quantum)(t) - (base - 32768u),
+             error = NAME(csz_bits)(NAME(absolute)(v[e] - restored));
+        hash += NAME(fold)(NAME(csz_bits)(restored)) * weight[e];
         SIGNED bits = (SIGNED)NAME(csz_bits)(v[e]);
         worst = error > worst ? error : worst;
         least = bits < least ? bits : least;
@@ -139,34 +139,20 @@ static __attribute__((noinline)) NAME(tried)
     BITS any = 0;
     uint32_t hash = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-#if defined(CSZ_BODY_F64)
-        FLOAT t = v[e] * inverse + CSZ_MAGIC_F64;
-        SIGNED quantum = (SIGNED)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
-        FLOAT restored = (t - CSZ_MAGIC_F64) * step;
-        BITS error = csz_bits_f64(fabs(v[e] - restored));
-        BITS outside =
-            ((BITS)quantum + (BITS)(CSZ_QUANTUM_LIMIT_F64 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F64 - 1));
-#else
-        FLOAT t = csz_round_product_f32(v[e], inverse);
-        SIGNED quantum = (SIGNED)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
-        FLOAT restored = (t - CSZ_MAGIC_F32) * step;
-        BITS error = csz_bits_f32(fabsf(v[e] - restored));
-        BITS outside =
-            ((BITS)quantum + (BITS)(CSZ_QUANTUM_LIMIT_F32 - 1)) > (BITS)(2 * (CSZ_QUANTUM_LIMIT_F32 - 1));
-#endif
+        FLOAT t = NAME(csz_round_product)(v[e], inverse), restored = NAME(csz_rounded_restore)(t, step);
+        SIGNED quantum = NAME(csz_rounded_quantum)(t);
+        BITS error = NAME(csz_bits)(NAME(absolute)(v[e] - restored)),
+             outside = (BITS)!NAME(csz_rounded_in_range)(t);
         BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero),
              mask = (BITS)0 - refused;
         BITS back = (NAME(csz_bits)(restored) & ~mask) | (vbits[e] & mask);
         any |= refused;
         q[e] = (SIGNED)((BITS)quantum & ~mask);
         valid[e] = (uint8_t)(refused ^ 1);
-        hash += (sizeof back == 4 ? (uint32_t)back : csz_value_fold_f64(back)) * weight[e];
+        hash += NAME(fold)(back) * weight[e];
     }
     return (NAME(tried)){any, hash};
 }
-
-/* V of the checksum. */
-static uint32_t NAME(fold)(BITS bits) { return sizeof bits == 4 ? (uint32_t)bits : csz_value_fold_f64(bits); }
 
 /* Refuses what is the fill value or would come back as it; returns by how much that changes the hash. */
 static uint32_t NAME(refuse_fill)(SIGNED *q, uint8_t *valid, const BITS *vbits, const uint32_t *weight,
@@ -336,4 +322,3 @@ static void NAME(quantize)(csz_tile_work *w, const csz_tile_plan *plan, const FL
 #undef FIELD
 #undef WORDS
 #undef NAME
-#undef CSZ_BODY_F64

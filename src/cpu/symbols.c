@@ -76,14 +76,15 @@ static void gather_escapes(csz_tile_work *w, int mode) {
 }
 
 /* A delta's digit, or the escape. */
-static inline uint32_t digit(int16_t code, int mode) {
+static inline __attribute__((always_inline)) uint32_t digit(int16_t code, int mode) {
     const uint16_t radius = (uint16_t)csz_mode_radius(mode), escape = (uint16_t)(2 * radius + 1);
     uint16_t v = (uint16_t)((uint16_t)code + radius);
     return v < escape ? v : escape;
 }
 
 /* Symbols of several digits.  Inlined for each mode, so that the loop vectorises. */
-static inline void digit_symbols(uint8_t *restrict symbol, const int16_t *restrict code, int mode) {
+static inline __attribute__((always_inline)) void digit_symbols(uint8_t *restrict symbol,
+                                                                const int16_t *restrict code, int mode) {
     const uint32_t n = csz_mode_codes(mode), nbits = csz_mode_digit_nbits(mode);
     for (uint32_t i = 0; i < CSZ_TILE_N / n; i++) {
         uint32_t s = 0;

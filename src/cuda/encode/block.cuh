@@ -42,14 +42,14 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
     const uint32_t t = csz_thread();
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_size<V>::words);
-    /* what prepare wrote was there when this kernel started, and is not to come from an older L1; the books are waited for once the first tile's front is done */
+    /* what prepare wrote was there when this kernel started, and is not to come from an older L1; the books are waited for once the first tile is predicted */
     if (t == 64) __threadfence();
     if (t == 32) {
         claim_frame(&sh.grid, &sh.claim[3], job, 0, 0);
         claim_next(&sh.grid, &sh.claim[0], &sh.claim[3], job);
     }
     if (t == 0) {
-        sh.front.biased = CSZ_BIASED;
+        sh.predict.biased = CSZ_BIASED;
         sh.tile_state = job.work.tile_state;
         sh.group_sum = job.work.group_sum;
         sh.ready = job.work.ready;
@@ -57,7 +57,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.frame_sums = job.work.frame_sums;
         sh.waiting_words = sh.saved_words = NOTHING_WAITS;
         sh.waiting_how = 0;
-        sh.hasty = sh.late = sh.late_tiles = 0;
+        sh.no_wait = sh.delays_claim = sh.delayed_claims = 0;
         number_set(sh, 0);
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;

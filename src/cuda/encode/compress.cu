@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.cu: the fused encoder.  A block of 128 threads takes tile after tile: load, quantize, predict (front.cuh), choose the mode, look
+ * compress.cu: the fused encoder.  A block of 128 threads takes tile after tile: predict (values to codes), choose the mode, look
  * up code words, add up their lengths, write the record into shared memory, learn by looking back at the tiles before it where in the archive
  * the record belongs, and store it there.  Nothing between the field and the archive touches device memory.
  *
@@ -9,7 +9,7 @@
  * that finishes the last frame the footer.
  */
 #include "cuda/encode/block.cuh"
-#include "cuda/encode/rare.cuh"
+#include "cuda/encode/slow_path.cuh"
 
 /* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up to 3% slower on an H200; 4 and 3
    for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on noise. */
@@ -19,14 +19,14 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
 /* One warp, once a record's size is known: tells it, and asks for the states the next look-back begins with. */
 template <typename V> CSZ_DEVICE void record_announce(encode_shared<V> &sh, uint32_t words, uint32_t how) {
-    if ((csz_thread() & 31) == 0) record_tell(sh, words, how);
+    if ((csz_thread() & 31) == 0) record_publish(sh, words, how);
     const bool waits = record_waits(sh);
-    if (waits || how & STAGED_NOW || sh.hasty) look_back_start(sh, sh.claim[(number_of(sh) - waits) & 3]);
+    if (waits || how & STAGED_NOW || sh.no_wait) lookback_start(sh, sh.claim[(number_of(sh) - waits) & 3]);
 }
 
 /* The record of a whole tile of nothing but its base. */
 template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const encode_job<V> &job) {
-    const typename csz_value<V>::quantum base = sh.front.told.base;
+    const typename csz_value<V>::quantum base = sh.predict.reference.base;
     record_layout r = record_begin<V>(CSZ_MODE_CONSTANT, 0, CSZ_ORDER_FULL, base, NULL, 0, 0);
     record_end(&r, lane_layout{}, 0);
     if (csz_thread() < 32) record_announce(sh, r.words, 0);
@@ -49,27 +49,27 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     }
     uint32_t nonzero;
     if (csz_agreed(codes.nspecial != 0 || (choice & 8) != 0)) {
-        rare_result rare = {0, 0};
+        prepared_tile prepared = {0, 0};
         csz_apart([&] {
-            rare = tile_rare<V, RANK>(sh, job, codes.order, csz_nonzero_of(sh.front, codes.order),
-                                      codes.nspecial != 0, (choice & 8) != 0);
+            prepared = tile_prepare<V, RANK>(sh, job, codes.order, csz_nonzero_of(sh.predict, codes.order),
+                                             codes.nspecial != 0, (choice & 8) != 0);
         });
-        if (csz_agreed(rare.done)) return;
-        nonzero = rare.nonzero;
+        if (csz_agreed(prepared.done)) return;
+        nonzero = prepared.nonzero;
     } else {
-        nonzero = csz_nonzero_of(sh.front, codes.order);
+        nonzero = csz_nonzero_of(sh.predict, codes.order);
     }
     const uint32_t units = csz_mode_units(mode), head = lane & ~(units - 1);
     const uint32_t groups = units == 2 ? codes.pairs : codes.fours;
     const uint32_t rank =
-        csz_groups_before(sh.front, codes.order, units) + (uint32_t)__popc(groups & ((1u << head) - 1));
+        csz_groups_before(sh.predict, codes.order, units) + (uint32_t)__popc(groups & ((1u << head) - 1));
     const bool empty = !(groups >> head & 1);
     if (csz_agreed(t < 32) && lane == 0) {
         /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
-        const bool special = csz_nspecial(sh.front) != 0;
-        const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.front.told.base,
+        const bool special = csz_nspecial(sh.predict) != 0;
+        const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.predict.reference.base,
                                                 special ? &sh.special_sizes : NULL, CSZ_TILE_UNITS / units,
-                                                csz_groups(sh.front, codes.order, units));
+                                                csz_groups(sh.predict, codes.order, units));
         const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0,
                                   raw_words_of<V>(claim_of(sh))};
         sh.facts = facts;
@@ -77,7 +77,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look(mode, p, &n, nonzero, exchange_of(sh), sh.books, csz_held(&sh.front.biased),
+    narrow_look(mode, p, &n, nonzero, exchange_of(sh), sh.books, csz_held(&sh.predict.biased),
                 empty); /* a constant tile's lanes are empty */
     const bool many_raw = mode == CSZ_MODE_S && __any_sync(CSZ_ALL, __popc(n.buckets) > CSZ_FEW_BUCKETS);
     const lane_layout l = lanes_place<V, true>(sh, n, units, empty);
@@ -114,10 +114,14 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     if (csz_agreed(csz_held(&sh.facts.special_words) != 0)) special_stage<V, RANK>(sh, job);
 }
 
-template <typename V, int RANK, int ROWS>
-static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
-                                         sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64)
-    encode_kernel(const __grid_constant__ encode_job<V> job) {
+/* Stages: predict, code (tile_encode), place (record_store).  Slow paths make the record of a tile that has no 16-bit codes. */
+template <typename Predictor>
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predictor::value) == 4
+                                                               ? ENCODE_BLOCKS_F32
+                                                               : ENCODE_BLOCKS_F64)
+    encode_kernel(const __grid_constant__ encode_job<typename Predictor::value> job) {
+    typedef typename Predictor::value V;
+    enum { RANK = Predictor::rank };
     CSZ_SHARED_AT(encode_shared<V>, sh, job.shared_at);
     if (!csz_shared_is_fixed()) {
         csz_previous_wait();
@@ -128,21 +132,21 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
         if (csz_agreed(claim_of(sh).index >= job.work.nfields * job.work.ntiles)) break;
         {
             uint32_t w[16] = {0};
-            const csz_front<V> f = csz_front_run<V, RANK, true, ROWS>(
-                w, sh.front, job.tile, [&]() -> const csz_claim & { return claim_of(sh); },
+            const csz_predicted<V> f = Predictor::predict(
+                w, sh.predict, job.tile, [&]() -> const csz_claim & { return claim_of(sh); },
                 [&] {
                     frame_enter<V>(sh, job);
                     __syncthreads();
-                    tile_careful<V, RANK>(sh, job);
+                    tile_slow_quantize<Predictor, V>(sh, job);
                 });
             const uint32_t t = csz_thread();
             if (csz_agreed((f.klass | f.is_fill) != 0)) { /* its record is made */
-                sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
+                sh.hash_sum[t] += sh.predict.hash[t] * claim_of(sh).weight;
             } else {
-                const csz_codes codes = csz_front_park<V, RANK>(w, sh.front);
-                /* as late as can be: the first frame's books are made meanwhile */
+                const csz_codes codes = Predictor::codes_park(w, sh.predict);
+                /* not before: the first frame's books are made meanwhile */
                 if (csz_agreed(claim_of(sh).frame != sh.frame)) csz_apart([&] { frame_enter<V>(sh, job); });
-                sh.hash_sum[t] += sh.front.hash[t] * claim_of(sh).weight;
+                sh.hash_sum[t] += sh.predict.hash[t] * claim_of(sh).weight;
                 tile_encode<V, RANK>(sh, job, codes);
             }
         }
@@ -167,9 +171,10 @@ static uint32_t modes_of(int workflow) {
     return modes;
 }
 
-template <typename V, int RANK, int ROWS>
-static void encode_launch_rows(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
-                               cudaStream_t stream) {
+template <typename Predictor>
+static void encode_launch_as(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                             cudaStream_t stream) {
+    typedef typename Predictor::value V;
     encode_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
@@ -180,8 +185,8 @@ static void encode_launch_rows(const csz_work &work, const void *d_data, const c
     const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
-    CSZ_SHARED_LARGE((encode_kernel<V, RANK, ROWS>));
-    csz_launch_next((encode_kernel<V, RANK, ROWS>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>),
+    CSZ_SHARED_LARGE((encode_kernel<Predictor>));
+    csz_launch_next((encode_kernel<Predictor>), grid, CSZ_TILE_THREADS, sizeof(encode_shared<V>),
                     work.chained, stream, job);
 }
 
@@ -190,11 +195,14 @@ template <typename V, int RANK>
 static void encode_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                           cudaStream_t stream) {
     if constexpr (RANK == 1)
-        encode_launch_rows<V, RANK, CSZ_ROWS_ASKED>(work, d_data, plan, nsms, stream);
+        encode_launch_as<csz_lorenzo_predictor<V, RANK, true, CSZ_ROWS_ASKED>>(work, d_data, plan, nsms,
+                                                                               stream);
     else if (csz_rows_are_aligned<V>(work, plan))
-        encode_launch_rows<V, RANK, CSZ_ROWS_ALIGNED>(work, d_data, plan, nsms, stream);
+        encode_launch_as<csz_lorenzo_predictor<V, RANK, true, CSZ_ROWS_ALIGNED>>(work, d_data, plan, nsms,
+                                                                                 stream);
     else
-        encode_launch_rows<V, RANK, CSZ_ROWS_ODD>(work, d_data, plan, nsms, stream);
+        encode_launch_as<csz_lorenzo_predictor<V, RANK, true, CSZ_ROWS_ODD>>(work, d_data, plan, nsms,
+                                                                             stream);
 }
 
 size_t csz_cuda_encode_shared_nbytes(csz_type type) {

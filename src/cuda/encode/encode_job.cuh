@@ -18,7 +18,7 @@ template <typename V> struct encode_job {
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
 };
 
-enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, HASTY_TILES = 64 };
+enum : uint32_t { NOTHING_WAITS = ~0u, NO_FRAME = ~0u, NO_WAIT_TILES = 64 };
 enum { RUN_MAX = 4 * 32 }; /* codes of a lane of runs */
 
 /* What all threads know of a tile of class 0. */
@@ -31,7 +31,7 @@ struct tile_facts {
 /* How a record is staged: from the region's start; in the exchange too, so that it cannot wait; raw: all but its first word. */
 enum { STAGED_WHOLE = 1, STAGED_RAW = 2, STAGED_NOW = 4 };
 
-/* A record's way from the stage to the archive, told by the thread that placed it. */
+/* A record's way from the stage to the archive, set by the thread that placed it. */
 struct alignas(16) record_way {
     uint64_t to;    /* address / 4 */
     uint32_t at;    /* word of the frame's payload */
@@ -48,9 +48,9 @@ enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8, WAY_WAITED = 16 }
 
 /*
  * A tile is claimed while the record before it is placed, and its lines are asked for; but a block that waits long for its place would keep others waiting for a tile it has claimed and not begun.  So where a look-back asked oftener than
- * LATE_TURNS for a state, the next LATE_TILES tiles are claimed when a record is placed.
+ * LONG_WAIT_TURNS for a state, the next DELAYED_CLAIMS tiles are claimed when a record is placed.
  */
-enum { LATE_TURNS = 32, LATE_TILES = 16 };
+enum { LONG_WAIT_TURNS = 32, DELAYED_CLAIMS = 16 };
 
 /* A frame, as its tiles are found in it without a division of integers. */
 struct frame_grid {
@@ -63,7 +63,7 @@ struct frame_grid {
 };
 
 template <typename V> struct encode_shared {
-    csz_front_shared<V> front;
+    csz_predict_shared<V> predict;
     alignas(16) uint32_t books[CSZ_SHARED_BOOKS_WORDS];
     csz_special_shared special;
     csz_special_sizes special_sizes;
@@ -81,9 +81,9 @@ template <typename V> struct encode_shared {
     uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
     uint32_t waiting_how;   /* STAGED_WHOLE if that record takes more than its half of the stage */
     uint32_t saved_words, saved_how; /* the same of one that was taken out of the stage, see record_save */
-    uint32_t hasty;                  /* tiles whose records do not wait */
-    uint32_t late;                   /* not 0: the tile after this one is claimed late */
-    uint32_t late_tiles;             /* how many are to be: one thread's own */
+    uint32_t no_wait;                /* tiles whose records do not wait */
+    uint32_t delays_claim;           /* not 0: the tile after this one is claimed once a record is placed */
+    uint32_t delayed_claims;         /* how many are to be: one thread's own */
     /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
     unsigned long long part_checksum, section_checksum;
     unsigned long long finish_checksum; /* of a frame's header and index; 0 but while they are made */
@@ -110,7 +110,7 @@ template <typename V> struct encode_shared {
 };
 
 template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
-    return csz_exchange(sh.front);
+    return csz_exchange(sh.predict);
 }
 
 #endif

@@ -9,7 +9,7 @@
 #include "cuda/encode/runs.cuh"
 
 template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t from, uint32_t to) {
-    for (uint32_t i = from + csz_thread(); i < to; i += CSZ_TILE_THREADS) sh.front.region[i] = 0;
+    for (uint32_t i = from + csz_thread(); i < to; i += CSZ_TILE_THREADS) sh.predict.region[i] = 0;
 }
 
 template <typename V> CSZ_DEVICE uint32_t raw_words_of(const csz_claim &c) {
@@ -42,10 +42,10 @@ template <typename V> CSZ_DEVICE unit_lanes unit_lanes_of(encode_shared<V> &sh, 
     u.pairs = (some | some >> 1) & 0x55555555u;
     u.fours = (u.pairs | u.pairs >> 2) & 0x11111111u;
     if ((csz_thread() & 31) == 0)
-        ((uint32_t *)&sh.front.lanes)[warp] = (uint32_t)__popc(u.pairs) | (uint32_t)__popc(u.fours) << 16;
+        ((uint32_t *)&sh.predict.lanes)[warp] = (uint32_t)__popc(u.pairs) | (uint32_t)__popc(u.fours) << 16;
     __syncthreads();
-    u.totals = csz_sum_of(sh.front.lanes);
-    u.before = csz_sum_before(sh.front.lanes, warp);
+    u.totals = csz_sum_of(sh.predict.lanes);
+    u.before = csz_sum_before(sh.predict.lanes, warp);
     return u;
 }
 
@@ -57,7 +57,7 @@ CSZ_DEVICE void whole_begin(encode_shared<V> &sh, const record_layout &r, typena
     __syncthreads();
     stage_zero(sh, 0, CSZ_TILE_N * csz_value<V>::words);
     __syncthreads();
-    record_put_head<V>(sh.front.region, r, base, sizes, units, u.empty(units), u.rank(units), length);
+    record_put_head<V>(sh.predict.region, r, base, sizes, units, u.empty(units), u.rank(units), length);
 }
 
 struct general_result {
@@ -82,7 +82,7 @@ template <typename V, int RANK, typename Deltas>
 CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                        const Deltas &deltas, const general_tile &tile, int mode) {
     typedef typename Deltas::delta delta;
-    const typename csz_value<V>::quantum base = sh.front.told.base;
+    const typename csz_value<V>::quantum base = sh.predict.reference.base;
     const unit_lanes u = unit_lanes_of(sh, tile.nonzero);
     const csz_special_sizes *sizes = tile.special ? &sh.special_sizes : NULL;
     const uint32_t units = csz_mode_units(mode);
@@ -101,27 +101,27 @@ CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V>
     record_end(&r, l, tile.special ? sh.special_sizes.words : 0);
     const general_result result = {r.words, r.words >= raw_words_of<V>(c)};
     if (result.instead) return result;
-    if (csz_thread() == 0) record_tell(sh, r.words, STAGED_WHOLE | STAGED_NOW);
+    if (csz_thread() == 0) record_publish(sh, r.words, STAGED_WHOLE | STAGED_NOW);
     if (is_single) {
         delta d[32];
 #pragma unroll
         for (int b = 0; b < 32; b++) d[b] = deltas(b);
         whole_begin(sh, r, base, sizes, 2, u, l.length);
         if (!empty)
-            csz_wide_put<sizeof(V) == 4>(csz_putter(sh.front.region, r.bits_at + l.symbols_at),
-                                         csz_putter(sh.front.region, r.bits_at + l.raw_at), d,
+            csz_wide_put<sizeof(V) == 4>(csz_putter(sh.predict.region, r.bits_at + l.symbols_at),
+                                         csz_putter(sh.predict.region, r.bits_at + l.raw_at), d,
                                          sh.books + csz_book_at(CSZ_BOOK_W));
     } else {
         const csz_held_deltas<delta> held(deltas);
         whole_begin(sh, r, base, sizes, 4, u, l.length);
         if (!empty)
-            csz_runs_put(csz_putter(sh.front.region, r.bits_at + l.symbols_at), held, runs, mode, tile.klass,
-                         &job.work.table[c.frame][0][0]);
+            csz_runs_put(csz_putter(sh.predict.region, r.bits_at + l.symbols_at), held, runs, mode,
+                         tile.klass, &job.work.table[c.frame][0][0]);
     }
     if (tile.special) {
         __syncthreads(); /* a putter may touch the word past its last */
-        csz_special_put<V, RANK>(sh.front.region + r.special_at, sh.special, sh.front.scratch, job.tile, c,
-                                 tile.exceptions);
+        csz_special_put<V, RANK>(sh.predict.region + r.special_at, sh.special, sh.predict.scratch, job.tile,
+                                 c, tile.exceptions);
     }
     return result;
 }
@@ -130,7 +130,7 @@ CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V>
 template <typename V, int RANK>
 CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                               uint32_t exceptions) {
-    csz_special_choose<V, RANK>(sh.special, sh.front.scratch, job.tile, c, exceptions);
+    csz_special_choose<V, RANK>(sh.special, sh.predict.scratch, job.tile, c, exceptions);
     if (csz_thread() == 0) sh.special_sizes = csz_special_size<V>(sh.special);
     __syncthreads();
 }
@@ -139,11 +139,11 @@ CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, co
 template <typename V, int RANK, typename D>
 CSZ_DEVICE general_result wide_encode_as(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     typedef typename csz_value<V>::quantum quantum;
-    const csz_parked_wide<quantum, D> deltas = {(const quantum *)sh.front.region + csz_thread()};
+    const csz_parked_wide<quantum, D> deltas = {(const quantum *)sh.predict.region + csz_thread()};
     general_tile tile = {};
     tile.klass = sizeof(D) == 4 ? 1 : 2;
     tile.order = CSZ_ORDER_FULL;
-    tile.exceptions = sh.front.exceptions[csz_thread()];
+    tile.exceptions = sh.predict.exceptions[csz_thread()];
     tile.bits = csz_wide_nbits(deltas, sh.books + csz_book_at(CSZ_BOOK_W), &tile.nonzero);
     tile.special = __syncthreads_or(tile.exceptions != 0);
     if (tile.special) special_measure<V, RANK>(sh, job, c, tile.exceptions);
@@ -158,7 +158,7 @@ CSZ_COLD general_result longest_encode(encode_shared<V> &sh, const encode_job<V>
 }
 template <typename V, int RANK>
 CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
-    if (sizeof(V) == 8 && sh.front.klass == 2) return longest_encode<V, RANK>(sh, job, c);
+    if (sizeof(V) == 8 && sh.predict.klass == 2) return longest_encode<V, RANK>(sh, job, c);
     return wide_encode_as<V, RANK, int32_t>(sh, job, c);
 }
 
@@ -171,7 +171,7 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     csz_words_fetch(w, exchange_of(sh));
     general_tile tile = {};
     tile.order = order;
-    tile.exceptions = sh.front.exceptions[csz_thread()];
+    tile.exceptions = sh.predict.exceptions[csz_thread()];
     tile.nonzero = csz_nonzero_mask(w, CSZ_BIASED) != 0;
     tile.special = __syncthreads_or(tile.exceptions != 0);
     return general_encode<V, RANK>(sh, job, c, deltas, tile, mode);

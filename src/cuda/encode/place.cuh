@@ -10,17 +10,17 @@
 /* ---- look-back ---- */
 
 /* The states a look-back begins with, two a lane, while there is other work; the loads are as old as the work is long, which asks for more of them.  One warp. */
-template <typename V> CSZ_DEVICE void look_back_start(encode_shared<V> &sh, const csz_claim &c) {
+template <typename V> CSZ_DEVICE void lookback_start(encode_shared<V> &sh, const csz_claim &c) {
     const uint32_t lane = csz_thread() & 31, end = (c.index + 1) & ~1u, at = end - 2 - 2 * lane;
     if ((int32_t)(at + 1 - c.first) >= 0) csz_copy_start(&sh.seen[lane], (const uint4 *)(sh.tile_state + at));
     if (lane == 0) sh.seen_of = c.index;
 }
 
 /*
- * Payload words of the frame before this tile; *waited: LATE_TURNS.  One warp, 64 tiles at a time, two a lane; tiles from this one on count for nothing, those before the frame for a
+ * Payload words of the frame before this tile; *waited: LONG_WAIT_TURNS.  One warp, 64 tiles at a time, two a lane; tiles from this one on count for nothing, those before the frame for a
  * prefix of nothing.
  */
-template <typename V> CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const csz_claim &c, bool *waited) {
+template <typename V> CSZ_DEVICE uint32_t lookback(encode_shared<V> &sh, const csz_claim &c, bool *waited) {
     const uint32_t lane = csz_thread() & 31;
     const int32_t tile = (int32_t)c.tile;
     const unsigned long long *state = sh.tile_state + c.first;
@@ -59,7 +59,7 @@ template <typename V> CSZ_DEVICE uint32_t look_back(encode_shared<V> &sh, const 
         if (prefixes) break;
         s = make_uint4(0, 0, 0, 0);
     }
-    *waited = __any_sync(CSZ_ALL, turns > LATE_TURNS);
+    *waited = __any_sync(CSZ_ALL, turns > LONG_WAIT_TURNS);
     return sum;
 }
 
@@ -75,7 +75,7 @@ template <typename V> CSZ_DEVICE uint32_t record_from(uint32_t n, uint32_t how) 
     return how & STAGED_WHOLE ? 0 : (n & 1) * stage_size<V>::half;
 }
 template <typename V> CSZ_DEVICE uint32_t *record_at(encode_shared<V> &sh, uint32_t n, uint32_t how) {
-    return sh.front.region + record_from<V>(n, how);
+    return sh.predict.region + record_from<V>(n, how);
 }
 
 /* Where records of a tile's frame go, once the frame before it is placed.  One thread; all loads before any store. */
@@ -109,7 +109,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
                            uint32_t how) {
     const csz_claim &c = sh.claim[n & 3];
     bool waited = false;
-    const uint32_t before = look_back(sh, c, &waited);
+    const uint32_t before = lookback(sh, c, &waited);
     if (csz_thread() != 0) return;
     csz_tell_state(sh.tile_state + c.index, STATE_PREFIX | (before + words));
     if (sh.frame_start_of != c.frame) frame_locate(sh, job, c);
@@ -124,7 +124,7 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     way.padding = 0;
     way.group_sum = sh.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
     sh.way = way;
-    if (c.tile == c.ntiles - 1) { /* told at once: others wait for it */
+    if (c.tile == c.ntiles - 1) { /* published at once: others wait for it */
         const uint64_t end = way.to + words;
         csz_tell_state(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - sh.frame_start) & 1)));
     }
@@ -150,11 +150,11 @@ template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const enc
     }
     sh.part_checksum += checksum;
     sh.part_done++;
-    const uint32_t late = sh.late_tiles;
+    const uint32_t delayed = sh.delayed_claims;
     if (sh.way.flags & WAY_WAITED)
-        sh.late_tiles = LATE_TILES;
-    else if (late)
-        sh.late_tiles = late - 1;
+        sh.delayed_claims = DELAYED_CLAIMS;
+    else if (delayed)
+        sh.delayed_claims = delayed - 1;
 }
 
 /* The frame's first tile brings its books. */
@@ -203,7 +203,7 @@ CSZ_DEVICE void record_copy_by(encode_shared<V> &sh, const encode_job<V> &job, c
 
 /* From the stage, where it leaves its words zeroed. */
 template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job) {
-    uint32_t *from = sh.front.region + sh.way.from;
+    uint32_t *from = sh.predict.region + sh.way.from;
     record_copy_by(sh, job, [&](uint32_t i) {
         const uint32_t word = from[i];
         from[i] = 0;
@@ -229,15 +229,15 @@ template <typename V> CSZ_DEVICE void number_set(encode_shared<V> &sh, uint32_t 
     sh.claim_at = (n & 3) * (uint32_t)sizeof(csz_claim);
 }
 
-/* The tile's record will have so many words: told before its bits are written, since others wait for it.  One thread. */
-template <typename V> CSZ_DEVICE void record_tell(encode_shared<V> &sh, uint32_t words, uint32_t how) {
+/* The tile's record will have so many words: published before its bits are written, since others wait for it.  One thread. */
+template <typename V> CSZ_DEVICE void record_publish(encode_shared<V> &sh, uint32_t words, uint32_t how) {
     sh.staged_words = words;
     sh.staged_how = how;
     csz_tell_state(sh.tile_state + claim_of(sh).index, STATE_OWN | words);
 }
 
 /*
- * Stores the record that waits, if one does, before its turn.  early: this tile's size is not told.  Then the block waits with a tile in hand that others wait for, and records do not wait for a while.
+ * Stores the record that waits, if one does, before its turn.  early: this tile's size is not published.  Then the block waits with a tile in hand that others wait for, and records do not wait for a while.
  */
 template <typename V>
 CSZ_DEVICE void record_flush_here(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
@@ -251,7 +251,7 @@ CSZ_DEVICE void record_flush_here(encode_shared<V> &sh, const encode_job<V> &job
     if (csz_thread() == 0) {
         sh.waiting_words = NOTHING_WAITS;
         sh.waiting_how = 0;
-        if (early) sh.hasty = HASTY_TILES;
+        if (early) sh.no_wait = NO_WAIT_TILES;
     }
     __syncthreads();
     if (sh.leaving != NO_FRAME) frame_leave(sh, job);
@@ -265,7 +265,7 @@ template <typename V> struct record_saved { uint32_t words[stage_size<V>::words 
 
 /*
  * This tile needs the whole region before its size is known.  A record that waits is saved, not stored: until it could be, a tile that others wait for would be in hand, and where such tiles are many (jumps: one in
- * twelve) all would wait in a row.  It is put back (record_restore) or stored once this tile's size is told (record_flush_saved).
+ * twelve) all would wait in a row.  It is put back (record_restore) or stored once this tile's size is published (record_flush_saved).
  */
 template <typename V> CSZ_COLD void record_save(encode_shared<V> &sh, record_saved<V> *saved) {
     const uint32_t t = csz_thread(), words = sh.waiting_words, how = sh.waiting_how;
@@ -332,23 +332,24 @@ template <typename V, int RANK> CSZ_DEVICE void tile_ask(const csz_claim &c, con
 }
 
 /* The next tile is claimed, by one thread, when the record before it is placed. */
-template <typename V> CSZ_COLD void claim_late(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
+template <typename V>
+CSZ_COLD void claim_delayed(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
     if (csz_thread() == CSZ_TILE_THREADS - 32)
         claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
 }
 
 /*
- * The tile's record is staged and its size told.  It waits in its half of the stage until the next one is: by then the tiles before it have told
- * their sizes, so that nobody stands still for them.  (One that takes more than a half waits alone, until the next tile's size is told.)  Now the record of the tile before is stored; or this one itself, where it
- * takes the exchange too (then no other waits) or the block is hasty.  The next tile is claimed meanwhile, see LATE_TILES.
+ * The tile's record is staged and its size published.  It waits in its half of the stage until the next one is: by then the tiles before it have published
+ * their sizes, so that nobody stands still for them.  (One that takes more than a half waits alone, until the next tile's size is published.)  Now the record of the tile before is stored; or this one itself, where it
+ * takes the exchange too (then no other waits) or the block is no_wait.  The next tile is claimed meanwhile, see DELAYED_CLAIMS.
  */
 template <typename V, int RANK> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
     if (csz_agreed(t < 32)) {
         __syncwarp(); /* a vote orders no memory */
         const uint32_t waiting = sh.waiting_words, waiting_how = sh.waiting_how, words = sh.staged_words,
-                       how = sh.staged_how, hasty = sh.hasty;
-        const bool before = waiting != NOTHING_WAITS, now = how & STAGED_NOW || (hasty && !before);
+                       how = sh.staged_how, no_wait = sh.no_wait;
+        const bool before = waiting != NOTHING_WAITS, now = how & STAGED_NOW || (no_wait && !before);
         if (before || now)
             tile_place(sh, job, before ? n - 1 : n, before ? waiting : words, before ? waiting_how : how);
         __syncwarp();
@@ -356,16 +357,16 @@ template <typename V, int RANK> CSZ_DEVICE void record_store(encode_shared<V> &s
             if (!before && !now) sh.way.flags = 0;
             sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
             if (how | waiting_how) sh.waiting_how = now ? 0 : how; /* others may still ask whether it is 0 */
-            if (hasty) sh.hasty = hasty - 1;
+            if (no_wait) sh.no_wait = no_wait - 1;
         }
     } else if (csz_agreed(t / 32 == CSZ_TILE_WARPS - 1) && (t & 31) == 0) {
-        const uint32_t late = sh.late_tiles;
-        sh.late = late;
-        if (late == 0) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
+        const uint32_t delayed = sh.delayed_claims;
+        sh.delays_claim = delayed;
+        if (delayed == 0) claim_next(&sh.grid, &sh.claim[(n + 1) & 3], &sh.claim[n & 3], job);
     }
     __syncthreads();
-    if (csz_agreed(sh.late != 0))
-        claim_late(sh, job, n);
+    if (csz_agreed(sh.delays_claim != 0))
+        claim_delayed(sh, job, n);
     else if (sizeof(V) == 4)
         tile_ask<V, RANK>(sh.claim[(n + 1) & 3], job);
     if (csz_agreed((sh.way.flags & WAY_SOME) != 0)) record_copy(sh, job);

@@ -34,7 +34,7 @@ struct csz_parked_narrow {
     }
 };
 
-/* Deltas of type D, quanta of type Q in the region, as the careful path left them. */
+/* Deltas of type D, quanta of type Q in the region, as the slow path left them. */
 template <typename Q, typename D> struct csz_parked_wide {
     const Q *first; /* this thread's */
     enum { IS_WIDE = 1 };

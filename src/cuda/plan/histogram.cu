@@ -33,7 +33,7 @@ struct chunk_place {
 };
 
 template <typename V> struct histogram_shared {
-    csz_front_shared<V> front;
+    csz_predict_shared<V> predict;
     uint4 count[FRAME_BINS / 4];
     csz_claim claim[CHUNK];
     uint32_t nclaims, frame; /* of the claims */
@@ -122,7 +122,7 @@ enum { RUN_BOOKS = 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL };
 template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int workflow) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
-    const csz_parked_wide<quantum, quantum> parked = {(const quantum *)sh.front.region + t};
+    const csz_parked_wide<quantum, quantum> parked = {(const quantum *)sh.predict.region + t};
     const csz_held_deltas<quantum> deltas(parked);
     uint32_t *count = (uint32_t *)sh.count;
     bool nonzero = false;
@@ -145,7 +145,7 @@ template <typename V> CSZ_COLD uint32_t count_wide(histogram_shared<V> &sh, int 
 template <typename V>
 CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16], const csz_codes &codes,
                                  int workflow) {
-    const uint32_t lane = threadIdx.x & 31, *parked = csz_exchange(sh.front);
+    const uint32_t lane = threadIdx.x & 31, *parked = csz_exchange(sh.predict);
     const int mode = csz_mode_of_workflow(workflow, 0, csz_mode_by_share(codes.nnonzero, 64 * codes.npairs));
     if (mode == CSZ_MODE_CONSTANT) return 0;
     const bool pair_empty = !(codes.pairs >> (lane & ~1u) & 1),
@@ -158,7 +158,7 @@ CSZ_DEVICE uint32_t count_narrow(histogram_shared<V> &sh, const uint32_t (&w)[16
         return RUN_BOOKS;
     }
     if (!empty) {
-        const uint32_t biased = csz_held(&sh.front.biased);
+        const uint32_t biased = csz_held(&sh.predict.biased);
         if (mode == CSZ_MODE_S)
             count_singles(count + csz_book_at(CSZ_BOOK_S), parked);
         else if (mode == CSZ_MODE_P)
@@ -245,10 +245,12 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
     sh.frame = frame;
 }
 
-template <typename V, int RANK>
-static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
-                                         sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64)
-    histogram_kernel(const __grid_constant__ histogram_job<V> job) {
+template <typename Predictor>
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predictor::value) == 4
+                                                               ? HISTOGRAM_BLOCKS_F32
+                                                               : HISTOGRAM_BLOCKS_F64)
+    histogram_kernel(const __grid_constant__ histogram_job<typename Predictor::value> job) {
+    typedef typename Predictor::value V;
     CSZ_FIXED_SHARED(histogram_shared<V>, sh);
     if (!csz_shared_is_fixed()) {
         csz_previous_wait();
@@ -257,7 +259,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
     const uint32_t t = threadIdx.x;
     for (uint32_t i = t; i < FRAME_BINS / 4; i += CSZ_TILE_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     if (t == 0) {
-        sh.front.biased = CSZ_BIASED;
+        sh.predict.biased = CSZ_BIASED;
         sh.place = {0, 0, 0};
     }
 #pragma unroll 1
@@ -276,13 +278,13 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
             csz_next_may_start();
             uint32_t w[16] = {0};
             const auto claim = [&]() -> const csz_claim & { return sh.claim[i]; };
-            const csz_front<V> f = csz_front_run<V, RANK, false>(
-                w, sh.front, job.tile, claim, [&] { csz_careful_run<V, RANK>(sh.front, job.tile, claim()); });
+            const csz_predicted<V> f = Predictor::predict(
+                w, sh.predict, job.tile, claim, [&] { Predictor::slow_path(sh.predict, job.tile, claim()); });
             if (f.klass && !f.is_fill) {
                 books |= count_wide(sh, job.tile.workflow);
             } else if (!f.is_fill) {
-                const csz_codes codes = csz_front_finish<V, RANK>(w, sh.front);
-                csz_words_park(csz_exchange(sh.front), w);
+                const csz_codes codes = Predictor::codes(w, sh.predict);
+                csz_words_park(csz_exchange(sh.predict), w);
                 books |= count_narrow(sh, w, codes, job.tile.workflow);
             }
             __syncthreads();
@@ -295,6 +297,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS,
 template <typename V, int RANK>
 static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                              cudaStream_t stream) {
+    typedef csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED> predictor;
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
@@ -314,8 +317,8 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
             nchunks_of(csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles), job.chunk_ntiles);
     job.nchunks = work.nfields * job.field_nchunks;
     const uint32_t grid = job.nchunks < resident ? job.nchunks : resident;
-    CSZ_SHARED_LARGE((histogram_kernel<V, RANK>));
-    csz_launch_next((histogram_kernel<V, RANK>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
+    CSZ_SHARED_LARGE((histogram_kernel<predictor>));
+    csz_launch_next((histogram_kernel<predictor>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
                     work.chained, stream, job);
 }
 

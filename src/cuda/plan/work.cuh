@@ -7,7 +7,7 @@
 #define CSZ_CUDA_WORK_CUH
 
 #include "cuda/encode/compress.h"
-#include "cuda/predict/front.cuh"
+#include "cuda/predict/lorenzo.cuh"
 
 enum {
     CSZ_RANGE_BLOCKS = 1024, /* partial results of one field at most; an H200 holds 1056 blocks at once */

@@ -1,190 +1,180 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lorenzo.cuh: from a tile's quanta to Lorenzo differences: both halves of a thread's words at once (front.cuh), and the nonzero deltas that each order would leave.
+ * lorenzo.cuh: Lorenzo prediction in the encoder: 128 threads take a tile from the field to differences of quanta.  Differences act
+ * on whole words, both halves at once: a word stands for low + high * 2^16 modulo 2^32, so a borrow out of the low half is part of
+ * the number, and nothing is lost as long as every delta fits 16 bits.
+ *
+ * The fast path assumes what nearly all tiles fulfil: the default shape, a corner value that has a quantum, and quanta in a window
+ * so narrow that no delta can leave 16 bits.  A value that fails the quick check is checked again by a whole warp, one lane for each
+ * of its owner's 32 values; exceptions take their neighbour's quantum inside the warp where it holds their row.  All other tiles
+ * take the slow path (lorenzo_slow_path.cuh).
  */
 #ifndef CSZ_CUDA_LORENZO_CUH
 #define CSZ_CUDA_LORENZO_CUH
 
-#include "cuda/predict/tile.cuh"
+#include "cuda/predict/lorenzo_differences.cuh"
+#include "cuda/predict/lorenzo_slow_path.cuh"
 
-/* Codes whose half is not 2^15, that is, whose delta is not 0; words are taken one by one, from 15 down. */
-CSZ_DEVICE uint32_t csz_nonzero_step(uint32_t mask, uint32_t word, uint32_t biased) {
-    return mask * 2 + __viaddmin_u16x2(word, biased, 0x00010001u);
-}
-
-CSZ_DEVICE uint32_t csz_nonzero_mask(const uint32_t (&w)[16], uint32_t biased) {
-    uint32_t m = 0;
+/*
+ * A unit's nonzero deltas in each order, and whether the tile took the slow path, so that its deltas are complete and of one order.
+ * In shared memory: across calls out of line they would be spilled.
+ */
+template <int RANK, typename V>
+CSZ_DEVICE void csz_nonzero_store(csz_predict_shared<V> &sh, const uint32_t (&nonzero)[3], bool slow) {
+    uint32_t *to = sh.scratch + csz_thread();
 #pragma unroll
-    for (int i = 15; i >= 0; i--) m = csz_nonzero_step(m, w[i], biased);
-    return m;
+    for (int o = 0; o < 3; o++) {
+        if (csz_order_is_of(RANK, o)) to[o * CSZ_TILE_UNITS] = nonzero[o];
+    }
+    to[3 * CSZ_TILE_UNITS] = slow;
+}
+template <typename V> CSZ_DEVICE bool csz_took_slow_path(const csz_predict_shared<V> &sh) {
+    return csz_agreed(csz_held(&sh.scratch[3 * CSZ_TILE_UNITS + csz_thread()]) != 0);
 }
 
-#define CSZ_FIRST_OF_4 0x11111111u /* codes at x = 0 of the unit */
-
-/* Word i less the same code one slice before: slices of the low halves go on in the high ones.  Both biased, and so is the result. */
-CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i, uint32_t biased) {
-    return i >= 4 ? w[i] - w[i - 4] + biased : w[i] - (w[i + 12] << 16) + 0x80000000u;
+/* The slow path.  Of a tile of class 0 the words are left in the exchange, in place of the deltas. */
+template <typename V, int RANK>
+CSZ_COLD void csz_lorenzo_slow_path(csz_predict_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
+    const uint32_t t = csz_thread();
+    const csz_slow_quanta r = csz_slow_quantize<V, RANK>(sh, job, c);
+    sh.hash[t] = r.hash;
+    sh.exceptions[t] = r.exceptions;
+    if (sh.klass) return;
+    const typename csz_value<V>::quantum *d = (const typename csz_value<V>::quantum *)sh.region;
+    uint32_t w[16];
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+        w[i] = __byte_perm((uint32_t)d[i * CSZ_TILE_THREADS + t],
+                           (uint32_t)d[(i + 16) * CSZ_TILE_THREADS + t], 0x5410) ^
+               CSZ_BIASED;
+    }
+    __syncthreads();
+    csz_words_park(csz_exchange(sh), w);
+    csz_nonzero_store<RANK>(sh, {0, 0, 0}, true);
+    sh.scratch[sh.order * CSZ_TILE_UNITS + t] = csz_nonzero_mask(w, CSZ_BIASED);
 }
 
 /*
- * First half: differences along x; then, for rank 3, along y.  What crosses warps goes through `exchange`, whose barrier also gathers the
- * block's vote, which is returned.  The rest of each order's differences lies inside a thread: it is computed once here, for
- * the nonzero deltas each order would leave, and again by csz_lorenzo_finish once the order is known.  All differences are biased, which costs
- * nothing: three numbers are added in one instruction.
- *
- * Orders that leave a dim out still tie the first elements along it.  Those are the codes with k = 0 of the threads that own x = 0.
+ * Leaves in w what csz_lorenzo_codes makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at
+ * 128 b + t.  HASH: whether the hash is wanted; without it there are registers for more loads in flight.  claim() returns the
+ * tile's claim.  slow_path() is called for a tile that needs it, and calls csz_lorenzo_slow_path, which uses all of the region.
  */
-template <int RANK>
-CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, uint32_t *row_end,
-                           int vote, const uint32_t *first, uint32_t biased) {
-    const uint32_t t = csz_thread(), lane = t & 31;
-    uint32_t left[4];
-    uint4 *ex = (uint4 *)exchange;
-#pragma unroll
-    for (int z = 0; z < 4; z++) left[z] = __shfl_sync(CSZ_ALL, w[4 * z + 3], (int)((lane - 1) & 31));
-    if (RANK == 1) {
-        /* a row goes on from lane 31 of a slice to lane 0 of the next, and from a warp's last slice to the next warp */
-        if (lane == 31) row_end[t >> 5] = w[15] >> 16;
-        if (lane == 0) {
-            const uint32_t last = left[3];
-            left[3] = left[2];
-            left[2] = left[1];
-            left[1] = left[0];
-            left[0] = last << 16;
+template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim,
+          typename SlowPath>
+CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_shared<V> &sh,
+                                                const csz_job<V> &job, const Claim &claim,
+                                                const SlowPath &slow_path) {
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const uint32_t t = csz_thread();
+    csz_predicted<V> f;
+    f.klass = f.is_fill = 0;
+    bool needs_slow_path = true;
+    if (job.default_shape) {
+        uint32_t *exchange = csz_exchange(sh);
+        csz_rounded u;
+        if (!csz_agreed(claim().full())) {
+            const csz_claim &c = claim();
+            u = csz_round_edge<V, RANK>(exchange, csz_reference_of(sh), job.data + c.origin,
+                                        &job.quantizer[c.field], job.geometry.n[2],
+                                        job.geometry.n[1] * job.geometry.n[2], c);
+        } else if (!job.has_fill) {
+            u = csz_round_whole<V, RANK, true, HASH, ROWS>(exchange, csz_reference_of(sh), job, claim());
+        } else {
+            u = csz_round_filled<V, RANK, HASH, ROWS>(exchange, csz_reference_of(sh), job, claim());
         }
-    } else if ((t & (RANK == 3 ? 7 : 31)) == 0) {
-#pragma unroll
-        for (int z = 0; z < 4; z++) left[z] = 0;
-    }
-#pragma unroll
-    for (int z = 0; z < 4; z++) {
-        w[4 * z + 3] = w[4 * z + 3] - w[4 * z + 2] + biased;
-        w[4 * z + 2] = w[4 * z + 2] - w[4 * z + 1] + biased;
-        w[4 * z + 1] = w[4 * z + 1] - w[4 * z] + biased;
-        w[4 * z] = w[4 * z] - left[z] + biased;
-    }
-    if (RANK == 2) {
-        /* rows are slices; the warp's last one, out of the high halves */
-        ex[t] = make_uint4((w[12] >> 16) - 0x8000u, (w[13] >> 16) - 0x8000u, (w[14] >> 16) - 0x8000u,
-                           (w[15] >> 16) - 0x8000u);
-    }
-    if (RANK == 3) {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            ex[i * CSZ_TILE_THREADS + t] = make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
-    }
-    const int any = __syncthreads_or(vote);
-    const uint32_t corner = t == 0 ? csz_held(first) : 0;
-    nonzero[0] = nonzero[1] = nonzero[2] = 0;
-    if (RANK == 1) {
-        if (lane == 0 && t > 0) w[0] -= row_end[(t >> 5) - 1];
-        w[0] -= corner; /* what the quanta were told from cancelled in every other difference */
-        nonzero[CSZ_ORDER_FULL] = csz_nonzero_mask(w, biased);
-        return any;
-    }
-    uint32_t full = 0, xy = 0, x = 0;
-    if (RANK == 3) {
-#pragma unroll
-        for (int i = 3; i >= 0; i--) {
-            x = csz_nonzero_step(x, w[4 * i + 3], biased);
-            x = csz_nonzero_step(x, w[4 * i + 2], biased);
-            x = csz_nonzero_step(x, w[4 * i + 1], biased);
-            x = csz_nonzero_step(x, w[4 * i], biased);
+        bool lost = csz_held(&csz_reference_of(sh)->first) ==
+                    CSZ_NO_REFERENCE; /* the corner is everybody's: so is this */
+        uint32_t exceptions = 0;
+        if (__any_sync(CSZ_ALL, !lost && u.doubtful)) {
+            const csz_retried r = csz_lorenzo_retry<V, RANK>(
+                exchange, job, claim(), csz_middle_of(csz_reference_of(sh), bias), u.doubtful, u.hash);
+            u.hash = r.hash;
+            exceptions = r.exceptions;
+            lost = r.lost;
         }
-        if (t >= 8) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const uint4 a = ex[i * CSZ_TILE_THREADS + t - 8];
-                w[4 * i] = w[4 * i] - a.x + biased;
-                w[4 * i + 1] = w[4 * i + 1] - a.y + biased;
-                w[4 * i + 2] = w[4 * i + 2] - a.z + biased;
-                w[4 * i + 3] = w[4 * i + 3] - a.w + biased;
-            }
-        }
-#pragma unroll
-        for (int i = 15; i >= 0; i--) {
-            xy = csz_nonzero_step(xy, w[i], biased);
-            full = csz_nonzero_step(full, csz_slice_difference(w, i, biased) - (i == 0 ? corner : 0), biased);
-        }
-        if ((t & 7) == 0) x = (x & ~CSZ_FIRST_OF_4) | (xy & CSZ_FIRST_OF_4);
-        if (t == 0) {
-            xy = (xy & ~CSZ_FIRST_OF_4) | (full & CSZ_FIRST_OF_4);
-            x = (x & ~CSZ_FIRST_OF_4) | (full & CSZ_FIRST_OF_4);
-        }
-    } else {
-        uint4 a = make_uint4(0, 0, 0, 0);
-        if (t >= 32) a = ex[t - 32];
-        ex[CSZ_TILE_THREADS + t] = a;
-#pragma unroll
-        for (int i = 15; i >= 0; i--) {
-            x = csz_nonzero_step(x, w[i], biased);
-            const uint32_t before = i == 0 ? a.x + corner : i == 1 ? a.y : i == 2 ? a.z : i == 3 ? a.w : 0;
-            full = csz_nonzero_step(full, csz_slice_difference(w, i, biased) - before, biased);
-        }
-        if (lane == 0) x = (x & ~CSZ_FIRST_OF_4) | (full & CSZ_FIRST_OF_4);
+        sh.hash[t] = u.hash;
+        sh.exceptions[t] = exceptions;
+        csz_words_fetch(w, exchange);
+        uint32_t nonzero[3];
+        needs_slow_path = csz_lorenzo<RANK>(w, nonzero, exchange, sh.row_end, lost, &sh.reference.first,
+                                            csz_held(&sh.biased)) != 0;
+        csz_nonzero_store<RANK>(sh, nonzero, false);
     }
-    nonzero[CSZ_ORDER_FULL] = full;
-    nonzero[CSZ_ORDER_XY] = xy;
-    nonzero[CSZ_ORDER_X] = x;
-    return any;
+    if (csz_agreed(needs_slow_path)) {
+        csz_apart(slow_path);
+        f.klass = sh.klass;
+        f.is_fill = sh.is_fill;
+        csz_words_fetch(w, csz_exchange(sh));
+    }
+    return f;
 }
 
-/* Of the codes with k = 0 the differences from slice to slice; before: what comes before the first. */
-CSZ_DEVICE void csz_first_slices(uint32_t (&w)[16], uint32_t before) {
-    const uint32_t first = csz_slice_difference(w, 0, CSZ_BIASED);
-#pragma unroll
-    for (int i = 12; i >= 4; i -= 4) w[i] = csz_slice_difference(w, i, CSZ_BIASED);
-    w[0] = first - before;
+CSZ_DEVICE uint32_t csz_of_order(uint32_t order, uint32_t full, uint32_t xy, uint32_t x) {
+    return order == CSZ_ORDER_FULL ? full : order == CSZ_ORDER_XY ? xy : x;
 }
 
-/* Second half: the deltas of one order, biased.  Of the exchange a thread reads only what it wrote itself. */
-template <int RANK>
-CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint32_t *exchange,
-                                   const uint32_t *first) {
-    const uint32_t t = csz_thread(), lane = t & 31, corner = t == 0 ? csz_held(first) : 0;
-    const uint4 *ex = (const uint4 *)exchange;
-    if (RANK == 1) return;
-    if (RANK == 3 && order == CSZ_ORDER_X) {
+/* Chooses the order.  Has a barrier. */
+template <typename V, int RANK> CSZ_DEVICE csz_codes csz_lorenzo_choose(csz_predict_shared<V> &sh) {
+    const uint32_t t = csz_thread(), lane = t & 31, warp = t >> 5;
+    uint32_t some[3] = {0, 0, 0}, stats[3] = {0, 0, 0};
+    const bool special = __any_sync(CSZ_ALL, sh.exceptions[t] != 0);
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const uint4 a = ex[i * CSZ_TILE_THREADS + t];
-            if (t & 7) w[4 * i] = a.x;
-            w[4 * i + 1] = a.y;
-            w[4 * i + 2] = a.z;
-            w[4 * i + 3] = a.w;
-        }
+    for (int o = 0; o < 3; o++) {
+        if (csz_order_is_of(RANK, o))
+            stats[o] = csz_warp_statistics(csz_nonzero_of(sh, (uint32_t)o), &some[o]);
     }
-    uint4 a = make_uint4(0, 0, 0, 0);
-    if (RANK == 2) a = ex[CSZ_TILE_THREADS + t];
-    if (order == CSZ_ORDER_FULL) {
-        uint32_t first[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++) first[k] = csz_slice_difference(w, k, CSZ_BIASED);
-#pragma unroll
-        for (int i = 15; i >= 4; i--) w[i] = csz_slice_difference(w, i, CSZ_BIASED);
-        w[0] = first[0] - a.x - corner;
-        w[1] = first[1] - a.y;
-        w[2] = first[2] - a.z;
-        w[3] = first[3] - a.w;
-        return;
-    }
-    if (RANK == 3 ? t == 0 : lane == 0) csz_first_slices(w, a.x + corner);
+    if (special) stats[0] += 1u << CSZ_SPECIAL_AT;
+    if (lane == 0) sh.stats[warp] = make_uint4(stats[0], stats[1], stats[2], 0);
+    __syncthreads();
+    const uint4 s0 = sh.stats[0], s1 = sh.stats[1], s2 = sh.stats[2], s3 = sh.stats[3];
+    const uint32_t full = s0.x + s1.x + s2.x + s3.x, xy = s0.y + s1.y + s2.y + s3.y,
+                   x = s0.z + s1.z + s2.z + s3.z;
+    const uint32_t order = csz_took_slow_path(sh) ? sh.order
+                           : RANK > 1
+                               ? (uint32_t)csz_order_choose(RANK, full & 0x1FFFu, xy & 0x1FFFu, x & 0x1FFFu)
+                               : (uint32_t)CSZ_ORDER_FULL;
+    return csz_codes_of(order, csz_of_order(order, full, xy, x),
+                        csz_of_order(order, some[0], some[1], some[2]), full >> CSZ_SPECIAL_AT);
 }
 
-/* The same into the exchange, where those of order X lie already but for the ones that are tied. */
-template <int RANK>
-CSZ_DEVICE void csz_lorenzo_park(uint32_t (&w)[16], uint32_t order, uint32_t *exchange,
-                                 const uint32_t *first) {
-    if (RANK == 3 && order == CSZ_ORDER_X) {
-        const uint32_t t = csz_thread();
-        if ((t & 7) != 0) return;
-        if (t == 0) csz_first_slices(w, csz_held(first));
-#pragma unroll
-        for (uint32_t i = 0; i < 4; i++) exchange[4 * (i * CSZ_TILE_THREADS + t)] = w[4 * i];
-        return;
-    }
-    csz_lorenzo_finish<RANK>(w, order, exchange, first);
-    csz_words_park(exchange, w);
+/* The same, and completes the deltas: each half of w becomes delta + 2^15. */
+template <typename V, int RANK>
+CSZ_DEVICE csz_codes csz_lorenzo_codes(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
+    csz_codes c = csz_lorenzo_choose<V, RANK>(sh);
+    c.nonzero = csz_nonzero_of(sh, c.order);
+    if (!csz_took_slow_path(sh)) csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.reference.first);
+    return c;
 }
+
+/* The same into the exchange, where those of a tile that took the slow path are. */
+template <typename V, int RANK>
+CSZ_DEVICE csz_codes csz_lorenzo_codes_park(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
+    const csz_codes c = csz_lorenzo_choose<V, RANK>(sh);
+    if (!csz_took_slow_path(sh)) csz_lorenzo_park<RANK>(w, c.order, csz_exchange(sh), &sh.reference.first);
+    return c;
+}
+
+/* As codes.cuh describes.  HASH, ROWS: see csz_lorenzo_predict, CSZ_ROWS_... */
+template <typename V, int RANK, bool HASH, int ROWS> struct csz_lorenzo_predictor {
+    typedef V value;
+    enum { rank = RANK };
+
+    template <typename Claim, typename SlowPath>
+    static __device__ __forceinline__ csz_predicted<V> predict(uint32_t (&w)[16], csz_predict_shared<V> &sh,
+                                                               const csz_job<V> &job, const Claim &claim,
+                                                               const SlowPath &slow_path) {
+        return csz_lorenzo_predict<V, RANK, HASH, ROWS>(w, sh, job, claim, slow_path);
+    }
+    static __device__ __forceinline__ csz_codes codes(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
+        return csz_lorenzo_codes<V, RANK>(w, sh);
+    }
+    static __device__ __forceinline__ csz_codes codes_park(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
+        return csz_lorenzo_codes_park<V, RANK>(w, sh);
+    }
+    static __device__ __forceinline__ void slow_path(csz_predict_shared<V> &sh, const csz_job<V> &job,
+                                                     const csz_claim &c) {
+        csz_lorenzo_slow_path<V, RANK>(sh, job, c);
+    }
+};
 
 #endif

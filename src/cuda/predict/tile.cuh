@@ -6,7 +6,6 @@
 #ifndef CSZ_CUDA_TILE_CUH
 #define CSZ_CUDA_TILE_CUH
 
-#include "core/code.h"
 #include "core/geometry.h"
 #include "core/hash.h"
 #include "core/quantum.h"
@@ -124,23 +123,26 @@ CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_f
 
 enum { CSZ_SPECIAL_AT = 26 };
 
-/* What a tile's quanta are told from; quick path: what the first one's half has more than its delta, or CSZ_LOST, which that never is. */
-template <typename V> struct alignas(8) csz_told {
+/*
+ * What a tile's quanta are counted from: its base, and, on the fast path, the first quantum's half less its delta, or
+ * CSZ_NO_REFERENCE, which that never is.
+ */
+template <typename V> struct alignas(8) csz_reference {
     typename csz_value<V>::quantum base;
     uint32_t first;
 };
-enum : uint32_t { CSZ_LOST = ~0u }; /* the corner has no quantum, or one too large */
+enum : uint32_t { CSZ_NO_REFERENCE = ~0u }; /* the corner has no quantum, or one too large */
 
-template <typename V> struct csz_front_shared {
-    /* The record is staged from the start; the last 2048 words exchange differences.  The careful path uses all for quanta. */
+template <typename V> struct csz_predict_shared {
+    /* The record is staged from the start; the last 2048 words exchange differences.  The slow path uses all for quanta. */
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
     uint32_t scratch
         [4 *
-         CSZ_TILE_UNITS]; /* careful path: bitmaps of quanta; then what the front tells; later the units' masks */
+         CSZ_TILE_UNITS]; /* slow path: bitmaps of quanta; then nonzeros of each order; later the units' masks */
     uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
     uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
-    csz_told<V> told;
-    uint32_t klass, is_fill, order;   /* set by the careful path alone */
+    csz_reference<V> reference;
+    uint32_t klass, is_fill, order;   /* set by the slow path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
     /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; x also:
@@ -149,25 +151,21 @@ template <typename V> struct csz_front_shared {
     uint4 lanes; /* pairs and fours of each warp, where the modes are general */
 };
 
-template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_front_shared<V> &sh) {
+template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_predict_shared<V> &sh) {
     return sh.region + sizeof sh.region / 4 - CSZ_EXCHANGE_WORDS;
 }
 
 /*
- * Where a thread keeps what all know of the tile's quanta: registers are scarce while they are rounded.  Thread 0's is the one that the others ask later; theirs are their own: of an access to shared memory that some threads do the assembler makes the
- * address anew, and keeps what all have on the stack meanwhile.
+ * Where a thread keeps the reference: registers are scarce while values are rounded.  Only thread 0's copy is read later.  The
+ * others write copies of their own, since ptxas spills across a store that only some threads do.
  */
-template <typename V> CSZ_DEVICE csz_told<V> *csz_told_of(csz_front_shared<V> &sh) {
+template <typename V> CSZ_DEVICE csz_reference<V> *csz_reference_of(csz_predict_shared<V> &sh) {
     const uint32_t t = csz_thread();
-    return t == 0 ? &sh.told : (csz_told<V> *)sh.scratch + t;
+    return t == 0 ? &sh.reference : (csz_reference<V> *)sh.scratch + t;
 }
 
-template <typename V> struct csz_front { uint32_t klass, is_fill; };
-
-/* Whether fields of that rank have the order: those that leave out a dim that there is, and the full one. */
-CSZ_DEVICE constexpr bool csz_order_is_of(int rank, int order) {
-    return order == CSZ_ORDER_FULL || rank == 3 || (rank == 2 && order == CSZ_ORDER_X);
-}
+/* What a predictor says of a tile: its class, and whether it is a fill tile. */
+template <typename V> struct csz_predicted { uint32_t klass, is_fill; };
 
 /* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
 CSZ_DEVICE uint32_t csz_unit_weight(uint32_t unit) { return csz_value_weight(unit, 31); }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * careful.cuh: the front for whatever the quick one refuses: other tile shapes, quanta far apart, rows without a quantum.  It goes by the format's words, with all
- * of a tile's quanta in shared memory.
+ * lorenzo_slow_path.cuh: quanta and deltas of tiles that the fast path refuses: other tile shapes, quanta far apart, rows without a
+ * quantum.  It follows docs/encoder.md step by step, with all of a tile's quanta in shared memory.
  */
-#ifndef CSZ_CUDA_CAREFUL_CUH
-#define CSZ_CUDA_CAREFUL_CUH
+#ifndef CSZ_CUDA_LORENZO_SLOW_PATH_CUH
+#define CSZ_CUDA_LORENZO_SLOW_PATH_CUH
 
-#include "cuda/predict/round.cuh"
+#include "cuda/predict/lorenzo_round.cuh"
+#include "predict/lorenzo.h"
 
 /* The nearest set bit at or before `at` among bits first .. first+n-1, else the first after it; ~0 if there is none. */
 CSZ_DEVICE uint32_t csz_bitmap_nearest(const uint32_t *bits, uint32_t first, uint32_t n, uint32_t at) {
@@ -85,25 +86,10 @@ CSZ_DEVICE void csz_quad_put(int64_t *p, const int64_t *v) {
                                      (uint32_t)v[2 * i + 1], (uint32_t)((uint64_t)v[2 * i + 1] >> 32));
 }
 
-/* A value's quantum, and what that restores, by the first half of the format's rule, where it does and there is no fill value; nearly always. */
-CSZ_DEVICE bool csz_quantum_soon(float v, const csz_quantizer_f32 &z, int32_t *q, float *restored) {
-    const float t = csz_round_product_f32(v, z.inverse);
-    *restored = (t - CSZ_MAGIC_F32) * z.step;
-    *q = (int32_t)(csz_bits_f32(t) - CSZ_MAGIC_F32_BITS);
-    return csz_rounded_in_range_f32(t) & (fabsf(v - *restored) <= z.bound) & (csz_bits_f32(v) != 0x80000000u);
-}
-CSZ_DEVICE bool csz_quantum_soon(double v, const csz_quantizer_f64 &z, int64_t *q, double *restored) {
-    const double product = v * z.inverse, t = product + CSZ_MAGIC_F64, r = t - CSZ_MAGIC_F64;
-    *restored = r * z.step;
-    *q = (int64_t)(csz_bits_f64(t) - CSZ_MAGIC_F64_BITS);
-    return (fabs(product) <= 0x1p50) & (fabs(r) < 0x1p50) & (fabs(v - *restored) <= z.bound) &
-           (csz_bits_f64(v) != 0x8000000000000000ull);
-}
-
 /* The bits of a thread's values, by element.  Loaded eight at a time: one by one their latency alone would be 15 us a tile.  Returns the codes that lie in the field. */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t csz_careful_load(typename csz_value<V>::quantum *q, const csz_job<V> &job,
-                                     const csz_values<V> &values, bool whole) {
+CSZ_DEVICE uint32_t csz_slow_load(typename csz_value<V>::quantum *q, const csz_job<V> &job,
+                                  const csz_values<V> &values, bool whole) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const uint32_t t = threadIdx.x;
@@ -145,9 +131,9 @@ CSZ_DEVICE uint32_t csz_careful_load(typename csz_value<V>::quantum *q, const cs
 
 /* Their quanta in place of the bits, 0 where there is none, and the hash of what they restore.  Returns the codes that have one. */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t csz_careful_round(typename csz_value<V>::quantum *q,
-                                      const typename csz_value<V>::quantizer &z, uint32_t in_field,
-                                      uint32_t *hash) {
+CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q,
+                                   const typename csz_value<V>::quantizer &z, uint32_t in_field,
+                                   uint32_t *hash) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     uint32_t has = 0, sum = 0;
@@ -160,7 +146,7 @@ CSZ_DEVICE uint32_t csz_careful_round(typename csz_value<V>::quantum *q,
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             v[k] = value::from_bits((typename value::bits)bits[k]);
-            soon &= csz_quantum_soon(v[k], z, &x[k], &restored[k]);
+            soon &= value::candidate(v[k], z, &x[k], &restored[k]);
         }
         if (soon) {
 #pragma unroll
@@ -198,8 +184,8 @@ template <typename V, int RANK> CSZ_DEVICE bool csz_tile_is_even(const csz_value
 
 /* Codes of this thread's unit that have no quantum take the one that the format gives them.  has: the others.  Has barriers. */
 template <typename V, int RANK>
-CSZ_DEVICE void csz_careful_fill(typename csz_value<V>::quantum *q, uint32_t *scratch, uint32_t has,
-                                 uint32_t lx, uint32_t ly) {
+CSZ_DEVICE void csz_slow_fill(typename csz_value<V>::quantum *q, uint32_t *scratch, uint32_t has, uint32_t lx,
+                              uint32_t ly) {
     uint32_t *valid = scratch, *rows = valid + CSZ_TILE_N / 32, *planes = rows + 32;
     const uint32_t nrows = CSZ_TILE_N >> lx, nplanes = nrows >> ly, t = threadIdx.x;
     csz_bitmap_store<RANK>(valid, has);
@@ -336,20 +322,18 @@ CSZ_DEVICE uint32_t csz_deltas_quick(typename csz_value<V>::quantum *q, typename
 
 /* Delta of element e in one of the orders, from quanta by element, in any shape. */
 template <typename V, int RANK>
-CSZ_DEVICE typename csz_value<V>::bits csz_careful_delta(const typename csz_value<V>::quantum *q,
-                                                         typename csz_value<V>::quantum base, uint32_t e,
-                                                         uint32_t lx, uint32_t ly, uint32_t order) {
+CSZ_DEVICE typename csz_value<V>::bits csz_slow_delta(const typename csz_value<V>::quantum *q,
+                                                      typename csz_value<V>::quantum base, uint32_t e,
+                                                      uint32_t lx, uint32_t ly, uint32_t order) {
     typedef typename csz_value<V>::bits bits;
-    const uint32_t row = 1u << lx, plane = row << ly;
-    bool x = (e & (row - 1)) != 0, y = RANK > 1 && (e & (plane - 1)) >= row, z = RANK > 2 && e >= plane;
-    if (order != CSZ_ORDER_FULL && (x || y)) z = false;
-    if (order == CSZ_ORDER_X && x) y = false;
+    const uint32_t dims = csz_lorenzo_dims(RANK, e, lx, ly, order);
     bits sum = 0;
 #pragma unroll
-    for (int i = 0; i < 1 << RANK; i++) {
-        if ((i & 1 && !x) || (i & 2 && !y) || (i & 4 && !z)) continue;
-        const bits a = (bits)q[e - (i & 1 ? 1 : 0) - (i & 2 ? row : 0) - (i & 4 ? plane : 0)] - (bits)base;
-        sum = (i ^ i >> 1 ^ i >> 2) & 1 ? sum - a : sum + a;
+    for (uint32_t i = 0; i < 1u << RANK; i++) {
+        const int sign = csz_lorenzo_sign(dims, i);
+        if (sign == 0) continue;
+        const bits a = (bits)q[e - (i & 1) - ((i >> 1 & 1) << lx) - ((i >> 2) << (lx + ly))] - (bits)base;
+        sum = sign < 0 ? sum - a : sum + a;
     }
     return sum;
 }
@@ -365,22 +349,22 @@ CSZ_COLD uint32_t csz_deltas_any(typename csz_value<V>::quantum *q, typename csz
         for (uint32_t b = 0; b < 32; b++) {
             const uint32_t e = csz_code_element(RANK, t, b);
             for (uint32_t i = 0; i < 3; i++)
-                n[i] += (csz_careful_delta<V, RANK>(q, base, e, lx, ly, i) & 0xFFFFu) != 0;
+                n[i] += (csz_slow_delta<V, RANK>(q, base, e, lx, ly, i) & 0xFFFFu) != 0;
         }
         order = csz_order_agree<RANK>(count, n);
     }
     typename csz_value<V>::bits d[32];
 #pragma unroll
     for (int b = 0; b < 32; b++)
-        d[b] = csz_careful_delta<V, RANK>(q, base, csz_code_element(RANK, t, (uint32_t)b), lx, ly, order);
+        d[b] = csz_slow_delta<V, RANK>(q, base, csz_code_element(RANK, t, (uint32_t)b), lx, ly, order);
     csz_deltas_put<V>(q, d, klass);
     return order;
 }
 
 /* The class that a tile's quanta need, from the base on. */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t csz_careful_class(const typename csz_value<V>::quantum *q,
-                                      typename csz_value<V>::quantum base) {
+CSZ_DEVICE uint32_t csz_slow_class(const typename csz_value<V>::quantum *q,
+                                   typename csz_value<V>::quantum base) {
     typedef typename csz_value<V>::bits bits;
     bits beyond_16 = 0, beyond_32 = 0; /* higher bits of what is not negative if it fits */
 #pragma unroll 2
@@ -398,15 +382,16 @@ CSZ_DEVICE uint32_t csz_careful_class(const typename csz_value<V>::quantum *q,
     return sizeof(V) == 8 && __syncthreads_or((uint64_t)beyond_32 >> 32 != 0) ? 2 : 1;
 }
 
-/* ---- the careful path ---- */
+/* ---- all of it ---- */
 
-struct csz_careful {
+struct csz_slow_quanta {
     uint32_t hash, exceptions;
 };
 
 /* Quanta by element, in the region; deltas are left there, code b of thread t at 128 b + t. */
 template <typename V, int RANK>
-CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
+CSZ_COLD csz_slow_quanta csz_slow_quantize(csz_predict_shared<V> &sh, const csz_job<V> &job,
+                                           const csz_claim &c) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const csz_values<V> values(job, c);
@@ -414,27 +399,27 @@ CSZ_COLD csz_careful csz_front_careful(csz_front_shared<V> &sh, const csz_job<V>
     const typename value::quantizer z = job.quantizer[c.field];
     quantum *q = (quantum *)sh.region;
     uint32_t *count = sh.scratch + CSZ_TILE_N / 32 + 64;
-    csz_careful r = {0, 0};
+    csz_slow_quanta r = {0, 0};
     __syncthreads(); /* the exchange was part of the region */
-    const uint32_t in_field = csz_careful_load<V, RANK>(q, job, values, default_shape && c.full()),
-                   has = csz_careful_round<V, RANK>(q, z, in_field, &r.hash);
+    const uint32_t in_field = csz_slow_load<V, RANK>(q, job, values, default_shape && c.full()),
+                   has = csz_slow_round<V, RANK>(q, z, in_field, &r.hash);
     bool any = true, is_fill = false;
     r.exceptions = in_field & ~has;
     if (__syncthreads_or(has != ~0u)) {
         any = __syncthreads_or(has != 0);
         if (any)
-            csz_careful_fill<V, RANK>(q, sh.scratch, has, values.lx, values.ly);
+            csz_slow_fill<V, RANK>(q, sh.scratch, has, values.lx, values.ly);
         else
             is_fill = csz_tile_is_even<V, RANK>(values);
         __syncthreads();
     }
     const quantum base = q[0] & ~(quantum)1;
-    const uint32_t klass = csz_careful_class<V, RANK>(q, base),
+    const uint32_t klass = csz_slow_class<V, RANK>(q, base),
                    order = default_shape
                                ? csz_deltas_quick<V, RANK>(q, base, klass, count)
                                : csz_deltas_any<V, RANK>(q, base, klass, count, values.lx, values.ly);
     if (threadIdx.x == 0) {
-        sh.told.base = base;
+        sh.reference.base = base;
         sh.klass = klass;
         sh.is_fill = is_fill;
         sh.order = order;

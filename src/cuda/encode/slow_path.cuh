@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rare.cuh: what few tiles need, out of line: raw records, runs, exceptions, records larger than their stage, the careful way.
+ * slow_path.cuh: what few tiles need, out of line: raw records, runs, exceptions, records larger than their stage, quantization by
+ * the slow path.
  */
-#ifndef CSZ_CUDA_RARE_CUH
-#define CSZ_CUDA_RARE_CUH
+#ifndef CSZ_CUDA_SLOW_PATH_CUH
+#define CSZ_CUDA_SLOW_PATH_CUH
 
 #include "cuda/encode/general.cuh"
 #include "cuda/encode/narrow.cuh"
@@ -35,9 +36,9 @@ CSZ_COLD uint32_t raw_load(uint32_t *region, const csz_job<V> &job, const csz_cl
     return hash;
 }
 
-/* Where the record of this tile, whose size has been told, is staged. */
+/* Where the record of this tile, whose size has been published, is staged. */
 template <typename V> CSZ_DEVICE uint32_t *staged_at(encode_shared<V> &sh) {
-    return sh.front.region + (sh.staged_how & STAGED_WHOLE ? 0 : record_from<V>(number_of(sh), 0));
+    return sh.predict.region + (sh.staged_how & STAGED_WHOLE ? 0 : record_from<V>(number_of(sh), 0));
 }
 
 /* Where a thread's part of a record goes. */
@@ -57,7 +58,7 @@ CSZ_DEVICE unit_place unit_place_of(const record_layout &r, const lane_layout &l
 template <typename V, bool TOGETHER>
 CSZ_DEVICE void narrow_put_unit(encode_shared<V> &sh, int mode, const record_layout &r, const unit_place &at,
                                 narrow_packets &p, uint32_t buckets, uint32_t *stage) {
-    record_put_head<V, TOGETHER>(stage, r, sh.front.told.base,
+    record_put_head<V, TOGETHER>(stage, r, sh.predict.reference.base,
                                  sh.facts.special_words ? &sh.special_sizes : NULL, csz_mode_units(mode),
                                  at.empty, at.rank, at.length);
     if (TOGETHER ? !__any_sync(CSZ_ALL, !at.empty) : at.empty) return;
@@ -73,7 +74,7 @@ CSZ_DEVICE void narrow_put_unit(encode_shared<V> &sh, int mode, const record_lay
 }
 
 /*
- * The same where the stage has no room for this record beside the one that waits, which is stored first: this one's size has been told.  Code words are on the stack meanwhile; in mode S, as nearly always here,
+ * The same where the stage has no room for this record beside the one that waits, which is stored first: this one's size has been published.  Code words are on the stack meanwhile; in mode S, as nearly always here,
  * there are single ones only.  All it calls is a part of it, so that it lies together: pieces here and there met in the same places of the instruction cache.
  */
 template <typename V, bool IS_S>
@@ -98,7 +99,7 @@ CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, r
     __syncthreads();
     csz_words_park(exchange_of(sh), {0});
     __syncthreads();
-    record_put_head<V>(sh.front.region, r, sh.front.told.base,
+    record_put_head<V>(sh.predict.region, r, sh.predict.reference.base,
                        sh.facts.special_words ? &sh.special_sizes : NULL, csz_mode_units(mode), at.empty,
                        at.rank, at.length);
     if (at.empty) return;
@@ -107,8 +108,8 @@ CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, r
     csz_unit_bits n = {0, 0, 0, 0};
     narrow_look_vectors(mode, p, &n, words, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
     narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
-    narrow_put<false>(mode, sh.front.region, at.symbols_at, at.escapes_at, p);
-    csz_putter raw(sh.front.region, at.raw_at);
+    narrow_put<false>(mode, sh.predict.region, at.symbols_at, at.escapes_at, p);
+    csz_putter raw(sh.predict.region, at.raw_at);
     for (int i = 0; i < 32; i++) {
         const int b =
             mode == CSZ_MODE_S ? i / 2 + 16 * (i & 1) : i; /* buckets are marked in the order of writing */
@@ -120,31 +121,31 @@ CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, r
 /* A raw record. */
 template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
-    if (csz_thread() == 0) record_tell(sh, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW | STAGED_NOW);
+    if (csz_thread() == 0) record_publish(sh, raw_words_of<V>(c), STAGED_WHOLE | STAGED_RAW | STAGED_NOW);
     record_flush(sh, job, false);
     __syncthreads();
     stage_zero(sh, 0, stage_size<V>::words); /* what lies behind a short raw record must be clear */
     __syncthreads();
     const uint32_t t = csz_thread();
-    sh.hash_sum[t] += (raw_load<V, RANK>(sh.front.region, job.tile, c) - sh.front.hash[t]) * c.weight;
+    sh.hash_sum[t] += (raw_load<V, RANK>(sh.predict.region, job.tile, c) - sh.predict.hash[t]) * c.weight;
 }
 
 /*
  * What few tiles of class 0 need before their record is measured: masks and exceptions; and the records of the workflows of runs.
  * The deltas are parked.
  */
-struct rare_result {
+struct prepared_tile {
     uint32_t done;    /* the record is made */
     uint32_t nonzero; /* as it was handed over: its place is taken by the units' masks */
 };
 
 template <typename V, int RANK>
-CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order,
-                               uint32_t nonzero, bool special, bool as_runs) {
+CSZ_COLD prepared_tile tile_prepare(encode_shared<V> &sh, const encode_job<V> &job, uint32_t order,
+                                    uint32_t nonzero, bool special, bool as_runs) {
     const csz_claim &c = claim_of(sh);
-    const rare_result r = {as_runs, nonzero};
+    const prepared_tile r = {as_runs, nonzero};
     if (as_runs) record_flush(sh, job, true);
-    if (special) special_measure<V, RANK>(sh, job, c, sh.front.exceptions[csz_thread()]);
+    if (special) special_measure<V, RANK>(sh, job, c, sh.predict.exceptions[csz_thread()]);
     if (as_runs) {
         const int mode = csz_mode_of_workflow(job.tile.workflow, 0, CSZ_MODE_S);
         if (runs_encode<V, RANK>(sh, job, c, order, mode).instead) raw_encode<V, RANK>(sh, job);
@@ -156,29 +157,32 @@ CSZ_COLD rare_result tile_rare(encode_shared<V> &sh, const encode_job<V> &job, u
 template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads(); /* a putter may touch the word past its last */
     uint32_t *to = staged_at(sh) + sh.staged_words - sh.facts.special_words;
-    csz_special_put<V, RANK>(to, sh.special, sh.front.scratch, job.tile, claim_of(sh),
-                             sh.front.exceptions[csz_thread()]);
+    csz_special_put<V, RANK>(to, sh.special, sh.predict.scratch, job.tile, claim_of(sh),
+                             sh.predict.exceptions[csz_thread()]);
 }
 
 /* A tile of one value that has no quantum, or of a class above 0. */
 template <typename V, int RANK> CSZ_DEVICE void other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
-    if (!sh.front.is_fill) {
+    if (!sh.predict.is_fill) {
         if (wide_encode<V, RANK>(sh, job, c).instead) raw_encode<V, RANK>(sh, job);
     } else if (csz_thread() == 0) {
-        record_tell(sh, 1 + csz_value<V>::words, STAGED_WHOLE | STAGED_NOW);
-        sh.front.region[0] = CSZ_MODE_FILL;
-        csz_special_put_value<V>(sh.front.region + 1, csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
+        record_publish(sh, 1 + csz_value<V>::words, STAGED_WHOLE | STAGED_NOW);
+        sh.predict.region[0] = CSZ_MODE_FILL;
+        csz_special_put_value<V>(sh.predict.region + 1,
+                                 csz_value<V>::to_bits(__ldg(job.tile.data + c.origin)));
     }
 }
 
-/* A tile that goes the careful way, which takes all of the region.  If it is of a class above 0 or of one value its record is made; if not, like most, the stage is clear but for the record that waits. */
-template <typename V, int RANK> CSZ_COLD void tile_careful(encode_shared<V> &sh, const encode_job<V> &job) {
+/* A tile whose quantization takes the slow path, which takes all of the region.  If it is of a class above 0 or of one value its record is made; if not, like most, the stage is clear but for the record that waits. */
+template <typename Predictor, typename V>
+CSZ_COLD void tile_slow_quantize(encode_shared<V> &sh, const encode_job<V> &job) {
+    enum { RANK = Predictor::rank };
     record_saved<V> saved;
     record_save(sh, &saved);
-    csz_careful_run<V, RANK>(sh.front, job.tile, claim_of(sh));
+    Predictor::slow_path(sh.predict, job.tile, claim_of(sh));
     __syncthreads();
-    if (sh.front.is_fill || sh.front.klass) {
+    if (sh.predict.is_fill || sh.predict.klass) {
         other_encode<V, RANK>(sh, job);
         record_flush_saved(sh, job, &saved);
         return;

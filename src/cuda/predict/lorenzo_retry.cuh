@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mend.cuh: values that fail the quick check (round.cuh), looked at again by a whole warp, and what takes the place of those that have no quantum.
+ * lorenzo_retry.cuh: values that fail the quick check (lorenzo_round.cuh) are checked again by a whole warp; those that have no
+ * quantum take their neighbour's.
  */
-#ifndef CSZ_CUDA_MEND_CUH
-#define CSZ_CUDA_MEND_CUH
+#ifndef CSZ_CUDA_LORENZO_RETRY_CUH
+#define CSZ_CUDA_LORENZO_RETRY_CUH
 
 #include "cuda/predict/tile.cuh"
 
@@ -67,8 +68,8 @@ CSZ_DEVICE bool csz_restores_fill(const uint32_t (&w)[16], const typename csz_va
     return found;
 }
 
-/* What a thread learns from the second look. */
-struct csz_mended {
+/* What a thread learns from the retry. */
+struct csz_retried {
     uint32_t hash, exceptions, lost;
 };
 
@@ -77,8 +78,8 @@ struct csz_mended {
  * The words are parked in the exchange, so that the path that needs none of this keeps nothing alive for it.
  */
 template <typename V, int RANK>
-CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c,
-                                   typename csz_value<V>::quantum middle, bool doubtful, uint32_t hash) {
+CSZ_COLD csz_retried csz_lorenzo_retry(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c,
+                                       typename csz_value<V>::quantum middle, bool doubtful, uint32_t hash) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -86,7 +87,7 @@ CSZ_COLD csz_mended csz_front_mend(uint32_t *exchange, const csz_job<V> &job, co
     const typename value::quantizer z = job.quantizer[c.field];
     const csz_values<V> values(job, c);
     uint32_t invalid = 0, power = 1, k = CSZ_VALUE_K;
-    csz_mended r = {hash, 0, 0};
+    csz_retried r = {hash, 0, 0};
 #pragma unroll
     for (int i = 0; i < 5; i++) {
         if (!(lane >> i & 1)) power *= k; /* K^(31 - lane) */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * round.cuh: a tile's values, loaded and rounded to quanta by the quick way: 32 values a thread, as the halves of 16 words that are parked in the exchange, with the hash of what they come back as and
+ * lorenzo_round.cuh: a tile's values, loaded and rounded to quanta by the quick way: 32 values a thread, as the halves of 16 words that are parked in the exchange, with the hash of what they come back as and
  * whether one of them is to be looked at again.
  */
-#ifndef CSZ_CUDA_ROUND_CUH
-#define CSZ_CUDA_ROUND_CUH
+#ifndef CSZ_CUDA_LORENZO_ROUND_CUH
+#define CSZ_CUDA_LORENZO_ROUND_CUH
 
-#include "cuda/predict/mend.cuh"
+#include "cuda/predict/lorenzo_retry.cuh"
 
 /* Slices s, at p, and s + 4, at q, of a unit of a tile that lies in the field, four values each. */
 template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, const V *q, bool quads) {
@@ -103,11 +103,10 @@ CSZ_COLD int32_t csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
 
 CSZ_DEVICE int32_t csz_corner_quantum(float v, const csz_quantizer_f32 &z,
                                       const csz_quantizer_f32 *in_memory) {
-    const float rounded = csz_round_product_f32(v, z.inverse), restored = (rounded - CSZ_MAGIC_F32) * z.step;
-    if (csz_agreed(csz_rounded_in_range_f32(rounded) & (fabsf(v - restored) <= z.bound) & !z.has_fill &
-                   (csz_bits_f32(v) != 0x80000000u)))
-        return (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS);
-    return csz_corner_slow(v, in_memory);
+    int32_t q;
+    float restored;
+    const bool accepted = csz_candidate_f32(v, &z, &q, &restored) & !z.has_fill;
+    return csz_agreed(accepted) ? q : csz_corner_slow(v, in_memory);
 }
 
 CSZ_DEVICE int64_t csz_corner_quantum(double v, const csz_quantizer_f64 &z, const csz_quantizer_f64 *) {
@@ -115,14 +114,14 @@ CSZ_DEVICE int64_t csz_corner_quantum(double v, const csz_quantizer_f64 &z, cons
     return csz_quantum_f64(v, &z, &q) ? q : -((int64_t)1 << 62);
 }
 
-/* A value's quantum, or one beside it; base where there is none. */
+/* A value's first candidate; base where that is out of range. */
 CSZ_DEVICE int32_t csz_quick_quantum(float v, const csz_quantizer_f32 &z, int32_t base) {
-    const float rounded = csz_round_product_f32(v, z.inverse);
-    return csz_rounded_in_range_f32(rounded) ? (int32_t)(csz_bits_f32(rounded) - CSZ_MAGIC_F32_BITS) : base;
+    const float t = csz_round_product_f32(v, z.inverse);
+    return csz_rounded_in_range_f32(t) ? csz_rounded_quantum_f32(t) : base;
 }
 CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64_t base) {
-    const double product = v * z.inverse;
-    return fabs(product) < 0x1p50 ? (int64_t)product : base;
+    const double t = csz_round_product_f64(v, z.inverse);
+    return csz_rounded_in_range_f64(t) ? csz_rounded_quantum_f64(t) : base;
 }
 
 /*
@@ -173,33 +172,34 @@ struct csz_rounded {
 };
 
 /*
- * What the tile's quanta are told from, by its first and last value, and the middle of their window, which is returned and can be had again from what is told.  Both are even, and so is bias: so is what is told of the first.
+ * The tile's reference, from its first and last value, and the middle of the window of its quanta, which is returned
+ * and follows from the reference.  Middle and bias are even, and so is reference->first.
  */
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum
-csz_tell(csz_told<V> *told, V corner, V last, const typename csz_value<V>::quantizer &z,
-         const typename csz_value<V>::quantizer *in_memory, int bias) {
+csz_reference_make(csz_reference<V> *reference, V corner, V last, const typename csz_value<V>::quantizer &z,
+                   const typename csz_value<V>::quantizer *in_memory, int bias) {
     typedef typename csz_value<V>::quantum quantum;
     const quantum base = csz_corner_quantum(corner, z, in_memory) & ~(quantum)1,
                   middle = csz_middle_choose(last, z, base);
-    told->base = base;
+    reference->base = base;
     /* of f64 anything: where 32 bits do not hold it, the corner is far outside of the window */
     const quantum apart = base - middle;
-    told->first = csz_base_is_safe(base) && apart == (quantum)(int32_t)apart
-                      ? (uint32_t)bias + (uint32_t)apart
-                      : (uint32_t)CSZ_LOST;
+    reference->first = csz_base_is_safe(base) && apart == (quantum)(int32_t)apart
+                           ? (uint32_t)bias + (uint32_t)apart
+                           : (uint32_t)CSZ_NO_REFERENCE;
     return middle;
 }
 template <typename V>
-CSZ_DEVICE typename csz_value<V>::quantum csz_middle_told(const csz_told<V> *told, int bias) {
-    return told->base - (typename csz_value<V>::quantum)(int32_t)(told->first - (uint32_t)bias);
+CSZ_DEVICE typename csz_value<V>::quantum csz_middle_of(const csz_reference<V> *reference, int bias) {
+    return reference->base - (typename csz_value<V>::quantum)(int32_t)(reference->first - (uint32_t)bias);
 }
 
 /*
  * A unit of a tile that reaches past the field.  Handed what it reads of the job, which a function out of line loads from memory; plane: elements.
  */
 template <typename V, int RANK>
-CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_told<V> *told, const V *tile,
+CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *reference, const V *tile,
                                     const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
                                     uint64_t plane, const csz_claim &c) {
     typedef csz_value<V> value;
@@ -210,7 +210,7 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_told<V> *told, const
             last_value = __ldg(tile + (c.extent[0] - 1) * plane + (c.extent[1] - 1) * nx + c.extent[2] - 1);
     V v[8], next[8];
     unit.load(next, 0);
-    csz_rounding<V> r(z, csz_tell(told, corner_value, last_value, z, quantizer, bias), bias);
+    csz_rounding<V> r(z, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
 #pragma unroll 1
     for (uint32_t s = 0; s < 4; s++) {
@@ -239,14 +239,14 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_told<V> *told, const
         }
         uint32_t w[16];
         csz_words_fetch(w, exchange);
-        f.doubtful |= csz_restores_fill<V>(w, z, csz_middle_told(told, bias), bias);
+        f.doubtful |= csz_restores_fill<V>(w, z, csz_middle_of(reference, bias), bias);
     }
     return f;
 }
 
 /* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
 template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS>
-CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_told<V> *told, const csz_job<V> &job,
+CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                        const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
@@ -270,7 +270,8 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_told<V> *told, co
     const V *p3 = csz_bytes_after(p2, slice), *q3 = csz_bytes_after(q2, slice);
     csz_rounded u;
     u.doubtful = false;
-    csz_rounding<V> r(z, csz_tell(told, corner_value, last_value, z, &job.quantizer[c.field], bias), bias);
+    csz_rounding<V> r(
+        z, csz_reference_make(reference, corner_value, last_value, z, &job.quantizer[c.field], bias), bias);
     uint4 *parked = (uint4 *)exchange + t;
     const auto round = [&](const V(&v)[8]) {
         uint32_t word[4];
@@ -296,16 +297,16 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_told<V> *told, co
     if (!PLAIN && z.has_fill) {
         uint32_t w[16];
         csz_words_fetch(w, exchange);
-        u.doubtful |= csz_restores_fill<V>(w, z, csz_middle_told(told, bias), bias);
+        u.doubtful |= csz_restores_fill<V>(w, z, csz_middle_of(reference, bias), bias);
     }
     return u;
 }
 
 /* The same, where there is a fill value: out of the way of those that have none. */
 template <typename V, int RANK, bool HASH, int ROWS>
-CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_told<V> *told, const csz_job<V> &job,
+CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                       const csz_claim &c) {
-    return csz_round_whole<V, RANK, false, HASH, ROWS>(exchange, told, job, c);
+    return csz_round_whole<V, RANK, false, HASH, ROWS>(exchange, reference, job, c);
 }
 
 #endif
