@@ -11,8 +11,9 @@ hence no zstd: archives packed with it are checked as far as they can be and the
 import struct
 import sys
 from array import array
+from ctypes import c_float
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, product
 from math import prod
 from operator import mul
 
@@ -106,6 +107,15 @@ def default_frame_grid(gz, gy, gx):
     return 1, 1, 8192
 
 
+def aligned_frame_grid(frame_grid, grid, tile):
+    """Frames that begin at multiples of 8 elements."""
+    aligned = []
+    for F, g, t in zip(frame_grid, grid, tile):
+        s = max(1, 8 // t)
+        aligned.append(max(s, F // s * s) if F < g else F)
+    return tuple(aligned)
+
+
 def boxes(whole, box):
     """(origin, extents) of the boxes that cut up `whole`, in row-major order; those at the upper faces are smaller."""
     for z in range(0, whole[0], box[0]):
@@ -126,7 +136,7 @@ def decode(archive):
     header = Header(archive)
     footer_nbytes = 8 * (header.nframes + 1)
     require(len(archive) >= header.nbytes + 32 * header.nframes + footer_nbytes, "the archive is cut short")
-    if not header.zstd:
+    if not header.zstd and not header.is_packed:
         require(len(archive) >= 2 * header.ntiles, "the archive is cut short")
     field = Field(header)
     offset = header.nbytes
@@ -169,7 +179,8 @@ class Header:
         require(1 <= ndims <= 4, "the number of dims is not 1 to 4")
         require(bound_mode <= 2, "the bound mode is not known")
         require(features & ~7 == 0, "the archive has features that are not known")
-        require(predictor == 0, "the predictor is not known")
+        require(predictor <= 1, "the predictor is not known")
+        self.is_packed = predictor == 1
         require(workflow <= 3, "the workflow is not known")
         require(zero8 == 0 and zero32 == 0, "padding of the header is not zero")
         self.is_f64 = kind == 1
@@ -193,13 +204,19 @@ class Header:
         require(lz + ly + lx == 12 and lx >= 2, "the tile is not 4096 elements with rows of at least 4")
         require((self.rank == 3 or lz == 0) and (self.rank > 1 or ly == 0), "the tile has dims that the field lacks")
         self.tile = (1 << lz, 1 << ly, 1 << lx)
+        require(not self.is_packed or (self.rank > 1 and min(self.tile[3 - self.rank:]) > 1),
+                "the tile does not suit pyramids")
         self.grid = tuple(ceil_div(n, t) for n, t in zip(self.extents, self.tile))
         self.frame_grid = default_frame_grid(*self.grid)
+        if self.is_packed:
+            self.frame_grid = aligned_frame_grid(self.frame_grid, self.grid, self.tile)
         if features & FEATURE_FRAME_GRID:
             *frame_grid, zero = struct.unpack_from("<4I", archive, offset)
             require(zero == 0, "padding of the frame grid is not zero")
             self.frame_grid = tuple(frame_grid)
             require(1 <= prod(self.frame_grid) <= 2**20, "the frame grid is not possible")
+            require(not self.is_packed or self.frame_grid == aligned_frame_grid(self.frame_grid, self.grid, self.tile),
+                    "frames do not begin at multiples of 8")
         self.ntiles = self.nframes = 0
         if self.nelements:
             self.ntiles = prod(self.grid)
@@ -242,12 +259,12 @@ def largest_frame(header, first_tile, tiles_zyx):
                      for f, i, t, n in zip(first_tile, tiles_zyx, header.tile, header.extents))
     index_nbytes = 12 * ceil_div(ntiles, GROUP) + 4 * ceil_div(ntiles, 2)
     raw_nbytes = 4 * ntiles + (8 if header.is_f64 else 4) * nelements
-    return ceil_div(32 + 1924 + index_nbytes + raw_nbytes, 8) * 8
+    return ceil_div(32 + 1924 + index_nbytes + raw_nbytes, 8) * 8 + 16 * header.is_packed
 
 
 def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
     """Checks and decodes one frame, whose tiles are the box of extents tiles_zyx at first_tile of the tile grid."""
-    stored, unpacked, books_nbytes, wanted_values, _ = struct.unpack_from("<QQIIQ", frame)
+    stored, unpacked, books_nbytes, is_pyramid, tuning, wanted_values, _ = struct.unpack_from("<QQHBBIQ", frame)
     words = words_of(frame)
     wanted = u64_of(*words[6:8])
     seed = (number + 1) * 0x9E3779B97F4A7C15
@@ -258,24 +275,34 @@ def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
     require(stored == unpacked, f"frame {number}: its two sizes differ")
     require(unpacked <= largest_frame(header, first_tile, tiles_zyx), f"frame {number}: it is larger than a raw one")
 
-    ntiles = prod(tiles_zyx)
+    require(is_pyramid <= header.is_packed and tuning <= is_pyramid, f"frame {number}: its predictor is not known")
+    tiles = Pyramid(header, first_tile, tiles_zyx, tuning).tiles() if is_pyramid else field_tiles(header, first_tile, tiles_zyx)
+    ntiles = len(tiles)
     ngroups = ceil_div(ntiles, GROUP)
     require(books_nbytes % 4 == 0, f"frame {number}: the size of the books is not a multiple of 4")
-    index_at = 8 + books_nbytes // 4
-    sizes_at = index_at + 3 * ngroups
-    payload_at = sizes_at + ceil_div(ntiles, 2)
-    require(payload_at <= len(words), f"frame {number}: its books and index do not fit")
-    require(checksum(seed, words[:6] + (0, 0) + words[8:payload_at]) == wanted,
-            f"frame {number}: its checksum does not agree")
-
-    halves = [half for word in words[sizes_at:payload_at] for half in (word & 0xFFFF, word >> 16)]
-    sizes = halves[:ntiles]
-    require(not any(halves[ntiles:]), f"frame {number}: padding of the index is not zero")
+    books_at = 8 + header.is_packed
+    books_end = books_at + books_nbytes // 4
+    require(books_end + 3 * ngroups <= len(words), f"frame {number}: its books and index do not fit")
+    if header.is_packed:
+        payload_at, index_at = books_end, books_end + words[8]
+        sizes, end = packed_sizes(words, index_at + 3 * ngroups, ntiles)
+        hashed = words[:6] + (0, 0) + words[8:payload_at] + words[index_at:end]
+        require(sum(sizes) == words[8], f"frame {number}: the payload's size is not what its tiles imply")
+    else:
+        index_at = books_end
+        sizes_at = index_at + 3 * ngroups
+        payload_at = sizes_at + ceil_div(ntiles, 2)
+        require(payload_at <= len(words), f"frame {number}: its books and index do not fit")
+        halves = [half for word in words[sizes_at:payload_at] for half in (word & 0xFFFF, word >> 16)]
+        sizes = halves[:ntiles]
+        require(not any(halves[ntiles:]), f"frame {number}: padding of the index is not zero")
+        hashed = words[:6] + (0, 0) + words[8:payload_at]
+        end = payload_at + sum(sizes)
+    require(checksum(seed, hashed) == wanted, f"frame {number}: its checksum does not agree")
     begins = [0, *accumulate(sizes)]
-    require(len(words) == (payload_at + begins[-1] + 1) // 2 * 2,
-            f"frame {number}: its size is not what its tiles imply")
+    require(len(words) == (end + 1) // 2 * 2, f"frame {number}: its size is not what its tiles imply")
     payload = words[payload_at:payload_at + begins[-1]]
-    require(not any(words[payload_at + begins[-1]:]), f"frame {number}: padding is not zero")
+    require(not any(words[end:]), f"frame {number}: padding is not zero")
     for g in range(ngroups):
         first, *group_checksum = words[index_at + 3 * g:index_at + 3 * g + 3]
         begin, end = begins[GROUP * g], begins[min(GROUP * (g + 1), ntiles)]
@@ -283,18 +310,43 @@ def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
         require(checksum(0, payload[begin:end], begin) == u64_of(*group_checksum),
                 f"frame {number}: the checksum of group {g} does not agree")
 
-    books = Books(words[8:index_at])
+    books = Books(words[books_at:books_end])
     sum_of_values = 0
-    for t, (tile_in_frame, _) in enumerate(boxes(tiles_zyx, (1, 1, 1))):
-        if sizes[t] == 0:
-            continue  # quanta 0 are values +0.0, whose bits are 0: the field holds them, the sum does not change
-        origin = tuple((f + i) * n for f, i, n in zip(first_tile, tile_in_frame, header.tile))
-        tile = Tile(header, origin)
+    for t, tile in enumerate(tiles):
         bits = decode_record(tile, books, payload[begins[t]:begins[t + 1]])
-        for zy, x, row_at, row_nelements in tile.rows():
-            field.store_row(*zy, x, bits[row_at:row_at + row_nelements])
+        if tile.is_result:
+            for zy, x, row_at, row_nelements in tile.rows():
+                field.store_row(*zy, x, bits[row_at:row_at + row_nelements])
         sum_of_values += tile_sum(tile, bits) * tile_weight(t)
     require(sum_of_values & U32 == wanted_values, f"frame {number}: the checksum of the restored values does not agree")
+
+
+def field_tiles(header, first_tile, tiles_zyx):
+    origins = [tuple((f + i) * n for f, i, n in zip(first_tile, tile, header.tile))
+               for tile, _ in boxes(tiles_zyx, (1, 1, 1))]
+    return [Tile(header, header.extents, origin, header.bound) for origin in origins]
+
+
+def packed_sizes(words, at, ntiles):
+    """(sizes in words of all tiles, the word at which the index ends), from the widths at word `at`."""
+    ngroups = ceil_div(ntiles, GROUP)
+    nwords = ceil_div(ngroups, 4)
+    require(at + nwords <= len(words), "a frame's index does not fit")
+    widths = struct.pack(f"<{nwords}I", *words[at:at + nwords])
+    require(not any(widths[ngroups:]), "padding of a frame's index is not zero")
+    at += nwords
+    sizes = []
+    for g in range(ngroups):
+        n, width = min(GROUP, ntiles - GROUP * g), widths[g]
+        nwords = ceil_div(n * width, 32)
+        require(at + nwords <= len(words), "a frame's index does not fit")
+        stream = BitStream.of_words(words[at:at + nwords])
+        group = [stream.read(width) for _ in range(n)]
+        require(max(group).bit_length() == width <= 16, "the width of a group's sizes is not the least")
+        require(stream.read(stream.left) == 0, "padding of a frame's index is not zero")
+        sizes += group
+        at += nwords
+    return sizes, at
 
 
 # ---- 5. Books --------------------------------------------------------------------------------------------
@@ -488,7 +540,7 @@ def built_in_table(book, kind):
 
 # ---- 6. Tile record --------------------------------------------------------------------------------------
 
-CONSTANT, MODE_M, MODE_Q, MODE_P, MODE_S, RLE, RLE_VLE, RAW, FILL = range(9)
+CONSTANT, MODE_M, MODE_Q, MODE_P, MODE_S, RLE, RLE_VLE, RAW, FILL, SPARSE = range(10)
 
 S_ORDER = [b + half for b in range(16) for half in (0, 16)]
 
@@ -501,13 +553,30 @@ PACKED_MODES = {
 
 
 class Tile:
-    """Where a tile lies in the field."""
+    """Where a tile lies in the field, or in a lattice of it."""
 
-    def __init__(self, header, origin):
+    is_result = True  # its values are the field's
+
+    def __init__(self, header, extents, origin, bound):
         self.is_f64, self.rank, self.shape, self.origin = header.is_f64, header.rank, header.tile, origin
-        self.step = step_of_bound(header.bound, header.is_f64)
-        self.inside = tuple(min(t, n - o) for t, n, o in zip(self.shape, header.extents, origin))
+        self.may_be_sparse = header.is_packed
+        self.step = step_of_bound(bound, header.is_f64)
+        self.inside = tuple(min(t, n - o) for t, n, o in zip(self.shape, extents, origin))
         self.value_nwords = 2 if self.is_f64 else 1
+
+    def restore(self, codes, order, class_nbits, base):
+        """The bits of the values of deltas in code order."""
+        deltas = [0] * TILE
+        for e, delta in zip(elements_in_code_order(self.rank), codes):
+            deltas[e] = delta
+        return values_of_deltas(self, deltas, order, class_nbits, base)
+
+    def restore_nothing(self):
+        """Of a tile without codes: raw, or of one value."""
+
+    def weights(self):
+        """W of each element."""
+        return element_weights(self.rank)
 
     def rows(self):
         """((z, y), x, element number, number of elements) of each row of the tile in the field."""
@@ -552,41 +621,84 @@ class Record:
 
 def decode_record(tile, books, words):
     """The bits of the tile's 4096 values."""
+    if not words:
+        return tile.restore([0] * TILE, 0, 16, 0)
     record = Record(words)
     first, = record.take(1)
     mode = first & 15
-    require(mode <= FILL, "the mode of a tile is not known")
+    require(mode <= SPARSE - (not tile.may_be_sparse), "the mode of a tile is not known")
     if mode in (RAW, FILL):
         require(first == mode, "a raw or fill tile has other bits")
+        tile.restore_nothing()
         bits = tile.bits()
         elements = tile.elements()
         values = tile.values(record.take(tile.value_nwords * (len(elements) if mode == RAW else 1)))
         for e, value in zip(elements, values if mode == RAW else values * len(elements)):
             bits[e] = value
+    elif mode == SPARSE:
+        bits = decode_sparse(tile, record, first)
     else:
         bits = decode_quanta(tile, books, record, first)
     require(record.at == len(words), "a tile's record is longer than its parts")
     return bits
 
 
+def read_tail(record, first):
+    """(number of masks, their size in words, number of exceptions)"""
+    nmasks, has_tail = first >> 8 & 3, first >> 11 & 1
+    require(has_tail or not nmasks, "a tile has masks and no tail")
+    tail = record.take(1)[0] if has_tail else 0
+    nexceptions, masks_nwords = tail & 0xFFFF, tail >> 16
+    require(not has_tail or nmasks or nexceptions, "a tile has a tail and neither masks nor exceptions")
+    require(nmasks or not masks_nwords, "a tile has no masks, yet words for them")
+    return nmasks, masks_nwords, nexceptions
+
+
+def decode_sparse(tile, record, first):
+    n, has_base = first >> 4 & 15 | (first >> 12 & 15) << 4, first >> 10 & 1
+    require(n > 0, "a sparse tile has no nonzero delta")
+    nmasks, masks_nwords, nexceptions = read_tail(record, first)
+    tail_nwords = masks_nwords + ceil_div(nexceptions, 2) + tile.value_nwords * nexceptions
+    rest = len(record.words) - record.at - tail_nwords
+    require(rest >= 0, "a tile's record ends early")
+    stream = BitStream(first >> 16 << 32 * rest | BitStream.of_words(record.take(rest)).value, 16 + 32 * rest)
+    width = stream.read(4) + 1
+    order = stream.read(2)
+    require(order <= 2 and (order != 1 or tile.rank == 3), "the order of a tile is not possible")
+    base = signed(stream.read(16), 16) if has_base else 0
+    require(has_base == (base != 0), "the base is not in its shortest form")
+    k = (2839 // n).bit_length() - 1
+    lows = [stream.read(k) for _ in range(n)]
+    numbers = [stream.read(width) for _ in range(n)]
+    codes = [0] * TILE
+    h, before = 0, -1
+    for low, u in zip(lows, numbers):
+        while stream.read(1) == 0:
+            h += 1
+        position = h << k | low
+        require(before < position < TILE, "positions of a sparse tile do not ascend to less than 4096")
+        codes[position] = (u + 1) // 2 if u % 2 else -(u + 2) // 2
+        require(codes[position] < 2**15, "a delta of a sparse tile is too large")
+        before = position
+    require(stream.left < 32 and stream.read(stream.left) == 0, "a sparse tile is not used up")
+    bits = tile.restore(codes, order, 16, base)
+    apply_tail(tile, record, bits, nmasks, masks_nwords, nexceptions)
+    return bits
+
+
 def decode_quanta(tile, books, record, first):
-    mode, size_class, nmasks, width = first & 15, first >> 4 & 3, first >> 8 & 3, first >> 12 & 15
-    has_base, has_bitmap, short_base, has_tail = first >> 6 & 1, first >> 7 & 1, first >> 10 & 1, first >> 11 & 1
+    mode, size_class, width = first & 15, first >> 4 & 3, first >> 12 & 15
+    has_base, has_bitmap, short_base = first >> 6 & 1, first >> 7 & 1, first >> 10 & 1
     smallest, order = first >> 16 & 0x3FFF, first >> 30
     require(size_class <= (2 if tile.is_f64 else 1), "the class of a tile is not possible")
     require(size_class == 0 or mode in (MODE_S, RLE, RLE_VLE), "the class of a tile does not suit its mode")
     require(order <= 2 and (order != 1 or tile.rank == 3) and (order != 2 or tile.rank >= 2),
             "the order of a tile is not possible")
     require(order == 0 or (size_class == 0 and mode != CONSTANT), "the order of a tile does not suit its class or mode")
-    require(has_tail or not nmasks, "a tile has masks and no tail")
     if mode == CONSTANT:
         require(not has_bitmap and width == 0 and smallest == 0, "a constant tile has lanes")
 
-    tail = record.take(1)[0] if has_tail else 0
-    nexceptions, masks_nwords = tail & 0xFFFF, tail >> 16
-    require(not has_tail or nmasks or nexceptions, "a tile has a tail and neither masks nor exceptions")
-    require(nmasks or not masks_nwords, "a tile has no masks, yet words for them")
-
+    nmasks, masks_nwords, nexceptions = read_tail(record, first)
     nlanes = 0 if mode == CONSTANT else 64 if mode in (MODE_P, MODE_S) else 32
     lanes = range(nlanes)
     if has_bitmap:
@@ -618,13 +730,17 @@ def decode_quanta(tile, books, record, first):
         require(lane.left == 0, "a lane is not used up")
     require(stream.read(stream.left) == 0, "padding of a tile's bit stream is not zero")
 
-    deltas = [0] * TILE
-    elements = elements_in_code_order(tile.rank)
-    for e, delta in zip(elements, codes):
-        deltas[e] = delta
-    bits = values_of_deltas(tile, deltas, order, 16 << size_class, base)
+    bits = tile.restore(codes, order, 16 << size_class, base)
+    apply_tail(tile, record, bits, nmasks, masks_nwords, nexceptions)
+    return bits
 
-    in_field = set(tile.elements()) if has_tail else ()
+
+def apply_tail(tile, record, bits, nmasks, masks_nwords, nexceptions):
+    """Masked values and exceptions replace what was restored."""
+    if not nmasks and not nexceptions:
+        return
+    elements = elements_in_code_order(tile.rank)
+    in_field = set(tile.elements())
     code_in_field = [e in in_field for e in elements]
     replaced = [False] * TILE
     masks_end = record.at + masks_nwords
@@ -639,7 +755,6 @@ def decode_quanta(tile, books, record, first):
         require(not replaced[position], "masks or exceptions overlap")
         replaced[position] = True
         bits[elements[position]] = value
-    return bits
 
 
 def decode_lane(lane, mode, size_class, books, codes, begin, nunits):
@@ -794,14 +909,18 @@ def mix(x):
     return x ^ x >> 16
 
 
+def code_weight(code):
+    T, b = divmod(code, CODES)
+    of_code, of_unit = pow(0x9E3779B1, 31 - b, 2**32), pow(0x85EBCA6B, 15 - (T >> 3), 2**32)
+    return of_code * of_unit * (mix(T & 7) | 1) & U32
+
+
 @lru_cache
 def element_weights(rank):
     """W of each element, by element number."""
     weights = [0] * TILE
     for code, e in enumerate(elements_in_code_order(rank)):
-        T, b = divmod(code, CODES)
-        of_code, of_unit = pow(0x9E3779B1, 31 - b, 2**32), pow(0x85EBCA6B, 15 - (T >> 3), 2**32)
-        weights[e] = of_code * of_unit * (mix(T & 7) | 1) & U32
+        weights[e] = code_weight(code)
     return weights
 
 
@@ -810,7 +929,7 @@ def tile_weight(t):
 
 
 def tile_sum(tile, bits):
-    weights = element_weights(tile.rank)
+    weights = tile.weights()
     total = 0
     for _, _, at, n in tile.rows():
         values = bits[at:at + n]
@@ -818,6 +937,174 @@ def tile_sum(tile, bits):
             values = [(v & U32) + (v >> 32) * 0xC2B2AE35 for v in values]
         total += sum(map(mul, values, weights[at:at + n]))
     return total & U32
+
+
+# ---- 9. The pyramid --------------------------------------------------------------------------------------
+
+CLASSES = {2: ((0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1)),
+           3: ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 1, 1))}
+TUNINGS = ((1.125, 1.5), (1.0, 1.0))
+
+
+@lru_cache
+def lattice_codes(rank, shape):
+    """The number of the code of each element of a lattice's tile, by element number."""
+    numbers = []
+    for zyx in product(*map(range, shape)):
+        m = at = 0
+        for bit in range(12):
+            for i, extent in ((2, shape[2]), (1, shape[1]), (0, shape[0])):
+                if 2 << bit < extent:
+                    m |= (zyx[i] >> 1 >> bit & 1) << at
+                    at += 1
+        c = CLASSES[rank].index(tuple(i & 1 for i in zyx))
+        numbers.append(c * (TILE >> rank) + m)
+    return numbers
+
+
+@lru_cache
+def lattice_weights(rank, shape):
+    return [code_weight(code) for code in lattice_codes(rank, shape)]
+
+
+class Pyramid:
+    """The lattices of a frame."""
+
+    def __init__(self, header, first_tile, tiles_zyx, tuning):
+        self.header = header
+        self.origin = tuple(f * t for f, t in zip(first_tile, header.tile))
+        extents = tuple(min((f + i) * t, n) - f * t
+                        for f, i, t, n in zip(first_tile, tiles_zyx, header.tile, header.extents))
+        self.lattices = [Lattice(self, extents, self.bound(tuning, 0))]
+        while any(n > t for n, t in zip(self.lattices[-1].extents, header.tile)):
+            extents = tuple(ceil_div(n, 2) for n in self.lattices[-1].extents)
+            self.lattices.append(Lattice(self, extents, self.bound(tuning, len(self.lattices))))
+            self.lattices[-2].coarser = self.lattices[-1]
+
+    def bound(self, tuning, level):
+        alpha, beta = TUNINGS[tuning]
+        factor = 1.0
+        for _ in range(level):
+            if factor < beta:
+                factor *= alpha
+        return self.header.bound / min(factor, beta)
+
+    def tiles(self):
+        return [LatticeTile(self.header, lattice, origin, self.origin if lattice is self.lattices[0] else None)
+                for lattice in reversed(self.lattices)
+                for origin, _ in boxes(lattice.extents, self.header.tile)]
+
+
+class Lattice:
+    """What was restored of a lattice, by its elements' coordinates."""
+
+    def __init__(self, pyramid, extents, bound):
+        self.extents, self.bound, self.coarser = extents, bound, None
+        self.restored = {}
+
+
+class LatticeTile(Tile):
+    """A tile of a lattice.  The coarsest is predicted by Lorenzo, the others from the coarser lattice."""
+
+    def __init__(self, header, lattice, origin, frame_origin):
+        super().__init__(header, lattice.extents, origin, lattice.bound)
+        self.lattice, self.at = lattice, origin
+        self.is_result = frame_origin is not None
+        if self.is_result:
+            self.origin = tuple(o + f for o, f in zip(origin, frame_origin))
+
+    def weights(self):
+        return lattice_weights(self.rank, self.shape) if self.lattice.coarser else super().weights()
+
+    def own(self):
+        """(element number, coordinates in the tile) of the elements in the lattice."""
+        for z, y, x in product(*map(range, self.inside)):
+            yield (z * self.shape[1] + y) * self.shape[2] + x, (z, y, x)
+
+    def keep(self, values):
+        for e, zyx in self.own():
+            self.lattice.restored[tuple(o + i for o, i in zip(self.at, zyx))] = values[e]
+
+    def restore(self, codes, order, class_nbits, base):
+        if self.lattice.coarser is None:
+            bits = super().restore(codes, order, class_nbits, base)
+            self.keep(array("d" if self.is_f64 else "f", bits.tobytes()))
+            return bits
+        require(order == 0 and class_nbits == 16 and base == 0, "a tile of a lattice has a base, an order or a class")
+        values = self.interpolate([codes[number] for number in lattice_codes(self.rank, self.shape)])
+        self.keep(values)
+        return self.bits(array("d" if self.is_f64 else "f", values))
+
+    def restore_nothing(self):
+        if self.lattice.coarser is None:
+            self.keep([0.0] * TILE)
+        else:
+            self.keep(self.interpolate([0] * TILE))
+
+    def interpolate(self, codes):
+        """The restored values of all elements, by element number."""
+        R = (lambda x: x) if self.is_f64 else (lambda x: c_float(x).value)
+        half, far, eighth, third = 0.5, R(0.075), 0.125, R(1 / 3)
+        values = [0.0] * TILE
+        known = {}
+        coarser = self.lattice.coarser.restored
+        used = [i >= 3 - self.rank for i in range(3)]
+        even = [range(-2, t + 3, 2) if u else (0,) for t, u in zip(self.shape, used)]
+        for zyx in product(*even):
+            place = tuple((o + i) // 2 for o, i in zip(self.at, zyx))
+            if place in coarser:
+                known[zyx] = coarser[place]
+
+        def along(dim, zyx, is_first):
+            """(order, prediction) along one dim."""
+            low, high = (-2, self.shape[dim] + 2) if is_first else (0, self.shape[dim])
+
+            def at(step):
+                i = zyx[dim] + step
+                if not low <= i <= high or self.at[dim] + i >= self.lattice.extents[dim]:
+                    return None
+                return known.get(zyx[:dim] + (i,) + zyx[dim + 1:])
+
+            a, b, c, d = at(-3), at(-1), at(1), at(3)
+            if c is None:
+                return 0, b if a is None else R(b + R(R(b - a) * half))
+            mean = R(R(b + c) * half)
+            if a is not None and d is not None:
+                return 3, R(mean + R(R(R(b + c) - R(a + d)) * far))
+            if a is not None:
+                return 2, R(mean + R(R(R(b - a) + R(b - c)) * eighth))
+            if d is not None:
+                return 2, R(mean + R(R(R(c - d) + R(c - b)) * eighth))
+            return 1, mean
+
+        for parities in CLASSES[self.rank]:
+            ranges = [range(1, t, 2) if odd else range(0, t + u, 2) for t, odd, u in zip(self.shape, parities, used)]
+            odd_dims = [dim for dim in range(3) if parities[dim]]
+            for zyx in product(*ranges):
+                if any(o + i >= n for o, i, n in zip(self.at, zyx, self.lattice.extents)):
+                    continue
+                is_own = all(i < t for i, t in zip(zyx, self.shape))
+                e = (zyx[0] * self.shape[1] + zyx[1]) * self.shape[2] + zyx[2] if is_own else None
+                if not odd_dims:
+                    if is_own:
+                        values[e] = known[zyx]
+                    continue
+                found = [along(dim, zyx, len(odd_dims) == 1) for dim in odd_dims]
+                best = [p for order, p in found if order == max(found, key=lambda f: f[0])[0]]
+                if len(best) == 1:
+                    value = best[0]
+                elif len(best) == 2:
+                    value = R(R(best[0] + best[1]) * half)
+                else:
+                    p, q, r = best
+                    value = R(p + R(R(R(q - p) + R(r - p)) * third))
+                if not abs(value) < float("inf"):
+                    value = 0.0
+                if is_own:
+                    value = R(value + R(codes[e] * self.step))
+                    values[e] = value
+                known[zyx] = value
+        return values
 
 
 def main(arguments):

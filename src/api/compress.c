@@ -125,8 +125,7 @@ static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_ca
                           raw - head, o->zstd_level);
         if (status) return status;
         csz_frame_header_write(bytes + at, head + packed, raw, csz_load_u32(frame + 16),
-                               csz_load_u32(frame + 20), head + packed, head + packed,
-                               head + packed, f);
+                               csz_load_u32(frame + 20), head + packed, head + packed, head + packed, f);
         from += raw;
         at += head + packed;
     }

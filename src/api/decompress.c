@@ -53,7 +53,8 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
             csz_frame_view view;
             status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
             if (!status)
-                status = csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, 0, o->threads);
+                status =
+                    csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, 0, o->threads);
         }
         at += csz_load_u64(archive + at);
     }

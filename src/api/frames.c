@@ -247,8 +247,7 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o, values, NULL);
     if (status) return status;
     /* the whole field's size: the last, small frame is no reason to change the backend */
-    status =
-        csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
+    status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (status) return status;
     uint64_t nbytes = 0;
     double start = csz_clock();

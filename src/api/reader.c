@@ -176,7 +176,8 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
     const int is_packed = view.layout.widths != 0;
     uint64_t rest = is_packed && !status ? csz_frame_index_at(&view, stored) : 0;
     if (rest > size) status = CSZ_ERROR_CORRUPT;
-    if (!is_packed) rest = size - view.layout.payload >= 8 ? size - 8 : size - view.layout.payload == 4 ? size - 4 : size;
+    if (!is_packed)
+        rest = size - view.layout.payload >= 8 ? size - 8 : size - view.layout.payload == 4 ? size - 4 : size;
     if (!status) status = read_bytes(r, at + rest, stored + rest, size - rest);
     if (!status) status = csz_frame_index_read(&view, stored, stored, h, i);
     frame_part part;
@@ -249,7 +250,8 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
         if (!status) status = csz_frame_open(b->context, &view, b->context->stored, nbytes, h, f);
         if (!status && view.nbytes_stored != nbytes) status = CSZ_ERROR_CORRUPT;
         if (!status)
-            status = csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, 0, b->nthreads);
+            status =
+                csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, 0, b->nthreads);
     }
     return status;
 }

@@ -21,7 +21,8 @@ typedef struct choose_job {
 } choose_job;
 
 /* Bits/512 of the codes and exceptions in w; nknown zeros among them are no codes. */
-static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box, uint32_t nknown) {
+static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                        uint32_t nknown) {
     if (w->is_fill) return 512 * 64;
     const uint32_t value_nbits = plan->type == CSZ_F32 ? 32 : 64;
     if (w->is_raw) return 512 * (uint64_t)value_nbits * csz_tile_box_count(box);
@@ -46,7 +47,7 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
 
 #define DEFINE_PATCH(FLOAT, NAME)                                                                                \
     /* extent values `step` apart from `at` on, into out; rounded to multiples of `grid` where that is not 0,  \
-       and what is missing there continues its neighbours. */                                                   \
+       and what is missing there continues its neighbours. */ \
     static void copy_patch_##NAME(FLOAT *out, const FLOAT *at, const uint64_t *pitch, uint64_t step,             \
                                   const uint64_t *extent, FLOAT grid, const csz_tile_plan *plan) {               \
         const FLOAT inverse = grid > 0 ? 1 / grid : 0, largest = (FLOAT)0x1p60;                                  \
@@ -61,8 +62,10 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
                             !(v <= largest && v >= -largest) ||                                                  \
                             (plan->NAME.has_fill && csz_bits_##NAME(v) == plan->NAME.fill);                      \
                         const FLOAT q = v * inverse;                                                             \
-                        if (is_missing) v = last;                                                                \
-                        else if (q < 4194304 && q > -4194304) v = (FLOAT)(int32_t)(q + (q < 0 ? -0.5f : 0.5f)) * grid; \
+                        if (is_missing)                                                                          \
+                            v = last;                                                                            \
+                        else if (q < 4194304 && q > -4194304)                                                    \
+                            v = (FLOAT)(int32_t)(q + (q < 0 ? -0.5f : 0.5f)) * grid;                             \
                         last = v;                                                                                \
                     }                                                                                            \
                     *out++ = v;                                                                                  \
@@ -80,7 +83,8 @@ static void copy_patch(void *out, const choose_job *job, const uint64_t *from, u
     const uint64_t pitch[2] = {g->n[1] * g->n[2], g->n[2]};
     const uint64_t at = from[0] * pitch[0] + from[1] * pitch[1] + from[2];
     if (job->plan->type == CSZ_F32)
-        copy_patch_f32(out, (const float *)job->data + at, pitch, step, extent, (float)(2 * bound), job->plan);
+        copy_patch_f32(out, (const float *)job->data + at, pitch, step, extent, (float)(2 * bound),
+                       job->plan);
     else
         copy_patch_f64(out, (const double *)job->data + at, pitch, step, extent, 2 * bound, job->plan);
 }
@@ -88,7 +92,8 @@ static void copy_patch(void *out, const choose_job *job, const uint64_t *from, u
 /* A tile of a lattice as a small field of its own, which knows what lies around it. */
 static uint64_t pyramid_cost(const choose_job *job, csz_worker *worker, int l, uint32_t tile) {
     const csz_geometry *g = &job->plan->geometry;
-    csz_level level = {.plan = *job->plan, .bound_f32 = job->plan->f32.bound, .bound_f64 = job->plan->f64.bound};
+    csz_level level = {
+        .plan = *job->plan, .bound_f32 = job->plan->f32.bound, .bound_f64 = job->plan->f64.bound};
     csz_geometry *h = &level.plan.geometry;
     csz_tile_box box = {{0, 0, 0}, {0, 0, 0}};
     uint64_t at[3], from[3], coarse_from[3], extent[3], coarse_extent[3];

@@ -37,7 +37,7 @@ typedef struct csz_frame_job {
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
-    uint16_t *sizes; /* of packed layouts: in words; NULL: they stand in the index */
+    uint16_t *sizes;  /* of packed layouts: in words; NULL: they stand in the index */
     uint8_t *entries; /* of groups: first word and checksum */
     const csz_code_tables *tables;
     pthread_mutex_t mutex; /* guards what follows */
@@ -340,7 +340,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
 
     const int is_packed = plan->predictor != CSZ_PREDICTOR_LORENZO;
     job->layout = is_packed ? csz_frame_layout_packed(job->ntiles, books_nbytes, 0)
-                           : csz_frame_layout_of(job->ntiles, books_nbytes);
+                            : csz_frame_layout_of(job->ntiles, books_nbytes);
     if (job->layout.end + 8 > capacity) return CSZ_ERROR_CAPACITY;
     job->entries = out + job->layout.index;
     if (is_packed) {

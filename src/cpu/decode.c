@@ -147,7 +147,8 @@ static int read_sparse(csz_tile_work *w, const csz_tile_plan *plan, const csz_ti
         w->code16[position] = (int16_t)d;
         previous = position;
     }
-    if (nbits - unary >= 32 || (unary < nbits && csz_bits_peek(bits, unary) >> (64 - (nbits - unary)))) return 0;
+    if (nbits - unary >= 32 || (unary < nbits && csz_bits_peek(bits, unary) >> (64 - (nbits - unary))))
+        return 0;
     if (has_tail && !csz_tile_tail_read(w, plan, box, &c, nmasks, tail >> 16, tail & 0xFFFF)) return 0;
     return c.at == nwords;
 }

@@ -63,7 +63,8 @@ static void store_tile(const decompress_job *job, const csz_tile_work *w, const 
     const csz_geometry *g = &job->plan->geometry;
     const size_t size = job->plan->type == CSZ_F32 ? 4 : 8;
     const int shift = job->level - job->decoded;
-    uint64_t origin[3], from[3], to[3]; /* the tile's in the decoded lattice of the field; its part in the wanted one */
+    uint64_t origin[3], from[3],
+        to[3]; /* the tile's in the decoded lattice of the field; its part in the wanted one */
     for (int i = 0; i < 3; i++) {
         origin[i] = place->box.origin[i];
         if (place->level && job->decoded) origin[i] += (job->box.first[i] << g->log2_t[i]) >> job->decoded;
@@ -75,9 +76,9 @@ static void store_tile(const decompress_job *job, const csz_tile_work *w, const 
     const uint64_t ny = job->hi[1] - job->lo[1], nx = job->hi[2] - job->lo[2];
     for (uint64_t z = from[0]; z < to[0]; z++) {
         for (uint64_t y = from[1]; y < to[1]; y++) {
-            const size_t row = (((size_t)((z << shift) - origin[0]) << g->log2_t[1]) +
-                                (size_t)((y << shift) - origin[1]))
-                               << g->log2_t[2];
+            const size_t row =
+                (((size_t)((z << shift) - origin[0]) << g->log2_t[1]) + (size_t)((y << shift) - origin[1]))
+                << g->log2_t[2];
             const uint8_t *values = (const uint8_t *)&w->value + row * size;
             uint64_t at = ((z - job->lo[0]) * ny + (y - job->lo[1])) * nx + (from[2] - job->lo[2]);
             if (shift == 0) {
@@ -172,7 +173,8 @@ static csz_status make_levels(decompress_job *job, int nthreads) {
     if (status) return status;
     csz_levels_make(s->levels, job->plan, &job->box, job->plan->bound, job->view->tuning, NULL, s->lattices);
     job->levels = s->levels;
-    csz_pyramid_need_in_field(&job->need, &shape, &job->plan->geometry, &job->box, job->lo, job->hi, job->level);
+    csz_pyramid_need_in_field(&job->need, &shape, &job->plan->geometry, &job->box, job->lo, job->hi,
+                              job->level);
     job->decoded = job->need.level;
     return CSZ_OK;
 }
@@ -209,7 +211,8 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     }
     csz_scratch_gather_stages(s, nthreads);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;
-    if (atomic_load(&job.skipped) == 0 && job.decoded == 0 && atomic_load(&job.value_hash) != view->value_hash)
+    if (atomic_load(&job.skipped) == 0 && job.decoded == 0 &&
+        atomic_load(&job.value_hash) != view->value_hash)
         return CSZ_ERROR_CORRUPT;
     return CSZ_OK;
 }

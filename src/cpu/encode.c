@@ -372,7 +372,8 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
                    sparse_words = plan->has_sparse && plan->workflow == CSZ_WORKFLOW_AUTO
                                       ? measure_sparse(w, &width)
                                       : 0;
-    if (sparse_words && sparse_words + tail_words < words) words = put_sparse(w, plan, box, sparse_words, width);
+    if (sparse_words && sparse_words + tail_words < words)
+        words = put_sparse(w, plan, box, sparse_words, width);
     if (!plan->raw_by_size) return words;
     uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
     return words < raw_words ? words : put_raw(w, plan, data, box);

@@ -31,9 +31,9 @@ struct csz_pyramid_work {
         float f32[4][ROW_MAX];
         double f64[4][ROW_MAX];
     } row;
-    int16_t code[CSZ_TILE_N + 16];    /* in row order, as all that follows: class by class, row-major in each */
-    uint8_t refused[CSZ_TILE_N];      /* compress: has no code */
-    uint32_t weight[CSZ_TILE_N];      /* of restored values in the checksum */
+    int16_t code[CSZ_TILE_N + 16]; /* in row order, as all that follows: class by class, row-major in each */
+    uint8_t refused[CSZ_TILE_N];   /* compress: has no code */
+    uint32_t weight[CSZ_TILE_N];   /* of restored values in the checksum */
     uint32_t part_weight[CSZ_TILE_N]; /* 0 for padding */
     uint32_t part_extent[3];
     uint16_t row_of[CSZ_TILE_N];  /* place of an element in row order */
@@ -56,8 +56,8 @@ static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
         const uint32_t x = e & ((1u << g->log2_t[2]) - 1), row = e >> g->log2_t[2],
                        y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
-        const uint32_t code = csz_pyramid_code(g->rank, g->log2_t, z, y, x),
-                       row_nbits = g->log2_t[2] - 1, plane_nbits = row_nbits + (g->log2_t[1] ? g->log2_t[1] - 1 : 0),
+        const uint32_t code = csz_pyramid_code(g->rank, g->log2_t, z, y, x), row_nbits = g->log2_t[2] - 1,
+                       plane_nbits = row_nbits + (g->log2_t[1] ? g->log2_t[1] - 1 : 0),
                        first = code >> (12 - g->rank) << (12 - g->rank),
                        at = first + (z >> 1 << plane_nbits) + (y >> 1 << row_nbits) + (x >> 1);
         p->row_of[e] = (uint16_t)at;
@@ -150,11 +150,11 @@ void csz_level_sample(const csz_levels *s, int level, uint64_t first, uint64_t e
 
 /* Where a tile's classes stand in memory: halved extents, and elements from one row, or plane, to the next. */
 typedef struct class_layout {
-    uint32_t half[3];     /* of the tile, 1 for a dim it lacks */
-    uint32_t pitch[2];    /* planes, rows */
-    uint32_t origin;      /* of the element with index 0, 0, 0 */
-    uint32_t even[3];     /* indices of even coordinates in the lattice, the upper face included */
-    uint32_t own[2][3];   /* of even and of odd coordinates in the tile */
+    uint32_t half[3];   /* of the tile, 1 for a dim it lacks */
+    uint32_t pitch[2];  /* planes, rows */
+    uint32_t origin;    /* of the element with index 0, 0, 0 */
+    uint32_t even[3];   /* indices of even coordinates in the lattice, the upper face included */
+    uint32_t own[2][3]; /* of even and of odd coordinates in the tile */
 } class_layout;
 
 static class_layout layout_of(const csz_geometry *g, const uint64_t *origin, const uint64_t *n,
@@ -230,17 +230,16 @@ void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *le
 void csz_pyramid_restore_coarsest(csz_tile_work *w, const csz_level *level, const csz_tile_box *box) {
     const size_t size = level->plan.type == CSZ_F32 ? 4 : 8;
     const csz_geometry *g = &level->plan.geometry;
-    const uint32_t n_special = w->n_special, value_hash = w->value_hash;
-    const int has_values = w->has_values;
     if (!level->restored) return;
-    if (has_values) {
-        memset(&w->value, 0, sizeof w->value);
-    } else {
-        w->n_special = 0;
-        csz_tile_restore(w, &level->plan, box);
-        w->n_special = n_special;
-        w->value_hash = value_hash;
+    if (w->has_values) { /* none has a quantum */
+        memset(level->restored, 0, g->n[0] * g->n[1] * g->n[2] * size);
+        return;
     }
+    const uint32_t n_special = w->n_special, value_hash = w->value_hash;
+    w->n_special = 0;
+    csz_tile_restore(w, &level->plan, box);
+    w->n_special = n_special;
+    w->value_hash = value_hash;
     for (uint32_t z = 0; z < box->extent[0]; z++) {
         for (uint32_t y = 0; y < box->extent[1]; y++) {
             const size_t e = (((size_t)z << g->log2_t[1]) + y) << g->log2_t[2];

@@ -11,12 +11,12 @@
 
 /* One lattice of a frame. */
 typedef struct csz_level {
-    csz_tile_plan plan;   /* its geometry and quantizer; of level 0 the field's geometry */
-    const void *data;     /* compress: its values */
-    uint64_t origin[3];   /* of the frame in data */
-    uint64_t n[3];        /* extents of the lattice */
-    csz_frame_box box;    /* its tiles */
-    const void *coarser;  /* predictions' values of the next coarser lattice, and its extents */
+    csz_tile_plan plan;  /* its geometry and quantizer; of level 0 the field's geometry */
+    const void *data;    /* compress: its values */
+    uint64_t origin[3];  /* of the frame in data */
+    uint64_t n[3];       /* extents of the lattice */
+    csz_frame_box box;   /* its tiles */
+    const void *coarser; /* predictions' values of the next coarser lattice, and its extents */
     const uint64_t *coarser_n;
     void *restored; /* the same of this lattice; NULL for level 0 */
     float bound_f32;

@@ -78,8 +78,7 @@ static inline void NAME(mean_rows)(FLOAT *restrict out, const FLOAT *const *p, u
     if (np == 1) {
         for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_prediction)(p[0][i]);
     } else if (np == 2) {
-        for (uint32_t i = 0; i < n; i++)
-            out[i] = NAME(csz_prediction)(NAME(csz_mean2)(p[0][i], p[1][i]));
+        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_prediction)(NAME(csz_mean2)(p[0][i], p[1][i]));
     } else {
         for (uint32_t i = 0; i < n; i++)
             out[i] = NAME(csz_prediction)(NAME(csz_mean3)(p[0][i], p[1][i], p[2][i]));
@@ -129,7 +128,8 @@ static inline void NAME(predict_row)(FLOAT *out, csz_pyramid_work *p, const clas
     while (first < n && csz_reach(first, t, origin, level->n[2], from_coarser) != 7) first++;
     while (end > first && csz_reach(end - 1, t, origin, level->n[2], from_coarser) != 7) end--;
     if (first < end) {
-        NAME(interpolate_row)(row[2] + first, 7, b + first - 1, b + first, b + first + 1, b + first + 2, end - first);
+        NAME(interpolate_row)
+        (row[2] + first, 7, b + first - 1, b + first, b + first + 1, b + first + 2, end - first);
         order[2] = 3;
         const uint32_t nbest = NAME(best_rows)(best, row, order, klass, first);
         NAME(mean_rows)(out + first, best, nbest, end - first);
@@ -146,12 +146,10 @@ static inline void NAME(predict_row)(FLOAT *out, csz_pyramid_work *p, const clas
 }
 
 /* Quantizes a row; returns its part of the checksum, and whether any was refused in *any. */
-static __attribute__((noinline)) uint32_t NAME(quantize_row)(FLOAT *restrict restored, int16_t *restrict code,
-                                                             uint8_t *restrict refused,
-                                                             const FLOAT *restrict v, const FLOAT *restrict p,
-                                                             const uint32_t *restrict weight, uint32_t n,
-                                                             FLOAT inverse, FLOAT step, FLOAT bound,
-                                                             uint32_t *any) {
+static __attribute__((noinline)) uint32_t
+NAME(quantize_row)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                   const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                   uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
     BITS all = 0;
     uint32_t hash = 0;
@@ -165,8 +163,7 @@ static __attribute__((noinline)) uint32_t NAME(quantize_row)(FLOAT *restrict res
 #endif
         const FLOAT r = NAME(csz_pyramid_restore)(p[i], k, step);
         const BITS good = (BITS)(k <= CSZ_CODE_LIMIT) & (BITS)(k >= -CSZ_CODE_LIMIT) &
-                          NAME(csz_is_within)(v[i], r, bound) &
-                          (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+                          NAME(csz_is_within)(v[i], r, bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
         const BITS mask = (BITS)0 - good;
         const BITS bits = (NAME(csz_bits)(r) & mask) | (NAME(csz_bits)(p[i]) & ~mask);
         all |= good ^ 1;
@@ -193,8 +190,7 @@ static __attribute__((noinline)) uint32_t NAME(check_row)(uint8_t *restrict refu
     BITS all = 0;
     uint32_t hash = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const BITS good =
-            NAME(csz_is_within)(v[i], r[i], bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+        const BITS good = NAME(csz_is_within)(v[i], r[i], bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
         all |= good ^ 1;
         refused[i] = (uint8_t)(good ^ 1);
 #if defined(CSZ_BODY_F64)
@@ -254,7 +250,7 @@ static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_
             has_nan = 1;
             s->value[1] = bits;
         }
-        const int k = has_fill && bits == fill              ? 0
+        const int k = has_fill && bits == fill               ? 0
                       : has_nan && bits == (BITS)s->value[1] ? 1
                       : bits == minus_zero                   ? 2
                                                              : -1;
@@ -295,8 +291,7 @@ static void NAME(join_classes)(FLOAT *to, uint64_t plane_pitch, uint64_t row_pit
 static void NAME(store_restored)(const csz_pyramid_work *p, const class_layout *l, const csz_level *level,
                                  const csz_tile_box *box) {
     const uint64_t *n = level->n;
-    FLOAT *to =
-        (FLOAT *)level->restored + (box->origin[0] * n[1] + box->origin[1]) * n[2] + box->origin[2];
+    FLOAT *to = (FLOAT *)level->restored + (box->origin[0] * n[1] + box->origin[1]) * n[2] + box->origin[2];
     NAME(join_classes)(to, n[1] * n[2], n[2], p, l, box);
 }
 
@@ -374,12 +369,12 @@ static void NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const c
     const uint32_t *weight = weights_of(p, g, box);
     NAME(load_coarser)(p->by_class.FIELD[0], &l, level, box);
     for (uint32_t i = 0; i < CSZ_TILE_N && !w->is_constant; i++) p->code[i] = w->code16[p->code_of[i]];
-    if (!w->has_values || level->restored)
-        w->value_hash = NAME(pyramid_walk)(w, p, &l, level, box, weight);
+    if (!w->has_values || level->restored) w->value_hash = NAME(pyramid_walk)(w, p, &l, level, box, weight);
     if (level->restored) NAME(store_restored)(p, &l, level, box);
     if (!w->has_values)
-        NAME(join_classes)(w->value.FIELD, (uint64_t)1 << (g->log2_t[1] + g->log2_t[2]),
-                           (uint64_t)1 << g->log2_t[2], p, &l, box);
+        NAME(join_classes)
+        (w->value.FIELD, (uint64_t)1 << (g->log2_t[1] + g->log2_t[2]), (uint64_t)1 << g->log2_t[2], p, &l,
+         box);
     if (!w->has_values && w->n_special == 0) return;
     if (w->n_special) csz_tile_specials_apply(w, &level->plan);
     w->value_hash = NAME(hash_elements)(w, p, weight);

@@ -19,7 +19,7 @@ typedef struct csz_worker {
     csz_tile_work tile;
     csz_tally tally;
     csz_stages stages;
-    int rank; /* that tile was prepared for */
+    int rank;                  /* that tile was prepared for */
     csz_pyramid_work *pyramid; /* made when first needed */
     uint8_t chunks[CHUNKS_EACH][CHUNK_NBYTES];
 } csz_worker;

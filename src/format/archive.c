@@ -219,8 +219,8 @@ uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int
 void csz_frame_pyramid(csz_pyramid *pyramid, const csz_geometry *g, const csz_frame_box *box) {
     uint64_t n[3];
     for (int i = 0; i < 3; i++) {
-        const uint64_t begin = box->first[i] << g->log2_t[i],
-                       end = (box->first[i] + box->tiles[i]) << g->log2_t[i];
+        const uint64_t begin = box->first[i] << g->log2_t[i], end = (box->first[i] + box->tiles[i])
+                                                                    << g->log2_t[i];
         n[i] = (end < g->n[i] ? end : g->n[i]) - begin;
     }
     csz_pyramid_make(pyramid, n, g->log2_t);
@@ -246,9 +246,10 @@ csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint6
     v->books_nbytes = csz_load_u16(stored + 16);
     v->value_hash = csz_load_u32(stored + 20);
     const int is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
-    const uint64_t limit = csz_frame_limit(&h->geometry, &box, h->field.type) + (is_packed ? PACKED_NBYTES : 0);
-    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, is_packed ? 0 : v->ntiles, limit,
-                                h->has_zstd))
+    const uint64_t limit =
+        csz_frame_limit(&h->geometry, &box, h->field.type) + (is_packed ? PACKED_NBYTES : 0);
+    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, is_packed ? 0 : v->ntiles,
+                                limit, h->has_zstd))
         return CSZ_ERROR_CORRUPT;
     v->layout = is_packed ? csz_frame_layout_packed(v->ntiles, v->books_nbytes, 0)
                           : csz_frame_layout_of(v->ntiles, v->books_nbytes);
@@ -268,7 +269,8 @@ static uint32_t packed_size(const uint8_t *words, uint32_t at, uint32_t width) {
 }
 
 /* Over the header and what follows it, up to begin, and from end to nbytes; words in between are not counted. */
-static uint64_t frame_hash(const uint8_t *stored, uint64_t begin, uint64_t end, uint64_t nbytes, uint64_t frame) {
+static uint64_t frame_hash(const uint8_t *stored, uint64_t begin, uint64_t end, uint64_t nbytes,
+                           uint64_t frame) {
     return csz_hash_frame_seed(frame) + csz_hash_words(stored, 6, 0) +
            csz_hash_words(stored + 32, begin / 4 - 8, 8) +
            csz_hash_words(stored + end, (nbytes - end) / 4, begin / 4);
@@ -343,9 +345,9 @@ csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const 
     return CSZ_OK;
 }
 
-void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
-                            uint32_t books_word, uint32_t value_hash, uint64_t begin, uint64_t end,
-                            uint64_t nbytes_hashed, uint64_t frame) {
+void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_word,
+                            uint32_t value_hash, uint64_t begin, uint64_t end, uint64_t nbytes_hashed,
+                            uint64_t frame) {
     csz_store_u64(stored, nbytes_stored);
     csz_store_u64(stored + 8, nbytes_raw);
     csz_store_u32(stored + 16, books_word);

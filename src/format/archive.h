@@ -54,7 +54,8 @@ csz_status csz_header_read(csz_header *header, const uint8_t *in, size_t nbytes)
 uint64_t csz_index_nbytes(const uint16_t *nwords, uint32_t ntiles);
 
 /* Writes the index behind the payload from all sizes in words; first words and checksums of groups stand.  Returns where it ends. */
-uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *layout, const uint16_t *nwords, uint32_t ntiles);
+uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *layout, const uint16_t *nwords,
+                        uint32_t ntiles);
 
 /* A frame that was checked: header, books' size, index.  bytes points at its uncompressed form. */
 typedef struct csz_frame_view {
@@ -75,8 +76,9 @@ csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, ui
 
 /* Where the index lies, of a frame whose first bytes up to the books are there. */
 static inline uint64_t csz_frame_index_at(const csz_frame_view *view, const uint8_t *raw) {
-    return view->layout.widths ? view->layout.payload + 4 * (uint64_t)csz_load_u32(raw + CSZ_FRAME_HEADER_NBYTES)
-                               : view->layout.index;
+    return view->layout.widths
+               ? view->layout.payload + 4 * (uint64_t)csz_load_u32(raw + CSZ_FRAME_HEADER_NBYTES)
+               : view->layout.index;
 }
 
 /*
@@ -90,9 +92,9 @@ csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, con
  * Writes a frame's header, its checksum last, once everything else of the stored frame is written.  The checksum covers the first
  * nbytes_hashed bytes but those from begin to end.
  */
-void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw,
-                            uint32_t books_word, uint32_t value_hash, uint64_t begin, uint64_t end,
-                            uint64_t nbytes_hashed, uint64_t frame);
+void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_word,
+                            uint32_t value_hash, uint64_t begin, uint64_t end, uint64_t nbytes_hashed,
+                            uint64_t frame);
 
 /* The word of a frame's header that has the size of its books and how it is predicted. */
 static inline uint32_t csz_books_word(uint32_t books_nbytes, int is_pyramid, int tuning) {

@@ -77,8 +77,9 @@ CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
 /* Offsets inside a frame before zstd, in bytes from its start. */
 typedef struct csz_frame_layout {
     uint64_t books, index, sizes, payload;
-    uint64_t widths; /* of packed sizes, a byte for each group; 0: sizes have 16 bits, and the payload is last */
-    uint64_t end;    /* packed: of the index; else of what stands before the payload */
+    uint64_t
+        widths;   /* of packed sizes, a byte for each group; 0: sizes have 16 bits, and the payload is last */
+    uint64_t end; /* packed: of the index; else of what stands before the payload */
     uint32_t ngroups;
 } csz_frame_layout;
 
@@ -99,7 +100,8 @@ CSZ_FN csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbyt
  * before their sizes are known.  The word behind the frame's header is the payload's size in words.  end: of an index
  * whose sizes take no bits; those that they take come on top.
  */
-CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_nbytes, uint32_t payload_nwords) {
+CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_nbytes,
+                                                uint32_t payload_nwords) {
     csz_frame_layout l;
     l.ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
     l.books = CSZ_FRAME_HEADER_NBYTES + 4;

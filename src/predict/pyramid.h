@@ -15,7 +15,7 @@ enum {
     CSZ_LEVELS_MAX = 32,
     CSZ_TUNINGS_N = 2,      /* pairs of numbers that say how bounds of coarser lattices shrink */
     CSZ_CODE_LIMIT = 32767, /* of a code's magnitude; values further from their prediction are exceptions */
-    CSZ_LATTICE_STEP = 8    /* frames begin at multiples of it, so that lattices 1 to 3 of a field are regular */
+    CSZ_LATTICE_STEP = 8 /* frames begin at multiples of it, so that lattices 1 to 3 of a field are regular */
 };
 
 /* The lattices of one frame.  Tiles are numbered from the coarsest lattice to the finest. */
@@ -84,7 +84,8 @@ CSZ_FN uint64_t csz_lattice_index(uint64_t index, int level) {
 }
 
 /* 1 if a tile of the field has places of lattice `level` in the box lo <= index < hi of it. */
-CSZ_FN int csz_box_touches_lattice(const csz_tile_box *tile, const uint64_t *lo, const uint64_t *hi, int level) {
+CSZ_FN int csz_box_touches_lattice(const csz_tile_box *tile, const uint64_t *lo, const uint64_t *hi,
+                                   int level) {
     for (int i = 0; i < 3; i++) {
         const uint64_t begin = csz_lattice_index(tile->origin[i], level),
                        end = csz_lattice_index(tile->origin[i] + tile->extent[i], level);
@@ -173,36 +174,34 @@ CSZ_FN uint32_t csz_reach(uint32_t i, uint32_t t, uint64_t origin, uint64_t n, i
 }
 
 /* The order of what csz_reach names: directions of a lower order than another's do not count. */
-CSZ_FN uint32_t csz_reach_order(uint32_t reach) {
-    return reach < 2 ? 0 : 1 + (reach & 1) + (reach >> 2);
-}
+CSZ_FN uint32_t csz_reach_order(uint32_t reach) { return reach < 2 ? 0 : 1 + (reach & 1) + (reach >> 2); }
 
-#define CSZ_DEFINE_PYRAMID(FLOAT, NAME, BITS, LARGEST)                                                     \
+#define CSZ_DEFINE_PYRAMID(FLOAT, NAME, BITS, LARGEST)                                                       \
     /* Between b and c: natural cubic (-3, 23, 23, -3)/40, (-1, 6, 3)/8, (3, 6, -1)/8, mean; or beyond b. \
-       Written so that equal values predict themselves exactly. */                                         \
-    CSZ_FN FLOAT csz_interpolate_##NAME(uint32_t reach, FLOAT a, FLOAT b, FLOAT c, FLOAT d) {              \
-        switch (reach) {                                                                                   \
-        case 7: return (b + c) * (FLOAT)0.5 + ((b + c) - (a + d)) * (FLOAT)0.075;                          \
-        case 3: return (b + c) * (FLOAT)0.5 + ((b - a) + (b - c)) * (FLOAT)0.125;                          \
-        case 6: return (b + c) * (FLOAT)0.5 + ((c - d) + (c - b)) * (FLOAT)0.125;                          \
-        case 2: return (b + c) * (FLOAT)0.5;                                                               \
-        case 1: return b + (b - a) * (FLOAT)0.5;                                                           \
-        default: return b;                                                                                 \
-        }                                                                                                  \
-    }                                                                                                      \
-    CSZ_FN FLOAT csz_mean2_##NAME(FLOAT p, FLOAT q) { return (p + q) * (FLOAT)0.5; }                       \
-    CSZ_FN FLOAT csz_mean3_##NAME(FLOAT p, FLOAT q, FLOAT r) {                                             \
-        return p + ((q - p) + (r - p)) * (FLOAT)(1.0 / 3.0);                                               \
-    }                                                                                                      \
-    /* A prediction that overflows is 0. */                                                                \
-    CSZ_FN FLOAT csz_prediction_##NAME(FLOAT p) { return p <= LARGEST && p >= -LARGEST ? p : (FLOAT)0; }   \
-    CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }         \
+       Written so that equal values predict themselves exactly. */  \
+    CSZ_FN FLOAT csz_interpolate_##NAME(uint32_t reach, FLOAT a, FLOAT b, FLOAT c, FLOAT d) {                \
+        switch (reach) {                                                                                     \
+        case 7: return (b + c) * (FLOAT)0.5 + ((b + c) - (a + d)) * (FLOAT)0.075;                            \
+        case 3: return (b + c) * (FLOAT)0.5 + ((b - a) + (b - c)) * (FLOAT)0.125;                            \
+        case 6: return (b + c) * (FLOAT)0.5 + ((c - d) + (c - b)) * (FLOAT)0.125;                            \
+        case 2: return (b + c) * (FLOAT)0.5;                                                                 \
+        case 1: return b + (b - a) * (FLOAT)0.5;                                                             \
+        default: return b;                                                                                   \
+        }                                                                                                    \
+    }                                                                                                        \
+    CSZ_FN FLOAT csz_mean2_##NAME(FLOAT p, FLOAT q) { return (p + q) * (FLOAT)0.5; }                         \
+    CSZ_FN FLOAT csz_mean3_##NAME(FLOAT p, FLOAT q, FLOAT r) {                                               \
+        return p + ((q - p) + (r - p)) * (FLOAT)(1.0 / 3.0);                                                 \
+    }                                                                                                        \
+    /* A prediction that overflows is 0. */                                                                  \
+    CSZ_FN FLOAT csz_prediction_##NAME(FLOAT p) { return p <= LARGEST && p >= -LARGEST ? p : (FLOAT)0; }     \
+    CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }           \
     /* 1 if r lies within bound of v in real numbers: where the difference comes out as the bound itself,  \
-       its rounding error, which is exact (Knuth), decides. */                                             \
-    CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                      \
-        const FLOAT s = v - r, other = s - v, error = (v - (s - other)) + (-r - other);                    \
-        const FLOAT size = s < 0 ? -s : s, beyond = s < 0 ? -error : error;                                \
-        return (BITS)(size < bound) | ((BITS)(size == bound) & (BITS)(beyond <= 0));                       \
+       its rounding error, which is exact (Knuth), decides. */ \
+    CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                        \
+        const FLOAT s = v - r, other = s - v, error = (v - (s - other)) + (-r - other);                      \
+        const FLOAT size = s < 0 ? -s : s, beyond = s < 0 ? -error : error;                                  \
+        return (BITS)(size < bound) | ((BITS)(size == bound) & (BITS)(beyond <= 0));                         \
     }
 
 CSZ_DEFINE_PYRAMID(float, f32, uint32_t, 0x1.fffffep127f)

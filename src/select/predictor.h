@@ -12,8 +12,8 @@
 #include "predict/pyramid.h"
 
 enum {
-    CSZ_CHOICE_LEVELS = 3,       /* lattices that are sampled; coarser ones count as the last of them */
-    CSZ_CHOICE_TILES_MAX = 128,  /* of the finest */
+    CSZ_CHOICE_LEVELS = 3,      /* lattices that are sampled; coarser ones count as the last of them */
+    CSZ_CHOICE_TILES_MAX = 128, /* of the finest */
     CSZ_CHOICE_TILES_MIN = 8,
     CSZ_CHOICE_STRIDE = 12,
     CSZ_CHOICE_RECORD_NBITS = 40 /* of a tile with nonzero codes, beside them */
@@ -48,7 +48,7 @@ CSZ_FN uint64_t csz_choice_cost(const uint32_t *count) {
 /* What was sampled of a frame, in bits/512. */
 typedef struct csz_choice {
     uint64_t lorenzo, pyramid[CSZ_CHOICE_LEVELS]; /* of the sampled tiles */
-    uint32_t ntiles[CSZ_CHOICE_LEVELS];           /* how many were sampled; as many of Lorenzo's as of level 0 */
+    uint32_t ntiles[CSZ_CHOICE_LEVELS]; /* how many were sampled; as many of Lorenzo's as of level 0 */
 } csz_choice;
 
 /* Bits/512 that all tiles of a frame take as a pyramid; the coarsest lattice, one tile, is left out. */
@@ -67,7 +67,8 @@ CSZ_FN uint64_t csz_choice_pyramid(const csz_choice *c, const csz_pyramid *shape
  * are the field's own where a value takes more than 1.5 bits: there, rounding of the coarser lattice is not what
  * predictions miss.
  */
-CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, uint64_t nelements, int may_be_lorenzo) {
+CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, uint64_t nelements,
+                                int may_be_lorenzo) {
     const uint64_t pyramid = csz_choice_pyramid(c, shape),
                    ntiles = shape->grid[0][0] * shape->grid[0][1] * shape->grid[0][2],
                    lorenzo = c->ntiles[0] ? c->lorenzo * ntiles / c->ntiles[0] : 0;

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_pyramid.c: what holds for every archive holds for pyramids: bound, specials, the same bytes for every number of threads, regions,
+ * frames one by one, damage; and what they alone have: small archives of smooth fields, a choice, previews.
+ */
+#include "support.h"
+
+#include "format/archive.h"
+#include "select/predictor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static csz_options pyramid_options(csz_bound_mode mode, double bound, csz_predictor predictor) {
+    csz_options o = options_make(mode, bound);
+    o.predictor = predictor;
+    return o;
+}
+
+static void random_fields_come_back(void **state) {
+    (void)state;
+    rng r = rng_make(2401);
+    for (int k = 0; k < 300; k++) {
+        const csz_type type = (csz_type)(k & 1);
+        const csz_field field = field_random(&r, type, 1 + (k >> 1) % 4, 1u << (1 + rng_below(&r, 17)));
+        test_field s = sample_make(field, (character)rng_below(&r, CHARACTERS), (uint64_t)k);
+        csz_options o = pyramid_options(rng_below(&r, 2) ? CSZ_BOUND_ABS : CSZ_BOUND_REL, 0,
+                                        rng_below(&r, 3) ? CSZ_PREDICTOR_PYRAMID : CSZ_PREDICTOR_AUTO);
+        o.bound = 1 + rng_unit(&r);
+        for (uint32_t i = rng_below(&r, 9); i > 0; i--) o.bound /= 10;
+        o.workflow = (csz_workflow)(rng_below(&r, 2) ? rng_below(&r, 4) : 0);
+        o.has_fill = rng_below(&r, 3) == 0;
+        if (o.has_fill) o.fill = rng_below(&r, 3) ? fill_value : rng_below(&r, 2) ? 0.0 : (double)NAN;
+        if (csz_zstd_available() && rng_below(&r, 4) == 0) o.zstd_level = 1;
+        archive a = assert_round_trip(&s, &o);
+        archive_free(&a);
+        sample_free(&s);
+    }
+}
+
+static void every_type_rank_and_character_comes_back(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_2d(CSZ_F32, 130, 300), field_3d(CSZ_F32, 19, 45, 77),
+                                field_4d(CSZ_F32, 3, 9, 33, 65), field_3d(CSZ_F32, 2, 3, 2000),
+                                field_2d(CSZ_F32, 2, 9001)};
+    const double bounds[] = {1e-1, 1e-3, 1e-6};
+    for (int kind = 0; kind < CHARACTERS; kind++) {
+        for (int k = 0; k < 5; k++) {
+            csz_field field = shapes[k];
+            field.type = (csz_type)((k + kind) & 1);
+            test_field s = sample_make(field, (character)kind, 7);
+            csz_options o = pyramid_options(CSZ_BOUND_ABS, bounds[(k + kind) % 3], CSZ_PREDICTOR_PYRAMID);
+            o.has_fill = kind == MISSING;
+            o.fill = fill_value;
+            archive a = assert_round_trip(&s, &o);
+            archive_free(&a);
+            sample_free(&s);
+        }
+    }
+}
+
+/* Several frames, whose origins are multiples of 8 where the field is cut. */
+static void frames_begin_at_multiples_of_eight(void **state) {
+    (void)state;
+    const csz_field fields[] = {field_3d(CSZ_F32, 40, 4000, 4001), field_2d(CSZ_F32, 9000, 9001),
+                                field_3d(CSZ_F64, 3, 20000, 20001), field_3d(CSZ_F32, 100000, 60, 61),
+                                field_3d(CSZ_F32, 70001, 2, 900)};
+    for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
+        csz_geometry g;
+        csz_predictor predictor = CSZ_PREDICTOR_PYRAMID;
+        ASSERT_OK(csz_geometry_for(&g, &fields[k], &predictor));
+        assert_true(g.nframes > 1);
+        for (int i = 0; i < 3; i++) {
+            if (g.nframes3[i] > 1) assert_int_equal((g.frame[i] << g.log2_t[i]) % 8, 0);
+            if (i >= 3 - g.rank) assert_true(g.log2_t[i] > 0);
+        }
+    }
+}
+
+/* Every part of a lattice tile's code order is used once. */
+static void codes_are_a_permutation(void **state) {
+    (void)state;
+    for (uint32_t lz = 0; lz <= 10; lz++) {
+        for (uint32_t ly = 1; lz + ly <= 10; ly++) {
+            const uint32_t log2_t[3] = {lz, ly, 12 - lz - ly};
+            const int rank = lz ? 3 : 2;
+            uint8_t seen[CSZ_TILE_N] = {0};
+            for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+                const uint32_t x = e & ((1u << log2_t[2]) - 1), row = e >> log2_t[2];
+                const uint32_t code = csz_pyramid_code(rank, log2_t, row >> ly, row & ((1u << ly) - 1), x);
+                assert_true(code < CSZ_TILE_N && !seen[code % CSZ_TILE_N]);
+                seen[code % CSZ_TILE_N] = 1;
+            }
+        }
+    }
+}
+
+static void regions_are_parts_of_the_field(void **state) {
+    (void)state;
+    const csz_field fields[] = {field_3d(CSZ_F32, 50, 61, 130), field_2d(CSZ_F64, 300, 500),
+                                field_4d(CSZ_F32, 4, 20, 33, 66)};
+    rng r = rng_make(31);
+    for (int k = 0; k < 3; k++) {
+        test_field s = sample_make(fields[k], k == 1 ? MISSING : SPECIALS, 3);
+        csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-3, CSZ_PREDICTOR_PYRAMID);
+        archive a = archive_make(&s, &o);
+        uint8_t *whole = restore(&a, s.nbytes), *part = malloc(s.nbytes);
+        const size_t size = s.field.type == CSZ_F32 ? 4 : 8;
+        for (int n = 0; n < 25; n++) {
+            uint64_t begin[4], end[4], dims[4] = {1, 1, 1, 1}, at = 0;
+            for (int i = 0; i < s.field.ndim; i++) {
+                begin[i] = rng_below(&r, (uint32_t)s.field.dims[i]);
+                end[i] = begin[i] + 1 + rng_below(&r, (uint32_t)(s.field.dims[i] - begin[i]));
+            }
+            ASSERT_OK(
+                csz_decompress_region(the_context(), part, s.nbytes, a.bytes, a.nbytes, begin, end, NULL));
+            uint64_t lo[4] = {0, 0, 0, 0}, hi[4] = {1, 1, 1, 1};
+            for (int i = 0; i < s.field.ndim; i++) {
+                lo[4 - s.field.ndim + i] = begin[i];
+                hi[4 - s.field.ndim + i] = end[i];
+                dims[4 - s.field.ndim + i] = s.field.dims[i];
+            }
+            for (uint64_t w = lo[0]; w < hi[0]; w++)
+                for (uint64_t z = lo[1]; z < hi[1]; z++)
+                    for (uint64_t y = lo[2]; y < hi[2]; y++, at += hi[3] - lo[3])
+                        assert_memory_equal(part + at * size,
+                                            whole +
+                                                (((w * dims[1] + z) * dims[2] + y) * dims[3] + lo[3]) * size,
+                                            (hi[3] - lo[3]) * size);
+        }
+        free(part);
+        free(whole);
+        archive_free(&a);
+        sample_free(&s);
+    }
+}
+
+/* Restored values are fixed points: compressed again at the same absolute bound they come back bit for bit. */
+static void restored_values_come_back_bit_for_bit(void **state) {
+    (void)state;
+    const character kinds[] = {SMOOTH, ROUGH, MISSING, SPECIALS, STEPS};
+    for (int k = 0; k < 10; k++) {
+        test_field s =
+            sample_make(k & 1 ? field_3d(CSZ_F32, 30, 40, 50) : field_2d(CSZ_F64, 100, 200), kinds[k / 2], 9);
+        csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-3, CSZ_PREDICTOR_PYRAMID);
+        o.has_fill = kinds[k / 2] == MISSING;
+        o.fill = fill_value;
+        archive a = archive_make(&s, &o);
+        uint8_t *first = restore(&a, s.nbytes);
+        memcpy(s.data, first, s.nbytes);
+        archive b = archive_make(&s, &o);
+        uint8_t *second = restore(&b, s.nbytes);
+        assert_memory_equal(first, second, s.nbytes);
+        free(first);
+        free(second);
+        archive_free(&a);
+        archive_free(&b);
+        sample_free(&s);
+    }
+}
+
+/* A field that interpolation predicts exactly takes next to nothing. */
+static void exactly_predicted_fields_reach_three_thousand(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 128, 256, 256), ZEROS, 1);
+    float *v = s.data;
+    for (uint64_t i = 0; i < s.n; i++)
+        v[i] = (float)(i % 256) + 2.0f * (float)(i / 256 % 256) - (float)(i / 65536);
+    /* the coarsest lattice has a step of 1 and is exact; so is linear interpolation of whole numbers */
+    csz_options o = pyramid_options(CSZ_BOUND_ABS, 0.75, CSZ_PREDICTOR_AUTO);
+    const size_t nbytes = compressed_nbytes(&s, &o);
+    assert_true(nbytes * 3000 < s.nbytes);
+    sample_free(&s);
+}
+
+/* auto takes the smaller one, within what its sample tells. */
+static void auto_is_hardly_larger_than_the_better(void **state) {
+    (void)state;
+    const character kinds[] = {SMOOTH, ROUGH, NOISE, STEPS, SPARSE, MISSING, RAMP, CONSTANT};
+    for (int k = 0; k < 16; k++) {
+        test_field s = sample_make(k & 1 ? field_3d(CSZ_F32, 64, 96, 128) : field_2d(CSZ_F32, 700, 1100),
+                                   kinds[k / 2], 5);
+        csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-3, CSZ_PREDICTOR_LORENZO);
+        o.has_fill = kinds[k / 2] == MISSING;
+        o.fill = fill_value;
+        const size_t lorenzo = compressed_nbytes(&s, &o);
+        o.predictor = CSZ_PREDICTOR_PYRAMID;
+        const size_t pyramid = compressed_nbytes(&s, &o), best = pyramid < lorenzo ? pyramid : lorenzo;
+        o.predictor = CSZ_PREDICTOR_AUTO;
+        const size_t automatic = compressed_nbytes(&s, &o);
+        if (automatic > best + best / 50 + 256)
+            fail_msg("%s: auto %zu, lorenzo %zu, pyramid %zu", character_names[kinds[k / 2]], automatic,
+                     lorenzo, pyramid);
+        sample_free(&s);
+    }
+}
+
+static void backends_without_pyramids_refuse_them(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 100, 100), SMOOTH, 1);
+    csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-3, (csz_predictor)3);
+    uint8_t out[1];
+    size_t nbytes;
+    assert_int_equal(csz_compress(the_context(), out, 1, &nbytes, s.data, &s.field, &o), CSZ_ERROR_ARGUMENT);
+    sample_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes_are_a_permutation),
+        cmocka_unit_test(frames_begin_at_multiples_of_eight),
+        cmocka_unit_test(every_type_rank_and_character_comes_back),
+        cmocka_unit_test(random_fields_come_back),
+        cmocka_unit_test(regions_are_parts_of_the_field),
+        cmocka_unit_test(restored_values_come_back_bit_for_bit),
+        cmocka_unit_test(exactly_predicted_fields_reach_three_thousand),
+        cmocka_unit_test(auto_is_hardly_larger_than_the_better),
+        cmocka_unit_test(backends_without_pyramids_refuse_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
