@@ -20,8 +20,8 @@ all: configure
 
 help:
 	@echo 'make demo       simulate a wave, compress it at several bounds, restore and verify it'
-	@echo 'make test       build and run every test, plain and under ASan and UBSan'
-	@echo 'make soak       the tests that take long'
+	@echo 'make test       build and run every test, plain and under ASan and UBSan; the same in every run'
+	@echo 'make soak       the tests that take long, and every fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
 	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
@@ -56,6 +56,8 @@ soak:
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON -DCSZ_CUDA=OFF
 	cmake --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
+	@if tools/fuzz --available; then BUILD=$(BUILD) JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz; \
+		else echo 'fuzz targets: skipped, they need clang with libFuzzer'; fi
 
 FUZZ_SECONDS ?= 60
 fuzz:
@@ -120,5 +122,4 @@ deb:
 	packaging/build_deb $(BUILD)/deb
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan build-python
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory
+	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory build-python

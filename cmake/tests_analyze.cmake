@@ -7,9 +7,9 @@ if(NOT CSZ_SANITIZE)
     csz_register(evaluation unit 300 COMMAND "${tests_dir}/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
 endif()
 
-# It compares times, of which other tests at the same moment would take their share.
+# It compares times, of which other work at the same moment would take its share.
 if(TARGET test_analyze AND NOT CSZ_SANITIZE)
-    set_tests_properties(test_analyze PROPERTIES RUN_SERIAL ON)
+    csz_register(soak_share soak 600 COMMAND test_analyze share)
 endif()
 
 # What the command loads before it starts is the C library, where cmake/command_start.cmake found that it can be.

@@ -31,7 +31,6 @@ from pathlib import Path
 source = Path(__file__).resolve().parents[1]
 build = Path(sys.argv[1]).resolve()
 plugins = sys.argv[2]
-sanitizers = sys.argv[3] if len(sys.argv) > 3 else ""
 NOT_MODULES = ("plugin", "ncgen")  # among the needs of a block of Python
 LANGUAGES = ("sh", "python", "c", "cmake", "text")
 SUBCOMMANDS = ("compress", "decompress", "info", "compare", "verify", "test", "analyze", "bench", "hdf5")
@@ -162,8 +161,6 @@ def find_out(need):
     if need == "hdf5":
         told = subprocess.run(["csz", "--version"], capture_output=True, text=True).stdout
         return None if re.search(r"^hdf5 yes", told, re.MULTILINE) else "no HDF5 in csz"
-    if need == "library":
-        return "ordinary programs cannot link sanitized libraries" if sanitizers else None
     if need == "mpi":
         if not shutil.which("csz-mpi") or not shutil.which("mpirun"):
             return "no MPI in this build"
@@ -244,7 +241,7 @@ def run(block, folder):
             tell("left out", block.page, f"its blocks of {block.language}: {reason}")
         return None
     modules = [need for need in block.needs() if need not in NOT_MODULES] if block.language == "python" else []
-    needs = (["library"] if block.language in ("c", "python") else []) + [need for need in block.needs() if need not in modules]
+    needs = [need for need in block.needs() if need not in modules]
     reason = next(filter(None, map(lacks, needs)), None)
     if not reason and block.language == "python":
         python = python_with(modules)
@@ -294,12 +291,11 @@ def set_up(work):
     os.environ.pop("HDF5_PLUGIN_PATH", None)
     if plugins != "none":
         os.environ["HDF5_PLUGIN_PATH"] = plugins
-    if not sanitizers:
-        prefix = work / "installed"
-        subprocess.run(["cmake", "--install", build, "--prefix", prefix], stdout=subprocess.DEVNULL, check=True)
-        libraries = next(prefix.rglob("csz.pc")).parents[1]
-        os.environ.update(PKG_CONFIG_PATH=str(libraries / "pkgconfig"), CMAKE_PREFIX_PATH=str(prefix), LD_LIBRARY_PATH=str(libraries),
-                          CPATH=str(prefix / "include"), LIBRARY_PATH=str(libraries))  # fmt: skip
+    prefix = work / "installed"
+    subprocess.run(["cmake", "--install", build, "--prefix", prefix], stdout=subprocess.DEVNULL, check=True)
+    libraries = next(prefix.rglob("csz.pc")).parents[1]
+    os.environ.update(PKG_CONFIG_PATH=str(libraries / "pkgconfig"), CMAKE_PREFIX_PATH=str(prefix), LD_LIBRARY_PATH=str(libraries),
+                      CPATH=str(prefix / "include"), LIBRARY_PATH=str(libraries))  # fmt: skip
 
 
 # ---- The text ------------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ done
 mv result good.csz
 "$csz" decompress good.csz -o good.f32 >out.txt || exit 2
 has_nameless=$(python3 -c 'import os; os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY)); print(1)' 2>/dev/null)
+RANDOM=1
 n_bad=0
 n_old=0
 n_left=0

@@ -163,7 +163,7 @@ static void every_allocation_may_fail(void **state) {
     for (int k = 0; k < 16; k++) {
         if (k & 8 && !csz_zstd_available()) continue;
         work w;
-        w.s = sample_make(k & 4 ? field_3d(k & 1 ? CSZ_F64 : CSZ_F32, 20, 70, 90)
+        w.s = sample_make(k & 4 ? field_3d(k & 1 ? CSZ_F64 : CSZ_F32, 10, 40, 60) /* six tiles */
                                 : field_4d(CSZ_F32, 2, 3, 9, 11),
                           k & 1 ? SPECIALS : ROUGH, 5);
         w.o = options_make(k & 1 ? CSZ_BOUND_REL : CSZ_BOUND_ABS, 1e-3);
@@ -189,7 +189,7 @@ static void growth_may_fail(void **state) {
     (void)state;
     csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
     test_field small = sample_make(field_1d(CSZ_F32, 100), SMOOTH, 1),
-               large = sample_make(field_3d(CSZ_F32, 40, 70, 90), ROUGH, 2);
+               large = sample_make(field_3d(CSZ_F32, 20, 40, 60), ROUGH, 2); /* twelve tiles */
     archive a = archive_make(&small, &o), b = archive_make(&large, &o);
     size_t capacity, n;
     ASSERT_OK(csz_compress_bound(&capacity, &large.field, &o));
@@ -267,7 +267,7 @@ static void memory_limits_bound_what_is_allocated(void **state) {
             if (calls[c].restores == A_REGION)
                 field = field / (k & 1 ? 9 * 20 * 30 : 60 * 70) * (k & 1 ? 8 * 18 * 27 : 59 * 68);
             int nrefused = 0, ngranted = 0, nsteps = 0;
-            for (uint64_t limit = 1000; limit < 64u << 20; limit += limit / 8) {
+            for (uint64_t limit = 1000; limit < 32u << 20; limit += limit / 4) {
                 csz_status status;
                 w.o.memory_limit = limit;
                 const int used = nsteps++ & 1 &&

@@ -121,7 +121,7 @@ static void contexts_work_on_after_a_fork(void **state) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(60); /* rather than wait for ever */
+        alarm(1000); /* rather than wait for ever */
         size_t capacity = 0, nbytes = 0;
         csz_status status = csz_compress_bound(&capacity, &s.field, &o);
         uint8_t *bytes = malloc(capacity);

@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
             for (int type = 0; type < 2; type++) {
                 for (int workflow = 0; workflow < 4; workflow++) {
                     if (workflow && (kind + s + workflow) % 5 && level < 2) continue;
-                    if (level < 1 && asked++ % 5) continue;
+                    if (level < 1 && asked++ % 13) continue;
                     char label[160];
                     const double bound = kind == HUGE_JUMPS && type == 1 ? 1e-9
                                          : kind == NOISE10 && s % 2      ? 1e-5
