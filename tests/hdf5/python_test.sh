@@ -18,7 +18,7 @@ skip() {
 venv=$(dirname "$csz")/hdf5-venv
 if [ ! -e "$venv/complete" ]; then
     python3 -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 -m venv failed (Debian package python3-venv); see $venv.log"
-    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 --timeout 60 h5py netCDF4 xarray h5netcdf >>"$venv.log" 2>&1 ||
+    "$venv/bin/pip" install -q --no-compile --disable-pip-version-check --retries 1 --timeout 60 h5py netCDF4 xarray h5netcdf >>"$venv.log" 2>&1 ||
         skip "pip cannot install h5py, netCDF4, xarray and h5netcdf; see $venv.log"
     : >"$venv/complete"
 fi
