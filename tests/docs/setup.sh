@@ -31,6 +31,10 @@ README)
     dataset pressure.f32 48x48x48 in.h5:temperature
     ;;
 csz-report.1) field >velocity.f32 ;;
+csz-mpi.1)
+    field >velocity.f32
+    npy sst.npy velocity.f32 '<f4' 48,48,48
+    ;;
 csz.1)
     field >velocity.f32
     npy sst.npy velocity.f32 '<f4' 48,48,48
