@@ -67,25 +67,38 @@ static void hold_temporary(const char *path) { /* never too long */
 }
 
 /*
- * A fill value that was not named, by a sample of the file as it lies on the disk, which rank 0 looks at; not of one whose byte order is not this machine's.
- * The sample touches a few thousand pages.
+ * A fill value that was not named, which rank 0 looks for, by a sample of the file: a few thousand pages are read.  Mapped a window at a time, for memory
+ * counts what is mapped.  Not of a file whose byte order is not this machine's.
  */
-static int check_fill(const cli_arguments *a, const cli_source *s) {
+static csz_fill_suspect suspect_fill(const cli_source *s, const csz_options *options) {
+    enum { WINDOW_NBYTES = 1 << 23 }; /* a multiple of every page size */
+    const size_t size = cli_type_nbytes(s->field.type);
+    const uint64_t n = s->nbytes / size, end = s->data_offset + s->nbytes;
     csz_fill_watch watch = {.n = 0};
     csz_fill_suspect suspect;
-    const size_t nbytes = (size_t)(s->data_offset + s->nbytes);
+    for (uint64_t done = 0, at = 0; done < n; at += WINDOW_NBYTES) {
+        /* the elements that begin in the window, of which the last may end in the next */
+        const size_t mapped = (size_t)(end - at < WINDOW_NBYTES + size ? end - at : WINDOW_NBYTES + size);
+        const uint64_t from = s->data_offset + done * size;
+        if (from >= at + WINDOW_NBYTES) continue;
+        const unsigned char *bytes =
+            mmap(NULL, mapped, PROT_READ, MAP_PRIVATE, s->stream.descriptor, (off_t)at);
+        if (bytes == MAP_FAILED) break;
+        cli_signals_add_mapping(bytes, mapped);
+        const uint64_t here = (at + mapped - from) / size;
+        (void)csz_fill_watch_add(&watch, bytes + (from - at), done, here, s->field.type, n, options);
+        cli_signals_remove_mapping(bytes);
+        munmap((void *)bytes, mapped);
+        done += here;
+    }
+    csz_fill_watch_result(&suspect, &watch, s->field.type);
+    return suspect;
+}
+
+static int check_fill(const cli_arguments *a, const cli_source *s) {
     int status = CLI_DONE;
-    if (my_rank() == 0 && !s->is_swapped && s->nbytes) {
-        const unsigned char *bytes = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, s->stream.descriptor, 0);
-        if (bytes != MAP_FAILED) {
-            const uint64_t n = s->nbytes / cli_type_nbytes(s->field.type);
-            cli_signals_add_mapping(bytes, nbytes);
-            (void)madvise((void *)bytes, nbytes, MADV_RANDOM);
-            (void)csz_fill_watch_add(&watch, bytes + s->data_offset, 0, n, s->field.type, n, &a->options);
-            cli_signals_remove_mapping(bytes);
-            munmap((void *)bytes, nbytes);
-        }
-        csz_fill_watch_result(&suspect, &watch, s->field.type);
+    if (my_rank() == 0 && !s->is_swapped) {
+        const csz_fill_suspect suspect = suspect_fill(s, &a->options);
         status = cli_fill_check(&suspect, a, s->field.type, s->stream.name);
     }
     return all_if(status);

@@ -88,18 +88,18 @@ for bound in "abs 1e-2" "rel 1e-3" "psnr 60"; do
     holds "csz-mpi --verify and $bound" mpi 3 "$build/csz-mpi" compress field -t f32 -d 70x300x200 -m "$1" -e "$2" --verify -o kept.csz -f
 done
 if [[ -z ${CSZ_TEST_QUICK:-} && -e $build/libfault_shim.so ]]; then # a sanitized program is not preloaded
-    # Of the reads the first looks at the file's start, the second brings its values and the third those to verify.  The second gives another value than the third:
-    # what was written is not what verifying expects.
+    # Long reads alone count: the input's, then those of verifying.  The first gives another value than the second: what was written is not what verifying
+    # expects.
     refuses "csz-mpi --verify and a value that is not the input's" '1 elements of field would break the bound' mpi 1 \
-        env CSZ_FAULT=pread:2:wrong LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
-    refuses "csz-mpi --verify and a file that cannot be read again" 'cannot read field: Input/output error' mpi 1 \
-        env CSZ_FAULT=pread:3:EIO LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
+        env CSZ_FAULT=pread:1:wrong CSZ_FAULT_LEAST=262144 LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
+    refuses "csz-mpi --verify and a file that cannot be read again" 'cannot verify what was written|cannot read field: Input/output error' mpi 1 \
+        env CSZ_FAULT=pread:2:EIO CSZ_FAULT_LEAST=262144 LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
     # ended CALL COMMAND...: a run whose ranks wait at CALL, and whose rank 0, which has its pid in the hidden file's name, then gets a signal fails, and leaves neither.
     ended() {
         local call=$1 run hidden="" signalled=1
         shift
         rm -f reached stopped .stopped.*
-        mpi 2 timeout 100 env CSZ_FAULT="$call:wait" CSZ_FAULT_HIT="$work/reached" LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" "$@" -o stopped &
+        mpi 2 timeout 100 env CSZ_FAULT="$call:wait" CSZ_FAULT_LEAST=262144 CSZ_FAULT_HIT="$work/reached" LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" "$@" -o stopped &
         run=$!
         until [[ -e reached ]] && hidden=$(compgen -G '.stopped.*') || ! kill -0 "$run" 2>/dev/null; do sleep 0.01; done
         [[ $hidden =~ ^\.stopped\.([0-9]+)\.[0-9a-f]{16}$ ]] && kill -TERM "${BASH_REMATCH[1]}" && signalled=0
@@ -107,7 +107,7 @@ if [[ -z ${CSZ_TEST_QUICK:-} && -e $build/libfault_shim.so ]]; then # a sanitize
     }
     holds "a run that is ended while it restores removes its hidden file" ended pwrite:2 decompress one.csz
     holds "and one that is ended while it writes an archive" ended fsync:1 compress field -t f32 -d 4200000 -e 1e-9
-    holds "and one that is ended while it verifies" ended pread:3 compress field -t f32 -d 4200000 -e 1e-9 --verify
+    holds "and one that is ended while it verifies" ended pread:2 compress field -t f32 -d 4200000 -e 1e-9 --verify
 else
     echo "      without a library to preload: faults and signals are left out"
 fi
@@ -177,9 +177,11 @@ refuses "a pipe" 'is no regular file, and ranks read at different places' mpi 1 
 refuses "a dataset" 'is a dataset, and csz-mpi reads raw and \.npy files' mpi 1 "$build/csz-mpi" compress run.nc:T -e 1 -o x
 "$build/csz" --version | sed '1s/csz/csz-mpi/; /^hdf5/d' >wanted.txt
 holds "csz-mpi --version" mpi 2 "$build/csz-mpi" --version
-holds "says what csz says, once" bash -c "grep -v '^mpi ' out.txt | cmp - wanted.txt && grep -q '^mpi ' out.txt"
+mv out.txt told.txt
+holds "says what csz says, once" bash -c "grep -v '^mpi ' told.txt | cmp - wanted.txt && grep -q '^mpi ' told.txt"
 holds "csz-mpi -q" mpi 2 "$build/csz-mpi" "${what[@]}" -o quiet.csz -q --verify
-holds "says nothing" test ! -s out.txt
+mv out.txt told.txt
+holds "says nothing" test ! -s told.txt
 
 # ---- NumPy's files ------------------------------------------------------------------------------------
 
@@ -215,7 +217,7 @@ python3 -c 'import array
 values = array.array("f", open("field", "rb").read())
 for i in range(0, len(values), 5): values[i] = 1e20
 values.tofile(open("land", "wb"))'
-refuses "a forgotten fill value" 'land has 1e20 in about 20.*give --fill 1e20' mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel -o x
+refuses "a forgotten fill value" 'land has 1e20 in about (19|20).*give --fill 1e20' mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel -o x
 holds "a fill value that is named" mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel --fill 1e20 -o land.csz --verify
 refuses "ranks with different outputs" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o y
 refuses "ranks with different commands" 'differ' timeout 60 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" decompress one.csz -o x
