@@ -2,18 +2,21 @@
 #
 # The everyday commands.  Each is a thin call of CMake, ctest or a script under tools/; `make demo` and
 # `make test` install what a bare Debian or Ubuntu lacks first, and say what.  Variables: JOBS (compile jobs and
-# tests at a time), BUILD (the build folder), ARGS (more arguments for the demo or the bench).
+# tests at a time), BUILD (the build folder), ARGS (more arguments for the demo or the bench),
+# CMAKE_ARGS (options of docs/install.md for `make`, such as -DCSZ_CUDA=OFF).  What leaves CUDA out
+# is built in $(BUILD)-cpu: options stay in a build folder, and `make` and `make install` use $(BUILD).
 
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BUILD ?= build
+CPU_BUILD = $(BUILD)-cpu
 DATA ?= ../shared/data
 CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
 # hdf5_writer.c is built against the installed copy alone, parallel_hdf5.c against an HDF5 of its own.
 C_UNITS = $(filter-out examples/hdf5_writer.c mpi/tests/parallel_hdf5.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))
 
-.PHONY: all help demo test soak fuzz bench bench-mpi share evaluation gpu-test gpu-bench format lint install deb clean
+.PHONY: all help demo test soak fuzz bench bench-mpi share evaluation gpu-test gpu-bench format lint install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -32,20 +35,21 @@ help:
 	@echo 'make format     lay out every C and CUDA file by .clang-format'
 	@echo 'make lint       check layout, cppcheck, clang-tidy'
 	@echo 'make install    install headers, libraries, command and HDF5 plugin (PREFIX=/usr/local)'
+	@echo 'make uninstall  remove what make install has placed'
 	@echo 'make deb        build the Debian packages into $(BUILD)/deb'
 	@echo 'make clean      remove the build folders'
 
 .PHONY: configure
 configure:
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release $(CMAKE_ARGS)
 
 demo:
 	@tools/setup demo
-	@echo 'building in $(BUILD)/'
-	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target csz-demo >$(BUILD)/demo.log || { cat $(BUILD)/demo.log; exit 1; }
-	@$(BUILD)/csz-demo $(ARGS)
-	@if [ -x $(BUILD)/csz ]; then echo; echo '  Your own field: $(BUILD)/csz compress FILE -t f32 -d 512x512x512 -e 1e-3 -m rel --verify'; fi
+	@echo 'building in $(CPU_BUILD)/'
+	@cmake -S . -B $(CPU_BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
+	@cmake --build $(CPU_BUILD) -j $(JOBS) --target csz-demo >$(CPU_BUILD)/demo.log || { cat $(CPU_BUILD)/demo.log; exit 1; }
+	@$(CPU_BUILD)/csz-demo $(ARGS)
+	@if [ -x $(CPU_BUILD)/csz ]; then echo; echo '  Your own field: $(CPU_BUILD)/csz compress FILE -t f32 -d 512x512x512 -e 1e-3 -m rel --verify'; fi
 
 test:
 	@tools/setup test
@@ -53,7 +57,7 @@ test:
 
 soak:
 	@tools/setup soak
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON -DCSZ_CUDA=OFF
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_REQUIRE_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && ctest -L soak --output-on-failure --no-tests=error
 	@if tools/fuzz --available; then BUILD=$(BUILD) JOBS=$(JOBS) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz; \
@@ -67,20 +71,20 @@ fuzz:
 # OMP_WAIT_POLICY: zfp's idle threads must not spin while another coder is timed.
 bench:
 	@tools/setup bench
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF
-	cmake --build $(BUILD) -j $(JOBS) --target csz-bench
-	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(BUILD)/data; fi
-	OMP_WAIT_POLICY=passive $(BUILD)/csz-bench --out $(BUILD)/bench.md --fields bench/fields.txt --data $(BUILD)/data $(ARGS)
+	cmake -S . -B $(CPU_BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF
+	cmake --build $(CPU_BUILD) -j $(JOBS) --target csz-bench
+	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(CPU_BUILD)/data; fi
+	OMP_WAIT_POLICY=passive $(CPU_BUILD)/csz-bench --out $(CPU_BUILD)/bench.md --fields bench/fields.txt --data $(CPU_BUILD)/data $(ARGS)
 
 bench-mpi:
 	@tools/setup test
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
-	cmake --build $(BUILD) -j $(JOBS) --target csz csz-mpi csz-generate >/dev/null
-	tools/scaling_measure $(ARGS) $(BUILD)
+	cmake -S . -B $(CPU_BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
+	cmake --build $(CPU_BUILD) -j $(JOBS) --target csz csz-mpi csz-generate >/dev/null
+	tools/scaling_measure $(ARGS) $(CPU_BUILD)
 
 share:
 	@tools/setup bench
-	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) tools/share
+	@BUILD=$(CPU_BUILD) JOBS=$(JOBS) DATA=$(DATA) tools/share
 
 # FULL=1: fields at the sizes of the paper, one or two of a family (FULL=all: every one).  TABLES=1: the tables anew from the last measurements.  SDRBENCH=FOLDER: published files instead, where it has them.
 evaluation:
@@ -95,7 +99,7 @@ gpu-bench:
 	@tools/gpu_status
 	tools/gpu_bench_compress
 	tools/gpu_bench_decompress
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=ON -DCSZ_CUDA_ARCHS=90-real >/dev/null
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=ON >/dev/null
 	cmake --build $(BUILD) -j $(JOBS) --target csz_static
 	BUILD=$(BUILD) tools/gpu_bench_api
 	BUILD=$(BUILD) JOBS=$(JOBS) SDRBENCH=$(SDRBENCH) tools/gpu_bench_fields --sweep
@@ -116,10 +120,14 @@ lint:
 PREFIX ?= /usr/local
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
+	cp $(BUILD)/install_manifest.txt $(BUILD)/installed.txt
+
+uninstall:
+	cmake -DMANIFEST=$(BUILD)/installed.txt -P cmake/uninstall.cmake
 
 deb:
 	@tools/setup deb
 	packaging/build_deb $(BUILD)/deb
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory build-python
+	rm -rf $(BUILD) $(CPU_BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory build-python

@@ -2,8 +2,9 @@
 """Builds libcsz with CMake into the package, so that `pip install .` needs a C compiler and cmake and nothing else.
 
 The environment decides what the wheel holds:
-  CMAKE_ARGS          arguments for CMake: "-DCSZ_CUDA=OFF" for the CPU alone, "-DCSZ_CUDA_ARCHS=90-real" for one card.  By default the
-                      CUDA backend is built where nvcc is found, and such a wheel works on machines without a GPU too.
+  CMAKE_ARGS          arguments for CMake: "-DCSZ_CUDA=OFF" for the CPU alone, "-DCSZ_CUDA_ARCHS=all" for every card.  By default the
+                      CUDA backend is built where nvcc is found, for the GPU of this machine (docs/install.md), and such a wheel works
+                      on machines without a GPU too.
   CSZ_BUILT_LIBRARY   a libcsz that was built already, taken as it is
   CSZ_VERSION_SUFFIX  for example cu13: makes the version 0.1.0+cu13, to tell wheels apart
   CSZ_PYTHON_BUILD    the folder for what is made on the way, build-python/ by default
@@ -18,12 +19,8 @@ import sys
 from pathlib import Path
 
 from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
-
-try:
-    from setuptools.command.bdist_wheel import bdist_wheel  # setuptools 70.1 and newer
-except ImportError:
-    from wheel.bdist_wheel import bdist_wheel
 
 root = Path(__file__).resolve().parent
 work = Path(os.environ.get("CSZ_PYTHON_BUILD", root / "build-python")).resolve()

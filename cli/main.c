@@ -7,6 +7,7 @@
 #include "hdf5/h5file.h"
 #include "terminal/message.h"
 #include "process/signals.h"
+#include "terminal/version.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -126,13 +127,9 @@ static void print_command_help(const command_row *row) {
 }
 
 static void print_version(void) {
-    const char *cuda = !csz_backend_built(CSZ_BACKEND_CUDA) ? "no"
-                       : csz_backend_available(CSZ_BACKEND_CUDA)
-                           ? "yes"
-                           : "no (built in, but there is no usable GPU here)";
     char hdf5[CLI_H5_VERSION_TEXT_NBYTES];
-    printf("csz %s\nformat %d\nzstd %s\ncuda %s\nhdf5 %s\n", csz_version_string(), CSZ_FORMAT_VERSION,
-           csz_zstd_available() ? "yes" : "no", cuda, cli_h5_version_text(hdf5));
+    cli_version_print();
+    printf("hdf5 %s\n", cli_h5_version_text(hdf5));
 }
 
 static int run_command(const command_row *row, int argc, char **argv) {

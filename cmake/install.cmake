@@ -14,10 +14,7 @@ endif()
 
 install(PROGRAMS tools/csz-report DESTINATION ${CMAKE_INSTALL_BINDIR}) # needs numpy and matplotlib when run
 
-file(GLOB man_pages CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cli/*.1" "${CMAKE_CURRENT_SOURCE_DIR}/docs/*.1")
-if(man_pages)
-    install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-endif()
+install(FILES docs/csz.1 docs/csz-report.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 file(GLOB completions CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cli/*.bash")
 if(completions)
     install(FILES ${completions} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME csz)

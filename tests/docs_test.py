@@ -391,7 +391,7 @@ def main():
         set_up(work)
         names = Names()
         everything = [(page.stem, blocks_of_markdown(page)) for page in pages]
-        everything.append(("csz.1", blocks_of_man(source / "docs/csz.1")))
+        everything += [(page.name, blocks_of_man(page)) for page in sorted((source / "docs").glob("*.1"))]
         everything += [(f"help {command}", [block_of_help(command)]) for command in SUBCOMMANDS]
         for title, blocks in everything:
             folder = work / title

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # install_test.sh BUILD SOURCE [SANITIZERS]: installs the build into a folder of its own, moves that folder, and uses what is there
 # as people do: headers in C11 and C++17, the examples with find_package and with pkg-config, shared and static, the command, the
-# HDF5 plugin.  Prints one line per property and exits 1 if any does not hold; 77 in a sanitized build, whose libraries ordinary
+# HDF5 plugin.  Then uninstalls.  Prints one line per property and exits 1 if any does not hold; 77 in a sanitized build, whose libraries ordinary
 # programs cannot link.
 set -u
 build=$(realpath "${1:?usage: install_test.sh BUILD SOURCE}") || exit 2
@@ -147,6 +147,19 @@ if command -v pkg-config >/dev/null; then
 else
     echo "left out: pkg-config is not installed"
 fi
+
+# ---- Uninstalling ----
+# Other tests install from the same build folder: the manifest copied must be the one of this installation.
+mkdir folder
+for attempt in 1 2 3 4 5; do
+    cmake --install "$build" --prefix "$work/gone" >out.txt 2>&1
+    cp "$build/install_manifest.txt" folder/installed.txt
+    grep -q "^$work/gone/" folder/installed.txt && break
+done
+touch gone/include/other.h
+holds "make uninstall" make -C "$source" uninstall BUILD="$work/folder"
+same "it leaves what others have placed there, and nothing else" "gone gone/include gone/include/other.h " "$(find gone | sort | tr '\n' ' ')"
+fails "a second time there is nothing to uninstall" make -C "$source" uninstall BUILD="$work/folder"
 
 [ "$n_failed" = 0 ] && echo "all properties hold" || echo "$n_failed properties do not hold"
 [ "$n_failed" = 0 ]

@@ -27,7 +27,7 @@ fetch() { "$python" -m pip install -q --no-compile --timeout 15 --retries 1 "$@"
 make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>&1; }
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
-base="numpy setuptools wheel"
+base="numpy setuptools>=77"
 more="zarr numcodecs dask distributed xarray matplotlib mypy"
 wanted="$(python3 -VV) $base $more"
 # shellcheck disable=SC2086 # lists
@@ -46,9 +46,9 @@ if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
     fi
 fi
 
-# Installed from a wheel as users do it; without setuptools and wheel, straight from the source tree.
+# Installed from a wheel as users do it; without a setuptools that can build one, straight from the source tree.
 rm -rf "$work/wheels"
-if "$python" -c 'import setuptools, wheel' 2>/dev/null; then
+if "$python" -c 'import sys, setuptools; sys.exit(int(setuptools.__version__.split(".")[0]) < 77)' 2>/dev/null; then
     rm -rf "$work/sdist"
     if ! { (cd "$source" && CSZ_PYTHON_BUILD=$work/sdist "$python" setup.py -q sdist -d "$work/sdist") &&
         tar -xzf "$work"/sdist/csz-*.tar.gz -C "$work/sdist" && mv "$work"/sdist/csz-*/ "$work/sdist/source" &&
@@ -59,9 +59,14 @@ if "$python" -c 'import setuptools, wheel' 2>/dev/null; then
         exit 1
     fi
     ls "$work"/wheels/csz-*-py3-none-*.whl || exit 1
+    read_metadata='import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); print(z.read(next(n for n in z.namelist() if n.endswith("/METADATA"))).decode())'
+    if ! "$python" -c "$read_metadata" "$work"/wheels/csz-*.whl | grep -qx 'License-Expression: BSD-3-Clause'; then
+        echo "the wheel does not name its licence as SPDX does"
+        exit 1
+    fi
     "$python" -m pip install -q --no-compile --force-reinstall --no-deps --no-index "$work"/wheels/csz-*.whl || exit 1
 else
-    echo "setuptools or wheel is not here: testing the source tree without building a wheel"
+    echo "setuptools 77 is not here: testing the source tree without building a wheel"
     export PYTHONPATH="$source/python" CSZ_LIBRARY="$library"
 fi
 

@@ -27,11 +27,13 @@ rm -rf "$work"
 mkdir -p "$work" || exit
 holds "the packages build" "$source/packaging/build_deb" "$work/deb"
 root=$work/root
-for package in libcsz0 libcsz-dev csz csz-hdf5-plugin; do
+for package in libcsz0 libcsz-dev csz csz-hdf5-plugin csz-report csz-mpi libcsz-mpi-dev; do
     holds "$package is there" dpkg-deb -x "$work/deb/$package"_*.deb "$root"
 done
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-for file in usr/bin/csz usr/share/man/man1/csz.1.gz usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_analyze.h usr/include/csz_hdf5.h \
+for file in usr/bin/csz usr/bin/csz-report usr/bin/csz-mpi usr/share/man/man1/csz.1.gz usr/share/man/man1/csz-report.1.gz usr/share/man/man1/csz-mpi.1.gz \
+    usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_analyze.h usr/include/csz_hdf5.h usr/include/csz_mpi.h \
+    "usr/lib/$triplet/libcsz_mpi.a" "usr/lib/$triplet/pkgconfig/csz_mpi.pc" "usr/lib/$triplet/cmake/csz_mpi/csz_mpi-config.cmake" \
     "usr/lib/$triplet/libcsz.so.0" "usr/lib/$triplet/libcsz.a" "usr/lib/$triplet/pkgconfig/csz.pc" "usr/lib/$triplet/cmake/csz/csz-config.cmake" \
     "usr/lib/$triplet/hdf5/serial/plugins/libh5csz.so" "usr/lib/$triplet/hdf5/openmpi/plugins/libh5csz.so"; do
     holds "$file" test -e "$root/$file"
@@ -41,6 +43,12 @@ export PKG_CONFIG_PATH="$root/usr/lib/$triplet/pkgconfig" LD_LIBRARY_PATH="$root
 holds "an example builds against them" cc "$source/examples/compress_file.c" $(pkg-config --cflags --libs csz) -lm -o "$work/compress_file"
 holds "and runs" "$work/compress_file" "$work/field.csz"
 holds "the command reads what it wrote" "$root/usr/bin/csz" test "$work/field.csz"
+holds "csz-mpi runs" "$root/usr/bin/csz-mpi" --version
+if command -v lintian >/dev/null; then
+    holds "lintian finds no error" lintian --allow-root --fail-on error "$work"/deb/*.changes
+else
+    echo "left out: lintian is not here"
+fi
 holds "the library's dependencies are found" sh -c "dpkg-deb -f '$work'/deb/libcsz0_*.deb Depends | grep -q libzstd1"
 if command -v h5repack >/dev/null && csz --version | grep -q '^hdf5 yes'; then
     holds "a dataset" csz decompress "$work/field.csz" -o "$work/in.h5:field"

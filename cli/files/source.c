@@ -220,8 +220,7 @@ int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *
             status = cli_source_read(s, buffer, &frame, shape);
             if (status == CLI_DONE) cli_watch_frame(watch, buffer, &frame, shape, options);
         } else {
-            status = read_at(s, at, buffer, n);
-            if (status == CLI_DONE && s->is_swapped) cli_swap_values(buffer, n, size);
+            status = cli_source_read_at(s, at, buffer, n);
             if (status == CLI_DONE)
                 (void)csz_fill_watch_add(watch, buffer, at / size, n / size, s->field.type, s->nbytes / size,
                                          options);
@@ -262,6 +261,12 @@ int cli_source_read(cli_source *s, void *values, const csz_frame *f, const csz_l
             }
     }
     if (status == CLI_DONE && s->is_swapped) cli_swap_values(values, f->values_nbytes, size);
+    return status;
+}
+
+int cli_source_read_at(const cli_source *s, uint64_t offset, void *values, size_t nbytes) {
+    int status = read_at(s, offset, values, nbytes);
+    if (status == CLI_DONE && s->is_swapped) cli_swap_values(values, nbytes, cli_type_nbytes(s->field.type));
     return status;
 }
 

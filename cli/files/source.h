@@ -41,6 +41,9 @@ void cli_watch_frame(csz_fill_watch *watch, const void *values, const csz_frame 
 /* 1 if what is read as a field is an archive. */
 int cli_source_is_archive(const cli_source *source);
 
+/* Values at an offset, in bytes, into those of a file; not of a pipe. */
+int cli_source_read_at(const cli_source *source, uint64_t offset, void *values, size_t nbytes);
+
 /* What reading takes besides the caller's buffers. */
 uint64_t cli_source_nbytes(const cli_source *source);
 

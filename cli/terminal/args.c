@@ -13,16 +13,18 @@
 #include <string.h>
 
 enum {
-    READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH | CLI_ANALYZE | CLI_HDF5,
-    ENCODES = CLI_COMPRESS | CLI_BENCH,
+    MPI = CLI_MPI_COMPRESS | CLI_MPI_DECOMPRESS,
+    READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH | CLI_ANALYZE | CLI_HDF5 | CLI_MPI_COMPRESS,
+    ENCODES = CLI_COMPRESS | CLI_BENCH | CLI_MPI_COMPRESS,
     BOUNDED = ENCODES | CLI_ANALYZE,
     SETS_BOUND = ENCODES | CLI_HDF5,
-    RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_ANALYZE,
+    RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_ANALYZE | CLI_MPI_COMPRESS,
     WRITES = CLI_COMPRESS | CLI_DECOMPRESS,
     TALKS = WRITES | CLI_COMPARE | CLI_VERIFY | CLI_TEST,
     EVERYWHERE = CLI_COMPRESS | CLI_DECOMPRESS | CLI_INFO | CLI_COMPARE | CLI_VERIFY | CLI_TEST | CLI_BENCH |
                  CLI_ANALYZE | CLI_HDF5,
     MOST_THREADS = 4096,
+    MOST_PARTS = 1 << 24,
     MOST_REPEATS = 1000
 };
 
@@ -199,9 +201,24 @@ static int apply_repeat(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
+static int apply_grid(cli_arguments *arguments, const char *value) {
+    csz_field parts;
+    int parsed = cli_parse_dims(&parts, value);
+    for (int i = 0; parsed == 1 && i < parts.ndim; i++) {
+        if (parts.dims[i] < 1 || parts.dims[i] > MOST_PARTS) parsed = 0;
+        arguments->grid[i] = (int)parts.dims[i];
+    }
+    if (parsed != 1)
+        return cli_fail_usage(
+            "grid '%s' is not understood; give the number of parts of each dim, slowest first, such as "
+            "--grid 2x2x1",
+            value);
+    arguments->grid_ndim = parts.ndim;
+    return CLI_DONE;
+}
+
 static int apply_output(cli_arguments *arguments, const char *value) {
-    if (*value == '\0')
-        return cli_fail_usage("the output has no name; give -o a file, or - for standard output");
+    if (*value == '\0') return cli_fail_usage("the output has no name; give -o a file");
     arguments->output_path = value;
     return CLI_DONE;
 }
@@ -255,6 +272,9 @@ static const option_row rows[] = {
      "write the archive here; - is standard output (default IN.csz)"},
     {CLI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
      "write the field here; - is standard output, x.npy gets a header (default IN without .csz)"},
+    {CLI_MPI_COMPRESS, 'o', "output", NULL, "OUT", apply_output, "write the archive here"},
+    {CLI_MPI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
+     "write the field here; x.npy gets a header"},
     {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type,
      "type of a raw field's values; a name that ends in .f32 or .f64 tells it"},
     {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims,
@@ -272,8 +292,12 @@ static const option_row rows[] = {
     {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
     {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
     {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
-    {RUNS | CLI_COMPARE, 'j', "threads", NULL, "N", apply_threads,
+    {(RUNS & ~MPI) | CLI_COMPARE, 'j', "threads", NULL, "N", apply_threads,
      "threads, 0 for one per core (default); never changes the bytes"},
+    {MPI, 'j', "threads", NULL, "N", apply_threads,
+     "threads of each rank; 0 (default): the node's cores divided among its ranks"},
+    {MPI, 0, "grid", NULL, "2x2x1", apply_grid,
+     "parts of each dim, slowest first, one a rank (default: slabs of the slowest dim)"},
     {CLI_ANALYZE, 0, "exact", NULL, NULL, apply_exact,
      "count every tile and code every workflow, instead of predicting from a sample"},
     {BOUNDED | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
@@ -289,14 +313,19 @@ static const option_row rows[] = {
      "restore this half-open box alone, one range per dim; an end left out is the field's"},
     {CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_INFO, 0, "memory-limit", NULL, "BYTES",
      apply_memory_limit, "use no more memory, K, M, G, T are understood (default: half of what is free)"},
-    {CLI_COMPRESS, 0, "verify", NULL, NULL, apply_verify, "restore and compare before writing anything"},
+    {MPI, 0, "memory-limit", NULL, "BYTES", apply_memory_limit,
+     "what each rank may use, K, M, G, T are understood (default: what a box takes, if half of the node's "
+     "free "
+     "memory holds all)"},
+    {CLI_COMPRESS | CLI_MPI_COMPRESS, 0, "verify", NULL, NULL, apply_verify,
+     "restore and compare before writing anything"},
     {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
     {EVERYWHERE, 0, "json", NULL, NULL, apply_json, "one JSON object instead of text"},
-    {WRITES, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
-    {TALKS, 'q', "quiet", NULL, NULL, apply_quiet,
+    {WRITES | MPI, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
+    {TALKS | MPI, 'q', "quiet", NULL, NULL, apply_quiet,
      "print nothing but errors, and JSON where it is asked for"},
     {TALKS, 'v', "verbose", NULL, NULL, apply_verbose, "print more: the field, its frames, threads"},
-    {EVERYWHERE, 'h', "help", NULL, NULL, apply_help, "this text"},
+    {EVERYWHERE | MPI, 'h', "help", NULL, NULL, apply_help, "this text"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -318,7 +347,8 @@ static const option_row *find_name(cli_command command, const char *name, size_t
 }
 
 static int fail_unknown(const char *command_name, const char *option) {
-    return cli_fail_usage("%s has no option %s; see csz %s --help", command_name, option, command_name);
+    return cli_fail_usage("%s has no option %s; see %s %s --help", command_name, option, cli_program(),
+                          command_name);
 }
 
 static int fail_valueless(const char *option, const option_row *row) {
@@ -387,12 +417,15 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     arguments->surplus_path = surplus;
     if (arguments->help || command == CLI_HDF5) return CLI_DONE;
     if (surplus)
-        return cli_fail_usage("%s takes %s, and '%s' is one too many; see csz %s --help", command_name,
-                              npaths_wanted == 1 ? "one file" : "two files", surplus, command_name);
-    if (arguments->npaths < npaths_wanted)
-        return cli_fail_usage("%s needs %s; see csz %s --help", command_name,
-                              npaths_wanted == 1 ? "a file, or - for standard input" : "two files",
+        return cli_fail_usage("%s takes %s, and '%s' is one too many; see %s %s --help", command_name,
+                              npaths_wanted == 1 ? "one file" : "two files", surplus, cli_program(),
                               command_name);
+    if (arguments->npaths < npaths_wanted)
+        return cli_fail_usage("%s needs %s; see %s %s --help", command_name,
+                              npaths_wanted == 2 ? "two files"
+                              : command & MPI    ? "a file"
+                                                 : "a file, or - for standard input",
+                              cli_program(), command_name);
     if (npaths_wanted == 2 && cli_path_is_stdio(arguments->paths[0]) &&
         cli_path_is_stdio(arguments->paths[1]))
         return cli_fail_usage("both files are standard input; give a path for one of them");

@@ -21,6 +21,8 @@ typedef enum cli_command {
     CLI_TEST = 1 << 5,
     CLI_BENCH = 1 << 6,
     CLI_ANALYZE = 1 << 7,
+    CLI_MPI_COMPRESS = 1 << 8, /* of csz-mpi */
+    CLI_MPI_DECOMPRESS = 1 << 9,
     CLI_HDF5 = 1 << 15
 } cli_command;
 
@@ -49,6 +51,7 @@ typedef struct cli_arguments {
     const char *field_path; /* csz hdf5 cdvals --of */
     int optional;           /* csz hdf5 cdvals --optional */
     cli_region region;
+    int grid[CSZ_MAX_NDIM], grid_ndim; /* csz-mpi --grid; 0: not given */
     int repeat;
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;

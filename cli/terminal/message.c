@@ -19,7 +19,15 @@ static struct {
     pthread_mutex_t mutex;
     int is_on, has_line, is_quiet;
     char line[LINE_NBYTES];
-} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    const char *program, *prefix;
+} state = {.mutex = PTHREAD_MUTEX_INITIALIZER, .program = "csz", .prefix = "csz"};
+
+void cli_program_set(const char *name, const char *prefix) {
+    state.program = name;
+    state.prefix = prefix;
+}
+
+const char *cli_program(void) { return state.program; }
 
 static void print_line(const char *format, va_list values) {
     char line[LINE_NBYTES];
@@ -29,7 +37,7 @@ static void print_line(const char *format, va_list values) {
     pthread_mutex_lock(&state.mutex);
     if (!state.is_on) {
         cli_progress_stop();
-        fprintf(stderr, "csz: %s\n", line);
+        fprintf(stderr, "%s: %s\n", state.prefix, line);
     } else if (!state.has_line) {
         snprintf(state.line, sizeof state.line, "%s", line);
         state.has_line = 1;
@@ -45,7 +53,15 @@ void cli_fail_defer(int on) {
     pthread_mutex_unlock(&state.mutex);
     if (!has_line) return;
     cli_progress_stop();
-    fprintf(stderr, "csz: %s\n", state.line);
+    fprintf(stderr, "%s: %s\n", state.prefix, state.line);
+}
+
+int cli_fail_pending(int drop) {
+    pthread_mutex_lock(&state.mutex);
+    const int has_line = state.has_line;
+    if (drop) state.has_line = 0;
+    pthread_mutex_unlock(&state.mutex);
+    return has_line;
 }
 
 int cli_fail(const char *format, ...) {

@@ -17,6 +17,10 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 #define CLI_PRINTF
 #endif
 
+/* The program that speaks, csz unless this is called: its name, and what stands before each line.  Both are kept as they are. */
+void cli_program_set(const char *name, const char *prefix);
+const char *cli_program(void);
+
 int cli_fail(const char *format, ...) CLI_PRINTF;       /* returns CLI_FAILED */
 int cli_fail_usage(const char *format, ...) CLI_PRINTF; /* returns CLI_USAGE */
 
@@ -31,6 +35,9 @@ void cli_quiet(void);
  * With off, it is printed.
  */
 void cli_fail_defer(int on);
+
+/* 1 if a message is kept; with drop it is forgotten. */
+int cli_fail_pending(int drop);
 
 /* A system call on a file failed: "cannot <verb> <name>: <strerror>; <advice>". */
 int cli_fail_errno(const char *verb, const char *name, int error);

@@ -58,8 +58,8 @@ int cli_parse_u64(uint64_t *value, const char *text) {
 int cli_parse_zstd(int *level, const char *text) {
     enum { DEFAULT_LEVEL = 3, MOST_LEVEL = 22 };
     uint64_t given = DEFAULT_LEVEL;
-    if (strcmp(text, "zstd") != 0 && (strncmp(text, "zstd:", 5) != 0 || !cli_parse_u64(&given, text + 5) ||
-                                      given < 1 || given > MOST_LEVEL))
+    const char *number = strncmp(text, "zstd:", 5) == 0 ? text + 5 : text;
+    if (strcmp(text, "zstd") != 0 && (!cli_parse_u64(&given, number) || given < 1 || given > MOST_LEVEL))
         return 0;
     *level = (int)given;
     return 1;

@@ -1,40 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c: the command csz-mpi, started by mpirun: raw files to archives and back by many ranks, each with its box.  Rank 0 speaks;
- * a failure is one line and a non-zero exit on every rank.
+ * main.c: the command csz-mpi, started by mpirun: raw and .npy files to archives and back by many ranks, each with its box.  Options are
+ * those of csz, read by its parser; a failure is one line and a non-zero exit on every rank.
  */
-#include "arguments.h"
+#include "agreement.h"
+#include "commands/fill.h"
 #include "process/memory.h"
+#include "process/signals.h"
 #include "ranks.h"
 #include "raw_file.h"
-#include "process/signals.h"
-#include "terminal/values.h"
+#include "terminal/progress.h"
+#include "terminal/version.h"
 #include "verify.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* raw_seconds: what this rank took to read or write its box of the raw file; is_within: they are part of the others. */
-static void print_report(const arguments *a, const csz_mpi_report *r, uint64_t field_nbytes,
-                         double raw_seconds, int is_within) {
+typedef struct command_row {
+    const char *name;
+    cli_command command;
+    int (*run)(const cli_arguments *arguments, csz_context *context);
+    const char *synopsis, *description, *examples;
+} command_row;
+
+/* raw_seconds: what this rank took to read or write its box of the field; is_within: they are part of the others. */
+static void print_report(const cli_arguments *a, const csz_mpi_report *r, uint64_t field_nbytes,
+                         double raw_seconds, const char *verb, int is_within) {
     int nranks;
     double raw = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     MPI_Reduce(&raw_seconds, &raw, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (my_rank() != 0) return;
+    if (my_rank() != 0 || a->quiet) return;
     printf("%s -> %s, %d ranks\n  %.1f MB of values, %.1f MB of archive, ratio %.2f, %.1f MB exchanged\n",
-           a->input, a->output, nranks, (double)field_nbytes / 1e6, (double)r->nbytes_archive / 1e6,
+           a->paths[0], a->output_path, nranks, (double)field_nbytes / 1e6, (double)r->nbytes_archive / 1e6,
            (double)field_nbytes / (double)r->nbytes_archive, (double)r->nbytes_exchanged / 1e6);
     printf("  slowest rank: range %.3f s, exchange %.3f s, code %.3f s, write %.3f s; %.3f s in all, %.1f "
            "MB/s\n",
            r->range, r->exchange, r->code, r->write, r->total,
            r->total > 0 ? (double)field_nbytes / 1e6 / r->total : 0);
-    printf("  %s: %s the raw file %.3f s\n", is_within ? "of these" : "besides",
-           a->command[0] == 'c' ? "reading" : "writing", raw);
+    printf("  %s: %s the field %.3f s\n", is_within ? "of these" : "besides", verb, raw);
 }
 
 /* What the library may take of a limit. */
@@ -43,9 +53,9 @@ static uint64_t library_limit(uint64_t limit) {
 }
 
 /* The limit that was given; without one none, unless the node's boxes would take more than half of what is free. */
-static uint64_t limit_for(const arguments *a, size_t nbytes) {
+static uint64_t limit_for(const cli_arguments *a, size_t nbytes) {
     const uint64_t share = cli_memory_free() / 2 / (uint64_t)csz_mpi_node_nranks(MPI_COMM_WORLD);
-    if (a->memory_limit) return a->memory_limit;
+    if (a->options.memory_limit) return a->options.memory_limit;
     return nbytes > share ? share : 0;
 }
 
@@ -56,91 +66,176 @@ static void hold_temporary(const char *path) { /* never too long */
     (void)cli_signals_set_temporary(!path && unverified[0] ? unverified : path);
 }
 
-static int compress_raw(const arguments *a, csz_context *context, raw_file *raw) {
+/*
+ * A fill value that was not named, which rank 0 looks for, by a sample of the file: a few thousand pages are read.  Mapped a window at a time, for memory
+ * counts what is mapped.  Not of a file whose byte order is not this machine's.
+ */
+static csz_fill_suspect suspect_fill(const cli_source *s, const csz_options *options) {
+    enum { WINDOW_NBYTES = 1 << 23 }; /* a multiple of every page size */
+    const size_t size = cli_type_nbytes(s->field.type);
+    const uint64_t n = s->nbytes / size, end = s->data_offset + s->nbytes;
+    csz_fill_watch watch = {.n = 0};
+    csz_fill_suspect suspect;
+    for (uint64_t done = 0, at = 0; done < n; at += WINDOW_NBYTES) {
+        /* the elements that begin in the window, of which the last may end in the next */
+        const size_t mapped = (size_t)(end - at < WINDOW_NBYTES + size ? end - at : WINDOW_NBYTES + size);
+        const uint64_t from = s->data_offset + done * size;
+        if (from >= at + WINDOW_NBYTES) continue;
+        const unsigned char *bytes =
+            mmap(NULL, mapped, PROT_READ, MAP_PRIVATE, s->stream.descriptor, (off_t)at);
+        if (bytes == MAP_FAILED) break;
+        cli_signals_add_mapping(bytes, mapped);
+        const uint64_t here = (at + mapped - from) / size;
+        (void)csz_fill_watch_add(&watch, bytes + (from - at), done, here, s->field.type, n, options);
+        cli_signals_remove_mapping(bytes);
+        munmap((void *)bytes, mapped);
+        done += here;
+    }
+    csz_fill_watch_result(&suspect, &watch, s->field.type);
+    return suspect;
+}
+
+static int check_fill(const cli_arguments *a, const cli_source *s) {
+    int status = CLI_DONE;
+    if (my_rank() == 0 && !s->is_swapped) {
+        const csz_fill_suspect suspect = suspect_fill(s, &a->options);
+        status = cli_fill_check(&suspect, a, s->field.type, s->stream.name);
+    }
+    return all_if(status);
+}
+
+static int compress_input(const cli_arguments *a, csz_context *context, raw_input *input) {
+    const csz_field *field = &input->source.field;
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
     csz_mpi_source source = {.data = NULL};
-    const csz_mpi_target target = {.path = a->verify ? unverified : a->output,
-                                   .old = a->output,
+    const csz_mpi_target target = {.path = a->verify ? unverified : a->output_path,
+                                   .old = a->output_path,
                                    .may_replace = a->force,
                                    .hold = hold_temporary};
     csz_options options = a->options;
     struct stat status;
-    uint64_t wanted = cli_type_nbytes(a->field.type);
-    int result = agree(box_of(&box, a, &a->field));
+    begin_words();
+    int result = end_words(cli_arguments_check_fill(a, field->type));
+    if (!result) result = find_box(&box, a, field);
+    if (!result) result = check_fill(a, &input->source);
     if (result) return result;
-    for (int i = 0; i < a->field.ndim; i++) wanted *= a->field.dims[i];
-    if (agree(fstat(raw->descriptor, &status) != 0 || (uint64_t)status.st_size != wanted))
-        return fail(1, "the input's size is not the one that type and dims imply; check -t and -d", a->input);
-    if (a->verify && !name_unverified(unverified, a->output))
-        return fail(1, "the output's name is too long", a->output);
-    const uint64_t limit = limit_for(a, box_nbytes(&box, &a->field));
-    void *data = limit ? NULL : malloc(box_nbytes(&box, &a->field) + 1);
+    if (a->verify && !name_unverified(unverified, a->output_path))
+        return fail("the name of the output, %s, is too long; give a shorter one", a->output_path);
+    const uint64_t limit = limit_for(a, box_nbytes(&box, field));
+    void *data = limit ? NULL : malloc(box_nbytes(&box, field) + 1);
     if (agree(!limit && !data)) {
         free(data);
-        return fail(1, "not enough memory for the ranks' boxes; give --memory-limit, or use more nodes",
-                    NULL);
+        return fail("not enough memory for the ranks' boxes; give --memory-limit, or use more nodes");
     }
     if (limit)
-        source = (csz_mpi_source){.read = read_raw, .user = raw};
+        source = (csz_mpi_source){.read = read_input, .user = input};
     else
         source.data = data;
-    if (data) raw->has_failed |= !read_box(raw, data, &box, &a->field);
+    begin_words();
+    if (data) (void)read_box(input, data, &box);
     options.memory_limit = library_limit(limit);
     csz_status compressed = CSZ_OK;
-    if (!agree(raw->has_failed))
-        compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, &target, &source, &box, &a->field, &options,
-                                         &report);
+    if (!agree(input->has_failed))
+        compressed =
+            csz_mpi_compress_to(context, MPI_COMM_WORLD, &target, &source, &box, field, &options, &report);
     free(data);
-    if (agree(raw->has_failed))
-        return fail(1, "cannot read the input; check the disk, and that nothing writes to it", a->input);
+    if (end_words(input->has_failed)) return CLI_FAILED;
     /* it was not there at the start */
-    if (compressed == CSZ_ERROR_IO && all_if(!a->force && lstat(a->output, &status) == 0))
-        return fail_existing(a->output);
-    if (compressed == CSZ_ERROR_LIMIT) return fail_status(compressed, &report, "compress", a->input, 0);
-    if (compressed) return fail_status(compressed, &report, "compress to", a->output, 1);
-    const double raw_seconds = raw->seconds;
-    if (a->verify && (result = finish_verified(unverified, a, context, raw, &box, &options)) != 0)
+    if (compressed == CSZ_ERROR_IO && all_if(!a->force && lstat(a->output_path, &status) == 0))
+        return fail_existing(a->output_path);
+    if (compressed == CSZ_ERROR_IO)
+        return fail("cannot write %s (rank %d said so first); check its folder and the space there",
+                    a->output_path, report.failed_rank < 0 ? 0 : report.failed_rank);
+    if (compressed) return fail_library(compressed, &report, "compress", a->paths[0]);
+    const double read_seconds = input->seconds;
+    if (a->verify && (result = finish_verified(unverified, a, context, input, &box, &options)) != CLI_DONE)
         return result;
-    print_report(a, &report, wanted, raw_seconds, agree(limit != 0));
-    return 0;
+    print_report(a, &report, input->source.nbytes, read_seconds, "reading", agree(limit != 0));
+    return CLI_DONE;
 }
 
-static int run_compress(const arguments *a, csz_context *context) {
-    raw_file raw = {.descriptor = -1, .type = a->field.type};
-    size_t bound;
-    if (agree(csz_compress_bound(&bound, &a->field, &a->options) != CSZ_OK))
-        return fail(2, "the dims overflow: a field has at most 2^56 elements", NULL);
-    raw.descriptor = open(a->input, O_RDONLY | O_CLOEXEC);
-    int result = agree(raw.descriptor < 0)
-                     ? fail(1, "cannot open the input; check the path on every node", a->input)
-                     : compress_raw(a, context, &raw);
-    if (raw.descriptor >= 0) close(raw.descriptor);
+static int run_compress(const cli_arguments *a, csz_context *context) {
+    raw_input input;
+    int result = open_input(&input, a->paths[0], &a->expected, a->options.memory_limit);
+    if (result == CLI_DONE) result = compress_input(a, context, &input);
+    close_input(&input);
     return result;
 }
 
-static int run_decompress(const arguments *a, csz_context *context) {
+static int run_decompress(const cli_arguments *a, csz_context *context) {
     csz_info info;
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
     csz_options options = a->options;
     char temporary[PATH_MAX] = "";
-    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->input);
-    if (status) return fail_status(status, &report, "read", a->input, 0);
-    int result = agree(box_of(&box, a, &info.field));
+    raw_output output;
+    begin_words();
+    const int descriptor = open(a->paths[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int result = end_words(descriptor < 0 ? cli_fail_errno("open", a->paths[0], errno) : CLI_DONE);
+    if (descriptor >= 0) close(descriptor);
     if (result) return result;
-    raw_file raw = {.type = info.field.type};
-    if ((result = create_raw(&raw, temporary, a->output)) != 0) return result;
-    options.memory_limit = library_limit(a->memory_limit);
-    status =
-        csz_mpi_decompress_by(context, MPI_COMM_WORLD, write_raw, &raw, a->input, &box, &options, &report);
+    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->paths[0]);
+    if (status) return fail_archive(status, &report, "read", a->paths[0]);
+    if ((result = find_box(&box, a, &info.field)) != CLI_DONE) return result;
+    if ((result = create_output(&output, temporary, a->output_path, &info.field)) != CLI_DONE) return result;
+    options.memory_limit = library_limit(a->options.memory_limit);
+    status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, write_output, &output, a->paths[0], &box,
+                                   &options, &report);
     double begin = MPI_Wtime();
-    result = finish_raw(&raw, temporary, a->output, a->force, status == CSZ_OK);
-    if (!result && status) result = fail_status(status, &report, "decompress", a->input, 0);
+    result = finish_output(&output, temporary, a->output_path, a->force, status == CSZ_OK);
+    if (!result && status) result = fail_archive(status, &report, "decompress", a->paths[0]);
     const double written = report.write + (MPI_Wtime() - begin);
     report.write = 0; /* told besides */
-    if (!result) print_report(a, &report, info.nbytes_field, written, 0);
+    if (!result) print_report(a, &report, info.nbytes_field, written, "writing", 0);
     return result;
+}
+
+static const command_row commands[] = {
+    {"compress", CLI_MPI_COMPRESS, run_compress,
+     "mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
+     "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N]\n"
+     "             [--fill V] [--grid 2x2x1] [--memory-limit BYTES] [--verify] [-f] [-q]",
+     "Each of N ranks reads its box of IN, a raw file of little-endian values or a .npy file (which needs\n"
+     "neither -t nor -d), and all write one archive OUT, with the bytes that csz compress writes; any\n"
+     "number of ranks restores it.",
+     "  mpirun -n 4 csz-mpi compress velocity.f32 -o velocity.csz -t f32 -d 512x512x512 -e 1e-3 --grid "
+     "2x2x1\n"
+     "  mpirun -n 2 csz-mpi compress temperature.npy -o temperature.csz -m rel -e 1e-4 --verify\n"},
+    {"decompress", CLI_MPI_DECOMPRESS, run_decompress,
+     "mpirun -n N csz-mpi decompress IN.csz -o OUT [-j N] [--grid 2x2x1] [--memory-limit BYTES] [-f] [-q]",
+     "Each of N ranks restores its box and writes it into OUT: raw little-endian values, or a .npy file if\n"
+     "OUT ends in .npy.",
+     "  mpirun -n 3 csz-mpi decompress velocity.csz -o velocity.npy\n"},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const command_row *find_command(const char *name) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0) return &commands[i];
+    return NULL;
+}
+
+static void print_help(const command_row *row) {
+    if (row) {
+        printf("usage: %s\n\n%s\n\noptions:\n", row->synopsis, row->description);
+        cli_arguments_print_options(stdout, row->command);
+        printf("\nexamples:\n%s", row->examples);
+        return;
+    }
+    printf("csz-mpi: one archive from many MPI ranks, and back\n\n");
+    for (int i = 0; i < N_COMMANDS; i++) printf("%s%s\n", i ? "       " : "usage: ", commands[i].synopsis);
+    printf("\n  csz-mpi COMMAND --help   options and examples of a command\n"
+           "  csz-mpi --version        version, format, what is built in\n"
+           "\nexit status: 0 done, 1 failed or a bound is violated, 2 the command line is wrong\n");
+}
+
+static void print_version(void) {
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int n;
+    MPI_Get_library_version(library, &n);
+    cli_version_print();
+    printf("mpi %.*s\n", (int)strcspn(library, ",\n"), library);
 }
 
 static int is_same_file(const char *a, const char *b) {
@@ -156,39 +251,86 @@ static int is_no_file(const char *path) {
            (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
 }
 
-static int run(int argc, char **argv) {
-    arguments a;
+static int run_command(const command_row *row, const cli_arguments *a) {
     struct stat status;
     csz_context *context = NULL;
-    int asks_help = 0;
-    for (int i = 1; i < argc && i < 3; i++) /* csz-mpi --help, csz-mpi compress --help */
-        asks_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-    if (agree(asks_help)) {
-        if (agree(!asks_help)) return fail(2, "the ranks' commands differ; give all ranks the same", NULL);
-        if (my_rank() == 0) fputs(usage, stdout);
-        return 0;
-    }
-    int own = parse_arguments(&a, argc, argv), result = agree(own);
-    if (result && !own) fail(result, "another rank's arguments are wrong; give all ranks the same", NULL);
+    int result = agree_arguments(a, row->name);
     if (result) return result;
-    if ((result = compare_ranks(&a)) != 0) return result;
-    if (all_if(!a.force && lstat(a.output, &status) == 0)) return fail_existing(a.output);
-    if (all_if(is_no_file(a.output)))
-        return fail(1, "is no regular file, and only those are written; give another output with -o",
-                    a.output);
-    if (all_if(is_same_file(a.input, a.output)))
-        return fail(1, "is the input itself; give another output with -o", a.output);
-    if (agree(csz_context_create(&context) != CSZ_OK)) return fail(1, "not enough memory", NULL);
-    result = a.command[0] == 'c' ? run_compress(&a, context) : run_decompress(&a, context);
+    begin_words();
+    result = end_words(cli_arguments_check_available(a));
+    if (result) return result;
+    if (all_if(!a->force && lstat(a->output_path, &status) == 0)) return fail_existing(a->output_path);
+    if (all_if(is_no_file(a->output_path)))
+        return fail("%s is no regular file, and only those are written; give another output with -o",
+                    a->output_path);
+    if (all_if(is_same_file(a->paths[0], a->output_path)))
+        return fail("%s is the input itself; give another output with -o", a->output_path);
+    if (agree(csz_context_create(&context) != CSZ_OK)) {
+        csz_context_destroy(context);
+        return fail("not enough memory to begin; free some, or use fewer ranks a node");
+    }
+    result = row->run(a, context);
     csz_context_destroy(context);
     return result;
 }
 
+/* What this rank was told: a command, or what to print instead.  The message of a rank is kept. */
+typedef struct order {
+    const command_row *row;
+    cli_arguments arguments;
+    int prints_help, prints_version;
+} order;
+
+static int parse_order(order *o, int argc, char **argv) {
+    memset(o, 0, sizeof *o);
+    const char *first = argc > 1 ? argv[1] : "";
+    o->prints_version = strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0;
+    o->prints_help = strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0;
+    if (o->prints_version) return CLI_DONE;
+    if (o->prints_help) first = argc > 2 ? argv[2] : "";
+    if (!*first)
+        return o->prints_help ? CLI_DONE : cli_fail_usage("the command is missing; see csz-mpi --help");
+    o->row = find_command(first);
+    if (!o->row) return cli_fail_usage("there is no command '%s'; see csz-mpi --help", first);
+    if (o->prints_help) return CLI_DONE;
+    int status = cli_arguments_parse(&o->arguments, o->row->command, o->row->name, 1, argc - 2, argv + 2);
+    if (status != CLI_DONE) return status;
+    o->prints_help = o->arguments.help;
+    if (o->prints_help) return CLI_DONE;
+    if (!*o->arguments.paths[0]) return cli_fail_usage("the input has no name; give a file");
+    if (!o->arguments.output_path)
+        return cli_fail_usage("the output is missing; give it with -o, such as -o %s",
+                              o->row->command == CLI_MPI_COMPRESS ? "field.csz" : "field.f32");
+    return CLI_DONE;
+}
+
+static int run(int argc, char **argv) {
+    order o;
+    char kind[3] = "";
+    begin_words();
+    int result = end_words(parse_order(&o, argc, argv));
+    if (result) return result;
+    snprintf(kind, sizeof kind, "%d%d", o.prints_help, o.prints_version);
+    if (!csz_mpi_is_same(MPI_COMM_WORLD, kind))
+        return fail_usage("the ranks' commands differ; give all ranks the same");
+    if (!o.prints_help && !o.prints_version) {
+        if (o.arguments.quiet) cli_quiet();
+        return run_command(o.row, &o.arguments);
+    }
+    if (my_rank() == 0 && o.prints_version) print_version();
+    if (my_rank() == 0 && o.prints_help) print_help(o.row);
+    return CLI_DONE;
+}
+
 int main(int argc, char **argv) {
+    char prefix[32] = "csz-mpi";
     cli_signals_setup(); /* a file that may not grow is a write that fails; what ends a rank removes its hidden file */
     MPI_Init(&argc, &argv);
+    if (my_rank() != 0) snprintf(prefix, sizeof prefix, "csz-mpi: rank %d", my_rank());
+    cli_program_set("csz-mpi", prefix);
+    cli_progress_hide();
     int status = run(argc, argv);
-    if (my_rank() == 0 && fflush(stdout) != 0 && !status) status = 1;
+    if (my_rank() == 0 && fflush(stdout) != 0 && !status) status = CLI_FAILED;
     MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Finalize();
     return status;

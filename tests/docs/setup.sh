@@ -30,6 +30,11 @@ README)
     dataset pressure.f32 48x48x48 run.nc:temperature
     dataset pressure.f32 48x48x48 in.h5:temperature
     ;;
+csz-report.1) field >velocity.f32 ;;
+csz-mpi.1)
+    field >velocity.f32
+    npy sst.npy velocity.f32 '<f4' 48,48,48
+    ;;
 csz.1)
     field >velocity.f32
     npy sst.npy velocity.f32 '<f4' 48,48,48

@@ -6,6 +6,7 @@
  *     HOW                     an errno's name; short: read and write then move one byte; wrong: pread then gives 0xFF for the first;
  *                             cut: pread's file loses all its bytes first; or wait: the call waits until a signal ends the program
  *     CSZ_FAULT_HIT=PATH      created when the fault strikes
+ *     CSZ_FAULT_LEAST=NBYTES  preads of fewer bytes do not count
  *
  * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod, fstat, mmap, ftruncate, malloc or pthread_create.  Reads and writes of
  * descriptors 0 to 2 count only where CSZ_FAULT_STDIO is set, so that messages come through.  Where CSZ_FAULT_NAMED is set there are no files without names, as
@@ -46,7 +47,7 @@ static const struct {
 
 static const char *fault_call;
 static size_t fault_call_n;
-static unsigned long fault_at;
+static unsigned long fault_at, least_nbytes;
 static int fault_how, with_stdio, is_armed;
 static atomic_ulong count;
 
@@ -72,6 +73,7 @@ __attribute__((constructor)) static void setup(void) {
     char *end;
     fault_at = strtoul(colon + 1, &end, 10);
     with_stdio = getenv("CSZ_FAULT_STDIO") != NULL;
+    least_nbytes = getenv("CSZ_FAULT_LEAST") ? strtoul(getenv("CSZ_FAULT_LEAST"), NULL, 10) : 0;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         if (*end == ':' && strcmp(end + 1, errors[i].name) == 0) fault_how = errors[i].number;
     fault_call_n = (size_t)(colon - text);
@@ -117,7 +119,7 @@ ssize_t write(int d, const void *from, size_t n) {
 }
 
 ssize_t pread(int d, void *to, size_t n, off_t at) {
-    int how = strikes("pread");
+    int how = n >= least_nbytes ? strikes("pread") : 0;
     if (how > 0) return -1;
     if (how == CUT) {
         char name[32];
