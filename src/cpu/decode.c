@@ -123,7 +123,7 @@ static int read_sparse(csz_tile_work *w, const csz_tile_plan *plan, const csz_ti
     if (stream_words * 4 + 12 > sizeof bits) return 0;
     bits[0] = record[3];
     bits[1] = record[2];
-    (void)csz_cursor_take(&c, stream_words, &p);
+    if (!csz_cursor_take(&c, stream_words, &p)) return 0;
     csz_words_to_bits(bits + 2, p, stream_words);
     const uint32_t nbits = 16 + 32 * stream_words, width = (uint32_t)csz_bits_get_long(bits, &at, 4) + 1;
     w->order = (uint32_t)csz_bits_get_long(bits, &at, 2);
