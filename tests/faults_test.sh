@@ -103,7 +103,7 @@ done
 unset CSZ_FAULT_STDIO
 
 CSZ_FAULT=pthread_create:1:EAGAIN LD_PRELOAD=$shim "$csz" test good.csz >out.txt 2>err.txt
-[[ $? -eq 1 ]] && grep -q 'cannot start a thread.*ulimit -u' err.txt || bad "a thread that is refused: the message"
+if [[ $? -ne 1 ]] || ! grep -q 'cannot start a thread.*ulimit -u' err.txt; then bad "a thread that is refused: the message"; fi
 
 # ---- Signals while a temporary has a name -----------------------------------------------------------------
 
