@@ -59,6 +59,7 @@ mild     f64 33x34x35      -e 5e-2
 mild     f64 64x128        -e 1e-1
 sparse   f32 20000         -e 1e-3
 sparse   f32 2000          -e 1e-3 -w rle+vle
+sparse   f32 300           -e 1e-3 -w rle+vle
 sparse   f32 150x160       -e 1e-3
 sparse   f64 30x31x32      -e 1e-3
 sparse   f32 30x31x32      -e 1e-3 -w rle

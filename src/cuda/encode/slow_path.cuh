@@ -179,16 +179,22 @@ template <typename Predictor, typename V>
 CSZ_COLD void tile_slow_quantize(encode_shared<V> &sh, const encode_job<V> &job) {
     enum { RANK = Predictor::rank };
     record_saved<V> saved;
-    record_save(sh, &saved);
+    if (CSZ_SAVE_WAITING_RECORD)
+        record_save(sh, &saved);
+    else
+        record_flush(sh, job, true);
     Predictor::slow_path(sh.predict, job.tile, claim_of(sh));
     __syncthreads();
     if (sh.predict.is_fill || sh.predict.klass) {
         other_encode<V, RANK>(sh, job);
-        record_flush_saved(sh, job, &saved);
+        if (CSZ_SAVE_WAITING_RECORD) record_flush_saved(sh, job, &saved);
         return;
     }
     stage_zero(sh, 0, stage_size<V>::words);
-    record_restore(sh, &saved);
+    if (CSZ_SAVE_WAITING_RECORD)
+        record_restore(sh, &saved);
+    else
+        __syncthreads();
 }
 
 #endif
