@@ -313,6 +313,8 @@ def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
     books = Books(words[books_at:books_end])
     sum_of_values = 0
     for t, tile in enumerate(tiles):
+        if sizes[t] == 0 and not is_pyramid:
+            continue  # quanta 0 are values +0.0, whose bits are 0: the field holds them, the sum does not change
         bits = decode_record(tile, books, payload[begins[t]:begins[t + 1]])
         if tile.is_result:
             for zy, x, row_at, row_nelements in tile.rows():

@@ -112,6 +112,34 @@ noisy    f64 10x40         -e 2e-2
 wide     f32 300           -e 1e-3
 sparse   f64 1000          -e 1e-6 -w huffman
 constant f32 40x50         -e 1e-3 -m rel
+smooth   f32 20x30x40      -e 1e-2 -p pyramid
+smooth   f32 40x50x60      -e 3e-2 -p pyramid
+smooth   f64 17x33x65      -e 1e-4 -p pyramid
+smooth   f32 129x257       -e 1e-2 -p pyramid -m rel
+smooth   f64 61x127        -e 1e-6 -p pyramid
+smooth   f32 9000x2        -e 1e-2 -p pyramid
+smooth   f32 2x9000        -e 1e-2 -p pyramid
+smooth   f32 3x4x33x37     -e 1e-3 -p pyramid
+smooth   f32 5000          -e 1e-3 -p pyramid
+noisy    f32 33x34x35      -e 1e-1 -p pyramid
+noisy    f64 90x91         -e 1e-1 -p pyramid
+noisy    f32 33x34x35      -e 1e-1 -p pyramid -w rle
+noisy    f64 33x34x35      -e 1e-1 -p pyramid -w rle+vle
+noisy    f32 90x91         -e 1e-1 -p pyramid -w huffman
+sparse   f32 150x160       -e 1e-3 -p auto
+sparse   f64 30x31x32      -e 1e-3 -p auto
+steps    f64 30x31x32      -e 1e-3 -p auto
+zero     f32 100x100       -e 1e-3 -p pyramid
+constant f64 30x30x30      -e 1e-9 -p pyramid
+special  f32 97x131        -e 1e-3 -p pyramid
+special  f64 3x7x21x53     -e 1e-2 -p pyramid
+islands  f32 200x190       -e 1e-3 -p pyramid --fill 1e20
+islands  f64 25x41x37      -e 1e-2 -p pyramid --fill 1e20
+islands  f32 25x41x37      -e 1e-2 -p pyramid --fill 7
+islands  f32 200x190       -e 5    -p pyramid --fill 1e20
+wide     f64 70x71         -e 1e-8 -p pyramid
+bits     f32 70x71         -e 1e-3 -p pyramid
+holes    f64 25x27x29      -e 1e-2 -p pyramid --fill nan
 smooth   f32 0             -e 1e-3
 smooth   f64 3x0x5         -e 1e-3
 frames   f32 524800x5x5    -e 1e-3
@@ -206,7 +234,7 @@ cat >decode_all.py <<'PYTHON'
 import os
 import decode_format as decoder
 
-MODES = "constant M Q P S rle rle+vle raw fill".split()
+MODES = "constant M Q P S rle rle+vle raw fill sparse".split()
 BOOKS = "S PV PE QV QE MV ME W RV RL".split()
 met = set()
 
@@ -223,8 +251,14 @@ def note_quanta(tile, _, record, first):
             f"base {first >> 6 & 1} short {first >> 10 & 1} f64 {tile.is_f64}", f"{first >> 8 & 3} masks",
             f"bitmap {first >> 7 & 1} of mode {MODES[first & 15]}"}
 
-watch(decoder, "decode_record", lambda tile, _, words: {f"mode {MODES[words[0] & 15]} f64 {tile.is_f64}"})
+def note_record(tile, _, words):
+    kind = "lattice" if isinstance(tile, decoder.LatticeTile) and tile.lattice.coarser else "field"
+    mode = MODES[words[0] & 15] if words else "none"
+    return {f"mode {mode} f64 {tile.is_f64}", f"{kind} {mode}"}
+
+watch(decoder, "decode_record", note_record)
 watch(decoder, "decode_quanta", note_quanta)
+watch(decoder, "Pyramid", lambda header, first, tiles, tuning: {f"tuning {tuning}"})
 watch(decoder, "unit_mask", lambda unit_class, *_: {f"unit of class {unit_class}"})
 watch(decoder, "decode_frame", lambda *arguments: {f"frame {arguments[3]}"})
 watch(decoder.Books, "table", lambda books, book:
@@ -243,6 +277,7 @@ for number in range(1, 1 + sum(1 for _ in open("cases.txt"))):
 
 wanted = {f"mode {mode} f64 {f64}" for mode in MODES for f64 in (False, True)}
 wanted |= {f"class {c} of mode {mode}" for mode in ("S", "rle", "rle+vle") for c in range(3)}
+wanted |= {f"lattice {mode}" for mode in MODES + ["none"]} | {"field sparse", "tuning 0", "tuning 1"}
 wanted |= {f"bitmap {bitmap} of mode {mode}" for mode in MODES[1:7] for bitmap in (0, 1)}
 wanted |= {"order 0 of rank 1", "order 0 of rank 2", "order 2 of rank 2", "order 0 of rank 3", "order 1 of rank 3",
            "order 2 of rank 3", "frame 0", "frame 1"}

@@ -78,6 +78,44 @@ static void frames_begin_at_multiples_of_eight(void **state) {
     }
 }
 
+/* Two frames: as one field and frame by frame the bytes are the same, and the bound holds across the seam. */
+static void several_frames_make_one_archive(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 520, 256, 256), ZEROS, 1);
+    float *v = s.data;
+    for (uint64_t i = 0; i < s.n; i += 3001)
+        for (uint64_t k = i; k < i + 40 && k < s.n; k++) v[k] = (float)(k % 97) * 0.125f;
+    csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-2, CSZ_PREDICTOR_PYRAMID);
+    archive a = archive_make(&s, &o);
+    csz_plan *plan;
+    ASSERT_OK(csz_plan_create(&plan, &s.field, &o, NULL));
+    csz_layout shape;
+    ASSERT_OK(csz_plan_shape(&shape, plan));
+    assert_int_equal(shape.nframes, 2);
+    size_t at = shape.header_nbytes;
+    uint8_t *stored = malloc(shape.capacity);
+    for (uint64_t i = 0; i < shape.nframes; i++) {
+        csz_frame frame;
+        size_t nbytes;
+        ASSERT_OK(csz_plan_frame(&frame, plan, i));
+        ASSERT_OK(csz_compress_frame(the_context(), stored, shape.capacity, &nbytes,
+                                     v + frame.begin[0] * 256 * 256, plan, i));
+        assert_memory_equal(stored, a.bytes + at, nbytes);
+        float *values = malloc(frame.values_nbytes);
+        ASSERT_OK(csz_decompress_frame(the_context(), values, frame.values_nbytes, stored, nbytes, plan, i,
+                                       NULL, NULL));
+        free(values);
+        at += nbytes;
+    }
+    free(stored);
+    csz_plan_destroy(plan);
+    float *whole = restore(&a, s.nbytes);
+    assert_bound_kept(&s, whole, 1e-2, &o);
+    free(whole);
+    archive_free(&a);
+    sample_free(&s);
+}
+
 /* Every part of a lattice tile's code order is used once. */
 static void codes_are_a_permutation(void **state) {
     (void)state;
@@ -210,6 +248,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_are_a_permutation),
         cmocka_unit_test(frames_begin_at_multiples_of_eight),
+        cmocka_unit_test(several_frames_make_one_archive),
         cmocka_unit_test(every_type_rank_and_character_comes_back),
         cmocka_unit_test(random_fields_come_back),
         cmocka_unit_test(regions_are_parts_of_the_field),
