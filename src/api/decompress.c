@@ -15,7 +15,8 @@ csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint
     const uint8_t *raw = stored;
     if (h->has_zstd) {
         if (!csz_zstd_available()) return CSZ_ERROR_ZSTD;
-        if (view->nbytes_raw > csz_unpack_bound(view->nbytes_stored)) return CSZ_ERROR_CORRUPT;
+        if (view->nbytes_raw > csz_unpack_bound(view->nbytes_stored - CSZ_FRAME_HEADER_NBYTES))
+            return CSZ_ERROR_CORRUPT;
         status = csz_cpu_scratch_frame(&context->cpu, (size_t)view->nbytes_raw);
         if (status) return status;
         const uint64_t head = CSZ_FRAME_HEADER_NBYTES;

@@ -31,15 +31,28 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
 
 void csz_cpu_scratch_release(csz_cpu_scratch *s, int nthreads) {
     while (s->nworkers > nthreads) free_worker(s->workers[--s->nworkers]);
+    for (int i = 0; i < s->nworkers; i++) {
+        free(s->workers[i]->pyramid);
+        s->workers[i]->pyramid = NULL;
+    }
+    free(s->levels);
+    free(s->sizes);
+    free(s->entries);
     free(s->lattices);
-    s->lattices = NULL;
-    s->lattices_capacity = 0;
+    free(s->frame_job);
     free(s->kept);
     free(s->kept_symbols);
     free(s->frame);
+    s->levels = NULL;
+    s->sizes = NULL;
+    s->entries = NULL;
+    s->lattices = NULL;
+    s->frame_job = NULL;
     s->kept = NULL;
     s->kept_symbols = NULL;
     s->frame = NULL;
+    s->sizes_capacity = 0;
+    s->lattices_capacity = 0;
     s->kept_capacity = s->kept_symbols_capacity = 0;
     s->frame_capacity = 0;
 }
