@@ -28,8 +28,8 @@ enum figure {
     FIGURE_CODES,    /* in the histogram */
     FIGURE_TOP,      /* codes that are the most frequent one */
     FIGURE_COST,     /* bits: -log2 p of its codes, added up */
-    FIGURE_ROUGHLY, /* bits that it takes, roughly: FIGURE_COST, outliers, exceptions and the record's head */
-    FIGURE_WORDS,   /* of its record, for each workflow; 0 if it is not coded */
+    FIGURE_ROUGHLY,  /* bits that it takes, roughly: its own entropy, outliers, exceptions, head */
+    FIGURE_WORDS,    /* of its record, for each workflow; 0 if it is not coded */
     FIGURE_NONE = FIGURE_WORDS + CSZ_NWORKFLOWS /* 0 */
 };
 
@@ -82,6 +82,17 @@ static csz_tile_box recall_tile(const csz_analysis_job *job, csz_tile_work *w, u
     return box;
 }
 
+/* What a tile's codes take by their own entropy, in bits, and outliers. */
+static double entropy_nbits(const csz_tile_histogram *h) {
+    double n = 0, sum = 0;
+    for (uint32_t i = 0; i < CSZ_OUTLIER; i++) {
+        if (!h->count[i]) continue;
+        n += h->count[i];
+        sum += h->count[i] * csz_log2(h->count[i]);
+    }
+    return (n > 0 ? n * csz_log2(n) - sum : 0) + OUTLIER_NBITS * h->count[CSZ_OUTLIER];
+}
+
 /* Histograms of the sampled tiles. */
 static void look_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
@@ -96,7 +107,7 @@ static void look_body(void *arg, int rank) {
         csz_counts_add_tile(&job->workers[rank].counts, &t->histogram, w, &job->sample->layout, &box, i,
                             CODE_ORIGINS);
         t->of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
-        t->of[FIGURE_ROUGHLY] = HEAD_NBITS + w->n_special;
+        t->of[FIGURE_ROUGHLY] = HEAD_NBITS + w->n_special + entropy_nbits(&t->histogram);
     }
 }
 
@@ -314,7 +325,6 @@ static void price_tiles(csz_analysis_job *job, const csz_code_counts *counts) {
             t->of[FIGURE_COST] += t->histogram.count[c] * cost[c];
         }
         t->of[FIGURE_TOP] = t->histogram.count[top];
-        t->of[FIGURE_ROUGHLY] += t->of[FIGURE_COST] + OUTLIER_NBITS * t->histogram.count[CSZ_OUTLIER];
     }
 }
 
@@ -324,15 +334,24 @@ static int compare_tiles(const void *a, const void *b) {
     return p != q ? (p > q) - (p < q) : (x > y) - (x < y);
 }
 
-/* Tiles to be coded: evenly spread over all sampled ones in the order of what they take, roughly. */
+/*
+ * Tiles to be coded: evenly spread over all sampled ones in the order of what they take, roughly.  Where the largest takes
+ * a fifth of all it is one of them.
+ */
 static csz_status pick_coded(csz_analysis_job *job) {
     const uint64_t n = job->sample->n, ncoded = job->sample->ncoded;
     const sampled_tile **sorted = malloc((size_t)n * sizeof *sorted);
+    double all = 0;
     if (!sorted) return CSZ_ERROR_MEMORY;
-    for (uint64_t i = 0; i < n; i++) sorted[i] = &job->tiles[i];
+    for (uint64_t i = 0; i < n; i++) {
+        sorted[i] = &job->tiles[i];
+        all += job->tiles[i].of[FIGURE_ROUGHLY];
+    }
     qsort(sorted, (size_t)n, sizeof *sorted, compare_tiles);
     for (uint64_t i = 0; i < ncoded; i++)
         job->coded[i] = (uint32_t)(sorted[(2 * i + 1) * n / (2 * ncoded)] - job->tiles);
+    if (5 * sorted[n - 1]->of[FIGURE_ROUGHLY] > all)
+        job->coded[ncoded - 1] = (uint32_t)(sorted[n - 1] - job->tiles);
     free(sorted);
     return CSZ_OK;
 }
