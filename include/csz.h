@@ -53,7 +53,8 @@ typedef enum csz_status {
     CSZ_ERROR_BACKEND = 14,    /* the backend asked for is not available */
     CSZ_ERROR_ZSTD = 15,       /* zstd is needed and this build lacks it, or zstd failed */
     CSZ_ERROR_IO = 16,         /* a callback that reads has failed; in csz_mpi.h also a file */
-    CSZ_ERROR_INTERNAL = 17    /* compressing found itself at fault and gives no archive */
+    CSZ_ERROR_INTERNAL = 17,   /* compressing found itself at fault and gives no archive */
+    CSZ_ERROR_LEVEL = 18       /* the archive has no such level of resolution */
 } csz_status;
 
 typedef enum csz_type { CSZ_F32 = 0, CSZ_F64 = 1 } csz_type;
@@ -125,7 +126,11 @@ typedef struct csz_info {
     uint64_t nframes;
     uint64_t ntiles;
     uint64_t tile_dims[3]; /* slowest first, 1 where the effective rank is lower */
+    int predictor;         /* CSZ_PREDICTOR_LORENZO; else CSZ_PREDICTOR_AUTO: each frame has its own */
+    int nlevels;           /* of resolution that previews can have, the field's own included; 1 of a Lorenzo archive */
 } csz_info;
+
+enum { CSZ_NLEVELS_MAX = 32 };
 
 /* How tiles were coded: filled by csz_survey, by reading every tile's first word. */
 typedef struct csz_tile_counts {
@@ -139,11 +144,14 @@ typedef struct csz_tile_counts {
     uint64_t rle;
     uint64_t rle_vle;
     uint64_t raw;
+    uint64_t sparse;     /* a few nonzero codes and where they are */
     uint64_t masks;      /* masks of missing or special values */
     uint64_t exceptions; /* values stored bit for bit, one by one */
     uint64_t nbytes_books;
     uint64_t nbytes_index;
     uint64_t nbytes_payload;
+    uint64_t npyramids;              /* frames that the pyramid predicts */
+    uint64_t nbytes_level[CSZ_NLEVELS_MAX]; /* that a preview of this level reads of the payload */
 } csz_tile_counts;
 
 /* Seconds the last call of a context spent, summed over threads; zero where a stage did not run. */
@@ -241,6 +249,20 @@ CSZ_API csz_status csz_decompress(csz_context *context, void *data, size_t data_
 CSZ_API csz_status csz_decompress_region(csz_context *context, void *data, size_t data_capacity,
                                          const void *archive, size_t archive_nbytes, const uint64_t *begin,
                                          const uint64_t *end, const csz_options *options);
+
+/*
+ * Previews.  Level 1 of an archive that was compressed with the pyramid is every second value along each dim, level 2 every fourth,
+ * and so on: values within the bound, from a fraction of the bytes.  Levels below info.nlevels exist; others, and those of
+ * Lorenzo archives, are CSZ_ERROR_LEVEL.  csz_level_field: type and dims of a level, ceil(n / 2^level) each; of four dims
+ * above 1 the two slowest are one, as in the archive, so that a level has three.  csz_decompress_level: the box begin <= index < end of a
+ * level, in its own dims (NULL, NULL: all of it), on the CPU.  Frames of such an archive that were better predicted by Lorenzo are
+ * restored whole for it.
+ */
+CSZ_API csz_status csz_level_field(csz_field *field, const csz_info *info, int level);
+CSZ_API csz_status csz_decompress_level(csz_context *context, void *data, size_t data_capacity,
+                                        const void *archive, size_t archive_nbytes, int level,
+                                        const uint64_t *begin, const uint64_t *end,
+                                        const csz_options *options);
 
 /* Checks everything: structure, every checksum, and the restored values' checksum, by decoding frame by frame on the CPU. */
 CSZ_API csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
@@ -401,6 +423,11 @@ CSZ_API csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *store
 CSZ_API csz_status csz_reader_region(csz_context *context, void *data, size_t data_capacity,
                                      const csz_reader *reader, const uint64_t *begin, const uint64_t *end,
                                      const csz_options *options);
+
+/* csz_decompress_level for a reader: reads only what the level and the box need. */
+CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t data_capacity,
+                                    const csz_reader *reader, int level, const uint64_t *begin,
+                                    const uint64_t *end, const csz_options *options);
 
 /* GPUs that can be used; those of a machine are numbered from 0. */
 CSZ_API int csz_device_count(void);

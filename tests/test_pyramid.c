@@ -174,6 +174,99 @@ static void regions_are_parts_of_the_field(void **state) {
     }
 }
 
+/* Index in a field of the index of one of its levels. */
+static uint64_t fine_index(uint64_t i, const csz_field *coarse, const uint64_t *n, int level) {
+    uint64_t at[3] = {0, 0, 0}, dims[3] = {1, 1, 1};
+    for (int k = 0; k < coarse->ndim; k++) dims[3 - coarse->ndim + k] = coarse->dims[k];
+    at[2] = i % dims[2];
+    at[1] = i / dims[2] % dims[1];
+    at[0] = i / dims[2] / dims[1];
+    return (((at[0] << level) * n[1]) + (at[1] << level)) * n[2] + (at[2] << level);
+}
+
+static int read_memory(void *user, uint64_t offset, void *buffer, size_t nbytes) {
+    archive *a = user;
+    a[1].nbytes += nbytes; /* how much was read */
+    memcpy(buffer, a[0].bytes + offset, nbytes);
+    return 0;
+}
+
+/* A level is every 2^level-th value of the restored field, or within the bound of it; whole and in part, from memory and by a reader. */
+static void levels_are_lattices_of_the_field(void **state) {
+    (void)state;
+    const struct {
+        csz_field field;
+        character kind;
+        csz_predictor predictor;
+    } cases[] = {{field_3d(CSZ_F32, 50, 61, 130), ROUGH, CSZ_PREDICTOR_PYRAMID},
+                 {field_2d(CSZ_F64, 300, 500), MISSING, CSZ_PREDICTOR_PYRAMID},
+                 {field_4d(CSZ_F32, 4, 20, 33, 66), SMOOTH, CSZ_PREDICTOR_PYRAMID},
+                 {field_3d(CSZ_F32, 40, 1, 700), SPECIALS, CSZ_PREDICTOR_PYRAMID},
+                 {field_3d(CSZ_F32, 30, 40, 50), NOISE, CSZ_PREDICTOR_AUTO},
+                 {field_3d(CSZ_F32, 520, 256, 256), ZEROS, CSZ_PREDICTOR_PYRAMID}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        test_field s = sample_make(cases[k].field, cases[k].kind, 11);
+        csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-2, cases[k].predictor);
+        o.has_fill = 1;
+        o.fill = fill_value;
+        archive a[2] = {archive_make(&s, &o), {NULL, 0}};
+        csz_info info;
+        csz_field coarse;
+        csz_geometry g;
+        csz_reader *reader;
+        ASSERT_OK(csz_inspect(&info, a[0].bytes, a[0].nbytes));
+        ASSERT_OK(csz_geometry_of(&g, &s.field));
+        for (int i = 0; s.field.ndim < 4 && i < 3; i++)
+            g.n[i] = i < 3 - s.field.ndim ? 1 : s.field.dims[i - (3 - s.field.ndim)];
+        ASSERT_OK(csz_reader_open(&reader, read_memory, a, a[0].nbytes));
+        assert_true(info.nlevels > 1);
+        assert_int_equal(csz_level_field(&coarse, &info, info.nlevels), CSZ_ERROR_LEVEL);
+        for (int level = 1; level < info.nlevels; level++) {
+            ASSERT_OK(csz_level_field(&coarse, &info, level));
+            test_field expected = sample_make(coarse, ZEROS, 1);
+            const size_t size = s.field.type == CSZ_F32 ? 4 : 8;
+            for (uint64_t i = 0; i < expected.n; i++)
+                memcpy((uint8_t *)expected.data + i * size,
+                       (uint8_t *)s.data + fine_index(i, &coarse, g.n, level) * size, size);
+            uint8_t *got = malloc(expected.nbytes), *again = malloc(expected.nbytes);
+            ASSERT_OK(csz_decompress_level(the_context(), got, expected.nbytes, a[0].bytes, a[0].nbytes,
+                                           level, NULL, NULL, NULL));
+            assert_bound_kept(&expected, got, 1e-2, &o);
+            a[1].nbytes = 0;
+            ASSERT_OK(
+                csz_reader_level(the_context(), again, expected.nbytes, reader, level, NULL, NULL, NULL));
+            assert_memory_equal(got, again, expected.nbytes);
+            if (k == 0) assert_true(a[1].nbytes < a[0].nbytes / 2);
+            uint64_t begin[4], end[4];
+            for (int i = 0; i < coarse.ndim; i++) {
+                begin[i] = coarse.dims[i] / 3;
+                end[i] = coarse.dims[i] - coarse.dims[i] / 4;
+            }
+            ASSERT_OK(
+                csz_reader_level(the_context(), again, expected.nbytes, reader, level, begin, end, NULL));
+            const uint64_t nx = end[coarse.ndim - 1] - begin[coarse.ndim - 1];
+            const uint64_t ny = end[coarse.ndim - 2] - begin[coarse.ndim - 2];
+            const uint64_t nz = coarse.ndim == 3 ? end[0] - begin[0] : 1,
+                           z0 = coarse.ndim == 3 ? begin[0] : 0;
+            for (uint64_t z = 0; z < nz; z++)
+                for (uint64_t y = 0; y < ny; y++)
+                    assert_memory_equal(
+                        again + (z * ny + y) * nx * size,
+                        got + (((z0 + z) * coarse.dims[coarse.ndim - 2] + begin[coarse.ndim - 2] + y) *
+                                   coarse.dims[coarse.ndim - 1] +
+                               begin[coarse.ndim - 1]) *
+                                  size,
+                        nx * size);
+            free(got);
+            free(again);
+            sample_free(&expected);
+        }
+        csz_reader_close(reader);
+        archive_free(&a[0]);
+        sample_free(&s);
+    }
+}
+
 /* Restored values are fixed points: compressed again at the same absolute bound they come back bit for bit. */
 static void restored_values_come_back_bit_for_bit(void **state) {
     (void)state;
@@ -252,6 +345,7 @@ int main(void) {
         cmocka_unit_test(every_type_rank_and_character_comes_back),
         cmocka_unit_test(random_fields_come_back),
         cmocka_unit_test(regions_are_parts_of_the_field),
+        cmocka_unit_test(levels_are_lattices_of_the_field),
         cmocka_unit_test(restored_values_come_back_bit_for_bit),
         cmocka_unit_test(exactly_predicted_fields_reach_three_thousand),
         cmocka_unit_test(auto_is_hardly_larger_than_the_better),

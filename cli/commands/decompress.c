@@ -68,10 +68,10 @@ static char *default_output_path(const char *input_path) {
     return path;
 }
 
-static int select_region(selection *selected, const csz_info *info, const cli_region *region,
+/* field: of the level, or the whole. */
+static int select_region(selection *selected, const csz_field *field, const cli_region *region,
                          const char *name) {
     char dims[CLI_DIMS_TEXT_NBYTES];
-    const csz_field *field = &info->field;
     if (region->nranges != field->ndim)
         return cli_fail("the region has %d ranges, and the field in %s is %s; give one range per dim",
                         region->nranges, name, cli_dims_text(dims, field));
@@ -305,6 +305,57 @@ static int stream_frames(decompression *d, const cli_output *output) {
     return status == CLI_DONE ? cli_sink_commit(&d->sink) : status;
 }
 
+/* A preview is small: it is restored in memory, and written whole. */
+static int write_preview(decompression *d, const cli_output *output) {
+    unsigned char header[CLI_NPY_HEADER_MAX_NBYTES];
+    cli_demand demand = {.njobs = 1,
+                         .field_nbytes = d->selected.nbytes,
+                         .in_nbytes = d->source.stored_nbytes,
+                         .out_nbytes = (size_t)d->selected.nbytes,
+                         .library_nbytes = d->source.shape.zstd_nbytes,
+                         .output = output,
+                         .name = d->source.stream.name};
+    if (cli_h5_is_path(output->path))
+        return cli_fail("previews are written to raw and .npy files alone; give another output than %s",
+                        output->path);
+    int status = cli_workers_create(&d->workers, &d->arguments->options, &demand);
+    unsigned char *values = NULL;
+    if (status == CLI_DONE) {
+        values = cli_allocate("a preview", (size_t)d->selected.nbytes);
+        if (!values) status = CLI_FAILED;
+    }
+    if (status == CLI_DONE) {
+        const double begin = cli_seconds_now();
+        const csz_status restored =
+            csz_reader_level(d->workers.contexts[0], values, (size_t)d->selected.nbytes, d->source.reader,
+                             d->arguments->level, d->selected.is_region ? d->selected.begin : NULL,
+                             d->selected.is_region ? d->selected.end : NULL, &d->workers.options);
+        d->workers.seconds[0] += cli_seconds_now() - begin;
+        d->workers.backend = csz_context_backend(d->workers.contexts[0]);
+        if (restored != CSZ_OK) status = cli_archive_source_fail(&d->source, restored);
+    }
+    if (status == CLI_DONE) status = cli_sink_open(&d->sink, output, d->workers.hold_nbytes);
+    if (status == CLI_DONE && cli_path_has_suffix(output->path, ".npy"))
+        status = cli_sink_append(&d->sink, header, cli_npy_write_header(header, &d->selected.field));
+    if (CLI_HOST_IS_BIG_ENDIAN && values)
+        cli_swap_values(values, (size_t)d->selected.nbytes, cli_type_nbytes(d->selected.field.type));
+    if (status == CLI_DONE) status = cli_sink_append(&d->sink, values, (size_t)d->selected.nbytes);
+    free(values);
+    return status == CLI_DONE ? cli_sink_commit(&d->sink) : status;
+}
+
+/* The field of a level, or why there is none. */
+static int select_level(selection *selected, const csz_info *info, int level, const char *name) {
+    if (info->nlevels == 1)
+        return cli_fail("%s has no previews, as Lorenzo predicted it; compress with -p pyramid for them",
+                        name);
+    if (csz_level_field(&selected->field, info, level) != CSZ_OK)
+        return cli_fail("%s has no level %d; give --level 1 to %d", name, level, info->nlevels - 1);
+    selected->nbytes = cli_type_nbytes(selected->field.type);
+    for (int i = 0; i < selected->field.ndim; i++) selected->nbytes *= selected->field.dims[i];
+    return CLI_DONE;
+}
+
 static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed) {
     char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
     char dims[CLI_DIMS_TEXT_NBYTES], bound[CLI_BOUND_TEXT_NBYTES];
@@ -345,17 +396,21 @@ static void print_report(const decompression *d, const cli_output *output) {
 }
 
 static int decompress_to(decompression *d, const cli_output *output) {
-    const int has_region = d->arguments->region.nranges > 0;
+    const int has_region = d->arguments->region.nranges > 0, level = d->arguments->level;
     int status = cli_output_check(output);
     double begin = cli_seconds_now();
-    if (status == CLI_DONE) status = cli_archive_source_open(&d->source, d->arguments->paths[0], has_region);
+    if (status == CLI_DONE)
+        status = cli_archive_source_open(&d->source, d->arguments->paths[0], has_region || level);
     if (status == CLI_DONE) status = cli_output_check_distinct(output, &d->source.stream.status);
     d->selected.field = d->source.info.field;
     d->selected.nbytes = d->source.info.nbytes_field;
+    if (status == CLI_DONE && level)
+        status = select_level(&d->selected, &d->source.info, level, d->source.stream.name);
+    const csz_field field = d->selected.field;
     if (status == CLI_DONE && has_region)
-        status = select_region(&d->selected, &d->source.info, &d->arguments->region, d->source.stream.name);
-    if (status == CLI_DONE) status = make_jobs(d);
-    if (status == CLI_DONE) status = stream_frames(d, output);
+        status = select_region(&d->selected, &field, &d->arguments->region, d->source.stream.name);
+    if (status == CLI_DONE && !level) status = make_jobs(d);
+    if (status == CLI_DONE) status = level ? write_preview(d, output) : stream_frames(d, output);
     d->seconds = cli_seconds_now() - begin;
     if (status == CLI_DONE) print_report(d, output);
     cli_sink_abort(&d->sink);

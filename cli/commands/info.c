@@ -22,6 +22,7 @@ static const struct {
     {"single", "S, one code a symbol", offsetof(csz_tile_counts, single)},
     {"rle", "run-length", offsetof(csz_tile_counts, rle)},
     {"rle_vle", "run-length + Huffman", offsetof(csz_tile_counts, rle_vle)},
+    {"sparse", "few nonzero codes", offsetof(csz_tile_counts, sparse)},
     {"raw", "raw", offsetof(csz_tile_counts, raw)},
 };
 static const struct {
@@ -61,6 +62,9 @@ static void print_json(const cli_archive_source *archive, const csz_tile_counts 
     cli_json_u64(&json, "nframes", info->nframes);
     cli_json_u64(&json, "ntiles", info->ntiles);
     cli_json_u64_array(&json, "tile_dims", info->tile_dims, 3);
+    cli_json_u64(&json, "npyramids", counts->npyramids);
+    cli_json_u64(&json, "nlevels", (uint64_t)info->nlevels);
+    if (info->nlevels > 1) cli_json_u64_array(&json, "nbytes_level", counts->nbytes_level, info->nlevels);
     cli_json_begin_object(&json, "tiles");
     for (int i = 0; i < N_TILE_ROWS; i++)
         cli_json_u64(&json, tile_rows[i].key, count_at(counts, tile_rows[i].offset));
@@ -79,7 +83,11 @@ static void print_text(const cli_archive_source *archive, const csz_tile_counts 
            cli_nbytes_text(size, (double)info->nbytes_field));
     printf("bound            %s\n", cli_bound_text(bound, info));
     if (info->has_fill) printf("missing values   %.9g\n", info->fill);
-    printf("workflow         %s%s\n", cli_name_of(info->workflow, cli_workflow_names),
+    printf("predictor        %s", counts->npyramids ? "pyramid" : "lorenzo");
+    if (counts->npyramids && counts->npyramids < info->nframes)
+        printf(" in %llu of %llu frames, else lorenzo", (unsigned long long)counts->npyramids,
+               (unsigned long long)info->nframes);
+    printf("\nworkflow         %s%s\n", cli_name_of(info->workflow, cli_workflow_names),
            info->has_zstd ? ", then zstd" : "");
     printf("size             %llu bytes, ", (unsigned long long)info->nbytes_archive);
     cli_report_size(stdout, info);
@@ -87,15 +95,23 @@ static void print_text(const cli_archive_source *archive, const csz_tile_counts 
            (unsigned long long)info->nframes, (unsigned long long)info->ntiles,
            (unsigned long long)info->tile_dims[0], (unsigned long long)info->tile_dims[1],
            (unsigned long long)info->tile_dims[2]);
+    uint64_t ntiles = 0; /* those of lattices included */
+    for (int i = 0; i < N_TILE_ROWS; i++) ntiles += count_at(counts, tile_rows[i].offset);
     for (int i = 0; i < N_TILE_ROWS; i++) {
         uint64_t count = count_at(counts, tile_rows[i].offset);
         if (count)
             printf("  %-24s %12llu  %5.1f%%\n", tile_rows[i].text, (unsigned long long)count,
-                   100.0 * (double)count / (double)(info->ntiles ? info->ntiles : 1));
+                   100.0 * (double)count / (double)ntiles);
     }
     for (int i = 0; i < N_OTHER_ROWS; i++)
         printf("  %-24s %12llu\n", other_rows[i].text,
                (unsigned long long)count_at(counts, other_rows[i].offset));
+    for (int level = 1; level < info->nlevels; level++) {
+        csz_field field;
+        if (csz_level_field(&field, info, level) == CSZ_OK)
+            printf("  bytes of level %-2d        %12llu  %s\n", level,
+                   (unsigned long long)counts->nbytes_level[level], cli_dims_text(dims, &field));
+    }
 }
 
 typedef struct survey {

@@ -175,6 +175,14 @@ static int apply_optional(cli_arguments *arguments, const char *unused) {
     return CLI_DONE;
 }
 
+static int apply_level(cli_arguments *arguments, const char *value) {
+    uint64_t level;
+    if (!cli_parse_u64(&level, value) || level > 31)
+        return cli_fail_usage("level '%s' is not a number from 0 to 31; give one, such as --level 2", value);
+    arguments->level = (int)level;
+    return CLI_DONE;
+}
+
 static int apply_region(cli_arguments *arguments, const char *value) {
     if (!cli_parse_region(&arguments->region, value))
         return cli_fail_usage("region '%s' is not understood; give one range begin:end per dim, such as "
@@ -309,6 +317,9 @@ static const option_row rows[] = {
      "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"},
     {CLI_HDF5, 0, "optional", NULL, NULL, apply_optional,
      "datasets of integers or text are stored as they are, not refused"},
+    {CLI_DECOMPRESS, 0, "level", NULL, "N", apply_level,
+     "restore a preview: every 2^N-th value along each dim, of an archive compressed with -p pyramid or "
+     "auto"},
     {CLI_DECOMPRESS, 0, "region", NULL, "z0:z1,y0:y1,x0:x1", apply_region,
      "restore this half-open box alone, one range per dim; an end left out is the field's"},
     {CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_INFO, 0, "memory-limit", NULL, "BYTES",

@@ -52,6 +52,7 @@ typedef struct cli_arguments {
     int optional;           /* csz hdf5 cdvals --optional */
     cli_region region;
     int grid[CSZ_MAX_NDIM], grid_ndim; /* csz-mpi --grid; 0: not given */
+    int level; /* of a preview; 0: the field itself */
     int repeat;
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;

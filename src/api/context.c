@@ -184,6 +184,7 @@ const char *csz_status_string(csz_status status) {
     case CSZ_ERROR_TRAILING: return "bytes follow the end of the archive";
     case CSZ_ERROR_BACKEND: return "the backend is not available in this build or on this machine";
     case CSZ_ERROR_ZSTD: return "zstd is not available in this build, or it failed";
+    case CSZ_ERROR_LEVEL: return "the archive has no such level";
     case CSZ_ERROR_IO: return "reading or writing failed";
     case CSZ_ERROR_INTERNAL: return "compressing failed by a fault of cuSZ+ itself; please report it";
     }

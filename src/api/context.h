@@ -52,11 +52,19 @@ csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_options *opt
 /* A finite bound above 0. */
 csz_status csz_bound_check(const csz_options *options);
 
+/* Levels of resolution that previews can have; 1: none. */
+int csz_header_nlevels(const csz_header *header);
+
+/* A box of a level above 0, as one of effective dims: checked, and by default the whole.  *nelements: of the box. */
+csz_status csz_level_box(uint64_t *lo, uint64_t *hi, uint64_t *nelements, const csz_header *header, int level,
+                         const uint64_t *begin, const uint64_t *end);
+
 /* What the header says, for csz_info. */
 void csz_info_fill(csz_info *info, const csz_header *header, uint64_t archive_nbytes);
 
-/* 1 if the frame holds elements of the box lo <= index < hi, effective dims. */
-int csz_frame_touches(const csz_geometry *geometry, uint64_t frame, const uint64_t *lo, const uint64_t *hi);
+/* 1 if the frame holds elements of the box lo <= index < hi of a level, effective dims. */
+int csz_frame_touches(const csz_geometry *geometry, uint64_t frame, const uint64_t *lo, const uint64_t *hi,
+                      int level);
 
 /* A box of the original dims as boxes of the effective ones: one for each index of the slowest of four, else one. */
 typedef struct csz_region {

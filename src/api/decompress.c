@@ -29,18 +29,43 @@ csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint
     return csz_frame_index_read(view, stored, raw, h, frame);
 }
 
-int csz_frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo, const uint64_t *hi) {
+int csz_frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo, const uint64_t *hi,
+                      int level) {
     csz_frame_box box = csz_frame_box_at(g, frame);
     for (int i = 0; i < 3; i++) {
         uint64_t begin = box.first[i] << g->log2_t[i], end = (box.first[i] + box.tiles[i]) << g->log2_t[i];
-        if (begin >= hi[i] || end <= lo[i]) return 0;
+        if (csz_lattice_index(begin, level) >= hi[i] || csz_lattice_index(end, level) <= lo[i]) return 0;
     }
     return 1;
 }
 
+csz_status csz_level_box(uint64_t *lo, uint64_t *hi, uint64_t *nelements, const csz_header *h, int level,
+                         const uint64_t *begin, const uint64_t *end) {
+    csz_info info;
+    csz_field field;
+    csz_info_fill(&info, h, 0);
+    csz_status status = csz_level_field(&field, &info, level);
+    if (status) return status;
+    *nelements = 1;
+    for (int i = 0; i < 3; i++) {
+        lo[i] = 0;
+        hi[i] = csz_lattice_index(h->geometry.n[i], level);
+    }
+    const int is_merged = field.ndim != info.field.ndim;
+    for (int i = field.ndim - 1, at = 2; i >= 0; i--) {
+        const uint64_t from = begin ? begin[i] : 0, to = end ? end[i] : field.dims[i];
+        if ((begin || end) && (from >= to || to > field.dims[i])) return CSZ_ERROR_REGION;
+        if (!is_merged && info.field.dims[i] == 1) continue;
+        lo[at] = from;
+        hi[at--] = to;
+    }
+    for (int i = 0; i < 3; i++) *nelements *= hi[i] - lo[i];
+    return CSZ_OK;
+}
+
 /* The box lo .. hi in effective dims, dense, into data (NULL: checked, not stored). */
 static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes,
-                                 const csz_header *h, const uint64_t *lo, const uint64_t *hi,
+                                 const csz_header *h, const uint64_t *lo, const uint64_t *hi, int level,
                                  const csz_options *o) {
     if (context->used == CSZ_BACKEND_CUDA) {
         csz_status status = csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, o->threads);
@@ -50,12 +75,12 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
     uint64_t at = h->nbytes;
     csz_status status = CSZ_OK;
     for (uint64_t f = 0; f < h->geometry.nframes && !status; f++) {
-        if (csz_frame_touches(&h->geometry, f, lo, hi)) {
+        if (csz_frame_touches(&h->geometry, f, lo, hi, level)) {
             csz_frame_view view;
             status = csz_frame_open(context, &view, archive + at, nbytes - at, h, f);
             if (!status)
                 status =
-                    csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, 0, o->threads);
+                    csz_cpu_frame_decompress(&context->cpu, data, lo, hi, &view, &plan, f, level, o->threads);
         }
         at += csz_load_u64(archive + at);
     }
@@ -85,7 +110,7 @@ typedef struct box_source {
 
 static csz_status read_box(void *source, void *data, const uint64_t *lo, const uint64_t *hi) {
     const box_source *s = source;
-    return decompress_box(s->context, data, s->archive, s->nbytes, s->header, lo, hi, s->options);
+    return decompress_box(s->context, data, s->archive, s->nbytes, s->header, lo, hi, 0, s->options);
 }
 
 /* The header of an archive in host or device memory. */
@@ -117,7 +142,10 @@ static csz_status begin(csz_context *context, csz_header *h, csz_options *o, uin
     const int on_device = context->used == CSZ_BACKEND_CUDA && csz_gpu_is_device_pointer(archive);
     if (!on_device) status = csz_archive_open(h, &footer, archive, nbytes);
     if (status) return status;
-    return csz_limit_keep(context, room, o, nbytes_out, unpacking_nbytes(h, archive),
+    const uint64_t unpacking = unpacking_nbytes(h, archive),
+                   lattices = csz_cpu_lattices_nbytes(h, o->threads);
+    return csz_limit_keep(context, room, o, nbytes_out,
+                          unpacking > UINT64_MAX - lattices ? UINT64_MAX : unpacking + lattices,
                           context->used == CSZ_BACKEND_CPU);
 }
 
@@ -139,7 +167,7 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
     if (h.geometry.nelements == 0) return CSZ_OK;
     if (!data) return CSZ_ERROR_ARGUMENT;
     const uint64_t lo[3] = {0, 0, 0};
-    status = decompress_box(context, data, archive, archive_nbytes, &h, lo, h.geometry.n, &o);
+    status = decompress_box(context, data, archive, archive_nbytes, &h, lo, h.geometry.n, 0, &o);
     context->cpu.stages.total = csz_clock() - start;
     return status;
 }
@@ -191,6 +219,31 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     return csz_parts_read(data, size, r.lo, r.hi, r.nparts, r.stride, h.has_zstd, room, read_box, &source);
 }
 
+csz_status csz_decompress_level(csz_context *context, void *data, size_t data_capacity, const void *archive,
+                                size_t archive_nbytes, int level, const uint64_t *begin_index,
+                                const uint64_t *end_index, const csz_options *options) {
+    csz_header h;
+    csz_options o, on_cpu;
+    if (level == 0 && !begin_index && !end_index)
+        return csz_decompress(context, data, data_capacity, archive, archive_nbytes, options);
+    if (level == 0)
+        return csz_decompress_region(context, data, data_capacity, archive, archive_nbytes, begin_index,
+                                     end_index, options);
+    csz_status status = csz_options_check(&on_cpu, options);
+    if (!status) status = read_header(&h, archive, archive_nbytes);
+    uint64_t lo[3], hi[3], nelements, room;
+    if (!status) status = csz_level_box(lo, hi, &nelements, &h, level, begin_index, end_index);
+    if (status) return status;
+    const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
+    on_cpu.backend = CSZ_BACKEND_CPU;
+    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, nelements * size, &on_cpu);
+    if (status) return status;
+    if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
+    if (h.geometry.nelements == 0) return CSZ_OK;
+    if (!data) return CSZ_ERROR_ARGUMENT;
+    return decompress_box(context, data, archive, archive_nbytes, &h, lo, hi, level, &o);
+}
+
 csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
                     const csz_options *options) {
     csz_header h;
@@ -204,5 +257,5 @@ csz_status csz_test(csz_context *context, const void *archive, size_t archive_nb
     if (!status) status = begin(context, &h, &o, &room, archive, archive_nbytes, NULL, 0, &on_cpu);
     if (status || h.geometry.nelements == 0) return status;
     const uint64_t lo[3] = {0, 0, 0};
-    return decompress_box(context, NULL, archive, archive_nbytes, &h, lo, h.geometry.n, &o);
+    return decompress_box(context, NULL, archive, archive_nbytes, &h, lo, h.geometry.n, 0, &o);
 }

@@ -312,6 +312,7 @@ static csz_status limit_frame(csz_context *context, csz_options *o, const uint8_
     csz_status status = csz_frame_header_read(&view, stored, nbytes, &plan->header, i);
     if (status) return status;
     if (plan->header.has_zstd) buffers = view.nbytes_raw + csz_unpack_memory();
+    buffers += csz_cpu_lattices_nbytes(&plan->header, o->threads);
     return csz_limit_keep(context, &room, o, n, buffers, used == CSZ_BACKEND_CPU);
 }
 

@@ -231,7 +231,7 @@ static csz_status grow_stored(csz_context *context, size_t nbytes) {
 typedef struct box_source {
     csz_context *context;
     const csz_reader *reader;
-    int nthreads;
+    int level, nthreads;
 } box_source;
 
 static csz_status read_box(void *source, void *data, const uint64_t *lo, const uint64_t *hi) {
@@ -242,31 +242,30 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
     csz_status status = CSZ_OK;
     csz_frame box = {.begin = {lo[0], lo[1], lo[2]}, .end = {hi[0], hi[1], hi[2]}};
     for (uint64_t f = 0; f < h->geometry.nframes && !status; f++) {
-        if (!csz_frame_touches(&h->geometry, f, lo, hi)) continue;
+        if (!csz_frame_touches(&h->geometry, f, lo, hi, b->level)) continue;
         csz_frame_view view;
         size_t nbytes = (size_t)(r->offsets[f + 1] - r->offsets[f]);
         status = grow_stored(b->context, nbytes);
-        if (!status) status = csz_reader_fetch(b->context->stored, nbytes, &nbytes, r, f, &box);
+        if (!status) status = fetch(b->context->stored, nbytes, &nbytes, r, f, &box, b->level);
         if (!status) status = csz_frame_open(b->context, &view, b->context->stored, nbytes, h, f);
         if (!status && view.nbytes_stored != nbytes) status = CSZ_ERROR_CORRUPT;
         if (!status)
-            status =
-                csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, 0, b->nthreads);
+            status = csz_cpu_frame_decompress(&b->context->cpu, data, lo, hi, &view, &tiles, f, b->level,
+                                              b->nthreads);
     }
     return status;
 }
 
 /*
- * What a region's frames take in memory: the largest as it is read, with zstd the largest before it, and zstd's own.  Sizes before zstd stand in the frames'
+ * What the frames of a box take in memory: the largest as it is read, with zstd the largest before it, and zstd's own; lattices.  Sizes before zstd stand in the frames'
  * headers, which are read for them.
  */
-static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const csz_region *region) {
+static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const uint64_t *lo, const uint64_t *hi,
+                             int level, int nthreads) {
     const csz_header *h = &r->plan->header;
-    const uint64_t end[3] = {region->hi[0] + (region->nparts - 1) * region->stride, region->hi[1],
-                             region->hi[2]};
     uint64_t stored = 0, raw = 0;
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {
-        if (!csz_frame_touches(&h->geometry, f, region->lo, end)) continue;
+        if (!csz_frame_touches(&h->geometry, f, lo, hi, level)) continue;
         const uint64_t size = r->offsets[f + 1] - r->offsets[f];
         stored = size > stored ? size : stored;
         if (!h->has_zstd) continue;
@@ -277,7 +276,7 @@ static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const csz_re
         if (status) return status;
         raw = view.nbytes_raw > raw ? view.nbytes_raw : raw;
     }
-    *nbytes = stored + raw + (h->has_zstd ? csz_unpack_memory() : 0);
+    *nbytes = stored + raw + (h->has_zstd ? csz_unpack_memory() : 0) + csz_cpu_lattices_nbytes(h, nthreads);
     return CSZ_OK;
 }
 
@@ -294,10 +293,36 @@ csz_status csz_reader_region(csz_context *context, void *data, size_t data_capac
     csz_context_begin(context, reader->plan->header.geometry.ntiles);
     context->used = CSZ_BACKEND_CPU;
     uint64_t buffers = 0, room;
-    if (o.memory_limit) status = buffers_of(&buffers, reader, &region);
+    const uint64_t hi[3] = {region.hi[0] + (region.nparts - 1) * region.stride, region.hi[1], region.hi[2]};
+    if (o.memory_limit) status = buffers_of(&buffers, reader, region.lo, hi, 0, o.threads);
     if (!status) status = csz_limit_keep(context, &room, &o, region.nelements * size, buffers, 1);
     if (status) return status;
-    box_source source = {context, reader, o.threads};
+    box_source source = {context, reader, 0, o.threads};
     return csz_parts_read(data, size, region.lo, region.hi, region.nparts, region.stride,
                           reader->plan->header.has_zstd, room, read_box, &source);
+}
+
+csz_status csz_reader_level(csz_context *context, void *data, size_t data_capacity, const csz_reader *reader,
+                            int level, const uint64_t *begin, const uint64_t *end,
+                            const csz_options *options) {
+    csz_options o;
+    uint64_t lo[3], hi[3], nelements, buffers = 0, room;
+    if (!context || !data || !reader) return CSZ_ERROR_ARGUMENT;
+    const csz_header *h = &reader->plan->header;
+    uint64_t first[CSZ_MAX_NDIM] = {0, 0, 0, 0};
+    if (level == 0)
+        return csz_reader_region(context, data, data_capacity, reader, begin ? begin : first,
+                                 end ? end : h->field.dims, options);
+    csz_status status = csz_options_check(&o, options);
+    if (!status) status = csz_level_box(lo, hi, &nelements, h, level, begin, end);
+    if (status) return status;
+    const size_t size = h->field.type == CSZ_F32 ? 4 : 8;
+    if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
+    csz_context_begin(context, h->geometry.ntiles);
+    context->used = CSZ_BACKEND_CPU;
+    if (o.memory_limit) status = buffers_of(&buffers, reader, lo, hi, level, o.threads);
+    if (!status) status = csz_limit_keep(context, &room, &o, nelements * size, buffers, 1);
+    if (status) return status;
+    box_source source = {context, reader, level, o.threads};
+    return read_box(&source, data, lo, hi);
 }

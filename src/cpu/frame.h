@@ -48,6 +48,9 @@ csz_status csz_cpu_scratch_frame(csz_cpu_scratch *scratch, size_t nbytes);
 /* Bytes that decoding with this many threads takes, beyond the field and a zstd frame. */
 uint64_t csz_cpu_scratch_nbytes(int nthreads);
 
+/* Bytes of a frame's lattices and of the threads' tiles of them; 0 where frames are no pyramids. */
+uint64_t csz_cpu_lattices_nbytes(const csz_header *header, int nthreads);
+
 csz_tile_plan csz_tile_plan_of(const csz_header *header);
 
 /* Smallest and largest finite value that is not missing; returns 0 if there is none. */

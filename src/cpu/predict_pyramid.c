@@ -42,6 +42,8 @@ struct csz_pyramid_work {
     int rank;
 };
 
+uint64_t csz_pyramid_work_nbytes(void) { return sizeof(csz_pyramid_work); }
+
 csz_pyramid_work *csz_pyramid_work_new(void) {
     csz_pyramid_work *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
     if (p) memset(p, 0, sizeof *p);

@@ -32,6 +32,7 @@ typedef struct csz_levels {
 /* Room of a thread, in the field's type: values by class with what lies around the tile, and rows. */
 typedef struct csz_pyramid_work csz_pyramid_work;
 csz_pyramid_work *csz_pyramid_work_new(void);
+uint64_t csz_pyramid_work_nbytes(void);
 
 /* Bytes of the lattices above level 0 of a frame of extents n: restored ones, and for compressing as much again. */
 uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type);

@@ -371,10 +371,8 @@ static void NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const c
     for (uint32_t i = 0; i < CSZ_TILE_N && !w->is_constant; i++) p->code[i] = w->code16[p->code_of[i]];
     if (!w->has_values || level->restored) w->value_hash = NAME(pyramid_walk)(w, p, &l, level, box, weight);
     if (level->restored) NAME(store_restored)(p, &l, level, box);
-    if (!w->has_values)
-        NAME(join_classes)
-        (w->value.FIELD, (uint64_t)1 << (g->log2_t[1] + g->log2_t[2]), (uint64_t)1 << g->log2_t[2], p, &l,
-         box);
+    if (!w->has_values) NAME(join_classes)
+    (w->value.FIELD, (uint64_t)1 << (g->log2_t[1] + g->log2_t[2]), (uint64_t)1 << g->log2_t[2], p, &l, box);
     if (!w->has_values && w->n_special == 0) return;
     if (w->n_special) csz_tile_specials_apply(w, &level->plan);
     w->value_hash = NAME(hash_elements)(w, p, weight);

@@ -71,6 +71,15 @@ uint64_t csz_cpu_scratch_nbytes(int nthreads) {
     return (uint64_t)nthreads * sizeof(csz_worker) + sizeof(csz_decode_tables) + sizeof(csz_builtin_cache);
 }
 
+uint64_t csz_cpu_lattices_nbytes(const csz_header *h, int nthreads) {
+    if (h->predictor == CSZ_PREDICTOR_LORENZO || h->geometry.nframes == 0) return 0;
+    csz_pyramid shape;
+    const csz_frame_box box = csz_frame_box_at(&h->geometry, 0); /* the others are no larger */
+    csz_frame_pyramid(&shape, &h->geometry, &box);
+    return csz_levels_nbytes(&shape, h->field.type) + (uint64_t)nthreads * csz_pyramid_work_nbytes() +
+           sizeof(csz_levels);
+}
+
 csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols) {
     if (s->kept_capacity < ntiles) {
         free(s->kept);

@@ -36,8 +36,8 @@ typedef struct csz_tile_plan {
     double bound; /* the field's, as the user gave it */
     csz_quantizer_f32 f32;
     csz_quantizer_f64 f64;
-    int has_sparse;       /* sparse tiles have a form of their own */
-    int raw_by_size;      /* a tile whose record would not be smaller is raw */
+    int has_sparse;  /* sparse tiles have a form of their own */
+    int raw_by_size; /* a tile whose record would not be smaller is raw */
     int fill_has_quantum; /* only then may a value equal the fill value, or come back as it, and pass the other tests */
 } csz_tile_plan;
 

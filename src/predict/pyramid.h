@@ -12,7 +12,7 @@
 #include "core/quantum.h"
 
 enum {
-    CSZ_LEVELS_MAX = 32,
+    CSZ_LEVELS_MAX = 32,    /* CSZ_NLEVELS_MAX of csz.h */
     CSZ_TUNINGS_N = 2,      /* pairs of numbers that say how bounds of coarser lattices shrink */
     CSZ_CODE_LIMIT = 32767, /* of a code's magnitude; values further from their prediction are exceptions */
     CSZ_LATTICE_STEP = 8 /* frames begin at multiples of it, so that lattices 1 to 3 of a field are regular */
