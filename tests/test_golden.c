@@ -99,7 +99,7 @@ static void read_manifest(void) {
 
 static FILE *open_golden(const golden *g, const char *how) {
     char path[4096];
-    snprintf(path, sizeof path, CSZ_TESTS_DIR "/golden/%s.csz", g->name);
+    snprintf(path, sizeof path, CSZ_TESTS_DIR "/golden/%.100s.csz", g->name);
     FILE *f = fopen(path, how);
     if (!f) fail_msg("cannot open %s", path);
     return f;

@@ -14,9 +14,10 @@ from typing import Any, Iterator, Literal, Sequence, TypedDict, TypeVar, Union, 
 import numpy as np
 
 from . import _arrays, _cuda, _errors, _library
-from ._library import BACKENDS, BOUND_MODES, DTYPES, MAX_NDIM, WORKFLOWS, check as _check, lib
+from ._library import BACKENDS, BOUND_MODES, DTYPES, MAX_NDIM, PREDICTORS, WORKFLOWS, check as _check, lib
 
 Workflow = Literal["auto", "huffman", "rle", "rle+vle"]
+Predictor = Literal["lorenzo", "pyramid", "auto"]
 Backend = Literal["auto", "cpu", "cuda"]
 Fill = Union[float, Literal["none"], None]
 HostArray = Union["np.ndarray[Any, Any]", Sequence[float], Sequence[Sequence[float]], float]
@@ -59,6 +60,8 @@ class Info:
     frames: int
     tiles: int
     tile_shape: tuple[int, ...]
+    levels: int
+    """Levels of resolution, the field's own included; 1 means that there are no previews."""
 
     @property
     def ratio(self) -> float:
@@ -231,6 +234,7 @@ def compress(
     psnr: float | None = None,
     fill: Fill = None,
     workflow: Workflow = "auto",
+    predictor: Predictor = "lorenzo",
     backend: Backend = "auto",
     threads: int = 0,
     zstd: int = 0,
@@ -245,6 +249,7 @@ def compress(
     psnr: float | None = None,
     fill: Fill = None,
     workflow: Workflow = "auto",
+    predictor: Predictor = "lorenzo",
     backend: Backend = "auto",
     threads: int = 0,
     zstd: int = 0,
@@ -258,6 +263,7 @@ def compress(
     psnr: float | None = None,
     fill: Fill = None,
     workflow: Workflow = "auto",
+    predictor: Predictor = "lorenzo",
     backend: Backend = "auto",
     threads: int = 0,
     zstd: int = 0,
@@ -278,6 +284,9 @@ def compress(
         host looks like a fill value and is not named here, a :class:`FillWarning` says so, unless ``"none"`` says that every value is data.
     workflow
         ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
+    predictor
+        ``lorenzo``, from neighbours; ``pyramid``, by interpolation, which makes smooth fields smaller and gives previews, see ``level`` of
+        :func:`decompress`; or ``auto``: what is smaller.  The last two are of the CPU alone.
     backend
         ``cpu``, ``cuda``, or ``auto``: CUDA for arrays on the GPU and, where there is one, for 32 MiB and more.  The bytes are the same.
     threads
@@ -294,6 +303,7 @@ def compress(
     options = _options(backend, threads, named)
     options.bound_mode, options.bound = BOUND_MODES.index(mode), bound
     options.workflow = _choice("workflow", workflow, WORKFLOWS)
+    options.predictor = _choice("predictor", predictor, PREDICTORS)
     options.zstd_level = _integer("zstd", zstd, 0, 22)
     source = _arrays.view_field(array, named)
     check_fill(named, source)
@@ -361,7 +371,16 @@ def _inspect(archive: _arrays.View) -> Info:
         frames=raw.nframes,
         tiles=raw.ntiles,
         tile_shape=tuple(raw.tile_dims),
+        levels=raw.nlevels,
     )
+
+
+def _level_shape(archive: _arrays.View, level: int) -> tuple[int, ...]:
+    """The shape of a preview."""
+    raw, field = _library.Info(), _library.Field()
+    _check(lib.csz_inspect(c.byref(raw), archive.pointer, archive.nbytes), f"reading an archive of {archive.nbytes} bytes")
+    _check(lib.csz_level_field(c.byref(field), c.byref(raw), _integer("level", level, 0, 31)), f"level {level}, of {raw.nlevels} from 0 up,")
+    return tuple(field.dims[: field.ndim])
 
 
 def info(archive: Any) -> Info:
@@ -473,6 +492,7 @@ def decompress(
     out: None = None,
     region: Any = None,
     *,
+    level: int = 0,
     shape: Sequence[int] | None = None,
     like: None = None,
     backend: Backend = "auto",
@@ -485,6 +505,7 @@ def decompress(
     out: Out,
     region: Any = None,
     *,
+    level: int = 0,
     shape: None = None,
     like: None = None,
     backend: Backend = "auto",
@@ -497,6 +518,7 @@ def decompress(
     out: Any = None,
     region: Any = None,
     *,
+    level: int = 0,
     shape: Sequence[int] | None = None,
     like: Any = None,
     backend: Backend = "auto",
@@ -508,6 +530,7 @@ def decompress(
     out: Any = None,
     region: Any = None,
     *,
+    level: int = 0,
     shape: Sequence[int] | None = None,
     like: Any = None,
     backend: Backend = "auto",
@@ -524,6 +547,9 @@ def decompress(
     region
         What to decode, in the archive's dims: ``numpy.s_[0:64, 128:256]``, whole numbers (which drop the axis), ``...``, or a sequence of (begin, end)
         pairs.  None, the default, is all of it.  Only the tiles it touches are decoded.  Negative indices count from the end; an empty region is an error, unless the axis itself is empty.
+    level
+        A preview, of an archive compressed with the pyramid: every 2^level-th value along each axis, within the bound, from a fraction of the bytes.
+        Its shape is that of the field over 2^level, rounded up; of four axes longer than 1 the two slowest are one.  ``region`` is then in that shape.
     shape
         The shape to return, where the archive could not keep it: ``()`` for 0-d, or more than four dims.
     like
@@ -538,9 +564,9 @@ def decompress(
     options.memory_limit = _limit(memory_limit)
     begin: list[int] = []
     end: list[int] = []
-    dims = header.shape
+    dims = header.shape if level == 0 else _level_shape(source, level)
     if region is not None:
-        begin, end, dims = _region(region, header.shape)
+        begin, end, dims = _region(region, dims)
     nbytes = math.prod(dims) * header.dtype.itemsize
     if options.memory_limit and nbytes > options.memory_limit:
         raise _errors.LimitError(f"the result needs {nbytes} bytes, more than the memory_limit of {options.memory_limit}")
@@ -564,7 +590,14 @@ def decompress(
     if header.zstd and target.device is not None or not _writable_directly(target, source):
         direct = _arrays.make(_arrays.HOST, dims, header.dtype)[1]
     device, streams = _device(options, source, direct), (source.stream, direct.stream)
-    if region is None or header.size == 0:
+    if level:
+        corners = c.c_uint64 * MAX_NDIM
+        status = _cuda.call(
+            lib.csz_decompress_level, device, streams,
+            direct.pointer, direct.nbytes, source.pointer, source.nbytes, level,
+            corners(*begin) if region is not None else None, corners(*end) if region is not None else None, c.byref(options),
+        )  # fmt: skip
+    elif region is None or header.size == 0:
         status = _cuda.call(
             lib.csz_decompress, device, streams,
             direct.pointer, direct.nbytes, source.pointer, source.nbytes, c.byref(options),

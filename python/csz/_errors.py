@@ -116,6 +116,12 @@ class InternalError(Error, RuntimeError):
     status = 17
 
 
+class LevelError(Error, IndexError):
+    """The archive has no such level of resolution."""
+
+    status = 18
+
+
 class FillWarning(UserWarning):
     """A value looks like one for missing data and was not named as ``fill``."""
 
@@ -125,6 +131,6 @@ BY_STATUS: dict[int, type[Error]] = {
     for kind in (
         ArgumentError, DtypeError, DimsError, BoundError, CapacityError, OutOfMemoryError, LimitError, RegionError,
         NotArchiveError, VersionError, TruncatedError, CorruptError, TrailingError, BackendError, ZstdError,
-        ReadError, InternalError,
+        ReadError, InternalError, LevelError,
     )
 }  # fmt: skip

@@ -22,6 +22,7 @@ INTERFACE = (0, 1)  # CSZ_VERSION_MAJOR and MINOR that the structures below were
 
 BOUND_MODES = ("abs", "rel", "psnr")  # the position of a name is the number of csz.h
 WORKFLOWS = ("auto", "huffman", "rle", "rle+vle")
+PREDICTORS = ("lorenzo", "pyramid", "auto")
 BACKENDS = ("auto", "cpu", "cuda")
 DTYPES = ("float32", "float64")
 CPU, CUDA = 1, 2
@@ -42,6 +43,7 @@ class Options(c.Structure):
         ("has_fill", c.c_int),
         ("fill", c.c_double),
         ("memory_limit", c.c_uint64),
+        ("predictor", c.c_int),
     ]
 
 
@@ -62,6 +64,8 @@ class Info(c.Structure):
         ("nframes", c.c_uint64),
         ("ntiles", c.c_uint64),
         ("tile_dims", c.c_uint64 * 3),
+        ("predictor", c.c_int),
+        ("nlevels", c.c_int),
     ]
 
 
@@ -209,6 +213,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_decompress_region": (
         c.c_int,
         [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, _u64s, _u64s, c.POINTER(Options)],
+    ),
+    "csz_level_field": (c.c_int, [c.POINTER(Field), c.POINTER(Info), c.c_int]),
+    "csz_decompress_level": (
+        c.c_int,
+        [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.c_int, _u64s, _u64s, c.POINTER(Options)],
     ),
     "csz_test": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(Options)]),
     "csz_compare": (

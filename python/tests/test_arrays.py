@@ -395,5 +395,28 @@ class Knowing(unittest.TestCase):
         self.assertEqual(csz.value_range([1.0, 2.0]), (1, 2))
 
 
+class Pyramid(unittest.TestCase):
+    def test_previews_are_every_nth_value(self):
+        field = smooth((40, 50, 60))
+        archive = csz.compress(field, abs=1e-3, predictor="pyramid")
+        self.assertGreater(csz.info(archive).levels, 2)
+        for level in range(1, csz.info(archive).levels):
+            step = 2**level
+            with self.subTest(level=level):
+                preview = csz.decompress(archive, level=level)
+                self.assertEqual(preview.shape, field[::step, ::step, ::step].shape)
+                self.assertLessEqual(largest_error(field[::step, ::step, ::step], preview), 1e-3)
+                part = csz.decompress(archive, np.s_[1:2, :, 0], level=level)
+                np.testing.assert_array_equal(part, preview[1:2, :, 0])
+        self.assertRaises(csz.LevelError, csz.decompress, archive, level=csz.info(archive).levels)
+        self.assertRaises(csz.LevelError, csz.decompress, csz.compress(field, abs=1e-3), level=1)
+
+    def test_auto_takes_the_smaller(self):
+        field = smooth((40, 50, 60))
+        sizes = {p: len(csz.compress(field, abs=1e-3, predictor=p)) for p in ("lorenzo", "pyramid", "auto")}
+        self.assertLessEqual(sizes["auto"], 1.02 * min(sizes.values()))
+        self.assertRaises(csz.ArgumentError, csz.compress, field, abs=1e-3, predictor="linear")
+
+
 if __name__ == "__main__":
     unittest.main()
