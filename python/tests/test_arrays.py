@@ -406,7 +406,7 @@ class Pyramid(unittest.TestCase):
                 preview = csz.decompress(archive, level=level)
                 self.assertEqual(preview.shape, field[::step, ::step, ::step].shape)
                 self.assertLessEqual(largest_error(field[::step, ::step, ::step], preview), 1e-3)
-                part = csz.decompress(archive, np.s_[1:2, :, 0], level=level)
+                part = csz.decompress(archive, region=np.s_[1:2, :, 0], level=level)
                 np.testing.assert_array_equal(part, preview[1:2, :, 0])
         self.assertRaises(csz.LevelError, csz.decompress, archive, level=csz.info(archive).levels)
         self.assertRaises(csz.LevelError, csz.decompress, csz.compress(field, abs=1e-3), level=1)
