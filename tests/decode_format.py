@@ -1100,8 +1100,7 @@ class LatticeTile(Tile):
                 else:
                     p, q, r = best
                     value = R(p + R(R(R(q - p) + R(r - p)) * third))
-                if not abs(value) < float("inf"):
-                    value = 0.0
+                value = value + 0.0 if abs(value) < float("inf") else 0.0
                 if is_own:
                     value = R(value + R(codes[e] * self.step))
                     values[e] = value

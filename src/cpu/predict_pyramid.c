@@ -15,30 +15,35 @@
 enum {
     /* halved extents 1, 1, 512 with three more each: the shape that needs the most */
     CLASS_MAX = 4 * 4 * 515 + 32,
-    ROW_MAX = 2048 + 16
+    PLANE_MAX = 4 * 1027 + 32, /* of a class: 1, 1024 with three more each */
+    /* rows of a tile's classes with three more each: rows of 2 need the most */
+    PLACES_MAX = CSZ_TILE_N / 2 * 5 + 32
 };
 
+/*
+ * A *place* is an element's, class by class, row-major in each, where rows have the pitch of by_class; so a plane of a class is one
+ * loop, whatever lies between its rows.  Places between rows and outside the field have the weight 0.
+ */
 struct csz_pyramid_work {
     _Alignas(64) union {
         float f32[8][CLASS_MAX];
         double f64[8][CLASS_MAX];
     } by_class;
     union {
-        float f32[CSZ_TILE_N];
-        double f64[CSZ_TILE_N];
-    } value; /* compress: the tile's values in row order */
+        float f32[PLACES_MAX];
+        double f64[PLACES_MAX];
+    } value; /* compress: the tile's values by place */
     union {
-        float f32[4][ROW_MAX];
-        double f64[4][ROW_MAX];
-    } row;
-    int16_t code[CSZ_TILE_N + 16]; /* in row order, as all that follows: class by class, row-major in each */
-    uint8_t refused[CSZ_TILE_N];   /* compress: has no code */
-    uint32_t weight[CSZ_TILE_N];   /* of restored values in the checksum */
-    uint32_t part_weight[CSZ_TILE_N]; /* 0 for padding */
+        float f32[4][PLANE_MAX];
+        double f64[4][PLANE_MAX];
+    } plane;                          /* predictions along z, y, x, and their mean */
+    int16_t code[PLACES_MAX];         /* 0 between rows */
+    uint8_t refused[PLACES_MAX];      /* compress: has no code */
+    uint32_t weight[PLACES_MAX];      /* of restored values in the checksum */
+    uint32_t part_weight[PLACES_MAX]; /* the same for a tile that reaches past the field, of these extents: */
     uint32_t part_extent[3];
-    uint16_t row_of[CSZ_TILE_N];  /* place of an element in row order */
-    uint16_t code_of[CSZ_TILE_N]; /* number of the code at a place in row order */
-    uint32_t log2_t[3];           /* that this is made for */
+    uint16_t place_of_element[CSZ_TILE_N], place_of_code[CSZ_TILE_N];
+    uint32_t log2_t[3]; /* that this is made for */
     int rank;
 };
 
@@ -50,31 +55,42 @@ csz_pyramid_work *csz_pyramid_work_new(void) {
     return p;
 }
 
+/* Halved extents of a tile; 1 for a dim that the field lacks. */
+static uint32_t half_extent(const csz_geometry *g, int dim) {
+    return dim < 3 - g->rank ? 1 : 1u << (g->log2_t[dim] - 1);
+}
+
 static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
     if (p->rank == g->rank && memcmp(p->log2_t, g->log2_t, sizeof p->log2_t) == 0) return;
     p->rank = g->rank;
     memcpy(p->log2_t, g->log2_t, sizeof p->log2_t);
     memset(p->part_extent, 0, sizeof p->part_extent);
+    memset(p->weight, 0, sizeof p->weight);
+    memset(p->part_weight, 0, sizeof p->part_weight);
+    memset(p->code, 0, sizeof p->code);
+    const uint32_t pitch = half_extent(g, 2) + 3, ny = half_extent(g, 1),
+                   class_n = half_extent(g, 0) * ny * pitch;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
         const uint32_t x = e & ((1u << g->log2_t[2]) - 1), row = e >> g->log2_t[2],
                        y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
-        const uint32_t code = csz_pyramid_code(g->rank, g->log2_t, z, y, x), row_nbits = g->log2_t[2] - 1,
-                       plane_nbits = row_nbits + (g->log2_t[1] ? g->log2_t[1] - 1 : 0),
-                       first = code >> (12 - g->rank) << (12 - g->rank),
-                       at = first + (z >> 1 << plane_nbits) + (y >> 1 << row_nbits) + (x >> 1);
-        p->row_of[e] = (uint16_t)at;
-        p->code_of[at] = (uint16_t)code;
-        p->weight[at] = csz_value_weight(code >> 5, code & 31);
+        const uint32_t code = csz_pyramid_code(g->rank, g->log2_t, z, y, x);
+        const uint32_t place =
+            (code >> (12 - g->rank)) * class_n + ((z >> 1) * ny + (y >> 1)) * pitch + (x >> 1);
+        p->place_of_element[e] = (uint16_t)place;
+        p->place_of_code[code] = (uint16_t)place;
+        p->weight[place] = csz_value_weight(code >> 5, code & 31);
     }
 }
 
-/* Weights of a tile's values in its checksum, in row order. */
+/* Weights of a tile's values in its checksum, by place. */
 static const uint32_t *weights_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
     if (csz_tile_box_count(box) == CSZ_TILE_N) return p->weight;
     if (memcmp(p->part_extent, box->extent, sizeof p->part_extent) != 0) {
         memcpy(p->part_extent, box->extent, sizeof p->part_extent);
-        for (uint32_t e = 0; e < CSZ_TILE_N; e++)
-            p->part_weight[p->row_of[e]] = csz_element_in_box(g, box, e) ? p->weight[p->row_of[e]] : 0;
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+            const uint32_t place = p->place_of_element[e];
+            p->part_weight[place] = csz_element_in_box(g, box, e) ? p->weight[place] : 0;
+        }
     }
     return p->part_weight;
 }
@@ -150,33 +166,60 @@ void csz_level_sample(const csz_levels *s, int level, uint64_t first, uint64_t e
     }
 }
 
-/* Where a tile's classes stand in memory: halved extents, and elements from one row, or plane, to the next. */
+/* Where a tile's classes stand in memory, and which neighbours their elements have. */
 typedef struct class_layout {
     uint32_t half[3];   /* of the tile, 1 for a dim it lacks */
-    uint32_t pitch[2];  /* planes, rows */
+    uint32_t pitch[3];  /* from one plane, row and element of by_class to the next */
     uint32_t origin;    /* of the element with index 0, 0, 0 */
-    uint32_t even[3];   /* indices of even coordinates in the lattice, the upper face included */
-    uint32_t own[2][3]; /* of even and of odd coordinates in the tile */
+    uint32_t places;    /* of a class */
+    uint32_t own[2][3]; /* indices of even and odd coordinates in the tile and the lattice */
+    uint32_t even[3];   /* those of even ones with the upper face */
+    uint64_t at[3];     /* the tile's origin in the lattice */
+    /* along x: the indices from first to end have all neighbours; others are few.  [1]: of the coarser lattice */
+    uint32_t first[2], end[2];
 } class_layout;
 
-static class_layout layout_of(const csz_geometry *g, const uint64_t *origin, const uint64_t *n,
-                              const csz_tile_box *box) {
+static uint32_t reach_at(const class_layout *l, const csz_level *level, int dim, uint32_t i,
+                         int from_coarser) {
+    return csz_reach(i, 2 * l->half[dim], l->at[dim], level->n[dim], from_coarser);
+}
+
+static class_layout layout_of(const csz_level *level, const csz_tile_box *box) {
+    const csz_geometry *g = &level->plan.geometry;
     class_layout l;
     uint32_t room[3], before[3];
     for (int i = 0; i < 3; i++) {
-        const uint32_t t = 1u << g->log2_t[i];
         const int is_used = i >= 3 - g->rank;
-        l.half[i] = is_used ? t / 2 : 1;
-        room[i] = is_used ? t / 2 + 3 : 1;
+        l.half[i] = half_extent(g, i);
+        room[i] = is_used ? l.half[i] + 3 : 1;
         before[i] = (uint32_t)is_used;
+        l.at[i] = box->origin[i] - level->origin[i];
         l.own[0][i] = (box->extent[i] + 1) / 2;
         l.own[1][i] = box->extent[i] / 2;
-        l.even[i] = l.own[0][i] + (uint32_t)(is_used && n[i] - (box->origin[i] - origin[i]) > t);
+        l.even[i] = l.own[0][i] + (uint32_t)(is_used && level->n[i] - l.at[i] > 2 * l.half[i]);
     }
+    l.pitch[2] = 1;
     l.pitch[1] = room[2];
     l.pitch[0] = room[1] * room[2];
     l.origin = before[0] * l.pitch[0] + before[1] * l.pitch[1] + before[2];
+    l.places = l.half[0] * l.half[1] * l.pitch[1];
+    for (int k = 0; k < 2; k++) {
+        const uint32_t n = l.own[1][2];
+        l.first[k] = 0;
+        l.end[k] = n;
+        while (l.first[k] < n && reach_at(&l, level, 2, l.first[k], k) != 7) l.first[k]++;
+        while (l.end[k] > l.first[k] && reach_at(&l, level, 2, l.end[k] - 1, k) != 7) l.end[k]--;
+    }
     return l;
+}
+
+/* Extents of a class: own ones, and with the upper faces; of class none the tile has all that is needed. */
+static void class_extents(uint32_t *own, uint32_t *all, const class_layout *l, uint32_t klass) {
+    for (int i = 0; i < 3; i++) {
+        const uint32_t odd = klass >> (2 - i) & 1;
+        own[i] = l->own[odd][i];
+        all[i] = odd || klass == 0 ? own[i] : l->even[i];
+    }
 }
 
 #define FLOAT float

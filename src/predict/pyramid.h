@@ -176,35 +176,40 @@ CSZ_FN uint32_t csz_reach(uint32_t i, uint32_t t, uint64_t origin, uint64_t n, i
 /* The order of what csz_reach names: directions of a lower order than another's do not count. */
 CSZ_FN uint32_t csz_reach_order(uint32_t reach) { return reach < 2 ? 0 : 1 + (reach & 1) + (reach >> 2); }
 
-#define CSZ_DEFINE_PYRAMID(FLOAT, NAME, BITS, LARGEST)                                                       \
+#define CSZ_DEFINE_PYRAMID(FLOAT, NAME, BITS, SIGN, INFINITE)                                                            \
     /* Between b and c: natural cubic (-3, 23, 23, -3)/40, (-1, 6, 3)/8, (3, 6, -1)/8, mean; or beyond b. \
-       Written so that equal values predict themselves exactly. */  \
-    CSZ_FN FLOAT csz_interpolate_##NAME(uint32_t reach, FLOAT a, FLOAT b, FLOAT c, FLOAT d) {                \
-        switch (reach) {                                                                                     \
-        case 7: return (b + c) * (FLOAT)0.5 + ((b + c) - (a + d)) * (FLOAT)0.075;                            \
-        case 3: return (b + c) * (FLOAT)0.5 + ((b - a) + (b - c)) * (FLOAT)0.125;                            \
-        case 6: return (b + c) * (FLOAT)0.5 + ((c - d) + (c - b)) * (FLOAT)0.125;                            \
-        case 2: return (b + c) * (FLOAT)0.5;                                                                 \
-        case 1: return b + (b - a) * (FLOAT)0.5;                                                             \
-        default: return b;                                                                                   \
-        }                                                                                                    \
-    }                                                                                                        \
-    CSZ_FN FLOAT csz_mean2_##NAME(FLOAT p, FLOAT q) { return (p + q) * (FLOAT)0.5; }                         \
-    CSZ_FN FLOAT csz_mean3_##NAME(FLOAT p, FLOAT q, FLOAT r) {                                               \
-        return p + ((q - p) + (r - p)) * (FLOAT)(1.0 / 3.0);                                                 \
-    }                                                                                                        \
-    /* A prediction that overflows is 0. */                                                                  \
-    CSZ_FN FLOAT csz_prediction_##NAME(FLOAT p) { return p <= LARGEST && p >= -LARGEST ? p : (FLOAT)0; }     \
-    CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }           \
+       Written so that equal values predict themselves exactly. */              \
+    CSZ_FN FLOAT csz_interpolate_##NAME(uint32_t reach, FLOAT a, FLOAT b, FLOAT c, FLOAT d) {                            \
+        switch (reach) {                                                                                                 \
+        case 7: return (b + c) * (FLOAT)0.5 + ((b + c) - (a + d)) * (FLOAT)0.075;                                        \
+        case 3: return (b + c) * (FLOAT)0.5 + ((b - a) + (b - c)) * (FLOAT)0.125;                                        \
+        case 6: return (b + c) * (FLOAT)0.5 + ((c - d) + (c - b)) * (FLOAT)0.125;                                        \
+        case 2: return (b + c) * (FLOAT)0.5;                                                                             \
+        case 1: return b + (b - a) * (FLOAT)0.5;                                                                         \
+        default: return b;                                                                                               \
+        }                                                                                                                \
+    }                                                                                                                    \
+    CSZ_FN FLOAT csz_mean2_##NAME(FLOAT p, FLOAT q) { return (p + q) * (FLOAT)0.5; }                                     \
+    CSZ_FN FLOAT csz_mean3_##NAME(FLOAT p, FLOAT q, FLOAT r) {                                                           \
+        return p + ((q - p) + (r - p)) * (FLOAT)(1.0 / 3.0);                                                             \
+    }                                                                                                                    \
+    /* A prediction that overflows is 0; it is never -0.0, whatever was added up.  By masks, so that loops vectorise. */ \
+    CSZ_FN FLOAT csz_prediction_##NAME(FLOAT p) {                                                                        \
+        const BITS bits = csz_bits_##NAME(p + (FLOAT)0), is_finite = (BITS)((bits & ~SIGN) < INFINITE);                  \
+        return csz_##NAME##_bits(bits & ((BITS)0 - is_finite));                                                          \
+    }                                                                                                                    \
+    CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }                       \
     /* 1 if r lies within bound of v in real numbers: where the difference comes out as the bound itself,  \
-       its rounding error, which is exact (Knuth), decides. */ \
-    CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                        \
-        const FLOAT s = v - r, other = s - v, error = (v - (s - other)) + (-r - other);                      \
-        const FLOAT size = s < 0 ? -s : s, beyond = s < 0 ? -error : error;                                  \
-        return (BITS)(size < bound) | ((BITS)(size == bound) & (BITS)(beyond <= 0));                         \
+       its rounding error, which is exact (Knuth), decides. */             \
+    CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                                    \
+        const FLOAT s = v - r, other = s - v, error = (v - (s - other)) + (-r - other);                                  \
+        const BITS sign = csz_bits_##NAME(s) & SIGN;                                                                     \
+        const FLOAT size = csz_##NAME##_bits(csz_bits_##NAME(s) ^ sign),                                                 \
+                    beyond = csz_##NAME##_bits(csz_bits_##NAME(error) ^ sign);                                           \
+        return (BITS)(size < bound) | ((BITS)(size == bound) & (BITS)(beyond <= 0));                                     \
     }
 
-CSZ_DEFINE_PYRAMID(float, f32, uint32_t, 0x1.fffffep127f)
-CSZ_DEFINE_PYRAMID(double, f64, uint64_t, 0x1.fffffffffffffp1023)
+CSZ_DEFINE_PYRAMID(float, f32, uint32_t, 0x80000000u, 0x7F800000u)
+CSZ_DEFINE_PYRAMID(double, f64, uint64_t, 0x8000000000000000ull, 0x7FF0000000000000ull)
 
 #endif
