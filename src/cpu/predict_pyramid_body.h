@@ -184,14 +184,15 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
 
 /*
  * Quantizes n places; returns their part of the checksum, without those that have no code, of which *any tells.  Places of weight 0
- * take their prediction.
+ * take their prediction.  Unless is_exact, errors as large as the bound are accepted whatever was rounded off, and *any has bit 1.
  */
-static __attribute__((noinline)) uint32_t
-NAME(quantize_places)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
-                      const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
-                      uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any) {
+static inline uint32_t NAME(quantize_body)(FLOAT *restrict restored, int16_t *restrict code,
+                                           uint8_t *restrict refused, const FLOAT *restrict v,
+                                           const FLOAT *restrict p, const uint32_t *restrict weight,
+                                           uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any,
+                                           int is_exact) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
-    BITS all = 0;
+    BITS all = 0, ties = 0;
     uint32_t hash = 0;
     for (uint32_t i = 0; i < n; i++) {
 #if defined(CSZ_BODY_F64)
@@ -203,8 +204,11 @@ NAME(quantize_places)(FLOAT *restrict restored, int16_t *restrict code, uint8_t 
 #endif
         const FLOAT r = NAME(csz_pyramid_restore)(p[i], k, step);
         const BITS is_own = (BITS)(weight[i] != 0);
-        const BITS good = is_own & (BITS)(k <= CSZ_CODE_LIMIT) & (BITS)(k >= -CSZ_CODE_LIMIT) &
-                          NAME(csz_is_within)(v[i], r, bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+        const FLOAT error = NAME(csz_size)(v[i] - r);
+        const BITS within = is_exact ? NAME(csz_is_within)(v[i], r, bound) : (BITS)(error <= bound);
+        const BITS good = is_own & (BITS)(k <= CSZ_CODE_LIMIT) & (BITS)(k >= -CSZ_CODE_LIMIT) & within &
+                          (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+        ties |= (BITS)(error == bound);
         const BITS mask = (BITS)0 - good, own_bits = NAME(csz_bits)(r) & mask;
         const BITS bits = own_bits | (NAME(csz_bits)(p[i]) & ~mask);
         all |= is_own & (good ^ 1);
@@ -218,7 +222,36 @@ NAME(quantize_places)(FLOAT *restrict restored, int16_t *restrict code, uint8_t 
         hash += own_bits * weight[i];
 #endif
     }
-    *any |= (uint32_t)all;
+    *any |= (uint32_t)all | (uint32_t)(is_exact ? 0 : ties) << 1;
+    return hash;
+}
+
+/* Kept out of line: only as functions of plain pointers does every compiler vectorise them. */
+static __attribute__((noinline)) uint32_t
+NAME(quantize_fast)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                    const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                    uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any) {
+    return NAME(quantize_body)(restored, code, refused, v, p, weight, n, inverse, step, bound, any, 0);
+}
+
+static __attribute__((noinline)) uint32_t
+NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                       const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                       uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any) {
+    return NAME(quantize_body)(restored, code, refused, v, p, weight, n, inverse, step, bound, any, 1);
+}
+
+static uint32_t NAME(quantize_places)(FLOAT *restored, int16_t *code, uint8_t *refused, const FLOAT *v,
+                                      const FLOAT *p, const uint32_t *weight, uint32_t n, FLOAT inverse,
+                                      FLOAT step, FLOAT bound, uint32_t *any) {
+    uint32_t found = 0;
+    uint32_t hash =
+        NAME(quantize_fast)(restored, code, refused, v, p, weight, n, inverse, step, bound, &found);
+    if (found & 2) {
+        found = 0;
+        hash = NAME(quantize_exactly)(restored, code, refused, v, p, weight, n, inverse, step, bound, &found);
+    }
+    *any |= found;
     return hash;
 }
 

@@ -199,6 +199,7 @@ CSZ_FN uint32_t csz_reach_order(uint32_t reach) { return reach < 2 ? 0 : 1 + (re
         return csz_##NAME##_bits(bits & ((BITS)0 - is_finite));                                                          \
     }                                                                                                                    \
     CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }                       \
+    CSZ_FN FLOAT csz_size_##NAME(FLOAT x) { return csz_##NAME##_bits(csz_bits_##NAME(x) & ~SIGN); }                      \
     /* 1 if r lies within bound of v in real numbers: where the difference comes out as the bound itself,  \
        its rounding error, which is exact (Knuth), decides. */             \
     CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                                    \
