@@ -54,7 +54,7 @@ static int index_of(const char *word, const char *const *words, int n) {
 
 static void parse(golden *g, const char *line) {
     static const char *const types[] = {"f32", "f64"}, *const modes[] = {"abs", "rel", "psnr"};
-    static const char *const workflows[] = {"auto", "huffman", "rle", "rle+vle"};
+    static const char *const workflows[] = {"auto", "huffman", "rle", "rle+vle", "pyramid"};
     char type[8], dims[64], kind[16], mode[8], workflow[16], bound[32], fill[32];
     unsigned long long seed, archive_sum, values_sum;
     int begin, end;
@@ -72,7 +72,9 @@ static void parse(golden *g, const char *line) {
     g->kind = (character)index_of(kind, character_names, CHARACTERS);
     g->seed = seed;
     g->options = options_make((csz_bound_mode)index_of(mode, modes, 3), strtod(bound, NULL));
-    g->options.workflow = (csz_workflow)index_of(workflow, workflows, 4);
+    const int coding = index_of(workflow, workflows, 5);
+    if (coding == 4) g->options.predictor = CSZ_PREDICTOR_PYRAMID; /* with workflow auto */
+    if (coding < 4) g->options.workflow = (csz_workflow)coding;
     g->options.has_fill = strcmp(fill, "-") != 0;
     if (g->options.has_fill) g->options.fill = strtod(fill, NULL);
     g->archive_sum = archive_sum;

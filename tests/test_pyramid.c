@@ -327,6 +327,32 @@ static void auto_is_hardly_larger_than_the_better(void **state) {
     }
 }
 
+/* Every byte is covered: an archive with one bit changed, or cut short, is refused, and nothing else happens. */
+static void damage_is_refused(void **state) {
+    (void)state;
+    const character kinds[] = {SMOOTH, MISSING, ROUGH};
+    for (int k = 0; k < 6; k++) {
+        test_field s =
+            sample_make(k & 1 ? field_3d(CSZ_F32, 12, 20, 40) : field_2d(CSZ_F64, 70, 140), kinds[k / 2], 3);
+        csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-2, CSZ_PREDICTOR_PYRAMID);
+        archive a = archive_make(&s, &o);
+        uint8_t *values = malloc(s.nbytes);
+        for (size_t i = 0; i < a.nbytes; i++) {
+            a.bytes[i] ^= (uint8_t)(1u << (i * 5 % 8));
+            assert_int_not_equal(csz_decompress(the_context(), values, s.nbytes, a.bytes, a.nbytes, NULL),
+                                 CSZ_OK);
+            a.bytes[i] ^= (uint8_t)(1u << (i * 5 % 8));
+            if (i % 7 == 0)
+                assert_int_not_equal(csz_decompress(the_context(), values, s.nbytes, a.bytes, i, NULL),
+                                     CSZ_OK);
+        }
+        ASSERT_OK(csz_decompress(the_context(), values, s.nbytes, a.bytes, a.nbytes, NULL));
+        free(values);
+        archive_free(&a);
+        sample_free(&s);
+    }
+}
+
 static void backends_without_pyramids_refuse_them(void **state) {
     (void)state;
     test_field s = sample_make(field_2d(CSZ_F32, 100, 100), SMOOTH, 1);
@@ -349,6 +375,7 @@ int main(void) {
         cmocka_unit_test(restored_values_come_back_bit_for_bit),
         cmocka_unit_test(exactly_predicted_fields_reach_three_thousand),
         cmocka_unit_test(auto_is_hardly_larger_than_the_better),
+        cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(backends_without_pyramids_refuse_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
