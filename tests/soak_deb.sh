@@ -25,7 +25,7 @@ holds() {
 
 rm -rf "$work"
 mkdir -p "$work" || exit
-holds "the packages build" "$source/packaging/build_deb" "$work/deb"
+holds "the packages build, and lintian, where it is there, finds no error" "$source/packaging/build_deb" "$work/deb"
 root=$work/root
 for package in libcsz0 libcsz-dev csz csz-hdf5-plugin csz-report csz-mpi libcsz-mpi-dev; do
     holds "$package is there" dpkg-deb -x "$work/deb/$package"_*.deb "$root"
@@ -44,11 +44,6 @@ holds "an example builds against them" cc "$source/examples/compress_file.c" $(p
 holds "and runs" "$work/compress_file" "$work/field.csz"
 holds "the command reads what it wrote" "$root/usr/bin/csz" test "$work/field.csz"
 holds "csz-mpi runs" "$root/usr/bin/csz-mpi" --version
-if command -v lintian >/dev/null; then
-    holds "lintian finds no error" lintian --allow-root --fail-on error "$work"/deb/*.changes
-else
-    echo "left out: lintian is not here"
-fi
 holds "the library's dependencies are found" sh -c "dpkg-deb -f '$work'/deb/libcsz0_*.deb Depends | grep -q libzstd1"
 if command -v h5repack >/dev/null && csz --version | grep -q '^hdf5 yes'; then
     holds "a dataset" csz decompress "$work/field.csz" -o "$work/in.h5:field"
