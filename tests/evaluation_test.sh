@@ -15,7 +15,14 @@ python3 "$here/../bench/evaluation/tables.py" "$work/evaluation.md" "$work/resul
 for heading in "The choice" "1.09" "ratio of 32" "gzip" "RLE+VLE" "Throughput" "Reconstruction" "Quality" "books" "analysis itself"; do
     grep -q "^## .*$heading" "$work/evaluation.md" || fail "no table: $heading"
 done
-grep -q 'more than 1% + 256 bytes on \*\*0\*\* of them' "$work/evaluation.md" || fail "auto is not within 1% + 256 bytes of the best"
+
+# auto beside the best forced workflow, on some fields of the evaluation at its own scale: those of tiny have too few tiles
+# for the books of several modes.
+for field in hacc/xx cesm/CLDHGH cesm/SOLIN hurricane/P; do
+    "$evaluate" --quick --scale small --only "$field" --out "$work/small.jsonl" 2>/dev/null || fail "csz-evaluate --only $field"
+    python3 "$here/../bench/evaluation/tables.py" "$work/small.md" "$work/small.jsonl" || fail "tables.py, $field"
+    grep -q ' 3 pairs of .* more than 1% + 256 bytes on \*\*0\*\* of them' "$work/small.md" || fail "auto on $field is not within 1% + 256 bytes of the best"
+done
 
 # An analysis against compressing: warm and cold, relative and absolute, each of three bounds and all at once, one thread and two, of a field of each family.
 "$evaluate" --share --scale tiny --out "$work/share.jsonl" 2>/dev/null || fail "csz-evaluate --share"
