@@ -102,10 +102,10 @@ template <typename V> static void measure(csz_context *context, const csz_field 
         o.bound = bounds[i];
         OK(csz_compress(context, d_out, capacity, &size, d_a, &field, &o));
         const double wrong = (double)on_device[i].workflow[0].nbytes_predicted / (double)size - 1;
-        if (fabs(wrong) >= fabs(worst)) worst = wrong, stated = on_device[i].prediction_error;
-        if (fabs(wrong) > 4 * on_device[i].prediction_error) {
+        if (fabs(wrong) >= fabs(worst)) worst = wrong, stated = on_device[i].workflow[0].error;
+        if (fabs(wrong) > 4 * on_device[i].workflow[0].error) {
             printf("bound %g: predicted %g of the size wrong, %g stated\n", bounds[i], wrong,
-                   on_device[i].prediction_error);
+                   on_device[i].workflow[0].error);
             exit(1);
         }
     }

@@ -91,7 +91,8 @@ typedef struct csz_analysis {
  * errors: two in three true values lie within one of them, nineteen in twenty within two.  Of a field of few tiles all are
  * sampled.  The error knows what the sample shows: a field of which a few tiles hold most of the bytes may exceed it.
  *
- * exact 1: all tiles are counted, and all four workflows are compressed for their true sizes.
+ * exact 1: all tiles are counted, and all four workflows are compressed for their true sizes.  Sizes are those of Lorenzo
+ * prediction.
  *
  * Results do not depend on the number of threads, nor on which memory holds the data.
  */

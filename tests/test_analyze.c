@@ -66,6 +66,10 @@ static void exact_sizes_are_those_of_the_archives(void **state) {
             check_sense(&a);
             assert_int_equal(a.ntiles_counted, a.ntiles);
             assert_int_equal(a.nelements_counted, s.n);
+            o.predictor = CSZ_PREDICTOR_PYRAMID; /* which an analysis does not look at */
+            const csz_analysis same = analysis_of(&s, &o, 1e-2, 1);
+            assert_memory_equal(same.workflow, a.workflow, sizeof a.workflow);
+            o.predictor = CSZ_PREDICTOR_LORENZO;
             for (int w = 0; w < 4; w++) {
                 o.workflow = (csz_workflow)w;
                 archive made = archive_make(&s, &o);

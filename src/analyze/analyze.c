@@ -184,6 +184,7 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const doubl
         status = csz_bound_check(&o);
     }
     o.workflow = CSZ_WORKFLOW_AUTO;
+    o.predictor = CSZ_PREDICTOR_LORENZO; /* whose sizes are predicted */
     o.zstd_level = 0;
     if (!status) status = csz_header_plan(&s.header, field, &o);
     if (status) return status;
