@@ -50,6 +50,11 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
         block->weights[thread] = weight;
         if (thread == 0) block->tile_weight = all;
     }
+    /* The first 10 MB of the archive into the L2, while the tables kernel runs: 4% of nyx's time. */
+    if (call.nfields == 1 && call.check_groups) {
+        const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
+        if (at < call.one.nbytes) csz_prefetch((const uint8_t *)call.one.archive + at);
+    }
     __syncthreads();
     csz_previous_wait();
     csz_next_may_start();

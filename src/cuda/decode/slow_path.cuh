@@ -71,6 +71,23 @@ CSZ_DEVICE one_round_shared *one_round_own(const decode_call *call) {
     return (one_round_shared *)(block_memory() + TABLE_NARROW_N / 8 + call->shared_chunks);
 }
 
+/*
+ * The turn of a slow path: whether it is the rehearsal, its group's memory and its task.  Out-of-line functions
+ * look these up again: arguments that stay alive over a call are spilled.
+ */
+template <bool ONE_ROUND> CSZ_DEVICE bool turn_is_rehearsal(uint32_t turn) {
+    return CSZ_REHEARSE && ONE_ROUND && turn != 0;
+}
+template <bool ONE_ROUND> CSZ_DEVICE uint4 *turn_memory(const decode_call *call, uint32_t turn) {
+    return turn_is_rehearsal<ONE_ROUND>(turn)
+               ? one_round_own(call)->rehearsal_code
+               : group_memory(call, block_memory(), threadIdx.x / GROUP_THREADS);
+}
+template <bool ONE_ROUND> CSZ_DEVICE const tile_task *turn_task(const decode_call *call, uint32_t turn) {
+    return turn_is_rehearsal<ONE_ROUND>(turn) ? &one_round_own(call)->rehearsal_task
+                                              : group_task(turn_memory<ONE_ROUND>(call, turn), turn);
+}
+
 /* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
 CSZ_DEVICE void values_count(const block_job *job, const tile_task *task, uint32_t hash) {
     hash = csz_warp_add(hash);
@@ -164,9 +181,12 @@ CSZ_DEVICE void tile_store_flat(const decode_call *call, const block_job *job, c
 
 /* Coded tiles and tiles of one value, with masks.  Returns the thread's part of the checksum. */
 template <typename P, bool ONE_ROUND>
-CSZ_COLD uint32_t tile_store_masked(const decode_call *call, const decode_job *job, uint4 *shared,
-                                    const tile_task *task, uint32_t kind, uint32_t r) {
+CSZ_COLD uint32_t tile_store_masked(const decode_call *call, uint32_t turn, uint32_t kind) {
     typedef typename P::value V;
+    const decode_job *job = &block_own()->job;
+    const uint32_t r = threadIdx.x % GROUP_THREADS;
+    uint4 *shared = turn_memory<false>(call, turn); /* never in the rehearsal */
+    const tile_task *task = group_task(shared, turn);
     const record_words record = task_record<ONE_ROUND>(job, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(record.p, record.n, P::rank);
@@ -196,10 +216,11 @@ CSZ_DEVICE uint32_t raw_sums_itself(const decode_call *call, const decode_job *j
 }
 
 /* Values of a raw record, from memory to memory. */
-template <typename V, int RANK>
-CSZ_COLD uint32_t tile_store_raw(const decode_call *call, const decode_job *job, const tile_task *task,
-                                 uint32_t r) {
+template <typename V, int RANK> CSZ_COLD uint32_t tile_store_raw(const decode_call *call, uint32_t turn) {
     typedef csz_value<V> traits;
+    const decode_job *job = &block_own()->job;
+    const uint32_t r = threadIdx.x % GROUP_THREADS;
+    const tile_task *task = turn_task<false>(call, turn);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const uint32_t *values = task_record<false>(job, task).p + 1;
     const uint32_t sum_words = raw_sums_itself<V>(call, job, task);
@@ -271,15 +292,18 @@ CSZ_COLD uint32_t tile_store_raw(const decode_call *call, const decode_job *job,
 /* ---- exceptions ---- */
 
 /*
- * Stores exceptions over the values in the output; returns the change of the tile's checksum.  The values
+ * Stores exceptions over the values in the output and changes the checksum by as much.  The values
  * there are restored once more: to read them back would take as long as all stores under way, 9 us of a
  * map's 27.
  */
-template <typename P, bool ONE_ROUND>
-CSZ_COLD uint32_t exceptions_store(const decode_call *call, const decode_job *job, const tile_task *task,
-                                   uint4 *shared, bool is_rehearsal, uint32_t r) {
+template <typename P, bool ONE_ROUND> CSZ_COLD void exceptions_store(const decode_call *call, uint32_t turn) {
     typedef typename P::value V;
     typedef csz_value<V> traits;
+    const block_job *job = &block_own()->job;
+    const uint32_t r = threadIdx.x % GROUP_THREADS;
+    const bool is_rehearsal = turn_is_rehearsal<ONE_ROUND>(turn);
+    uint4 *shared = turn_memory<ONE_ROUND>(call, turn);
+    const tile_task *task = turn_task<ONE_ROUND>(call, turn);
     record_words record;
     if (is_rehearsal)
         record = {one_round_own(call)->rehearsal_record, task->end};
@@ -314,8 +338,9 @@ CSZ_COLD uint32_t exceptions_store(const decode_call *call, const decode_job *jo
         V *p = unit_pointer<P::rank>(&target, unit) + (b >> 2) * slice_stride<P::rank>(&target) + (b & 3);
         if (!is_rehearsal) *p = value;
     }
-    if (wrong && !is_rehearsal) fault(job, CSZ_CUDA_FAULT_RECORD);
-    return hash;
+    if (is_rehearsal) return;
+    if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
+    values_count(job, task, hash);
 }
 
 /* ---- all of them ---- */
@@ -329,10 +354,9 @@ CSZ_COLD void tile_store_slowly(const decode_call *call, uint32_t turn, tile_hea
                                 uint32_t is_stored) {
     typedef typename P::value V;
     const block_job *job = &block_own()->job;
-    const bool is_rehearsal = CSZ_REHEARSE && ONE_ROUND && turn != 0;
-    uint4 *shared = is_rehearsal ? one_round_own(call)->rehearsal_code
-                                 : group_memory(call, block_memory(), threadIdx.x / GROUP_THREADS);
-    const tile_task *task = is_rehearsal ? &one_round_own(call)->rehearsal_task : group_task(shared, turn);
+    const bool is_rehearsal = turn_is_rehearsal<ONE_ROUND>(turn);
+    uint4 *shared = turn_memory<ONE_ROUND>(call, turn);
+    const tile_task *task = turn_task<ONE_ROUND>(call, turn);
     const uint32_t r = threadIdx.x % GROUP_THREADS, kind = is_stored ? (uint32_t)KIND_NONE : head.kind();
     uint32_t hash = 0;
     if (kind == KIND_EDGE) {
@@ -344,15 +368,15 @@ CSZ_COLD void tile_store_slowly(const decode_call *call, uint32_t turn, tile_hea
         flat_values<V> values = {csz_value<V>::from_bits((typename csz_value<V>::bits)head.base)};
         hash = tile_store_columns<V, P::rank>(values, r, &target);
     } else if (kind == KIND_MASKED || kind == KIND_FLAT_MASKED) {
-        hash = tile_store_masked<P, ONE_ROUND>(call, job, shared, task, kind, r);
+        hash = tile_store_masked<P, ONE_ROUND>(call, turn, kind);
     } else if (kind == KIND_RAW) {
-        hash = tile_store_raw<V, P::rank>(call, job, task, r);
+        hash = tile_store_raw<V, P::rank>(call, turn);
     }
+    if (kind != KIND_NONE && !is_rehearsal) values_count(job, turn_task<ONE_ROUND>(call, turn), hash);
     if (head.has_exceptions()) {
         __syncwarp(); /* the tile's values first */
-        hash += exceptions_store<P, ONE_ROUND>(call, job, task, shared, is_rehearsal, r);
+        exceptions_store<P, ONE_ROUND>(call, turn);
     }
-    if (!is_rehearsal) values_count(job, task, hash);
 }
 
 #endif
