@@ -62,18 +62,20 @@ enum csz_book_id { CSZ_BOOKS(CSZ_BOOK_ID_) CSZ_NBOOKS };
 #define CSZ_RADIUS_(name, codes, units, radius, book, escapes) | (uint32_t)(radius) << (4 * CSZ_MODE_##name)
 #define CSZ_PAIRED_(name, codes, units, radius, book, escapes) | (uint32_t)((units) == 1) << CSZ_MODE_##name
 
-/* Units of a lane: 2 or 4. */
-CSZ_CONSTANT_FN uint32_t csz_mode_units(int mode) {
-    return (0u CSZ_CODED_MODES(CSZ_PAIRED_)) >> mode & 1 ? 2 : 4;
+/* Units of a lane: 2 or 4.  Shifts below, not divisions, which GPUs make by a subroutine of 40 instructions. */
+CSZ_CONSTANT_FN uint32_t csz_mode_units_log2(int mode) {
+    return (0u CSZ_CODED_MODES(CSZ_PAIRED_)) >> mode & 1 ? 1 : 2;
 }
-CSZ_CONSTANT_FN uint32_t csz_mode_lanes(int mode) { return CSZ_TILE_UNITS / csz_mode_units(mode); }
+CSZ_CONSTANT_FN uint32_t csz_mode_units(int mode) { return 1u << csz_mode_units_log2(mode); }
+CSZ_CONSTANT_FN uint32_t csz_mode_lanes(int mode) { return CSZ_TILE_UNITS >> csz_mode_units_log2(mode); }
 
 /* Of a coded mode: deltas of a symbol, symbols of a unit, bits of a digit, the largest delta that is no escape. */
-CSZ_CONSTANT_FN uint32_t csz_mode_codes(int mode) {
-    return 1u << ((0u CSZ_CODED_MODES(CSZ_SYMBOL_LOG2_)) >> (4 * mode) & 15);
+CSZ_CONSTANT_FN uint32_t csz_mode_codes_log2(int mode) {
+    return (0u CSZ_CODED_MODES(CSZ_SYMBOL_LOG2_)) >> (4 * mode) & 15;
 }
-CSZ_CONSTANT_FN uint32_t csz_mode_unit_symbols(int mode) { return CSZ_UNIT_N / csz_mode_codes(mode); }
-CSZ_CONSTANT_FN uint32_t csz_mode_digit_nbits(int mode) { return 8 / csz_mode_codes(mode); }
+CSZ_CONSTANT_FN uint32_t csz_mode_codes(int mode) { return 1u << csz_mode_codes_log2(mode); }
+CSZ_CONSTANT_FN uint32_t csz_mode_unit_symbols(int mode) { return CSZ_UNIT_N >> csz_mode_codes_log2(mode); }
+CSZ_CONSTANT_FN uint32_t csz_mode_digit_nbits(int mode) { return 8u >> csz_mode_codes_log2(mode); }
 CSZ_CONSTANT_FN uint32_t csz_mode_radius(int mode) {
     return (0u CSZ_CODED_MODES(CSZ_RADIUS_)) >> (4 * mode) & 15;
 }
