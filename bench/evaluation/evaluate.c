@@ -28,18 +28,6 @@ static const char usage[] = "usage: csz-evaluate --out FILE [--fields LIST --dat
                             "       csz-evaluate --share --out FILE --fields LIST --data FOLDER [--csz "
                             "COMMAND] [--only NAME]\n";
 
-double evaluate_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-double evaluate_cpu_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void put_number(FILE *out, const char *key, double value) {
     if (isfinite(value))
         fprintf(out, ", \"%s\": %.9g", key, value);
