@@ -252,7 +252,7 @@ CSZ_API csz_status csz_decompress_region(csz_context *context, void *data, size_
 
 /*
  * Previews.  Level 1 of an archive that was compressed with the pyramid is every second value along each dim, level 2 every fourth,
- * and so on: values within the bound, from a fraction of the bytes.  Levels below info.nlevels exist; others, and those of
+ * and so on: values within the bound, from a fraction of the bytes; -0.0 may come back as 0.  Levels below info.nlevels exist; others, and those of
  * Lorenzo archives, are CSZ_ERROR_LEVEL.  csz_level_field: type and dims of a level, ceil(n / 2^level) each; of four dims
  * above 1 the two slowest are one, as in the archive, so that a level has three.  csz_decompress_level: the box begin <= index < end of a
  * level, in its own dims (NULL, NULL: all of it), on the CPU.  Frames of such an archive that were better predicted by Lorenzo are

@@ -275,7 +275,7 @@ def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
     require(stored == unpacked, f"frame {number}: its two sizes differ")
     require(unpacked <= largest_frame(header, first_tile, tiles_zyx), f"frame {number}: it is larger than a raw one")
 
-    require(is_pyramid <= header.is_packed and tuning <= is_pyramid, f"frame {number}: its predictor is not known")
+    require(is_pyramid <= header.is_packed and tuning <= 7 * is_pyramid, f"frame {number}: its predictor is not known")
     tiles = Pyramid(header, first_tile, tiles_zyx, tuning).tiles() if is_pyramid else field_tiles(header, first_tile, tiles_zyx)
     ntiles = len(tiles)
     ngroups = ceil_div(ntiles, GROUP)
@@ -949,31 +949,28 @@ TUNINGS = ((1.125, 1.5), (1.0, 1.0))
 
 
 @lru_cache
-def lattice_codes(rank, shape):
-    """The number of the code of each element of a lattice's tile, by element number."""
+def lattice_codes(rank, shape, inside):
+    """The number of the code of each element of a lattice's tile, by element number.  inside: its extents in the lattice."""
     numbers = []
+    bits = [(bit, i) for bit in range(12) for i in (2, 1, 0) if 2 << bit < shape[i]]
+    bits.sort(key=lambda b: (inside[b[1]] - 1) >> 1 >> b[0] == 0)  # those that only padding has come last
     for zyx in product(*map(range, shape)):
-        m = at = 0
-        for bit in range(12):
-            for i, extent in ((2, shape[2]), (1, shape[1]), (0, shape[0])):
-                if 2 << bit < extent:
-                    m |= (zyx[i] >> 1 >> bit & 1) << at
-                    at += 1
+        m = sum((zyx[i] >> 1 >> bit & 1) << at for at, (bit, i) in enumerate(bits))
         c = CLASSES[rank].index(tuple(i & 1 for i in zyx))
         numbers.append(c * (TILE >> rank) + m)
     return numbers
 
 
 @lru_cache
-def lattice_weights(rank, shape):
-    return [code_weight(code) for code in lattice_codes(rank, shape)]
+def lattice_weights(rank, shape, inside):
+    return [code_weight(code) for code in lattice_codes(rank, shape, inside)]
 
 
 class Pyramid:
     """The lattices of a frame."""
 
     def __init__(self, header, first_tile, tiles_zyx, tuning):
-        self.header = header
+        self.header, self.is_linear, self.is_across = header, tuning & 2, tuning & 4
         self.origin = tuple(f * t for f, t in zip(first_tile, header.tile))
         extents = tuple(min((f + i) * t, n) - f * t
                         for f, i, t, n in zip(first_tile, tiles_zyx, header.tile, header.extents))
@@ -984,7 +981,7 @@ class Pyramid:
             self.lattices[-2].coarser = self.lattices[-1]
 
     def bound(self, tuning, level):
-        alpha, beta = TUNINGS[tuning]
+        alpha, beta = TUNINGS[tuning & 1]
         factor = 1.0
         for _ in range(level):
             if factor < beta:
@@ -1002,6 +999,7 @@ class Lattice:
 
     def __init__(self, pyramid, extents, bound):
         self.extents, self.bound, self.coarser = extents, bound, None
+        self.is_linear, self.is_across = pyramid.is_linear, pyramid.is_across
         self.restored = {}
 
 
@@ -1016,7 +1014,7 @@ class LatticeTile(Tile):
             self.origin = tuple(o + f for o, f in zip(origin, frame_origin))
 
     def weights(self):
-        return lattice_weights(self.rank, self.shape) if self.lattice.coarser else super().weights()
+        return lattice_weights(self.rank, self.shape, tuple(self.inside)) if self.lattice.coarser else super().weights()
 
     def own(self):
         """(element number, coordinates in the tile) of the elements in the lattice."""
@@ -1033,7 +1031,7 @@ class LatticeTile(Tile):
             self.keep(array("d" if self.is_f64 else "f", bits.tobytes()))
             return bits
         require(order == 0 and class_nbits == 16 and base == 0, "a tile of a lattice has a base, an order or a class")
-        values = self.interpolate([codes[number] for number in lattice_codes(self.rank, self.shape)])
+        values = self.interpolate([codes[number] for number in lattice_codes(self.rank, self.shape, tuple(self.inside))])
         self.keep(values)
         return self.bits(array("d" if self.is_f64 else "f", values))
 
@@ -1068,6 +1066,8 @@ class LatticeTile(Tile):
                 return known.get(zyx[:dim] + (i,) + zyx[dim + 1:])
 
             a, b, c, d = at(-3), at(-1), at(1), at(3)
+            if self.lattice.is_linear:
+                a = d = None
             if c is None:
                 return 0, b if a is None else R(b + R(R(b - a) * half))
             mean = R(R(b + c) * half)
@@ -1082,6 +1082,7 @@ class LatticeTile(Tile):
         for parities in CLASSES[self.rank]:
             ranges = [range(1, t, 2) if odd else range(0, t + u, 2) for t, odd, u in zip(self.shape, parities, used)]
             odd_dims = [dim for dim in range(3) if parities[dim]]
+            used_dims = [dim for dim in odd_dims if dim > 0 or odd_dims == [0] or not self.lattice.is_across]
             for zyx in product(*ranges):
                 if any(o + i >= n for o, i, n in zip(self.at, zyx, self.lattice.extents)):
                     continue
@@ -1091,7 +1092,7 @@ class LatticeTile(Tile):
                     if is_own:
                         values[e] = known[zyx]
                     continue
-                found = [along(dim, zyx, len(odd_dims) == 1) for dim in odd_dims]
+                found = [along(dim, zyx, len(odd_dims) == 1) for dim in used_dims]
                 best = [p for order, p in found if order == max(found, key=lambda f: f[0])[0]]
                 if len(best) == 1:
                     value = best[0]

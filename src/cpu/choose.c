@@ -15,9 +15,10 @@ typedef struct choose_job {
     const void *data;
     const csz_frame_box *box;
     csz_pyramid shape;
-    uint32_t nsamples[CSZ_CHOICE_LEVELS], ntiles[CSZ_CHOICE_LEVELS];
+    uint32_t nsamples;
+    int first, end; /* ways to interpolate that are tried now */
     atomic_uint next;
-    atomic_ullong lorenzo, pyramid[CSZ_CHOICE_LEVELS];
+    atomic_ullong lorenzo, pyramid[CSZ_CHOICE_N], pair[2];
 } choose_job;
 
 /* Bits/512 of the codes and exceptions in w; nknown zeros among them are no codes. */
@@ -89,59 +90,81 @@ static void copy_patch(void *out, const choose_job *job, const uint64_t *from, u
         copy_patch_f64(out, (const double *)job->data + at, pitch, step, extent, 2 * bound, job->plan);
 }
 
-/* A tile of a lattice as a small field of its own, which knows what lies around it. */
-static uint64_t pyramid_cost(const choose_job *job, csz_worker *worker, int l, uint32_t tile) {
+/* A tile of a lattice as a small one of its own, which knows what lies around it. */
+typedef struct patch {
+    csz_level level;
+    csz_tile_box box;
+    uint64_t coarser_n[3];
+} patch;
+
+/* at: the tile's place in the lattice's grid. */
+static void patch_make(patch *p, const choose_job *job, csz_worker *worker, int l, const uint64_t *at) {
     const csz_geometry *g = &job->plan->geometry;
-    csz_level level = {
-        .plan = *job->plan, .bound_f32 = job->plan->f32.bound, .bound_f64 = job->plan->f64.bound};
-    csz_geometry *h = &level.plan.geometry;
-    csz_tile_box box = {{0, 0, 0}, {0, 0, 0}};
-    uint64_t at[3], from[3], coarse_from[3], extent[3], coarse_extent[3];
-    const uint64_t *grid = job->shape.grid[l];
-    at[2] = tile % grid[2];
-    at[1] = tile / grid[2] % grid[1];
-    at[0] = tile / grid[2] / grid[1];
+    csz_level *level = &p->level;
+    uint64_t from[3], coarser_from[3];
+    memset(p, 0, sizeof *p);
+    level->plan = *job->plan;
+    level->bound_f32 = job->plan->f32.bound;
+    level->bound_f64 = job->plan->f64.bound;
+    csz_geometry *h = &level->plan.geometry;
     for (int i = 0; i < 3; i++) {
-        const uint64_t t = (uint64_t)1 << g->log2_t[i], origin = at[i] * t, n = job->shape.n[l][i],
-                       begin = job->box->first[i] << g->log2_t[i], before = origin > 0 ? 2 : 0;
-        extent[i] = n - origin < t ? n - origin : t;
-        box.extent[i] = (uint32_t)extent[i];
-        h->n[i] = extent[i];
-        level.origin[i] = 0 - before;
-        level.n[i] = before + (n - origin < t + 3 ? n - origin : t + 3);
-        if (t == 1) level.n[i] = 1;
-        coarse_extent[i] = (level.n[i] + 1) / 2;
+        const uint64_t t = (uint64_t)1 << g->log2_t[i], origin = at[i] * t,
+                       left = job->shape.n[l][i] - origin, begin = job->box->first[i] << g->log2_t[i],
+                       before = origin > 0 ? 2 : 0;
+        h->n[i] = left < t ? left : t;
+        p->box.extent[i] = (uint32_t)h->n[i];
+        level->origin[i] = 0 - before;
+        level->n[i] = t == 1 ? 1 : before + (left < t + 3 ? left : t + 3);
+        p->coarser_n[i] = (level->n[i] + 1) / 2;
         from[i] = begin + (origin << l);
-        coarse_from[i] = begin + ((origin - before) << l);
+        coarser_from[i] = begin + ((origin - before) << l);
     }
     const double bound = csz_level_bound(job->plan->bound, 0, l);
-    level.plan.f32 = csz_quantizer_make_f32(bound, job->plan->f32.has_fill, job->plan->f32.fill);
-    level.plan.f64 = csz_quantizer_make_f64(bound, job->plan->f64.has_fill, job->plan->f64.fill);
+    level->plan.f32 = csz_quantizer_make_f32(bound, job->plan->f32.has_fill, job->plan->f32.fill);
+    level->plan.f64 = csz_quantizer_make_f64(bound, job->plan->f64.has_fill, job->plan->f64.fill);
     /* wide[] is free: two arrays of a tile's size, and the coarser lattice around one has less than twice as many values */
-    uint8_t *values = (uint8_t *)worker->tile.wide[0], *coarse = worker->chunks[0];
-    copy_patch(values, job, from, (uint64_t)1 << l, extent, 0);
-    copy_patch(coarse, job, coarse_from, (uint64_t)2 << l, coarse_extent,
+    uint8_t *values = (uint8_t *)worker->tile.wide[0], *coarser = worker->chunks[0];
+    copy_patch(values, job, from, (uint64_t)1 << l, h->n, 0);
+    copy_patch(coarser, job, coarser_from, (uint64_t)2 << l, p->coarser_n,
                csz_level_bound(job->plan->bound, 0, l + 1));
-    level.data = values;
-    level.coarser = coarse;
-    level.coarser_n = coarse_extent;
-    csz_pyramid_quantize(&worker->tile, worker->pyramid, &level, &box, 0);
-    return cost_of(&worker->tile, &level.plan, &box, CSZ_TILE_N >> g->rank);
+    level->data = values;
+    level->coarser = coarser;
+    level->coarser_n = p->coarser_n;
+}
+
+static uint64_t patch_cost(patch *p, csz_worker *worker, int way) {
+    p->level.tuning = csz_choice_tuning(way);
+    p->level.reach = csz_tuning_reach(p->level.tuning);
+    csz_pyramid_quantize(&worker->tile, worker->pyramid, &p->level, &p->box, 0);
+    return cost_of(&worker->tile, &p->level.plan, &p->box, CSZ_TILE_N >> p->level.plan.geometry.rank);
 }
 
 static void choose_body(void *arg, int rank) {
     choose_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
+    const uint64_t *grid = job->shape.grid[0];
     double mark = csz_now();
     worker->tile.code16 = worker->tile.own_code16;
     for (;;) {
-        uint32_t s = atomic_fetch_add(&job->next, 1);
-        int l = 0;
-        while (l < CSZ_CHOICE_LEVELS && s >= job->nsamples[l]) s -= job->nsamples[l++];
-        if (l == CSZ_CHOICE_LEVELS) break;
-        const uint32_t tile = csz_choice_tile(s, job->nsamples[l], job->ntiles[l]);
-        atomic_fetch_add(&job->pyramid[l], pyramid_cost(job, worker, l, tile));
-        if (l > 0 || job->plan->predictor != CSZ_PREDICTOR_AUTO) continue;
+        const uint32_t s = atomic_fetch_add(&job->next, 1);
+        if (s >= job->nsamples) break;
+        const uint32_t tile = csz_choice_tile(s, job->nsamples, job->box->ntiles);
+        const uint64_t at[3] = {tile / grid[2] / grid[1], tile / grid[2] % grid[1], tile % grid[2]};
+        patch p;
+        uint64_t cost;
+        patch_make(&p, job, worker, 0, at);
+        for (int way = job->first; way < job->end; way++) {
+            cost = patch_cost(&p, worker, way);
+            atomic_fetch_add(&job->pyramid[way], cost);
+        }
+        if (job->first > CSZ_CHOICE_CUBIC) continue;
+        if (job->plan->geometry.rank == 2 && s % 2 == 0) {
+            const uint64_t around[3] = {0, at[1] / 2, at[2] / 2};
+            atomic_fetch_add(&job->pair[0], cost);
+            patch_make(&p, job, worker, 1, around);
+            atomic_fetch_add(&job->pair[1], patch_cost(&p, worker, CSZ_CHOICE_CUBIC));
+        }
+        if (job->plan->predictor != CSZ_PREDICTOR_AUTO) continue;
         const csz_tile_box box = csz_tile_box_at(&job->plan->geometry, job->box, tile);
         csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
         atomic_fetch_add(&job->lorenzo, cost_of(&worker->tile, job->plan, &box, 0));
@@ -149,28 +172,37 @@ static void choose_body(void *arg, int rank) {
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
 
+/* The sampled tiles by the ways first .. end - 1. */
+static void sample_ways(choose_job *job, csz_choice *choice, int first, int end, int nthreads) {
+    job->first = first;
+    job->end = end;
+    atomic_store(&job->next, 0);
+    csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
+    choice->lorenzo = atomic_load(&job->lorenzo);
+    for (int i = 0; i < 2; i++) choice->pair[i] = atomic_load(&job->pair[i]);
+    for (int way = first; way < end; way++) choice->pyramid[way] = atomic_load(&job->pyramid[way]);
+}
+
 csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, const void *data, const csz_tile_plan *plan,
                             const csz_frame_box *box, int nthreads) {
+    const int rank = plan->geometry.rank, may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO;
     choose_job job = {.scratch = s, .plan = plan, .data = data, .box = box};
     csz_choice choice = {0};
-    uint32_t total = 0;
     csz_frame_pyramid(&job.shape, &plan->geometry, box);
     nthreads = csz_threads_for(box->ntiles, nthreads);
-    csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
+    csz_status status = csz_scratch_workers(s, nthreads, rank);
     if (!status) status = csz_scratch_levels(s, nthreads, 0);
     if (status) return status;
-    for (int l = 0; l < CSZ_CHOICE_LEVELS && l < job.shape.nlevels - 1; l++) {
-        job.ntiles[l] = (uint32_t)(job.shape.grid[l][0] * job.shape.grid[l][1] * job.shape.grid[l][2]);
-        choice.ntiles[l] = job.nsamples[l] = csz_choice_count(job.ntiles[l], l);
-        total += job.nsamples[l];
-    }
+    *tuning = 0;
+    if (job.shape.nlevels == 1) return CSZ_OK; /* one tile, which Lorenzo predicts */
+    job.nsamples = csz_choice_count(box->ntiles);
     atomic_init(&job.next, 0);
     atomic_init(&job.lorenzo, 0);
-    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) atomic_init(&job.pyramid[l], 0);
-    csz_team_run(&s->team, csz_threads_for(total, nthreads), choose_body, &job);
-    choice.lorenzo = atomic_load(&job.lorenzo);
-    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) choice.pyramid[l] = atomic_load(&job.pyramid[l]);
-    *tuning = csz_predictor_choose(&choice, &job.shape, csz_frame_nelements(&plan->geometry, box),
-                                   plan->predictor == CSZ_PREDICTOR_AUTO);
+    for (int i = 0; i < 2; i++) atomic_init(&job.pair[i], 0);
+    for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_init(&job.pyramid[way], 0);
+    sample_ways(&job, &choice, CSZ_CHOICE_CUBIC, CSZ_CHOICE_CUBIC + 1, nthreads);
+    if (!may_be_lorenzo || !csz_choice_is_lorenzo(&choice, rank))
+        sample_ways(&job, &choice, CSZ_CHOICE_LINEAR, rank == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS, nthreads);
+    *tuning = csz_predictor_choose(&choice, rank, job.nsamples, may_be_lorenzo);
     return CSZ_OK;
 }

@@ -20,6 +20,13 @@ enum {
     PLACES_MAX = CSZ_TILE_N / 2 * 5 + 32
 };
 
+/* Where the codes of a tile with these extents in the field stand, and the weights of its values in the checksum. */
+typedef struct code_order {
+    uint32_t extent[3];
+    uint16_t place_of_code[CSZ_TILE_N];
+    uint32_t weight[PLACES_MAX];
+} code_order;
+
 /*
  * A *place* is an element's, class by class, row-major in each, where rows have the pitch of by_class; so a plane of a class is one
  * loop, whatever lies between its rows.  Places between rows and outside the field have the weight 0.
@@ -36,13 +43,12 @@ struct csz_pyramid_work {
     union {
         float f32[4][PLANE_MAX];
         double f64[4][PLANE_MAX];
-    } plane;                          /* predictions along z, y, x, and their mean */
-    int16_t code[PLACES_MAX];         /* 0 between rows */
-    uint8_t refused[PLACES_MAX];      /* compress: has no code */
-    uint32_t weight[PLACES_MAX];      /* of restored values in the checksum */
-    uint32_t part_weight[PLACES_MAX]; /* the same for a tile that reaches past the field, of these extents: */
-    uint32_t part_extent[3];
-    uint16_t place_of_element[CSZ_TILE_N], place_of_code[CSZ_TILE_N];
+    } plane;                     /* predictions along z, y, x, and their mean */
+    int16_t code[PLACES_MAX];    /* 0 between rows */
+    uint8_t refused[PLACES_MAX]; /* compress: has no code */
+    code_order full, part;       /* of whole tiles, and of the last that reached past the field */
+    uint16_t place_of_element[CSZ_TILE_N];
+    uint32_t weight_of_code[CSZ_TILE_N];
     uint32_t log2_t[3]; /* that this is made for */
     int rank;
 };
@@ -60,39 +66,54 @@ static uint32_t half_extent(const csz_geometry *g, int dim) {
     return dim < 3 - g->rank ? 1 : 1u << (g->log2_t[dim] - 1);
 }
 
+/* The order of a tile's codes; the number of an element's code is the sum of what its class and its coordinates add. */
+static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometry *g,
+                       const csz_tile_box *box) {
+    uint32_t of_class[8] = {0}, of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2], e = 0;
+    memcpy(order->extent, box->extent, sizeof order->extent);
+    memset(order->weight, 0, sizeof order->weight);
+    for (uint32_t x = 0; x < tx; x += 2)
+        of_x[x >> 1] = csz_pyramid_code(g->rank, g->log2_t, order->extent, 0, 0, x);
+    for (int i = 0; i < 1 << g->rank; i++) of_class[csz_class_at(g->rank, i)] = (uint32_t)i << (12 - g->rank);
+    for (uint32_t row = 0; row < (uint32_t)CSZ_TILE_N / tx; row++) {
+        const uint32_t y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
+        const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
+                       of_row = csz_pyramid_code(g->rank, g->log2_t, order->extent, z & ~1u, y & ~1u, 0),
+                       inside = z < box->extent[0] && y < box->extent[1] ? box->extent[2] : 0;
+        for (uint32_t x = 0; x < tx; x++, e++) {
+            const uint32_t code = of_class[klass | (x & 1)] + of_row + of_x[x >> 1],
+                           place = p->place_of_element[e];
+            order->place_of_code[code] = (uint16_t)place;
+            order->weight[place] = x < inside ? p->weight_of_code[code] : 0;
+        }
+    }
+}
+
 static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
     if (p->rank == g->rank && memcmp(p->log2_t, g->log2_t, sizeof p->log2_t) == 0) return;
     p->rank = g->rank;
     memcpy(p->log2_t, g->log2_t, sizeof p->log2_t);
-    memset(p->part_extent, 0, sizeof p->part_extent);
-    memset(p->weight, 0, sizeof p->weight);
-    memset(p->part_weight, 0, sizeof p->part_weight);
+    memset(p->part.extent, 0, sizeof p->part.extent);
     memset(p->code, 0, sizeof p->code);
     const uint32_t pitch = half_extent(g, 2) + 3, ny = half_extent(g, 1),
                    class_n = half_extent(g, 0) * ny * pitch;
+    uint32_t first[8] = {0};
+    for (int i = 0; i < 1 << g->rank; i++) first[csz_class_at(g->rank, i)] = (uint32_t)i * class_n;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
         const uint32_t x = e & ((1u << g->log2_t[2]) - 1), row = e >> g->log2_t[2],
-                       y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
-        const uint32_t code = csz_pyramid_code(g->rank, g->log2_t, z, y, x);
-        const uint32_t place =
-            (code >> (12 - g->rank)) * class_n + ((z >> 1) * ny + (y >> 1)) * pitch + (x >> 1);
-        p->place_of_element[e] = (uint16_t)place;
-        p->place_of_code[code] = (uint16_t)place;
-        p->weight[place] = csz_value_weight(code >> 5, code & 31);
+                       y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1],
+                       klass = (z & 1) << 2 | (y & 1) << 1 | (x & 1);
+        p->place_of_element[e] = (uint16_t)(first[klass] + ((z >> 1) * ny + (y >> 1)) * pitch + (x >> 1));
+        p->weight_of_code[e] = csz_value_weight(e >> 5, e & 31);
     }
+    const csz_tile_box whole = {{0, 0, 0}, {1u << g->log2_t[0], 1u << g->log2_t[1], 1u << g->log2_t[2]}};
+    order_make(p, &p->full, g, &whole);
 }
 
-/* Weights of a tile's values in its checksum, by place. */
-static const uint32_t *weights_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
-    if (csz_tile_box_count(box) == CSZ_TILE_N) return p->weight;
-    if (memcmp(p->part_extent, box->extent, sizeof p->part_extent) != 0) {
-        memcpy(p->part_extent, box->extent, sizeof p->part_extent);
-        for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-            const uint32_t place = p->place_of_element[e];
-            p->part_weight[place] = csz_element_in_box(g, box, e) ? p->weight[place] : 0;
-        }
-    }
-    return p->part_weight;
+static const code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
+    if (csz_tile_box_count(box) == CSZ_TILE_N) return &p->full;
+    if (memcmp(p->part.extent, box->extent, sizeof p->part.extent) != 0) order_make(p, &p->part, g, box);
+    return &p->part;
 }
 
 uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type) {
@@ -117,6 +138,8 @@ void csz_levels_make(csz_levels *s, const csz_tile_plan *plan, const csz_frame_b
         v->bound_f32 = plan->f32.bound;
         v->bound_f64 = plan->f64.bound;
         v->plan.raw_by_size = l == 0;
+        v->reach = csz_tuning_reach(tuning);
+        v->tuning = tuning;
         v->data = data;
         v->box = *box;
         memcpy(v->n, s->shape.n[l], sizeof v->n);
@@ -147,21 +170,32 @@ void csz_levels_make(csz_levels *s, const csz_tile_plan *plan, const csz_frame_b
     }
 }
 
+/* -0.0 without its sign, unless it is to be kept. */
+static inline float unsigned_zero_f32(float v, int keeps) {
+    return csz_f32_bits(csz_bits_f32(v) & (0u - (uint32_t)(keeps || csz_bits_f32(v) != 0x80000000u)));
+}
+static inline double unsigned_zero_f64(double v, int keeps) {
+    const uint64_t is_other = csz_bits_f64(v) != 0x8000000000000000ull;
+    return csz_f64_bits(csz_bits_f64(v) & (0 - (is_other | (uint64_t)keeps)));
+}
+
 void csz_level_sample(const csz_levels *s, int level, uint64_t first, uint64_t end) {
     const csz_level *to = &s->level[level], *from = &s->level[level - 1];
     const uint64_t *n = to->n, *m = from->plan.geometry.n;
-    const int is_f32 = to->plan.type == CSZ_F32;
+    const int is_f32 = to->plan.type == CSZ_F32,
+              keeps = is_f32 ? to->plan.f32.has_fill && to->plan.f32.fill == 0x80000000u
+                             : to->plan.f64.has_fill && to->plan.f64.fill == 0x8000000000000000ull;
     for (uint64_t row = first; row < end; row++) {
         const uint64_t z = 2 * (row / n[1]) + from->origin[0], y = 2 * (row % n[1]) + from->origin[1];
         const uint64_t at = (z * m[1] + y) * m[2] + from->origin[2];
         if (is_f32) {
             const float *in = (const float *)from->data + at;
             float *out = (float *)(uintptr_t)to->data + row * n[2];
-            for (uint64_t x = 0; x < n[2]; x++) out[x] = in[2 * x];
+            for (uint64_t x = 0; x < n[2]; x++) out[x] = unsigned_zero_f32(in[2 * x], keeps);
         } else {
             const double *in = (const double *)from->data + at;
             double *out = (double *)(uintptr_t)to->data + row * n[2];
-            for (uint64_t x = 0; x < n[2]; x++) out[x] = in[2 * x];
+            for (uint64_t x = 0; x < n[2]; x++) out[x] = unsigned_zero_f64(in[2 * x], keeps);
         }
     }
 }
@@ -181,7 +215,7 @@ typedef struct class_layout {
 
 static uint32_t reach_at(const class_layout *l, const csz_level *level, int dim, uint32_t i,
                          int from_coarser) {
-    return csz_reach(i, 2 * l->half[dim], l->at[dim], level->n[dim], from_coarser);
+    return csz_reach(i, 2 * l->half[dim], l->at[dim], level->n[dim], from_coarser) & level->reach;
 }
 
 static class_layout layout_of(const csz_level *level, const csz_tile_box *box) {
@@ -207,8 +241,8 @@ static class_layout layout_of(const csz_level *level, const csz_tile_box *box) {
         const uint32_t n = l.own[1][2];
         l.first[k] = 0;
         l.end[k] = n;
-        while (l.first[k] < n && reach_at(&l, level, 2, l.first[k], k) != 7) l.first[k]++;
-        while (l.end[k] > l.first[k] && reach_at(&l, level, 2, l.end[k] - 1, k) != 7) l.end[k]--;
+        while (l.first[k] < n && reach_at(&l, level, 2, l.first[k], k) != level->reach) l.first[k]++;
+        while (l.end[k] > l.first[k] && reach_at(&l, level, 2, l.end[k] - 1, k) != level->reach) l.end[k]--;
     }
     return l;
 }
@@ -267,7 +301,7 @@ void csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level 
 
 void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                       const csz_tile_box *box) {
-    const uint32_t *weight = weights_of(p, &level->plan.geometry, box);
+    const uint32_t *weight = order_of(p, &level->plan.geometry, box)->weight;
     w->value_hash =
         level->plan.type == CSZ_F32 ? hash_elements_f32(w, p, weight) : hash_elements_f64(w, p, weight);
 }

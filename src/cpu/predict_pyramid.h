@@ -18,6 +18,8 @@ typedef struct csz_level {
     csz_frame_box box;   /* its tiles */
     const void *coarser; /* predictions' values of the next coarser lattice, and its extents */
     const uint64_t *coarser_n;
+    int tuning;
+    uint32_t reach; /* csz_tuning_reach of it */
     void *restored; /* the same of this lattice; NULL for level 0 */
     float bound_f32;
     double bound_f64; /* the field's bound, which decides what is accepted */

@@ -137,10 +137,12 @@ static inline uint32_t NAME(best_planes)(const FLOAT **best, FLOAT (*plane)[PLAN
 static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
                                 uint32_t klass, uint32_t z, uint32_t ny, uint32_t nx) {
     const int from_coarser = (klass & (klass - 1)) == 0;
+    const uint32_t along = csz_tuning_dims(level->tuning, klass);
     const uint32_t base = l->origin + z * l->pitch[0], pitch = l->pitch[1], n = (ny - 1) * pitch + nx;
     FLOAT(*plane)[PLANE_MAX] = p->plane.FIELD;
-    uint32_t order[3] = {0, 0, 3};
-    if (klass & 4) {
+    const uint32_t highest = csz_reach_order(level->reach);
+    uint32_t order[3] = {0, 0, highest};
+    if (along & 4) {
         const FLOAT *b = p->by_class.FIELD[klass & ~4u] + base;
         const uint32_t reach = reach_at(l, level, 0, z, from_coarser), step = l->pitch[0];
         NAME(interpolate_row)(plane[0], reach, b - step, b, b + step, b + 2 * (size_t)step, n);
@@ -148,7 +150,7 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
     }
     if (klass & 1) {
         const FLOAT *b = p->by_class.FIELD[klass & ~1u] + base;
-        NAME(interpolate_row)(plane[2], 7, b - 1, b, b + 1, b + 2, n);
+        NAME(interpolate_row)(plane[2], level->reach, b - 1, b, b + 1, b + 2, n);
     }
     const FLOAT *best[3] = {plane[0], plane[0], plane[0]};
     for (uint32_t y = 0, end; y < ny; y = end) {
@@ -165,8 +167,8 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
             order[1] = csz_reach_order(reach);
         }
         length = end == ny ? n - at : (end - y) * pitch;
-        order[2] = 3;
-        const uint32_t nbest = NAME(best_planes)(best, plane, order, klass, at);
+        order[2] = highest;
+        const uint32_t nbest = NAME(best_planes)(best, plane, order, along, at);
         NAME(mean_rows)(plane[3] + at, best, nbest, length);
         if (!(klass & 1)) continue;
         for (uint32_t x = 0; x < nx; x++) {
@@ -176,7 +178,7 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
             order[2] = csz_reach_order(reach);
             const FLOAT *b = p->by_class.FIELD[klass & ~1u] + base + at + x;
             NAME(interpolate_column)(plane[2] + at + x, reach, b, pitch, end - y);
-            const uint32_t few = NAME(best_planes)(best, plane, order, klass, at + x);
+            const uint32_t few = NAME(best_planes)(best, plane, order, along, at + x);
             NAME(mean_column)(plane[3] + at + x, best, few, pitch, end - y);
         }
     }
@@ -443,10 +445,11 @@ static void NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const c
                                   const csz_tile_box *box) {
     const csz_geometry *g = &level->plan.geometry;
     const class_layout l = layout_of(level, box);
-    const uint32_t *weight = weights_of(p, g, box);
+    const code_order *order = order_of(p, g, box);
+    const uint32_t *weight = order->weight;
     NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
     for (uint32_t i = 0; i < CSZ_TILE_N; i++)
-        p->code[p->place_of_code[i]] = w->is_constant || w->has_values ? 0 : w->code16[i];
+        p->code[order->place_of_code[i]] = w->is_constant || w->has_values ? 0 : w->code16[i];
     if (!w->has_values || level->restored) w->value_hash = NAME(pyramid_walk)(p, &l, level, weight);
     if (level->restored) NAME(store_restored)(p, &l, level, box);
     if (!w->has_values) NAME(join_classes)
@@ -460,7 +463,8 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
                                    const csz_tile_box *box, int store) {
     const csz_geometry *g = &level->plan.geometry;
     const class_layout l = layout_of(level, box);
-    const uint32_t *weight = weights_of(p, g, box);
+    const code_order *order = order_of(p, g, box);
+    const uint32_t *weight = order->weight;
     const FLOAT inverse = level->plan.FIELD.inverse, step = level->plan.FIELD.step,
                 bound = level->NAME(bound);
     const BITS fill = level->plan.FIELD.fill;
@@ -469,7 +473,7 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
     uint32_t any = 0, hash = 0;
     NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
     NAME(load_values)(p->value.FIELD, &l, level, box, g->rank);
-    if (weight != p->weight) memset(p->code, 0, sizeof p->code);
+    if (order != &p->full) memset(p->code, 0, sizeof p->code);
     for (int i = 0; i < 1 << g->rank; i++) {
         const uint32_t klass = (uint32_t)csz_class_at(g->rank, i);
         uint32_t n[3], own[3];
@@ -507,7 +511,7 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
     if (store) {
         NAME(store_restored)(p, &l, level, box);
     } else {
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) w->code16[i] = p->code[p->place_of_code[i]];
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) w->code16[i] = p->code[order->place_of_code[i]];
     }
 }
 

@@ -12,18 +12,22 @@
 #include "predict/pyramid.h"
 
 enum {
-    CSZ_CHOICE_LEVELS = 3,      /* lattices that are sampled; coarser ones count as the last of them */
-    CSZ_CHOICE_TILES_MAX = 128, /* of the finest */
+    CSZ_CHOICE_TILES_MAX = 128,
     CSZ_CHOICE_TILES_MIN = 8,
     CSZ_CHOICE_STRIDE = 12,
-    CSZ_CHOICE_RECORD_NBITS = 40 /* of a tile with nonzero codes, beside them */
+    CSZ_CHOICE_RECORD_NBITS = 40, /* of a tile with nonzero codes, beside them */
+    /* ways to interpolate that are sampled; each changes one thing about the first */
+    CSZ_CHOICE_CUBIC = 0,
+    CSZ_CHOICE_LINEAR = 1,
+    CSZ_CHOICE_ACROSS = 2, /* rank 3 only */
+    CSZ_CHOICE_N = 3
 };
 
-/* How many tiles of a lattice of ntiles tiles are sampled, and which. */
-CSZ_FN uint32_t csz_choice_count(uint32_t ntiles, int level) {
+/* How many of a frame's tiles are sampled, and which. */
+CSZ_FN uint32_t csz_choice_count(uint32_t ntiles) {
     uint32_t n = ntiles / CSZ_CHOICE_STRIDE;
     if (n < CSZ_CHOICE_TILES_MIN) n = CSZ_CHOICE_TILES_MIN;
-    if (n > (uint32_t)CSZ_CHOICE_TILES_MAX >> (2 * level)) n = CSZ_CHOICE_TILES_MAX >> (2 * level);
+    if (n > CSZ_CHOICE_TILES_MAX) n = CSZ_CHOICE_TILES_MAX;
     return n < ntiles ? n : ntiles;
 }
 
@@ -45,35 +49,60 @@ CSZ_FN uint64_t csz_choice_cost(const uint32_t *count) {
     return cost + 512 * CSZ_CHOICE_RECORD_NBITS;
 }
 
-/* What was sampled of a frame, in bits/512. */
+/*
+ * What the sampled tiles take, in bits/512: by Lorenzo, and as tiles of lattice 0.  pair (rank 2): every second of them with cubic
+ * interpolation, and the tiles of lattice 1 that they lie in.
+ */
 typedef struct csz_choice {
-    uint64_t lorenzo, pyramid[CSZ_CHOICE_LEVELS]; /* of the sampled tiles */
-    uint32_t ntiles[CSZ_CHOICE_LEVELS]; /* how many were sampled; as many of Lorenzo's as of level 0 */
+    uint64_t lorenzo, pyramid[CSZ_CHOICE_N], pair[2];
 } csz_choice;
 
-/* Bits/512 that all tiles of a frame take as a pyramid; the coarsest lattice, one tile, is left out. */
-CSZ_FN uint64_t csz_choice_pyramid(const csz_choice *c, const csz_pyramid *shape) {
-    uint64_t cost = 0;
-    for (int l = 0; l < shape->nlevels - 1; l++) {
-        const int as = l < CSZ_CHOICE_LEVELS ? l : CSZ_CHOICE_LEVELS - 1;
-        const uint64_t n = shape->grid[l][0] * shape->grid[l][1] * shape->grid[l][2];
-        if (c->ntiles[as]) cost += c->pyramid[as] * n / c->ntiles[as];
-    }
-    return cost;
+/* The tuning of a way to interpolate, with coarser lattices' bounds tightened. */
+CSZ_FN int csz_choice_tuning(int way) {
+    return way == CSZ_CHOICE_LINEAR ? CSZ_TUNING_LINEAR : way == CSZ_CHOICE_ACROSS ? CSZ_TUNING_ACROSS : 0;
 }
 
 /*
- * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it: a pyramid must be 2% smaller.  Bounds of coarser lattices
- * are the field's own where a value takes more than 1.5 bits: there, rounding of the coarser lattice is not what
- * predictions miss.
+ * What a pyramid takes whose lattice 0 takes `cost`.  Rank 3: coarser lattices have a seventh as many values and take more for each; a fifth
+ * is their share where Lorenzo is close, and elsewhere it does not matter.  Rank 2: they have a third as many and their share
+ * differs more, so that lattice 1 is sampled: a quarter of the tiles, and those above take 0.45 as much.
  */
-CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, uint64_t nelements,
-                                int may_be_lorenzo) {
-    const uint64_t pyramid = csz_choice_pyramid(c, shape),
-                   ntiles = shape->grid[0][0] * shape->grid[0][1] * shape->grid[0][2],
-                   lorenzo = c->ntiles[0] ? c->lorenzo * ntiles / c->ntiles[0] : 0;
-    if (may_be_lorenzo && pyramid / 49 * 50 > lorenzo) return -1;
-    return pyramid > nelements * 768 ? 1 : 0;
+CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, uint64_t cost, int rank) {
+    const uint64_t whole = 1024, least = 341;
+    if (rank == 3) return cost + cost / 5;
+    uint64_t share = c->pair[0] ? c->pair[1] * 371 / c->pair[0] : whole; /* 371/1024: 1.45 / 4 */
+    if (share < least) share = least;
+    if (share > whole) share = whole;
+    return cost + cost / whole * share;
+}
+
+/* Whether Lorenzo is so far ahead of cubic interpolation that no other way needs to be sampled. */
+CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, int rank) {
+    return csz_choice_whole(c, c->pyramid[CSZ_CHOICE_CUBIC], rank) / 5 > c->lorenzo / 4;
+}
+
+/*
+ * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  Linear interpolation must take 4% less in lattice 0, as it
+ * takes more in coarser ones.  Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits:
+ * there, rounding of the coarser lattice is not what predictions miss.
+ */
+CSZ_FN int csz_predictor_choose(const csz_choice *c, int rank, uint32_t nsampled, int may_be_lorenzo) {
+    const uint64_t cubic = c->pyramid[CSZ_CHOICE_CUBIC], linear = c->pyramid[CSZ_CHOICE_LINEAR],
+                   across = c->pyramid[CSZ_CHOICE_ACROSS];
+    uint64_t cost = cubic;
+    int tuning = 0;
+    if (may_be_lorenzo && csz_choice_is_lorenzo(c, rank)) return -1;
+    if (linear / 96 < cubic / 100) {
+        tuning |= CSZ_TUNING_LINEAR;
+        cost -= cubic - linear;
+    }
+    if (rank == 3 && across < cubic - cubic / 200) {
+        tuning |= CSZ_TUNING_ACROSS;
+        cost = cost > cubic - across ? cost - (cubic - across) : 0;
+    }
+    cost = csz_choice_whole(c, cost, rank);
+    if (may_be_lorenzo && cost >= c->lorenzo) return -1;
+    return cost / nsampled > 768 * (uint64_t)CSZ_TILE_N ? tuning | CSZ_TUNING_EVEN : tuning;
 }
 
 #endif
