@@ -84,8 +84,9 @@ static int verify_csz(contest *c, const bench_field *field, const csz_options *o
     const coder *one = &c->coders[SLOT_CSZ_1];
     csz_info info;
     csz_metrics metrics;
-    if (csz_inspect(&info, one->archive, one->archive_nbytes) != CSZ_OK ||
-        csz_compare(&metrics, field->data, one->restored, &field->shape, info.bound_abs, options) != CSZ_OK)
+    if (csz_inspect(&info, sizeof info, one->archive, one->archive_nbytes) != CSZ_OK ||
+        csz_compare(&metrics, sizeof metrics, field->data, one->restored, &field->shape, info.bound_abs,
+                    options) != CSZ_OK)
         return fail(field, options->bound, "csz cannot read its archive");
     if (metrics.violations) return fail(field, options->bound, "csz BREAKS ITS BOUND");
     c->bound_abs = info.bound_abs;
@@ -154,9 +155,9 @@ static int choose_repeats(contest *c, int smoke) {
 static int profile(bench_measurement *m, coder *c) {
     csz_context_profile(c->context, 1);
     int failed = coder_compress(c);
-    csz_context_stages(c->context, &m->compress);
+    csz_context_stages(c->context, &m->compress, sizeof m->compress);
     failed |= coder_decompress(c);
-    csz_context_stages(c->context, &m->decompress);
+    csz_context_stages(c->context, &m->decompress, sizeof m->decompress);
     csz_context_profile(c->context, 0);
     return failed ? fail(m->field, bench_bounds[m->bound_index], "csz fails when profiled") : 0;
 }
@@ -176,8 +177,8 @@ static int measure(bench_measurement *m, const settings *s) {
 
     int failed = enter_all(&c, field, &options, s->ncores);
     if (!failed && c.present[SLOT_ZFP_1])
-        m->zfp_holds = csz_compare(&metrics, field->plain, c.coders[SLOT_ZFP_1].restored, &field->shape,
-                                   c.bound_abs, NULL) == CSZ_OK &&
+        m->zfp_holds = csz_compare(&metrics, sizeof metrics, field->plain, c.coders[SLOT_ZFP_1].restored,
+                                   &field->shape, c.bound_abs, NULL) == CSZ_OK &&
                        metrics.violations == 0;
     if (!failed && c.bound_abs > 0)
         m->paper_nbytes = paper_huffman_nbytes(field->plain, &field->shape, c.bound_abs);

@@ -100,6 +100,9 @@ int coder_open(coder *c) {
     c->archive = c->restored = NULL;
     c->context = NULL;
     c->options.threads = c->nthreads;
+    csz_decompress_options_init(&c->decoding);
+    c->decoding.backend = c->options.backend;
+    c->decoding.threads = c->nthreads;
     if (find_capacity(c)) return -1;
     c->archive = malloc(c->archive_capacity);
     c->restored = malloc(c->field->nbytes);
@@ -141,7 +144,7 @@ int coder_decompress(coder *c) {
     switch (c->kind) {
     case CODER_CSZ:
         c->status = csz_decompress(c->context, c->restored, c->field->nbytes, c->archive, c->archive_nbytes,
-                                   &c->options);
+                                   &c->decoding);
         return c->status == CSZ_OK ? 0 : -1;
 #ifdef CSZ_HAVE_ZFP
     case CODER_ZFP: return call_zfp(c, ZFP_DECOMPRESS) ? 0 : -1;

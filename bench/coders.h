@@ -13,7 +13,8 @@ typedef enum coder_kind { CODER_CSZ, CODER_ZFP, CODER_ZSTD, CODER_MEMCPY } coder
 typedef struct coder {
     coder_kind kind;
     int nthreads;
-    csz_options options;      /* csz */
+    csz_options options; /* csz */
+    csz_decompress_options decoding;
     csz_context *context;     /* csz */
     csz_status status;        /* csz: of the last call */
     double tolerance;         /* zfp, accuracy mode: the absolute bound */

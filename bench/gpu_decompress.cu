@@ -113,8 +113,8 @@ template <typename F> static double median_ms(F f) {
 /* Decodes an archive on both sides, compares, times. */
 static void archive_trial(csz_context *context, const std::vector<uint8_t> &archive, const char *name,
                           const char *note) {
-    csz_options options;
-    csz_options_init(&options);
+    csz_decompress_options options;
+    csz_decompress_options_init(&options);
     options.backend = CSZ_BACKEND_CPU;
     const size_t nbytes = archive.size();
     csz_header h;
@@ -127,7 +127,7 @@ static void archive_trial(csz_context *context, const std::vector<uint8_t> &arch
     std::vector<uint8_t> expected(out_nbytes);
     csz_tile_counts c;
     if (csz_decompress(context, expected.data(), out_nbytes, archive.data(), nbytes, &options) ||
-        csz_survey(context, &c, archive.data(), nbytes)) {
+        csz_survey(context, &c, sizeof c, archive.data(), nbytes)) {
         printf("%s: the CPU backend refuses it\n", name);
         failures++;
         return;

@@ -203,7 +203,7 @@ struct fields {
         compress(o);
         CHECK(cudaStreamSynchronize(stream));
         CHECK(cudaMemcpy(start, out[0], sizeof start, cudaMemcpyDeviceToHost));
-        OK(csz_inspect_header(&info, start, sizeof start));
+        OK(csz_inspect_header(&info, sizeof info, start, sizeof start));
         return info.bound_abs;
     }
     bool same_as_cpu(size_t i, const csz_options &o) {
@@ -351,13 +351,16 @@ static void workflows_of(FILE *out, const char *device, const char *folder, cons
             f.verify(catalogue_name, o);
             const double decompress = median_us([&] { f.decompress(); }),
                          compress = median_us([&] { f.compress(o); });
-            o.backend = CSZ_BACKEND_CUDA;
+            csz_decompress_options back_options;
+            csz_decompress_options_init(&back_options);
+            o.backend = back_options.backend = CSZ_BACKEND_CUDA;
             size_t size = 0;
             const double host_compress = least_seconds([&] {
                 OK(csz_compress(context, archive.data(), archive.size(), &size, values.data(), &shape, &o));
             });
-            const double host_decompress = least_seconds(
-                [&] { OK(csz_decompress(context, back.data(), f.nbytes, archive.data(), size, &o)); });
+            const double host_decompress = least_seconds([&] {
+                OK(csz_decompress(context, back.data(), f.nbytes, archive.data(), size, &back_options));
+            });
             const double nbytes = (double)f.nbytes;
             fprintf(out,
                     "{\"kind\": \"gpu_speed\", \"device\": \"%s\", \"dataset\": \"%s\", \"field\": \"%s\", "

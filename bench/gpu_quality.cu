@@ -49,19 +49,18 @@ template <typename F> static double median_ms(F call) {
 
 static bool is_near(double a, double b) { return a == b || fabs(a - b) <= 1e-12 * fmax(1, fabs(b)); }
 
-static void check(const csz_quality &d, const csz_quality &h) {
-    bool same = d.metrics.n == h.metrics.n && d.metrics.violations == h.metrics.violations &&
-                d.metrics.max_abs_error == h.metrics.max_abs_error && d.max_pwr_error == h.max_pwr_error &&
-                d.max_abs_index == h.max_abs_index && d.max_pwr_index == h.max_pwr_index &&
-                d.nwindows == h.nwindows && d.entropy_a == h.entropy_a && d.entropy_b == h.entropy_b &&
+static void check(const csz_quality &d, const csz_metrics &dm, const csz_quality &h, const csz_metrics &hm) {
+    bool same = dm.n == hm.n && dm.violations == hm.violations && dm.max_abs_error == hm.max_abs_error &&
+                d.max_pwr_error == h.max_pwr_error && dm.max_abs_index == hm.max_abs_index &&
+                d.max_pwr_index == h.max_pwr_index && d.nwindows == h.nwindows &&
+                d.entropy_a == h.entropy_a && d.entropy_b == h.entropy_b &&
                 !memcmp(d.error_histogram, h.error_histogram, sizeof d.error_histogram) &&
-                is_near(d.metrics.psnr, h.metrics.psnr) && is_near(d.pearson, h.pearson) &&
-                is_near(d.ssim, h.ssim);
+                is_near(dm.psnr, hm.psnr) && is_near(d.pearson, h.pearson) && is_near(d.ssim, h.ssim);
     for (int i = 0; i < CSZ_QUALITY_NLAGS; i++)
         same = same && is_near(d.autocorrelation[i], h.autocorrelation[i]);
     if (same) return;
-    printf("the device differs: psnr %.17g %.17g, pearson %.17g %.17g, ssim %.17g %.17g\n", d.metrics.psnr,
-           h.metrics.psnr, d.pearson, h.pearson, d.ssim, h.ssim);
+    printf("the device differs: psnr %.17g %.17g, pearson %.17g %.17g, ssim %.17g %.17g\n", dm.psnr, hm.psnr,
+           d.pearson, h.pearson, d.ssim, h.ssim);
     exit(1);
 }
 
@@ -80,19 +79,22 @@ template <typename V> static void measure(csz_context *context, const csz_field 
     csz_options_init(&o);
     o.bound_mode = CSZ_BOUND_REL;
     static csz_quality device, host;
+    csz_metrics device_metrics, host_metrics;
     static csz_analysis on_device[3], on_host[3];
     const double bounds[3] = {1e-2, 1e-3, 1e-4};
     auto begin = std::chrono::steady_clock::now();
-    OK(csz_quality_measure(&host, a.data(), b.data(), &field, 1e-3, &o));
+    OK(csz_quality_measure(&host, sizeof host, &host_metrics, sizeof host_metrics, a.data(), b.data(), &field,
+                           1e-3, &o));
     const double host_ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    OK(csz_quality_measure(&device, d_a, d_b, &field, 1e-3, &o));
-    check(device, host);
+    OK(csz_quality_measure(&device, sizeof device, &device_metrics, sizeof device_metrics, d_a, d_b, &field,
+                           1e-3, &o));
+    check(device, device_metrics, host, host_metrics);
     begin = std::chrono::steady_clock::now();
-    OK(csz_analyze(context, on_host, bounds, 3, a.data(), &field, &o, 0));
+    OK(csz_analyze(context, on_host, sizeof *on_host, bounds, 3, a.data(), &field, &o, 0));
     const double host_analysis_ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    OK(csz_analyze(context, on_device, bounds, 3, d_a, &field, &o, 0));
+    OK(csz_analyze(context, on_device, sizeof *on_device, bounds, 3, d_a, &field, &o, 0));
     size_t capacity, size;
     OK(csz_compress_bound(&capacity, &field, &o));
     void *d_out;
@@ -109,11 +111,12 @@ template <typename V> static void measure(csz_context *context, const csz_field 
             exit(1);
         }
     }
-    const double quality = median_ms([&] { OK(csz_quality_measure(&device, d_a, d_b, &field, 1e-3, &o)); });
-    const double analysis =
-        median_ms([&] { OK(csz_analyze(context, on_device, bounds, 3, d_a, &field, &o, 0)); });
-    const double one =
-        median_ms([&] { OK(csz_analyze(context, on_device, bounds + 1, 1, d_a, &field, &o, 0)); });
+    const double quality = median_ms(
+        [&] { OK(csz_quality_measure(&device, sizeof device, NULL, 0, d_a, d_b, &field, 1e-3, &o)); });
+    const double analysis = median_ms(
+        [&] { OK(csz_analyze(context, on_device, sizeof *on_device, bounds, 3, d_a, &field, &o, 0)); });
+    const double one = median_ms(
+        [&] { OK(csz_analyze(context, on_device, sizeof *on_device, bounds + 1, 1, d_a, &field, &o, 0)); });
     o.bound = bounds[1];
     const double compressing =
         median_ms([&] { OK(csz_compress(context, d_out, capacity, &size, d_a, &field, &o)); });

@@ -47,7 +47,7 @@ static float *restore_from_file(const char *path, csz_info *info) {
     void *archive = malloc(nbytes);
     int ok = archive && fread(archive, 1, nbytes, file) == nbytes;
     fclose(file);
-    ok = ok && check(csz_inspect(info, archive, nbytes), "inspect") &&
+    ok = ok && check(csz_inspect(info, sizeof *info, archive, nbytes), "inspect") &&
          check(csz_context_create(&context), "context");
     float *data = ok ? malloc((size_t)info->nbytes_field) : NULL;
     ok = data && check(csz_decompress(context, data, (size_t)info->nbytes_field, archive, nbytes, NULL),
@@ -75,7 +75,8 @@ int main(int argc, char **argv) {
     float *restored = NULL;
     int ok = compress_to_file(path, data, &field, &options) &&
              (restored = restore_from_file(path, &info)) != NULL &&
-             check(csz_compare(&metrics, data, restored, &field, options.bound, NULL), "compare") &&
+             check(csz_compare(&metrics, sizeof metrics, data, restored, &field, options.bound, NULL),
+                   "compare") &&
              metrics.violations == 0;
     if (ok) printf("largest error %.3g of %.3g allowed\n", metrics.max_abs_error, options.bound);
     free(restored);

@@ -71,7 +71,7 @@ static csz_status run_bound(outcome *r, const demo *d, csz_bound_mode mode, doub
                               &d->field, &options);
         double middle = now();
         if (status == CSZ_OK)
-            status = csz_decompress(d->context, d->restored, d->nbytes, d->archive, archive_nbytes, &options);
+            status = csz_decompress(d->context, d->restored, d->nbytes, d->archive, archive_nbytes, NULL);
         if (status != CSZ_OK) return status;
         compress[i] = middle - start;
         decompress[i] = now() - middle;
@@ -79,9 +79,10 @@ static csz_status run_bound(outcome *r, const demo *d, csz_bound_mode mode, doub
     r->seconds_compress = median(compress);
     r->seconds_decompress = median(decompress);
 
-    status = csz_inspect(&r->info, d->archive, archive_nbytes);
+    status = csz_inspect(&r->info, sizeof r->info, d->archive, archive_nbytes);
     if (status == CSZ_OK)
-        status = csz_compare(&r->metrics, d->original, d->restored, &d->field, r->info.bound_abs, NULL);
+        status = csz_compare(&r->metrics, sizeof r->metrics, d->original, d->restored, &d->field,
+                             r->info.bound_abs, NULL);
     r->holds = r->metrics.violations == 0 && (mode != CSZ_BOUND_PSNR || r->metrics.psnr >= bound);
     return status;
 }

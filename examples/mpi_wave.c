@@ -9,6 +9,7 @@
  * auto: where a node has GPUs its ranks take them in turn, the solver runs there and snapshots are compressed from device memory; elsewhere on
  * the CPU.  cuda is refused where there is no GPU.
  */
+#include "csz_cuda.h"
 #include "csz_mpi.h"
 #include "mpi_wave_part.h"
 #include "wave_kernel.h"
@@ -179,8 +180,8 @@ static csz_status dump(domain *d, int step, csz_context *context, const csz_mpi_
     const csz_field field = {CSZ_F32, 3, {d->n[0], d->n[1], d->n[2]}};
     MPI_Comm_rank(d->comm, &rank);
     snprintf(path, sizeof path, "%s_%04d.csz", name, step + 1);
-    csz_status status =
-        csz_mpi_compress(context, d->comm, path, gather_cells(d, step), box, &field, options, &report);
+    csz_status status = csz_mpi_compress(context, d->comm, path, gather_cells(d, step), box, &field, options,
+                                         0, &report, sizeof report);
     used = (int)csz_context_backend(context); /* of a rank that codes no frame: none */
     MPI_Allreduce(&used, &most, 1, MPI_INT, MPI_MAX, d->comm);
     if (rank == 0 && status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * csz_analyze.h: how a field would compress, and why: the paper's statistics, madograms, and the size of every workflow.
- * Rules of csz.h hold here too.  docs/api.md says how sizes and their errors are found.
+ * csz_analyze.h: how a field would compress, and why: the paper's statistics, madograms, and the size of
+ * every workflow.  The rules of csz.h hold here too.  docs/api.md says how sizes and their errors are found.
  */
 #ifndef CSZ_ANALYZE_H
 #define CSZ_ANALYZE_H
@@ -33,8 +33,8 @@ CSZ_API csz_status csz_statistics_from_histogram(csz_statistics *statistics, con
 enum { CSZ_ANALYSIS_NCODES = 1024, CSZ_ANALYSIS_NDISTANCES = 200 };
 
 /*
- * How much two numbers of a sequence differ that are d apart, over pairs from a fixed seed.  Entry d - 1 is distance d.
- * Differences above 2^48 count as 2^48.
+ * How much two numbers of a sequence differ that are d apart, over pairs from a fixed seed.  Entry d - 1 is
+ * distance d.  Differences above 2^48 count as 2^48.
  */
 typedef struct csz_madogram {
     uint64_t npairs[CSZ_ANALYSIS_NDISTANCES];
@@ -55,7 +55,7 @@ typedef struct csz_workflow_size {
 
 enum { CSZ_REASON_NBYTES = 640 };
 
-/* Statistics, shares and madograms are of the tiles counted: the sample, or all tiles of an exact analysis. */
+/* Statistics, shares and madograms are of the tiles counted: the sample, or all of an exact analysis. */
 typedef struct csz_analysis {
     double bound, bound_abs; /* as asked for, and as resolved */
     double min, max;         /* finite and not missing; NaN where there are none or the bound is absolute */
@@ -65,14 +65,14 @@ typedef struct csz_analysis {
     uint64_t histogram[CSZ_ANALYSIS_NCODES]; /* of codes -512 .. 511, the paper's alphabet */
     csz_statistics statistics;               /* of that histogram; all 0 where it is empty */
     double p1_error, entropy_error;          /* standard errors; 0 where all tiles were counted */
-    double huffman_bits; /* average length of the histogram's optimal Huffman code, at least 1 */
-    double rle_bits,
-        rle_vle_bits;       /* modelled bits a value of runs: fixed-width, and both parts Huffman coded */
-    double outlier_share;   /* elements whose code lies outside the histogram */
-    double escape_share;    /* outside -48 .. 47: an escape with raw bits in the archive */
-    double exception_share; /* values kept bit for bit, masked ones included */
-    csz_madogram quanta;    /* prequantized data, in order of index */
-    csz_madogram codes;     /* in code order, inside tiles */
+    double huffman_bits;           /* average length of the histogram's optimal Huffman code, at least 1 */
+    double rle_bits;               /* modelled bits a value of runs of fixed width */
+    double rle_vle_bits;           /* the same with both parts Huffman coded */
+    double outlier_share;          /* elements whose code lies outside the histogram */
+    double escape_share;           /* outside -48 .. 47: an escape with raw bits in the archive */
+    double exception_share;        /* values kept bit for bit, masked ones included */
+    csz_madogram quanta;           /* prequantized data, in order of index */
+    csz_madogram codes;            /* in code order, inside tiles */
     csz_workflow_size workflow[4]; /* by csz_workflow */
     csz_workflow best_forced;      /* smallest of the three forced ones: true where known, else predicted */
     int best_is_undecided;         /* the sample does not decide which forced workflow is the smallest */
@@ -84,20 +84,22 @@ typedef struct csz_analysis {
 } csz_analysis;
 
 /*
- * Analyses data under each of nbounds bounds into analyses[0 .. nbounds - 1].  Of the options bound_mode, fill, threads and
- * backend count; bound does not.  data may lie in device memory; then the sampled tiles are copied to the host.
- *
- * exact 0: whole sampled tiles pass through the compressor's own stages, and sizes are predicted from them with standard
- * errors: two in three true values lie within one of them, nineteen in twenty within two.  Of a field of few tiles all are
- * sampled.  The error knows what the sample shows: a field of which a few tiles hold most of the bytes may exceed it.
- *
- * exact 1: all tiles are counted, and all four workflows are compressed for their true sizes.  Sizes are those of Lorenzo
+ * Analyses data under each of nbounds bounds; the array analyses has one element of analysis_nbytes,
+ * sizeof(csz_analysis), for each.  Of the options bound_mode, fill, threads and backend are used.  data may
+ * lie in device memory; then the sampled tiles are copied to the host.  Sizes are those of Lorenzo
  * prediction.
+ *
+ * exact 0: whole sampled tiles pass through the compressor's own stages, and sizes are predicted from them
+ * with standard errors: two in three true values lie within one of them, nineteen in twenty within two.  In
+ * a field of few tiles all are sampled.  The errors are estimated from the sample: a field of which a few
+ * tiles hold most of the bytes may exceed them.
+ *
+ * exact 1: all tiles are counted, and all four workflows are compressed for their true sizes.
  *
  * Results do not depend on the number of threads, nor on which memory holds the data.
  */
-CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const double *bounds,
-                               size_t nbounds, const void *data, const csz_field *field,
+CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t analysis_nbytes,
+                               const double *bounds, size_t nbounds, const void *data, const csz_field *field,
                                const csz_options *options, int exact);
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@
 #include "process/memory.h"
 #include "files/rename.h"
 #include "shared.h"
+#include "csz_cuda.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -492,19 +493,20 @@ static csz_status check_arguments(const csz_context *context, const char *path, 
 
 /* What decides bytes must be the same on all ranks, or each would write frames of another archive. */
 static csz_status compare_ranks(MPI_Comm comm, const csz_field *field, const csz_options *options) {
-    enum { N = 7 + CSZ_MAX_NDIM };
+    enum { N = 8 + CSZ_MAX_NDIM };
     uint64_t mine[N] = {(uint64_t)field->type,
                         (uint64_t)field->ndim,
                         (uint64_t)options->bound_mode,
                         (uint64_t)options->workflow,
                         (uint64_t)options->zstd_level,
+                        (uint64_t)options->predictor,
                         0,
                         0},
              least[N], most[N];
-    memcpy(&mine[5], &options->bound, sizeof options->bound);
-    if (options->has_fill) memcpy(&mine[6], &options->fill, sizeof options->fill);
+    memcpy(&mine[6], &options->bound, sizeof options->bound);
+    if (options->has_fill) memcpy(&mine[7], &options->fill, sizeof options->fill);
     mine[1] |= (uint64_t)(options->has_fill != 0) << 32;
-    for (int i = 0; i < field->ndim; i++) mine[7 + i] = field->dims[i];
+    for (int i = 0; i < field->ndim; i++) mine[8 + i] = field->dims[i];
     MPI_Allreduce(mine, least, N, MPI_UINT64_T, MPI_MIN, comm);
     MPI_Allreduce(mine, most, N, MPI_UINT64_T, MPI_MAX, comm);
     return memcmp(least, most, sizeof least) == 0 ? CSZ_OK : CSZ_ERROR_ARGUMENT;
@@ -516,18 +518,18 @@ static csz_status make_plan(compression *c, csz_bound_mode mode, const csz_value
     csz_plan_destroy(c->plan);
     c->plan = NULL;
     csz_status status = csz_plan_create(&c->plan, c->field, &o, range);
-    if (!status) status = csz_plan_shape(&c->shape, c->plan);
+    if (!status) status = csz_plan_layout(&c->shape, sizeof c->shape, c->plan);
     return csz_mpi_agree(c->comm, status, &c->report.failed_rank);
 }
 
 /* What is told by dims and boxes alone: who codes what, with how much memory. */
-static csz_status prepare(compression *c, const csz_mpi_box *box, const csz_options *options) {
-    uint64_t limit = options->memory_limit ? options->memory_limit : UINT64_MAX;
+static csz_status prepare(compression *c, const csz_mpi_box *box, const csz_options *options,
+                          uint64_t memory_limit) {
+    const uint64_t limit = memory_limit ? memory_limit : UINT64_MAX;
     c->size = c->field->type == CSZ_F32 ? 4 : 8;
     c->options = *options;
-    c->options.memory_limit = 0;
     c->is_on_device = csz_device_owns(c->source->data);
-    csz_mpi_share_node(c->context, &c->options, c->source->data, c->comm);
+    csz_mpi_share_node(c->context, &c->options.threads, c->options.backend, c->source->data, c->comm);
     MPI_Allreduce(&limit, &c->limit, 1, MPI_UINT64_T, MPI_MIN, c->comm);
     csz_status status = gather_boxes(c, box);
     if (!status) status = make_plan(c, CSZ_BOUND_ABS, NULL); /* the bound does not matter yet */
@@ -537,7 +539,7 @@ static csz_status prepare(compression *c, const csz_mpi_box *box, const csz_opti
 
 csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mpi_target *target,
                                const csz_mpi_source *source, const csz_mpi_box *box, const csz_field *field,
-                               const csz_options *options, csz_mpi_report *report) {
+                               const csz_options *options, uint64_t memory_limit, csz_mpi_report *report) {
     compression c = {.context = context,
                      .comm = comm,
                      .source = source,
@@ -552,7 +554,7 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mp
         comm, check_arguments(context, target->path, source, box, field, options), &c.report.failed_rank);
     if (!status) status = compare_ranks(comm, field, options);
     if (!status && !csz_mpi_is_same(comm, target->path)) status = CSZ_ERROR_ARGUMENT;
-    if (!status) status = prepare(&c, box, options);
+    if (!status) status = prepare(&c, box, options, memory_limit);
     if (!status && options->bound_mode != CSZ_BOUND_ABS) {
         double at = MPI_Wtime();
         status = reduce_range(&c, &range);
@@ -578,8 +580,17 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mp
 
 csz_status csz_mpi_compress(csz_context *context, MPI_Comm comm, const char *path, const void *data,
                             const csz_mpi_box *box, const csz_field *field, const csz_options *options,
-                            csz_mpi_report *report) {
+                            uint64_t memory_limit, csz_mpi_report *report, size_t report_nbytes) {
     const csz_mpi_source source = {.data = data};
     const csz_mpi_target target = {.path = path, .may_replace = 1};
-    return csz_mpi_compress_to(context, comm, &target, &source, box, field, options, report);
+    csz_options o;
+    csz_mpi_report all = {.failed_rank = -1};
+    csz_status status =
+        options && csz_mpi_report_is_right(report, report_nbytes) ? CSZ_OK : CSZ_ERROR_ARGUMENT;
+    if (!status) status = csz_options_copy(&o, sizeof o, options);
+    status = csz_mpi_agree(comm, status, &all.failed_rank);
+    if (!status)
+        status = csz_mpi_compress_to(context, comm, &target, &source, box, field, &o, memory_limit, &all);
+    if (csz_mpi_report_is_right(report, report_nbytes)) csz_mpi_report_fill(report, report_nbytes, &all);
+    return status;
 }

@@ -60,7 +60,7 @@ static csz_status share_ends(archive_file *a, MPI_Comm comm) {
     if (status) return status;
     MPI_Bcast(start, (int)a->header_nbytes, MPI_BYTE, 0, comm);
     status = csz_plan_open(&plan, start, (size_t)a->header_nbytes);
-    if (!status) status = csz_plan_shape(&shape, plan);
+    if (!status) status = csz_plan_layout(&shape, sizeof shape, plan);
     csz_plan_destroy(plan);
     if (status) return status; /* the same bytes, the same answer */
     if (shape.footer_nbytes <= a->nbytes - a->header_nbytes && shape.footer_nbytes <= READ_NBYTES)
@@ -106,15 +106,15 @@ static void close_archive(archive_file *a, csz_reader *reader) {
     MPI_File_close(&a->file);
 }
 
-csz_status csz_mpi_inspect(MPI_Comm comm, csz_info *info, const char *path) {
+csz_status csz_mpi_inspect(MPI_Comm comm, csz_info *info, size_t info_nbytes, const char *path) {
     archive_file a;
     csz_reader *reader;
     csz_status status = csz_mpi_agree(comm, info && path ? CSZ_OK : CSZ_ERROR_ARGUMENT, NULL);
     if (!status) status = open_archive(&a, &reader, path, comm, NULL);
     if (status) return status;
-    (void)csz_reader_info(info, reader);
+    status = csz_reader_info(info, info_nbytes, reader);
     close_archive(&a, reader);
-    return CSZ_OK;
+    return csz_mpi_agree(comm, status, NULL);
 }
 
 /* An open archive and what a rank wants of it. */
@@ -125,28 +125,26 @@ typedef struct decompression {
     csz_reader *reader;
     csz_info info;
     csz_mpi_parts parts;
-    csz_options options;
+    csz_decompress_options options;
     csz_mpi_report report;
 } decompression;
 
 static csz_status begin_decompression(decompression *d, const char *path, const csz_mpi_box *box,
-                                      const csz_options *options) {
+                                      const csz_decompress_options *options) {
     d->report = (csz_mpi_report){.failed_rank = -1};
-    csz_status status = csz_mpi_agree(d->comm, d->context && path && box ? CSZ_OK : CSZ_ERROR_ARGUMENT,
-                                      &d->report.failed_rank);
+    csz_status status = csz_decompress_options_copy(&d->options, sizeof d->options, options);
+    if (!d->context || !path || !box) status = CSZ_ERROR_ARGUMENT;
+    status = csz_mpi_agree(d->comm, status, &d->report.failed_rank);
     if (!status) status = open_archive(&d->archive, &d->reader, path, d->comm, &d->report.failed_rank);
     if (status) return status;
-    csz_options_init(&d->options);
-    if (options) d->options = *options;
-    csz_mpi_share_node(d->context, &d->options, NULL, d->comm);
-    (void)csz_reader_info(&d->info, d->reader);
+    csz_mpi_share_node(d->context, &d->options.threads, d->options.backend, NULL, d->comm);
+    (void)csz_reader_info(&d->info, sizeof d->info, d->reader);
     d->report.nbytes_archive = d->info.nbytes_archive;
     return CSZ_OK;
 }
 
 /* status: this rank's own, of what it did with an archive that was opened. */
-static csz_status end_decompression(decompression *d, csz_status status, int is_open, double begin,
-                                    csz_mpi_report *report) {
+static csz_status end_decompression(decompression *d, csz_status status, int is_open, double begin) {
     /* before waiting for others, who may still be writing */
     d->report.total = MPI_Wtime() - begin - d->report.write;
     if (is_open) {
@@ -154,16 +152,18 @@ static csz_status end_decompression(decompression *d, csz_status status, int is_
         status = csz_mpi_agree(d->comm, status, &d->report.failed_rank);
     }
     csz_mpi_reduce_report(&d->report, d->comm);
-    if (report) *report = d->report;
     return status;
 }
 
 csz_status csz_mpi_decompress(csz_context *context, MPI_Comm comm, void *data, size_t capacity,
-                              const char *path, const csz_mpi_box *box, const csz_options *options,
-                              csz_mpi_report *report) {
+                              const char *path, const csz_mpi_box *box, const csz_decompress_options *options,
+                              csz_mpi_report *report, size_t report_nbytes) {
     decompression d = {.context = context, .comm = comm};
     double begin = MPI_Wtime();
-    csz_status status = begin_decompression(&d, path, box, options);
+    const int is_right = csz_mpi_report_is_right(report, report_nbytes);
+    csz_status status = csz_mpi_agree(comm, is_right ? CSZ_OK : CSZ_ERROR_ARGUMENT, NULL);
+    if (status) return status;
+    status = begin_decompression(&d, path, box, options);
     const int is_open = !status;
     if (is_open) {
         double at = MPI_Wtime();
@@ -172,7 +172,9 @@ csz_status csz_mpi_decompress(csz_context *context, MPI_Comm comm, void *data, s
             status = csz_reader_region(context, data, capacity, d.reader, box->begin, box->end, &d.options);
         d.report.code = MPI_Wtime() - at;
     }
-    return end_decompression(&d, status, is_open, begin, report);
+    status = end_decompression(&d, status, is_open, begin);
+    csz_mpi_report_fill(report, report_nbytes, &d.report);
+    return status;
 }
 
 /* ---- a frame's share at a time ---- */
@@ -196,10 +198,11 @@ static csz_status write_run(void *user, uint64_t offset, size_t at, size_t nbyte
 static csz_status restore_share(shares *s, uint64_t i, const csz_frame *box) {
     const csz_plan *plan = csz_reader_plan(s->d->reader);
     size_t nbytes = 0;
-    csz_status status = csz_reader_fetch(s->stored, s->stored_nbytes, &nbytes, s->d->reader, i, box);
+    csz_status status =
+        csz_reader_fetch(s->stored, s->stored_nbytes, &nbytes, s->d->reader, i, box->begin, box->end);
     if (!status)
         status = csz_decompress_frame(s->d->context, s->values, s->values_nbytes, s->stored, nbytes, plan, i,
-                                      box, &s->d->options);
+                                      box->begin, box->end, &s->d->options);
     double at = MPI_Wtime();
     if (!status) status = csz_mpi_runs(&s->d->parts, box, CSZ_MPI_IN_FIELD, &s->shape, s->size, write_run, s);
     s->seconds += MPI_Wtime() - at;
@@ -252,8 +255,8 @@ static csz_status restore_shares(shares *s) {
 }
 
 csz_status csz_mpi_decompress_by(csz_context *context, MPI_Comm comm, csz_mpi_write write, void *user,
-                                 const char *path, const csz_mpi_box *box, const csz_options *options,
-                                 csz_mpi_report *report) {
+                                 const char *path, const csz_mpi_box *box,
+                                 const csz_decompress_options *options, csz_mpi_report *report) {
     decompression d = {.context = context, .comm = comm};
     double begin = MPI_Wtime();
     csz_status status = begin_decompression(&d, path, box, options);
@@ -262,10 +265,12 @@ csz_status csz_mpi_decompress_by(csz_context *context, MPI_Comm comm, csz_mpi_wr
         shares s = {.d = &d, .write = write, .user = user, .size = d.info.field.type == CSZ_F32 ? 4 : 8};
         double at = MPI_Wtime();
         status = csz_mpi_parts_of(&d.parts, box, &d.info.field);
-        if (!status) status = csz_plan_shape(&s.shape, csz_reader_plan(d.reader));
+        if (!status) status = csz_plan_layout(&s.shape, sizeof s.shape, csz_reader_plan(d.reader));
         if (!status) status = restore_shares(&s);
         d.report.code = MPI_Wtime() - at - s.seconds;
         d.report.write = s.seconds;
     }
-    return end_decompression(&d, status, is_open, begin, report);
+    status = end_decompression(&d, status, is_open, begin);
+    if (report) *report = d.report;
+    return status;
 }

@@ -2,6 +2,8 @@
 /* shared.c: agreement, nodes, reports. */
 #include "shared.h"
 
+#include "csz_cuda.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +51,8 @@ int csz_mpi_node_nranks(MPI_Comm comm) {
     return nranks;
 }
 
-void csz_mpi_share_node(csz_context *context, csz_options *options, const void *data, MPI_Comm comm) {
+void csz_mpi_share_node(csz_context *context, int *threads, csz_backend backend, const void *data,
+                        MPI_Comm comm) {
     MPI_Comm node;
     int rank = 0, nranks = 1, ndevices;
     cpu_set_t mine, all;
@@ -60,14 +63,25 @@ void csz_mpi_share_node(csz_context *context, csz_options *options, const void *
     if (sched_getaffinity(0, sizeof mine, &mine) != 0) CPU_ZERO(&mine);
     MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
     MPI_Comm_free(&node);
-    if (options->threads == 0) {
+    if (*threads == 0) {
         int share = CPU_COUNT(&all) / nranks, own = CPU_COUNT(&mine);
-        options->threads = share < own ? share : own;
-        if (options->threads < 1) options->threads = 1;
+        *threads = share < own ? share : own;
+        if (*threads < 1) *threads = 1;
     }
-    ndevices = options->backend == CSZ_BACKEND_CPU || csz_device_owns(data) ? 0 : csz_device_count();
+    ndevices = backend == CSZ_BACKEND_CPU || csz_device_owns(data) ? 0 : csz_device_count();
     if (ndevices > 0)
         (void)csz_context_set_device(context, rank % ndevices); /* fails where it has one already */
+}
+
+int csz_mpi_report_is_right(const csz_mpi_report *report, size_t report_nbytes) {
+    enum { MOST_NBYTES = 1 << 16 }; /* as in csz.h's structures: a larger size was never set */
+    return !report || (report_nbytes > sizeof(void *) && report_nbytes <= MOST_NBYTES);
+}
+
+void csz_mpi_report_fill(csz_mpi_report *report, size_t report_nbytes, const csz_mpi_report *from) {
+    if (!report) return;
+    memset(report, 0, report_nbytes);
+    memcpy(report, from, report_nbytes < sizeof *from ? report_nbytes : sizeof *from);
 }
 
 void csz_mpi_reduce_report(csz_mpi_report *report, MPI_Comm comm) {

@@ -41,7 +41,7 @@ typedef struct csz_mpi_target {
 
 csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mpi_target *target,
                                const csz_mpi_source *source, const csz_mpi_box *box, const csz_field *field,
-                               const csz_options *options, csz_mpi_report *report);
+                               const csz_options *options, uint64_t memory_limit, csz_mpi_report *report);
 
 /*
  * csz_mpi_decompress, a frame's share of the box at a time, on the CPU: write is given runs of values, which it may change, and their offsets in the whole field's.  options->memory_limit bounds
@@ -49,14 +49,21 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mp
  */
 typedef csz_status (*csz_mpi_write)(void *user, uint64_t offset, void *from, size_t nbytes);
 csz_status csz_mpi_decompress_by(csz_context *context, MPI_Comm comm, csz_mpi_write write, void *user,
-                                 const char *path, const csz_mpi_box *box, const csz_options *options,
-                                 csz_mpi_report *report);
+                                 const char *path, const csz_mpi_box *box,
+                                 const csz_decompress_options *options, csz_mpi_report *report);
 
 /* Ranks of comm that share this rank's node. */
 int csz_mpi_node_nranks(MPI_Comm comm);
 
 /* Threads and device of a rank that shares its node.  Where data lies on a device, the context works on the one that is current. */
-void csz_mpi_share_node(csz_context *context, csz_options *options, const void *data, MPI_Comm comm);
+void csz_mpi_share_node(csz_context *context, int *threads, csz_backend backend, const void *data,
+                        MPI_Comm comm);
+
+/* Whether a caller's report is left out or has a size that a version may have. */
+int csz_mpi_report_is_right(const csz_mpi_report *report, size_t report_nbytes);
+
+/* Fills a caller's report, which may be NULL and of another version. */
+void csz_mpi_report_fill(csz_mpi_report *report, size_t report_nbytes, const csz_mpi_report *from);
 
 /* The slowest rank's seconds and the sum of the bytes exchanged. */
 void csz_mpi_reduce_report(csz_mpi_report *report, MPI_Comm comm);

@@ -59,17 +59,17 @@ verdict archive_read_all(const uint8_t *bytes, size_t nbytes, const victim *v) {
     assert_non_null(copy);
     memcpy(copy, bytes, nbytes);
     verdict d;
-    d.inspect = csz_inspect(&info, copy, nbytes);
+    d.inspect = csz_inspect(&info, sizeof info, copy, nbytes);
     /* the exact size, unless damage made the field larger: then what fits */
     size_t capacity = v->nbytes_field;
     if (!d.inspect && info.nbytes_field > capacity) capacity = sizeof data;
     uint8_t *exact = capacity == sizeof data ? data : malloc(capacity);
     assert_non_null(exact);
-    d.decompress = csz_decompress(the_context(), exact, capacity, copy, nbytes, &o);
-    d.region = csz_decompress_region(the_context(), exact, capacity, copy, nbytes, begin, end, &o);
-    o.memory_limit = 64u << 20; /* damage may ask for much */
-    d.test = csz_test(the_context(), copy, nbytes, &o);
-    d.survey = csz_survey(the_context(), &counts, copy, nbytes);
+    d.decompress = csz_decompress(the_context(), exact, capacity, copy, nbytes, DECODING(&o));
+    d.region = csz_decompress_region(the_context(), exact, capacity, copy, nbytes, begin, end, DECODING(&o));
+    /* damage may ask for much memory */
+    d.test = csz_test(the_context(), copy, nbytes, LIMITED(&o, 64u << 20));
+    d.survey = csz_survey(the_context(), &counts, sizeof counts, copy, nbytes);
     if (exact != data) free(exact);
     free(copy);
     return d;

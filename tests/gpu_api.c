@@ -42,7 +42,7 @@ static void *cpu_values(const archive *a, size_t nbytes) {
     csz_options o = on_cpu(options_make(CSZ_BOUND_ABS, 1));
     void *data = malloc(nbytes + 1);
     assert_non_null(data);
-    ASSERT_OK(csz_decompress(the_context(), data, nbytes, a->bytes, a->nbytes, &o));
+    ASSERT_OK(csz_decompress(the_context(), data, nbytes, a->bytes, a->nbytes, DECODING(&o)));
     return data;
 }
 
@@ -138,7 +138,8 @@ static void check_region(const test_field *s, const archive *a, const uint64_t *
     size_t nbytes = s->field.type == CSZ_F32 ? 4 : 8, work_nbytes;
     for (int i = 0; i < s->field.ndim; i++) nbytes *= end[i] - begin[i];
     uint8_t *expected = malloc(nbytes), *got = malloc(nbytes + 8);
-    ASSERT_OK(csz_decompress_region(the_context(), expected, nbytes, a->bytes, a->nbytes, begin, end, &cpu));
+    ASSERT_OK(csz_decompress_region(the_context(), expected, nbytes, a->bytes, a->nbytes, begin, end,
+                                    DECODING(&cpu)));
     ASSERT_OK(csz_cuda_decompress_workspace_query(&work_nbytes, 1, &s->field));
     void *d_archive = device_make(a->bytes, a->nbytes), *d_box = device_make(NULL, nbytes + 8),
          *d_work = device_make(NULL, work_nbytes);
@@ -477,15 +478,16 @@ static void frames_sent_one_by_one_give_the_same_archive(void **state) {
                 back.backend = CSZ_BACKEND_CUDA;
                 void *values = cpu_values(&expected, s.nbytes), *restored = malloc(s.nbytes),
                      *part = malloc(s.nbytes);
-                ASSERT_OK(csz_decompress(context, restored, s.nbytes, got.bytes, got.nbytes, &back));
+                ASSERT_OK(
+                    csz_decompress(context, restored, s.nbytes, got.bytes, got.nbytes, DECODING(&back)));
                 assert_memory_equal(restored, values, s.nbytes);
                 uint64_t begin[4] = {3, 5, 7}, end[4];
                 for (int i = 0; i < s.field.ndim; i++) end[i] = s.field.dims[i] - 2;
                 ASSERT_OK(csz_decompress_region(context, restored, s.nbytes, got.bytes, got.nbytes, begin,
-                                                end, &back));
+                                                end, DECODING(&back)));
                 csz_options cpu = on_cpu(o);
-                ASSERT_OK(
-                    csz_decompress_region(context, part, s.nbytes, got.bytes, got.nbytes, begin, end, &cpu));
+                ASSERT_OK(csz_decompress_region(context, part, s.nbytes, got.bytes, got.nbytes, begin, end,
+                                                DECODING(&cpu)));
                 size_t n = s.field.type == CSZ_F32 ? 4 : 8;
                 for (int i = 0; i < s.field.ndim; i++) n *= (size_t)(end[i] - begin[i]);
                 assert_memory_equal(restored, part, n);
@@ -517,7 +519,7 @@ static csz_status do_everything(csz_context *context, const test_field *s, const
     }
     uint8_t *values = malloc(s->nbytes);
     o.backend = CSZ_BACKEND_CUDA;
-    status = csz_decompress(context, values, s->nbytes, expected->bytes, expected->nbytes, &o);
+    status = csz_decompress(context, values, s->nbytes, expected->bytes, expected->nbytes, DECODING(&o));
     if (!first) first = status;
     size_t capacity, nbytes;
     ASSERT_OK(csz_compress_bound(&capacity, &s->field, &o));
@@ -601,7 +603,7 @@ static void the_automatic_choice_falls_back_to_the_cpu(void **state) {
         assert_int_equal(nbytes, expected.nbytes);
         assert_memory_equal(out, expected.bytes, nbytes);
         runtime_fail((failure)kind, 1);
-        ASSERT_OK(csz_decompress(context, values, s.nbytes, out, nbytes, &o));
+        ASSERT_OK(csz_decompress(context, values, s.nbytes, out, nbytes, DECODING(&o)));
         assert_int_equal(csz_context_backend(context), CSZ_BACKEND_CPU);
         o.backend = CSZ_BACKEND_CUDA;
         runtime_fail((failure)kind, 1);
@@ -627,13 +629,13 @@ static void check_verdict(const victim *v, const uint8_t *bytes, size_t bytes_n,
     csz_cuda_result *result = results_make(1);
     uint8_t *values = malloc(nbytes), *restored = malloc(nbytes);
     csz_info info;
-    csz_status status = csz_inspect_header(&info, bytes, bytes_n);
+    csz_status status = csz_inspect_header(&info, sizeof info, bytes, bytes_n);
     /* one that claims other dims is refused here for that */
     const int other = !status && (info.has_zstd || memcmp(&info.field, &v->field, sizeof info.field));
     /* one that claims to be a pyramid is refused by the device for that, before anything else is read */
     const int unknown = bytes_n > 12 && bytes[12] == CSZ_PREDICTOR_PYRAMID;
     const int is_ours = !status && !other;
-    if (is_ours) status = csz_decompress(the_context(), values, nbytes, bytes, bytes_n, &cpu);
+    if (is_ours) status = csz_decompress(the_context(), values, nbytes, bytes, bytes_n, DECODING(&cpu));
     ASSERT_OK(csz_cuda_decompress_async(the_context(), d_values, nbytes, result, d_archive, bytes_n, NULL,
                                         &v->field, NULL, 0, the_stream()));
     wait();

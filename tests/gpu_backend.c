@@ -27,15 +27,15 @@ static void check_field(const test_field *s, csz_options options) {
         assert_true(0);
     }
     csz_info info;
-    assert_int_equal(csz_inspect(&info, cpu.bytes, cpu.nbytes), CSZ_OK);
+    assert_int_equal(csz_inspect(&info, sizeof info, cpu.bytes, cpu.nbytes), CSZ_OK);
     size_t nbytes = (size_t)info.nbytes_field;
     uint8_t *a = malloc(nbytes + 1), *b = malloc(nbytes + 1);
     csz_options o = options;
     o.backend = CSZ_BACKEND_CPU;
-    assert_int_equal(csz_decompress(context, a, nbytes, gpu.bytes, gpu.nbytes, &o), CSZ_OK);
+    assert_int_equal(csz_decompress(context, a, nbytes, gpu.bytes, gpu.nbytes, DECODING(&o)), CSZ_OK);
     o.backend = CSZ_BACKEND_CUDA;
     memset(b, 0xA5, nbytes + 1);
-    assert_int_equal(csz_decompress(context, b, nbytes, cpu.bytes, cpu.nbytes, &o), CSZ_OK);
+    assert_int_equal(csz_decompress(context, b, nbytes, cpu.bytes, cpu.nbytes, DECODING(&o)), CSZ_OK);
     if (memcmp(a, b, nbytes) != 0) {
         print_error("restored values differ: %s\n", story);
         assert_true(0);
@@ -125,11 +125,13 @@ static void regions_are_the_same(void **state) {
         }
         float *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y);
         o.backend = CSZ_BACKEND_CPU;
-        assert_int_equal(csz_decompress_region(context, x, n * sizeof *x, a.bytes, a.nbytes, begin, end, &o),
-                         CSZ_OK);
+        assert_int_equal(
+            csz_decompress_region(context, x, n * sizeof *x, a.bytes, a.nbytes, begin, end, DECODING(&o)),
+            CSZ_OK);
         o.backend = CSZ_BACKEND_CUDA;
-        assert_int_equal(csz_decompress_region(context, y, n * sizeof *y, a.bytes, a.nbytes, begin, end, &o),
-                         CSZ_OK);
+        assert_int_equal(
+            csz_decompress_region(context, y, n * sizeof *y, a.bytes, a.nbytes, begin, end, DECODING(&o)),
+            CSZ_OK);
         assert_memory_equal(x, y, n * sizeof *x);
         free(x);
         free(y);
@@ -149,10 +151,10 @@ static void flipped_bits_are_refused_and_the_device_lives_on(void **state) {
     o.backend = CSZ_BACKEND_CUDA;
     for (size_t bit = 0; bit < 8 * a.nbytes; bit += 3) {
         a.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-        assert_int_not_equal(csz_decompress(context, out, nbytes, a.bytes, a.nbytes, &o), CSZ_OK);
+        assert_int_not_equal(csz_decompress(context, out, nbytes, a.bytes, a.nbytes, DECODING(&o)), CSZ_OK);
         a.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
     }
-    assert_int_equal(csz_decompress(context, out, nbytes, a.bytes, a.nbytes, &o), CSZ_OK);
+    assert_int_equal(csz_decompress(context, out, nbytes, a.bytes, a.nbytes, DECODING(&o)), CSZ_OK);
     free(out);
     archive_free(&a);
     sample_free(&s);

@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
                 double mark = seconds();
                 must(csz_compress(context, d_archive, capacity, &nbytes, d_values, &field, &o) == CSZ_OK,
                      "csz_compress");
-                must(csz_decompress(context, d_back, n * 4, d_archive, nbytes, &o) == CSZ_OK,
+                must(csz_decompress(context, d_back, n * 4, d_archive, nbytes, NULL) == CSZ_OK,
                      "csz_decompress");
                 coding += seconds() - mark;
                 judge_kernel<<<4096, 256>>>(d_violations, d_values, d_back, n, bounds[b]);

@@ -5,6 +5,8 @@
  */
 #include "support.h"
 
+#include "csz_cuda.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,7 +53,7 @@ static void *run_member(void *argument) {
             w->sizes[i] = nbytes;
         } else if (!status) {
             status = csz_decompress_frame(context, w->restored + at, f.values_nbytes, w->stored[i],
-                                          w->sizes[i], w->plan, i, NULL, &o);
+                                          w->sizes[i], w->plan, i, NULL, NULL, DECODING(&o));
         }
         if (status || csz_context_backend(context) != CSZ_BACKEND_CUDA) atomic_fetch_add(&w->nfailed, 1);
     }
@@ -92,7 +94,7 @@ static void check(csz_bound_mode mode, double bound, int zstd_level) {
     o.backend = CSZ_BACKEND_CUDA;
     ASSERT_OK(csz_range_add(&range, s.data, s.n, CSZ_F32, &o));
     ASSERT_OK(csz_plan_create(&plan, &s.field, &o, &range));
-    ASSERT_OK(csz_plan_shape(&w.shape, plan));
+    ASSERT_OK(csz_plan_layout(&w.shape, sizeof w.shape, plan));
     assert_true(w.shape.nframes >= NCONTEXTS);
     w.plan = plan;
     w.stored = calloc(w.shape.nframes, sizeof *w.stored);
@@ -122,7 +124,7 @@ static void check(csz_bound_mode mode, double bound, int zstd_level) {
         d.backend = CSZ_BACKEND_CUDA;
         uint8_t *values = malloc(w.shape.values_nbytes);
         assert_int_equal(csz_decompress_frame(the_context(), values, w.shape.values_nbytes, w.stored[1],
-                                              w.sizes[1], plan, 1, NULL, &d),
+                                              w.sizes[1], plan, 1, NULL, NULL, DECODING(&d)),
                          CSZ_ERROR_CORRUPT);
         free(values);
     }

@@ -20,7 +20,7 @@ static void *cpu_values(const archive *a, size_t nbytes) {
     csz_options o = options_make(CSZ_BOUND_ABS, 1);
     o.backend = CSZ_BACKEND_CPU;
     void *data = malloc(nbytes);
-    ASSERT_OK(csz_decompress(the_context(), data, nbytes, a->bytes, a->nbytes, &o));
+    ASSERT_OK(csz_decompress(the_context(), data, nbytes, a->bytes, a->nbytes, DECODING(&o)));
     return data;
 }
 
@@ -194,7 +194,8 @@ static void host_memory_goes_through_in_frames(void **state) {
                 void *to[] = {back, pinned};
                 for (int p = 0; p < 2; p++) {
                     memset(to[p], 0xA5, s.nbytes);
-                    ASSERT_OK(csz_decompress(context, to[p], s.nbytes, expected.bytes, expected.nbytes, &o));
+                    ASSERT_OK(csz_decompress(context, to[p], s.nbytes, expected.bytes, expected.nbytes,
+                                             DECODING(&o)));
                     assert_int_equal(memcmp(to[p], values, s.nbytes), 0);
                 }
             }

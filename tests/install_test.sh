@@ -117,7 +117,7 @@ cat >component/ranks.c <<'C'
 int main(int argc, char **argv) {
     csz_info info;
     MPI_Init(&argc, &argv);
-    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, argv[1]);
+    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, argv[1]);
     MPI_Finalize();
     return (int)status;
 }

@@ -107,7 +107,7 @@ static void *worker_main(void *p) {
         if (block >= j->nblocks) break;
         fill_block(j, data, block, n);
         if (csz_compress(context, stored, capacity, &stored_nbytes, data, &field, &o) != CSZ_OK ||
-            csz_decompress(context, back, nbytes, stored, stored_nbytes, &o) != CSZ_OK) {
+            csz_decompress(context, back, nbytes, stored, stored_nbytes, DECODING(&o)) != CSZ_OK) {
             atomic_store(&j->failed, 1);
             break;
         }

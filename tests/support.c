@@ -318,7 +318,7 @@ archive assert_round_trip(const test_field *s, const csz_options *options) {
     }
     ASSERT_OK(csz_test(the_context(), a.bytes, a.nbytes, NULL));
     csz_info info;
-    ASSERT_OK(csz_inspect(&info, a.bytes, a.nbytes));
+    ASSERT_OK(csz_inspect(&info, sizeof info, a.bytes, a.nbytes));
     assert_info(&info, s, options, &a);
 
     uint8_t *restored = malloc(s->nbytes + 1), *again = malloc(s->nbytes + 1);
@@ -326,9 +326,9 @@ archive assert_round_trip(const test_field *s, const csz_options *options) {
     memset(restored, 0xA5, s->nbytes + 1);
     memset(again, 0x5A, s->nbytes + 1);
     o.threads = 1;
-    ASSERT_OK(csz_decompress(the_context(), restored, s->nbytes, a.bytes, a.nbytes, &o));
+    ASSERT_OK(csz_decompress(the_context(), restored, s->nbytes, a.bytes, a.nbytes, DECODING(&o)));
     o.threads = 3;
-    ASSERT_OK(csz_decompress(the_context(), again, s->nbytes, a.bytes, a.nbytes, &o));
+    ASSERT_OK(csz_decompress(the_context(), again, s->nbytes, a.bytes, a.nbytes, DECODING(&o)));
     assert_int_equal(restored[s->nbytes], 0xA5);
     assert_memory_equal(restored, again, s->nbytes);
     assert_bound_kept(s, restored, info.bound_abs, options);

@@ -76,6 +76,14 @@ csz_field field_random(rng *r, csz_type type, int ndim, uint32_t max_n);
 
 csz_options options_make(csz_bound_mode mode, double bound);
 
+/* Options of decompressing with the backend and threads of options of compressing. */
+#define LIMITED(options, limit)                                        \
+    (&(csz_decompress_options){.size = sizeof(csz_decompress_options), \
+                               .backend = (options)->backend,          \
+                               .threads = (options)->threads,          \
+                               .memory_limit = (limit)})
+#define DECODING(options) LIMITED(options, 0)
+
 /* ---- archives ---- */
 
 typedef struct archive {

@@ -20,7 +20,7 @@
 
 static csz_analysis analysis_of(const test_field *s, const csz_options *o, double bound, int exact) {
     static csz_analysis a;
-    ASSERT_OK(csz_analyze(the_context(), &a, &bound, 1, s->data, &s->field, o, exact));
+    ASSERT_OK(csz_analyze(the_context(), &a, sizeof a, &bound, 1, s->data, &s->field, o, exact));
     return a;
 }
 
@@ -306,7 +306,7 @@ static void threads_change_nothing(void **state) {
         for (int threads = 1; threads < 6; threads += 2) {
             o.threads = threads;
             csz_analysis *a = threads == 1 ? one : other;
-            ASSERT_OK(csz_analyze(the_context(), a, bounds, 2, s.data, &s.field, &o, exact));
+            ASSERT_OK(csz_analyze(the_context(), a, sizeof *a, bounds, 2, s.data, &s.field, &o, exact));
             a[0].seconds = a[1].seconds = 0;
             if (threads > 1) assert_memory_equal(one, other, sizeof one);
         }
@@ -353,18 +353,23 @@ static void bad_arguments_are_refused(void **state) {
     csz_options o = options_make(CSZ_BOUND_ABS, 1);
     static csz_analysis a;
     double bound = 0;
-    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_BOUND);
+    assert_int_equal(csz_analyze(the_context(), &a, sizeof a, &bound, 1, s.data, &s.field, &o, 0),
+                     CSZ_ERROR_BOUND);
     bound = NAN;
-    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_BOUND);
+    assert_int_equal(csz_analyze(the_context(), &a, sizeof a, &bound, 1, s.data, &s.field, &o, 0),
+                     CSZ_ERROR_BOUND);
     bound = 1;
-    assert_int_equal(csz_analyze(NULL, &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, NULL, &s.field, &o, 0), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_analyze(the_context(), NULL, &bound, 1, s.data, &s.field, &o, 0),
+    assert_int_equal(csz_analyze(NULL, &a, sizeof a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_analyze(the_context(), &a, sizeof a, &bound, 1, NULL, &s.field, &o, 0),
                      CSZ_ERROR_ARGUMENT);
+    assert_int_equal(
+        csz_analyze(the_context(), NULL, sizeof(csz_analysis), &bound, 1, s.data, &s.field, &o, 0),
+        CSZ_ERROR_ARGUMENT);
     s.field.ndim = 7;
-    assert_int_equal(csz_analyze(the_context(), &a, &bound, 1, s.data, &s.field, &o, 0), CSZ_ERROR_DIMS);
+    assert_int_equal(csz_analyze(the_context(), &a, sizeof a, &bound, 1, s.data, &s.field, &o, 0),
+                     CSZ_ERROR_DIMS);
     csz_field empty = field_3d(CSZ_F64, 3, 0, 2);
-    ASSERT_OK(csz_analyze(the_context(), &a, &bound, 1, NULL, &empty, &o, 1));
+    ASSERT_OK(csz_analyze(the_context(), &a, sizeof a, &bound, 1, NULL, &empty, &o, 1));
     assert_true(a.nelements == 0 && a.workflow[0].nbytes == a.workflow[0].nbytes_predicted);
     assert_true(isnan(a.min) && isnan(a.max)); /* the bound is absolute: no range was looked for */
     sample_free(&s);
@@ -382,7 +387,7 @@ static void an_absolute_bound_touches_little(void **state) {
     csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
     static csz_analysis a[3];
     const double bounds[] = {1e-2, 1e-3, 1e-4};
-    ASSERT_OK(csz_analyze(the_context(), a, bounds, 3, data, &field, &o, 0));
+    ASSERT_OK(csz_analyze(the_context(), a, sizeof *a, bounds, 3, data, &field, &o, 0));
     assert_true(a[0].nelements_counted * 50 < a[0].nelements);
     unsigned char *is_there = malloc(nbytes / page);
     size_t nthere = 0;

@@ -126,7 +126,7 @@ static void relative_bounds_are_never_above_bound_times_range(void **state) {
         csz_options o = options_make(CSZ_BOUND_REL, bound);
         archive a = archive_make(&s, &o);
         csz_info info;
-        ASSERT_OK(csz_inspect(&info, a.bytes, a.nbytes));
+        ASSERT_OK(csz_inspect(&info, sizeof info, a.bytes, a.nbytes));
         assert_true(info.bound_abs > 0 && fma(bound, csz_range_floor(min, max), -info.bound_abs) >= 0);
         archive_free(&a);
         sample_free(&s);

@@ -30,7 +30,8 @@ static void victims_cover_every_coder(void **state) {
     (void)state;
     csz_tile_counts sum = {0}, c;
     for (int i = 0; i < nvictims; i++) {
-        ASSERT_OK(csz_survey(the_context(), &c, victims[i].archive.bytes, victims[i].archive.nbytes));
+        ASSERT_OK(
+            csz_survey(the_context(), &c, sizeof c, victims[i].archive.bytes, victims[i].archive.nbytes));
         sum.fill += c.fill;
         sum.single += c.single;
         sum.rle += c.rle;
@@ -61,13 +62,13 @@ static void every_flip_of_a_bit_is_refused(void **state) {
             csz_info info;
             bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
             csz_status status =
-                csz_decompress(the_context(), data, victims[i].nbytes_field, bytes, a->nbytes, &o);
-            if (status == CSZ_OK || csz_test(the_context(), bytes, a->nbytes, &o) == CSZ_OK) {
+                csz_decompress(the_context(), data, victims[i].nbytes_field, bytes, a->nbytes, DECODING(&o));
+            if (status == CSZ_OK || csz_test(the_context(), bytes, a->nbytes, DECODING(&o)) == CSZ_OK) {
                 fail_msg("victim %d: bit %zu of %zu bytes was not missed", i, bit, a->nbytes);
             }
             assert_int_not_equal(status, CSZ_ERROR_ARGUMENT);
             assert_int_not_equal(status, CSZ_ERROR_MEMORY);
-            csz_inspect(&info, bytes, a->nbytes);
+            csz_inspect(&info, sizeof info, bytes, a->nbytes);
             bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         }
         free(bytes);
@@ -115,7 +116,7 @@ static void newer_versions_and_unknown_features_are_named(void **state) {
         memcpy(bytes, a->bytes, a->nbytes);
         bytes[4] = CSZ_FORMAT_VERSION + 1; /* whatever else a newer version changes, checksums included */
         assert_int_equal(archive_read_all(bytes, a->nbytes, &victims[i]).decompress, CSZ_ERROR_VERSION);
-        assert_int_equal(csz_inspect(&info, bytes, a->nbytes), CSZ_ERROR_VERSION);
+        assert_int_equal(csz_inspect(&info, sizeof info, bytes, a->nbytes), CSZ_ERROR_VERSION);
         bytes[4] = CSZ_FORMAT_VERSION;
         for (int bit = 3; bit < 16; bit++) {
             csz_store_u16(bytes + 8, csz_load_u16(a->bytes + 8) | 1u << bit);
@@ -125,7 +126,7 @@ static void newer_versions_and_unknown_features_are_named(void **state) {
         memcpy(bytes, a->bytes, a->nbytes);
         bytes[12] = 2; /* another predictor */
         archive_reseal(bytes, a->nbytes);
-        assert_int_equal(csz_inspect(&info, bytes, a->nbytes), CSZ_ERROR_VERSION);
+        assert_int_equal(csz_inspect(&info, sizeof info, bytes, a->nbytes), CSZ_ERROR_VERSION);
         /* features that may be ignored are */
         memcpy(bytes, a->bytes, a->nbytes);
         csz_store_u16(bytes + 10, 0xFFFF);
@@ -191,7 +192,7 @@ static void forged_records_stay_inside_their_buffers(void **state) {
     for (int i = 0; i < NVICTIMS_PLAIN; i++) {
         const archive *a = &victims[i].archive;
         csz_tile_counts counts;
-        ASSERT_OK(csz_survey(the_context(), &counts, a->bytes, a->nbytes));
+        ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, a->bytes, a->nbytes));
         size_t payload = a->nbytes - 16 - (size_t)counts.nbytes_payload;
         uint8_t *bytes = malloc(a->nbytes);
         assert_non_null(bytes);
@@ -231,7 +232,6 @@ static void garbage_is_refused(void **state) {
 static void headers_that_promise_too_much_are_refused(void **state) {
     (void)state;
     csz_options o = options_make(CSZ_BOUND_ABS, 0);
-    o.memory_limit = 1 << 28;
     for (int log2_n = 20; log2_n <= 56; log2_n++) {
         const archive *a = &victims[4].archive; /* 1-D */
         uint8_t *bytes = malloc(a->nbytes), *data = malloc(victims[4].nbytes_field);
@@ -241,9 +241,9 @@ static void headers_that_promise_too_much_are_refused(void **state) {
         archive_reseal(bytes, a->nbytes);
         assert_int_not_equal(
             csz_decompress(the_context(), data, victims[4].nbytes_field, bytes, a->nbytes, NULL), CSZ_OK);
-        assert_int_not_equal(csz_test(the_context(), bytes, a->nbytes, &o), CSZ_OK);
+        assert_int_not_equal(csz_test(the_context(), bytes, a->nbytes, LIMITED(&o, 1 << 28)), CSZ_OK);
         csz_info info;
-        ASSERT_OK(csz_inspect_header(&info, bytes, a->nbytes));
+        ASSERT_OK(csz_inspect_header(&info, sizeof info, bytes, a->nbytes));
         assert_true(info.nelements == (uint64_t)1 << log2_n);
         free(bytes);
         free(data);
@@ -256,12 +256,12 @@ static void a_header_alone_can_be_inspected(void **state) {
         const archive *a = &victims[i].archive;
         csz_info whole, start;
         size_t header = csz_load_u16(a->bytes + 18);
-        ASSERT_OK(csz_inspect(&whole, a->bytes, a->nbytes));
+        ASSERT_OK(csz_inspect(&whole, sizeof whole, a->bytes, a->nbytes));
         for (size_t n = 0; n < header; n++) {
             csz_status expected = n < 4 ? CSZ_ERROR_NOT_ARCHIVE : CSZ_ERROR_TRUNCATED;
-            assert_int_equal(csz_inspect_header(&start, a->bytes, n), expected);
+            assert_int_equal(csz_inspect_header(&start, sizeof start, a->bytes, n), expected);
         }
-        ASSERT_OK(csz_inspect_header(&start, a->bytes, header));
+        ASSERT_OK(csz_inspect_header(&start, sizeof start, a->bytes, header));
         assert_true(start.nbytes_archive == 0);
         start.nbytes_archive = whole.nbytes_archive;
         assert_memory_equal(&start, &whole, sizeof whole);

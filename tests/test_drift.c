@@ -14,8 +14,9 @@ static void assert_refused(const uint8_t *bytes, const victim *v, const char *wh
     csz_options o = options_make(CSZ_BOUND_ABS, 0);
     uint8_t *data = malloc(v->nbytes_field);
     assert_non_null(data);
-    csz_status status = csz_decompress(the_context(), data, v->nbytes_field, bytes, v->archive.nbytes, &o),
-               tested = csz_test(the_context(), bytes, v->archive.nbytes, &o);
+    csz_status status = csz_decompress(the_context(), data, v->nbytes_field, bytes, v->archive.nbytes,
+                                       DECODING(&o)),
+               tested = csz_test(the_context(), bytes, v->archive.nbytes, DECODING(&o));
     if (status != CSZ_ERROR_CORRUPT || tested != CSZ_ERROR_CORRUPT)
         fail_msg("victim %d, %s: %d, %d", number, what, (int)status, (int)tested);
     free(data);
@@ -37,7 +38,7 @@ static void other_values_than_the_encoder_saw_are_refused(void **state) {
             assert_refused(bytes, &victims[i], "its checksum of values changed", i);
         }
         csz_tile_counts c;
-        ASSERT_OK(csz_survey(the_context(), &c, a->bytes, a->nbytes));
+        ASSERT_OK(csz_survey(the_context(), &c, sizeof c, a->bytes, a->nbytes));
         const int has_step = c.mask8 + c.quad + c.pair + c.single + c.rle + c.rle_vle > 0;
         uint64_t bound = csz_load_u64(a->bytes + 32); /* 2^29: the least that moves the step of floats */
         for (int k = -1; has_step && k <= 1; k += 2) {

@@ -25,7 +25,7 @@ static void null_pointers_are_refused(void **state) {
     csz_context_destroy(NULL);
     csz_options_init(NULL);
     csz_context_profile(NULL, 1);
-    csz_context_stages(NULL, NULL);
+    csz_context_stages(NULL, NULL, sizeof(csz_stages));
     assert_int_equal(csz_compress_bound(NULL, &s.field, &o), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_compress_bound(&n, NULL, &o), CSZ_ERROR_ARGUMENT);
     ASSERT_OK(csz_compress_bound(&n, &s.field, NULL));
@@ -35,10 +35,10 @@ static void null_pointers_are_refused(void **state) {
     assert_int_equal(csz_compress(c, out, sizeof out, &n, NULL, &s.field, &o), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_compress(c, out, sizeof out, &n, s.data, NULL, &o), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_compress(c, out, sizeof out, &n, s.data, &s.field, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_inspect(NULL, a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_inspect(&info, NULL, a.nbytes), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_inspect_header(NULL, a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_inspect_header(&info, NULL, a.nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_inspect(NULL, sizeof(csz_info), a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_inspect(&info, sizeof info, NULL, a.nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_inspect_header(NULL, sizeof(csz_info), a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_inspect_header(&info, sizeof info, NULL, a.nbytes), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_decompress(NULL, data, sizeof data, a.bytes, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_decompress(c, NULL, sizeof data, a.bytes, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_decompress(c, data, sizeof data, NULL, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
@@ -47,15 +47,19 @@ static void null_pointers_are_refused(void **state) {
                      CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_test(NULL, a.bytes, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
     assert_int_equal(csz_test(c, NULL, a.nbytes, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_survey(NULL, &counts, a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_survey(c, NULL, a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_survey(c, &counts, NULL, a.nbytes), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_compare(NULL, s.data, s.data, &s.field, -1, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_compare(&metrics, NULL, s.data, &s.field, -1, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_compare(&metrics, s.data, NULL, &s.field, -1, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_compare(&metrics, s.data, s.data, NULL, -1, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_survey(NULL, &counts, sizeof counts, a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_survey(c, NULL, sizeof(csz_tile_counts), a.bytes, a.nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_survey(c, &counts, sizeof counts, NULL, a.nbytes), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_compare(NULL, sizeof(csz_metrics), s.data, s.data, &s.field, -1, NULL),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_compare(&metrics, sizeof metrics, NULL, s.data, &s.field, -1, NULL),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_compare(&metrics, sizeof metrics, s.data, NULL, &s.field, -1, NULL),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_compare(&metrics, sizeof metrics, s.data, s.data, NULL, -1, NULL),
+                     CSZ_ERROR_ARGUMENT);
     /* nothing is not an archive */
-    assert_int_equal(csz_inspect(&info, NULL, 0), CSZ_ERROR_NOT_ARCHIVE);
+    assert_int_equal(csz_inspect(&info, sizeof info, NULL, 0), CSZ_ERROR_NOT_ARCHIVE);
     assert_int_equal(csz_decompress(c, data, sizeof data, NULL, 0, NULL), CSZ_ERROR_NOT_ARCHIVE);
     assert_int_equal(csz_test(c, NULL, 0, NULL), CSZ_ERROR_NOT_ARCHIVE);
     archive_free(&a);
@@ -221,7 +225,7 @@ static void memory_limits_are_kept(void **state) {
         archive a = archive_make(&s, &o);
         void *data = malloc(s.nbytes);
         assert_non_null(data);
-        csz_options limited = options_make(CSZ_BOUND_ABS, 0);
+        csz_decompress_options limited = *DECODING(&o);
         limited.memory_limit = 1;
         assert_int_equal(csz_decompress(the_context(), data, s.nbytes, a.bytes, a.nbytes, &limited),
                          CSZ_ERROR_LIMIT);
@@ -260,8 +264,12 @@ static void options_start_at_their_defaults(void **state) {
     memset(&o, 0xFF, sizeof o);
     csz_options_init(&o);
     assert_true(o.bound_mode == CSZ_BOUND_ABS && o.bound == 0 && o.workflow == CSZ_WORKFLOW_AUTO);
-    assert_true(o.backend == CSZ_BACKEND_AUTO && o.threads == 0 && o.zstd_level == 0 && !o.has_fill &&
-                o.memory_limit == 0);
+    assert_true(o.backend == CSZ_BACKEND_AUTO && o.threads == 0 && o.zstd_level == 0 && !o.has_fill);
+    assert_true(o.size == sizeof o && o.predictor == CSZ_PREDICTOR_DEFAULT);
+    csz_decompress_options d;
+    memset(&d, 0xFF, sizeof d);
+    csz_decompress_options_init(&d);
+    assert_true(d.size == sizeof d && d.backend == CSZ_BACKEND_AUTO && d.threads == 0 && d.memory_limit == 0);
 }
 
 /* compare counts what exceeds the bound, exactly, and special values that differ. */
@@ -274,22 +282,22 @@ static void compare_counts_violations(void **state) {
     o.has_fill = 1;
     o.fill = 1e20;
     csz_metrics m;
-    ASSERT_OK(csz_compare(&m, a, b, &field, 0.5, &o));
-    assert_true(m.n == 6 && m.n_special == 3 && m.violations == 0 && m.worst_index == 0);
+    ASSERT_OK(csz_compare(&m, sizeof m, a, b, &field, 0.5, &o));
+    assert_true(m.n == 6 && m.n_special == 3 && m.violations == 0 && m.max_abs_index == 0);
     assert_true(m.min == 0 && m.max == 2 && m.max_abs_error == 0.5);
     assert_true(fabs(m.rmse - sqrt((0.25 + 0.0625) / 3)) < 1e-15);
-    ASSERT_OK(csz_compare(&m, a, b, &field, nextafter(0.5, 0), &o));
+    ASSERT_OK(csz_compare(&m, sizeof m, a, b, &field, nextafter(0.5, 0), &o));
     assert_true(m.violations == 1);
     memcpy(c, b, sizeof c);
     c[3] = 0; /* a NaN lost */
     c[5] = 1.0000001e20;
-    ASSERT_OK(csz_compare(&m, a, c, &field, 0.5, &o));
-    assert_true(m.violations == 2 && m.worst_index == 3);
+    ASSERT_OK(csz_compare(&m, sizeof m, a, c, &field, 0.5, &o));
+    assert_true(m.violations == 2 && m.special_violations == 2 && m.special_index == 3);
     memcpy(c, b, sizeof c);
     c[1] = NAN; /* a NaN made */
-    ASSERT_OK(csz_compare(&m, a, c, &field, 0.5, &o));
-    assert_true(m.violations == 1 && m.worst_index == 1);
-    ASSERT_OK(csz_compare(&m, a, a, &field, 0, &o));
+    ASSERT_OK(csz_compare(&m, sizeof m, a, c, &field, 0.5, &o));
+    assert_true(m.violations == 1 && m.special_violations == 0 && m.max_abs_index == 1);
+    ASSERT_OK(csz_compare(&m, sizeof m, a, a, &field, 0, &o));
     assert_true(m.violations == 0 && m.rmse == 0 && m.psnr == INFINITY && m.nrmse == 0);
 }
 
@@ -299,10 +307,10 @@ static void comparing_refuses_a_nan_as_bound(void **state) {
     const csz_field field = field_1d(CSZ_F32, 3);
     csz_metrics m;
     csz_quality q;
-    assert_int_equal(csz_compare(&m, a, a, &field, NAN, NULL), CSZ_ERROR_BOUND);
-    assert_int_equal(csz_quality_measure(&q, a, a, &field, NAN, NULL), CSZ_ERROR_BOUND);
-    ASSERT_OK(csz_compare(&m, a, a, &field, INFINITY, NULL));
-    ASSERT_OK(csz_quality_measure(&q, a, a, &field, INFINITY, NULL));
+    assert_int_equal(csz_compare(&m, sizeof m, a, a, &field, NAN, NULL), CSZ_ERROR_BOUND);
+    assert_int_equal(csz_quality_measure(&q, sizeof q, NULL, 0, a, a, &field, NAN, NULL), CSZ_ERROR_BOUND);
+    ASSERT_OK(csz_compare(&m, sizeof m, a, a, &field, INFINITY, NULL));
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, NULL, 0, a, a, &field, INFINITY, NULL));
 }
 
 /* The same figures at every address; UBSan sees a load that assumes more. */
@@ -317,14 +325,15 @@ static void comparing_takes_any_alignment(void **state) {
         for (uint64_t i = 0; i < s.n; i += 7) store_at(t.data, field.type, i, sample_at(&t, i) + 0.25);
         csz_metrics m, moved;
         csz_quality q, shifted;
-        ASSERT_OK(csz_compare(&m, s.data, t.data, &field, 0.1, &o));
-        ASSERT_OK(csz_quality_measure(&q, s.data, t.data, &field, 0.1, &o));
+        ASSERT_OK(csz_compare(&m, sizeof m, s.data, t.data, &field, 0.1, &o));
+        ASSERT_OK(csz_quality_measure(&q, sizeof q, NULL, 0, s.data, t.data, &field, 0.1, &o));
         assert_true(m.violations > 0);
         for (int at = 1; at < 8; at++) {
             memcpy(a + at, s.data, s.nbytes);
             memcpy(b + 8 - at, t.data, t.nbytes);
-            ASSERT_OK(csz_compare(&moved, a + at, b + 8 - at, &field, 0.1, &o));
-            ASSERT_OK(csz_quality_measure(&shifted, a + at, b + 8 - at, &field, 0.1, &o));
+            ASSERT_OK(csz_compare(&moved, sizeof moved, a + at, b + 8 - at, &field, 0.1, &o));
+            ASSERT_OK(
+                csz_quality_measure(&shifted, sizeof shifted, NULL, 0, a + at, b + 8 - at, &field, 0.1, &o));
             assert_memory_equal(&moved, &m, sizeof m);
             assert_memory_equal(&shifted, &q, sizeof q);
         }
@@ -357,11 +366,11 @@ static void a_large_psnr_is_finite(void **state) {
     (void)state;
     const double a[2] = {0, 1e300}, b[2] = {1e-200, 1e300}, psnr = 10000 + 20 * log10(sqrt(2));
     const csz_field field = field_1d(CSZ_F64, 2);
-    csz_metrics m;
+    csz_metrics m, qm;
     csz_quality q;
-    ASSERT_OK(csz_compare(&m, a, b, &field, 1e-200, NULL));
-    ASSERT_OK(csz_quality_measure(&q, a, b, &field, 1e-200, NULL));
-    assert_true(fabs(m.psnr - psnr) < 1e-10 && fabs(q.metrics.psnr - psnr) < 1e-10);
+    ASSERT_OK(csz_compare(&m, sizeof m, a, b, &field, 1e-200, NULL));
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a, b, &field, 1e-200, NULL));
+    assert_true(fabs(m.psnr - psnr) < 1e-10 && fabs(qm.psnr - psnr) < 1e-10);
 }
 
 int main(void) {

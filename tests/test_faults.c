@@ -67,6 +67,7 @@ void __wrap_free(void *p) {
 typedef struct work {
     test_field s;
     csz_options o;
+    uint64_t memory_limit; /* of decompressing */
     archive a;
     size_t capacity;
     uint8_t *out, *back;
@@ -82,19 +83,22 @@ static csz_status call_compress(csz_context *c, work *w) {
 }
 
 static csz_status call_decompress(csz_context *c, work *w) {
-    return csz_decompress(c, w->back, w->s.nbytes, w->a.bytes, w->a.nbytes, &w->o);
+    return csz_decompress(c, w->back, w->s.nbytes, w->a.bytes, w->a.nbytes, LIMITED(&w->o, w->memory_limit));
 }
 
 static csz_status call_region(csz_context *c, work *w) {
     const uint64_t begin[CSZ_MAX_NDIM] = {0, 1, 2, 3}, *end = w->s.field.dims;
-    return csz_decompress_region(c, w->back, w->s.nbytes, w->a.bytes, w->a.nbytes, begin, end, &w->o);
+    return csz_decompress_region(c, w->back, w->s.nbytes, w->a.bytes, w->a.nbytes, begin, end,
+                                 LIMITED(&w->o, w->memory_limit));
 }
 
-static csz_status call_test(csz_context *c, work *w) { return csz_test(c, w->a.bytes, w->a.nbytes, &w->o); }
+static csz_status call_test(csz_context *c, work *w) {
+    return csz_test(c, w->a.bytes, w->a.nbytes, LIMITED(&w->o, w->memory_limit));
+}
 
 static csz_status call_survey(csz_context *c, work *w) {
     csz_tile_counts counts;
-    return csz_survey(c, &counts, w->a.bytes, w->a.nbytes);
+    return csz_survey(c, &counts, sizeof counts, w->a.bytes, w->a.nbytes);
 }
 
 static int read_archive(void *user, uint64_t offset, void *buffer, size_t nbytes) {
@@ -108,7 +112,9 @@ static csz_status call_reader(csz_context *c, work *w) {
     const uint64_t begin[CSZ_MAX_NDIM] = {0, 1, 2, 3}, *end = w->s.field.dims;
     csz_reader *reader;
     csz_status status = csz_reader_open(&reader, read_archive, &w->a, w->a.nbytes);
-    if (!status) status = csz_reader_region(c, w->back, w->s.nbytes, reader, begin, end, &w->o);
+    if (!status)
+        status =
+            csz_reader_region(c, w->back, w->s.nbytes, reader, begin, end, LIMITED(&w->o, w->memory_limit));
     csz_reader_close(reader);
     return status;
 }
@@ -119,10 +125,10 @@ static csz_status decompress_frame(csz_context *c, work *w, void *values) {
     csz_layout shape;
     csz_status status = csz_plan_open(&plan, w->a.bytes, w->a.nbytes);
     if (status) return status;
-    ASSERT_OK(csz_plan_shape(&shape, plan));
-    status =
-        csz_decompress_frame(c, values, values ? w->s.nbytes : 0, w->a.bytes + shape.header_nbytes,
-                             w->a.nbytes - shape.header_nbytes - shape.footer_nbytes, plan, 0, NULL, &w->o);
+    ASSERT_OK(csz_plan_layout(&shape, sizeof shape, plan));
+    status = csz_decompress_frame(c, values, values ? w->s.nbytes : 0, w->a.bytes + shape.header_nbytes,
+                                  w->a.nbytes - shape.header_nbytes - shape.footer_nbytes, plan, 0, NULL,
+                                  NULL, LIMITED(&w->o, w->memory_limit));
     csz_plan_destroy(plan);
     return status;
 }
@@ -162,7 +168,7 @@ static void every_allocation_may_fail(void **state) {
     long nfailed = 0;
     for (int k = 0; k < 16; k++) {
         if (k & 8 && !csz_zstd_available()) continue;
-        work w;
+        work w = {.memory_limit = 0};
         w.s = sample_make(k & 4 ? field_3d(k & 1 ? CSZ_F64 : CSZ_F32, 10, 40, 60) /* six tiles */
                                 : field_4d(CSZ_F32, 2, 3, 9, 11),
                           k & 1 ? SPECIALS : ROUGH, 5);
@@ -228,12 +234,14 @@ static long peak_of(call f, work *w, csz_status *status, int used) {
     long before = atomic_load(&out_nbytes);
     ASSERT_OK(csz_context_create(&context));
     if (used) {
-        const csz_options o = w->o;
-        w->o.memory_limit = 0;
+        const int threads = w->o.threads;
+        const uint64_t limit = w->memory_limit;
+        w->memory_limit = 0;
         w->o.threads = 6;
         ASSERT_OK(call_compress(context, w));
         ASSERT_OK(f(context, w));
-        w->o = o;
+        w->o.threads = threads;
+        w->memory_limit = limit;
         assert_true(atomic_load(&out_nbytes) - before > 1 << 16);
     }
     atomic_store(&peak_nbytes, before);
@@ -252,7 +260,7 @@ static void memory_limits_bound_what_is_allocated(void **state) {
                  {call_reader, A_REGION},       {call_frame, EVERYTHING}, {call_frame_test, NOTHING}};
     for (int k = 0; k < 8; k++) {
         if (k & 4 && !csz_zstd_available()) continue;
-        work w;
+        work w = {.memory_limit = 0};
         w.s = sample_make(k & 1 ? field_4d(CSZ_F32, 60, 9, 20, 30) : field_3d(CSZ_F64, 40, 60, 70), ROUGH, 5);
         w.o = options_make(CSZ_BOUND_ABS, 1e-3);
         w.o.threads = k & 2 ? 6 : 1;
@@ -269,7 +277,7 @@ static void memory_limits_bound_what_is_allocated(void **state) {
             int nrefused = 0, ngranted = 0, nsteps = 0;
             for (uint64_t limit = 1000; limit < 32u << 20; limit += limit / 4) {
                 csz_status status;
-                w.o.memory_limit = limit;
+                w.memory_limit = limit;
                 const int used = nsteps++ & 1 &&
                                  c < 3; /* the others open a plan or a reader first, which knows no context */
                 long peak = peak_of(calls[c].f, &w, &status, used);
@@ -300,7 +308,7 @@ static void promises_are_not_allocated_for(void **state) {
         const archive *a = &victims[i].archive;
         size_t header = csz_load_u16(a->bytes + 18);
         for (int k = 16; k <= 56; k++) {
-            work w;
+            work w = {.memory_limit = 0};
             csz_status status;
             w.o = options_make(CSZ_BOUND_ABS, 0);
             w.a.bytes = malloc(a->nbytes);
@@ -339,15 +347,15 @@ static void empty_fields_have_any_other_extents(void **state) {
             ASSERT_OK(csz_compress_bound(&capacity, &fields[f], &o));
             assert_true(capacity <= sizeof out);
             ASSERT_OK(csz_compress(the_context(), out, capacity, &n, NULL, &fields[f], &o));
-            ASSERT_OK(csz_inspect(&info, out, n));
+            ASSERT_OK(csz_inspect(&info, sizeof info, out, n));
             assert_true(info.nelements == 0 && info.nframes == 0);
-            ASSERT_OK(csz_decompress(the_context(), NULL, 0, out, n, &o));
+            ASSERT_OK(csz_decompress(the_context(), NULL, 0, out, n, DECODING(&o)));
             csz_plan *plan;
             csz_layout shape;
             const csz_value_range nothing = {0, 0, 0};
             o.zstd_level = csz_zstd_available();
             ASSERT_OK(csz_plan_create(&plan, &fields[f], &o, &nothing));
-            ASSERT_OK(csz_plan_shape(&shape, plan));
+            ASSERT_OK(csz_plan_layout(&shape, sizeof shape, plan));
             assert_true(shape.nframes == 0 && shape.capacity == 0 && shape.zstd_nbytes == 0);
             csz_plan_destroy(plan);
         }
@@ -370,7 +378,8 @@ static void regions_of_many_parts_are_quick(void **state) {
         float *part = malloc(n * 4), *whole = restore(&a, s.nbytes);
         assert_non_null(part);
         clock_t start = clock();
-        ASSERT_OK(csz_decompress_region(the_context(), part, n * 4, a.bytes, a.nbytes, begin, end, &o));
+        ASSERT_OK(
+            csz_decompress_region(the_context(), part, n * 4, a.bytes, a.nbytes, begin, end, DECODING(&o)));
         assert_true(clock() - start < CLOCKS_PER_SEC);
         const uint64_t row = end[2] * end[3];
         for (uint64_t w = 0; w < end[0]; w++)

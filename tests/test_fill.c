@@ -171,7 +171,7 @@ static void an_analysis_says_it_in_its_reason(void **state) {
     assert_non_null(a);
     ASSERT_OK(csz_context_create(&context));
     for (int exact = 0; exact < 2; exact++) {
-        ASSERT_OK(csz_analyze(context, a, bounds, 2, s.data, &s.field, &o, exact));
+        ASSERT_OK(csz_analyze(context, a, sizeof *a, bounds, 2, s.data, &s.field, &o, exact));
         for (int b = 0; b < 2; b++) {
             assert_non_null(strstr(a[b].reason, "1.00000002e+20 (in about 3"));
             assert_non_null(strstr(a[b].reason, "advise")); /* to its end */
@@ -181,7 +181,7 @@ static void an_analysis_says_it_in_its_reason(void **state) {
     }
     o.has_fill = 1;
     o.fill = 1e20;
-    ASSERT_OK(csz_analyze(context, a, bounds, 2, s.data, &s.field, &o, 0));
+    ASSERT_OK(csz_analyze(context, a, sizeof *a, bounds, 2, s.data, &s.field, &o, 0));
     assert_null(strstr(a[0].reason, "fill value"));
     csz_context_fill_suspect(context, &found);
     assert_int_equal(found.found, 0);

@@ -5,6 +5,8 @@
  */
 #include "support.h"
 
+#include "csz_cuda.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +37,7 @@ static archive archive_by_frames(const test_field *s, const csz_options *options
         ASSERT_OK(csz_range_add(&range, at, n, s->field.type, options));
     }
     ASSERT_OK(csz_plan_create(&plan, &s->field, options, &range));
-    ASSERT_OK(csz_plan_shape(&shape, plan));
+    ASSERT_OK(csz_plan_layout(&shape, sizeof shape, plan));
     const size_t size = s->field.type == CSZ_F32 ? 4 : 8;
     size_t capacity = shape.header_nbytes + shape.footer_nbytes;
     uint64_t *sizes = malloc((shape.nframes + 1) * sizeof *sizes), nelements = 0;
@@ -102,9 +104,9 @@ static void assert_reader_restores(const archive *a, const void *wanted, size_t 
     csz_tile_counts counts, sum = {0};
     ASSERT_OK(open_bytes(&reader, &s, a));
     const csz_plan *plan = csz_reader_plan(reader);
-    ASSERT_OK(csz_plan_shape(&shape, plan));
-    ASSERT_OK(csz_reader_info(&info, reader));
-    ASSERT_OK(csz_inspect(&all, a->bytes, a->nbytes));
+    ASSERT_OK(csz_plan_layout(&shape, sizeof shape, plan));
+    ASSERT_OK(csz_reader_info(&info, sizeof info, reader));
+    ASSERT_OK(csz_inspect(&all, sizeof all, a->bytes, a->nbytes));
     assert_memory_equal(&info, &all, sizeof info);
     const size_t size = info.field.type == CSZ_F32 ? 4 : 8;
     uint8_t *values = malloc(shape.values_nbytes + 1), *stored = malloc(shape.capacity),
@@ -113,22 +115,22 @@ static void assert_reader_restores(const archive *a, const void *wanted, size_t 
         csz_frame f;
         size_t n;
         ASSERT_OK(csz_plan_frame(&f, plan, i));
-        ASSERT_OK(csz_reader_fetch(stored, f.capacity, &n, reader, i, NULL));
-        ASSERT_OK(
-            csz_decompress_frame(the_context(), values, f.values_nbytes, stored, n, plan, i, NULL, NULL));
+        ASSERT_OK(csz_reader_fetch(stored, f.capacity, &n, reader, i, NULL, NULL));
+        ASSERT_OK(csz_decompress_frame(the_context(), values, f.values_nbytes, stored, n, plan, i, NULL, NULL,
+                                       NULL));
         scatter(field, values, &shape, &f, size);
-        ASSERT_OK(csz_decompress_frame(the_context(), NULL, 0, stored, n, plan, i, NULL, NULL));
-        ASSERT_OK(csz_survey_frame(the_context(), &sum, stored, n, plan, i));
-        assert_int_equal(
-            csz_decompress_frame(the_context(), values, f.values_nbytes - 1, stored, n, plan, i, NULL, NULL),
-            CSZ_ERROR_CAPACITY);
+        ASSERT_OK(csz_decompress_frame(the_context(), NULL, 0, stored, n, plan, i, NULL, NULL, NULL));
+        ASSERT_OK(csz_survey_frame(the_context(), &sum, sizeof sum, stored, n, plan, i));
+        assert_int_equal(csz_decompress_frame(the_context(), values, f.values_nbytes - 1, stored, n, plan, i,
+                                              NULL, NULL, NULL),
+                         CSZ_ERROR_CAPACITY);
         if (shape.nframes > 1)
             assert_int_equal(
-                csz_decompress_frame(the_context(), NULL, 0, stored, n, plan, i ? 0 : 1, NULL, NULL),
+                csz_decompress_frame(the_context(), NULL, 0, stored, n, plan, i ? 0 : 1, NULL, NULL, NULL),
                 CSZ_ERROR_CORRUPT);
     }
     assert_memory_equal(field, wanted, nbytes);
-    ASSERT_OK(csz_survey(the_context(), &counts, a->bytes, a->nbytes));
+    ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, a->bytes, a->nbytes));
     assert_memory_equal(&sum, &counts, sizeof sum);
     csz_reader_close(reader);
     free(values);
@@ -195,7 +197,7 @@ static void fields_of_several_frames(void **state) {
         o.zstd_level = k == 3 && csz_zstd_available() ? 1 : 0;
         archive whole = archive_make(&s, &o), framed = archive_by_frames(&s, &o);
         csz_info info;
-        ASSERT_OK(csz_inspect(&info, whole.bytes, whole.nbytes));
+        ASSERT_OK(csz_inspect(&info, sizeof info, whole.bytes, whole.nbytes));
         assert_true(info.nframes > 1);
         assert_int_equal(framed.nbytes, whole.nbytes);
         assert_memory_equal(framed.bytes, whole.bytes, whole.nbytes);
@@ -285,7 +287,8 @@ static void damage_is_found(void **state) {
         csz_reader *reader;
         csz_info info;
         archive cut = {longer, n};
-        csz_status wanted = csz_inspect(&info, cut.bytes, cut.nbytes), found = open_bytes(&reader, &st, &cut);
+        csz_status wanted = csz_inspect(&info, sizeof info, cut.bytes, cut.nbytes),
+                   found = open_bytes(&reader, &st, &cut);
         assert_int_equal(found, wanted);
         if (found == CSZ_OK) csz_reader_close(reader);
     }
@@ -296,10 +299,10 @@ static void damage_is_found(void **state) {
         a.bytes[at] ^= 16;
         csz_status status = open_bytes(&reader, &st, &a);
         if (status == CSZ_OK) {
-            status = csz_reader_fetch(stored, a.nbytes, &n, reader, 0, NULL);
+            status = csz_reader_fetch(stored, a.nbytes, &n, reader, 0, NULL, NULL);
             if (status == CSZ_OK)
                 status = csz_decompress_frame(the_context(), values, s.nbytes, stored, n,
-                                              csz_reader_plan(reader), 0, NULL, NULL);
+                                              csz_reader_plan(reader), 0, NULL, NULL, NULL);
             csz_reader_close(reader);
         }
         assert_true(status != CSZ_OK);
@@ -330,7 +333,7 @@ static void bad_arguments_are_refused(void **state) {
     assert_int_equal(csz_range_add(&range, values, 1, (csz_type)7, &o), CSZ_ERROR_TYPE);
     assert_int_equal(csz_range_add(&range, NULL, 1, CSZ_F32, &o), CSZ_ERROR_ARGUMENT);
     ASSERT_OK(csz_plan_create(&plan, &empty, &o, &range));
-    ASSERT_OK(csz_plan_shape(&shape, plan));
+    ASSERT_OK(csz_plan_layout(&shape, sizeof shape, plan));
     assert_int_equal(shape.nframes, 0);
     ASSERT_OK(csz_plan_footer(buffer, sizeof buffer, NULL, plan));
     assert_int_equal(csz_plan_frame(&frame, plan, 0), CSZ_ERROR_ARGUMENT);

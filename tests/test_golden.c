@@ -137,7 +137,7 @@ static void golden_archives_are_read_value_for_value(void **state) {
         golden *g = &goldens[i];
         archive a = archive_load(g);
         csz_info info;
-        ASSERT_OK(csz_inspect(&info, a.bytes, a.nbytes));
+        ASSERT_OK(csz_inspect(&info, sizeof info, a.bytes, a.nbytes));
         assert_memory_equal(&info.field.dims, &g->field.dims, (size_t)g->field.ndim * 8);
         void *back = restore(&a, (size_t)info.nbytes_field);
         if (sum_values(back, info.field.type, info.nelements) != g->values_sum)
@@ -153,7 +153,7 @@ static void golden_archives_cover_every_coder(void **state) {
     csz_tile_counts sum = {0}, c;
     for (int i = 0; i < ngoldens; i++) {
         archive a = archive_load(&goldens[i]);
-        ASSERT_OK(csz_survey(the_context(), &c, a.bytes, a.nbytes));
+        ASSERT_OK(csz_survey(the_context(), &c, sizeof c, a.bytes, a.nbytes));
         uint64_t *to = (uint64_t *)&sum, *from = (uint64_t *)&c;
         for (size_t k = 0; k < sizeof c / sizeof *to; k++) to[k] += from[k];
         archive_free(&a);

@@ -54,16 +54,16 @@ static double plain_ssim(const test_field *a, const test_field *b, const csz_opt
 
 static void check_against_the_definition(const test_field *a, const test_field *b, const csz_options *o) {
     csz_quality q;
-    csz_metrics m;
-    ASSERT_OK(csz_quality_measure(&q, a->data, b->data, &a->field, 0.01, o));
-    ASSERT_OK(csz_compare(&m, a->data, b->data, &a->field, 0.01, o));
-    assert_true(q.metrics.n == m.n && q.metrics.n_special == m.n_special &&
-                q.metrics.violations == m.violations);
-    assert_true(q.metrics.worst_index == m.worst_index && q.metrics.max_abs_error == m.max_abs_error);
-    assert_true(q.metrics.min == m.min && q.metrics.max == m.max);
-    assert_near("rmse", q.metrics.rmse, m.rmse, 1e-12);
-    assert_near("psnr", q.metrics.psnr, m.psnr, 1e-12);
-    assert_near("nrmse", q.metrics.nrmse, m.nrmse, 1e-12);
+    csz_metrics m, qm;
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a->data, b->data, &a->field, 0.01, o));
+    ASSERT_OK(csz_compare(&m, sizeof m, a->data, b->data, &a->field, 0.01, o));
+    assert_true(qm.n == m.n && qm.n_special == m.n_special && qm.violations == m.violations);
+    assert_true(qm.max_abs_index == m.max_abs_index && qm.special_index == m.special_index &&
+                qm.special_violations == m.special_violations && qm.max_abs_error == m.max_abs_error);
+    assert_true(qm.min == m.min && qm.max == m.max);
+    assert_near("rmse", qm.rmse, m.rmse, 1e-12);
+    assert_near("psnr", qm.psnr, m.psnr, 1e-12);
+    assert_near("nrmse", qm.nrmse, m.nrmse, 1e-12);
 
     double n = 0, sa = 0, sb = 0, se = 0, aa = 0, bb = 0, ab = 0, ee = 0, pwr = 0;
     uint64_t pwr_at = 0, counted = 0;
@@ -91,7 +91,7 @@ static void check_against_the_definition(const test_field *a, const test_field *
         assert_near("autocorrelation", q.autocorrelation[lag - 1], sum / ee, 1e-9);
     }
     for (int i = 0; i < CSZ_QUALITY_NBINS; i++) counted += q.error_histogram[i];
-    assert_int_equal(counted, q.metrics.n - q.metrics.n_special);
+    assert_int_equal(counted, qm.n - qm.n_special);
     assert_near("ssim", q.ssim, plain_ssim(a, b, o, m.min, m.max - m.min), 1e-12);
     assert_true(q.entropy_error >= 0 && q.entropy_error <= 7 && q.entropy_a <= 12 && q.entropy_b <= 12);
     free(e);
@@ -141,10 +141,10 @@ static void threads_change_nothing(void **state) {
         memset(&one, 0, sizeof one);
         memset(&other, 0, sizeof other);
         o.threads = 1;
-        ASSERT_OK(csz_quality_measure(&one, a.data, b.data, &a.field, 1e-3, &o));
+        ASSERT_OK(csz_quality_measure(&one, sizeof one, NULL, 0, a.data, b.data, &a.field, 1e-3, &o));
         for (int t = 2; t < 9; t += 3) {
             o.threads = t;
-            ASSERT_OK(csz_quality_measure(&other, a.data, b.data, &a.field, 1e-3, &o));
+            ASSERT_OK(csz_quality_measure(&other, sizeof other, NULL, 0, a.data, b.data, &a.field, 1e-3, &o));
             assert_memory_equal(&one, &other, sizeof one);
         }
         sample_free(&a);
@@ -161,8 +161,9 @@ static void equal_fields_are_perfect(void **state) {
         for (int type = 0; type < 2; type++) {
             test_field a = sample_make(field_2d((csz_type)type, 50, 70), kinds[k], 2);
             csz_quality q;
-            ASSERT_OK(csz_quality_measure(&q, a.data, a.data, &a.field, 0, NULL));
-            assert_true(q.metrics.violations == 0 && q.metrics.max_abs_error == 0 && q.metrics.rmse == 0);
+            csz_metrics qm;
+            ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a.data, a.data, &a.field, 0, NULL));
+            assert_true(qm.violations == 0 && qm.max_abs_error == 0 && qm.rmse == 0);
             assert_true(q.max_rel_error == 0 && q.max_pwr_error == 0 && q.pearson == 1 && q.mean_error == 0);
             assert_near("ssim", q.ssim, 1, 1e-12);
             for (int i = 0; i < CSZ_QUALITY_NLAGS; i++) assert_true(q.autocorrelation[i] == 0);
@@ -176,38 +177,44 @@ static void constant_and_lost_values_have_figures(void **state) {
     test_field a = sample_make(field_1d(CSZ_F64, 1000), CONSTANT, 1),
                b = sample_make(field_1d(CSZ_F64, 1000), CONSTANT, 1);
     csz_quality q;
+    csz_metrics qm;
     store_at(b.data, CSZ_F64, 7, sample_at(&a, 7) + 1);
-    ASSERT_OK(csz_quality_measure(&q, a.data, b.data, &a.field, 0.5, NULL));
-    assert_true(q.metrics.violations == 1 && q.metrics.worst_index == 7 && q.max_abs_index == 7);
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a.data, b.data, &a.field, 0.5, NULL));
+    assert_true(qm.violations == 1 && qm.max_abs_index == 7 && qm.special_violations == 0);
     assert_true(isinf(q.max_rel_error) && q.pearson == 0 && isfinite(q.ssim));
     /* a finite value that came back as NaN, and a special one with other bits */
     store_at(b.data, CSZ_F64, 20, NAN);
-    ASSERT_OK(csz_quality_measure(&q, a.data, b.data, &a.field, 0.5, NULL));
-    assert_true(isinf(q.metrics.max_abs_error) && q.metrics.worst_index == 20 && isinf(q.metrics.rmse));
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a.data, b.data, &a.field, 0.5, NULL));
+    assert_true(isinf(qm.max_abs_error) && qm.max_abs_index == 20 && isinf(qm.rmse));
     store_at(a.data, CSZ_F64, 30, INFINITY);
-    ASSERT_OK(csz_quality_measure(&q, a.data, b.data, &a.field, 0.5, NULL));
-    assert_true(q.metrics.n_special == 1 && q.metrics.worst_index == 20 && q.metrics.violations == 3);
-    /* a special value that differs is the worst where all errors keep the bound */
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a.data, b.data, &a.field, 0.5, NULL));
+    assert_true(qm.n_special == 1 && qm.special_violations == 1 && qm.special_index == 30 &&
+                qm.max_abs_index == 20 && qm.violations == 3);
+    /* special values that differ are counted apart from errors above the bound */
     store_at(b.data, CSZ_F64, 20, sample_at(&a, 20));
-    ASSERT_OK(csz_quality_measure(&q, a.data, b.data, &a.field, 2, NULL));
-    assert_true(q.metrics.violations == 1 && q.metrics.worst_index == 30 && q.max_abs_index == 7);
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a.data, b.data, &a.field, 2, NULL));
+    assert_true(qm.violations == 1 && qm.special_violations == 1 && qm.special_index == 30 &&
+                qm.max_abs_index == 7);
     csz_metrics m;
-    ASSERT_OK(csz_compare(&m, a.data, b.data, &a.field, 2, NULL));
-    assert_true(m.violations == 1 && m.worst_index == 30);
-    ASSERT_OK(csz_compare(&m, a.data, b.data, &a.field, 0.5, NULL));
-    assert_true(m.violations == 2 && m.worst_index == 7);
+    ASSERT_OK(csz_compare(&m, sizeof m, a.data, b.data, &a.field, 2, NULL));
+    assert_true(m.violations == 1 && m.special_violations == 1 && m.special_index == 30 &&
+                m.max_abs_index == 7);
+    ASSERT_OK(csz_compare(&m, sizeof m, a.data, b.data, &a.field, 0.5, NULL));
+    assert_true(m.violations == 2 && m.special_violations == 1 && m.max_abs_index == 7);
     /* the largest numbers do not overflow */
     for (uint64_t i = 0; i < 1000; i++) {
         store_at(a.data, CSZ_F64, i, i & 1 ? 1.7e308 : -1.7e308);
         store_at(b.data, CSZ_F64, i, i & 1 ? 1.6e308 : -1.7e308);
     }
-    ASSERT_OK(csz_quality_measure(&q, a.data, b.data, &a.field, -1, NULL));
-    assert_true(isfinite(q.metrics.rmse) && q.pearson > 0.99 && isfinite(q.ssim) && isfinite(q.mean_error));
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a.data, b.data, &a.field, -1, NULL));
+    assert_true(isfinite(qm.rmse) && q.pearson > 0.99 && isfinite(q.ssim) && isfinite(q.mean_error));
     csz_field empty = field_2d(CSZ_F32, 0, 5);
-    ASSERT_OK(csz_quality_measure(&q, NULL, NULL, &empty, 0, NULL));
-    assert_true(q.metrics.n == 0 && q.pearson == 1 && q.ssim == 1);
-    assert_int_equal(csz_quality_measure(NULL, a.data, b.data, &a.field, 0, NULL), CSZ_ERROR_ARGUMENT);
-    assert_int_equal(csz_quality_measure(&q, NULL, b.data, &a.field, 0, NULL), CSZ_ERROR_ARGUMENT);
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, NULL, NULL, &empty, 0, NULL));
+    assert_true(qm.n == 0 && q.pearson == 1 && q.ssim == 1);
+    assert_int_equal(csz_quality_measure(NULL, sizeof q, NULL, 0, a.data, b.data, &a.field, 0, NULL),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, NULL, b.data, &a.field, 0, NULL),
+                     CSZ_ERROR_ARGUMENT);
     sample_free(&a);
     sample_free(&b);
 }

@@ -34,11 +34,12 @@ static void assert_region(const archive *a, const void *whole, const csz_field *
     slice(expected, whole, f, begin, end);
     csz_options o = options_make(CSZ_BOUND_ABS, 0);
     o.threads = threads;
-    ASSERT_OK(csz_decompress_region(the_context(), got, nbytes, a->bytes, a->nbytes, begin, end, &o));
+    ASSERT_OK(
+        csz_decompress_region(the_context(), got, nbytes, a->bytes, a->nbytes, begin, end, DECODING(&o)));
     assert_memory_equal(expected, got, nbytes);
     for (int i = 0; i < 8; i++) assert_int_equal(got[nbytes + (size_t)i], 0xA5);
     assert_int_equal(
-        csz_decompress_region(the_context(), got, nbytes - 1, a->bytes, a->nbytes, begin, end, &o),
+        csz_decompress_region(the_context(), got, nbytes - 1, a->bytes, a->nbytes, begin, end, DECODING(&o)),
         CSZ_ERROR_CAPACITY);
     free(expected);
     free(got);
@@ -151,7 +152,7 @@ static void a_region_reads_only_the_groups_it_touches(void **state) {
     csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
     archive a = archive_make(&s, &o);
     csz_tile_counts counts;
-    ASSERT_OK(csz_survey(the_context(), &counts, a.bytes, a.nbytes));
+    ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, a.bytes, a.nbytes));
     size_t payload = a.nbytes - 16 - (size_t)counts.nbytes_payload;
     a.bytes[payload + (size_t)counts.nbytes_payload - 100] ^= 0x10; /* the last tiles */
     uint64_t begin = 4096, end = 2 * 4096, last = s.n - 1, all = s.n;

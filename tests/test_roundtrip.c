@@ -24,7 +24,7 @@ static void assert_largest_below_product(double x, double a, double b) {
 static csz_info round_trip(const test_field *s, const csz_options *o) {
     csz_info info;
     archive a = assert_round_trip(s, o);
-    ASSERT_OK(csz_inspect(&info, a.bytes, a.nbytes));
+    ASSERT_OK(csz_inspect(&info, sizeof info, a.bytes, a.nbytes));
     archive_free(&a);
     return info;
 }
@@ -186,7 +186,7 @@ static void fields_of_several_frames_come_back(void **state) {
     o.threads = 2;
     archive a = archive_make(&s, &o);
     csz_info info;
-    ASSERT_OK(csz_inspect(&info, a.bytes, a.nbytes));
+    ASSERT_OK(csz_inspect(&info, sizeof info, a.bytes, a.nbytes));
     assert_true(info.nframes == 2);
     void *back = restore(&a, s.nbytes);
     assert_bound_kept(&s, back, 1e-3, &o);
@@ -366,7 +366,7 @@ static void psnr_is_a_guaranteed_minimum(void **state) {
                 archive a = assert_round_trip(&s, &o);
                 void *back = restore(&a, s.nbytes);
                 csz_metrics m;
-                ASSERT_OK(csz_compare(&m, s.data, back, &s.field, -1, &o));
+                ASSERT_OK(csz_compare(&m, sizeof m, s.data, back, &s.field, -1, &o));
                 assert_true(m.psnr >= wanted[w]);
                 free(back);
                 archive_free(&a);
@@ -387,14 +387,14 @@ static void psnr_holds_when_every_error_is_the_largest(void **state) {
         csz_options o = options_make(CSZ_BOUND_PSNR, wanted);
         archive a = archive_make(&s, &o);
         csz_info info;
-        ASSERT_OK(csz_inspect(&info, a.bytes, a.nbytes));
+        ASSERT_OK(csz_inspect(&info, sizeof info, a.bytes, a.nbytes));
         archive_free(&a);
         for (uint64_t i = 2; i < s.n; i++)
             store_at(s.data, CSZ_F64, i, (double)((int)(i % 3) * 2 - 1) * info.bound_abs);
         a = archive_make(&s, &o);
         void *back = restore(&a, s.nbytes);
         csz_metrics m;
-        ASSERT_OK(csz_compare(&m, s.data, back, &s.field, info.bound_abs, &o));
+        ASSERT_OK(csz_compare(&m, sizeof m, s.data, back, &s.field, info.bound_abs, &o));
         assert_true(m.violations == 0);
         assert_true(m.psnr >= wanted);
         free(back);
@@ -432,7 +432,7 @@ static void wide_tiles_are_coded_and_not_stored_raw(void **state) {
         test_field s = sample_make(field_2d((csz_type)type, 64, 256), SMOOTH, 4);
         csz_options o = options_make(CSZ_BOUND_REL, type ? 0x1p-40 : 0x1p-21);
         archive a = assert_round_trip(&s, &o);
-        ASSERT_OK(csz_survey(the_context(), &counts, a.bytes, a.nbytes));
+        ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, a.bytes, a.nbytes));
         assert_true(counts.raw == 0 && counts.single == 4);
         archive_free(&a);
         sample_free(&s);

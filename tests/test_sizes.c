@@ -85,7 +85,7 @@ static void chunks_of_64_KB_have_at_most_256_bytes_of_overhead(void **state) {
                 csz_options o = options_make(CSZ_BOUND_ABS, bounds[b]);
                 archive a = archive_make(&s, &o);
                 csz_tile_counts counts;
-                ASSERT_OK(csz_survey(the_context(), &counts, a.bytes, a.nbytes));
+                ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, a.bytes, a.nbytes));
                 assert_true(a.nbytes - counts.nbytes_payload <= 256);
                 archive_free(&a);
             }

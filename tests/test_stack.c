@@ -78,15 +78,16 @@ static void box_of(const victim *v, uint64_t begin[CSZ_MAX_NDIM], uint64_t end[C
 CALL(make_context, csz_context_create(&v->context))
 CALL(compress,
      csz_compress(v->context, v->a.bytes, v->capacity, &v->a.nbytes, v->s.data, &v->s.field, &v->options))
-CALL(decompress, csz_decompress(v->context, v->back, v->s.nbytes, v->a.bytes, v->a.nbytes, &v->options))
-CALL(test, csz_test(v->context, v->a.bytes, v->a.nbytes, &v->options))
+CALL(decompress,
+     csz_decompress(v->context, v->back, v->s.nbytes, v->a.bytes, v->a.nbytes, DECODING(&v->options)))
+CALL(test, csz_test(v->context, v->a.bytes, v->a.nbytes, DECODING(&v->options)))
 
 static void *decompress_region(void *arg) {
     victim *v = arg;
     uint64_t begin[CSZ_MAX_NDIM], end[CSZ_MAX_NDIM];
     box_of(v, begin, end);
     v->status = csz_decompress_region(v->context, v->back, v->s.nbytes, v->a.bytes, v->a.nbytes, begin, end,
-                                      &v->options);
+                                      DECODING(&v->options));
     return NULL;
 }
 
@@ -94,21 +95,22 @@ static void *inspect(void *arg) {
     victim *v = arg;
     csz_info info;
     csz_tile_counts counts;
-    v->status = csz_inspect(&info, v->a.bytes, v->a.nbytes);
-    if (!v->status) v->status = csz_inspect_header(&info, v->a.bytes, v->a.nbytes);
-    if (!v->status) v->status = csz_survey(v->context, &counts, v->a.bytes, v->a.nbytes);
+    v->status = csz_inspect(&info, sizeof info, v->a.bytes, v->a.nbytes);
+    if (!v->status) v->status = csz_inspect_header(&info, sizeof info, v->a.bytes, v->a.nbytes);
+    if (!v->status) v->status = csz_survey(v->context, &counts, sizeof counts, v->a.bytes, v->a.nbytes);
     return NULL;
 }
 
 static void *compare(void *arg) {
     victim *v = arg;
     csz_metrics metrics;
-    v->status = csz_compare(&metrics, v->s.data, v->back, &v->s.field, 1, &v->options);
+    v->status = csz_compare(&metrics, sizeof metrics, v->s.data, v->back, &v->s.field, 1, &v->options);
     return NULL;
 }
 
 static csz_quality quality;
-CALL(measure, csz_quality_measure(&quality, v->s.data, v->back, &v->s.field, 1, &v->options))
+CALL(measure,
+     csz_quality_measure(&quality, sizeof quality, NULL, 0, v->s.data, v->back, &v->s.field, 1, &v->options))
 
 static void *make_plan(void *arg) {
     victim *v = arg;
@@ -117,7 +119,7 @@ static void *make_plan(void *arg) {
     uint8_t header[CSZ_HEADER_MAX_NBYTES];
     v->status = csz_range_add(&range, v->s.data, v->s.n, v->s.field.type, &v->options);
     if (!v->status) v->status = csz_plan_create(&v->plan, &v->s.field, &v->options, &range);
-    if (!v->status) v->status = csz_plan_shape(&v->shape, v->plan);
+    if (!v->status) v->status = csz_plan_layout(&v->shape, sizeof v->shape, v->plan);
     if (!v->status) v->status = csz_plan_frame(&frame, v->plan, 0);
     if (!v->status) v->status = csz_plan_header(header, sizeof header, v->plan);
     return NULL;
@@ -127,14 +129,14 @@ static void *make_plan(void *arg) {
 CALL(compress_frame,
      csz_compress_frame(v->context, v->stored, v->shape.capacity, &v->stored_nbytes, v->s.data, v->plan, 0))
 CALL(decompress_frame, csz_decompress_frame(v->context, v->back, v->s.nbytes, v->stored, v->stored_nbytes,
-                                            v->plan, 0, NULL, &v->options))
+                                            v->plan, 0, NULL, NULL, DECODING(&v->options)))
 
 static void *survey_frame(void *arg) {
     victim *v = arg;
     csz_tile_counts counts = {0};
     uint64_t nbytes, size = v->stored_nbytes;
     uint8_t *footer = malloc(v->shape.footer_nbytes);
-    v->status = csz_survey_frame(v->context, &counts, v->stored, v->stored_nbytes, v->plan, 0);
+    v->status = csz_survey_frame(v->context, &counts, sizeof counts, v->stored, v->stored_nbytes, v->plan, 0);
     if (!v->status) v->status = csz_frame_nbytes(&nbytes, v->stored, v->plan, 0);
     if (!v->status) v->status = csz_plan_footer(footer, v->shape.footer_nbytes, &size, v->plan);
     free(footer);
@@ -147,7 +149,8 @@ static void *read_region(void *arg) {
     victim *v = arg;
     uint64_t begin[CSZ_MAX_NDIM], end[CSZ_MAX_NDIM];
     box_of(v, begin, end);
-    v->status = csz_reader_region(v->context, v->back, v->s.nbytes, v->reader, begin, end, &v->options);
+    v->status =
+        csz_reader_region(v->context, v->back, v->s.nbytes, v->reader, begin, end, DECODING(&v->options));
     return NULL;
 }
 
@@ -155,17 +158,20 @@ static void *fetch(void *arg) {
     victim *v = arg;
     csz_info info;
     uint64_t offset, nbytes;
-    v->status = csz_reader_info(&info, v->reader);
+    v->status = csz_reader_info(&info, sizeof info, v->reader);
     if (!v->status) v->status = csz_reader_frame(&offset, &nbytes, v->reader, 0);
     if (!v->status)
-        v->status = csz_reader_fetch(v->stored, v->shape.capacity, &v->stored_nbytes, v->reader, 0, NULL);
+        v->status =
+            csz_reader_fetch(v->stored, v->shape.capacity, &v->stored_nbytes, v->reader, 0, NULL, NULL);
     return NULL;
 }
 
 static csz_analysis analyses[2];
 static const double bounds[2] = {1e-2, 1e-4};
-CALL(analyze, csz_analyze(v->context, analyses, bounds, 2, v->s.data, &v->s.field, &v->options, 0))
-CALL(analyze_exactly, csz_analyze(v->context, analyses, bounds, 2, v->s.data, &v->s.field, &v->options, 1))
+CALL(analyze,
+     csz_analyze(v->context, analyses, sizeof *analyses, bounds, 2, v->s.data, &v->s.field, &v->options, 0))
+CALL(analyze_exactly,
+     csz_analyze(v->context, analyses, sizeof *analyses, bounds, 2, v->s.data, &v->s.field, &v->options, 1))
 
 static void *statistics(void *arg) {
     victim *v = arg;

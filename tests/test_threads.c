@@ -51,7 +51,7 @@ static void bytes_do_not_depend_on_the_threads_that_could_be_started(void **stat
         allowed = n;
         void *back = restore(&b, s.nbytes);
         csz_info info;
-        ASSERT_OK(csz_inspect(&info, b.bytes, b.nbytes));
+        ASSERT_OK(csz_inspect(&info, sizeof info, b.bytes, b.nbytes));
         assert_bound_kept(&s, back, info.bound_abs, &o);
         free(back);
         archive_free(&b);

@@ -76,11 +76,15 @@ static int time_workflow(FILE *out, const settings *s, csz_context *context, con
     size_t nbytes = 0;
     double compress = INFINITY, decompress = INFINITY;
     csz_stages stages;
+    csz_decompress_options decoding;
+    csz_decompress_options_init(&decoding);
+    decoding.backend = o->backend;
+    decoding.threads = o->threads;
     for (int i = 0; i < (s->quick ? 1 : 3); i++) {
         double start = evaluate_seconds();
         if (csz_compress(context, archive, capacity, &nbytes, f->data, &f->shape, o) != CSZ_OK) return -1;
         double middle = evaluate_seconds();
-        if (csz_decompress(context, restored, f->nbytes, archive, nbytes, o) != CSZ_OK) return -1;
+        if (csz_decompress(context, restored, f->nbytes, archive, nbytes, &decoding) != CSZ_OK) return -1;
         double end = evaluate_seconds();
         compress = fmin(compress, middle - start);
         decompress = fmin(decompress, end - middle);
@@ -90,13 +94,13 @@ static int time_workflow(FILE *out, const settings *s, csz_context *context, con
             csz_context_backend(context) == CSZ_BACKEND_CUDA ? "cuda" : "cpu");
     csz_context_profile(context, 1);
     int failed = csz_compress(context, archive, capacity, &nbytes, f->data, &f->shape, o) != CSZ_OK;
-    csz_context_stages(context, &stages);
+    csz_context_stages(context, &stages, sizeof stages);
     fprintf(out,
             ", \"range\": %.6g, \"sample\": %.6g, \"books\": %.6g, \"quantize\": %.6g, \"encode\": %.6g, "
             "\"place\": %.6g",
             stages.range, stages.sample, stages.books, stages.quantize, stages.encode, stages.place);
-    failed |= csz_decompress(context, restored, f->nbytes, archive, nbytes, o) != CSZ_OK;
-    csz_context_stages(context, &stages);
+    failed |= csz_decompress(context, restored, f->nbytes, archive, nbytes, &decoding) != CSZ_OK;
+    csz_context_stages(context, &stages, sizeof stages);
     csz_context_profile(context, 0);
     fprintf(out, ", \"decode\": %.6g, \"restore\": %.6g}", stages.decode, stages.restore);
     return failed ? -1 : 0;
@@ -117,16 +121,19 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
     o.fill = f->fill;
     if (csz_compress_bound(&capacity, &f->shape, &o) != CSZ_OK) return -1;
     void *archive = malloc(capacity), *restored = malloc(f->nbytes);
-    int failed = !archive || !restored ||
-                 csz_analyze(context, sampled, bounds, NBOUNDS, f->data, &f->shape, &o, 0) != CSZ_OK ||
-                 csz_analyze(context, exact, bounds, NBOUNDS, f->data, &f->shape, &o, 1) != CSZ_OK;
+    int failed =
+        !archive || !restored ||
+        csz_analyze(context, sampled, sizeof *sampled, bounds, NBOUNDS, f->data, &f->shape, &o, 0) !=
+            CSZ_OK ||
+        csz_analyze(context, exact, sizeof *exact, bounds, NBOUNDS, f->data, &f->shape, &o, 1) != CSZ_OK;
     /* CPU seconds of one thread, all bounds together as the range is found once, against as many archives */
     double sampled_seconds = INFINITY, archived_seconds = INFINITY;
     o.threads = 1;
     for (int i = 0; !failed && i < 3; i++) {
         size_t nbytes;
         double start = evaluate_cpu_seconds();
-        failed = csz_analyze(context, sampled, bounds, NBOUNDS, f->data, &f->shape, &o, 0) != CSZ_OK;
+        failed = csz_analyze(context, sampled, sizeof *sampled, bounds, NBOUNDS, f->data, &f->shape, &o, 0) !=
+                 CSZ_OK;
         double middle = evaluate_cpu_seconds();
         for (int b = 0; !failed && b < NBOUNDS; b++) {
             o.bound = bounds[b];
@@ -139,6 +146,7 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
     for (int b = 0; !failed && b < NBOUNDS; b++) {
         paper_sizes paper;
         csz_quality q;
+        csz_metrics metrics;
         FILE *out = s->out;
         fprintf(out,
                 "{\"kind\": \"field\", \"dataset\": \"%s\", \"source\": \"%s\", \"field\": \"%s\", \"type\": "
@@ -164,12 +172,12 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
             failed = time_workflow(out, s, context, f, &o, archive, capacity, restored) != 0;
         }
         o.workflow = CSZ_WORKFLOW_AUTO;
-        if (!failed &&
-            csz_quality_measure(&q, f->data, restored, &f->shape, exact[b].bound_abs, &o) == CSZ_OK) {
-            put_number(out, "psnr", q.metrics.psnr);
+        if (!failed && csz_quality_measure(&q, sizeof q, &metrics, sizeof metrics, f->data, restored,
+                                           &f->shape, exact[b].bound_abs, &o) == CSZ_OK) {
+            put_number(out, "psnr", metrics.psnr);
             put_number(out, "ssim", q.ssim);
             put_number(out, "max_rel_error", q.max_rel_error);
-            fprintf(out, ", \"violations\": %llu", (unsigned long long)q.metrics.violations);
+            fprintf(out, ", \"violations\": %llu", (unsigned long long)metrics.violations);
         }
         fprintf(out, "}\n");
     }

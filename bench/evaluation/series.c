@@ -101,7 +101,7 @@ static int series_at(FILE *out, float **values, const csz_field *shape, double b
     for (int i = 0; !failed && i < NSNAPSHOTS; i++) {
         double whole, saved;
         failed = csz_compress(context, archive, capacity, &nbytes, values[i], shape, &o) != CSZ_OK ||
-                 csz_inspect(&info, archive, nbytes) != CSZ_OK;
+                 csz_inspect(&info, sizeof info, archive, nbytes) != CSZ_OK;
         if (failed) break;
         csz_tile_plan plan = plan_of(shape, info.bound_abs);
         csz_tile_work_init(w, plan.geometry.rank);

@@ -44,7 +44,8 @@ static double median(double *seconds) {
 
 static csz_status analyze_once(const subject *s, csz_context *context) {
     static csz_analysis a[NBOUNDS];
-    return csz_analyze(context, a, s->bounds, s->nbounds, s->field->data, &s->field->shape, &s->options, 0);
+    return csz_analyze(context, a, sizeof *a, s->bounds, s->nbounds, s->field->data, &s->field->shape,
+                       &s->options, 0);
 }
 
 static csz_status compress_once(const subject *s, csz_context *context) {
@@ -191,7 +192,8 @@ int evaluate_share(FILE *out, const bench_field *f, const char *csz, const char 
         double wanted[NBOUNDS];
         memcpy(wanted, bounds, sizeof wanted);
         if (k / 2) {
-            failed = csz_analyze(context, a, bounds, NBOUNDS, f->data, &f->shape, &s.options, 0) != CSZ_OK;
+            failed = csz_analyze(context, a, sizeof *a, bounds, NBOUNDS, f->data, &f->shape, &s.options, 0) !=
+                     CSZ_OK;
             for (int b = 0; b < NBOUNDS; b++) wanted[b] = a[b].bound_abs;
             s.options.bound_mode = CSZ_BOUND_ABS;
         }

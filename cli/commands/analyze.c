@@ -215,8 +215,8 @@ int cli_run_analyze(const cli_arguments *arguments) {
     if (status == CLI_DONE) {
         cli_progress_start("analysing", field.nbytes);
         double begin = cli_seconds_now();
-        csz_status done = csz_analyze(context, analyses, bounds, (size_t)n, field.data, &field.field,
-                                      &options, arguments->exact);
+        csz_status done = csz_analyze(context, analyses, sizeof *analyses, bounds, (size_t)n, field.data,
+                                      &field.field, &options, arguments->exact);
         double seconds = cli_seconds_now() - begin;
         cli_progress_stop();
         if (done != CSZ_OK)

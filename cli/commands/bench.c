@@ -18,6 +18,7 @@
 typedef struct bench {
     csz_context *context;
     const csz_options *options;
+    csz_decompress_options decoding;
     csz_field field;
     void *data, *restored;
     uint64_t nbytes;
@@ -57,7 +58,7 @@ static csz_status compress_once(bench *b) {
 
 static csz_status decompress_once(bench *b) {
     return csz_decompress(b->context, b->restored, (size_t)b->nbytes, b->archive, b->archive_nbytes,
-                          b->options);
+                          &b->decoding);
 }
 
 static int by_seconds(const void *a, const void *b) {
@@ -82,7 +83,7 @@ static csz_status measure(timing *result, bench *b, csz_status (*once)(bench *),
     csz_context_profile(b->context, 1);
     for (int i = 0; i < repeat && status == CSZ_OK; i++) {
         status = once(b);
-        csz_context_stages(b->context, &stages[i]);
+        csz_context_stages(b->context, &stages[i], sizeof stages[i]);
     }
     csz_context_profile(b->context, 0);
     if (status == CSZ_OK) {
@@ -175,6 +176,7 @@ static int set_up(bench *b, const cli_arguments *arguments) {
     int status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
     if (status != CLI_DONE) return status;
     b->options = &arguments->options;
+    b->decoding = cli_arguments_decoding(arguments);
     b->field = field.field;
     b->nbytes = field.nbytes;
     status = cli_arguments_check_fill(arguments, field.field.type);
@@ -211,10 +213,11 @@ static int run(bench *b, const cli_arguments *arguments) {
         cli_progress_stop();
         return CLI_USAGE;
     }
-    if (status == CSZ_OK) status = csz_inspect(&info, b->archive, b->archive_nbytes);
+    if (status == CSZ_OK) status = csz_inspect(&info, sizeof info, b->archive, b->archive_nbytes);
     if (status == CSZ_OK) status = decompress_once(b);
     if (status == CSZ_OK)
-        status = csz_compare(&metrics, b->data, b->restored, &b->field, info.bound_abs, b->options);
+        status = csz_compare(&metrics, sizeof metrics, b->data, b->restored, &b->field, info.bound_abs,
+                             b->options);
     if (status == CSZ_OK && (metrics.violations || cli_metrics_miss(miss, &metrics, &info))) {
         cli_progress_stop();
         if (!metrics.violations)

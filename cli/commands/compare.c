@@ -24,10 +24,10 @@ static int read_fields(cli_field fields[2], const cli_arguments *arguments) {
     return cli_field_read(&fields[1 - first], arguments->paths[1 - first], &expected);
 }
 
-static void write_quality(cli_json *json, const csz_quality *q) {
+static void write_quality(cli_json *json, const csz_quality *q, const csz_metrics *metrics) {
     cli_json_double(json, "max_rel_error", q->max_rel_error);
     cli_json_double(json, "max_pwr_error", q->max_pwr_error);
-    cli_json_u64(json, "max_abs_index", q->max_abs_index);
+    cli_json_u64(json, "max_abs_index", metrics->max_abs_index);
     cli_json_u64(json, "max_pwr_index", q->max_pwr_index);
     cli_json_double(json, "mean_error", q->mean_error);
     cli_json_double(json, "pearson", q->pearson);
@@ -43,13 +43,13 @@ static void write_quality(cli_json *json, const csz_quality *q) {
     cli_json_u64_array(json, "error_histogram", q->error_histogram, CSZ_QUALITY_NBINS);
 }
 
-static void print_quality(const csz_quality *q) {
+static void print_quality(const csz_quality *q, const csz_metrics *metrics) {
     printf("  relative       largest error / range %.6g; largest |error / value| %.6g, at element %llu\n",
            q->max_rel_error, q->max_pwr_error, (unsigned long long)q->max_pwr_index);
     printf("  correlation    Pearson %.12g; SSIM %.9f (windows of %d, K1 %g, K2 %g)\n", q->pearson, q->ssim,
            CSZ_SSIM_WINDOW, CSZ_SSIM_K1, CSZ_SSIM_K2);
-    printf("  error          RMSE %.6g, mean %.3g; autocorrelation at 1 to %d:", q->metrics.rmse,
-           q->mean_error, CSZ_QUALITY_NLAGS);
+    printf("  error          RMSE %.6g, mean %.3g; autocorrelation at 1 to %d:", metrics->rmse, q->mean_error,
+           CSZ_QUALITY_NLAGS);
     for (int i = 0; i < CSZ_QUALITY_NLAGS; i++) printf(" %.3f", q->autocorrelation[i]);
     printf("\n  entropy        %.4f bits (A), %.4f (B), %.4f (error); see csz help compare\n", q->entropy_a,
            q->entropy_b, q->entropy_error);
@@ -58,19 +58,18 @@ static void print_quality(const csz_quality *q) {
 static int compare_fields(const cli_field fields[2], const cli_arguments *arguments) {
     double bound = arguments->has_bound ? arguments->options.bound : -1;
     csz_quality quality;
-    const csz_metrics *metrics = &quality.metrics;
+    csz_metrics measured;
+    const csz_metrics *metrics = &measured;
     int status = cli_arguments_check_fill(arguments, fields[0].field.type);
     if (status != CLI_DONE) return status;
     cli_progress_start("comparing", fields[0].nbytes);
     double begin = cli_seconds_now();
-    csz_status compared = csz_quality_measure(&quality, fields[0].data, fields[1].data, &fields[0].field,
-                                              bound, &arguments->options);
+    csz_status compared =
+        csz_quality_measure(&quality, sizeof quality, &measured, sizeof measured, fields[0].data,
+                            fields[1].data, &fields[0].field, bound, &arguments->options);
     double seconds = cli_seconds_now() - begin;
     cli_progress_stop();
-    uint64_t special = 0;
-    if (compared == CSZ_OK)
-        compared = cli_metrics_special(&special, metrics, fields[0].data, fields[1].data, &fields[0].field,
-                                       bound, &arguments->options);
+    const uint64_t special = measured.special_violations;
     if (compared != CSZ_OK) return cli_fail_status(compared, "compare", fields[0].input.name);
     for (int i = 0; i < 2 && status == CLI_DONE; i++) status = cli_input_check(&fields[i].input);
     if (status != CLI_DONE) return status;
@@ -89,16 +88,16 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         report.compare_bound = arguments->has_bound ? bound : NAN;
         cli_report_json(&json, stdout, &report);
         cli_json_u64(&json, "special_violations", special);
-        write_quality(&json, &quality);
+        write_quality(&json, &quality, metrics);
         cli_json_end(&json);
     } else if (!arguments->quiet) {
         char dims[CLI_DIMS_TEXT_NBYTES];
         printf("%s and %s, %s of %s\n", fields[0].input.name, fields[1].input.name,
                cli_dims_text(dims, &fields[0].field), cli_type_names[fields[0].field.type]);
-        cli_report_metrics(stdout, metrics, &fields[0].field, bound, special, "  ");
+        cli_report_metrics(stdout, metrics, &fields[0].field, bound, "  ");
         if (metrics->n > metrics->n_special)
             printf("  range          %.9g to %.9g\n", metrics->min, metrics->max);
-        print_quality(&quality);
+        print_quality(&quality, metrics);
         if (arguments->verbose) printf("  compared in %.3f s\n", seconds);
     }
     if (arguments->has_bound && metrics->violations) {

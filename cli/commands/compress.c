@@ -26,6 +26,7 @@ typedef struct compression {
     cli_workers workers;
     csz_plan *plan;
     csz_layout shape;
+    csz_info info;   /* of the archive, with the bound resolved */
     uint64_t *sizes; /* of the frames written */
     uint64_t nsizes, sizes_capacity, values_done;
     pthread_mutex_t mutex; /* of what workers add to */
@@ -52,7 +53,7 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     *in_nbytes = frame.values_nbytes;
     int status = cli_source_read(&c->source, in, &frame, &c->shape);
     if (status == CLI_DONE && c->arguments->options.bound_mode == CSZ_BOUND_ABS)
-        cli_watch_frame(&c->watch, in, &frame, &c->shape, &c->arguments->options);
+        cli_watch_frame(&c->watch, in, c->source.field.type, &frame, &c->shape, &c->arguments->options);
     return status;
 }
 
@@ -65,20 +66,19 @@ static int check_fill(const compression *c) {
 /* Restores what was just coded and holds it against the values. */
 static csz_status verify_frame(compression *c, int worker, uint64_t i, const void *values, const void *stored,
                                size_t stored_nbytes) {
-    const csz_options *options = &c->workers.options;
     csz_frame frame;
     csz_metrics part;
-    cli_worst worst;
     void *restored = c->workers.scratch[worker];
     csz_plan_frame(&frame, c->plan, i);
-    csz_status status = csz_decompress_frame(c->workers.contexts[worker], restored, frame.values_nbytes,
-                                             stored, stored_nbytes, c->plan, i, NULL, options);
+    csz_status status =
+        csz_decompress_frame(c->workers.contexts[worker], restored, frame.values_nbytes, stored,
+                             stored_nbytes, c->plan, i, NULL, NULL, &c->workers.options);
     if (status == CSZ_OK)
-        status = cli_metrics_compare(&part, &worst, values, restored, &frame, &c->shape,
-                                     c->shape.info.bound_abs, options);
+        status = cli_metrics_compare(&part, values, restored, c->source.field.type, &frame, &c->shape,
+                                     c->info.bound_abs, &c->arguments->options);
     if (status != CSZ_OK) return status;
     pthread_mutex_lock(&c->mutex);
-    cli_metrics_join(&c->metrics, &part, worst);
+    cli_metrics_join(&c->metrics, &part);
     pthread_mutex_unlock(&c->mutex);
     return CSZ_OK;
 }
@@ -122,7 +122,6 @@ static int make_plan(compression *c) {
     csz_options options = c->arguments->options;
     const csz_value_range *known = NULL;
     int status = CLI_DONE;
-    options.memory_limit = 0;
     if (options.bound_mode != CSZ_BOUND_ABS) {
         status = cli_source_spool(&c->source);
         if (status == CLI_DONE)
@@ -135,7 +134,8 @@ static int make_plan(compression *c) {
     c->plan = NULL;
     options.threads = c->workers.options.threads;
     csz_status planned = csz_plan_create(&c->plan, &c->source.field, &options, known);
-    if (planned == CSZ_OK) planned = csz_plan_shape(&c->shape, c->plan);
+    if (planned == CSZ_OK) planned = csz_plan_layout(&c->shape, sizeof c->shape, c->plan);
+    if (planned == CSZ_OK) planned = csz_plan_info(&c->info, sizeof c->info, c->plan);
     if (planned != CSZ_OK) return cli_fail_status(planned, "compress", c->source.stream.name);
     return cli_frames_are_sequential(&c->shape, c->plan) ? CLI_DONE : cli_source_spool(&c->source);
 }
@@ -145,7 +145,7 @@ static int make_workers(compression *c, const cli_output *output) {
     csz_options options = c->arguments->options;
     options.bound_mode = CSZ_BOUND_ABS;
     csz_status planned = csz_plan_create(&c->plan, &c->source.field, &options, NULL);
-    if (planned == CSZ_OK) planned = csz_plan_shape(&c->shape, c->plan);
+    if (planned == CSZ_OK) planned = csz_plan_layout(&c->shape, sizeof c->shape, c->plan);
     if (planned != CSZ_OK) return cli_fail_status(planned, "compress", c->source.stream.name);
     cli_demand demand = {.njobs = c->shape.nframes,
                          .field_nbytes = c->source.nbytes,
@@ -157,7 +157,8 @@ static int make_workers(compression *c, const cli_output *output) {
                          .source_nbytes = cli_source_nbytes(&c->source),
                          .output = output,
                          .name = c->source.stream.name};
-    return cli_workers_create(&c->workers, &c->arguments->options, &demand);
+    const csz_decompress_options machine = cli_arguments_decoding(c->arguments);
+    return cli_workers_create(&c->workers, &machine, &demand);
 }
 
 static int write_end(compression *c) {
@@ -174,7 +175,7 @@ static int write_end(compression *c) {
 static int judge(compression *c) {
     char miss[CLI_MISS_TEXT_NBYTES];
     const csz_metrics metrics = cli_metrics_finish(&c->metrics);
-    c->is_broken = cli_metrics_miss(miss, &metrics, &c->shape.info) || metrics.violations;
+    c->is_broken = cli_metrics_miss(miss, &metrics, &c->info) || metrics.violations;
     if (metrics.violations)
         return cli_fail(
             "%llu elements of %s would break the bound, so nothing is written; report this with the field",
@@ -258,13 +259,13 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
     fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
             cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_in / elapsed : 0));
     if (report->metrics)
-        cli_report_metrics(stream, report->metrics, report->field, report->info->bound_abs, 0, "  ");
+        cli_report_metrics(stream, report->metrics, report->field, report->info->bound_abs, "  ");
 }
 
 static void print_report(const compression *c, const cli_output *output) {
     FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
     csz_metrics metrics = cli_metrics_finish(&c->metrics);
-    csz_info info = c->shape.info;
+    csz_info info = c->info;
     cli_report report;
     info.nbytes_archive = c->shape.header_nbytes + c->shape.footer_nbytes;
     for (uint64_t i = 0; i < c->nsizes; i++) info.nbytes_archive += c->sizes[i];
@@ -298,7 +299,7 @@ static int compress_to(compression *c, const cli_output *output) {
     double begin = cli_seconds_now();
     if (status == CLI_DONE)
         status = cli_source_open(&c->source, c->arguments->paths[0], &c->arguments->expected,
-                                 c->arguments->options.memory_limit);
+                                 c->arguments->memory_limit);
     if (status == CLI_DONE) status = cli_output_check_distinct(output, &c->source.stream.status);
     if (status == CLI_DONE) status = cli_arguments_check_fill(c->arguments, c->source.field.type);
     if (status == CLI_DONE) status = make_workers(c, output);

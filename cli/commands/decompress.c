@@ -200,7 +200,7 @@ static int restore_job(void *user, int worker, uint64_t i, void *in, size_t in_n
     *out_nbytes = part.values_nbytes;
     double begin = cli_seconds_now();
     csz_status status = csz_decompress_frame(context, out, part.values_nbytes, in, in_nbytes, d->source.plan,
-                                             j.frame, &part, &d->workers.options);
+                                             j.frame, part.begin, part.end, &d->workers.options);
     d->workers.seconds[worker] += cli_seconds_now() - begin;
     d->workers.backend = csz_context_backend(context);
     if (status != CSZ_OK) return cli_archive_source_fail(&d->source, status);
@@ -272,7 +272,8 @@ static int stream_frames(decompression *d, const cli_output *output) {
                          .device_nbytes = d->source.stored_nbytes,
                          .output = output,
                          .name = d->source.stream.name};
-    int status = cli_workers_create(&d->workers, &d->arguments->options, &demand);
+    const csz_decompress_options options = cli_arguments_decoding(d->arguments);
+    int status = cli_workers_create(&d->workers, &options, &demand);
     const int is_h5 = cli_h5_is_path(output->path);
     if (is_h5) d->is_sequential = 0;
     d->is_swapped = CLI_HOST_IS_BIG_ENDIAN && !is_h5; /* an HDF5 library turns values by itself */
@@ -318,7 +319,8 @@ static int write_preview(decompression *d, const cli_output *output) {
     if (cli_h5_is_path(output->path))
         return cli_fail("previews are written to raw and .npy files alone; give another output than %s",
                         output->path);
-    int status = cli_workers_create(&d->workers, &d->arguments->options, &demand);
+    const csz_decompress_options options = cli_arguments_decoding(d->arguments);
+    int status = cli_workers_create(&d->workers, &options, &demand);
     unsigned char *values = NULL;
     if (status == CLI_DONE) {
         values = cli_allocate("a preview", (size_t)d->selected.nbytes);

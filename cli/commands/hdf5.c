@@ -101,7 +101,7 @@ static csz_status bound_of_range(double *bound, double min, double max, const cs
     csz_status status = csz_context_create(&context);
     if (status == CSZ_OK)
         status = csz_compress(context, archive, sizeof archive, &nbytes, ends, &pair, &options);
-    if (status == CSZ_OK) status = csz_inspect(&info, archive, nbytes);
+    if (status == CSZ_OK) status = csz_inspect(&info, sizeof info, archive, nbytes);
     if (status == CSZ_OK) *bound = info.bound_abs;
     csz_context_destroy(context);
     return status;
@@ -109,7 +109,8 @@ static csz_status bound_of_range(double *bound, double min, double max, const cs
 
 static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, const csz_options *options) {
     csz_metrics metrics;
-    csz_status status = csz_compare(&metrics, field->data, field->data, &field->field, -1, options);
+    csz_status status =
+        csz_compare(&metrics, sizeof metrics, field->data, field->data, &field->field, -1, options);
     if (status == CSZ_OK && (metrics.n_special == metrics.n || !(metrics.max > metrics.min)))
         return cli_fail("%s has no range: all its values are equal or missing; give an absolute bound",
                         field->input.name);

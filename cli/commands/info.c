@@ -121,11 +121,12 @@ typedef struct survey {
 } survey;
 
 static csz_status survey_frame(void *user, csz_context *context, uint64_t i, const void *stored,
-                               size_t stored_nbytes, const csz_options *options) {
+                               size_t stored_nbytes, const csz_decompress_options *options) {
     survey *s = user;
     csz_tile_counts counts = {.empty = 0};
     (void)options;
-    csz_status status = csz_survey_frame(context, &counts, stored, stored_nbytes, s->source->plan, i);
+    csz_status status =
+        csz_survey_frame(context, &counts, sizeof counts, stored, stored_nbytes, s->source->plan, i);
     if (status != CSZ_OK) return status;
     pthread_mutex_lock(&s->mutex);
     uint64_t *sum = (uint64_t *)&s->counts;

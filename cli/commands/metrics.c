@@ -16,65 +16,42 @@ static uint64_t field_index(uint64_t i, const csz_frame *f, const csz_layout *sh
     return ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2] + x;
 }
 
-/* 1 if the element is one that must agree bit for bit and does not. */
-static int differs_special(const void *a, const void *b, csz_type type, uint64_t i,
-                           const csz_options *options) {
-    const float narrow = (float)options->fill;
-    const size_t size = type == CSZ_F32 ? 4 : 8;
-    const char *x = (const char *)a + i * size, *y = (const char *)b + i * size;
-    const void *fill = type == CSZ_F32 ? (const void *)&narrow : (const void *)&options->fill;
-    int is_finite = type == CSZ_F32 ? isfinite(((const float *)a)[i]) : isfinite(((const double *)a)[i]);
-    if (is_finite && !(options->has_fill && memcmp(x, fill, size) == 0)) return 0;
-    return memcmp(x, y, size) != 0;
-}
-
-csz_status cli_metrics_compare(csz_metrics *part, cli_worst *worst, const void *a, const void *b,
+csz_status cli_metrics_compare(csz_metrics *part, const void *a, const void *b, csz_type type,
                                const csz_frame *frame, const csz_layout *shape, double bound,
                                const csz_options *options) {
-    csz_field row = {shape->info.field.type, 1, {frame->nelements}};
-    csz_status status = csz_compare(part, a, b, &row, bound, options);
+    const csz_field row = {type, 1, {frame->nelements}};
+    csz_status status = csz_compare(part, sizeof *part, a, b, &row, bound, options);
     if (status != CSZ_OK) return status;
-    *worst = bound >= 0 && part->max_abs_error > bound                                ? CLI_WORST_BREAKS
-             : part->n && differs_special(a, b, row.type, part->worst_index, options) ? CLI_WORST_SPECIAL
-                                                                                      : CLI_WORST_KEEPS;
-    part->worst_index = field_index(part->worst_index, frame, shape);
+    part->max_abs_index = field_index(part->max_abs_index, frame, shape);
+    if (part->special_violations) part->special_index = field_index(part->special_index, frame, shape);
     return CSZ_OK;
 }
 
-csz_status cli_metrics_special(uint64_t *n, const csz_metrics *metrics, const void *a, const void *b,
-                               const csz_field *field, double bound, const csz_options *options) {
-    csz_metrics special;
-    *n = metrics->n_special ? metrics->violations : 0;
-    if (*n == 0 || bound < 0) return CSZ_OK;
-    csz_status status = csz_compare(&special, a, b, field, -1, options);
-    *n = special.violations;
-    return status;
+uint64_t cli_metrics_worst(const csz_metrics *m, double bound) {
+    const int is_broken = bound >= 0 && m->max_abs_error > bound;
+    return m->special_violations && !is_broken ? m->special_index : m->max_abs_index;
 }
 
-void cli_metrics_join(cli_metrics *m, const csz_metrics *part, cli_worst worst) {
+void cli_metrics_join(cli_metrics *m, const csz_metrics *part) {
     csz_metrics *sum = &m->sum;
-    uint64_t n = part->n - part->n_special;
+    const uint64_t n = part->n - part->n_special;
     if (!m->is_valid) {
         m->is_valid = 1;
         sum->min = INFINITY;
         sum->max = -INFINITY;
-        sum->worst_index = part->worst_index;
         sum->max_abs_error = -1;
     }
     sum->n += part->n;
     sum->n_special += part->n_special;
     sum->violations += part->violations;
-    int is_first = part->worst_index<sum->worst_index, is_worse = worst> m->worst;
-    if (worst == m->worst)
-        is_worse = worst == CLI_WORST_SPECIAL
-                       ? is_first
-                       : n && (part->max_abs_error > sum->max_abs_error ||
-                               (part->max_abs_error == sum->max_abs_error && is_first));
-    if (is_worse) {
-        sum->worst_index = part->worst_index;
-        m->worst = worst;
-    }
+    /* frames come in any order */
+    if (part->special_violations && (!sum->special_violations || part->special_index < sum->special_index))
+        sum->special_index = part->special_index;
+    sum->special_violations += part->special_violations;
     if (n == 0) return;
+    if (part->max_abs_error > sum->max_abs_error ||
+        (part->max_abs_error == sum->max_abs_error && part->max_abs_index < sum->max_abs_index))
+        sum->max_abs_index = part->max_abs_index;
     if (part->min < sum->min) sum->min = part->min;
     if (part->max > sum->max) sum->max = part->max;
     if (part->max_abs_error > sum->max_abs_error) sum->max_abs_error = part->max_abs_error;

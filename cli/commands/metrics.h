@@ -5,30 +5,22 @@
 
 #include "csz.h"
 
-/* What worst_index is of, the worse the later: an error within the bound, a special value that differs, an error above the bound. */
-typedef enum cli_worst { CLI_WORST_KEEPS, CLI_WORST_SPECIAL, CLI_WORST_BREAKS } cli_worst;
-
 typedef struct cli_metrics {
     csz_metrics sum;
     double
         mean_square_scale; /* squares are kept relative to this, so that they neither vanish nor overflow */
     double squares;        /* sum of n * (rmse / scale)^2 */
-    cli_worst worst;
-    int is_valid; /* something was added */
+    int is_valid;          /* something was added */
 } cli_metrics;
 
-/* Compares the values b of a frame with the original a; worst_index is of the whole field. */
-csz_status cli_metrics_compare(csz_metrics *part, cli_worst *worst, const void *a, const void *b,
+/* Compares the values b of a frame with the original a; indices are of the whole field. */
+csz_status cli_metrics_compare(csz_metrics *part, const void *a, const void *b, csz_type type,
                                const csz_frame *frame, const csz_layout *shape, double bound,
                                const csz_options *options);
-void cli_metrics_join(cli_metrics *metrics, const csz_metrics *part, cli_worst worst);
+void cli_metrics_join(cli_metrics *metrics, const csz_metrics *part);
 
-/*
- * How many of the violations are special values that differ in bits: a comparison without a bound counts these alone.
- * Makes that pass only where there are both kinds to tell apart.
- */
-csz_status cli_metrics_special(uint64_t *n, const csz_metrics *metrics, const void *a, const void *b,
-                               const csz_field *field, double bound, const csz_options *options);
+/* The element to show: of the largest error above the bound; else the first special one that differs; else of the largest error. */
+uint64_t cli_metrics_worst(const csz_metrics *metrics, double bound);
 
 /* The whole comparison; of nothing, one without elements. */
 csz_metrics cli_metrics_finish(const cli_metrics *metrics);

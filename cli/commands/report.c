@@ -65,7 +65,7 @@ static void write_fill(cli_json *json, const csz_info *info) {
         cli_json_double(json, "fill", info->fill);
 }
 
-static void write_metrics(cli_json *json, const csz_metrics *metrics) {
+static void write_metrics(cli_json *json, const csz_metrics *metrics, double bound) {
     double nothing = NAN;
     cli_json_double(json, "max_abs_error", metrics ? metrics->max_abs_error : nothing);
     cli_json_double(json, "psnr", metrics ? metrics->psnr : nothing);
@@ -83,7 +83,7 @@ static void write_metrics(cli_json *json, const csz_metrics *metrics) {
         cli_json_null(json, "n_special");
     }
     if (metrics && metrics->n > 0)
-        cli_json_u64(json, "worst_index", metrics->worst_index);
+        cli_json_u64(json, "worst_index", cli_metrics_worst(metrics, bound));
     else
         cli_json_null(json, "worst_index");
 }
@@ -116,7 +116,7 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     else
         cli_json_null(json, "zstd");
     cli_json_double(json, "seconds", report->seconds);
-    write_metrics(json, report->metrics);
+    write_metrics(json, report->metrics, info ? info->bound_abs : report->compare_bound);
     if (report->metrics && has_bound) {
         char miss[CLI_MISS_TEXT_NBYTES];
         cli_json_bool(json, "bound_kept",
@@ -140,12 +140,13 @@ static void print_index(FILE *stream, uint64_t index, const csz_field *field) {
 }
 
 void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
-                        uint64_t special_violations, const char *indent) {
+                        const char *indent) {
+    const uint64_t worst = cli_metrics_worst(metrics, bound);
     fprintf(stream, "%slargest error  %.9g", indent, metrics->max_abs_error);
     if (bound >= 0) fprintf(stream, " of %.9g allowed", bound);
     if (metrics->max_abs_error > 0 && metrics->violations == 0) {
         fputs(", at ", stream);
-        print_index(stream, metrics->worst_index, field);
+        print_index(stream, worst, field);
     }
     fprintf(stream, "\n%sPSNR           %.2f dB (20 log10(range/rmse)), NRMSE %.4g\n", indent, metrics->psnr,
             metrics->nrmse);
@@ -154,7 +155,7 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
                 (unsigned long long)metrics->violations, (unsigned long long)metrics->n);
         if (metrics->violations > 0) {
             fputs(", the worst at ", stream);
-            print_index(stream, metrics->worst_index, field);
+            print_index(stream, worst, field);
         }
         fputc('\n', stream);
     } else {
@@ -163,10 +164,11 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
     if (!metrics->n_special) return;
     fprintf(stream, "%sspecial        %llu missing, NaN or infinite, compared bit for bit", indent,
             (unsigned long long)metrics->n_special);
-    if (special_violations) fprintf(stream, "; %llu of them differ", (unsigned long long)special_violations);
-    if (special_violations && bound < 0) {
+    if (metrics->special_violations)
+        fprintf(stream, "; %llu of them differ", (unsigned long long)metrics->special_violations);
+    if (metrics->special_violations && bound < 0) {
         fputs(", the first at ", stream);
-        print_index(stream, metrics->worst_index, field);
+        print_index(stream, worst, field);
     }
     fputc('\n', stream);
 }

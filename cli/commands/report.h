@@ -31,9 +31,9 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report);
 /* "ratio 20.31, 1.576 bits a value", without a newline. */
 void cli_report_size(FILE *stream, const csz_info *info);
 
-/* Lines of text about the comparison, each with the indent.  special_violations: 0 also where they were not counted apart. */
+/* Lines of text about the comparison, each with the indent. */
 void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
-                        uint64_t special_violations, const char *indent);
+                        const char *indent);
 
 /* "1e-3 rel = 0.0123 absolute" */
 enum { CLI_BOUND_TEXT_NBYTES = 96 };

@@ -8,9 +8,10 @@
 #include "files/source.h"
 
 static csz_status test_frame(void *user, csz_context *context, uint64_t i, const void *stored,
-                             size_t stored_nbytes, const csz_options *options) {
+                             size_t stored_nbytes, const csz_decompress_options *options) {
     const cli_archive_source *source = user;
-    return csz_decompress_frame(context, NULL, 0, stored, stored_nbytes, source->plan, i, NULL, options);
+    return csz_decompress_frame(context, NULL, 0, stored, stored_nbytes, source->plan, i, NULL, NULL,
+                                options);
 }
 
 int cli_run_test(const cli_arguments *arguments) {

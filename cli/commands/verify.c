@@ -20,7 +20,6 @@ typedef struct verification {
     cli_workers workers;
     pthread_mutex_t mutex;
     cli_metrics metrics;
-    uint64_t special_violations; /* of the violations, special values that differ in bits */
     uint64_t values_done;
     char miss[CLI_MISS_TEXT_NBYTES]; /* how what was asked for is missed; empty if it is not */
 } verification;
@@ -41,9 +40,9 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     verification *v = user;
     csz_frame frame;
     csz_metrics part;
-    cli_worst worst;
     csz_context *context = v->workers.contexts[worker];
-    csz_options options = v->workers.options;
+    csz_options options;
+    csz_options_init(&options);
     options.has_fill = v->archive.info.has_fill;
     options.fill = v->archive.info.fill;
     csz_plan_frame(&frame, v->archive.plan, i);
@@ -51,21 +50,15 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     double begin = cli_seconds_now();
     csz_status status =
         csz_decompress_frame(context, out, frame.values_nbytes, (char *)in + v->archive.shape.values_nbytes,
-                             in_nbytes, v->archive.plan, i, NULL, &v->workers.options);
+                             in_nbytes, v->archive.plan, i, NULL, NULL, &v->workers.options);
     if (status != CSZ_OK) return cli_archive_source_fail(&v->archive, status);
-    status = cli_metrics_compare(&part, &worst, in, out, &frame, &v->archive.shape, v->archive.info.bound_abs,
-                                 &options);
-    uint64_t special = 0;
-    if (status == CSZ_OK) {
-        const csz_field row = {v->archive.info.field.type, 1, {frame.nelements}};
-        status = cli_metrics_special(&special, &part, in, out, &row, v->archive.info.bound_abs, &options);
-    }
+    status = cli_metrics_compare(&part, in, out, v->archive.info.field.type, &frame, &v->archive.shape,
+                                 v->archive.info.bound_abs, &options);
     v->workers.seconds[worker] += cli_seconds_now() - begin;
     v->workers.backend = csz_context_backend(context);
     if (status != CSZ_OK) return cli_fail_status(status, "compare", v->original.stream.name);
     pthread_mutex_lock(&v->mutex);
-    cli_metrics_join(&v->metrics, &part, worst);
-    v->special_violations += special;
+    cli_metrics_join(&v->metrics, &part);
     pthread_mutex_unlock(&v->mutex);
     return CLI_DONE;
 }
@@ -92,7 +85,8 @@ static int compare_all(verification *v, const cli_arguments *arguments) {
                          .name = v->archive.stream.name};
     int status = CLI_DONE;
     if (!cli_frames_are_sequential(shape, v->archive.plan)) status = cli_source_spool(&v->original);
-    if (status == CLI_DONE) status = cli_workers_create(&v->workers, &arguments->options, &demand);
+    const csz_decompress_options options = cli_arguments_decoding(arguments);
+    if (status == CLI_DONE) status = cli_workers_create(&v->workers, &options, &demand);
     if (status != CLI_DONE) return status;
     cli_pipeline pipeline = {.njobs = shape->nframes,
                              .flight = v->workers.flight,
@@ -120,8 +114,7 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
                cli_bound_text(bound, &archive->info), metrics->violations || v->miss[0] ? "BROKEN" : "kept");
-        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, v->special_violations,
-                           "  ");
+        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, "  ");
         if (archive->info.bound_abs > 0)
             printf("  error / bound  %.9g\n", metrics->max_abs_error / archive->info.bound_abs);
         if (arguments->verbose) cli_workers_print(stdout, &v->workers, &archive->info);
@@ -140,7 +133,7 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
     report.seconds = run->seconds;
     report.metrics = metrics;
     cli_report_json(&json, stdout, &report);
-    cli_json_u64(&json, "special_violations", v->special_violations);
+    cli_json_u64(&json, "special_violations", metrics->special_violations);
     cli_json_end(&json);
 }
 
@@ -153,8 +146,7 @@ int cli_run_verify(const cli_arguments *arguments) {
     if (status == CLI_DONE) status = cli_archive_source_open(&v.archive, arguments->paths[1], 0);
     if (status == CLI_DONE) {
         cli_expected expected = {v.archive.info.field, 1, 1, "the archive"};
-        status =
-            cli_source_open(&v.original, arguments->paths[0], &expected, arguments->options.memory_limit);
+        status = cli_source_open(&v.original, arguments->paths[0], &expected, arguments->memory_limit);
     }
     if (status == CLI_DONE) status = compare_all(&v, arguments);
     if (status == CLI_DONE) {
@@ -163,9 +155,9 @@ int cli_run_verify(const cli_arguments *arguments) {
         cli_metrics_miss(v.miss, &metrics, &v.archive.info);
         print_report(arguments, &v, &metrics, &run);
         char special[80] = "";
-        if (v.special_violations)
+        if (metrics.special_violations)
             snprintf(special, sizeof special, " (%llu of them special values that differ in bits)",
-                     (unsigned long long)v.special_violations);
+                     (unsigned long long)metrics.special_violations);
         if (metrics.violations)
             status = cli_fail(
                 "%llu of %llu elements of %s break the bound of %s%s; use another archive, or check that the "

@@ -26,7 +26,7 @@ static int read_at(void *user, uint64_t offset, void *buffer, size_t nbytes) {
 
 static int open_file(cli_archive_source *s) {
     csz_status status = csz_reader_open(&s->reader, read_at, &s->stream, s->stream.nbytes);
-    if (status == CSZ_OK) status = csz_reader_info(&s->info, s->reader);
+    if (status == CSZ_OK) status = csz_reader_info(&s->info, sizeof s->info, s->reader);
     if (status != CSZ_OK) return cli_archive_source_fail(s, status);
     s->plan = csz_reader_plan(s->reader);
     for (uint64_t i = 0; i < s->info.nframes; i++) {
@@ -45,8 +45,8 @@ static int open_pipe(cli_archive_source *s, const unsigned char *start, size_t s
     csz_status status = csz_plan_open(&s->owned_plan, start, start_nbytes);
     if (status != CSZ_OK) return cli_archive_source_fail(s, status);
     s->plan = s->owned_plan;
-    csz_plan_shape(&s->shape, s->plan);
-    s->info = s->shape.info;
+    csz_plan_layout(&s->shape, sizeof s->shape, s->plan);
+    csz_plan_info(&s->info, sizeof s->info, s->plan);
     s->stored_nbytes = s->shape.capacity;
     s->stream.prefix_used = s->stream.nbytes = s->shape.header_nbytes;
     return CLI_DONE;
@@ -62,7 +62,7 @@ static int open_source(cli_archive_source *s, const char *path, int must_seek) {
     if (status != CLI_DONE) return status;
     if (n == 0) return cli_fail("%s is empty; give a file that csz compress has written", s->stream.name);
     status = s->stream.is_seekable ? open_file(s) : open_pipe(s, start, n);
-    if (status == CLI_DONE) csz_plan_shape(&s->shape, s->plan);
+    if (status == CLI_DONE) csz_plan_layout(&s->shape, sizeof s->shape, s->plan);
     return status;
 }
 
@@ -104,7 +104,8 @@ static int remember_size(cli_archive_source *s, uint64_t nbytes) {
 int cli_archive_source_read(cli_archive_source *s, uint64_t i, const csz_frame *box, void *stored,
                             size_t capacity, size_t *nbytes) {
     if (s->reader) {
-        csz_status fetched = csz_reader_fetch(stored, capacity, nbytes, s->reader, i, box);
+        csz_status fetched = csz_reader_fetch(stored, capacity, nbytes, s->reader, i, box ? box->begin : NULL,
+                                              box ? box->end : NULL);
         return fetched == CSZ_OK ? CLI_DONE : cli_archive_source_fail(s, fetched);
     }
     uint64_t size = 0;
@@ -148,7 +149,7 @@ typedef struct visit {
     cli_workers workers;
     uint64_t values_done;
     void *user;
-    csz_status (*work)(void *, csz_context *, uint64_t, const void *, size_t, const csz_options *);
+    csz_status (*work)(void *, csz_context *, uint64_t, const void *, size_t, const csz_decompress_options *);
 } visit;
 
 static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
@@ -182,13 +183,14 @@ static int count_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
 int cli_archive_source_each(cli_archive_source *s, const char *verb, const cli_arguments *arguments,
                             cli_run *run, void *user,
                             csz_status (*work)(void *, csz_context *, uint64_t, const void *, size_t,
-                                               const csz_options *)) {
+                                               const csz_decompress_options *)) {
     visit v = {.source = s, .user = user, .work = work};
     cli_demand demand = {.njobs = s->info.nframes,
                          .in_nbytes = s->stored_nbytes,
                          .library_nbytes = s->shape.zstd_nbytes,
                          .name = s->stream.name};
-    int status = cli_workers_create(&v.workers, &arguments->options, &demand);
+    const csz_decompress_options options = cli_arguments_decoding(arguments);
+    int status = cli_workers_create(&v.workers, &options, &demand);
     if (status == CLI_DONE) {
         cli_pipeline pipeline = {.njobs = s->info.nframes,
                                  .flight = v.workers.flight,

@@ -30,7 +30,7 @@ int cli_path_has_suffix(const char *path, const char *suffix) {
 
 int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes) {
     csz_info info;
-    const csz_status status = csz_inspect_header(&info, bytes, nbytes);
+    const csz_status status = csz_inspect_header(&info, sizeof info, bytes, nbytes);
     return nbytes && (status == CSZ_OK || status == CSZ_ERROR_VERSION);
 }
 

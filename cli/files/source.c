@@ -186,10 +186,9 @@ int cli_source_is_archive(const cli_source *s) {
 }
 
 /* Rows of a frame that follow each other in the field, and the first element of each such piece. */
-void cli_watch_frame(csz_fill_watch *watch, const void *values, const csz_frame *f, const csz_layout *shape,
-                     const csz_options *options) {
-    const csz_field *field = &shape->info.field;
-    const size_t size = cli_type_nbytes(field->type);
+void cli_watch_frame(csz_fill_watch *watch, const void *values, csz_type type, const csz_frame *f,
+                     const csz_layout *shape, const csz_options *options) {
+    const size_t size = cli_type_nbytes(type);
     const int rows = f->end[2] - f->begin[2] == shape->n[2],
               planes = rows && f->end[1] - f->begin[1] == shape->n[1];
     const uint64_t nz = planes ? 1 : f->end[0] - f->begin[0], ny = rows ? 1 : f->end[1] - f->begin[1],
@@ -199,7 +198,7 @@ void cli_watch_frame(csz_fill_watch *watch, const void *values, const csz_frame 
         for (uint64_t y = 0; y < ny; y++, from += n * size)
             (void)csz_fill_watch_add(
                 watch, from, ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2],
-                n, field->type, shape->info.nelements, options);
+                n, type, shape->n[0] * shape->n[1] * shape->n[2], options);
 }
 
 int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *s, const csz_options *options,
@@ -218,7 +217,7 @@ int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *
             csz_plan_frame(&frame, plan, i);
             n = frame.values_nbytes;
             status = cli_source_read(s, buffer, &frame, shape);
-            if (status == CLI_DONE) cli_watch_frame(watch, buffer, &frame, shape, options);
+            if (status == CLI_DONE) cli_watch_frame(watch, buffer, s->field.type, &frame, shape, options);
         } else {
             status = cli_source_read_at(s, at, buffer, n);
             if (status == CLI_DONE)

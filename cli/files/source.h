@@ -35,7 +35,7 @@ int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *
                      const csz_options *options, const csz_plan *plan, const csz_layout *shape);
 
 /* Adds a frame's values to what is known of a fill value. */
-void cli_watch_frame(csz_fill_watch *watch, const void *values, const csz_frame *frame,
+void cli_watch_frame(csz_fill_watch *watch, const void *values, csz_type type, const csz_frame *frame,
                      const csz_layout *shape, const csz_options *options);
 
 /* 1 if what is read as a field is an archive. */
@@ -85,7 +85,7 @@ int cli_archive_source_each(cli_archive_source *source, const char *verb,
                             const struct cli_arguments *arguments, struct cli_run *run, void *user,
                             csz_status (*work)(void *user, csz_context *context, uint64_t i,
                                                const void *stored, size_t stored_nbytes,
-                                               const csz_options *options));
+                                               const csz_decompress_options *options));
 
 /* The library refused a frame. */
 int cli_archive_source_fail(const cli_archive_source *source, csz_status status);

@@ -3,6 +3,7 @@
 #include "process/workers.h"
 
 #include "command.h"
+#include "csz_cuda.h"
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "commands/report.h"
@@ -16,7 +17,7 @@ enum { THREADS_EACH = 8 };
 static const uint64_t most_held = (uint64_t)64 << 20;
 static const uint64_t worth_a_gpu = (uint64_t)32 << 20; /* as for the library's own choice */
 
-static int count_threads(const csz_options *options) {
+static int count_threads(const csz_decompress_options *options) {
     cpu_set_t set;
     if (options->threads) return options->threads < 256 ? options->threads : 256;
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
@@ -34,7 +35,7 @@ static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit, int h
         d->name, (unsigned long long)mib, (double)tenths / 10);
 }
 
-int cli_workers_create(cli_workers *w, const csz_options *options, const cli_demand *d) {
+int cli_workers_create(cli_workers *w, const csz_decompress_options *options, const cli_demand *d) {
     memset(w, 0, sizeof *w);
     w->options = *options;
     w->options.memory_limit = 0;

@@ -16,7 +16,7 @@ enum { CLI_MOST_WORKERS = 64 };
 
 typedef struct cli_workers {
     cli_flight flight;
-    csz_options options; /* with the threads of one worker */
+    csz_decompress_options options; /* with the threads of one worker */
     csz_context *contexts[CLI_MOST_WORKERS];
     void *scratch[CLI_MOST_WORKERS]; /* scratch_nbytes each */
     size_t scratch_nbytes;
@@ -38,7 +38,7 @@ typedef struct cli_demand {
 } cli_demand;
 
 /* Returns CLI_DONE, or CLI_FAILED after the message: the limit does not even let one frame through. */
-int cli_workers_create(cli_workers *workers, const csz_options *options, const cli_demand *demand);
+int cli_workers_create(cli_workers *workers, const csz_decompress_options *options, const cli_demand *demand);
 void cli_workers_destroy(cli_workers *workers); /* zeroed ones are allowed */
 
 /* For -v: the field, its frames, and who works on them. */

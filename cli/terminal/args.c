@@ -192,7 +192,7 @@ static int apply_region(cli_arguments *arguments, const char *value) {
 }
 
 static int apply_memory_limit(cli_arguments *arguments, const char *value) {
-    if (!cli_parse_nbytes(&arguments->options.memory_limit, value) || arguments->options.memory_limit == 0)
+    if (!cli_parse_nbytes(&arguments->memory_limit, value) || arguments->memory_limit == 0)
         return cli_fail_usage(
             "memory limit '%s' is not understood; give bytes, or a number with K, M, G or T, such as "
             "--memory-limit 4G",
@@ -471,6 +471,15 @@ static int fail_without_cuda(void) {
     return cli_fail(
         "backend cuda is missing: the NVIDIA driver is too old for this csz, or finds no GPU of compute "
         "capability 7.5 or above; use -b cpu");
+}
+
+csz_decompress_options cli_arguments_decoding(const cli_arguments *arguments) {
+    csz_decompress_options options;
+    csz_decompress_options_init(&options);
+    options.backend = arguments->options.backend;
+    options.threads = arguments->options.threads;
+    options.memory_limit = arguments->memory_limit;
+    return options;
 }
 
 int cli_arguments_check_available(const cli_arguments *arguments) {

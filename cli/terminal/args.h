@@ -44,6 +44,7 @@ typedef struct cli_arguments {
     const char *output_path; /* NULL: not given */
     cli_expected expected;   /* -t and -d */
     csz_options options;
+    uint64_t memory_limit; /* 0: not given */
     int has_bound, has_mode;
     double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
     int nbounds;
@@ -52,7 +53,7 @@ typedef struct cli_arguments {
     int optional;           /* csz hdf5 cdvals --optional */
     cli_region region;
     int grid[CSZ_MAX_NDIM], grid_ndim; /* csz-mpi --grid; 0: not given */
-    int level; /* of a preview; 0: the field itself */
+    int level;                         /* of a preview; 0: the field itself */
     int repeat;
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;
@@ -63,6 +64,9 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
 
 /* The options that the subcommand knows, two columns, for --help. */
 void cli_arguments_print_options(FILE *stream, cli_command command);
+
+/* Threads, backend and memory limit as options of decompressing. */
+csz_decompress_options cli_arguments_decoding(const cli_arguments *arguments);
 
 /* Refuses a backend or a final pass that this build or this machine lacks.  Returns CLI_DONE or CLI_FAILED. */
 int cli_arguments_check_available(const cli_arguments *arguments);

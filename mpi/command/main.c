@@ -55,7 +55,7 @@ static uint64_t library_limit(uint64_t limit) {
 /* The limit that was given; without one none, unless the node's boxes would take more than half of what is free. */
 static uint64_t limit_for(const cli_arguments *a, size_t nbytes) {
     const uint64_t share = cli_memory_free() / 2 / (uint64_t)csz_mpi_node_nranks(MPI_COMM_WORLD);
-    if (a->options.memory_limit) return a->options.memory_limit;
+    if (a->memory_limit) return a->memory_limit;
     return nbytes > share ? share : 0;
 }
 
@@ -134,11 +134,10 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
         source.data = data;
     begin_words();
     if (data) (void)read_box(input, data, &box);
-    options.memory_limit = library_limit(limit);
     csz_status compressed = CSZ_OK;
     if (!agree(input->has_failed))
-        compressed =
-            csz_mpi_compress_to(context, MPI_COMM_WORLD, &target, &source, &box, field, &options, &report);
+        compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, &target, &source, &box, field, &options,
+                                         library_limit(limit), &report);
     free(data);
     if (end_words(input->has_failed)) return CLI_FAILED;
     /* it was not there at the start */
@@ -149,7 +148,8 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
                     a->output_path, report.failed_rank < 0 ? 0 : report.failed_rank);
     if (compressed) return fail_library(compressed, &report, "compress", a->paths[0]);
     const double read_seconds = input->seconds;
-    if (a->verify && (result = finish_verified(unverified, a, context, input, &box, &options)) != CLI_DONE)
+    if (a->verify && (result = finish_verified(unverified, a, context, input, &box, &options,
+                                               library_limit(limit))) != CLI_DONE)
         return result;
     print_report(a, &report, input->source.nbytes, read_seconds, "reading", agree(limit != 0));
     return CLI_DONE;
@@ -157,7 +157,7 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
 
 static int run_compress(const cli_arguments *a, csz_context *context) {
     raw_input input;
-    int result = open_input(&input, a->paths[0], &a->expected, a->options.memory_limit);
+    int result = open_input(&input, a->paths[0], &a->expected, a->memory_limit);
     if (result == CLI_DONE) result = compress_input(a, context, &input);
     close_input(&input);
     return result;
@@ -167,7 +167,7 @@ static int run_decompress(const cli_arguments *a, csz_context *context) {
     csz_info info;
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
-    csz_options options = a->options;
+    csz_decompress_options options = cli_arguments_decoding(a);
     char temporary[PATH_MAX] = "";
     raw_output output;
     begin_words();
@@ -175,11 +175,11 @@ static int run_decompress(const cli_arguments *a, csz_context *context) {
     int result = end_words(descriptor < 0 ? cli_fail_errno("open", a->paths[0], errno) : CLI_DONE);
     if (descriptor >= 0) close(descriptor);
     if (result) return result;
-    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, a->paths[0]);
+    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, a->paths[0]);
     if (status) return fail_archive(status, &report, "read", a->paths[0]);
     if ((result = find_box(&box, a, &info.field)) != CLI_DONE) return result;
     if ((result = create_output(&output, temporary, a->output_path, &info.field)) != CLI_DONE) return result;
-    options.memory_limit = library_limit(a->options.memory_limit);
+    options.memory_limit = library_limit(a->memory_limit);
     status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, write_output, &output, a->paths[0], &box,
                                    &options, &report);
     double begin = MPI_Wtime();

@@ -38,9 +38,9 @@ static csz_status compare_run(void *user, uint64_t offset, void *restored, size_
         n = nbytes < PIECE_NBYTES ? nbytes : PIECE_NBYTES;
         const csz_field row = {v->input->source.field.type, 1, {n / size}};
         csz_status status = read_input(v->input, offset, piece, n);
-        if (!status) status = csz_compare(&metrics, piece, next, &row, v->bound, v->options);
+        if (!status) status = csz_compare(&metrics, sizeof metrics, piece, next, &row, v->bound, v->options);
         if (status) return status;
-        cli_metrics_join(&v->metrics, &metrics, CLI_WORST_KEEPS);
+        cli_metrics_join(&v->metrics, &metrics);
     }
     return CSZ_OK;
 }
@@ -54,7 +54,7 @@ static int join_ranks(csz_metrics *all, const cli_metrics *mine) {
     const int has_failed = agree(!each);
     if (!has_failed) {
         MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, each, (int)sizeof own, MPI_BYTE, MPI_COMM_WORLD);
-        for (int i = 0; i < nranks; i++) cli_metrics_join(&joined, &each[i], CLI_WORST_KEEPS);
+        for (int i = 0; i < nranks; i++) cli_metrics_join(&joined, &each[i]);
         *all = cli_metrics_finish(&joined);
     }
     free(each);
@@ -66,14 +66,16 @@ static int join_ranks(csz_metrics *all, const cli_metrics *mine) {
  * field what was asked for, and all tells of all ranks; else the exit status after the message.
  */
 static int verify_archive(csz_metrics *all, verification *v, const char *unverified, const cli_arguments *a,
-                          csz_context *context, const csz_mpi_box *box) {
+                          csz_context *context, const csz_mpi_box *box, uint64_t memory_limit) {
     csz_info info;
     csz_mpi_report report = {.failed_rank = -1};
-    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, unverified);
+    csz_decompress_options decoding = cli_arguments_decoding(a);
+    decoding.memory_limit = memory_limit;
+    csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, unverified);
     v->bound = status ? 0 : info.bound_abs;
     begin_words();
     if (!status)
-        status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, compare_run, v, unverified, box, v->options,
+        status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, compare_run, v, unverified, box, &decoding,
                                        &report);
     if (end_words(v->input->has_failed)) return CLI_FAILED;
     if (status) return fail_library(status, &report, "verify what was written for", a->output_path);
@@ -92,10 +94,10 @@ static int verify_archive(csz_metrics *all, verification *v, const char *unverif
 }
 
 int finish_verified(const char *unverified, const cli_arguments *a, csz_context *context, raw_input *input,
-                    const csz_mpi_box *box, const csz_options *options) {
+                    const csz_mpi_box *box, const csz_options *options, uint64_t memory_limit) {
     verification v = {.input = input, .options = options};
     csz_metrics all;
-    int result = verify_archive(&all, &v, unverified, a, context, box), error = 0;
+    int result = verify_archive(&all, &v, unverified, a, context, box, memory_limit), error = 0;
     begin_words();
     if (my_rank() == 0) {
         if (!result) error = csz_file_commit(unverified, a->output_path, a->force);

@@ -330,7 +330,7 @@ target_link_libraries(user csz::csz_mpi)
 EOF
     printf '%s\n' '#include <csz_mpi.h>' 'int main(int argc, char **argv) {' \
         'csz_info info;' 'MPI_Init(&argc, &argv);' \
-        'csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, argv[1]);' 'MPI_Finalize();' \
+        'csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, argv[1]);' 'MPI_Finalize();' \
         'return status != CSZ_OK || info.field.dims[0] != 70;' '}' >user/user.c
     holds "find_package(csz_mpi): configure" cmake -S user -B user/build -DCMAKE_PREFIX_PATH="$work/prefix"
     holds "find_package(csz_mpi): build" cmake --build user/build

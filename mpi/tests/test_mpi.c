@@ -4,6 +4,7 @@
  * what is wrong on one rank is an error on all, and leaves nothing behind.  `test_mpi kill MS PATH`: rank 1 kills itself MS milliseconds into a
  * compression.  `test_mpi device`: boxes in device memory, where there is a GPU or its emulator.
  */
+#include "csz_cuda.h"
 #include "shared.h"
 
 #if defined(CSZ_HAVE_CUDA)
@@ -125,8 +126,8 @@ static void check_field(const csz_field *field, const csz_options *options) {
     const size_t size = field->type == CSZ_F32 ? 4 : 8;
     random_boxes(boxes, field);
     void *mine = make_box(field, &boxes[rank]);
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "mpi.csz", mine, &boxes[rank], field, options, NULL) ==
-          CSZ_OK);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "mpi.csz", mine, &boxes[rank], field, options, 0, NULL,
+                           0) == CSZ_OK);
     free(mine);
 
     size_t nbytes = 0;
@@ -136,8 +137,8 @@ static void check_field(const csz_field *field, const csz_options *options) {
     random_boxes(boxes, field);
     uint64_t part = count_of(&boxes[rank], field->ndim);
     unsigned char *got = malloc(part * size + 1), *should = malloc(part * size + 1);
-    CHECK(csz_mpi_decompress(context, MPI_COMM_WORLD, got, part * size, "mpi.csz", &boxes[rank], NULL,
-                             NULL) == CSZ_OK);
+    CHECK(csz_mpi_decompress(context, MPI_COMM_WORLD, got, part * size, "mpi.csz", &boxes[rank], NULL, NULL,
+                             0) == CSZ_OK);
     if (part) {
         CHECK(csz_decompress_region(context, should, part * size, wanted, nbytes, boxes[rank].begin,
                                     boxes[rank].end, NULL) == CSZ_OK);
@@ -194,18 +195,15 @@ static void a_limit_changes_no_byte(void) {
     o.threads = 1;
     random_boxes(boxes, &field);
     void *data = make_box(&field, &boxes[rank]);
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "mpi.csz", data, &boxes[rank], &field, &o, NULL) ==
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "mpi.csz", data, &boxes[rank], &field, &o, 0, NULL, 0) ==
           CSZ_OK);
     unsigned char *wanted = read_whole("mpi.csz", &nbytes);
-    o.memory_limit = 1;
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o, &report) ==
-          CSZ_ERROR_LIMIT);
-    o.memory_limit = report.nbytes_memory - 1;
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o, &report) ==
-          CSZ_ERROR_LIMIT);
-    o.memory_limit = report.nbytes_memory;
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o, NULL) ==
-          CSZ_OK);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o, 1, &report,
+                           sizeof report) == CSZ_ERROR_LIMIT);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o,
+                           report.nbytes_memory - 1, &report, sizeof report) == CSZ_ERROR_LIMIT);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "limited.csz", data, &boxes[rank], &field, &o,
+                           report.nbytes_memory, NULL, 0) == CSZ_OK);
     check_file("limited.csz", wanted, nbytes);
     free(wanted);
     free(data);
@@ -239,13 +237,13 @@ static void boxes_on_a_device_give_the_same_bytes(void) {
             CHECK(csz_device_owns(d_mine) && !csz_device_owns(mine));
         }
         const void *data = d_mine ? d_mine : mine;
-        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "device.csz", data, &boxes[rank], field, &o, NULL) ==
-              CSZ_OK);
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "device.csz", data, &boxes[rank], field, &o, 0, NULL,
+                               0) == CSZ_OK);
         check_file("device.csz", wanted, nbytes);
         if (round < 3) {
             o.backend = CSZ_BACKEND_CPU;
-            CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "device.csz", data, &boxes[rank], field, &o,
-                                   NULL) == CSZ_ERROR_ARGUMENT);
+            CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "device.csz", data, &boxes[rank], field, &o, 0,
+                                   NULL, 0) == CSZ_ERROR_ARGUMENT);
         }
         if (d_mine) csz_cuda_runtime_real.release(d_mine);
         free(wanted);
@@ -271,36 +269,50 @@ static void what_one_rank_gets_wrong_fails_on_all(void) {
     CHECK(csz_mpi_box_of(&box, MPI_COMM_WORLD, &field, NULL) == CSZ_OK);
     void *data = make_box(&field, &box);
     CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", rank == last ? NULL : data, &box, &field, &o,
-                           &report) == CSZ_ERROR_ARGUMENT);
+                           0, &report, sizeof report) == CSZ_ERROR_ARGUMENT);
     CHECK(report.failed_rank == last);
     csz_mpi_box other = box;
     if (rank == last) other.begin[1]++; /* a gap */
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, 0, NULL, 0) ==
           CSZ_ERROR_REGION);
     other = box;
     if (rank == last) other.end[0]++; /* outside */
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, 0, NULL, 0) ==
           CSZ_ERROR_REGION);
     if (nranks > 1) { /* an overlap that hides a gap of the same size */
         other = box;
         if (rank == last) other.begin[0]--, other.end[0]--;
-        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, NULL) ==
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, 0, NULL, 0) ==
               CSZ_ERROR_REGION);
     }
     if (nranks > 1) {
         csz_info none;
         const char *path = rank == last ? "other.csz" : "bad.csz";
-        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, NULL) ==
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, 0, NULL, 0) ==
               CSZ_ERROR_ARGUMENT);
-        CHECK(csz_mpi_inspect(MPI_COMM_WORLD, &none, path) == CSZ_ERROR_ARGUMENT);
+        CHECK(csz_mpi_inspect(MPI_COMM_WORLD, &none, sizeof none, path) == CSZ_ERROR_ARGUMENT);
         CHECK(is_absent("other.csz"));
+        csz_options unlike = o;
+        if (rank == last) unlike.predictor = CSZ_PREDICTOR_PYRAMID;
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &unlike, 0, NULL, 0) ==
+              CSZ_ERROR_ARGUMENT);
     }
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "no/such/folder/bad.csz", data, &box, &field, &o, NULL) ==
-          CSZ_ERROR_IO);
+    /* structures of sizes that no version has, on one rank */
+    csz_options unset = o;
+    if (rank == last) unset.size = 0;
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &unset, 0, &report,
+                           sizeof report) == CSZ_ERROR_ARGUMENT);
+    CHECK(report.failed_rank == last);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &o, 0, &report,
+                           rank == last ? 0 : sizeof report) == CSZ_ERROR_ARGUMENT);
+    CHECK(csz_mpi_decompress(context, MPI_COMM_WORLD, data, 1, "no_such.csz", &box, NULL, &report,
+                             rank == last ? 0 : sizeof report) == CSZ_ERROR_ARGUMENT);
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "no/such/folder/bad.csz", data, &box, &field, &o, 0, NULL,
+                           0) == CSZ_ERROR_IO);
     o.bound = 0;
-    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &o, 0, NULL, 0) ==
           CSZ_ERROR_BOUND);
-    CHECK(csz_mpi_decompress(context, MPI_COMM_WORLD, data, 1, "no_such.csz", &box, NULL, NULL) ==
+    CHECK(csz_mpi_decompress(context, MPI_COMM_WORLD, data, 1, "no_such.csz", &box, NULL, NULL, 0) ==
           CSZ_ERROR_IO);
     CHECK(is_absent("bad.csz"));
     csz_info info;
@@ -310,7 +322,7 @@ static void what_one_rank_gets_wrong_fails_on_all(void) {
         fclose(file);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK(csz_mpi_inspect(MPI_COMM_WORLD, &info, "short.csz") != CSZ_OK);
+    CHECK(csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, "short.csz") != CSZ_OK);
     free(data);
 }
 
@@ -328,13 +340,14 @@ static void a_name_taken_meanwhile_is_kept(void) {
     const csz_mpi_target kept = {.path = "taken.csz"}, replaced = {.path = "taken.csz", .may_replace = 1};
     if (rank == 0) unlink("taken.csz");
     MPI_Barrier(MPI_COMM_WORLD);
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &kept, &source, &box, &field, &o, NULL) == CSZ_OK);
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &kept, &source, &box, &field, &o, 0, NULL) == CSZ_OK);
     CHECK(stat("taken.csz", &before) == 0);
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &kept, &source, &box, &field, &o, NULL) ==
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &kept, &source, &box, &field, &o, 0, NULL) ==
           CSZ_ERROR_IO);
     CHECK(stat("taken.csz", &after) == 0 && after.st_ino == before.st_ino);
     MPI_Barrier(MPI_COMM_WORLD); /* before it is replaced */
-    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &replaced, &source, &box, &field, &o, NULL) == CSZ_OK);
+    CHECK(csz_mpi_compress_to(context, MPI_COMM_WORLD, &replaced, &source, &box, &field, &o, 0, NULL) ==
+          CSZ_OK);
     CHECK(stat("taken.csz", &after) == 0 && after.st_ino != before.st_ino);
     free(data);
 }
@@ -360,7 +373,8 @@ static int be_killed(int milliseconds, const char *path) {
         setitimer(ITIMER_REAL, &when, NULL);
     }
     for (double begin = MPI_Wtime(); MPI_Wtime() - begin < 60;)
-        if (csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, NULL) != CSZ_OK) break;
+        if (csz_mpi_compress(context, MPI_COMM_WORLD, path, data, &box, &field, &o, 0, NULL, 0) != CSZ_OK)
+            break;
     free(data);
     return 0;
 }

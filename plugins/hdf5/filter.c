@@ -388,16 +388,16 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
 static void *decompress(const csz_h5_library *library, const void *archive, size_t archive_nbytes,
                         uint64_t nelements, size_t nbytes, const csz_hdf5_chunk *chunk) {
     csz_context *context = NULL;
-    csz_options options;
+    csz_decompress_options options;
     csz_info info;
     void *data = NULL;
-    csz_status status = csz_inspect(&info, archive, archive_nbytes);
+    csz_status status = csz_inspect(&info, sizeof info, archive, archive_nbytes);
     if (status == CSZ_OK && (!same_field(&info.field, &chunk->field) || info.nbytes_field != nbytes)) {
         PUSH(library, "a chunk holds a field of another type or other dims than the dataset",
              "the file is damaged");
         return NULL;
     }
-    csz_options_init(&options);
+    csz_decompress_options_init(&options);
     options.backend = CSZ_BACKEND_CPU;
     options.threads = 1;
     if (status == CSZ_OK) status = take_context(&context);

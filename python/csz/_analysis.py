@@ -212,7 +212,7 @@ def analyze(
     raw = (_library.Analysis * len(bounds))()
     status = _cuda.call(
         _library.lib.csz_analyze, source.device, (source.stream,),
-        raw, (c.c_double * len(bounds))(*bounds), len(bounds), source.pointer, c.byref(field), c.byref(options), int(bool(exact)),
+        raw, c.sizeof(_library.Analysis), (c.c_double * len(bounds))(*bounds), len(bounds), source.pointer, c.byref(field), c.byref(options), int(bool(exact)),
     )  # fmt: skip
     _library.check(status, "analysing")
     results = [_analysis(one, mode != "abs") for one in raw]

@@ -141,13 +141,26 @@ def bound_of(abs: float | None, rel: float | None, psnr: float | None) -> tuple[
     return mode, number
 
 
-def _options(backend: str, threads: int, fill: float | None = None) -> _library.Options:
-    options = _library.Options()
-    lib.csz_options_init(c.byref(options))
+def _machine(options: _library.Options | _library.DecompressOptions, backend: str, threads: int) -> None:
+    """Sets what options of compressing and of decompressing have in common."""
     options.backend = _choice("backend", backend, BACKENDS)
     if options.backend == _library.CUDA:
         _cuda.require()
     options.threads = _integer("threads", threads, 0, 2**31 - 1)
+
+
+def _decompress_options(backend: str, threads: int, memory_limit: int | None) -> _library.DecompressOptions:
+    options = _library.DecompressOptions()
+    lib.csz_decompress_options_init_sized(c.byref(options), c.sizeof(options))
+    _machine(options, backend, threads)
+    options.memory_limit = _limit(memory_limit)
+    return options
+
+
+def _options(backend: str, threads: int, fill: float | None = None) -> _library.Options:
+    options = _library.Options()
+    lib.csz_options_init_sized(c.byref(options), c.sizeof(options))
+    _machine(options, backend, threads)
     if fill is not None:
         options.has_fill = 1
         options.fill = _number("fill", fill)
@@ -198,7 +211,7 @@ def _field(view: _arrays.View) -> _library.Field:
 _WORTH_A_GPU = 32 << 20  # bytes from which AUTO takes the GPU for data on the host; see csz.h
 
 
-def _device(options: _library.Options, *views: _arrays.View) -> int | None:
+def _device(options: _library.Options | _library.DecompressOptions, *views: _arrays.View) -> int | None:
     """The device that a call runs on, None where it cannot need one."""
     devices = {view.device for view in views if view.device is not None}
     if len(devices) > 1:
@@ -350,10 +363,10 @@ def _store(out: _arrays.View, data: _arrays.View) -> None:
 def _inspect(archive: _arrays.View) -> Info:
     raw = _library.Info()
     if archive.device is None:
-        status = lib.csz_inspect(c.byref(raw), archive.pointer, archive.nbytes)
+        status = lib.csz_inspect(c.byref(raw), c.sizeof(raw), archive.pointer, archive.nbytes)
     else:
         start = _cuda.read(archive.device, archive.stream, archive.pointer, min(archive.nbytes, _library.HEADER_MAX_NBYTES))
-        status = lib.csz_inspect_header(c.byref(raw), (c.c_char * len(start)).from_buffer(start), len(start))
+        status = lib.csz_inspect_header(c.byref(raw), c.sizeof(raw), (c.c_char * len(start)).from_buffer(start), len(start))
     _check(status, f"reading an archive of {archive.nbytes} bytes")
     return Info(
         shape=tuple(raw.field.dims[: raw.field.ndim]),
@@ -378,7 +391,7 @@ def _inspect(archive: _arrays.View) -> Info:
 def _level_shape(archive: _arrays.View, level: int) -> tuple[int, ...]:
     """The shape of a preview."""
     raw, field = _library.Info(), _library.Field()
-    _check(lib.csz_inspect(c.byref(raw), archive.pointer, archive.nbytes), f"reading an archive of {archive.nbytes} bytes")
+    _check(lib.csz_inspect(c.byref(raw), c.sizeof(raw), archive.pointer, archive.nbytes), f"reading an archive of {archive.nbytes} bytes")
     _check(lib.csz_level_field(c.byref(field), c.byref(raw), _integer("level", level, 0, 31)), f"level {level}, of {raw.nlevels} from 0 up,")
     return tuple(field.dims[: field.ndim])
 
@@ -391,8 +404,7 @@ def info(archive: Any) -> Info:
 def check(archive: Any, *, threads: int = 0, memory_limit: int | None = None) -> None:
     """Checks everything: structure, every checksum, and the restored values' checksum.  Raises an :class:`ArchiveError` if one fails."""
     view = _host_copy(_arrays.view_archive(archive))
-    options = _options("cpu", threads)
-    options.memory_limit = _limit(memory_limit)
+    options = _decompress_options("cpu", threads, memory_limit)
     status = _cuda.call(lib.csz_test, None, (), view.pointer, view.nbytes, c.byref(options))
     _check_limit(status, memory_limit, "checking an archive")
 
@@ -560,8 +572,7 @@ def decompress(
     """
     source = _arrays.view_archive(archive)
     header = _inspect(source)
-    options = _options(backend, threads)
-    options.memory_limit = _limit(memory_limit)
+    options = _decompress_options(backend, threads, memory_limit)
     begin: list[int] = []
     end: list[int] = []
     dims = header.shape if level == 0 else _level_shape(source, level)
@@ -639,9 +650,11 @@ def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = 
             raise _errors.BoundError(f"bound is 0 or a positive finite number, not {bound!r}")
     options, field, m = _options("cpu" if left.device is None else "auto", 1, fill), _field(left), _library.Metrics()
     with _cuda.ready(left.device, (left.stream, right.stream)):
-        status = lib.csz_compare(c.byref(m), left.pointer, right.pointer, c.byref(field), limit, c.byref(options))
+        status = lib.csz_compare(c.byref(m), c.sizeof(m), left.pointer, right.pointer, c.byref(field), limit, c.byref(options))
     _check(status, "comparing")
-    worst = tuple(int(i) for i in np.unravel_index(m.worst_index, left.shape)) if m.n else None
+    is_broken = 0 <= limit < m.max_abs_error
+    index = m.special_index if m.special_violations and not is_broken else m.max_abs_index
+    worst = tuple(int(i) for i in np.unravel_index(index, left.shape)) if m.n else None
     return Comparison(
         m.n, m.n_special, m.violations, worst, m.min, m.max, m.max_abs_error, m.rmse, m.nrmse, m.psnr
     )

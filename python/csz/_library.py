@@ -34,16 +34,25 @@ class Field(c.Structure):
 
 class Options(c.Structure):
     _fields_ = [
+        ("size", c.c_size_t),
         ("bound_mode", c.c_int),
-        ("bound", c.c_double),
         ("workflow", c.c_int),
+        ("bound", c.c_double),
+        ("predictor", c.c_int),
         ("backend", c.c_int),
         ("threads", c.c_int),
         ("zstd_level", c.c_int),
         ("has_fill", c.c_int),
         ("fill", c.c_double),
+    ]
+
+
+class DecompressOptions(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("backend", c.c_int),
+        ("threads", c.c_int),
         ("memory_limit", c.c_uint64),
-        ("predictor", c.c_int),
     ]
 
 
@@ -51,12 +60,14 @@ class Info(c.Structure):
     _fields_ = [
         ("field", Field),
         ("bound_mode", c.c_int),
+        ("workflow", c.c_int),
         ("bound", c.c_double),
         ("bound_abs", c.c_double),
-        ("workflow", c.c_int),
-        ("has_fill", c.c_int),
         ("fill", c.c_double),
+        ("has_fill", c.c_int),
         ("has_zstd", c.c_int),
+        ("has_pyramids", c.c_int),
+        ("nlevels", c.c_int),
         ("format_version", c.c_int),
         ("nelements", c.c_uint64),
         ("nbytes_field", c.c_uint64),
@@ -64,8 +75,6 @@ class Info(c.Structure):
         ("nframes", c.c_uint64),
         ("ntiles", c.c_uint64),
         ("tile_dims", c.c_uint64 * 3),
-        ("predictor", c.c_int),
-        ("nlevels", c.c_int),
     ]
 
 
@@ -74,10 +83,12 @@ class Metrics(c.Structure):
         ("n", c.c_uint64),
         ("n_special", c.c_uint64),
         ("violations", c.c_uint64),
-        ("worst_index", c.c_uint64),
+        ("special_violations", c.c_uint64),
+        ("special_index", c.c_uint64),
+        ("max_abs_index", c.c_uint64),
+        ("max_abs_error", c.c_double),
         ("min", c.c_double),
         ("max", c.c_double),
-        ("max_abs_error", c.c_double),
         ("rmse", c.c_double),
         ("nrmse", c.c_double),
         ("psnr", c.c_double),
@@ -175,6 +186,7 @@ class Analysis(c.Structure):
 STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_field": Field,
     "csz_options": Options,
+    "csz_decompress_options": DecompressOptions,
     "csz_info": Info,
     "csz_metrics": Metrics,
     "csz_fill_suspect": FillSuspect,
@@ -198,7 +210,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_fill_watch_result": (None, [c.POINTER(FillSuspect), c.POINTER(FillWatch), c.c_int]),
     "csz_status_string": (c.c_char_p, [c.c_int]),
     "csz_version_string": (c.c_char_p, []),
-    "csz_options_init": (None, [c.POINTER(Options)]),
+    "csz_options_init_sized": (None, [c.POINTER(Options), c.c_size_t]),
+    "csz_decompress_options_init_sized": (None, [c.POINTER(DecompressOptions), c.c_size_t]),
     "csz_backend_built": (c.c_int, [c.c_int]),
     "csz_backend_available": (c.c_int, [c.c_int]),
     "csz_zstd_available": (c.c_int, []),
@@ -207,27 +220,27 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c.c_int,
         [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(c.c_size_t), c.c_void_p, c.POINTER(Field), c.POINTER(Options)],
     ),
-    "csz_inspect": (c.c_int, [c.POINTER(Info), c.c_void_p, c.c_size_t]),
-    "csz_inspect_header": (c.c_int, [c.POINTER(Info), c.c_void_p, c.c_size_t]),
-    "csz_decompress": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.POINTER(Options)]),
+    "csz_inspect": (c.c_int, [c.POINTER(Info), c.c_size_t, c.c_void_p, c.c_size_t]),
+    "csz_inspect_header": (c.c_int, [c.POINTER(Info), c.c_size_t, c.c_void_p, c.c_size_t]),
+    "csz_decompress": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.POINTER(DecompressOptions)]),
     "csz_decompress_region": (
         c.c_int,
-        [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, _u64s, _u64s, c.POINTER(Options)],
+        [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, _u64s, _u64s, c.POINTER(DecompressOptions)],
     ),
     "csz_level_field": (c.c_int, [c.POINTER(Field), c.POINTER(Info), c.c_int]),
     "csz_decompress_level": (
         c.c_int,
-        [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.c_int, _u64s, _u64s, c.POINTER(Options)],
+        [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.c_int, _u64s, _u64s, c.POINTER(DecompressOptions)],
     ),
-    "csz_test": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(Options)]),
+    "csz_test": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(DecompressOptions)]),
     "csz_compare": (
         c.c_int,
-        [c.POINTER(Metrics), c.c_void_p, c.c_void_p, c.POINTER(Field), c.c_double, c.POINTER(Options)],
+        [c.POINTER(Metrics), c.c_size_t, c.c_void_p, c.c_void_p, c.POINTER(Field), c.c_double, c.POINTER(Options)],
     ),
     "csz_analyze": (
         c.c_int,
         [
-            c.c_void_p, c.POINTER(Analysis), c.POINTER(c.c_double), c.c_size_t,
+            c.c_void_p, c.POINTER(Analysis), c.c_size_t, c.POINTER(c.c_double), c.c_size_t,
             c.c_void_p, c.POINTER(Field), c.POINTER(Options), c.c_int,
         ],
     ),

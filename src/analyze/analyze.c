@@ -24,6 +24,7 @@ typedef struct subject {
     csz_fill_suspect suspect; /* kept apart from the context's, which compressing replaces */
     csz_tile_sample sample;
     csz_analysis_job *job;
+    csz_analysis *analysis; /* of the bound that is analysed */
 } subject;
 
 /* The true size of every workflow, and auto's tiles by mode. */
@@ -40,7 +41,8 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
     for (int f = 0; !status && f < CSZ_NWORKFLOWS; f++) {
         o.workflow = (csz_workflow)f;
         status = csz_compress(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
-        if (!status && f == CSZ_WORKFLOW_AUTO) status = csz_survey(s->context, &tiles, out, nbytes);
+        if (!status && f == CSZ_WORKFLOW_AUTO)
+            status = csz_survey(s->context, &tiles, sizeof tiles, out, nbytes);
         if (!status) a->workflow[f].nbytes = nbytes;
     }
     free(out);
@@ -133,12 +135,14 @@ static csz_status find_range(subject *s) {
     return CSZ_OK;
 }
 
-static csz_status analyze_field(subject *s, csz_analysis *analyses, const double *bounds, size_t nbounds,
-                                int exact) {
+/* Results go into elements of analysis_nbytes each. */
+static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbytes, const double *bounds,
+                                size_t nbounds, int exact) {
     const csz_geometry *g = &s->header.geometry;
-    csz_status status = CSZ_OK;
     double start = csz_clock();
-    if (g->nelements) {
+    s->analysis = malloc(sizeof *s->analysis);
+    csz_status status = s->analysis ? CSZ_OK : CSZ_ERROR_MEMORY;
+    if (!status && g->nelements) {
         status = find_range(s);
         csz_context_watch(s->context, s->data, s->is_on_device ? 0 : g->nelements, s->header.field.type,
                           s->options);
@@ -149,7 +153,7 @@ static csz_status analyze_field(subject *s, csz_analysis *analyses, const double
         if (!status) status = csz_analysis_job_make(&s->job, &s->context->cpu, &s->sample);
     }
     for (size_t b = 0; !status && b < nbounds; b++) {
-        csz_analysis *a = &analyses[b];
+        csz_analysis *a = s->analysis;
         memset(a, 0, sizeof *a);
         a->bound = s->header.bound = bounds[b];
         a->bound_abs = s->header.bound_abs =
@@ -166,15 +170,19 @@ static csz_status analyze_field(subject *s, csz_analysis *analyses, const double
             analyze_nothing(a, &s->header);
         a->seconds = csz_clock() - start;
         start = csz_clock();
+        csz_output((char *)analyses + b * analysis_nbytes, analysis_nbytes, a, sizeof *a);
     }
+    free(s->analysis);
     csz_analysis_job_free(s->job);
     csz_tile_sample_free(&s->sample);
     return status;
 }
 
-csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const double *bounds, size_t nbounds,
-                       const void *data, const csz_field *field, const csz_options *options, int exact) {
-    if (!context || !field || !options || (nbounds && (!analyses || !bounds))) return CSZ_ERROR_ARGUMENT;
+csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t analysis_nbytes,
+                       const double *bounds, size_t nbounds, const void *data, const csz_field *field,
+                       const csz_options *options, int exact) {
+    if (!context || !field || !options) return CSZ_ERROR_ARGUMENT;
+    if (nbounds && (!bounds || !csz_is_output(analyses, analysis_nbytes))) return CSZ_ERROR_ARGUMENT;
     csz_options o;
     subject s = {.context = context, .data = data, .options = &o};
     csz_status status = csz_options_check(&o, options);
@@ -191,11 +199,11 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const doubl
     if (s.header.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
     if (nbounds == 0) return CSZ_OK;
     s.is_on_device = s.header.geometry.nelements && csz_gpu_is_device_pointer(data);
-    if (!s.is_on_device) return analyze_field(&s, analyses, bounds, nbounds, exact);
+    if (!s.is_on_device) return analyze_field(&s, analyses, analysis_nbytes, bounds, nbounds, exact);
     if (o.backend == CSZ_BACKEND_CPU) return CSZ_ERROR_ARGUMENT;
     if (context->device) status = csz_gpu_set_device(context->device - 1);
     if (status) return status;
-    if (!exact) return analyze_field(&s, analyses, bounds, nbounds, 0);
+    if (!exact) return analyze_field(&s, analyses, analysis_nbytes, bounds, nbounds, 0);
     /* all tiles are wanted */
     const size_t nbytes = (size_t)s.header.geometry.nelements * (field->type == CSZ_F32 ? 4 : 8);
     void *copy = malloc(nbytes);
@@ -203,7 +211,7 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, const doubl
     status = csz_gpu_copy(copy, data, nbytes);
     s.data = copy;
     s.is_on_device = 0;
-    if (!status) status = analyze_field(&s, analyses, bounds, nbounds, 1);
+    if (!status) status = analyze_field(&s, analyses, analysis_nbytes, bounds, nbounds, 1);
     free(copy);
     return status;
 }

@@ -4,7 +4,7 @@
  * of them, so that neither the largest nor the smallest leave the range of a double, and summed with compensation, so that the
  * result of a long field does not depend on its length.  Data in device memory goes the way of csz_quality_measure.
  */
-#include "csz.h"
+#include "api/options.h"
 
 #include <float.h>
 #include <math.h>
@@ -50,25 +50,23 @@ static void square_sum_add(square_sum *s, double error) {
     s->sum = next;
 }
 
-csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_field *field, double bound,
-                       const csz_options *options) {
+csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,
+                       const csz_field *field, double bound, const csz_options *options) {
     csz_geometry g;
-    if (!m) return CSZ_ERROR_ARGUMENT;
+    csz_options o;
+    if (!csz_is_output(metrics, metrics_nbytes)) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_geometry_of(&g, field);
+    if (!status) status = csz_options_copy(&o, sizeof o, options);
     if (status) return status;
     if (g.nelements && (!a || !b)) return CSZ_ERROR_ARGUMENT;
     if (isnan(bound)) return CSZ_ERROR_BOUND;
     if (g.nelements && (csz_gpu_is_device_pointer(a) || csz_gpu_is_device_pointer(b))) {
-        csz_quality q;
-        status = csz_quality_measure(&q, a, b, field, bound, options);
-        if (!status) *m = q.metrics;
-        return status;
+        csz_quality unused;
+        return csz_quality_measure(&unused, sizeof unused, metrics, metrics_nbytes, a, b, field, bound, &o);
     }
-    memset(m, 0, sizeof *m);
-    m->n = g.nelements;
-    int has_fill = options && options->has_fill, special_differs = 0;
-    uint64_t special_index = 0;
-    uint64_t fill = has_fill ? csz_fill_bits(field->type, options->fill) : 0;
+    csz_metrics found = {.n = g.nelements}, *m = &found;
+    const int has_fill = o.has_fill != 0;
+    uint64_t fill = has_fill ? csz_fill_bits(field->type, o.fill) : 0;
     square_sum squares = {0, 0, 0, 0};
     double max_error = -1;
     m->min = INFINITY;
@@ -78,8 +76,7 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
         if (!isfinite(p.a) || (has_fill && p.a_bits == fill)) {
             m->n_special++;
             if (p.a_bits != p.b_bits) {
-                if (!special_differs) special_index = i;
-                special_differs = 1;
+                if (m->special_violations++ == 0) m->special_index = i;
                 m->violations++;
             }
             continue;
@@ -91,11 +88,10 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
         if (bound >= 0 && error > bound) m->violations++;
         if (error > max_error) {
             max_error = error;
-            m->worst_index = i;
+            m->max_abs_index = i;
         }
         if (error <= DBL_MAX) square_sum_add(&squares, error);
     }
-    if (special_differs && !(bound >= 0 && max_error > bound)) m->worst_index = special_index;
     uint64_t n = m->n - m->n_special;
     if (n == 0) m->min = m->max = 0;
     m->max_abs_error = max_error < 0 ? 0 : max_error;
@@ -103,5 +99,6 @@ csz_status csz_compare(csz_metrics *m, const void *a, const void *b, const csz_f
     double range = csz_range_width(m->min, m->max);
     m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
     m->psnr = csz_psnr(range, m->rmse);
+    csz_output(metrics, metrics_nbytes, m, sizeof *m);
     return CSZ_OK;
 }

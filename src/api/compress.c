@@ -15,11 +15,12 @@ csz_status csz_bound_check(const csz_options *o) {
 
 csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_options *options) {
     csz_geometry g;
+    csz_options o;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
-    csz_predictor predictor = options ? options->predictor : CSZ_PREDICTOR_DEFAULT;
-    csz_status status = csz_geometry_for(&g, field, &predictor);
+    csz_status status = csz_options_copy(&o, sizeof o, options);
+    if (!status) status = csz_geometry_for(&g, field, &o.predictor);
     if (status) return status;
-    int has_zstd = options && options->zstd_level > 0;
+    int has_zstd = o.zstd_level > 0;
     /* Every frame as large as the fullest, and the elements of all of them once. */
     uint64_t frame_tiles = g.frame[0] * g.frame[1] * g.frame[2];
     uint64_t fixed = csz_frame_bound((uint32_t)frame_tiles, 0, field->type, 0) + 8;
@@ -168,16 +169,16 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     csz_header h;
     csz_predictor predictor = o.predictor;
     status = csz_geometry_for(&h.geometry, field, &predictor);
-    if (!status && predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o, data, out);
+    if (!status && predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o.backend, data, out);
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    status =
-        csz_backend_choose(context, &o, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u), data, out);
+    status = csz_backend_choose(context, o.backend, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u),
+                                data, out);
     if (!status) status = make_header(context, &h, data, field, &o);
     if (!status && context->used == CSZ_BACKEND_CUDA) {
         status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
-        if (csz_backend_falls_back(context, &o, status, data, out))
+        if (csz_backend_falls_back(context, o.backend, status, data, out))
             status = make_header(context, &h, data, field, &o);
     }
     if (!status && context->used == CSZ_BACKEND_CPU) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* context.c: contexts, options, status messages. */
+/* context.c: contexts, backends, memory limits, status messages. */
 #define _POSIX_C_SOURCE 200809L
 #include "api/context.h"
 
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "api/gpu.h"
-#include "os/team.h"
+#include "csz_cuda.h"
 
 csz_status csz_context_create(csz_context **context) {
     if (!context) return CSZ_ERROR_ARGUMENT;
@@ -28,10 +28,10 @@ void csz_context_profile(csz_context *context, int on) {
     if (context) context->cpu.profile = on != 0;
 }
 
-void csz_context_stages(const csz_context *context, csz_stages *stages) {
-    if (!stages) return;
-    memset(stages, 0, sizeof *stages);
-    if (context) *stages = context->cpu.stages;
+csz_status csz_context_stages(const csz_context *context, csz_stages *stages, size_t stages_nbytes) {
+    if (!context || !csz_is_output(stages, stages_nbytes)) return CSZ_ERROR_ARGUMENT;
+    csz_output(stages, stages_nbytes, &context->cpu.stages, sizeof context->cpu.stages);
+    return CSZ_OK;
 }
 
 double csz_context_progress(const csz_context *context) {
@@ -47,12 +47,6 @@ void csz_context_begin(csz_context *context, uint64_t ntiles) {
     atomic_store(&context->cpu.tiles_total, ntiles);
 }
 
-void csz_options_init(csz_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    options->predictor = CSZ_PREDICTOR_DEFAULT;
-}
-
 int csz_backend_built(csz_backend backend) {
 #if defined(CSZ_HAVE_CUDA)
     if (backend == CSZ_BACKEND_CUDA) return 1;
@@ -64,11 +58,10 @@ int csz_backend_available(csz_backend backend) {
     return csz_backend_built(backend) && (backend != CSZ_BACKEND_CUDA || csz_gpu_usable());
 }
 
-csz_status csz_backend_choose(csz_context *context, const csz_options *options, uint64_t nbytes,
-                              const void *data, const void *archive) {
+csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t nbytes, const void *data,
+                              const void *archive) {
     /* Below this the copies to and from the card and the launches cost more than a core needs. */
     const uint64_t worth_it = (uint64_t)32 << 20;
-    csz_backend wanted = options->backend;
     const int on_device = csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive);
     if (wanted == CSZ_BACKEND_AUTO) {
         wanted = CSZ_BACKEND_CPU;
@@ -83,11 +76,10 @@ csz_status csz_backend_choose(csz_context *context, const csz_options *options, 
     return CSZ_OK;
 }
 
-csz_status csz_backend_on_host(csz_options *options, const void *data, const void *archive) {
-    if (options->backend == CSZ_BACKEND_CUDA || csz_gpu_is_device_pointer(data) ||
-        csz_gpu_is_device_pointer(archive))
+csz_status csz_backend_on_host(csz_backend *wanted, const void *data, const void *archive) {
+    if (*wanted == CSZ_BACKEND_CUDA || csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive))
         return CSZ_ERROR_BACKEND;
-    options->backend = CSZ_BACKEND_CPU;
+    *wanted = CSZ_BACKEND_CPU;
     return CSZ_OK;
 }
 
@@ -109,9 +101,9 @@ csz_status csz_context_set_device(csz_context *context, int device) {
     return CSZ_OK;
 }
 
-int csz_backend_falls_back(csz_context *context, const csz_options *options, csz_status status,
-                           const void *data, const void *archive) {
-    if (options->backend != CSZ_BACKEND_AUTO) return 0;
+int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
+                           const void *archive) {
+    if (wanted != CSZ_BACKEND_AUTO) return 0;
     if (status != CSZ_ERROR_MEMORY && status != CSZ_ERROR_BACKEND) return 0;
     if (csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive)) return 0;
     context->used = CSZ_BACKEND_CPU;
@@ -122,24 +114,8 @@ csz_backend csz_context_backend(const csz_context *context) {
     return context ? context->used : CSZ_BACKEND_AUTO;
 }
 
-csz_status csz_options_check(csz_options *checked, const csz_options *options) {
-    csz_options_init(checked);
-    if (options) *checked = *options;
-    if (checked->threads < 0 || checked->zstd_level < 0 || checked->zstd_level > 22)
-        return CSZ_ERROR_ARGUMENT;
-    if ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR ||
-        (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE ||
-        (unsigned)checked->predictor > CSZ_PREDICTOR_AUTO) {
-        return CSZ_ERROR_ARGUMENT;
-    }
-    if (!csz_backend_available(checked->backend)) return CSZ_ERROR_BACKEND;
-    if (checked->threads == 0) checked->threads = csz_team_cores();
-    if (checked->threads > 256) checked->threads = 256;
-    return CSZ_OK;
-}
-
-csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_options *o, uint64_t values_nbytes,
-                          uint64_t buffers_nbytes, int on_cpu) {
+csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_options *o,
+                          uint64_t values_nbytes, uint64_t buffers_nbytes, int on_cpu) {
     *room = UINT64_MAX;
     if (!o->memory_limit) return CSZ_OK;
     if (buffers_nbytes > o->memory_limit || values_nbytes > o->memory_limit - buffers_nbytes)

@@ -3,6 +3,7 @@
 #ifndef CSZ_API_CONTEXT_H
 #define CSZ_API_CONTEXT_H
 
+#include "api/options.h"
 #include "cpu/frame.h"
 
 struct csz_context {
@@ -15,20 +16,17 @@ struct csz_context {
     csz_fill_suspect suspect; /* of the last field compressed or analysed */
 };
 
-/* Options a caller may leave out, checked. */
-csz_status csz_options_check(csz_options *checked, const csz_options *options);
-
 /* The backend for data of this size that lies here or there; a device pointer needs CUDA. */
-csz_status csz_backend_choose(csz_context *context, const csz_options *options, uint64_t nbytes,
-                              const void *data, const void *archive);
+csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t nbytes, const void *data,
+                              const void *archive);
 
 /* What the CPU alone can do: pyramids.  Refused where CUDA is asked for or something lies on the device. */
-csz_status csz_backend_on_host(csz_options *options, const void *data, const void *archive);
+csz_status csz_backend_on_host(csz_backend *wanted, const void *data, const void *archive);
 
 /* Whether a call that the GPU could not do for want of memory, or since it is lost, goes on with the CPU: where the choice was the library's and nothing lies on
    the device. */
-int csz_backend_falls_back(csz_context *context, const csz_options *options, csz_status status,
-                           const void *data, const void *archive);
+int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
+                           const void *archive);
 
 /* A checked frame; zstd is undone into the context's scratch. */
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
@@ -46,8 +44,8 @@ csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capac
  * Holds a decoding call to its memory limit: values, buffers, and on the CPU the scratch of its threads, of which one remains where they do not fit.  *room
  * receives what is left.  What the context keeps from earlier calls is let go, so that it does not come on top.
  */
-csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_options *options, uint64_t values_nbytes,
-                          uint64_t buffers_nbytes, int on_cpu);
+csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_options *options,
+                          uint64_t values_nbytes, uint64_t buffers_nbytes, int on_cpu);
 
 /* A finite bound above 0. */
 csz_status csz_bound_check(const csz_options *options);
@@ -61,6 +59,10 @@ csz_status csz_level_box(uint64_t *lo, uint64_t *hi, uint64_t *nelements, const 
 
 /* What the header says, for csz_info. */
 void csz_info_fill(csz_info *info, const csz_header *header, uint64_t archive_nbytes);
+
+/* The same into a caller's structure. */
+csz_status csz_info_output(csz_info *out, size_t out_nbytes, const csz_header *header,
+                           uint64_t archive_nbytes);
 
 /* 1 if the frame holds elements of the box lo <= index < hi of a level, effective dims. */
 int csz_frame_touches(const csz_geometry *geometry, uint64_t frame, const uint64_t *lo, const uint64_t *hi,

@@ -31,9 +31,10 @@ csz_status csz_cuda_memory_limit(csz_context *context, size_t nbytes) {
 csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz_field *field,
                                              const csz_options *options) {
     csz_geometry g;
-    (void)options;
+    csz_options o;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
-    csz_status status = check_shape(&g, n, field);
+    csz_status status = csz_options_copy(&o, sizeof o, options);
+    if (!status) status = check_shape(&g, n, field);
     if (!status) *nbytes = csz_cuda_backend_compress_workspace(n, field, &g);
     return status;
 }
@@ -61,10 +62,11 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
                                    csz_cuda_stream stream) {
     if (!context || !d_out || !out_capacity || !results || !d_data || !field || !options)
         return CSZ_ERROR_ARGUMENT;
-    csz_options asked = *options, o;
+    csz_options asked, o;
     csz_header h;
+    csz_status status = csz_options_copy(&asked, sizeof asked, options);
     asked.backend = CSZ_BACKEND_AUTO;
-    csz_status status = csz_options_check(&o, &asked);
+    if (!status) status = csz_options_check(&o, &asked);
     if (!status) status = check_shape(&h.geometry, n, field);
     if (!status) status = csz_bound_check(&o);
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;

@@ -66,10 +66,10 @@ csz_status csz_level_box(uint64_t *lo, uint64_t *hi, uint64_t *nelements, const 
 /* The box lo .. hi in effective dims, dense, into data (NULL: checked, not stored). */
 static csz_status decompress_box(csz_context *context, void *data, const uint8_t *archive, size_t nbytes,
                                  const csz_header *h, const uint64_t *lo, const uint64_t *hi, int level,
-                                 const csz_options *o) {
+                                 const csz_decompress_options *o) {
     if (context->used == CSZ_BACKEND_CUDA) {
         csz_status status = csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, o->threads);
-        if (!csz_backend_falls_back(context, o, status, data, archive)) return status;
+        if (!csz_backend_falls_back(context, o->backend, status, data, archive)) return status;
     }
     csz_tile_plan plan = csz_tile_plan_of(h);
     uint64_t at = h->nbytes;
@@ -105,7 +105,7 @@ typedef struct box_source {
     const uint8_t *archive;
     size_t nbytes;
     const csz_header *header;
-    const csz_options *options;
+    const csz_decompress_options *options;
 } box_source;
 
 static csz_status read_box(void *source, void *data, const uint64_t *lo, const uint64_t *hi) {
@@ -124,18 +124,18 @@ static csz_status read_header(csz_header *h, const void *archive, size_t nbytes)
 }
 
 /* Backend, skeleton, options and limits of a decoding call whose header was read; *room is what the memory limit leaves. */
-static csz_status begin(csz_context *context, csz_header *h, csz_options *o, uint64_t *room,
+static csz_status begin(csz_context *context, csz_header *h, csz_decompress_options *o, uint64_t *room,
                         const void *archive, size_t nbytes, const void *data, uint64_t nbytes_out,
-                        const csz_options *options) {
+                        const csz_decompress_options *options) {
     if (!context) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_options_check(o, options);
+    csz_status status = csz_decompress_options_check(o, options);
     if (status) return status;
     if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA)
         return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
     if (h->has_zstd) o->backend = CSZ_BACKEND_CPU;
-    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(o, data, archive);
+    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o->backend, data, archive);
     if (status) return status;
-    status = csz_backend_choose(context, o, nbytes_out, data, archive);
+    status = csz_backend_choose(context, o->backend, nbytes_out, data, archive);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles);
     const uint8_t *footer;
@@ -154,9 +154,9 @@ static uint64_t nbytes_of(const csz_header *h) {
 }
 
 csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive,
-                          size_t archive_nbytes, const csz_options *options) {
+                          size_t archive_nbytes, const csz_decompress_options *options) {
     csz_header h;
-    csz_options o;
+    csz_decompress_options o;
     uint64_t room;
     double start = csz_clock();
     csz_status status = read_header(&h, archive, archive_nbytes);
@@ -200,9 +200,9 @@ csz_status csz_region_of(csz_region *r, const csz_field *field, const uint64_t *
 
 csz_status csz_decompress_region(csz_context *context, void *data, size_t data_capacity, const void *archive,
                                  size_t archive_nbytes, const uint64_t *begin_index,
-                                 const uint64_t *end_index, const csz_options *options) {
+                                 const uint64_t *end_index, const csz_decompress_options *options) {
     csz_header h;
-    csz_options o;
+    csz_decompress_options o;
     if (!data || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
     csz_status status = read_header(&h, archive, archive_nbytes);
     if (status) return status;
@@ -221,15 +221,15 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
 
 csz_status csz_decompress_level(csz_context *context, void *data, size_t data_capacity, const void *archive,
                                 size_t archive_nbytes, int level, const uint64_t *begin_index,
-                                const uint64_t *end_index, const csz_options *options) {
+                                const uint64_t *end_index, const csz_decompress_options *options) {
     csz_header h;
-    csz_options o, on_cpu;
+    csz_decompress_options o, on_cpu;
     if (level == 0 && !begin_index && !end_index)
         return csz_decompress(context, data, data_capacity, archive, archive_nbytes, options);
     if (level == 0)
         return csz_decompress_region(context, data, data_capacity, archive, archive_nbytes, begin_index,
                                      end_index, options);
-    csz_status status = csz_options_check(&on_cpu, options);
+    csz_status status = csz_decompress_options_check(&on_cpu, options);
     if (!status) status = read_header(&h, archive, archive_nbytes);
     uint64_t lo[3], hi[3], nelements, room;
     if (!status) status = csz_level_box(lo, hi, &nelements, &h, level, begin_index, end_index);
@@ -245,11 +245,11 @@ csz_status csz_decompress_level(csz_context *context, void *data, size_t data_ca
 }
 
 csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
-                    const csz_options *options) {
+                    const csz_decompress_options *options) {
     csz_header h;
-    csz_options o, on_cpu;
+    csz_decompress_options o, on_cpu;
     uint64_t room;
-    csz_status status = csz_options_check(&on_cpu, options);
+    csz_status status = csz_decompress_options_check(&on_cpu, options);
     if (status) return status;
     on_cpu.backend = CSZ_BACKEND_CPU;
     if (!archive) return archive_nbytes ? CSZ_ERROR_ARGUMENT : CSZ_ERROR_NOT_ARCHIVE;

@@ -107,9 +107,11 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
     enum { BATCH = 64 };
     if (!watch || (n && !values) || n > nelements || first > nelements - n) return CSZ_ERROR_ARGUMENT;
     if (type != CSZ_F32 && type != CSZ_F64) return CSZ_ERROR_TYPE;
-    if (!n) return CSZ_OK;
-    const int has_fill = options && options->has_fill;
-    const uint64_t fill = has_fill ? csz_fill_bits(type, options->fill) : 0, stride = stride_of(nelements);
+    csz_options o;
+    csz_status status = csz_options_copy(&o, sizeof o, options);
+    if (status || !n) return status;
+    const int has_fill = o.has_fill != 0;
+    const uint64_t fill = has_fill ? csz_fill_bits(type, o.fill) : 0, stride = stride_of(nelements);
     uint64_t i = first / stride, at[BATCH];
     while (i * stride < first + n) {
         double x[BATCH];

@@ -133,21 +133,23 @@ static size_t zstd_nbytes(const csz_plan *plan, const csz_frame *frame) {
     return (size_t)(most + csz_pack_bound(most) + csz_pack_memory(most, plan->options.zstd_level));
 }
 
-csz_status csz_plan_shape(csz_layout *shape, const csz_plan *plan) {
-    if (!shape || !plan) return CSZ_ERROR_ARGUMENT;
+csz_status csz_plan_layout(csz_layout *layout, size_t layout_nbytes, const csz_plan *plan) {
+    if (!csz_is_output(layout, layout_nbytes) || !plan) return CSZ_ERROR_ARGUMENT;
     const csz_header *h = &plan->header;
     csz_frame first = {.nelements = 0};
-    memset(shape, 0, sizeof *shape);
-    memcpy(shape->n, h->geometry.n, sizeof shape->n);
-    shape->nframes = h->geometry.nframes;
-    shape->header_nbytes = h->nbytes;
-    shape->footer_nbytes = (size_t)csz_footer_nbytes(h->geometry.nframes);
-    if (shape->nframes) (void)csz_plan_frame(&first, plan, 0); /* the others are no larger */
-    shape->values_nbytes = first.values_nbytes;
-    shape->capacity = first.capacity;
-    shape->zstd_nbytes = h->has_zstd && shape->nframes ? zstd_nbytes(plan, &first) : 0;
-    csz_info_fill(&shape->info, h, 0);
+    csz_layout l = {.nframes = h->geometry.nframes, .header_nbytes = h->nbytes};
+    memcpy(l.n, h->geometry.n, sizeof l.n);
+    l.footer_nbytes = (size_t)csz_footer_nbytes(l.nframes);
+    if (l.nframes) (void)csz_plan_frame(&first, plan, 0); /* the others are no larger */
+    l.values_nbytes = first.values_nbytes;
+    l.capacity = first.capacity;
+    l.zstd_nbytes = h->has_zstd && l.nframes ? zstd_nbytes(plan, &first) : 0;
+    csz_output(layout, layout_nbytes, &l, sizeof l);
     return CSZ_OK;
+}
+
+csz_status csz_plan_info(csz_info *info, size_t info_nbytes, const csz_plan *plan) {
+    return plan ? csz_info_output(info, info_nbytes, &plan->header, 0) : CSZ_ERROR_ARGUMENT;
 }
 
 csz_status csz_plan_header(void *out, size_t capacity, const csz_plan *plan) {
@@ -243,17 +245,17 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     const csz_header *h = &plan->header;
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
-    csz_options o = plan->options;
-    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o, values, NULL);
+    csz_backend wanted = plan->options.backend;
+    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&wanted, values, NULL);
     if (status) return status;
     /* the whole field's size: the last, small frame is no reason to change the backend */
-    status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
+    status = csz_backend_choose(context, wanted, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (status) return status;
     uint64_t nbytes = 0;
     double start = csz_clock();
     if (context->used == CSZ_BACKEND_CUDA) {
         status = compress_on_gpu(context, out, capacity, &nbytes, values, plan, &s, i);
-        if (csz_backend_falls_back(context, &plan->options, status, values, NULL)) status = CSZ_OK;
+        if (csz_backend_falls_back(context, plan->options.backend, status, values, NULL)) status = CSZ_OK;
     }
     if (!status && context->used == CSZ_BACKEND_CPU) {
         csz_header framed = *h;
@@ -304,8 +306,9 @@ static csz_status decompress_on_gpu(csz_context *context, void *values, const ui
 }
 
 /* Holds the decoding of a frame to the memory limit: n bytes of values, the frame before zstd or, for a GPU, the archive that is made of it. */
-static csz_status limit_frame(csz_context *context, csz_options *o, const uint8_t *stored, uint64_t nbytes,
-                              const csz_plan *plan, uint64_t i, uint64_t n, csz_backend used) {
+static csz_status limit_frame(csz_context *context, csz_decompress_options *o, const uint8_t *stored,
+                              uint64_t nbytes, const csz_plan *plan, uint64_t i, uint64_t n,
+                              csz_backend used) {
     csz_frame_view view;
     uint64_t room, buffers = used == CSZ_BACKEND_CUDA ? CSZ_HEADER_MAX_NBYTES + nbytes : 0;
     if (!o->memory_limit) return CSZ_OK;
@@ -317,19 +320,19 @@ static csz_status limit_frame(csz_context *context, csz_options *o, const uint8_
 }
 
 csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity, const void *stored,
-                                size_t stored_nbytes, const csz_plan *plan, uint64_t i, const csz_frame *box,
-                                const csz_options *options) {
+                                size_t stored_nbytes, const csz_plan *plan, uint64_t i, const uint64_t *begin,
+                                const uint64_t *end, const csz_decompress_options *options) {
     csz_frame frame;
-    csz_options o;
-    if (!context || !stored || !plan) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_options_check(&o, options);
+    csz_decompress_options o;
+    if (!context || !stored || !plan || !begin != !end) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_decompress_options_check(&o, options);
     if (!status) status = csz_plan_frame(&frame, plan, i);
     if (status) return status;
     uint64_t lo[3], hi[3], n = value_nbytes(plan);
     int is_part = 0;
     for (int k = 0; k < 3; k++) {
-        lo[k] = box && box->begin[k] > frame.begin[k] ? box->begin[k] : frame.begin[k];
-        hi[k] = box && box->end[k] < frame.end[k] ? box->end[k] : frame.end[k];
+        lo[k] = begin && begin[k] > frame.begin[k] ? begin[k] : frame.begin[k];
+        hi[k] = end && end[k] < frame.end[k] ? end[k] : frame.end[k];
         if (lo[k] >= hi[k]) return CSZ_ERROR_REGION;
         n *= hi[k] - lo[k];
         is_part |= lo[k] > frame.begin[k] || hi[k] < frame.end[k];
@@ -341,17 +344,17 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (h->has_zstd && o.backend == CSZ_BACKEND_CUDA)
         return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
     if (h->has_zstd) o.backend = CSZ_BACKEND_CPU;
-    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o, values, NULL);
+    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o.backend, values, NULL);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
-    status = csz_backend_choose(context, &o, h->geometry.nelements * value_nbytes(plan), values, NULL);
+    status = csz_backend_choose(context, o.backend, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (!status)
         status = limit_frame(context, &o, stored, stored_nbytes, plan, i, values ? n : 0, context->used);
     if (status) return status;
     if (context->used == CSZ_BACKEND_CUDA) {
         status =
             decompress_on_gpu(context, values, stored, stored_nbytes, plan, &frame, i, lo, hi, o.threads);
-        if (!csz_backend_falls_back(context, &o, status, values, NULL)) return status;
+        if (!csz_backend_falls_back(context, o.backend, status, values, NULL)) return status;
     }
     csz_frame_view view;
     status = csz_frame_open(context, &view, stored, stored_nbytes, h, i);

@@ -20,7 +20,7 @@ void csz_info_fill(csz_info *info, const csz_header *h, uint64_t nbytes) {
     info->nframes = h->geometry.nframes;
     info->ntiles = h->geometry.ntiles;
     for (int i = 0; i < 3; i++) info->tile_dims[i] = (uint64_t)1 << h->geometry.log2_t[i];
-    info->predictor = h->predictor;
+    info->has_pyramids = h->predictor != CSZ_PREDICTOR_LORENZO;
     info->nlevels = csz_header_nlevels(h);
 }
 
@@ -49,21 +49,27 @@ csz_status csz_level_field(csz_field *field, const csz_info *info, int level) {
     return CSZ_OK;
 }
 
-csz_status csz_inspect_header(csz_info *info, const void *start, size_t start_nbytes) {
-    csz_header h;
-    if (!info || (!start && start_nbytes)) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_header_read(&h, start, start_nbytes);
-    if (!status) csz_info_fill(info, &h, 0);
-    return status;
+csz_status csz_info_output(csz_info *out, size_t out_nbytes, const csz_header *h, uint64_t archive_nbytes) {
+    csz_info info;
+    if (!csz_is_output(out, out_nbytes)) return CSZ_ERROR_ARGUMENT;
+    csz_info_fill(&info, h, archive_nbytes);
+    csz_output(out, out_nbytes, &info, sizeof info);
+    return CSZ_OK;
 }
 
-csz_status csz_inspect(csz_info *info, const void *archive, size_t archive_nbytes) {
+csz_status csz_inspect_header(csz_info *info, size_t info_nbytes, const void *start, size_t start_nbytes) {
+    csz_header h;
+    if (!start && start_nbytes) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_header_read(&h, start, start_nbytes);
+    return status ? status : csz_info_output(info, info_nbytes, &h, 0);
+}
+
+csz_status csz_inspect(csz_info *info, size_t info_nbytes, const void *archive, size_t archive_nbytes) {
     csz_header h;
     const uint8_t *footer;
-    if (!info || (!archive && archive_nbytes)) return CSZ_ERROR_ARGUMENT;
+    if (!archive && archive_nbytes) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_archive_open(&h, &footer, archive, archive_nbytes);
-    if (!status) csz_info_fill(info, &h, archive_nbytes);
-    return status;
+    return status ? status : csz_info_output(info, info_nbytes, &h, archive_nbytes);
 }
 
 static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t tile) {
@@ -114,32 +120,39 @@ static csz_status survey_view(csz_tile_counts *counts, const csz_frame_view *vie
     return CSZ_OK;
 }
 
-csz_status csz_survey(csz_context *context, csz_tile_counts *counts, const void *archive,
-                      size_t archive_nbytes) {
+csz_status csz_survey(csz_context *context, csz_tile_counts *counts, size_t counts_nbytes,
+                      const void *archive, size_t archive_nbytes) {
     csz_header h;
     const uint8_t *footer;
-    if (!context || !counts || (!archive && archive_nbytes)) return CSZ_ERROR_ARGUMENT;
+    csz_tile_counts all = {0};
+    if (!context || !csz_is_output(counts, counts_nbytes) || (!archive && archive_nbytes))
+        return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_archive_open(&h, &footer, archive, archive_nbytes);
     if (status) return status;
-    memset(counts, 0, sizeof *counts);
     const uint8_t *bytes = archive;
     uint64_t at = h.nbytes;
     for (uint64_t f = 0; f < h.geometry.nframes; f++) {
         csz_frame_view view;
         status = csz_frame_open(context, &view, bytes + at, archive_nbytes - at, &h, f);
-        if (!status) status = survey_view(counts, &view, &h, f);
+        if (!status) status = survey_view(&all, &view, &h, f);
         if (status) return status;
         at += view.nbytes_stored;
     }
+    csz_output(counts, counts_nbytes, &all, sizeof all);
     return CSZ_OK;
 }
 
-csz_status csz_survey_frame(csz_context *context, csz_tile_counts *counts, const void *stored,
-                            size_t stored_nbytes, const csz_plan *plan, uint64_t i) {
-    if (!context || !counts || !stored || !plan || i >= plan->header.geometry.nframes)
+csz_status csz_survey_frame(csz_context *context, csz_tile_counts *counts, size_t counts_nbytes,
+                            const void *stored, size_t stored_nbytes, const csz_plan *plan, uint64_t i) {
+    csz_tile_counts sum = {0};
+    if (!context || !csz_is_output(counts, counts_nbytes) || !stored || !plan ||
+        i >= plan->header.geometry.nframes)
         return CSZ_ERROR_ARGUMENT;
     csz_frame_view view;
     csz_status status = csz_frame_open(context, &view, stored, stored_nbytes, &plan->header, i);
     if (!status && view.nbytes_stored != stored_nbytes) status = CSZ_ERROR_CORRUPT;
-    return status ? status : survey_view(counts, &view, &plan->header, i);
+    csz_output(&sum, sizeof sum, counts, counts_nbytes);
+    if (!status) status = survey_view(&sum, &view, &plan->header, i);
+    if (!status) csz_output(counts, counts_nbytes, &sum, sizeof sum);
+    return status;
 }

@@ -194,21 +194,16 @@ static double entropy_of(const uint64_t *counts, size_t n) {
 
 /* ---- the whole ---- */
 
-/* The largest error, where it breaks the bound or nothing does; else the first special value that differs. */
-static uint64_t worst_index(const csz_extremes *e, double bound) {
-    if (e->n_special_differs && !(bound >= 0 && e->max_abs > bound)) return e->special_at;
-    return e->max_abs >= 0 ? e->max_abs_at : 0;
-}
-
-static void describe(csz_quality *q, const quality_job *job, int nthreads) {
+static void describe(csz_quality *q, csz_metrics *m, const quality_job *job, int nthreads) {
     const csz_extremes *e = &job->all;
-    csz_metrics *m = &q->metrics;
     csz_moments sum = {0};
     for (uint64_t i = 0; i < job->nblocks; i++) csz_moments_join(&sum, &job->second[i]);
     m->n = job->fields.geometry.nelements;
     m->n_special = e->n_special;
     m->violations = e->violations;
-    m->worst_index = worst_index(e, job->bound);
+    m->special_violations = e->n_special_differs;
+    m->special_index = e->n_special_differs ? e->special_at : 0;
+    m->max_abs_index = e->max_abs >= 0 ? e->max_abs_at : 0;
     m->min = e->min;
     m->max = e->max;
     m->max_abs_error = e->max_abs > 0 ? e->max_abs : 0;
@@ -219,7 +214,6 @@ static void describe(csz_quality *q, const quality_job *job, int nthreads) {
 
     q->max_rel_error = m->max_abs_error == 0 ? 0 : m->max_abs_error / range;
     q->max_pwr_error = e->max_pwr > 0 ? e->max_pwr : 0;
-    q->max_abs_index = e->max_abs >= 0 ? e->max_abs_at : 0;
     q->max_pwr_index = e->max_pwr >= 0 ? e->max_pwr_at : 0;
     q->mean_error = e->n_infinite ? NAN : job->scale.mean_error;
     const int equal = m->max_abs_error == 0;
@@ -269,7 +263,7 @@ static void set_scale(quality_job *job) {
     s->c2 = CSZ_SSIM_K2 * s->range * s->inverse_scale * (CSZ_SSIM_K2 * s->range * s->inverse_scale);
 }
 
-static csz_status measure(csz_quality *q, quality_job *job, int nthreads) {
+static csz_status measure(csz_quality *q, csz_metrics *m, quality_job *job, int nthreads) {
     csz_status status = CSZ_ERROR_MEMORY;
     job->first = calloc((size_t)job->nblocks + 1, sizeof *job->first);
     job->second = calloc((size_t)job->nblocks + 1, sizeof *job->second);
@@ -282,7 +276,7 @@ static csz_status measure(csz_quality *q, quality_job *job, int nthreads) {
             set_scale(job);
             status = run_pass(job, 2, nthreads);
         }
-        if (!status) describe(q, job, nthreads);
+        if (!status) describe(q, m, job, nthreads);
     }
     free(job->first);
     free(job->second);
@@ -302,12 +296,16 @@ static csz_status to_host(const void **data, void **copy, uint64_t nbytes) {
     return status;
 }
 
-csz_status csz_quality_measure(csz_quality *q, const void *a, const void *b, const csz_field *field,
+csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_metrics *metrics,
+                               size_t metrics_nbytes, const void *a, const void *b, const csz_field *field,
                                double bound, const csz_options *options) {
     csz_options o;
+    csz_quality q = {0};
+    csz_metrics m = {0};
     quality_job job = {.bound = bound};
     csz_quality_fields *f = &job.fields;
-    if (!q) return CSZ_ERROR_ARGUMENT;
+    if (!csz_is_output(quality, quality_nbytes)) return CSZ_ERROR_ARGUMENT;
+    if (metrics && !csz_is_output(metrics, metrics_nbytes)) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_geometry_of(&f->geometry, field);
     if (!status) status = csz_options_check(&o, options);
     if (status) return status;
@@ -316,7 +314,6 @@ csz_status csz_quality_measure(csz_quality *q, const void *a, const void *b, con
     if (isnan(bound)) return CSZ_ERROR_BOUND;
     const int is_a_there = n && csz_gpu_is_device_pointer(a), is_b_there = n && csz_gpu_is_device_pointer(b);
     if (o.backend == CSZ_BACKEND_CPU && (is_a_there || is_b_there)) return CSZ_ERROR_ARGUMENT;
-    memset(q, 0, sizeof *q);
     f->type = field->type;
     f->has_fill = o.has_fill;
     f->fill = o.has_fill ? csz_fill_bits(field->type, o.fill) : 0;
@@ -329,7 +326,9 @@ csz_status csz_quality_measure(csz_quality *q, const void *a, const void *b, con
     f->a = a;
     f->b = b;
     prepare(&job);
-    if (!status) status = measure(q, &job, job.is_on_device ? 1 : o.threads);
+    if (!status) status = measure(&q, &m, &job, job.is_on_device ? 1 : o.threads);
+    if (!status) csz_output(quality, quality_nbytes, &q, sizeof q);
+    if (!status && metrics) csz_output(metrics, metrics_nbytes, &m, sizeof m);
     free(copy_a);
     free(copy_b);
     return status;

@@ -102,10 +102,9 @@ void csz_reader_close(csz_reader *reader) {
 
 const csz_plan *csz_reader_plan(const csz_reader *reader) { return reader ? reader->plan : NULL; }
 
-csz_status csz_reader_info(csz_info *info, const csz_reader *reader) {
-    if (!info || !reader) return CSZ_ERROR_ARGUMENT;
-    csz_info_fill(info, &reader->plan->header, reader->nbytes);
-    return CSZ_OK;
+csz_status csz_reader_info(csz_info *info, size_t info_nbytes, const csz_reader *reader) {
+    if (!reader) return CSZ_ERROR_ARGUMENT;
+    return csz_info_output(info, info_nbytes, &reader->plan->header, reader->nbytes);
 }
 
 csz_status csz_reader_frame(uint64_t *offset, uint64_t *nbytes, const csz_reader *reader, uint64_t i) {
@@ -118,9 +117,9 @@ csz_status csz_reader_frame(uint64_t *offset, uint64_t *nbytes, const csz_reader
 
 /* ---- parts of frames ---- */
 
-static int covers(const csz_frame *box, const csz_frame *frame) {
+static int covers(const uint64_t *lo, const uint64_t *hi, const csz_frame *frame) {
     for (int k = 0; k < 3; k++) {
-        if (box->begin[k] > frame->begin[k] || box->end[k] < frame->end[k]) return 0;
+        if (lo[k] > frame->begin[k] || hi[k] < frame->end[k]) return 0;
     }
     return 1;
 }
@@ -129,7 +128,7 @@ static int covers(const csz_frame *box, const csz_frame *frame) {
 typedef struct frame_part {
     const csz_geometry *geometry;
     csz_frame_box frame;
-    const csz_frame *box;
+    const uint64_t *lo, *hi;
     int level;
     int is_pyramid;
     csz_pyramid shape;
@@ -137,15 +136,16 @@ typedef struct frame_part {
 } frame_part;
 
 static void part_make(frame_part *p, const csz_geometry *g, uint64_t i, const csz_frame_view *view,
-                      const csz_frame *box, int level) {
+                      const uint64_t *lo, const uint64_t *hi, int level) {
     p->geometry = g;
     p->frame = csz_frame_box_at(g, i);
-    p->box = box;
+    p->lo = lo;
+    p->hi = hi;
     p->level = level;
     p->is_pyramid = view->is_pyramid;
     if (!p->is_pyramid) return;
     csz_frame_pyramid(&p->shape, g, &p->frame);
-    csz_pyramid_need_in_field(&p->need, &p->shape, g, &p->frame, box->begin, box->end, level);
+    csz_pyramid_need_in_field(&p->need, &p->shape, g, &p->frame, lo, hi, level);
 }
 
 /* 1 if a tile of the group is needed. */
@@ -158,14 +158,14 @@ static int group_is_wanted(const frame_part *p, uint32_t group, uint32_t ntiles)
             continue;
         }
         csz_tile_box tile = csz_tile_box_at(p->geometry, &p->frame, t);
-        if (csz_box_touches_lattice(&tile, p->box->begin, p->box->end, p->level)) return 1;
+        if (csz_box_touches_lattice(&tile, p->lo, p->hi, p->level)) return 1;
     }
     return 0;
 }
 
 /* Header, books, index and the last bytes, checked; then the groups, neighbours in one read. */
 static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r, uint64_t i,
-                             const csz_frame *box, int level) {
+                             const uint64_t *lo, const uint64_t *hi, int level) {
     const csz_header *h = &r->plan->header;
     const uint64_t at = r->offsets[i], head = CSZ_FRAME_HEADER_NBYTES;
     csz_frame_view view = {.nbytes_stored = 0};
@@ -181,7 +181,7 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
     if (!status) status = read_bytes(r, at + rest, stored + rest, size - rest);
     if (!status) status = csz_frame_index_read(&view, stored, stored, h, i);
     frame_part part;
-    if (!status) part_make(&part, &h->geometry, i, &view, box, level);
+    if (!status) part_make(&part, &h->geometry, i, &view, lo, hi, level);
     for (uint32_t g = 0, end; !status && g < view.layout.ngroups; g = end) {
         end = g + 1;
         if (!group_is_wanted(&part, g, view.ntiles)) continue;
@@ -196,9 +196,9 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
     return status;
 }
 
-/* box: of lattice `level`. */
+/* The box lo .. hi of lattice `level`; NULL: the whole frame. */
 static csz_status fetch(void *stored, size_t capacity, size_t *stored_nbytes, const csz_reader *reader,
-                        uint64_t i, const csz_frame *box, int level) {
+                        uint64_t i, const uint64_t *lo, const uint64_t *hi, int level) {
     csz_frame frame;
     if (!stored || !stored_nbytes || !reader) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_plan_frame(&frame, reader->plan, i);
@@ -207,14 +207,15 @@ static csz_status fetch(void *stored, size_t capacity, size_t *stored_nbytes, co
     if (size > frame.capacity) return CSZ_ERROR_CORRUPT;
     if (size > capacity) return CSZ_ERROR_CAPACITY;
     *stored_nbytes = (size_t)size;
-    if (box && (level || !covers(box, &frame)) && !reader->plan->header.has_zstd)
-        return fetch_part(stored, size, reader, i, box, level);
+    if (lo && (level || !covers(lo, hi, &frame)) && !reader->plan->header.has_zstd)
+        return fetch_part(stored, size, reader, i, lo, hi, level);
     return read_bytes(reader, reader->offsets[i], stored, size);
 }
 
 csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes, const csz_reader *reader,
-                            uint64_t i, const csz_frame *box) {
-    return fetch(stored, capacity, stored_nbytes, reader, i, box, 0);
+                            uint64_t i, const uint64_t *begin, const uint64_t *end) {
+    if (!begin != !end) return CSZ_ERROR_ARGUMENT;
+    return fetch(stored, capacity, stored_nbytes, reader, i, begin, end, 0);
 }
 
 static csz_status grow_stored(csz_context *context, size_t nbytes) {
@@ -240,13 +241,12 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
     const csz_header *h = &r->plan->header;
     csz_tile_plan tiles = csz_tile_plan_of(h);
     csz_status status = CSZ_OK;
-    csz_frame box = {.begin = {lo[0], lo[1], lo[2]}, .end = {hi[0], hi[1], hi[2]}};
     for (uint64_t f = 0; f < h->geometry.nframes && !status; f++) {
         if (!csz_frame_touches(&h->geometry, f, lo, hi, b->level)) continue;
         csz_frame_view view;
         size_t nbytes = (size_t)(r->offsets[f + 1] - r->offsets[f]);
         status = grow_stored(b->context, nbytes);
-        if (!status) status = fetch(b->context->stored, nbytes, &nbytes, r, f, &box, b->level);
+        if (!status) status = fetch(b->context->stored, nbytes, &nbytes, r, f, lo, hi, b->level);
         if (!status) status = csz_frame_open(b->context, &view, b->context->stored, nbytes, h, f);
         if (!status && view.nbytes_stored != nbytes) status = CSZ_ERROR_CORRUPT;
         if (!status)
@@ -281,11 +281,12 @@ static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const uint64
 }
 
 csz_status csz_reader_region(csz_context *context, void *data, size_t data_capacity, const csz_reader *reader,
-                             const uint64_t *begin, const uint64_t *end, const csz_options *options) {
-    csz_options o;
+                             const uint64_t *begin, const uint64_t *end,
+                             const csz_decompress_options *options) {
+    csz_decompress_options o;
     csz_region region;
     if (!context || !data || !reader || !begin || !end) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_options_check(&o, options);
+    csz_status status = csz_decompress_options_check(&o, options);
     if (!status) status = csz_region_of(&region, &reader->plan->header.field, begin, end);
     if (status) return status;
     const size_t size = reader->plan->header.field.type == CSZ_F32 ? 4 : 8;
@@ -304,8 +305,8 @@ csz_status csz_reader_region(csz_context *context, void *data, size_t data_capac
 
 csz_status csz_reader_level(csz_context *context, void *data, size_t data_capacity, const csz_reader *reader,
                             int level, const uint64_t *begin, const uint64_t *end,
-                            const csz_options *options) {
-    csz_options o;
+                            const csz_decompress_options *options) {
+    csz_decompress_options o;
     uint64_t lo[3], hi[3], nelements, buffers = 0, room;
     if (!context || !data || !reader) return CSZ_ERROR_ARGUMENT;
     const csz_header *h = &reader->plan->header;
@@ -313,7 +314,7 @@ csz_status csz_reader_level(csz_context *context, void *data, size_t data_capaci
     if (level == 0)
         return csz_reader_region(context, data, data_capacity, reader, begin ? begin : first,
                                  end ? end : h->field.dims, options);
-    csz_status status = csz_options_check(&o, options);
+    csz_status status = csz_decompress_options_check(&o, options);
     if (!status) status = csz_level_box(lo, hi, &nelements, h, level, begin, end);
     if (status) return status;
     const size_t size = h->field.type == CSZ_F32 ? 4 : 8;

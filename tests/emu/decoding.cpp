@@ -124,6 +124,9 @@ made make_archive(csz_context *context, csz_type type, std::vector<uint64_t> dim
     m.options.workflow = workflow;
     m.options.threads = 1;
     m.options.backend = CSZ_BACKEND_CPU;
+    csz_decompress_options_init(&m.decoding);
+    m.decoding.threads = 1;
+    m.decoding.backend = CSZ_BACKEND_CPU;
     if (kind == FILLED) {
         m.options.has_fill = 1;
         m.options.fill = 9.96921e36;
@@ -149,7 +152,7 @@ made make_archive(csz_context *context, csz_type type, std::vector<uint64_t> dim
         exit(1);
     }
     m.archive.resize(nbytes);
-    csz_survey(context, &m.counts, m.archive.data(), nbytes);
+    csz_survey(context, &m.counts, sizeof m.counts, m.archive.data(), nbytes);
     return m;
 }
 
@@ -158,7 +161,7 @@ void check_whole(csz_context *context, const made &m, const char *label) {
     if (csz_header_read(&h, m.archive.data(), m.archive.size())) return fail("header", label);
     std::vector<uint8_t> expected(h.geometry.nelements * (m.field.type == CSZ_F32 ? 4 : 8));
     csz_status s = csz_decompress(context, expected.data(), expected.size(), m.archive.data(),
-                                  m.archive.size(), &m.options);
+                                  m.archive.size(), &m.decoding);
     if (s) return fail(csz_status_string(s), label);
     const uint64_t zero[3] = {0, 0, 0};
     emulated e = decode_emulated(m.archive, h, zero, h.geometry.n);
@@ -197,7 +200,7 @@ csz_status check_box(csz_context *context, const std::vector<uint8_t> &archive, 
     std::vector<uint8_t> expected(n);
     const csz_status s =
         csz_decompress_region(context, expected.data(), n, archive.data(), archive.size(),
-                              b.begin + 3 - m.field.ndim, b.end + 3 - m.field.ndim, &m.options);
+                              b.begin + 3 - m.field.ndim, b.end + 3 - m.field.ndim, &m.decoding);
     const emulated e = decode_emulated(archive, h, b.begin, b.end);
     const int sound = s == CSZ_OK, gpu_sound = e.call == CSZ_OK && e.status == 0;
     cases++;
@@ -252,7 +255,8 @@ void check_damaged(csz_context *context, const made &m, int rounds, const char *
     const uint64_t zero[3] = {0, 0, 0};
     std::vector<uint8_t> expected(h.geometry.nelements * (m.field.type == CSZ_F32 ? 4 : 8)),
         original(expected.size());
-    csz_decompress(context, original.data(), original.size(), m.archive.data(), m.archive.size(), &m.options);
+    csz_decompress(context, original.data(), original.size(), m.archive.data(), m.archive.size(),
+                   &m.decoding);
     for (int round = 0; round < rounds; round++) {
         std::vector<uint8_t> a = m.archive;
         uint64_t end = a.size(), begin = h.nbytes, books = csz_load_u32(&a[h.nbytes + 16]);
@@ -266,7 +270,7 @@ void check_damaged(csz_context *context, const made &m, int rounds, const char *
         }
         if (round % 8 != 7) mend_checksums(a, h);
         csz_status s =
-            csz_decompress(context, expected.data(), expected.size(), a.data(), a.size(), &m.options);
+            csz_decompress(context, expected.data(), expected.size(), a.data(), a.size(), &m.decoding);
         emulated e = decode_emulated(a, h, zero, h.geometry.n);
         cases++;
         int sound = s == CSZ_OK, gpu_sound = e.call == CSZ_OK && e.status == 0;

@@ -44,6 +44,7 @@ struct made {
     std::vector<uint8_t> archive;
     csz_field field;
     csz_options options;
+    csz_decompress_options decoding;
     csz_tile_counts counts;
 };
 

@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     size_t capacity = in.left, n = in.left;
     void *chunk = is_reverse ? fuzz_archive(in.at, in.left) : fuzz_copy(in.at, in.left);
     csz_info info;
-    if (is_reverse && csz_inspect(&info, chunk, n) == CSZ_OK && info.nbytes_field > FUZZ_FIELD_MAX_NBYTES) {
+    if (is_reverse && csz_inspect(&info, sizeof info, chunk, n) == CSZ_OK &&
+        info.nbytes_field > FUZZ_FIELD_MAX_NBYTES) {
         free(chunk);
         return 0;
     }

@@ -9,7 +9,7 @@ static void check_header(const uint8_t *bytes, size_t nbytes) {
     csz_header h;
     csz_info info;
     csz_status status = csz_header_read(&h, bytes, nbytes);
-    FUZZ_CHECK(csz_inspect_header(&info, bytes, nbytes) == status);
+    FUZZ_CHECK(csz_inspect_header(&info, sizeof info, bytes, nbytes) == status);
     if (status) return;
     FUZZ_CHECK(csz_field_check(&info.field) == CSZ_OK);
     FUZZ_CHECK(info.nelements <= (uint64_t)1 << 56 && info.bound > 0 && info.bound_abs >= 0);
@@ -28,10 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     uint8_t *copy = fuzz_copy(data, nbytes);
     csz_info info;
     check_header(copy, nbytes);
-    csz_inspect(&info, copy, nbytes);
+    csz_inspect(&info, sizeof info, copy, nbytes);
     archive_reseal(copy, nbytes);
     check_header(copy, nbytes);
-    if (csz_inspect(&info, copy, nbytes) == CSZ_OK) FUZZ_CHECK(info.nbytes_archive == nbytes);
+    if (csz_inspect(&info, sizeof info, copy, nbytes) == CSZ_OK) FUZZ_CHECK(info.nbytes_archive == nbytes);
     free(copy);
     return 0;
 }

@@ -28,7 +28,7 @@ static void check_part(const uint8_t *part, const uint8_t *whole, const csz_fiel
 /* The box once more, through a reader, which looks at what it needs alone. */
 static void check_reader(const uint8_t *part, csz_status status, const uint8_t *archive, size_t nbytes,
                          size_t part_nbytes, const uint64_t *begin, const uint64_t *end,
-                         const csz_options *o) {
+                         const csz_decompress_options *o) {
     fuzz_bytes source = {archive, nbytes};
     csz_reader *reader;
     csz_status opened = csz_reader_open(&reader, fuzz_read_at, &source, nbytes);
@@ -47,14 +47,14 @@ static void check_reader(const uint8_t *part, csz_status status, const uint8_t *
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     if (nbytes < 16) return 0;
     uint8_t *copy = fuzz_archive(data + 16, nbytes - 16);
-    csz_options o;
-    csz_options_init(&o);
+    csz_decompress_options o;
+    csz_decompress_options_init(&o);
     o.threads = 1;
     o.backend = CSZ_BACKEND_CPU;
     o.memory_limit = FUZZ_MEMORY_LIMIT;
     csz_info info;
     uint64_t begin[CSZ_MAX_NDIM] = {0}, end[CSZ_MAX_NDIM] = {0}, count = 1;
-    csz_status inspected = csz_inspect(&info, copy, nbytes - 16);
+    csz_status inspected = csz_inspect(&info, sizeof info, copy, nbytes - 16);
     for (int i = 0; !inspected && i < info.field.ndim; i++) {
         uint64_t d = info.field.dims[i] ? info.field.dims[i] : 1, a = data[4 * i] | data[4 * i + 1] << 8,
                  b = data[4 * i + 2] | data[4 * i + 3] << 8;

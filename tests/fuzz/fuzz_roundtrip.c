@@ -98,7 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     FUZZ_CHECK(status == (o.bound > 0 && isfinite(o.bound) ? CSZ_OK : CSZ_ERROR_BOUND));
     if (status == CSZ_OK) {
         csz_info info;
-        FUZZ_CHECK(stored_nbytes <= capacity && csz_inspect(&info, stored, stored_nbytes) == CSZ_OK);
+        FUZZ_CHECK(stored_nbytes <= capacity &&
+                   csz_inspect(&info, sizeof info, stored, stored_nbytes) == CSZ_OK);
         uint8_t *exact = fuzz_copy(stored, stored_nbytes);
         FUZZ_CHECK(csz_decompress(fuzz_context(), back, raw, exact, stored_nbytes, NULL) == CSZ_OK);
         if ((flags >> 13 & 7) == 7) /* a second decode; what it alone does takes few inputs to reach */

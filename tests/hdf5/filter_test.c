@@ -598,7 +598,7 @@ static void test_small_chunks_cost_little(void **state) {
         assert_true(nbytes <= sizeof archive);
         assert_true(H5Dread_chunk(dataset, H5P_DEFAULT, origin, &mask, archive) >= 0);
         csz_context_create(&context);
-        assert_int_equal(csz_survey(context, &counts, archive, nbytes), CSZ_OK);
+        assert_int_equal(csz_survey(context, &counts, sizeof counts, archive, nbytes), CSZ_OK);
         csz_context_destroy(context);
         uint64_t beyond = nbytes - counts.nbytes_payload - counts.nbytes_books;
         most = beyond > most ? beyond : most;
