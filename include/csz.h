@@ -354,6 +354,12 @@ typedef struct csz_metrics {
 CSZ_API csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,
                                const csz_field *field, double bound, const csz_options *options);
 
+/*
+ * Adds the comparison of another part of a field to metrics; zeroed, they are empty.  Both have
+ * metrics_nbytes.  Indices in part are those of the whole field.
+ */
+CSZ_API csz_status csz_metrics_join(csz_metrics *metrics, size_t metrics_nbytes, const csz_metrics *part);
+
 enum {
     CSZ_QUALITY_NLAGS = 10,
     CSZ_QUALITY_NBINS = 128,        /* of the error's histogram */
@@ -468,6 +474,10 @@ typedef struct csz_value_range {
 CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n, csz_type type,
                                  const csz_options *options);
 CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
+
+/* The absolute bound that the options ask for in a field of this range; 0 means exact. */
+CSZ_API csz_status csz_range_bound(double *bound_abs, const csz_value_range *range,
+                                   const csz_options *options);
 
 /* The sample that csz_context_fill_suspect is found from, of what was added.  Zeroed, it is empty. */
 enum { CSZ_WATCH_NDISTINCT = 16 };

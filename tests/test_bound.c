@@ -128,6 +128,10 @@ static void relative_bounds_are_never_above_bound_times_range(void **state) {
         csz_info info;
         ASSERT_OK(csz_inspect(&info, sizeof info, a.bytes, a.nbytes));
         assert_true(info.bound_abs > 0 && fma(bound, csz_range_floor(min, max), -info.bound_abs) >= 0);
+        const csz_value_range range = {1, min, max};
+        double alone = -1;
+        ASSERT_OK(csz_range_bound(&alone, &range, &o));
+        assert_true(alone == info.bound_abs);
         archive_free(&a);
         sample_free(&s);
     }

@@ -350,14 +350,23 @@ static void ranges_that_are_none_are_refused(void **state) {
                                             {1, 2, 1}};
     static const csz_value_range right[] = {{0, NAN, NAN}, {1, 1, 1}, {1, -0.0, 0.0}, {1, -DBL_MAX, DBL_MAX}};
     csz_plan *plan;
+    double bound;
     for (int mode = 0; mode < 3; mode++) {
         const csz_options o = options_make((csz_bound_mode)mode, 1);
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-            assert_int_equal(csz_plan_create(&plan, &field, &o, &wrong[i]), CSZ_ERROR_ARGUMENT);
+            assert_true(csz_plan_create(&plan, &field, &o, &wrong[i]) == CSZ_ERROR_ARGUMENT &&
+                        csz_range_bound(&bound, &wrong[i], &o) == CSZ_ERROR_ARGUMENT);
         for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+            csz_info info;
             ASSERT_OK(csz_plan_create(&plan, &field, &o, &right[i]));
+            ASSERT_OK(csz_plan_info(&info, sizeof info, plan));
+            ASSERT_OK(csz_range_bound(&bound, &right[i], &o));
+            assert_true(bound == info.bound_abs);
             csz_plan_destroy(plan);
         }
+        assert_int_equal(csz_range_bound(&bound, NULL, &o), mode == 0 ? CSZ_OK : CSZ_ERROR_ARGUMENT);
+        assert_int_equal(csz_range_bound(NULL, &right[1], &o), CSZ_ERROR_ARGUMENT);
+        assert_int_equal(csz_range_bound(&bound, &right[1], NULL), CSZ_ERROR_ARGUMENT);
     }
 }
 

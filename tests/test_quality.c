@@ -219,11 +219,60 @@ static void constant_and_lost_values_have_figures(void **state) {
     sample_free(&b);
 }
 
+/* Parts of a field, compared one by one and joined in any order, give the figures of the whole. */
+static void joined_parts_are_the_whole(void **state) {
+    (void)state;
+    static const character kinds[] = {SMOOTH, SPECIALS, ALL_NAN, EXTREMES, CONSTANT};
+    const uint64_t cuts[] = {0, 1, 1, 700, 701, 4000, 5000};
+    enum { NPARTS = sizeof cuts / sizeof cuts[0] - 1 };
+    for (size_t k = 0; k < 2 * sizeof kinds / sizeof kinds[0]; k++) {
+        const csz_type type = k & 1 ? CSZ_F64 : CSZ_F32;
+        const size_t size = type == CSZ_F32 ? 4 : 8;
+        test_field a = sample_make(field_1d(type, 5000), kinds[k / 2], 3),
+                   b = sample_make(field_1d(type, 5000), kinds[k / 2], 3);
+        for (uint64_t i = 100; i < 5000; i += 97) /* equal errors in several parts, lost special values */
+            store_at(b.data, type, i, isfinite(sample_at(&a, i)) ? sample_at(&a, i) + 0.25 : 1);
+        for (int bound = 0; bound < 2; bound++) {
+            csz_metrics whole, sum = {.n = 0};
+            ASSERT_OK(csz_compare(&whole, sizeof whole, a.data, b.data, &a.field, bound ? 0.2 : 0.3, NULL));
+            for (int p = 0; p < NPARTS; p++) {
+                const int i = bound ? p : NPARTS - 1 - p;
+                const csz_field part = field_1d(type, cuts[i + 1] - cuts[i]);
+                csz_metrics m;
+                ASSERT_OK(csz_compare(&m, sizeof m, (char *)a.data + cuts[i] * size,
+                                      (char *)b.data + cuts[i] * size, &part, bound ? 0.2 : 0.3, NULL));
+                m.max_abs_index += cuts[i];
+                m.special_index += cuts[i];
+                ASSERT_OK(csz_metrics_join(&sum, sizeof sum, &m));
+            }
+            assert_true(sum.n == whole.n && sum.n_special == whole.n_special &&
+                        sum.violations == whole.violations &&
+                        sum.special_violations == whole.special_violations);
+            if (sum.special_violations) assert_int_equal(sum.special_index, whole.special_index);
+            if (sum.n > sum.n_special) assert_int_equal(sum.max_abs_index, whole.max_abs_index);
+            assert_true(sum.max_abs_error == whole.max_abs_error && sum.min == whole.min &&
+                        sum.max == whole.max);
+            assert_near("rmse", sum.rmse, whole.rmse, 1e-12 * whole.rmse);
+            if (isfinite(whole.psnr)) assert_near("psnr", sum.psnr, whole.psnr, 1e-9);
+            assert_true(isfinite(sum.psnr) == isfinite(whole.psnr));
+        }
+        sample_free(&a);
+        sample_free(&b);
+    }
+    csz_metrics none = {.n = 0};
+    ASSERT_OK(csz_metrics_join(&none, sizeof none, &none));
+    assert_true(none.n == 0 && isinf(none.psnr) && none.rmse == 0);
+    assert_int_equal(csz_metrics_join(NULL, sizeof none, &none), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_metrics_join(&none, sizeof none, NULL), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_metrics_join(&none, 0, &none), CSZ_ERROR_ARGUMENT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_follow_their_definitions),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(equal_fields_are_perfect),
+        cmocka_unit_test(joined_parts_are_the_whole),
         cmocka_unit_test(constant_and_lost_values_have_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ typedef struct compression {
     uint64_t *sizes; /* of the frames written */
     uint64_t nsizes, sizes_capacity, values_done;
     pthread_mutex_t mutex; /* of what workers add to */
-    cli_metrics metrics;
+    csz_metrics metrics;
     int is_broken;         /* the bound, as --verify found */
     double seconds;        /* in all */
     csz_value_range range; /* where the bound depends on it */
@@ -78,7 +78,7 @@ static csz_status verify_frame(compression *c, int worker, uint64_t i, const voi
                                      c->info.bound_abs, &c->arguments->options);
     if (status != CSZ_OK) return status;
     pthread_mutex_lock(&c->mutex);
-    cli_metrics_join(&c->metrics, &part);
+    csz_metrics_join(&c->metrics, sizeof c->metrics, &part);
     pthread_mutex_unlock(&c->mutex);
     return CSZ_OK;
 }
@@ -112,7 +112,7 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
     c->values_done += frame.values_nbytes;
     if (c->source.stream.is_seekable) cli_progress_set(c->values_done);
     pthread_mutex_lock(&c->mutex);
-    int is_broken = c->metrics.sum.violations != 0; /* told in full at the end; nothing more is written */
+    int is_broken = c->metrics.violations != 0; /* told in full at the end; nothing more is written */
     pthread_mutex_unlock(&c->mutex);
     return is_broken ? CLI_DONE : cli_sink_append(&c->sink, out, out_nbytes);
 }
@@ -174,7 +174,7 @@ static int write_end(compression *c) {
 /* After --verify: values against the absolute bound, and all of them against what was asked for. */
 static int judge(compression *c) {
     char miss[CLI_MISS_TEXT_NBYTES];
-    const csz_metrics metrics = cli_metrics_finish(&c->metrics);
+    const csz_metrics metrics = c->metrics;
     c->is_broken = cli_metrics_miss(miss, &metrics, &c->info) || metrics.violations;
     if (metrics.violations)
         return cli_fail(
@@ -264,7 +264,6 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
 
 static void print_report(const compression *c, const cli_output *output) {
     FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
-    csz_metrics metrics = cli_metrics_finish(&c->metrics);
     csz_info info = c->info;
     cli_report report;
     info.nbytes_archive = c->shape.header_nbytes + c->shape.footer_nbytes;
@@ -278,7 +277,7 @@ static void print_report(const compression *c, const cli_output *output) {
     report.nbytes_in = c->source.nbytes;
     report.nbytes_out = info.nbytes_archive;
     report.seconds = cli_workers_seconds(&c->workers);
-    report.metrics = c->arguments->verify ? &metrics : NULL;
+    report.metrics = c->arguments->verify ? &c->metrics : NULL;
     /* Of a failure one line is told, and where JSON goes to standard error nothing else does. */
     if (!c->is_broken && !(c->arguments->json && stream == stderr)) note_implausible(c, &info);
     if (c->arguments->json) {
@@ -323,6 +322,7 @@ int cli_run_compress(const cli_arguments *arguments) {
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
     if (!output.path) return cli_fail_memory("a path", strlen(arguments->paths[0]));
     compression c = {.arguments = arguments, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    cli_metrics_init(&c.metrics);
     status = compress_to(&c, &output);
     free(default_path);
     return status;

@@ -84,29 +84,6 @@ static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {
 
 /* ---- cdvals ------------------------------------------------------------------------------------------- */
 
-/* What a bound comes to over a range: as an archive of its two ends tells it, so that no formula stands twice. */
-static csz_status bound_of_range(double *bound, double min, double max, const csz_hdf5_settings *settings) {
-    double ends[2] = {min, max};
-    csz_field pair = {CSZ_F64, 1, {2}};
-    csz_options options;
-    csz_context *context = NULL;
-    csz_info info;
-    unsigned char archive[4096];
-    size_t nbytes = 0;
-    csz_options_init(&options);
-    options.bound_mode = settings->bound_mode;
-    options.bound = settings->bound;
-    options.threads = 1;
-    options.backend = CSZ_BACKEND_CPU;
-    csz_status status = csz_context_create(&context);
-    if (status == CSZ_OK)
-        status = csz_compress(context, archive, sizeof archive, &nbytes, ends, &pair, &options);
-    if (status == CSZ_OK) status = csz_inspect(&info, sizeof info, archive, nbytes);
-    if (status == CSZ_OK) *bound = info.bound_abs;
-    csz_context_destroy(context);
-    return status;
-}
-
 static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, const csz_options *options) {
     csz_metrics metrics;
     csz_status status =
@@ -114,7 +91,12 @@ static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, co
     if (status == CSZ_OK && (metrics.n_special == metrics.n || !(metrics.max > metrics.min)))
         return cli_fail("%s has no range: all its values are equal or missing; give an absolute bound",
                         field->input.name);
-    if (status == CSZ_OK) status = bound_of_range(&settings->bound, metrics.min, metrics.max, settings);
+    const csz_value_range range = {1, metrics.min, metrics.max};
+    csz_options asked;
+    csz_options_init(&asked);
+    asked.bound_mode = settings->bound_mode;
+    asked.bound = settings->bound;
+    if (status == CSZ_OK) status = csz_range_bound(&settings->bound, &range, &asked);
     settings->bound_mode = CSZ_BOUND_ABS;
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "find the range of", field->input.name);
 }

@@ -19,7 +19,7 @@ typedef struct verification {
     cli_source original;
     cli_workers workers;
     pthread_mutex_t mutex;
-    cli_metrics metrics;
+    csz_metrics metrics;
     uint64_t values_done;
     char miss[CLI_MISS_TEXT_NBYTES]; /* how what was asked for is missed; empty if it is not */
 } verification;
@@ -58,7 +58,7 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     v->workers.backend = csz_context_backend(context);
     if (status != CSZ_OK) return cli_fail_status(status, "compare", v->original.stream.name);
     pthread_mutex_lock(&v->mutex);
-    cli_metrics_join(&v->metrics, &part);
+    csz_metrics_join(&v->metrics, sizeof v->metrics, &part);
     pthread_mutex_unlock(&v->mutex);
     return CLI_DONE;
 }
@@ -139,6 +139,7 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
 
 int cli_run_verify(const cli_arguments *arguments) {
     verification v = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    cli_metrics_init(&v.metrics);
     int status = cli_arguments_check_available(arguments);
     if (cli_path_is_archive(arguments->paths[0]) && !cli_path_is_archive(arguments->paths[1]))
         return cli_fail_usage("%s is the archive, and the original comes first; give csz verify %s %s",
@@ -150,7 +151,7 @@ int cli_run_verify(const cli_arguments *arguments) {
     }
     if (status == CLI_DONE) status = compare_all(&v, arguments);
     if (status == CLI_DONE) {
-        csz_metrics metrics = cli_metrics_finish(&v.metrics);
+        const csz_metrics metrics = v.metrics;
         cli_run run = {cli_workers_seconds(&v.workers), v.workers.backend};
         cli_metrics_miss(v.miss, &metrics, &v.archive.info);
         print_report(arguments, &v, &metrics, &run);

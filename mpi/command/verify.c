@@ -23,7 +23,7 @@ typedef struct verification {
     raw_input *input;
     double bound;
     const csz_options *options; /* the fill value */
-    cli_metrics metrics;        /* of this rank's box */
+    csz_metrics metrics;        /* of this rank's box */
 } verification;
 
 /* Restored values and their place in the field, held against the input's. */
@@ -40,22 +40,21 @@ static csz_status compare_run(void *user, uint64_t offset, void *restored, size_
         csz_status status = read_input(v->input, offset, piece, n);
         if (!status) status = csz_compare(&metrics, sizeof metrics, piece, next, &row, v->bound, v->options);
         if (status) return status;
-        cli_metrics_join(&v->metrics, &metrics);
+        (void)csz_metrics_join(&v->metrics, sizeof v->metrics, &metrics);
     }
     return CSZ_OK;
 }
 
 /* All ranks' boxes, on every rank.  0 if memory ran out on one. */
-static int join_ranks(csz_metrics *all, const cli_metrics *mine) {
+static int join_ranks(csz_metrics *all, const csz_metrics *mine) {
     int nranks;
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    csz_metrics own = cli_metrics_finish(mine), *each = malloc((size_t)nranks * sizeof *each);
-    cli_metrics joined = {.is_valid = 0};
+    csz_metrics own = *mine, *each = malloc((size_t)nranks * sizeof *each);
+    cli_metrics_init(all);
     const int has_failed = agree(!each);
     if (!has_failed) {
         MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, each, (int)sizeof own, MPI_BYTE, MPI_COMM_WORLD);
-        for (int i = 0; i < nranks; i++) cli_metrics_join(&joined, &each[i]);
-        *all = cli_metrics_finish(&joined);
+        for (int i = 0; i < nranks; i++) (void)csz_metrics_join(all, sizeof *all, &each[i]);
     }
     free(each);
     return !has_failed;
@@ -96,6 +95,7 @@ static int verify_archive(csz_metrics *all, verification *v, const char *unverif
 int finish_verified(const char *unverified, const cli_arguments *a, csz_context *context, raw_input *input,
                     const csz_mpi_box *box, const csz_options *options, uint64_t memory_limit) {
     verification v = {.input = input, .options = options};
+    cli_metrics_init(&v.metrics);
     csz_metrics all;
     int result = verify_archive(&all, &v, unverified, a, context, box, memory_limit), error = 0;
     begin_words();

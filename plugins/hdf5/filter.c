@@ -9,7 +9,6 @@
  */
 #include "filter.h"
 
-#include "core/bound.h"
 #include "csz.h"
 #include "csz_hdf5.h"
 #include "exact.h"
@@ -299,7 +298,9 @@ static void resolve_without_padding(csz_options *options, const void *data, uint
         max = v > max ? v : max;
     }
     if (!(max >= min)) return;
-    double bound = csz_bound_resolve((int)options->bound_mode, options->bound, 1, min, max);
+    const csz_value_range range = {1, min, max};
+    double bound = 0;
+    if (csz_range_bound(&bound, &range, options) != CSZ_OK) return; /* compressing tells why */
     options->bound_mode = CSZ_BOUND_ABS;
     options->bound = bound > 0 ? bound : DBL_MIN;
 }

@@ -50,6 +50,13 @@ static void square_sum_add(square_sum *s, double error) {
     s->sum = next;
 }
 
+/* What follows from the range and the RMSE. */
+static void set_relative(csz_metrics *m) {
+    const double range = csz_range_width(m->min, m->max);
+    m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
+    m->psnr = csz_psnr(range, m->rmse);
+}
+
 csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,
                        const csz_field *field, double bound, const csz_options *options) {
     csz_geometry g;
@@ -96,9 +103,43 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
     if (n == 0) m->min = m->max = 0;
     m->max_abs_error = max_error < 0 ? 0 : max_error;
     m->rmse = max_error > DBL_MAX ? INFINITY : n ? squares.scale * sqrt(squares.sum / (double)n) : 0;
-    double range = csz_range_width(m->min, m->max);
-    m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
-    m->psnr = csz_psnr(range, m->rmse);
+    set_relative(m);
     csz_output(metrics, metrics_nbytes, m, sizeof *m);
+    return CSZ_OK;
+}
+
+/* Of na and nb errors together, without squares that overflow. */
+static double join_rmse(double a, uint64_t na, double b, uint64_t nb) {
+    const double larger = a > b ? a : b, n = (double)na + (double)nb;
+    if (!(larger > 0) || larger > DBL_MAX) return larger;
+    const double x = a / larger, y = b / larger;
+    return larger * sqrt((x * x * (double)na + y * y * (double)nb) / n);
+}
+
+csz_status csz_metrics_join(csz_metrics *metrics, size_t metrics_nbytes, const csz_metrics *part) {
+    csz_metrics sum, p;
+    if (!csz_is_output(metrics, metrics_nbytes) || !part) return CSZ_ERROR_ARGUMENT;
+    csz_output(&sum, sizeof sum, metrics, metrics_nbytes);
+    csz_output(&p, sizeof p, part, metrics_nbytes);
+    const uint64_t n = sum.n - sum.n_special, added = p.n - p.n_special;
+    if (p.special_violations && (!sum.special_violations || p.special_index < sum.special_index))
+        sum.special_index = p.special_index;
+    sum.n += p.n;
+    sum.n_special += p.n_special;
+    sum.violations += p.violations;
+    sum.special_violations += p.special_violations;
+    if (added) {
+        if (!n || p.max_abs_error > sum.max_abs_error ||
+            (p.max_abs_error == sum.max_abs_error && p.max_abs_index < sum.max_abs_index)) {
+            sum.max_abs_error = p.max_abs_error;
+            sum.max_abs_index = p.max_abs_index;
+        }
+        if (!n || p.min < sum.min) sum.min = p.min;
+        if (!n || p.max > sum.max) sum.max = p.max;
+        sum.rmse = n ? join_rmse(sum.rmse, n, p.rmse, added) : p.rmse;
+        if (sum.rmse > sum.max_abs_error) sum.rmse = sum.max_abs_error; /* above it by rounding alone */
+    }
+    set_relative(&sum);
+    csz_output(metrics, metrics_nbytes, &sum, sizeof sum);
     return CSZ_OK;
 }

@@ -54,6 +54,25 @@ csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n,
     return CSZ_OK;
 }
 
+/* Of checked options; range NULL: the bound must be absolute. */
+static csz_status resolve_bound(double *bound_abs, const csz_value_range *range, const csz_options *o) {
+    csz_status status = csz_bound_check(o);
+    if (status) return status;
+    if (o->bound_mode != CSZ_BOUND_ABS && !range) return CSZ_ERROR_ARGUMENT;
+    const csz_value_range none = {0, 0, 0}, *r = range ? range : &none;
+    if (r->has_values && !(isfinite(r->min) && isfinite(r->max) && r->min <= r->max))
+        return CSZ_ERROR_ARGUMENT;
+    *bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, r->has_values, r->min, r->max);
+    return CSZ_OK;
+}
+
+csz_status csz_range_bound(double *bound_abs, const csz_value_range *range, const csz_options *options) {
+    csz_options o;
+    if (!bound_abs || !options) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_options_check(&o, options);
+    return status ? status : resolve_bound(bound_abs, range, &o);
+}
+
 /* ---- plan ---- */
 
 static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_options *options,
@@ -62,19 +81,14 @@ static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_op
     csz_options *o = &plan->options;
     if (!field || !options) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_check(o, options);
+    double bound_abs;
     if (!status) status = csz_field_check(field);
-    if (!status) status = csz_bound_check(o);
+    if (!status) status = resolve_bound(&bound_abs, range, o);
     if (status) return status;
     if (o->zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
-    if (o->bound_mode != CSZ_BOUND_ABS && !range) return CSZ_ERROR_ARGUMENT;
-    if (range && range->has_values &&
-        !(isfinite(range->min) && isfinite(range->max) && range->min <= range->max))
-        return CSZ_ERROR_ARGUMENT;
     status = csz_header_plan(h, field, o);
     if (status) return status;
-    if (range)
-        h->bound_abs =
-            csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
+    h->bound_abs = bound_abs;
     h->nbytes = csz_header_nbytes(h);
     return CSZ_OK;
 }
