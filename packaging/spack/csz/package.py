@@ -22,9 +22,11 @@ class Csz(CMakePackage, CudaPackage):
     variant("zstd", default=True, description="Optional final pass with zstd")
     variant("hdf5", default=False, description="HDF5 filter plugin, and HDF5 files in the command")
     variant("mpi", default=False, description="One archive from many MPI ranks: library and command")
+    variant("fortran", default=False, description="Fortran module")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build", when="+cuda")
+    depends_on("fortran", type="build", when="+fortran")
     depends_on("cmake@3.18:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("zstd", when="+zstd")
@@ -36,6 +38,7 @@ class Csz(CMakePackage, CudaPackage):
             self.define_from_variant("CSZ_ZSTD", "zstd"),
             self.define_from_variant("CSZ_HDF5", "hdf5"),
             self.define_from_variant("CSZ_MPI", "mpi"),
+            self.define_from_variant("CSZ_FORTRAN", "fortran"),
             self.define_from_variant("CSZ_CUDA", "cuda"),
             self.define("BUILD_TESTING", self.run_tests),
         ]
