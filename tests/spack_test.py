@@ -19,8 +19,9 @@ from pathlib import Path
 
 source = Path(__file__).resolve().parents[1]
 recipe = source / "packaging/spack/csz/package.py"
-cmake_text = "\n".join(p.read_text() for p in (source / "CMakeLists.txt", source / "mpi/CMakeLists.txt", *sorted((source / "cmake").glob("*.cmake"))))
-PACKAGES = {"zstd": "Zstd", "hdf5": "Hdf5Serial", "mpi": "MPI"}  # by variant: what CMake looks for
+cmake_text = "\n".join(p.read_text() for p in (source / "CMakeLists.txt", source / "mpi/CMakeLists.txt", source / "fortran/CMakeLists.txt", *sorted((source / "cmake").glob("*.cmake"))))
+PACKAGES = {"zstd": "find_package(Zstd", "hdf5": "find_package(Hdf5Serial", "mpi": "find_package(MPI",
+            "fortran": "check_language(Fortran"}  # by variant: what CMake looks for
 failures = 0
 
 
@@ -117,9 +118,9 @@ check("the variants are those of CMake's optional packages", set(variants) == se
 
 least = re.search(r"cmake_minimum_required\(VERSION ([0-9.]+)\)", cmake_text)[1]
 check("asks for the CMake that CMakeLists.txt asks for", f"cmake@{least}:" in dependencies, dependencies)
-for variant, package in PACKAGES.items():
+for variant, search in PACKAGES.items():
     needed = [name for name, options in dependencies.items() if options.get("when") == f"+{variant}" and re.split("[@~+]", name)[0] == variant]
-    check(f"+{variant} depends on {variant}, which CMake looks for", len(needed) == 1 and f"find_package({package}" in cmake_text, needed)
+    check(f"+{variant} depends on {variant}, which CMake looks for", len(needed) == 1 and search in cmake_text, needed)
 conditions = {options["when"] for options in dependencies.values() if "when" in options}
 check("no dependency hangs on another variant", conditions <= {f"+{v}" for v in (*variants, "cuda")}, conditions)
 
