@@ -300,7 +300,7 @@ def set_up(work):
 
 # ---- The text ------------------------------------------------------------------------------------------------------------
 
-FOLDERS = "bench cli cmake docs examples include mpi packaging plugins python src tests tools".split()
+FOLDERS = "bench cli cmake docs examples fortran include mpi packaging plugins python src tests tools".split()
 
 
 def read_all(*patterns):
@@ -312,9 +312,9 @@ class Names:
 
     def __init__(self):
         self.targets = set(re.findall(r"(?m)^([a-z][a-z-]*):", (source / "Makefile").read_text()))
-        self.cmake = read_all("CMakeLists.txt", "cmake/*.cmake", "mpi/CMakeLists.txt", "plugins/hdf5/CMakeLists.txt")
-        self.code = read_all("include/*.h", "src/*/*.[ch]", "src/cuda/*/*.c*", "src/cuda/*/*.h", "mpi/*.[ch]", "plugins/hdf5/*.[ch]", "cli/*.c", "cli/*/*.c", "python/csz/*.py")
-        self.tests = {path.name for path in source.glob("tests/**/*")} | {path.name for path in source.glob("mpi/tests/*")}
+        self.cmake = read_all("CMakeLists.txt", "cmake/*.cmake", "fortran/CMakeLists.txt", "mpi/CMakeLists.txt", "plugins/hdf5/CMakeLists.txt")
+        self.code = read_all("include/*.h", "src/*/*.[ch]", "src/cuda/*/*.c*", "src/cuda/*/*.h", "mpi/*.[ch]", "plugins/hdf5/*.[ch]", "cli/*.c", "cli/*/*.c", "python/csz/*.py", "fortran/*.f90")
+        self.tests = {path.name for path in source.glob("tests/**/*")} | {path.name for folder in ("mpi", "fortran") for path in source.glob(f"{folder}/tests/*")}
         self.stems = {Path(name).stem for name in self.tests}
         self.options = {}
 
