@@ -4,8 +4,9 @@
  * from what a caller gave to what the library works with.
  *
  * A structure grows at its end, and its size tells which members a side knows.  To add an option: its member
- * at the end of the structure in csz.h, and below its default where that is not 0 and its range.  A member
- * must not lie where an older version had padding, whose bytes are undefined: so the assertions below.
+ * at the end of the structure in csz.h, and below its range, and its default where that is not 0.  One that
+ * decides bytes must also agree among ranks (mpi/compress.c).  A member must not lie where an older version
+ * had padding, whose bytes are undefined: so the assertions below.
  */
 #include "api/options.h"
 
