@@ -215,19 +215,32 @@ CSZ_API csz_status csz_compress(csz_context *context, void *out, size_t out_capa
 
 /* A value that looks like one for missing data and is not the fill value of the options. */
 typedef struct csz_fill_suspect {
-    int found;        /* 0: there is none, and the rest is 0 */
-    double value;     /* as the field has it */
-    double share;     /* of the elements sampled */
-    double low, high; /* smallest and largest of the other values sampled */
+    int found;        /* how many values are suspected; 0: the rest is 0 */
+    double value;     /* the most frequent, as the field has it */
+    double share;     /* of the elements looked at */
+    double low, high; /* smallest and largest of the values that are not suspected */
+    double other;     /* the next frequent that is suspected, where found is above 1 */
+    double other_share;
+    double missing_share; /* of the elements that have the fill value of the options */
 } csz_fill_suspect;
 
 /*
  * Whether the field of the context's last csz_compress or csz_analyze seems to have a fill value that the
  * options did not name.  A relative bound or a PSNR then refers to a range that the fill value widens, and
  * all other detail may be lost.  Under an absolute bound every value keeps the bound, but missing values no
- * longer have the same bits.  Suspected is a value far outside all others that recurs in a sample of 1,024
- * to 3,500 elements.  The result is the same for every backend and number of threads.  Fields in device
- * memory are not sampled.
+ * longer have the same bits.
+ *
+ * Up to four values are suspected.  Each recurs and lies far outside all others, which have at least 16
+ * distinct values.  Far is a million times their largest magnitude and their width.  For numbers that people
+ * write for "missing" it is twice the magnitude and once the width: nines from 99 on, as -9999 and 99.9, with
+ * up to 7 digits in f32 and 15 in f64; -1000, -10000, ... to -1e15; 32767, 32768, 65535, 2147483647,
+ * 2147483648, 4294967295 and their negatives; and integers that differ by less than 10 from such a number
+ * that is suspected too.
+ *
+ * Under a relative bound or PSNR a value recurs that has two elements and 1 in 4,096 of all.  Under an
+ * absolute bound a sample of 1,024 to 3,500 elements must hold it twice; a value in 1 of 100 elements is found
+ * 99.95 times of 100.  The result is the same for every backend and number of threads.  Fields in device
+ * memory are not looked at.
  */
 CSZ_API void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect);
 
@@ -479,25 +492,33 @@ CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other
 CSZ_API csz_status csz_range_bound(double *bound_abs, const csz_value_range *range,
                                    const csz_options *options);
 
-/* The sample that csz_context_fill_suspect is found from, of what was added.  Zeroed, it is empty. */
-enum { CSZ_WATCH_NDISTINCT = 16 };
+/* What csz_context_fill_suspect is found from, of what was added.  Zeroed, it is empty. */
+enum { CSZ_WATCH_NENDS = 5, CSZ_WATCH_NDISTINCT = 20 };
+typedef struct csz_fill_count {
+    double value;
+    uint64_t n;
+} csz_fill_count;
 typedef struct csz_fill_watch {
-    uint64_t n;        /* elements sampled */
-    uint64_t nextreme; /* of these with the value `extreme`, the finite one of the largest magnitude */
-    uint64_t nothers;  /* finite ones, not missing, of other values */
-    double extreme;
-    double low, high; /* of the others */
-    int ndistinct;    /* of the others, up to CSZ_WATCH_NDISTINCT */
-    double distinct[CSZ_WATCH_NDISTINCT];
+    uint64_t n;        /* elements looked at */
+    uint64_t nmissing; /* of these with the options' fill value */
+    csz_fill_count low[CSZ_WATCH_NENDS], high[CSZ_WATCH_NENDS]; /* outermost finite values, not missing */
+    double distinct[CSZ_WATCH_NDISTINCT];                       /* some of all values */
+    int nlow, nhigh, ndistinct;
+    int is_exact; /* all elements are looked at, else a sample */
 } csz_fill_watch;
 
 /*
  * csz_context_fill_suspect for a field in pieces: adds the n values in host memory that are elements first,
  * first + 1, ... of the row-major field of nelements.  Pieces may come in any order.  options give the fill
  * value and may be NULL.
+ *
+ * csz_fill_watch_recount is for relative bounds and PSNR, once the whole field was added and its range is
+ * known.  1: something is suspicious.  The watch is empty again; add all pieces once more, and every element
+ * is counted.  0: that is not needed.
  */
 CSZ_API csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_t first, uint64_t n,
                                       csz_type type, uint64_t nelements, const csz_options *options);
+CSZ_API int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, csz_type type);
 CSZ_API void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *watch, csz_type type);
 
 /*

@@ -53,7 +53,7 @@ typedef struct csz_workflow_size {
     double error; /* relative standard error of nbytes_predicted; 0 where all tiles were sampled */
 } csz_workflow_size;
 
-enum { CSZ_REASON_NBYTES = 640 };
+enum { CSZ_REASON_NBYTES = 768 };
 
 /* Statistics, shares and madograms are of the tiles counted: the sample, or all of an exact analysis. */
 typedef struct csz_analysis {

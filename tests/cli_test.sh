@@ -528,14 +528,42 @@ holds "--fill 1e20 lets it pass" "$csz" compress sea.f32 -d 60x70 -m rel -e 1e-3
 same_text "without a note" "" "$(cat err.txt)"
 holds "--fill none too" "$csz" compress sea.f32 -d 60x70 -m rel -e 1e-3 --fill none -f -o forgotten.csz
 same_text "without a note either" "" "$(cat err.txt)"
-holds "another fill value gives a note" "$csz" compress sea.f64 -d 60x70 -m rel -e 1e-3 --fill 1e20 -f -o forgotten.csz
-says "which names the right one" '^csz: note: .*--fill 1.0000000200408773e20 if' err.txt
+refuses 2 'the fill value 1e20 nowhere.*--fill 1.0000000200408773e20 if' "a fill value that occurs nowhere beside one that does" \
+    "$csz" compress sea.f64 -d 60x70 -m rel -e 1e-3 --fill 1e20 -f -q -o forgotten.csz
+holds "the right one lets it pass" \
+    "$csz" compress sea.f64 -d 60x70 -m rel -e 1e-3 --fill 1.0000000200408773e20 -f -o forgotten.csz
+python3 -c '
+import array, random
+random.seed(3)
+values = [40 * random.random() for _ in range(64800)]
+marked = lambda marks: [m if (m := marks.get(i % 1000)) is not None else v for i, v in enumerate(values)]
+for name, marks in (("rare", {77: 1e20}), ("two", {5: 1e20, 7: -1e20, 8: -1e20}), ("near", {5: -9999, 7: -9998}), ("round", {5: 100, 6: 100})):
+    array.array("f", marked(marks)).tofile(open(name + ".f32", "wb"))
+array.array("f", [v if i % 180 == 0 else 1e20 for i, v in enumerate(values)]).tofile(open("few.f32", "wb"))
+'
+refuses 2 'rare.f32 has 1e20 in about 0.1%.*--fill 1e20 if' "one value in a thousand" \
+    "$csz" compress rare.f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz
+refuses 2 'few.f32 has 1e20 in about 99.4%.*--fill 1e20 if' "a field that is almost all missing" \
+    "$csz" compress few.f32 -d 180x360 -m psnr -e 60 -o forgotten2.csz
+refuses 2 'has -1e20 in about 0.2[0-9]*% and 1e20 in about 0.1[0-9]*% .*make them one' "two fill values" \
+    "$csz" compress two.f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz
+refuses 2 'has 1e20 in about 0.1%.*besides its fill value -1e20.*-m abs' "two fill values of which one is named" \
+    "$csz" compress two.f32 -d 180x360 -m rel -e 1e-3 --fill -1e20 -o forgotten2.csz
+refuses 2 'has -9999 in about 0.1% and -9998 in about 0.1% ' "two fill values side by side" \
+    "$csz" compress near.f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz
+refuses 2 'has 1e20 in about 0.1%' "a rare fill value stops cdvals --of" \
+    "$csz" hdf5 cdvals --of rare.f32 -d 180x360 -m rel -e 1e-3
+refuses 2 'has 1e20 in about 0.1%' "and a pipe" bash -c "cat rare.f32 | '$csz' compress - -t f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz"
+holds "100 is no fill value in f32" "$csz" compress round.f32 -d 180x360 -m rel -e 1e-3 -f -o forgotten.csz
+same_text "and gives no note" "" "$(cat err.txt)"
+absent "nothing is written of those" forgotten2.csz
+rm -f rare.f32 two.f32 near.f32 round.f32 few.f32
 holds "with an absolute bound it is a note" "$csz" compress sea.f32 -d 60x70 -e 1e-3 -f -o forgotten.csz
 says "which says what to do" '^csz: note: .*--fill 1e20 if it marks missing values' err.txt
 holds "and so in a pipe" bash -c "cat sea.f32 | '$csz' compress - -t f32 -d 60x70 -e 1e-3 >forgotten.csz"
 says "which says the same" '^csz: note: .*--fill 1e20 if it marks missing values' err.txt
 "$csz" analyze sea.f32 -d 60x70 >said.txt
-says "analyze tells it in its reason" '^  1.00000002e\+20 \(in about 12.* lies far outside .*advise' said.txt
+says "analyze tells it in its reason" '^  the field has 1e20 in about 12.*, far outside the others .*give --fill 1e20.*advise' said.txt
 for file in land0.f32:60x70 d2.f32:60x70 noise.f32:2097152; do
     holds "${file%%:*} has no fill value" "$csz" compress "${file%%:*}" -d "${file#*:}" -m rel -e 1e-3 -f -o forgotten.csz
     same_text "and gives no note" "" "$(cat err.txt)"

@@ -214,8 +214,7 @@ static int stream_frames(compression *c, const cli_output *output) {
 static double range_width(const compression *c) {
     const csz_fill_watch *w = &c->watch;
     if (c->range.has_values) return c->range.max - c->range.min;
-    if (!w->nextreme || !w->nothers) return 0;
-    return (w->extreme > w->high ? w->extreme : w->high) - (w->extreme < w->low ? w->extreme : w->low);
+    return w->nlow ? w->high[0].value - w->low[0].value : 0;
 }
 
 /* What succeeds, and was hardly meant. */

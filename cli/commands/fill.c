@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fill.c: the line about a suspected fill value. */
+/* fill.c: the line about suspected fill values. */
 #include "commands/fill.h"
 
 #include "terminal/message.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { NUMBER_NBYTES = 32 };
-
-/* The fewest digits that give the value's bits again, without the exponent's plus sign: 1e20, -999.9. */
-static const char *shortest_text(char text[NUMBER_NBYTES], double value, csz_type type) {
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, NUMBER_NBYTES, "%.*g", digits, value);
-        const double read = strtod(text, NULL);
-        if (type == CSZ_F32 ? (float)read == (float)value : read == value) break;
-    }
-    char *plus = strchr(text, '+');
-    if (plus) memmove(plus, plus + 1, strlen(plus));
-    return text;
-}
-
 int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *arguments, csz_type type,
                    const char *name) {
-    char value[NUMBER_NBYTES], other[NUMBER_NBYTES] = "none", what[256];
+    char value[CLI_NUMBER_TEXT_NBYTES], other[CLI_NUMBER_TEXT_NBYTES], fill[CLI_NUMBER_TEXT_NBYTES];
+    char second[64] = "", what[256];
     const csz_options *options = &arguments->options;
     if (!suspect->found || arguments->fill_choice == CLI_FILL_NONE) return CLI_DONE;
-    shortest_text(value, suspect->value, type);
-    if (options->has_fill) shortest_text(other, options->fill, type);
-    snprintf(what, sizeof what, "has %s in about %.3g%% of its values, far outside the others (%.4g to %.4g)",
-             value, 100 * suspect->share, suspect->low, suspect->high);
-    if (options->bound_mode == CSZ_BOUND_ABS || arguments->fill_choice == CLI_FILL_GIVEN) {
+    cli_number_text(value, suspect->value, type);
+    cli_number_text(other, suspect->other, type);
+    cli_number_text(fill, options->fill, type);
+    if (suspect->found > 1)
+        snprintf(second, sizeof second, " and %s in about %.3g%%", other, 100 * suspect->other_share);
+    snprintf(what, sizeof what,
+             "has %s in about %.3g%%%s of its values, far outside the others (%.4g to %.4g)", value,
+             100 * suspect->share, second, suspect->low, suspect->high);
+    if (options->bound_mode == CSZ_BOUND_ABS) {
         cli_note("note: %s %s; give --fill %s if it marks missing values, to have it back exactly, or --fill "
                  "none if it is data",
                  name, what, value);
         return CLI_DONE;
     }
+    if (options->has_fill && suspect->missing_share > 0)
+        return cli_fail_usage("%s %s, besides its fill value %s, and the bound would refer to it; make all "
+                              "missing values one, or give -m abs",
+                              name, what, fill);
+    if (options->has_fill)
+        return cli_fail_usage(
+            "%s %s, and the fill value %s nowhere: the bound would refer to %s; give --fill "
+            "%s if it marks missing values, or --fill none if it is data",
+            name, what, fill, value, value);
+    if (suspect->found > 1)
+        return cli_fail_usage("%s %s, and the bound would refer to them; if they mark missing values, make "
+                              "them one and give that with --fill, or give --fill none if they are data",
+                              name, what);
     return cli_fail_usage(
         "%s %s, and the bound would refer to it; give --fill %s if it marks missing values, "
-        "or --fill %s if it is data",
-        name, what, value, other);
+        "or --fill none if it is data",
+        name, what, value);
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1, NUMBER_NBYTES = 32 };
+enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1 };
 
 void cli_hdf5_print_help(void) {
     printf("usage: csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr] [-w auto|huffman|rle|rle+vle] [--fill "
@@ -35,15 +35,6 @@ void cli_hdf5_print_help(void) {
            "  csz hdf5 decode 0,3539053052,1062232653\n");
 }
 
-/* The shortest text that reads back as the same number. */
-static const char *number_text(char text[NUMBER_NBYTES], double value) {
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, NUMBER_NBYTES, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    return text;
-}
-
 /* "0,1,2" or with another separator. */
 static const char *list_text(char text[LIST_NBYTES], const unsigned *words, size_t n, const char *separator) {
     size_t at = 0;
@@ -53,32 +44,33 @@ static const char *list_text(char text[LIST_NBYTES], const unsigned *words, size
 }
 
 static void print_settings(const csz_hdf5_settings *settings) {
-    char bound[NUMBER_NBYTES], fill[NUMBER_NBYTES];
+    char bound[CLI_NUMBER_TEXT_NBYTES], fill[CLI_NUMBER_TEXT_NBYTES];
     if (settings->is_exact) {
         printf("bound        none: every bit is kept, of any type\n");
         return;
     }
     printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
-           number_text(bound, settings->bound),
+           cli_number_text(bound, settings->bound, CSZ_F64),
            settings->bound_mode == CSZ_BOUND_ABS ? "" : ", in each chunk by its own range");
     printf("workflow     %s\n", cli_name_of(settings->workflow, cli_workflow_names));
     printf("fill value   %s\n", settings->fill == CSZ_HDF5_FILL_DATASET ? "the dataset's"
                                 : settings->fill == CSZ_HDF5_FILL_NONE
                                     ? "none"
-                                    : number_text(fill, settings->fill_value));
+                                    : cli_number_text(fill, settings->fill_value, CSZ_F64));
     printf("no floats    %s\n", settings->is_optional ? "stored as they are" : "refused");
 }
 
 static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {
-    char fill[NUMBER_NBYTES];
+    char fill[CLI_NUMBER_TEXT_NBYTES];
     cli_json_string(json, "bound_mode",
                     settings->is_exact ? "exact" : cli_name_of(settings->bound_mode, cli_mode_names));
     cli_json_double(json, "bound", settings->bound);
     cli_json_string(json, "workflow", cli_name_of(settings->workflow, cli_workflow_names));
     cli_json_string(json, "fill",
                     settings->fill == CSZ_HDF5_FILL_DATASET ? "auto"
-                    : settings->fill == CSZ_HDF5_FILL_NONE  ? "none"
-                                                            : number_text(fill, settings->fill_value));
+                    : settings->fill == CSZ_HDF5_FILL_NONE
+                        ? "none"
+                        : cli_number_text(fill, settings->fill_value, CSZ_F64));
     cli_json_u64(json, "optional", (uint64_t)settings->is_optional);
 }
 
@@ -102,12 +94,18 @@ static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, co
 }
 
 static int check_fill(const cli_field *field, const cli_arguments *arguments) {
+    const csz_type type = field->field.type;
+    const csz_options *options = &arguments->options;
     csz_fill_watch watch = {.n = 0};
+    csz_value_range range = {.has_values = 0};
     csz_fill_suspect suspect;
-    (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, field->field.type, field->nelements,
-                             &arguments->options);
-    csz_fill_watch_result(&suspect, &watch, field->field.type);
-    return cli_fill_check(&suspect, arguments, field->field.type, field->input.name);
+    (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, type, field->nelements, options);
+    if (options->bound_mode != CSZ_BOUND_ABS)
+        (void)csz_range_add(&range, field->data, field->nelements, type, options);
+    if (csz_fill_watch_recount(&watch, &range, type))
+        (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, type, field->nelements, options);
+    csz_fill_watch_result(&suspect, &watch, type);
+    return cli_fill_check(&suspect, arguments, type, field->input.name);
 }
 
 /* The whole field's absolute bound and fill value, which the filter, seeing a chunk, cannot know. */
@@ -281,10 +279,10 @@ static int run_decode(int argc, char **argv) {
     if (has_chunk && chunk.other_nbytes) {
         printf("chunks       of elements of %llu bytes\n", (unsigned long long)chunk.other_nbytes);
     } else if (has_chunk) {
-        char dims[CLI_DIMS_TEXT_NBYTES], padding[NUMBER_NBYTES];
+        char dims[CLI_DIMS_TEXT_NBYTES], padding[CLI_NUMBER_TEXT_NBYTES];
         printf("chunks       %s of %s-endian %s, padded with %s\n", cli_dims_text(dims, &chunk.field),
                chunk.is_big_endian ? "big" : "little", cli_type_names[chunk.field.type],
-               number_text(padding, chunk.padding));
+               cli_number_text(padding, chunk.padding, CSZ_F64));
     }
     return CLI_DONE;
 }

@@ -201,14 +201,14 @@ void cli_watch_frame(csz_fill_watch *watch, const void *values, csz_type type, c
                 n, type, shape->n[0] * shape->n[1] * shape->n[2], options);
 }
 
-int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *s, const csz_options *options,
-                     const csz_plan *plan, const csz_layout *shape) {
+/* All values, piece by piece, to the watch, and unless it is NULL to the range. */
+static int scan(csz_value_range *range, csz_fill_watch *watch, cli_source *s, const csz_options *options,
+                const csz_plan *plan, const csz_layout *shape) {
     const size_t size = cli_type_nbytes(s->field.type),
                  most = s->dataset ? shape->values_nbytes : RANGE_NBYTES;
     unsigned char *buffer = cli_allocate("a buffer", most);
     int status = buffer ? CLI_DONE : CLI_FAILED;
-    memset(range, 0, sizeof *range);
-    cli_progress_start("looking for the range of", s->nbytes);
+    cli_progress_start(range ? "looking for the range of" : "counting fill values of", s->nbytes);
     uint64_t at = 0;
     for (uint64_t i = 0; status == CLI_DONE && at < s->nbytes; i++) {
         size_t n = s->nbytes - at < most ? (size_t)(s->nbytes - at) : most;
@@ -225,13 +225,22 @@ int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *
                                          options);
         }
         if (status != CLI_DONE) break;
-        csz_status added = csz_range_add(range, buffer, n / size, s->field.type, options);
+        csz_status added = range ? csz_range_add(range, buffer, n / size, s->field.type, options) : CSZ_OK;
         if (added != CSZ_OK) status = cli_fail_status(added, "compress", s->stream.name);
         at += n;
         cli_progress_set(at);
     }
     cli_progress_stop();
     free(buffer);
+    return status;
+}
+
+int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *s, const csz_options *options,
+                     const csz_plan *plan, const csz_layout *shape) {
+    memset(range, 0, sizeof *range);
+    int status = scan(range, watch, s, options, plan, shape);
+    if (status == CLI_DONE && csz_fill_watch_recount(watch, range, s->field.type))
+        status = scan(NULL, watch, s, options, plan, shape);
     return status;
 }
 

@@ -186,3 +186,23 @@ const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *fiel
                               (unsigned long long)field->dims[i]);
     return text;
 }
+
+const char *cli_number_text(char text[CLI_NUMBER_TEXT_NBYTES], double value, csz_type type) {
+    int digits = 1;
+    for (; digits < 17; digits++) {
+        snprintf(text, CLI_NUMBER_TEXT_NBYTES, "%.*g", digits, value);
+        const double read = strtod(text, NULL);
+        if (type == CSZ_F32 ? (float)read == (float)value : read == value) break;
+    }
+    if (fabs(value) < 1e7) {
+        const int nwhole = snprintf(text, CLI_NUMBER_TEXT_NBYTES, "%.0f", floor(fabs(value)));
+        if (nwhole > digits) digits = nwhole;
+    }
+    snprintf(text, CLI_NUMBER_TEXT_NBYTES, "%.*g", digits, value);
+    char *exponent = strstr(text, "e+");
+    if (exponent) {
+        const char *from = exponent + 2 + strspn(exponent + 2, "0");
+        memmove(exponent + 1, from, strlen(from) + 1);
+    }
+    return text;
+}

@@ -688,6 +688,13 @@ class _Watch:
                 kind = DTYPES.index(view.dtype.name)
                 lib.csz_fill_watch_add(c.byref(self.raw), view.pointer or None, first, view.size, kind, self.size, c.byref(options))
 
+    def recounts(self, limits: tuple[float, float] | None) -> bool:
+        """Whether all blocks are to be added again, since something between these limits is suspicious."""
+        if self.dtype.name not in DTYPES or limits is None:
+            return False
+        known = _library.ValueRange(1, *limits)
+        return bool(lib.csz_fill_watch_recount(c.byref(self.raw), c.byref(known), DTYPES.index(self.dtype.name)))
+
     def warn(self) -> None:
         suspect = _library.FillSuspect()
         if self.dtype.name in DTYPES:
@@ -742,6 +749,8 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
         data = _arrays.as_numpy(data)
     watch = _Watch(data, fill)
     limits = _range_of(data, named_fill(fill), watch)
+    if watch.raw.n and watch.recounts(limits):
+        _range_of(data, named_fill(fill), watch)
     watch.warn()
     if limits is None or limits[0] == limits[1]:
         raise _errors.BoundError("the data has no range of finite values to refer to: give an absolute bound")

@@ -108,26 +108,44 @@ class Statistics(c.Structure):
 
 
 class FillSuspect(c.Structure):
-    _fields_ = [("found", c.c_int), ("value", c.c_double), ("share", c.c_double), ("low", c.c_double), ("high", c.c_double)]
+    _fields_ = [
+        ("found", c.c_int),
+        ("value", c.c_double),
+        ("share", c.c_double),
+        ("low", c.c_double),
+        ("high", c.c_double),
+        ("other", c.c_double),
+        ("other_share", c.c_double),
+        ("missing_share", c.c_double),
+    ]
 
 
-WATCH_NDISTINCT = 16
+class FillCount(c.Structure):
+    _fields_ = [("value", c.c_double), ("n", c.c_uint64)]
+
+
+WATCH_NENDS, WATCH_NDISTINCT = 5, 20
 
 
 class FillWatch(c.Structure):
     _fields_ = [
         ("n", c.c_uint64),
-        ("nextreme", c.c_uint64),
-        ("nothers", c.c_uint64),
-        ("extreme", c.c_double),
-        ("low", c.c_double),
-        ("high", c.c_double),
-        ("ndistinct", c.c_int),
+        ("nmissing", c.c_uint64),
+        ("low", FillCount * WATCH_NENDS),
+        ("high", FillCount * WATCH_NENDS),
         ("distinct", c.c_double * WATCH_NDISTINCT),
+        ("nlow", c.c_int),
+        ("nhigh", c.c_int),
+        ("ndistinct", c.c_int),
+        ("is_exact", c.c_int),
     ]
 
 
-NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 640
+class ValueRange(c.Structure):
+    _fields_ = [("has_values", c.c_int), ("min", c.c_double), ("max", c.c_double)]
+
+
+NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 768
 
 
 class Madogram(c.Structure):
@@ -190,7 +208,9 @@ STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_info": Info,
     "csz_metrics": Metrics,
     "csz_fill_suspect": FillSuspect,
+    "csz_fill_count": FillCount,
     "csz_fill_watch": FillWatch,
+    "csz_value_range": ValueRange,
     "csz_statistics": Statistics,
     "csz_madogram": Madogram,
     "csz_workflow_size": WorkflowSize,
@@ -207,6 +227,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c.c_int,
         [c.POINTER(FillWatch), c.c_void_p, c.c_uint64, c.c_uint64, c.c_int, c.c_uint64, c.POINTER(Options)],
     ),
+    "csz_fill_watch_recount": (c.c_int, [c.POINTER(FillWatch), c.POINTER(ValueRange), c.c_int]),
     "csz_fill_watch_result": (None, [c.POINTER(FillSuspect), c.POINTER(FillWatch), c.c_int]),
     "csz_status_string": (c.c_char_p, [c.c_int]),
     "csz_version_string": (c.c_char_p, []),

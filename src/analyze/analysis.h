@@ -117,6 +117,6 @@ csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts
 
 /* What auto does and why.  nmodes: tiles of workflow auto by mode.  predictions: one for each predictor. */
 void csz_analysis_explain(csz_analysis *analysis, const uint64_t *nmodes, const csz_prediction *predictions,
-                          const csz_fill_suspect *suspect);
+                          const csz_fill_suspect *suspect, csz_type type);
 
 #endif

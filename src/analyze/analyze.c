@@ -106,7 +106,7 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
         const csz_tile_plan plan = csz_tile_plan_of(&s->header);
         csz_analysis_describe(a, counts, &s->sample, &plan);
         conclude(a, best);
-        csz_analysis_explain(a, nmodes, predictions, &s->suspect);
+        csz_analysis_explain(a, nmodes, predictions, &s->suspect, s->header.field.type);
     }
     free(counts);
     return status;
@@ -120,7 +120,7 @@ static void analyze_nothing(csz_analysis *a, const csz_header *header) {
     }
     a->best_forced = CSZ_WORKFLOW_HUFFMAN;
     a->codes.smoothness = a->quanta.smoothness = 1;
-    csz_analysis_explain(a, NULL, NULL, NULL);
+    csz_analysis_explain(a, NULL, NULL, NULL, header->field.type);
 }
 
 static csz_status find_range(subject *s) {
@@ -144,8 +144,9 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
     csz_status status = s->analysis ? CSZ_OK : CSZ_ERROR_MEMORY;
     if (!status && g->nelements) {
         status = find_range(s);
+        const csz_value_range range = {s->has_range, s->min, s->max};
         csz_context_watch(s->context, s->data, s->is_on_device ? 0 : g->nelements, s->header.field.type,
-                          s->options);
+                          s->options, &range);
         s->suspect = s->context->suspect;
         if (!status)
             status =

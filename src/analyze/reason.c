@@ -2,8 +2,10 @@
 /* reason.c: what auto does and why, in one sentence. */
 #include "analyze/analysis.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* How auto codes the field, as it reads after "auto codes".  Tiles of one value are alike in every workflow. */
 static const char *way_of(const uint64_t *nmodes) {
@@ -52,24 +54,52 @@ static void put_predictors(char *text, const csz_analysis *a, const csz_predicti
             8 * (double)predictions[i].workflow[CSZ_WORKFLOW_AUTO].nbytes_predicted / (double)a->nelements);
 }
 
-static void put_suspect(char *text, const csz_fill_suspect *suspect) {
-    if (suspect->found)
-        put(text,
-            "%.9g (in about %.3g%% of the values) lies far outside all others, %.4g to %.4g: set it as the "
-            "fill "
-            "value if it marks missing ones; ",
-            suspect->value, 100 * suspect->share, suspect->low, suspect->high);
+enum { NUMBER_TEXT_NBYTES = 32 };
+
+/* The fewest digits that give the value's bits in this type again: 1e20, -999.9, 100. */
+static const char *number_text(char text[NUMBER_TEXT_NBYTES], double value, csz_type type) {
+    int digits = 1;
+    for (; digits < 17; digits++) {
+        snprintf(text, NUMBER_TEXT_NBYTES, "%.*g", digits, value);
+        const double read = strtod(text, NULL);
+        if (type == CSZ_F32 ? (float)read == (float)value : read == value) break;
+    }
+    if (fabs(value) < 1e7) {
+        const int nwhole = snprintf(text, NUMBER_TEXT_NBYTES, "%.0f", floor(fabs(value)));
+        if (nwhole > digits) digits = nwhole;
+    }
+    snprintf(text, NUMBER_TEXT_NBYTES, "%.*g", digits, value);
+    char *exponent = strstr(text, "e+");
+    if (exponent) {
+        const char *from = exponent + 2 + strspn(exponent + 2, "0");
+        memmove(exponent + 1, from, strlen(from) + 1);
+    }
+    return text;
+}
+
+/* In the words of csz compress. */
+static void put_suspect(char *text, const csz_fill_suspect *s, csz_type type) {
+    char value[NUMBER_TEXT_NBYTES], other[NUMBER_TEXT_NBYTES];
+    if (!s->found) return;
+    number_text(value, s->value, type);
+    put(text, "the field has %s in about %.3g%%", value, 100 * s->share);
+    if (s->found > 1)
+        put(text, " and %s in about %.3g%%", number_text(other, s->other, type), 100 * s->other_share);
+    put(text,
+        " of its values, far outside the others (%.4g to %.4g); give --fill %s, or fill=%s, if it marks "
+        "missing values; ",
+        s->low, s->high, value, value);
 }
 
 void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_prediction *predictions,
-                          const csz_fill_suspect *suspect) {
+                          const csz_fill_suspect *suspect, csz_type type) {
     char *text = a->reason;
     text[0] = 0;
     if (a->nelements == 0) {
         put(text, "auto has nothing to choose: the field has no elements");
         return;
     }
-    put_suspect(text, suspect);
+    put_suspect(text, suspect, type);
     if (a->ntiles_counted < a->ntiles)
         put(text, "by %llu of %llu tiles, ", (unsigned long long)a->ntiles_counted,
             (unsigned long long)a->ntiles);

@@ -47,20 +47,46 @@ csz_status csz_header_plan(csz_header *h, const csz_field *field, const csz_opti
     return csz_geometry_for(&h->geometry, field, &h->predictor);
 }
 
+static csz_value_range find_range(csz_context *context, const csz_header *h, const void *data, int threads) {
+    csz_value_range range = {.has_values = 0};
+    range.has_values = csz_cpu_range(&context->cpu.team, data, h->geometry.nelements, h->field.type,
+                                     h->has_fill, h->fill_bits, threads, &range.min, &range.max);
+    return range;
+}
+
 /* Header with the bound resolved; reads the field where the bound depends on it. */
-static csz_status make_header(csz_context *context, csz_header *h, const void *data, const csz_field *field,
-                              const csz_options *o) {
+static csz_status make_header(csz_context *context, csz_header *h, csz_value_range *range, const void *data,
+                              const csz_field *field, const csz_options *o) {
     csz_status status = csz_header_plan(h, field, o);
     if (status) return status;
-    double min = 0, max = 0, start = csz_clock();
-    int has_range = 0;
+    double start = csz_clock();
     if (o->bound_mode != CSZ_BOUND_ABS && h->geometry.nelements && context->used == CSZ_BACKEND_CPU) {
-        has_range = csz_cpu_range(&context->cpu.team, data, h->geometry.nelements, field->type, h->has_fill,
-                                  h->fill_bits, o->threads, &min, &max);
+        *range = find_range(context, h, data, o->threads);
         context->cpu.stages.range += csz_clock() - start;
     }
-    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, has_range, min, max);
+    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
     return CSZ_OK;
+}
+
+/*
+ * Looks for fill values in a field in host memory.  The GPU keeps the range to itself, but a fill value that the sample lacks makes the
+ * range at least twice as wide as the sample's, and the archive's bound with it.  Only then the host looks for the range.
+ */
+static void watch_field(csz_context *context, const void *data, const csz_header *h, csz_value_range *range,
+                        const void *archive, size_t archive_nbytes, const csz_options *o) {
+    const uint64_t n = h->geometry.nelements;
+    if (context->used == CSZ_BACKEND_CUDA && o->bound_mode != CSZ_BOUND_ABS && n) {
+        csz_fill_watch watch = {.n = 0};
+        csz_header written;
+        (void)csz_fill_watch_add(&watch, data, 0, n, h->field.type, n, o);
+        *range = (csz_value_range){watch.nlow > 0, watch.low[0].value, watch.high[0].value};
+        const double bound =
+            csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
+        if (csz_gpu_is_device_pointer(archive) ||
+            csz_header_read(&written, archive, archive_nbytes) != CSZ_OK || written.bound_abs >= 1.5 * bound)
+            *range = find_range(context, h, data, o->threads);
+    }
+    csz_context_watch(context, data, n, h->field.type, o, range);
 }
 
 csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
@@ -167,6 +193,7 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
 
     double start = csz_clock();
     csz_header h;
+    csz_value_range range = {.has_values = 0};
     csz_predictor predictor = o.predictor;
     status = csz_geometry_for(&h.geometry, field, &predictor);
     if (!status && predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o.backend, data, out);
@@ -175,18 +202,19 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
     status = csz_backend_choose(context, o.backend, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u),
                                 data, out);
-    if (!status) status = make_header(context, &h, data, field, &o);
+    if (!status) status = make_header(context, &h, &range, data, field, &o);
     if (!status && context->used == CSZ_BACKEND_CUDA) {
         status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
         if (csz_backend_falls_back(context, o.backend, status, data, out))
-            status = make_header(context, &h, data, field, &o);
+            status = make_header(context, &h, &range, data, field, &o);
     }
     if (!status && context->used == CSZ_BACKEND_CPU) {
         status = compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
     }
     /* Last, while caches hold the field. */
-    csz_context_watch(context, data, csz_gpu_is_device_pointer(data) ? 0 : h.geometry.nelements, field->type,
-                      &o);
+    memset(&context->suspect, 0, sizeof context->suspect);
+    if (!status && !csz_gpu_is_device_pointer(data))
+        watch_field(context, data, &h, &range, out, *out_nbytes, &o);
     context->cpu.stages.total = csz_clock() - start;
     return status;
 }

@@ -84,9 +84,9 @@ csz_status csz_header_plan(csz_header *header, const csz_field *field, const csz
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);
 
-/* Looks for a fill value that options do not name; data is in host memory. */
+/* Looks for fill values that options do not name; data is in host memory.  range: of the field, where the bound depends on it; else NULL. */
 void csz_context_watch(csz_context *context, const void *data, uint64_t nelements, csz_type type,
-                       const csz_options *options);
+                       const csz_options *options, const csz_value_range *range);
 
 /* Seconds of a clock that never goes back. */
 double csz_clock(void);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fill_watch.c: finds a fill value that nobody has named.  A sample of the field is enough: a fill value recurs and has the largest
- * magnitude of all.  The sample depends on the number of elements alone, and what is kept of it on neither the order nor the pieces in
- * which values come, so every backend, thread count and memory limit gives the same answer.
+ * fill_watch.c: finds fill values that nobody has named.  A fill value recurs and lies far outside all other values, so the
+ * smallest and largest values of the field are the candidates.  A sample finds those that are common.  Where the range of the
+ * field is known, as it is for relative bounds and PSNR, its two ends are candidates too.  Only if one of them would be a fill
+ * value are all elements counted, so that fields without one pay for the sample alone.
+ *
+ * The sample depends on the number of elements alone, and what is kept of it on neither the order nor the pieces in which values
+ * come, so every backend, thread count and memory limit gives the same answer.
  *
  * A false alarm stops a user's script, a miss may cost the field, so there are two rules.  Numbers that people write for "missing"
  * (-999, -9999, 99.9, -1000, -32768) need only stand clear of the data: twice the largest magnitude, and as far off as the data are wide.
@@ -15,16 +19,22 @@
 #include <float.h>
 #include <math.h>
 
-/* From a million elements on a value of 1 in 1,000 is seen twice with a chance of 86%, one of 1 in 400 with 99.8%.  Takes 0.1 to 0.8% of the time of compressing MBs. */
+/*
+ * A value in 1 of 100 elements is seen twice with a chance of 99.95% in the smallest sample.  The largest takes 0.1 to 0.8% of the
+ * time of compressing some MB.
+ */
 enum {
     SAMPLE_LEAST = 1024,
     SAMPLE_MOST = 3500,
     SAMPLE_SHARE = 256,
-    RARE = 2048 /* a value of less than one in so many does not count as recurring */
+    RARE = 4096,                         /* a value of less than one in so many does not count as recurring */
+    CONTINUUM = 16,                      /* distinct values that are no fill values */
+    CANDIDATES_MAX = CSZ_WATCH_NENDS - 1 /* so that at either end a value remains that is none */
 };
 
 /* Elements for each one that is looked at. */
-static uint64_t stride_of(uint64_t nelements) {
+static uint64_t stride_of(const csz_fill_watch *w, uint64_t nelements) {
+    if (w->is_exact) return 1;
     uint64_t wanted = nelements / SAMPLE_SHARE;
     if (wanted < SAMPLE_LEAST) wanted = SAMPLE_LEAST;
     if (wanted > SAMPLE_MOST) wanted = SAMPLE_MOST;
@@ -43,26 +53,27 @@ static void add_distinct(csz_fill_watch *w, double x) {
     if (w->ndistinct < CSZ_WATCH_NDISTINCT) w->distinct[w->ndistinct++] = x;
 }
 
-static void add_other(csz_fill_watch *w, double x, uint64_t n) {
-    if (!w->nothers || x < w->low) w->low = x;
-    if (!w->nothers || x > w->high) w->high = x;
-    w->nothers += n;
-    if (w->ndistinct < CSZ_WATCH_NDISTINCT) add_distinct(w, x);
+/* Keeps the most extreme distinct values, the outermost first.  What drops out never returns, so the counts are exact. */
+static void add_end(csz_fill_count *ends, int *nends, double x, double sign) {
+    int i = 0;
+    while (i < *nends && sign * ends[i].value > sign * x) i++;
+    if (i < *nends && ends[i].value == x) {
+        ends[i].n++;
+        return;
+    }
+    if (i == CSZ_WATCH_NENDS) return;
+    if (*nends < CSZ_WATCH_NENDS) ++*nends;
+    memmove(ends + i + 1, ends + i, (size_t)(*nends - 1 - i) * sizeof *ends);
+    ends[i] = (csz_fill_count){x, 1};
 }
 
 static void add_value(csz_fill_watch *w, double x) {
-    if (w->nextreme && x == w->extreme) {
-        w->nextreme++;
-    } else if (w->nextreme && fabs(x) <= fabs(w->extreme)) {
-        add_other(w, x, 1);
-    } else {
-        if (w->nextreme) add_other(w, w->extreme, w->nextreme);
-        w->extreme = x;
-        w->nextreme = 1;
-    }
+    add_end(w->low, &w->nlow, x, -1);
+    add_end(w->high, &w->nhigh, x, 1);
+    if (w->ndistinct < CSZ_WATCH_NDISTINCT) add_distinct(w, x);
 }
 
-/* Most batches hold nothing as large as what came before, and are added as one. */
+/* Most batches lie between the ends that are known, and add nothing. */
 static void add_batch(csz_fill_watch *w, const double *x, int n) {
     double low = INFINITY, high = -INFINITY;
     int nfinite = 0, i;
@@ -74,32 +85,34 @@ static void add_batch(csz_fill_watch *w, const double *x, int n) {
         nfinite += is_finite;
     }
     if (!nfinite) return;
-    const double most = -low > high ? -low : high;
-    if (w->nextreme && w->ndistinct == CSZ_WATCH_NDISTINCT && most < fabs(w->extreme)) {
-        if (low < w->low) w->low = low;
-        if (high > w->high) w->high = high;
-        w->nothers += (uint64_t)nfinite;
-        return;
-    }
+    const int last = CSZ_WATCH_NENDS - 1;
+    if (w->ndistinct == CSZ_WATCH_NDISTINCT && low > w->low[last].value && high < w->high[last].value) return;
     for (i = 0; i < n; i++)
         if (fabs(x[i]) <= DBL_MAX) add_value(w, x[i]);
 }
 
-/* Values of n elements, in double; those that are missing become NaN.  Loads that do not wait for each other take half the time. */
-static void load_values(double *x, const void *values, const uint64_t *at, int n, csz_type type,
-                        const uint64_t *fill) {
-    if (type == CSZ_F32) {
-        for (int i = 0; i < n; i++) {
+/*
+ * Values of n elements, in double; those that are missing become NaN, and are counted.  Loads that do not wait for each other take
+ * half the time.
+ */
+static int load_values(double *x, const void *values, const uint64_t *at, int n, csz_type type,
+                       const uint64_t *fill) {
+    int nmissing = 0;
+    for (int i = 0; i < n; i++) {
+        int is_fill;
+        if (type == CSZ_F32) {
             float narrow;
             memcpy(&narrow, (const char *)values + at[i] * sizeof narrow, sizeof narrow);
-            x[i] = fill && csz_bits_f32(narrow) == *fill ? NAN : (double)narrow;
+            is_fill = fill && csz_bits_f32(narrow) == *fill;
+            x[i] = (double)narrow;
+        } else {
+            memcpy(&x[i], (const char *)values + at[i] * sizeof *x, sizeof *x);
+            is_fill = fill && csz_bits_f64(x[i]) == *fill;
         }
-        return;
+        if (is_fill) x[i] = NAN;
+        nmissing += is_fill;
     }
-    for (int i = 0; i < n; i++) {
-        memcpy(&x[i], (const char *)values + at[i] * sizeof *x, sizeof *x);
-        if (fill && csz_bits_f64(x[i]) == *fill) x[i] = NAN;
-    }
+    return nmissing;
 }
 
 csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_t first, uint64_t n,
@@ -111,7 +124,7 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
     csz_status status = csz_options_copy(&o, sizeof o, options);
     if (status || !n) return status;
     const int has_fill = o.has_fill != 0;
-    const uint64_t fill = has_fill ? csz_fill_bits(type, o.fill) : 0, stride = stride_of(nelements);
+    const uint64_t fill = has_fill ? csz_fill_bits(type, o.fill) : 0, stride = stride_of(watch, nelements);
     uint64_t i = first / stride, at[BATCH];
     while (i * stride < first + n) {
         double x[BATCH];
@@ -120,7 +133,7 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
             const uint64_t place = place_of(i, stride);
             if (place >= first && place < first + n) at[filled++] = place - first;
         }
-        load_values(x, values, at, filled, type, has_fill ? &fill : NULL);
+        watch->nmissing += (uint64_t)load_values(x, values, at, filled, type, has_fill ? &fill : NULL);
         watch->n += (uint64_t)filled;
         add_batch(watch, x, filled);
     }
@@ -131,42 +144,113 @@ static int is_same(double a, double b, csz_type type) {
     return type == CSZ_F32 ? (float)a == (float)b : a == b;
 }
 
-/* Numbers that people choose for "missing": nines, from 99 on and with decimals or without; -1000, -10000, ...; the ends of integer types. */
+/*
+ * Numbers that people choose for "missing": nines, from 99 on and with decimals or without; -1000, -10000, ...; the ends of integer
+ * types.  No more nines than the type has digits: 99.999999 is 100 in f32.
+ */
 static int is_customary(double x, csz_type type) {
     static const double ends[] = {32767, 32768, 65535, 2147483647, 2147483648.0, 4294967295.0};
-    const double size = fabs(x);
+    const double size = fabs(x), most_nines = type == CSZ_F32 ? 9999999.0 : 999999999999999.0;
     if (size < 99) return 0;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (is_same(size, ends[i], type)) return 1;
     for (double power = 1000; x < 0 && power < 1e16; power *= 10)
-        if (size == power) return 1;
-    for (double nines = 99; nines < 1e15; nines = nines * 10 + 9)
+        if (is_same(size, power, type)) return 1;
+    for (double nines = 99; nines <= most_nines; nines = nines * 10 + 9)
         for (double unit = 1; nines / unit >= 99; unit *= 10)
             if (is_same(size, nines / unit, type)) return 1;
     return 0;
 }
 
+/* Values that may be fill values, and the smallest and largest of all others. */
+typedef struct suspects {
+    csz_fill_count value[CANDIDATES_MAX];
+    int n;
+    double low, high;
+} suspects;
+
+/* A customary number, or an integer near one that is suspected too, as -9998 beside -9999. */
+static int is_customary_among(const suspects *s, double x, csz_type type) {
+    if (is_customary(x, type)) return 1;
+    for (int i = 0; i < s->n; i++)
+        if (x == floor(x) && fabs(x - s->value[i].value) < 10 && is_customary(s->value[i].value, type))
+            return 1;
+    return 0;
+}
+
+static int are_clear(const suspects *s, csz_type type) {
+    const double most = fmax(fabs(s->low), fabs(s->high)), width = s->high - s->low;
+    for (int i = 0; i < s->n; i++) {
+        const double x = s->value[i].value, gap = x > s->high ? x - s->high : s->low - x;
+        const int customary = is_customary_among(s, x, type);
+        if (fabs(x) < (customary ? 2 : 1e6) * most || gap < (customary ? 1 : 1e6) * width) return 0;
+    }
+    return 1;
+}
+
+/*
+ * The largest number of values, by their magnitude, that all lie far outside the others.  Each must recur at least `least` times, and at
+ * least `ndistinct` other values must be there.
+ */
+static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t least, int ndistinct) {
+    suspects tried = {.n = 0}, found = {.n = 0};
+    for (int nlow = 0, nhigh = 0; tried.n < CANDIDATES_MAX && w->ndistinct - tried.n > ndistinct;) {
+        const csz_fill_count *next =
+            fabs(w->low[nlow].value) > fabs(w->high[nhigh].value) ? &w->low[nlow++] : &w->high[nhigh++];
+        if (next->n < least) break;
+        tried.value[tried.n++] = *next;
+        tried.low = w->low[nlow].value;
+        tried.high = w->high[nhigh].value;
+        if (are_clear(&tried, type)) found = tried;
+    }
+    return found;
+}
+
+int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, csz_type type) {
+    if (!watch || !range || !range->has_values || watch->is_exact) return 0;
+    csz_fill_watch all = *watch;
+    add_value(&all, range->min);
+    add_value(&all, range->max);
+    if (!find_suspects(&all, type, 1, 1).n) return 0;
+    memset(watch, 0, sizeof *watch);
+    watch->is_exact = 1;
+    return 1;
+}
+
 void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, csz_type type) {
     if (!suspect) return;
     memset(suspect, 0, sizeof *suspect);
-    if (!w || w->nextreme < 2 || w->nextreme < w->n / RARE || w->ndistinct < CSZ_WATCH_NDISTINCT) return;
-    const int customary = is_customary(w->extreme, type);
-    const double most = fabs(w->low) > fabs(w->high) ? fabs(w->low) : fabs(w->high), width = w->high - w->low,
-                 gap = w->extreme > w->high ? w->extreme - w->high : w->low - w->extreme;
-    if (fabs(w->extreme) < (customary ? 2 : 1e6) * most || gap < (customary ? 1 : 1e6) * width) return;
-    suspect->found = 1;
-    suspect->value = w->extreme;
-    suspect->share = (double)w->nextreme / (double)w->n;
-    suspect->low = w->low;
-    suspect->high = w->high;
+    if (!w || !w->n) return;
+    const double n = (double)w->n;
+    const suspects s = find_suspects(w, type, w->n / RARE > 2 ? w->n / RARE : 2, CONTINUUM);
+    if (!s.n) return;
+    csz_fill_count first = {0, 0}, second = {0, 0};
+    for (int i = 0; i < s.n; i++) {
+        if (s.value[i].n > first.n) {
+            second = first;
+            first = s.value[i];
+        } else if (s.value[i].n > second.n) {
+            second = s.value[i];
+        }
+    }
+    suspect->found = s.n;
+    suspect->value = first.value;
+    suspect->share = (double)first.n / n;
+    suspect->other = second.value;
+    suspect->other_share = (double)second.n / n;
+    suspect->low = s.low;
+    suspect->high = s.high;
+    suspect->missing_share = (double)w->nmissing / n;
 }
 
 void csz_context_watch(csz_context *context, const void *data, uint64_t nelements, csz_type type,
-                       const csz_options *options) {
+                       const csz_options *options, const csz_value_range *range) {
     csz_fill_watch watch = {.n = 0};
     memset(&context->suspect, 0, sizeof context->suspect);
-    if (csz_fill_watch_add(&watch, data, 0, nelements, type, nelements, options) == CSZ_OK)
-        csz_fill_watch_result(&context->suspect, &watch, type);
+    if (csz_fill_watch_add(&watch, data, 0, nelements, type, nelements, options) != CSZ_OK) return;
+    if (csz_fill_watch_recount(&watch, range, type))
+        (void)csz_fill_watch_add(&watch, data, 0, nelements, type, nelements, options);
+    csz_fill_watch_result(&context->suspect, &watch, type);
 }
 
 void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect) {
