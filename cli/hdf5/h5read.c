@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,17 +421,29 @@ static int read_fill_property(double *fill, hid_t dataset) {
     return is_read;
 }
 
-/* In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is missing. */
-static int take_fill(csz_options *options, hid_t dataset, const cli_h5_location *at) {
+/*
+ * In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is missing.  So are two that
+ * differ: an archive has one fill value, and the other would count as data.
+ */
+static int take_fill(csz_options *options, csz_type type, hid_t dataset, const cli_h5_location *at) {
     static const char *const names[] = {"_FillValue", "missing_value"};
     fill_found found = FILL_ABSENT;
-    double fill = 0;
+    double fill = 0, other;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && found == FILL_ABSENT; i++) {
         found = read_fill_attribute(&fill, dataset, names[i]);
         if (found == FILL_UNUSABLE)
             return cli_fail("the attribute %s of %s is not a single number; give the missing value with "
                             "--fill V, or --fill none",
                             names[i], at->path);
+    }
+    if (found == FILL_READ && read_fill_attribute(&other, dataset, "missing_value") == FILL_READ) {
+        const int is_same = type == CSZ_F32 ? (float)fill == (float)other : fill == other;
+        char one[CLI_NUMBER_TEXT_NBYTES], two[CLI_NUMBER_TEXT_NBYTES];
+        if (!is_same && !(isnan(fill) && isnan(other)))
+            return cli_fail(
+                "%s has the _FillValue %s and the missing_value %s, and an archive one fill value; "
+                "give the one that the values have with --fill, or make them one first",
+                at->path, cli_number_text(one, fill, type), cli_number_text(two, other, type));
     }
     options->has_fill = found == FILL_READ || read_fill_property(&fill, dataset);
     options->fill = options->has_fill ? fill : 0;
@@ -446,7 +459,7 @@ int cli_h5_read_fill(csz_options *options, const char *path) {
     if (status == CLI_DONE) status = cli_h5_open_file(&file, &at);
     if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
     if (status == CLI_DONE) status = check_type(&type, dataset, &at);
-    if (status == CLI_DONE) status = take_fill(options, dataset, &at);
+    if (status == CLI_DONE) status = take_fill(options, type, dataset, &at);
     cli_h5_release(dataset);
     cli_h5_release(file);
     free(at.file);

@@ -248,6 +248,7 @@ variables:
   float m(x); m:missing_value = -999.f;
   float wide(x); wide:missing_value = 1e20;
   float both(x); both:_FillValue = 7.f; both:missing_value = 8.f;
+  float alike(x); alike:_FillValue = 1e20f; alike:missing_value = 1e20;
   float text(x); text:missing_value = "none";
   float pair(x); pair:missing_value = 1.f, 2.f;
 }
@@ -278,8 +279,11 @@ holds "compress a variable with missing_value alone" "$csz" compress run.nc:m -e
 says "which is taken" '"fill": -999[,}]' out.txt
 holds "compress one whose missing_value is a double" "$csz" compress run.nc:wide -e 1e-3 --fill auto -o wide.csz --json
 says "which is taken as the data have it" '"fill": 1.00000002004087734e\+20|"fill": 1.0000000200408773e\+20' out.txt
-holds "compress one that has both" "$csz" compress run.nc:both -e 1e-3 -o both.csz --json
-says "_FillValue comes first" '"fill": 7[,}]' out.txt
+refuses 1 'run.nc:both has the _FillValue 7 and the missing_value 8.*--fill' "both, which differ" "$csz" compress run.nc:both -e 1e-3 -o both.csz
+holds "unless one is given" "$csz" compress run.nc:both -e 1e-3 --fill 8 -o both.csz --json
+says "which is taken, of two" '"fill": 8[,}]' out.txt
+holds "compress one whose two are one in its type" "$csz" compress run.nc:alike -e 1e-3 -o alike.csz --json
+says "which is taken as the data have it, of two" '"fill": 1.00000002004087734e\+20|"fill": 1.0000000200408773e\+20' out.txt
 refuses 1 'missing_value of run.nc:text is not a single number; give .*--fill' "a missing_value of text" "$csz" compress run.nc:text -e 1e-3 -o x.csz
 refuses 1 'missing_value of run.nc:pair is not a single number; give .*--fill' "two of them" "$csz" compress run.nc:pair -e 1e-3 -o x.csz
 holds "unless a fill value is given" "$csz" compress run.nc:pair -e 1e-3 --fill 2 -o pair.csz
@@ -297,11 +301,10 @@ ncdump -v t run.nc | sed '/t:_FillValue/d; s/\<_\>/1e20/g; s/netcdf run/netcdf u
 holds "a file that does not tell it" ncgen -k nc4 -o untold.nc untold.cdl
 for words in "" "--fill auto"; do
     # shellcheck disable=SC2086 # words
-    refuses 2 'has 1e20 in about 14.*--fill 1e20 if .*--fill 9.96921e36 if it is data' "stops, netCDF's default being another $words" \
+    refuses 2 'has 1e20 in about 14.*the fill value 9.96921e36 nowhere.*--fill 1e20 if .*--fill none if it is data' "stops, netCDF's default being another $words" \
         "$csz" compress untold.nc:t -m rel -e 1e-3 $words -o t3.csz
 done
-holds "unless one is given" "$csz" compress untold.nc:t -m rel -e 1e-3 --fill 9.96921e36 -o t3.csz
-says "which is a note then" '^csz: note: .*--fill 1e20' err.txt
+holds "unless all is data" "$csz" compress untold.nc:t -m rel -e 1e-3 --fill none -o t3.csz
 holds "a restored variable goes into the netCDF file" "$csz" decompress t.csz -o run.nc:t_restored
 holds "which ncdump reads" ncdump -h run.nc
 says "with its fill value" 't_restored:_FillValue = 1.e\+20f' out.txt
