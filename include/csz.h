@@ -140,8 +140,8 @@ typedef enum csz_predictor {
 
 /*
  * Where a call works.  AUTO takes CUDA where it is available and the data is on the device or has at least
- * 32 MiB.  It goes on with the CPU where the card fails or lacks the memory.  Archives with zstd or with
- * pyramids are decoded on the CPU.
+ * 32 MiB.  It goes on with the CPU where the card fails or lacks the memory.  Archives with zstd are decoded
+ * on the CPU.
  */
 typedef enum csz_backend { CSZ_BACKEND_AUTO = 0, CSZ_BACKEND_CPU = 1, CSZ_BACKEND_CUDA = 2 } csz_backend;
 
@@ -298,7 +298,7 @@ CSZ_API csz_status csz_decompress_region(csz_context *context, void *data, size_
  *
  * csz_level_field gives type and dims of a level, ceil(n / 2^level) each.  Of four dims above 1 the two
  * slowest are one, so that a level above 0 has three.  csz_decompress_level restores the box
- * begin <= index < end of a level, in the level's dims, on the CPU.  NULL, NULL: all of the level.
+ * begin <= index < end of a level, in the level's dims.  NULL, NULL: all of the level.
  */
 CSZ_API csz_status csz_level_field(csz_field *field, const csz_info *info, int level);
 CSZ_API csz_status csz_decompress_level(csz_context *context, void *data, size_t data_capacity,
@@ -499,8 +499,8 @@ typedef struct csz_fill_count {
     uint64_t n;
 } csz_fill_count;
 typedef struct csz_fill_watch {
-    uint64_t n;        /* elements looked at */
-    uint64_t nmissing; /* of these with the options' fill value */
+    uint64_t n;                                                 /* elements looked at */
+    uint64_t nmissing;                                          /* of these with the options' fill value */
     csz_fill_count low[CSZ_WATCH_NENDS], high[CSZ_WATCH_NENDS]; /* outermost finite values, not missing */
     double distinct[CSZ_WATCH_NDISTINCT];                       /* some of all values */
     int nlow, nhigh, ndistinct;

@@ -78,7 +78,8 @@ CSZ_API csz_status csz_cuda_prepare(csz_context *context);
 
 /*
  * Bytes of workspace for n fields of this shape in one call (1 for the calls of a single field): at most 5%
- * of the fields plus 128 KiB for each.  options may be NULL: the defaults.
+ * of the fields plus 128 KiB for each; with a predictor other than Lorenzo 15% more in three dims, 34% in two.
+ * options may be NULL: the defaults.
  */
 CSZ_API csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz_field *field,
                                                      const csz_options *options);
@@ -93,8 +94,8 @@ CSZ_API csz_status csz_cuda_decompress_workspace_query(size_t *nbytes, size_t n,
  * workspace has the queried size and is aligned to 256; a smaller one is CSZ_ERROR_ARGUMENT.  NULL: the
  * context's own, which grows (that synchronises) and must not be in use by two streams at once.
  *
- * Errors in the arguments are returned at once, as csz_compress does.  zstd_level must be 0 and the
- * predictor Lorenzo.  The options' backend and threads are not used.
+ * Errors in the arguments are returned at once, as csz_compress does.  zstd_level must be 0.  The options'
+ * backend and threads are not used.
  */
 CSZ_API csz_status csz_cuda_compress_async(csz_context *context, void *d_out, size_t out_capacity,
                                            csz_cuda_result *result, const void *d_data,
@@ -103,8 +104,8 @@ CSZ_API csz_status csz_cuda_compress_async(csz_context *context, void *d_out, si
 
 /*
  * Enqueues the restoration of a field into d_data.  The archive's header is read on the device and must
- * describe this field (type and dims), in the default grid of frames and without zstd; otherwise
- * result->status is CSZ_ERROR_ARGUMENT.  All other archives are accepted that csz_decompress accepts.  One
+ * describe this field (type and dims), in the default grid of frames, without zstd and with the predictor
+ * Lorenzo (others: csz_cuda_decompress_level_async); otherwise result->status is CSZ_ERROR_ARGUMENT.  All other archives are accepted that csz_decompress accepts.  One
  * that is refused has CSZ_ERROR_NOT_ARCHIVE, CSZ_ERROR_VERSION, CSZ_ERROR_TRUNCATED or, for most causes,
  * CSZ_ERROR_CORRUPT, also where csz_decompress would find it truncated or followed by other bytes.  No
  * archive, however damaged, makes a kernel leave its buffers.
@@ -157,6 +158,25 @@ CSZ_API csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, voi
                                              const csz_cuda_result *compressed, const csz_field *field,
                                              void *workspace, size_t workspace_nbytes,
                                              csz_cuda_stream stream);
+
+/*
+ * The same for archives that were compressed with another predictor than Lorenzo.  Level 0 is the field; a level
+ * above 0 a preview, as csz_decompress_level has it.  begin and end are a box of the level in its own dims; NULL,
+ * NULL: all of it.  A field of one dim is a Lorenzo archive whatever was asked for, and is read as one.  Workspace: of
+ * csz_cuda_decompress_level_workspace_query, for n fields of this shape.
+ */
+CSZ_API csz_status csz_cuda_decompress_level_workspace_query(size_t *nbytes, size_t n,
+                                                             const csz_field *field);
+CSZ_API csz_status csz_cuda_decompress_level_async(csz_context *context, void *d_data, size_t data_capacity,
+                                                   csz_cuda_result *result, const void *d_archive,
+                                                   size_t archive_nbytes, const csz_cuda_result *compressed,
+                                                   const csz_field *field, int level, const uint64_t *begin,
+                                                   const uint64_t *end, void *workspace,
+                                                   size_t workspace_nbytes, csz_cuda_stream stream);
+CSZ_API csz_status csz_cuda_decompress_level_batch(
+    csz_context *context, size_t n, void *const *d_data, size_t data_capacity, csz_cuda_result *results,
+    const void *const *d_archives, const size_t *archive_nbytes, const csz_cuda_result *compressed,
+    const csz_field *field, int level, void *workspace, size_t workspace_nbytes, csz_cuda_stream stream);
 
 #ifdef __cplusplus
 }

@@ -47,6 +47,72 @@ static void check_field(const test_field *s, csz_options options) {
     archive_free(&gpu);
 }
 
+/* Lattices of an archive whose frames may be pyramids, whole and a box of each. */
+static void check_levels(const test_field *s, csz_options options) {
+    csz_context *context = the_context();
+    archive a = compress_on(s, options, CSZ_BACKEND_CUDA);
+    csz_info info;
+    assert_int_equal(csz_inspect(&info, sizeof info, a.bytes, a.nbytes), CSZ_OK);
+    for (int level = 1; level < info.nlevels; level++) {
+        csz_field field;
+        uint64_t begin[4] = {0, 0, 0, 0}, end[4] = {0, 0, 0, 0};
+        size_t n = s->field.type == CSZ_F32 ? 4 : 8;
+        assert_int_equal(csz_level_field(&field, &info, level), CSZ_OK);
+        for (int i = 0; i < field.ndim; i++) {
+            n *= (size_t)field.dims[i];
+            begin[i] = field.dims[i] / 3;
+            end[i] = begin[i] + (field.dims[i] - begin[i] + 1) / 2;
+        }
+        uint8_t *cpu = calloc(1, n), *gpu = calloc(1, n);
+        for (int is_box = 0; is_box < 2; is_box++) {
+            options.backend = CSZ_BACKEND_CPU;
+            assert_int_equal(csz_decompress_level(context, cpu, n, a.bytes, a.nbytes, level,
+                                                  is_box ? begin : NULL, is_box ? end : NULL,
+                                                  DECODING(&options)),
+                             CSZ_OK);
+            options.backend = CSZ_BACKEND_CUDA;
+            assert_int_equal(csz_decompress_level(context, gpu, n, a.bytes, a.nbytes, level,
+                                                  is_box ? begin : NULL, is_box ? end : NULL,
+                                                  DECODING(&options)),
+                             CSZ_OK);
+            assert_memory_equal(cpu, gpu, n);
+        }
+        free(cpu);
+        free(gpu);
+    }
+    archive_free(&a);
+}
+
+static void both_backends_write_and_read_the_same_pyramids(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_2d(CSZ_F32, 200, 260),     field_3d(CSZ_F32, 40, 50, 60),
+                                field_2d(CSZ_F64, 150, 300),     field_3d(CSZ_F64, 33, 47, 65),
+                                field_4d(CSZ_F32, 3, 9, 30, 40), field_2d(CSZ_F32, 5000, 3),
+                                field_3d(CSZ_F32, 16, 16, 64),   field_3d(CSZ_F32, 3, 5, 2000)};
+    static const double bounds[] = {1e-1, 1e-3, 1e-6};
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        for (int kind = 0; kind < CHARACTERS; kind++) {
+            test_field s = sample_make(shapes[f], (character)kind, 7);
+            for (int b = 0; b < 6; b++) {
+                csz_options o = options_make(b & 1 ? CSZ_BOUND_ABS : CSZ_BOUND_REL, bounds[b / 2]);
+                o.predictor = kind & 1 ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID;
+                check_field(&s, o);
+                if (b == 2) check_levels(&s, o);
+                if (b != 3) continue;
+                for (int workflow = 1; workflow < 4; workflow++) {
+                    o.workflow = (csz_workflow)workflow;
+                    check_field(&s, o);
+                }
+                o.workflow = CSZ_WORKFLOW_AUTO;
+                o.has_fill = 1;
+                o.fill = fill_value;
+                check_field(&s, o);
+            }
+            sample_free(&s);
+        }
+    }
+}
+
 static void both_backends_write_and_read_the_same(void **state) {
     (void)state;
     const csz_field shapes[] = {field_1d(CSZ_F32, 50000),        field_2d(CSZ_F32, 200, 260),
@@ -166,6 +232,7 @@ int main(void) {
         return 77;
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_backends_write_and_read_the_same_pyramids),
         cmocka_unit_test(both_backends_write_and_read_the_same),
         cmocka_unit_test(fields_of_few_values_are_the_same),
         cmocka_unit_test(many_frames_are_the_same),

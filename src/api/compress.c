@@ -134,7 +134,10 @@ static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_ca
         return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h, o->threads);
     if (csz_gpu_is_device_pointer(out)) return CSZ_ERROR_ARGUMENT;
     size_t most, unpacked;
-    csz_status status = csz_compress_bound(&most, &h->field, NULL);
+    csz_options as;
+    csz_options_init(&as);
+    as.predictor = h->predictor;
+    csz_status status = csz_compress_bound(&most, &h->field, &as);
     if (!status) status = csz_cpu_scratch_frame(&context->cpu, most);
     if (!status)
         status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h, o->threads);
@@ -196,7 +199,6 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     csz_value_range range = {.has_values = 0};
     csz_predictor predictor = o.predictor;
     status = csz_geometry_for(&h.geometry, field, &predictor);
-    if (!status && predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o.backend, data, out);
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;

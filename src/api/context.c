@@ -76,13 +76,6 @@ csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t
     return CSZ_OK;
 }
 
-csz_status csz_backend_on_host(csz_backend *wanted, const void *data, const void *archive) {
-    if (*wanted == CSZ_BACKEND_CUDA || csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive))
-        return CSZ_ERROR_BACKEND;
-    *wanted = CSZ_BACKEND_CPU;
-    return CSZ_OK;
-}
-
 int csz_device_count(void) { return csz_gpu_device_count(); }
 
 int csz_device_owns(const void *p) { return p && csz_gpu_is_device_pointer(p); }

@@ -20,9 +20,6 @@ struct csz_context {
 csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t nbytes, const void *data,
                               const void *archive);
 
-/* What the CPU alone can do: pyramids.  Refused where CUDA is asked for or something lies on the device. */
-csz_status csz_backend_on_host(csz_backend *wanted, const void *data, const void *archive);
-
 /* Whether a call that the GPU could not do for want of memory, or since it is lost, goes on with the CPU: where the choice was the library's and nothing lies on
    the device. */
 int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,

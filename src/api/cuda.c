@@ -10,12 +10,19 @@
 /* Fields of one launch: their number must leave room for products in 32 bits. */
 enum { FIELDS_MAX = 1 << 20 };
 
-static csz_status check_shape(csz_geometry *g, size_t n, const csz_field *field) {
+/* *predictor becomes Lorenzo where the field has one dim. */
+static csz_status check_shape_for(csz_geometry *g, size_t n, const csz_field *field,
+                                  csz_predictor *predictor) {
     if (!field || n == 0 || n > FIELDS_MAX) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_geometry_of(g, field);
+    csz_status status = csz_geometry_for(g, field, predictor);
     if (status) return status;
     const uint64_t most = UINT32_MAX / 2 / n;
     return g->ntiles > most || g->nframes > most ? CSZ_ERROR_DIMS : CSZ_OK;
+}
+
+static csz_status check_shape(csz_geometry *g, size_t n, const csz_field *field) {
+    csz_predictor predictor = CSZ_PREDICTOR_LORENZO;
+    return check_shape_for(g, n, field, &predictor);
 }
 
 csz_status csz_cuda_prepare(csz_context *context) {
@@ -34,8 +41,9 @@ csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz
     csz_options o;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_copy(&o, sizeof o, options);
-    if (!status) status = check_shape(&g, n, field);
-    if (!status) *nbytes = csz_cuda_backend_compress_workspace(n, field, &g);
+    csz_predictor predictor = o.predictor;
+    if (!status) status = check_shape_for(&g, n, field, &predictor);
+    if (!status) *nbytes = csz_cuda_backend_compress_workspace(n, field, &g, predictor);
     return status;
 }
 
@@ -43,7 +51,16 @@ csz_status csz_cuda_decompress_workspace_query(size_t *nbytes, size_t n, const c
     csz_geometry g;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
     csz_status status = check_shape(&g, n, field);
-    if (!status) *nbytes = csz_cuda_backend_decompress_workspace(n, field, &g);
+    if (!status) *nbytes = csz_cuda_backend_decompress_workspace(n, field, &g, CSZ_PREDICTOR_LORENZO);
+    return status;
+}
+
+csz_status csz_cuda_decompress_level_workspace_query(size_t *nbytes, size_t n, const csz_field *field) {
+    csz_geometry g;
+    csz_predictor predictor = CSZ_PREDICTOR_AUTO;
+    if (!nbytes) return CSZ_ERROR_ARGUMENT;
+    csz_status status = check_shape_for(&g, n, field, &predictor);
+    if (!status) *nbytes = csz_cuda_backend_decompress_workspace(n, field, &g, predictor);
     return status;
 }
 
@@ -67,11 +84,11 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
     csz_status status = csz_options_copy(&asked, sizeof asked, options);
     asked.backend = CSZ_BACKEND_AUTO;
     if (!status) status = csz_options_check(&o, &asked);
-    if (!status) status = check_shape(&h.geometry, n, field);
+    csz_predictor predictor = o.predictor;
+    if (!status) status = check_shape_for(&h.geometry, n, field, &predictor);
     if (!status) status = csz_bound_check(&o);
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_header_plan(&h, field, &o);
-    if (!status && h.predictor != CSZ_PREDICTOR_LORENZO) status = CSZ_ERROR_BACKEND;
     if (status) return status;
     const size_t size = field->type == CSZ_F32 ? 4 : 8;
     if ((uintptr_t)results % 8 || !are_aligned(n, (const void *const *)d_out, 8, 0) ||
@@ -90,13 +107,13 @@ csz_status csz_cuda_compress_async(csz_context *context, void *d_out, size_t out
                                    workspace, workspace_nbytes, stream);
 }
 
-/* The box lo .. hi of nelements values, in effective dims, of each field. */
+/* The box lo .. hi of nelements values, in effective dims of lattice `level`, of each field. */
 static csz_status decompress_boxes(csz_context *context, size_t n, void *const *d_data, size_t data_capacity,
                                    csz_cuda_result *results, const void *const *d_archives,
                                    const size_t *archive_nbytes, const csz_cuda_result *compressed,
-                                   const csz_field *field, const csz_geometry *g, const uint64_t *lo,
-                                   const uint64_t *hi, uint64_t nelements, void *workspace,
-                                   size_t workspace_nbytes, csz_cuda_stream stream) {
+                                   const csz_field *field, const csz_geometry *g, csz_predictor predictor,
+                                   const uint64_t *lo, const uint64_t *hi, int level, uint64_t nelements,
+                                   void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
     const size_t size = field->type == CSZ_F32 ? 4 : 8;
     if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
     if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
@@ -104,8 +121,8 @@ static csz_status decompress_boxes(csz_context *context, size_t n, void *const *
         return CSZ_ERROR_ARGUMENT;
     context->used = CSZ_BACKEND_CUDA;
     return csz_cuda_backend_decompress_many(&context->cuda, n, d_data, results, d_archives, archive_nbytes,
-                                            compressed, field, g, lo, hi, workspace, workspace_nbytes,
-                                            stream);
+                                            compressed, field, g, predictor, lo, hi, level, workspace,
+                                            workspace_nbytes, stream);
 }
 
 csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const *d_data,
@@ -120,7 +137,19 @@ csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const
     if (status) return status;
     const uint64_t lo[3] = {0, 0, 0};
     return decompress_boxes(context, n, d_data, data_capacity, results, d_archives, archive_nbytes,
-                            compressed, field, &g, lo, g.n, g.nelements, workspace, workspace_nbytes, stream);
+                            compressed, field, &g, CSZ_PREDICTOR_LORENZO, lo, g.n, 0, g.nelements, workspace,
+                            workspace_nbytes, stream);
+}
+
+/* A region that is one box. */
+static csz_status box_of(csz_region *r, const csz_field *field, const uint64_t *begin_index,
+                         const uint64_t *end_index) {
+    csz_status status = csz_region_of(r, field, begin_index, end_index);
+    if (status || r->nparts == 1) return status;
+    /* boxes one behind the other make one where they touch */
+    if (r->hi[0] - r->lo[0] != r->stride) return CSZ_ERROR_REGION;
+    r->hi[0] = r->lo[0] + r->nparts * r->stride;
+    return CSZ_OK;
 }
 
 csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, size_t data_capacity,
@@ -133,15 +162,11 @@ csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, 
     csz_geometry g;
     csz_region r;
     csz_status status = check_shape(&g, 1, field);
-    if (!status) status = csz_region_of(&r, field, begin_index, end_index);
+    if (!status) status = box_of(&r, field, begin_index, end_index);
     if (status) return status;
-    if (r.nparts > 1) { /* boxes one behind the other make one where they touch */
-        if (r.hi[0] - r.lo[0] != r.stride) return CSZ_ERROR_REGION;
-        r.hi[0] = r.lo[0] + r.nparts * r.stride;
-    }
     return decompress_boxes(context, 1, &d_data, data_capacity, result, &d_archive, &archive_nbytes,
-                            compressed, field, &g, r.lo, r.hi, r.nelements, workspace, workspace_nbytes,
-                            stream);
+                            compressed, field, &g, CSZ_PREDICTOR_LORENZO, r.lo, r.hi, 0, r.nelements,
+                            workspace, workspace_nbytes, stream);
 }
 
 csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t data_capacity,
@@ -152,7 +177,95 @@ csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t 
                                      compressed, field, workspace, workspace_nbytes, stream);
 }
 
+/* A box of a lattice of each field; NULL, NULL: all of it. */
+static csz_status decompress_levels(csz_context *context, size_t n, void *const *d_data, size_t data_capacity,
+                                    csz_cuda_result *results, const void *const *d_archives,
+                                    const size_t *archive_nbytes, const csz_cuda_result *compressed,
+                                    const csz_field *field, int level, const uint64_t *begin_index,
+                                    const uint64_t *end_index, void *workspace, size_t workspace_nbytes,
+                                    csz_cuda_stream stream) {
+    csz_header h;
+    csz_options o;
+    uint64_t lo[3], hi[3], nelements;
+    csz_predictor predictor = CSZ_PREDICTOR_AUTO;
+    csz_options_init(&o);
+    o.predictor = predictor;
+    csz_status status = check_shape_for(&h.geometry, n, field, &predictor);
+    if (!status) status = csz_header_plan(&h, field, &o);
+    if (!status && level == 0 && begin_index && end_index) {
+        csz_region r;
+        status = box_of(&r, field, begin_index, end_index);
+        memcpy(lo, r.lo, sizeof lo);
+        memcpy(hi, r.hi, sizeof hi);
+        nelements = r.nelements;
+    } else if (!status && level == 0) {
+        memset(lo, 0, sizeof lo);
+        memcpy(hi, h.geometry.n, sizeof hi);
+        nelements = h.geometry.nelements;
+        if (begin_index || end_index) status = CSZ_ERROR_ARGUMENT;
+    } else if (!status) {
+        status = csz_level_box(lo, hi, &nelements, &h, level, begin_index, end_index);
+    }
+    if (status) return status;
+    return decompress_boxes(context, n, d_data, data_capacity, results, d_archives, archive_nbytes,
+                            compressed, field, &h.geometry, h.predictor, lo, hi, level, nelements, workspace,
+                            workspace_nbytes, stream);
+}
+
+csz_status csz_cuda_decompress_level_async(csz_context *context, void *d_data, size_t data_capacity,
+                                           csz_cuda_result *result, const void *d_archive,
+                                           size_t archive_nbytes, const csz_cuda_result *compressed,
+                                           const csz_field *field, int level, const uint64_t *begin_index,
+                                           const uint64_t *end_index, void *workspace,
+                                           size_t workspace_nbytes, csz_cuda_stream stream) {
+    if (!context || !result || !field) return CSZ_ERROR_ARGUMENT;
+    return decompress_levels(context, 1, &d_data, data_capacity, result, &d_archive, &archive_nbytes,
+                             compressed, field, level, begin_index, end_index, workspace, workspace_nbytes,
+                             stream);
+}
+
+csz_status csz_cuda_decompress_level_batch(csz_context *context, size_t n, void *const *d_data,
+                                           size_t data_capacity, csz_cuda_result *results,
+                                           const void *const *d_archives, const size_t *archive_nbytes,
+                                           const csz_cuda_result *compressed, const csz_field *field,
+                                           int level, void *workspace, size_t workspace_nbytes,
+                                           csz_cuda_stream stream) {
+    if (!context || !d_data || !results || !d_archives || !archive_nbytes || !field)
+        return CSZ_ERROR_ARGUMENT;
+    return decompress_levels(context, n, d_data, data_capacity, results, d_archives, archive_nbytes,
+                             compressed, field, level, NULL, NULL, workspace, workspace_nbytes, stream);
+}
+
 #else
+
+csz_status csz_cuda_decompress_level_workspace_query(size_t *nbytes, size_t n, const csz_field *field) {
+    (void)nbytes, (void)n, (void)field;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_decompress_level_async(csz_context *context, void *d_data, size_t data_capacity,
+                                           csz_cuda_result *result, const void *d_archive,
+                                           size_t archive_nbytes, const csz_cuda_result *compressed,
+                                           const csz_field *field, int level, const uint64_t *begin_index,
+                                           const uint64_t *end_index, void *workspace,
+                                           size_t workspace_nbytes, csz_cuda_stream stream) {
+    (void)context, (void)d_data, (void)data_capacity, (void)result, (void)d_archive, (void)archive_nbytes;
+    (void)compressed, (void)field, (void)level, (void)begin_index, (void)end_index, (void)workspace;
+    (void)workspace_nbytes, (void)stream;
+    return CSZ_ERROR_BACKEND;
+}
+
+csz_status csz_cuda_decompress_level_batch(csz_context *context, size_t n, void *const *d_data,
+                                           size_t data_capacity, csz_cuda_result *results,
+                                           const void *const *d_archives, const size_t *archive_nbytes,
+                                           const csz_cuda_result *compressed, const csz_field *field,
+                                           int level, void *workspace, size_t workspace_nbytes,
+                                           csz_cuda_stream stream) {
+    (void)context, (void)n, (void)d_data, (void)data_capacity, (void)results, (void)d_archives;
+    (void)archive_nbytes, (void)compressed, (void)field, (void)level, (void)workspace;
+    (void)workspace_nbytes, (void)stream;
+    return CSZ_ERROR_BACKEND;
+}
 
 csz_status csz_cuda_prepare(csz_context *context) {
     (void)context;

@@ -68,7 +68,8 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
                                  const csz_header *h, const uint64_t *lo, const uint64_t *hi, int level,
                                  const csz_decompress_options *o) {
     if (context->used == CSZ_BACKEND_CUDA) {
-        csz_status status = csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, o->threads);
+        csz_status status =
+            csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, level, o->threads);
         if (!csz_backend_falls_back(context, o->backend, status, data, archive)) return status;
     }
     csz_tile_plan plan = csz_tile_plan_of(h);
@@ -133,8 +134,6 @@ static csz_status begin(csz_context *context, csz_header *h, csz_decompress_opti
     if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA)
         return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
     if (h->has_zstd) o->backend = CSZ_BACKEND_CPU;
-    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o->backend, data, archive);
-    if (status) return status;
     status = csz_backend_choose(context, o->backend, nbytes_out, data, archive);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles);
@@ -223,20 +222,18 @@ csz_status csz_decompress_level(csz_context *context, void *data, size_t data_ca
                                 size_t archive_nbytes, int level, const uint64_t *begin_index,
                                 const uint64_t *end_index, const csz_decompress_options *options) {
     csz_header h;
-    csz_decompress_options o, on_cpu;
+    csz_decompress_options o;
     if (level == 0 && !begin_index && !end_index)
         return csz_decompress(context, data, data_capacity, archive, archive_nbytes, options);
     if (level == 0)
         return csz_decompress_region(context, data, data_capacity, archive, archive_nbytes, begin_index,
                                      end_index, options);
-    csz_status status = csz_decompress_options_check(&on_cpu, options);
-    if (!status) status = read_header(&h, archive, archive_nbytes);
+    csz_status status = read_header(&h, archive, archive_nbytes);
     uint64_t lo[3], hi[3], nelements, room;
     if (!status) status = csz_level_box(lo, hi, &nelements, &h, level, begin_index, end_index);
     if (status) return status;
     const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
-    on_cpu.backend = CSZ_BACKEND_CPU;
-    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, nelements * size, &on_cpu);
+    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, nelements * size, options);
     if (status) return status;
     if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
     if (h.geometry.nelements == 0) return CSZ_OK;

@@ -259,9 +259,7 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     const csz_header *h = &plan->header;
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
-    csz_backend wanted = plan->options.backend;
-    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&wanted, values, NULL);
-    if (status) return status;
+    const csz_backend wanted = plan->options.backend;
     /* the whole field's size: the last, small frame is no reason to change the backend */
     status = csz_backend_choose(context, wanted, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (status) return status;
@@ -316,7 +314,7 @@ static csz_status decompress_on_gpu(csz_context *context, void *values, const ui
         from[k] = lo[k] - frame->begin[k];
         to[k] = hi[k] - frame->begin[k];
     }
-    return csz_gpu_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to, threads);
+    return csz_gpu_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to, 0, threads);
 }
 
 /* Holds the decoding of a frame to the memory limit: n bytes of values, the frame before zstd or, for a GPU, the archive that is made of it. */
@@ -358,8 +356,6 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     if (h->has_zstd && o.backend == CSZ_BACKEND_CUDA)
         return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
     if (h->has_zstd) o.backend = CSZ_BACKEND_CPU;
-    if (h->predictor != CSZ_PREDICTOR_LORENZO) status = csz_backend_on_host(&o.backend, values, NULL);
-    if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, o.backend, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (!status)

@@ -55,9 +55,9 @@ static inline csz_status csz_gpu_compress(csz_cuda_backend **backend, void *out,
 }
 static inline csz_status csz_gpu_decompress(csz_cuda_backend **backend, void *data, const void *archive,
                                             size_t archive_nbytes, const csz_header *header,
-                                            const uint64_t *lo, const uint64_t *hi, int threads) {
+                                            const uint64_t *lo, const uint64_t *hi, int level, int threads) {
     (void)backend, (void)data, (void)archive, (void)archive_nbytes, (void)header, (void)lo, (void)hi;
-    (void)threads;
+    (void)level, (void)threads;
     return CSZ_ERROR_BACKEND;
 }
 #else

@@ -337,7 +337,8 @@ static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_
     w->n_special = count;
     const uint32_t n = csz_tile_box_count(box);
     w->is_fill = count == n && all_equal;
-    w->is_raw = !w->is_fill && 4 * s->n_single > n;
+    /* of coarser lattices raw values would not be those that the field comes back with */
+    w->is_raw = level->plan.raw_by_size && !w->is_fill && 4 * s->n_single > n;
 }
 
 /* Interleaves the tile's own values, by class, into rows of `to`, whose extents in elements are those of `pitch`. */

@@ -7,10 +7,7 @@
 
 #include "core/words.h"
 #include "entropy/book.h"
-#include "select/choose.h"
-
-/* What a packed index may take more than one of 16 bits a size: of a group 14 bits a size and a byte are less; of one tile it is this much. */
-enum { PACKED_NBYTES = 16 };
+#include "format/frame_bound.h"
 
 static const uint64_t max_nelements = (uint64_t)1 << 56;
 
@@ -172,13 +169,11 @@ static uint32_t group_width(const uint16_t *nwords, uint32_t group, uint32_t nti
     return seen ? (uint32_t)csz_log2_u32(seen) + 1 : 0;
 }
 
-static uint32_t packed_nwords(uint32_t n, uint32_t width) { return (n * width + 31) / 32; }
-
 uint64_t csz_index_nbytes(const uint16_t *nwords, uint32_t ntiles) {
     const uint32_t ngroups = (ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
     uint64_t nbytes = 12 * (uint64_t)ngroups + (ngroups + 3) / 4 * 4;
     for (uint32_t g = 0; g < ngroups; g++)
-        nbytes += 4 * (uint64_t)packed_nwords(group_tiles(g, ntiles), group_width(nwords, g, ntiles));
+        nbytes += 4 * (uint64_t)csz_packed_nwords(group_tiles(g, ntiles), group_width(nwords, g, ntiles));
     return nbytes;
 }
 
@@ -208,22 +203,9 @@ uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *l, const uint16_
 }
 
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd) {
-    uint64_t books = CSZ_BOOKS_FIXED_NBYTES + csz_explicit_limit_nbits(ntiles) / 8;
-    if (books > CSZ_BOOKS_MAX_NBYTES) books = CSZ_BOOKS_MAX_NBYTES;
-    uint64_t n = csz_frame_layout_of(ntiles, (uint32_t)books).payload + PACKED_NBYTES + 4 * (uint64_t)ntiles +
-                 nelements * (type == CSZ_F32 ? 4 : 8);
+    const uint64_t n = csz_frame_bound_of(ntiles, nelements, type);
     /* zstd stores what it cannot compress with 3 bytes a 128 KiB block, and a frame header */
-    return (n + 7) / 8 * 8 + (has_zstd ? (n >> 15) + 64 : 0);
-}
-
-void csz_frame_pyramid(csz_pyramid *pyramid, const csz_geometry *g, const csz_frame_box *box) {
-    uint64_t n[3];
-    for (int i = 0; i < 3; i++) {
-        const uint64_t begin = box->first[i] << g->log2_t[i], end = (box->first[i] + box->tiles[i])
-                                                                    << g->log2_t[i];
-        n[i] = (end < g->n[i] ? end : g->n[i]) - begin;
-    }
-    csz_pyramid_make(pyramid, n, g->log2_t);
+    return n + (has_zstd ? (n >> 15) + 64 : 0);
 }
 
 csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left,
@@ -247,7 +229,7 @@ csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint6
     v->value_hash = csz_load_u32(stored + 20);
     const int is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
     const uint64_t limit =
-        csz_frame_limit(&h->geometry, &box, h->field.type) + (is_packed ? PACKED_NBYTES : 0);
+        csz_frame_limit(&h->geometry, &box, h->field.type) + (is_packed ? CSZ_PACKED_NBYTES : 0);
     if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, is_packed ? 0 : v->ntiles,
                                 limit, h->has_zstd))
         return CSZ_ERROR_CORRUPT;
@@ -284,7 +266,7 @@ static csz_status read_packed(csz_frame_view *v, const uint8_t *raw) {
     for (uint32_t g = 0; g < v->layout.ngroups; g++) {
         const uint32_t width = raw[v->layout.widths + g];
         if (width > 16) return CSZ_ERROR_CORRUPT;
-        v->layout.end += 4 * (uint64_t)packed_nwords(group_tiles(g, v->ntiles), width);
+        v->layout.end += 4 * (uint64_t)csz_packed_nwords(group_tiles(g, v->ntiles), width);
     }
     for (uint64_t at = v->layout.widths + v->layout.ngroups; at < v->layout.sizes; at++) {
         if (raw[at]) return CSZ_ERROR_CORRUPT;
@@ -299,7 +281,7 @@ static csz_status check_packed(const csz_frame_view *v) {
     uint64_t words = 0;
     for (uint32_t g = 0; g < l->ngroups; g++) {
         const uint32_t n = group_tiles(g, v->ntiles), width = v->bytes[l->widths + g],
-                       nwords = packed_nwords(n, width);
+                       nwords = csz_packed_nwords(n, width);
         if (csz_load_u32(v->bytes + l->index + 12 * (uint64_t)g) != words) return CSZ_ERROR_CORRUPT;
         uint32_t bit = 0, seen = 0;
         for (uint32_t t = 0; t < n; t++, bit += width) {
@@ -364,7 +346,7 @@ void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to) {
 static const uint8_t *packed_sizes(const csz_frame_view *v, uint32_t group) {
     uint64_t words = 0;
     for (uint32_t g = 0; g < group; g++)
-        words += packed_nwords(CSZ_INDEX_GROUP, v->bytes[v->layout.widths + g]);
+        words += csz_packed_nwords(CSZ_INDEX_GROUP, v->bytes[v->layout.widths + g]);
     return v->bytes + v->layout.sizes + 4 * words;
 }
 

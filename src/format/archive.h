@@ -39,9 +39,6 @@ csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field);
 /* The same for archives whose frames may be pyramids; *predictor becomes Lorenzo where the field has one dim. */
 csz_status csz_geometry_for(csz_geometry *geometry, const csz_field *field, csz_predictor *predictor);
 
-/* The lattices of a frame. */
-void csz_frame_pyramid(csz_pyramid *pyramid, const csz_geometry *geometry, const csz_frame_box *box);
-
 /* Bits of a fill value in the field's type. */
 uint64_t csz_fill_bits(csz_type type, double fill);
 double csz_fill_value(csz_type type, uint64_t bits);

@@ -112,6 +112,15 @@ CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_
     return l;
 }
 
+/* Words of a group's packed sizes: n of them, of so many bits each. */
+CSZ_FN uint32_t csz_packed_nwords(uint32_t n, uint32_t width) { return (n * width + 31) / 32; }
+
+/*
+ * What a packed index may take more than one of 16 bits a size: of a group 14 bits a size and a byte are less; of one
+ * tile it is this much.
+ */
+enum { CSZ_PACKED_NBYTES = 16 };
+
 /* Elements of the field in a frame. */
 CSZ_FN uint64_t csz_frame_nelements(const csz_geometry *g, const csz_frame_box *box) {
     uint64_t n = 1;

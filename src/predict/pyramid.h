@@ -34,6 +34,9 @@ typedef struct csz_pyramid {
 /* Lattices of a frame of extents n: halved until one tile holds all. */
 CSZ_FN void csz_pyramid_make(csz_pyramid *p, const uint64_t *n, const uint32_t *log2_t) {
     int level = 0;
+#if defined(__CUDACC__)
+#pragma unroll 1 /* unrolled, nvcc 13 takes minutes */
+#endif
     for (;; level++) {
         int fits = 1;
         for (int i = 0; i < 3; i++) {
@@ -45,10 +48,24 @@ CSZ_FN void csz_pyramid_make(csz_pyramid *p, const uint64_t *n, const uint32_t *
     }
     p->nlevels = level + 1;
     p->ntiles = 0;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
     for (; level >= 0; level--) {
         p->first[level] = p->ntiles;
         p->ntiles += (uint32_t)(p->grid[level][0] * p->grid[level][1] * p->grid[level][2]);
     }
+}
+
+/* The lattices of a frame of a field. */
+CSZ_FN void csz_frame_pyramid(csz_pyramid *p, const csz_geometry *g, const csz_frame_box *box) {
+    uint64_t n[3];
+    for (int i = 0; i < 3; i++) {
+        const uint64_t begin = box->first[i] << g->log2_t[i], end = (box->first[i] + box->tiles[i])
+                                                                    << g->log2_t[i];
+        n[i] = (end < g->n[i] ? end : g->n[i]) - begin;
+    }
+    csz_pyramid_make(p, n, g->log2_t);
 }
 
 CSZ_FN int csz_pyramid_level_of(const csz_pyramid *p, uint32_t tile) {

@@ -37,15 +37,17 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
     return first + csz_mix(sample) % (end - first);
 }
 
+/* Bits of c symbols s among n, in 1/512. */
+CSZ_FN uint64_t csz_choice_term(uint64_t n, uint64_t c, uint32_t s) {
+    return c ? c * (csz_log2_fixed(n * n) - csz_log2_fixed(c * c) + 512 * csz_symbol_nraw(s)) : 0;
+}
+
 /* Bits of a tile of which count[] are the symbols of class 0, in 1/512; nothing but zeros costs nothing. */
 CSZ_FN uint64_t csz_choice_cost(const uint32_t *count) {
     uint64_t n = 0, cost = 0;
     for (uint32_t s = 0; s < CSZ_NARROW_N; s++) n += count[s];
     if (n == count[CSZ_DIRECT_HALF]) return 0;
-    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) {
-        const uint64_t c = count[s];
-        if (c) cost += c * (csz_log2_fixed(n * n) - csz_log2_fixed(c * c) + 512 * csz_symbol_nraw(s));
-    }
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) cost += csz_choice_term(n, count[s], s);
     return cost + 512 * CSZ_CHOICE_RECORD_NBITS;
 }
 

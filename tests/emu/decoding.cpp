@@ -74,6 +74,8 @@ static emulated decode_emulated(const std::vector<uint8_t> &archive, const csz_h
         csz_cuda_builtin_fill(builtin.data());
     }
     csz_cuda_decompress_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.is_packed = h.predictor != CSZ_PREDICTOR_LORENZO;
     plan.geometry = h.geometry;
     plan.type = h.field.type;
     plan.bound_abs = h.bound_abs;

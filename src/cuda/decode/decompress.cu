@@ -115,7 +115,7 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, slow, nbytes;
+    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, slow, lattices, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -129,11 +129,13 @@ static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan, u
     const csz_geometry *g = &plan->geometry;
     uint64_t njobs = 1, max_tiles = 1;
     for (int i = 0; i < 3; i++) {
-        uint64_t first = (plan->begin[i] >> g->log2_t[i]) / g->frame[i];
-        uint64_t end = csz_tiles_along(csz_tiles_along(plan->end[i], g->log2_t[i]), 0);
+        uint64_t first = (plan->begin[i] << plan->level >> g->log2_t[i]) / g->frame[i];
+        uint64_t end = csz_tiles_along(((plan->end[i] - 1) << plan->level) + 1, g->log2_t[i]);
         uint64_t last = (end - 1) / g->frame[i];
         call->job_first[i] = (uint32_t)first;
         call->job_frames[i] = (uint32_t)(last - first + 1);
+        call->frames.first[i] = call->job_first[i];
+        call->frames.n[i] = call->job_frames[i];
         njobs *= last - first + 1;
         max_tiles *= g->frame[i] < g->grid[i] ? g->frame[i] : g->grid[i];
     }
@@ -142,6 +144,20 @@ static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan, u
     call->njobs = nfields * (uint32_t)njobs;
     call->max_tiles = (uint32_t)max_tiles;
     call->max_groups = (uint32_t)((max_tiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP);
+    call->lattices_n = 0;
+    if (call->is_packed) {
+        csz_pyramid largest; /* the first is as large as any */
+        uint64_t n[3];
+        for (int i = 0; i < 3; i++) n[i] = csz_frame_extent(g, i, call->job_first[i]);
+        csz_pyramid_make(&largest, n, g->log2_t);
+        call->max_tiles = largest.ntiles;
+        call->max_groups = (largest.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+        call->lattices_n = csz_lattices_room(g, &call->frames, largest.nlevels);
+        call->level = plan->level;
+        const int smallest = csz_frames_nlevels(g, &call->frames, 1);
+        call->last_level = plan->level < smallest ? plan->level : smallest - 1;
+        return;
+    }
     call->nbox = nfields;
     for (int i = 0; i < 3; i++)
         call->nbox *= csz_tiles_along(plan->end[i], g->log2_t[i]) - (plan->begin[i] >> g->log2_t[i]);
@@ -157,21 +173,22 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.verdict = part_after(&at, (size_t)call->njobs * TABLE_PARTS * sizeof(uint32_t));
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
-    p.claims = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint4));
+    p.claims = part_after(&at, call->is_packed ? 0 : (size_t)call->njobs * call->max_tiles * sizeof(uint4));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
-    p.slow = part_after(&at, (size_t)call->njobs * call->max_tiles * sizeof(uint2));
+    p.slow = part_after(&at, call->is_packed ? 0 : (size_t)call->njobs * call->max_tiles * sizeof(uint2));
+    p.lattices = part_after(&at, call->nfields * (size_t)call->lattices_n * (call->is_f64 ? 8 : 4));
     p.nbytes = at;
     return p;
 }
 
 extern "C" size_t csz_cuda_decompress_many_workspace(const csz_cuda_decompress_plan *plan, uint32_t n) {
-    decode_call call;
-    if (plan->geometry.nelements == 0) {
-        call.nfields = n;
-        call.njobs = call.max_tiles = call.max_groups = 0;
-    } else {
+    decode_call call = {};
+    call.is_f64 = plan->type == CSZ_F64;
+    call.is_packed = plan->is_packed != 0;
+    if (plan->geometry.nelements)
         call_jobs(&call, plan, n);
-    }
+    else
+        call.nfields = n;
     return workspace_of(&call).nbytes;
 }
 
@@ -319,6 +336,8 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     decode_call call = {};
     device_limits limits;
     if (!limits_of(&limits)) return CSZ_ERROR_BACKEND;
+    call.is_f64 = plan->type == CSZ_F64;
+    call.is_packed = plan->is_packed != 0;
     if (g->nelements) {
         call_jobs(&call, plan, n);
     } else {
@@ -341,7 +360,6 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
         call.full_n[i] = full_end > full_first ? (uint32_t)(full_end - full_first) : 0;
     }
     const size_t size = plan->type == CSZ_F32 ? 4 : 8;
-    call.is_f64 = plan->type == CSZ_F64;
     call.pitch_y = plan->end[2] - plan->begin[2];
     call.pitch_z = call.pitch_y * (plan->end[1] - plan->begin[1]);
     call.header_words = plan->header_nbytes / 4;
@@ -365,6 +383,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.claims = (uint4 *)(workspace + parts.claims);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
     call.slow = (uint2 *)(workspace + parts.slow);
+    call.lattices = workspace + parts.lattices;
     if (n == 1) {
         call.one = item_of(items, 0, d_faults, (int64_t)size);
     } else {
@@ -379,6 +398,8 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     int good = 1;
     if (g->nelements == 0) {
         csz_cuda_empty_launch(&call, stream);
+    } else if (call.is_packed) {
+        good = csz_cuda_packed_launch(&call, csz_frames_nlevels(g, &call.frames, 0), limits.nsms, stream);
     } else {
         groups_limit(&call, &limits);
         one_round_decide(&call);

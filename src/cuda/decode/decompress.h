@@ -45,6 +45,8 @@ typedef struct csz_cuda_decompress_plan {
     uint64_t header_nbytes;
     uint64_t archive_nbytes;
     uint64_t begin[3], end[3]; /* the box wanted, in effective dims; the whole field: 0 and geometry.n */
+    int is_packed;             /* frames may be pyramids */
+    int level;                 /* is_packed: the lattice that is wanted, of which begin and end are indices */
 } csz_cuda_decompress_plan;
 
 /*

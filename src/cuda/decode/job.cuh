@@ -16,6 +16,7 @@
 #include "core/hash.h"
 #include "core/quantum.h"
 #include "cuda/decode/decompress.h"
+#include "cuda/predict/lattices.h"
 #include "format/header.h"
 
 /* What a test may ask of the emulated decoder, see machine.h. */
@@ -102,7 +103,7 @@ typedef struct alignas(16) decode_job {
     const uint32_t *frame;
     uint64_t words_left; /* from the frame's first word to the footer */
     int64_t shift;       /* from the first field's output to this one's, in elements */
-    double step;         /* 2 E, exact in the type */
+    double step;         /* 2 E, exact in the type; of packed frames the bound, as their lattices differ */
     uint32_t *faults;
     uint32_t payload_word; /* in the frame */
     uint32_t whole;        /* the box holds all of it, so its restored values can be checked */
@@ -124,7 +125,8 @@ typedef struct alignas(16) decode_job {
     uint32_t runs_at;     /* chunk of the tables of runs, before the stages; 0: no room for them */
     uint32_t kept;        /* bit m: records of mode m find their tables in shared memory, or need none */
     float row_inverse, plane_inverse; /* 1 / tiles[2] and 1 / tiles[1] */
-    uint32_t filling[2];              /* padding, cleared because jobs are copied whole */
+    /* archives whose frames may be pyramids: whether this one is, and its tuning; others: 0 */
+    uint32_t is_pyramid, tuning;
 } decode_job;
 
 static_assert(sizeof(decode_job) == 5 * 8 + 34 * 4 && sizeof(decode_job) % 16 == 0,
@@ -184,6 +186,13 @@ typedef struct decode_call {
     uint2 *slow;                   /* (job, tile of the part) left to the general kernel */
     uint32_t one_round; /* the call is a single round of tiles (one_round.cuh), max_ngroups of a block */
     uint32_t one_round_stage_chunks, one_round_runs_chunks; /* of a stage, and of tables before the stages */
+    /* archives whose frames may be pyramids (decompress_packed.cu); begin and end are then in the wanted lattice: */
+    uint32_t is_packed;    /* they are such */
+    int level, last_level; /* the wanted lattice, and the finest that any frame is decoded to for it */
+    int now;               /* the one that a launch decodes */
+    csz_frames frames;     /* those of job_first and job_frames */
+    void *lattices;        /* restored ones of all jobs */
+    uint64_t lattices_n;   /* values of each field's */
 } decode_call;
 
 /*
@@ -356,6 +365,10 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
 }
 
 CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faults, bits); }
+
+/* Archives whose frames may be pyramids.  Of tables/packed_tables.cu, and of decode/decompress_packed.cu: all launches. */
+extern "C" int csz_cuda_packed_tables_launch(const decode_call *call, void *stream);
+extern "C" int csz_cuda_packed_launch(decode_call *call, int nlevels, int nsms, void *stream);
 
 /* Of tables.cu. */
 extern "C" int csz_cuda_tables_launch(const decode_call *call, void *stream);

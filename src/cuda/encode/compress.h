@@ -25,6 +25,7 @@ typedef struct csz_cuda_plan {
     csz_type type;
     csz_geometry geometry;
     csz_workflow workflow;
+    csz_predictor predictor; /* other than Lorenzo: the archive's frames may be pyramids */
     csz_bound_mode bound_mode;
     double bound;
     int has_fill;

@@ -36,7 +36,7 @@ struct unit_lanes {
 };
 
 /* Has a barrier. */
-template <typename V> CSZ_DEVICE unit_lanes unit_lanes_of(encode_shared<V> &sh, bool nonzero) {
+template <typename S> CSZ_DEVICE unit_lanes unit_lanes_of(S &sh, bool nonzero) {
     const uint32_t warp = csz_thread() >> 5, some = __ballot_sync(CSZ_ALL, nonzero);
     unit_lanes u;
     u.pairs = (some | some >> 1) & 0x55555555u;

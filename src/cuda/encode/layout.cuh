@@ -20,8 +20,8 @@ struct lane_layout {
  * A lane is `units` neighbouring threads: their symbols one after another, then their escapes, then their raw bits.  PACKED: symbols and
  * escapes of a warp stay below 2^16 and are summed in one word.  Has a barrier.
  */
-template <typename V, bool PACKED>
-CSZ_DEVICE lane_layout lanes_place(encode_shared<V> &sh, const csz_unit_bits &n, uint32_t units, bool empty) {
+template <typename V, bool PACKED, typename S>
+CSZ_DEVICE lane_layout lanes_place(S &sh, const csz_unit_bits &n, uint32_t units, bool empty) {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int head = (int)(lane & ~(units - 1)), tail = (int)(lane | (units - 1));
     lane_layout l;

@@ -105,8 +105,7 @@ CSZ_DEVICE void csz_special_each(const csz_values<V> &values, uint32_t marked, c
             any[k] = marked != 0;
             b[k] = ((uint32_t)__ffs((int)marked) - 1) & 31u;
             marked &= marked - 1;
-            bits[k] =
-                csz_value<V>::to_bits(__ldg(values.element(csz_code_element(RANK, threadIdx.x, b[k]), &in)));
+            bits[k] = csz_value<V>::to_bits(values.load(csz_code_element(RANK, threadIdx.x, b[k]), &in));
         }
 #pragma unroll
         for (int k = 0; k < 2; k++) {
@@ -147,8 +146,8 @@ CSZ_COLD void csz_special_choose(csz_special_shared &s, uint32_t *masks, const c
             bits x = t == 0 ? fill : value::minus_zero();
             if (t & 1 && s.first[t >> 1] != ~0u) {
                 bool in;
-                x = value::to_bits(__ldg(
-                    values.element(csz_code_element(RANK, s.first[t >> 1] >> 5, s.first[t >> 1] & 31), &in)));
+                x = value::to_bits(
+                    values.load(csz_code_element(RANK, s.first[t >> 1] >> 5, s.first[t >> 1] & 31), &in));
             }
             s.candidate[t] = x;
         }

@@ -133,6 +133,7 @@ csz_cuda_plan csz_backend_plan(csz_header *h) {
     plan.type = h->field.type;
     plan.geometry = h->geometry;
     plan.workflow = h->workflow;
+    plan.predictor = h->predictor;
     plan.bound_mode = h->bound_mode;
     plan.bound = h->bound;
     plan.has_fill = h->has_fill;
@@ -149,6 +150,7 @@ csz_cuda_decompress_plan csz_backend_decompress_plan(const csz_header *h) {
     plan.type = h->field.type;
     plan.bound_abs = h->bound_abs;
     plan.header_nbytes = h->nbytes;
+    plan.is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
     for (int i = 0; i < 3; i++) plan.end[i] = h->geometry.n[i];
     return plan;
 }
@@ -180,6 +182,15 @@ static csz_status fits_whole(const csz_cuda_backend *b, int *fits, uint64_t nbyt
     return status;
 }
 
+/* The most that an archive of the header's field takes. */
+static size_t archive_most(const csz_header *h) {
+    const csz_geometry *g = &h->geometry;
+    const uint64_t frame_tiles = g->frame[0] * g->frame[1] * g->frame[2],
+                   each = csz_frame_bound((uint32_t)frame_tiles, 0, h->field.type, 0) + 8;
+    return (size_t)(CSZ_HEADER_MAX_NBYTES + g->nframes * each + csz_field_nbytes(g, h->field.type) +
+                    csz_footer_nbytes(g->nframes));
+}
+
 csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size_t out_capacity,
                                      size_t *out_nbytes, const void *data, csz_header *h, int threads) {
     csz_status status = csz_cuda_backend_ensure(backend);
@@ -191,9 +202,8 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
                  workspace_nbytes = csz_cuda_compress_workspace_nbytes(&plan);
     const int out_on_device = csz_cuda_is_device_pointer(out),
               data_on_device = csz_cuda_is_device_pointer(data);
-    size_t most, capacity = out_capacity;
-    status = csz_compress_bound(&most, &h->field, NULL);
-    if (status) return status;
+    const size_t most = archive_most(h);
+    size_t capacity = out_capacity;
     if (!out_on_device && !data_on_device && field_nbytes) {
         /*
          * a relative bound needs all values before the first frame: on the device if they fit, else the
@@ -242,15 +252,16 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
 
 csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive,
                                        size_t archive_nbytes, const csz_header *h, const uint64_t *lo,
-                                       const uint64_t *hi, int threads) {
+                                       const uint64_t *hi, int level, int threads) {
     csz_status status = csz_cuda_backend_ensure(backend);
     if (status) return status;
     csz_cuda_backend *b = *backend;
     b->up.threads = b->down.threads = threads;
     const int data_on_device = csz_cuda_is_device_pointer(data);
     if (!data_on_device && !csz_cuda_is_device_pointer(archive))
-        return csz_frames_decompress(b, data, archive, h, lo, hi);
+        return csz_frames_decompress(b, data, archive, h, lo, hi, level);
     csz_cuda_decompress_plan plan = csz_backend_decompress_plan(h);
+    plan.level = level;
     plan.archive_nbytes = archive_nbytes;
     size_t n = h->field.type == CSZ_F32 ? 4 : 8;
     for (int i = 0; i < 3; i++) {
@@ -288,17 +299,20 @@ static csz_status workspace_find(csz_cuda_backend *b, void **workspace, size_t g
     return status;
 }
 
-static csz_cuda_plan workspace_plan(size_t n, const csz_field *field, const csz_geometry *geometry) {
+static csz_cuda_plan workspace_plan(size_t n, const csz_field *field, const csz_geometry *geometry,
+                                    csz_predictor predictor) {
     csz_cuda_plan plan;
     memset(&plan, 0, sizeof plan);
     plan.nfields = (uint32_t)n;
     plan.type = field->type;
     plan.geometry = *geometry;
+    plan.predictor = predictor;
     return plan;
 }
 
-size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry) {
-    const csz_cuda_plan plan = workspace_plan(n, field, geometry);
+size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
+                                           csz_predictor predictor) {
+    const csz_cuda_plan plan = workspace_plan(n, field, geometry, predictor);
     return csz_cuda_compress_workspace_nbytes(&plan);
 }
 
@@ -331,16 +345,19 @@ csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, 
     return status;
 }
 
-static csz_cuda_decompress_plan whole_plan(const csz_field *field, const csz_geometry *geometry) {
+static csz_cuda_decompress_plan whole_plan(const csz_field *field, const csz_geometry *geometry,
+                                           csz_predictor predictor) {
     csz_header h;
     memset(&h, 0, sizeof h);
     h.field = *field;
+    h.predictor = predictor;
     h.geometry = *geometry;
     return csz_backend_decompress_plan(&h);
 }
 
-size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry) {
-    const csz_cuda_decompress_plan plan = whole_plan(field, geometry);
+size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
+                                             csz_predictor predictor) {
+    const csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor);
     return csz_cuda_decompress_many_workspace(&plan, (uint32_t)n);
 }
 
@@ -348,11 +365,13 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n
                                             csz_cuda_result *results, const void *const *d_archives,
                                             const size_t *archive_nbytes, const csz_cuda_result *compressed,
                                             const csz_field *field, const csz_geometry *geometry,
-                                            const uint64_t *lo, const uint64_t *hi, void *workspace,
-                                            size_t workspace_nbytes, csz_cuda_stream stream) {
+                                            csz_predictor predictor, const uint64_t *lo, const uint64_t *hi,
+                                            int level, void *workspace, size_t workspace_nbytes,
+                                            csz_cuda_stream stream) {
     csz_status status = csz_cuda_backend_ensure(backend);
     if (status) return status;
-    csz_cuda_decompress_plan plan = whole_plan(field, geometry);
+    csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor);
+    plan.level = level;
     memcpy(plan.begin, lo, sizeof plan.begin);
     memcpy(plan.end, hi, sizeof plan.end);
     csz_cuda_decompress_many many;

@@ -42,16 +42,16 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
                                      size_t *out_nbytes, const void *data, csz_header *header, int threads);
 
 /*
- * Decodes the box lo .. hi (effective dims) into data, dense, from an archive whose header was read and
- * whose frames are not packed with zstd.
+ * Decodes the box lo .. hi (effective dims) of lattice `level` into data, dense, from an archive whose header was
+ * read and whose frames are not packed with zstd.  A level above 0: of archives whose frames may be pyramids.
  */
 csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive,
                                        size_t archive_nbytes, const csz_header *header, const uint64_t *lo,
-                                       const uint64_t *hi, int threads);
+                                       const uint64_t *hi, int level, int threads);
 
 /*
  * The calls of csz_cuda.h: arrays of n on the host, everything else on the device; they only enqueue.  lo
- * .. hi: a box of each field, in effective dims.
+ * .. hi: a box of lattice `level` of each field, in effective dims.  predictor: of the archives' headers.
  */
 csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, void *const *d_out,
                                           const size_t *out_capacity, csz_cuda_result *results,
@@ -61,10 +61,13 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n
                                             csz_cuda_result *results, const void *const *d_archives,
                                             const size_t *archive_nbytes, const csz_cuda_result *compressed,
                                             const csz_field *field, const csz_geometry *geometry,
-                                            const uint64_t *lo, const uint64_t *hi, void *workspace,
-                                            size_t workspace_nbytes, csz_cuda_stream stream);
-size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry);
-size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry);
+                                            csz_predictor predictor, const uint64_t *lo, const uint64_t *hi,
+                                            int level, void *workspace, size_t workspace_nbytes,
+                                            csz_cuda_stream stream);
+size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
+                                           csz_predictor predictor);
+size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
+                                             csz_predictor predictor);
 
 #ifdef __cplusplus
 }

@@ -187,11 +187,12 @@ csz_status csz_frames_compress(csz_cuda_backend *b, void *out, size_t out_capaci
 
 /* ---- decompress ---- */
 
-/* The part of the box lo .. hi in a frame; returns 0 where there is none. */
+/* The part of the box lo .. hi of a lattice in a frame; returns 0 where there is none. */
 static int frame_overlap(csz_cuda_decompress_plan *plan, uint64_t *origin, uint64_t *extent,
                          const frame_part *part, const uint64_t *lo, const uint64_t *hi) {
     for (int i = 0; i < 3; i++) {
-        const uint64_t begin = part->origin[i], end = begin + part->geometry.n[i];
+        const uint64_t begin = csz_lattice_index(part->origin[i], plan->level),
+                       end = csz_lattice_index(part->origin[i] + part->geometry.n[i], plan->level);
         const uint64_t from = lo[i] > begin ? lo[i] : begin, to = hi[i] < end ? hi[i] : end;
         if (from >= to) return 0;
         plan->begin[i] = from - begin;
@@ -233,13 +234,14 @@ static csz_status values_launch(csz_cuda_backend *b, csz_frame_slot *s, const cs
 }
 
 csz_status csz_frames_decompress(csz_cuda_backend *b, void *data, const void *archive, const csz_header *h,
-                                 const uint64_t *lo, const uint64_t *hi) {
+                                 const uint64_t *lo, const uint64_t *hi, int level) {
     const csz_geometry *g = &h->geometry;
     const size_t size = h->field.type == CSZ_F32 ? 4 : 8;
     const uint64_t n[3] = {hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2]};
     const uint8_t *bytes = archive;
     csz_cuda_decompress_plan plan = csz_backend_decompress_plan(h);
     plan.header_nbytes = 0;
+    plan.level = level;
     /* what the largest frame that the box touches needs */
     uint64_t field_nbytes = 0, archive_nbytes = 0, workspace_nbytes = 0, origin[3], extent[3];
     for (uint64_t f = 0, at = h->nbytes; f < g->nframes; f++) {

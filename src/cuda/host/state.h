@@ -55,7 +55,7 @@ uint64_t csz_field_nbytes(const csz_geometry *geometry, csz_type type);
 csz_status csz_frames_compress(csz_cuda_backend *b, void *out, size_t out_capacity, size_t *out_nbytes,
                                const void *data, csz_header *header);
 csz_status csz_frames_decompress(csz_cuda_backend *b, void *data, const void *archive,
-                                 const csz_header *header, const uint64_t *lo, const uint64_t *hi);
+                                 const csz_header *header, const uint64_t *lo, const uint64_t *hi, int level);
 void csz_frames_free(csz_cuda_backend *b);
 
 #endif

@@ -30,6 +30,7 @@ struct books_job {
     csz_geometry geometry;
     csz_work work;
     const csz_cuda_builtins *builtins;
+    uint32_t is_again; /* of a second try, see csz_packed_work */
 };
 
 /* The last block of a frame: its tables and section; a warp for each book. */
@@ -92,7 +93,10 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const uint32_t frame = blockIdx.x / CSZ_NBOOKS;
     const int book = (int)(blockIdx.x % CSZ_NBOOKS);
-    const uint32_t ntiles = csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
+    const csz_packed_work &packed = job.work.packed;
+    if (packed.is_used && job.is_again && !__ldcg(packed.redo)) return;
+    const uint32_t ntiles = packed.is_used ? __ldcg(&packed.first[frame + 1]) - __ldcg(&packed.first[frame])
+                                           : csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
     const uint32_t stride = csz_sample_stride(ntiles);
     builtin_part part;
     if (warp < SYMBOL_WARPS) {
@@ -143,11 +147,12 @@ static size_t books_shared_nbytes(const csz_work &work, uint32_t nblocks, csz_ty
 }
 
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
-                    cudaStream_t stream) {
+                    bool is_again, cudaStream_t stream) {
     books_job job;
     job.geometry = plan->geometry;
     job.work = work;
     job.builtins = d_builtins;
+    job.is_again = is_again;
     const uint32_t nblocks = work.nfields * work.nframes * CSZ_NBOOKS;
     const size_t nbytes = books_shared_nbytes(work, nblocks, plan->type);
     CSZ_SHARED_LARGE(books_kernel);

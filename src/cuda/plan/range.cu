@@ -222,6 +222,7 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
             ((csz_quantizer_f64 *)job.work.quantizer)[field] =
                 csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill);
         }
+        if (job.work.packed.is_used) job.work.packed.bound[field] = absolute;
         if (job.work.nfields == 1) job.work.place[0] = place;
     }
 }

@@ -28,7 +28,8 @@ static uint32_t device_chains(void) {
 
 size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan) {
     const size_t nfields = plan->nfields ? plan->nfields : 1;
-    const size_t nframes = nfields * plan->geometry.nframes, ntiles = nfields * plan->geometry.ntiles;
+    const size_t nframes = nfields * plan->geometry.nframes;
+    size_t ntiles = nfields * plan->geometry.ntiles;
     w->nfields = (uint32_t)nfields;
     w->nframes = (uint32_t)plan->geometry.nframes;
     w->ntiles = (uint32_t)plan->geometry.ntiles;
@@ -40,8 +41,30 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         at += (nbytes + 127) / 128 * 128;
         return (char *)base + here;
     };
+    csz_packed_work *p = &w->packed;
+    memset(p, 0, sizeof *p);
+    w->zero = (uint32_t *)base;
+    p->is_used = plan->predictor != CSZ_PREDICTOR_LORENZO && plan->geometry.nelements;
+    if (p->is_used) {
+        const csz_geometry *g = &plan->geometry;
+        csz_pyramid largest;
+        uint64_t n[3];
+        for (int i = 0; i < 3; i++) {
+            p->frames.first[i] = 0;
+            p->frames.n[i] = (uint32_t)g->nframes3[i];
+            n[i] = csz_frame_extent(g, i, 0);
+        }
+        csz_pyramid_make(&largest, n, g->log2_t);
+        ntiles = nframes * (size_t)largest.ntiles;
+        p->may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO;
+        p->nlevels = largest.nlevels;
+        p->slot_nwords = csz_slot_nwords(plan->type);
+        p->lattices_n = csz_lattices_room(g, &p->frames, p->nlevels);
+        p->choice = (csz_choice_sums *)take(nframes * sizeof *p->choice);
+        p->redo = (uint32_t *)take(sizeof *p->redo);
+    }
     w->sample = (csz_histograms *)take(nframes * sizeof *w->sample);
-    w->zero = (uint32_t *)w->sample;
+    w->zero_again = (uint32_t *)w->sample;
     w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
     w->group_sum =
@@ -56,6 +79,14 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     w->range = (csz_range *)take(nfields * csz_range_blocks(plan) * sizeof *w->range);
     w->quantizer = take(nfields * sizeof(csz_quantizer_f64));
     w->place = (csz_place *)take(nfields * sizeof *w->place);
+    if (p->is_used) {
+        p->bound = (double *)take(nfields * sizeof *p->bound);
+        p->tuning = (int32_t *)take(nframes * sizeof *p->tuning);
+        p->first = (uint32_t *)take((nframes + 1) * sizeof *p->first);
+        p->slot_words = (uint32_t *)take(nframes * sizeof *p->slot_words);
+        p->slots = (uint32_t *)take(nframes * p->slot_nwords * sizeof *p->slots);
+        p->lattices = take(nfields * p->lattices_n * (plan->type == CSZ_F32 ? 4 : 8));
+    }
     return at;
 }
 
@@ -77,18 +108,21 @@ csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const c
         return CSZ_ERROR_BACKEND;
     for (uint32_t f = 0; f < work.nfields; f++) work.aligned &= ((uintptr_t)items[f].d_data & 15) == 0;
     const bool has_tiles = plan->geometry.nelements > 0;
+    csz_status status = CSZ_OK;
     const void *d_data = items[0].d_data;
     uint32_t nranges = 0;
     if (work.nfields > 1) csz_cuda_place(work, items, plan->type, stream);
     if (has_tiles && plan->bound_mode != CSZ_BOUND_ABS && !plan->is_resolved)
         nranges = csz_cuda_range(work, d_data, plan, stream);
     csz_cuda_prepare(work, nranges, items, plan, stream);
-    if (has_tiles) {
+    if (work.packed.is_used) {
+        status = csz_cuda_packed_compress(work, d_data, d_builtins, plan, nsms, stream);
+    } else if (has_tiles) {
         csz_cuda_histogram(work, d_data, plan, nsms, stream);
-        csz_cuda_books(work, d_builtins, plan, stream);
+        csz_cuda_books(work, d_builtins, plan, false, stream);
         csz_cuda_encode(work, d_data, plan, nsms, stream);
     }
-    return cudaGetLastError() == cudaSuccess ? CSZ_OK : CSZ_ERROR_BACKEND;
+    return cudaGetLastError() == cudaSuccess ? status : CSZ_ERROR_BACKEND;
 }
 
 csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,

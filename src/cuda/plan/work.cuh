@@ -7,7 +7,9 @@
 #define CSZ_CUDA_WORK_CUH
 
 #include "cuda/encode/compress.h"
+#include "cuda/predict/lattices.h"
 #include "cuda/predict/lorenzo.cuh"
+#include "select/predictor.h"
 
 enum {
     CSZ_RANGE_BLOCKS = 1024, /* partial results of one field at most; an H200 holds 1056 blocks at once */
@@ -35,14 +37,39 @@ struct csz_range {
     uint32_t any, padding;
 };
 
+/* Bits/512 of sampled tiles of a frame, see csz_choice. */
+struct csz_choice_sums {
+    unsigned long long lorenzo, pyramid[CSZ_CHOICE_N], pair[2];
+};
+
+/* What archives whose frames may be pyramids need besides. */
+struct csz_packed_work {
+    uint32_t is_used;
+    uint32_t may_be_lorenzo; /* frames are chosen for; else they are pyramids, if those are not too large */
+    int nlevels;             /* of the largest frame */
+    uint32_t slot_nwords;
+    csz_frames frames;       /* all of a field */
+    uint64_t lattices_n;     /* values of a field's restored lattices */
+    csz_choice_sums *choice; /* of each frame; zero before the sample */
+    uint32_t *redo;          /* a frame has turned out too large; zero at first */
+    void *lattices;
+    double *bound;        /* of each field */
+    int32_t *tuning;      /* of each frame; -1: predicted by Lorenzo */
+    uint32_t *first;      /* index of each frame's tile 0 among all tiles, and behind the last */
+    uint32_t *slot_words; /* of each frame's coarsest tile: its record's size, */
+    uint32_t *slots;      /* and slot_nwords words for it */
+};
+
 struct csz_work {
+    csz_packed_work packed;
     uint32_t nfields, nframes, ntiles; /* fields of one shape; frames and tiles of each */
     uint32_t aligned;                  /* every field's data to 16 bytes */
     uint32_t chained;                  /* kernels start while those before them end, see csz_launch_next */
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
-    csz_histograms *sample;          /* of each frame; bins of a book begin at a line's start */
+    uint32_t *zero_again;   /* the first of those that are cleared for a second try, see csz_packed_work */
+    csz_histograms *sample; /* of each frame; bins of a book begin at a line's start */
     unsigned long long *tile_state;  /* look-back: words of the tile, or of its frame up to it */
     unsigned long long *frame_state; /* words of the archive up to the frame's end */
     unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
@@ -57,7 +84,6 @@ struct csz_work {
     void *quantizer;  /* of each field */
     csz_place *place; /* of each field */
 };
-
 
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
@@ -98,10 +124,27 @@ void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_i
 void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                         cudaStream_t stream);
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
-                    cudaStream_t stream);
+                    bool is_again, cudaStream_t stream);
 size_t csz_cuda_encode_shared_nbytes(csz_type type); /* of a block of the encoder */
 void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                      cudaStream_t stream);
+
+/*
+ * Words of the longest record that a coarsest tile can have: runs of deltas as wide as the type's quanta make them, and masks and exceptions
+ * of all its values.
+ */
+CSZ_FN uint32_t csz_slot_nwords(csz_type type) {
+    return type == CSZ_F32 ? 4096 / 32 * (12 + 29 + 11) + 64 + 4 * 138 + 4096 / 2 * 3
+                           : 4096 / 32 * (12 + 63 + 11) + 64 + 4 * 138 + 4096 / 2 * 5;
+}
+
+/* All that follows prepare, for archives whose frames may be pyramids (compress_packed.cu). */
+csz_status csz_cuda_packed_compress(csz_work work, const void *d_data, const csz_cuda_builtins *d_builtins,
+                                    const csz_cuda_plan *plan, int nsms, cudaStream_t stream);
+
+/* Of choose_predictor.cu: costs of sampled tiles, from which the frames' predictors follow; false where a launch fails. */
+bool csz_cuda_packed_choose(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                            cudaStream_t stream);
 
 /* 1 if every tile's rows start at multiples of 16 bytes. */
 template <typename V> static uint32_t csz_rows_are_aligned(const csz_work &work, const csz_cuda_plan *plan) {
@@ -125,6 +168,7 @@ static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const c
                                        : l[2] == 12;
     job.aligned = csz_rows_are_aligned<V>(work, plan);
     job.has_fill = plan->has_fill != 0;
+    job.log2_step = job.drops_sign = 0;
     return job;
 }
 

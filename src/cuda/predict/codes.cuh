@@ -12,6 +12,7 @@
 #ifndef CSZ_CUDA_PREDICT_CODES_CUH
 #define CSZ_CUDA_PREDICT_CODES_CUH
 
+#include "core/code.h"
 #include "cuda/predict/tile.cuh"
 
 /* Codes whose half is not 2^15, that is, whose delta is not 0; words are taken one by one, from 15 down. */

@@ -118,8 +118,7 @@ CSZ_DEVICE uint32_t csz_slow_load(typename csz_value<V>::quantum *q, const csz_j
         V v[8];
         bool in[8];
 #pragma unroll
-        for (uint32_t k = 0; k < 8; k++)
-            v[k] = __ldg(values.element(csz_code_element(RANK, t, first + k), &in[k]));
+        for (uint32_t k = 0; k < 8; k++) v[k] = values.load(csz_code_element(RANK, t, first + k), &in[k]);
 #pragma unroll
         for (uint32_t k = 0; k < 8; k++) {
             q[csz_code_element(RANK, t, first + k)] = (quantum)value::to_bits(v[k]);
@@ -171,13 +170,12 @@ CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q,
 /* Whether all values of a tile in the field are one.  Has a barrier. */
 template <typename V, int RANK> CSZ_DEVICE bool csz_tile_is_even(const csz_values<V> &values) {
     typedef csz_value<V> value;
-    const typename value::bits corner = value::to_bits(__ldg(values.tile));
+    const typename value::bits corner = value::to_bits(values.in_lattice(__ldg(values.tile)));
     bool differs = false;
 #pragma unroll 1
     for (uint32_t b = 0; b < 32; b++) { /* what lies past the field repeats its last values */
         bool in;
-        differs |=
-            value::to_bits(__ldg(values.element(csz_code_element(RANK, threadIdx.x, b), &in))) != corner;
+        differs |= value::to_bits(values.load(csz_code_element(RANK, threadIdx.x, b), &in)) != corner;
     }
     return !__syncthreads_or(differs);
 }

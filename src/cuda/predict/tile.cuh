@@ -78,6 +78,18 @@ template <bool KEPT = false> CSZ_DEVICE void csz_load_quad(double *v, const doub
     v[3] = b.y;
 }
 
+/* Two neighbours at once. */
+CSZ_DEVICE void csz_load_pair(float *v, const float *p) {
+    const float2 a = __ldcs((const float2 *)p);
+    v[0] = a.x;
+    v[1] = a.y;
+}
+CSZ_DEVICE void csz_load_pair(double *v, const double *p) {
+    const double2 a = __ldcs((const double2 *)p);
+    v[0] = a.x;
+    v[1] = a.y;
+}
+
 #define CSZ_BIASED 0x80008000u /* a half becomes delta + 2^15 */
 
 /* ---- the tile ---- */
@@ -93,6 +105,8 @@ template <typename V> struct csz_job {
     uint32_t aligned;       /* every tile's rows start at multiples of 16 bytes */
     uint32_t has_fill;      /* the quantizers' */
     int workflow;
+    /* lattices above the field: from a value of a row to the next; whether -0.0 loses its sign.  Others: 0 */
+    uint32_t log2_step, drops_sign;
 };
 
 /* How a kernel loads rows: by four values at multiples of 16 bytes, one by one, or as the job says. */
@@ -188,12 +202,13 @@ template <> struct csz_shape<1> {
 template <typename V> struct csz_values {
     const V *tile;
     uint64_t nx, plane; /* elements from row to row and from plane to plane */
-    uint32_t extent[3], lx, ly;
+    uint32_t extent[3], lx, ly, log2_step, drops_sign;
 
     __device__ __forceinline__ csz_values(const csz_job<V> &job, const csz_claim &c)
         : tile(job.data + c.origin), nx(job.geometry.n[2]),
           plane(job.geometry.n[1] * job.geometry.n[2]), extent{c.extent[0], c.extent[1], c.extent[2]},
-          lx(job.geometry.log2_t[2]), ly(job.geometry.log2_t[1]) {}
+          lx(job.geometry.log2_t[2]), ly(job.geometry.log2_t[1]), log2_step(job.log2_step),
+          drops_sign(job.drops_sign) {}
 
     /* Element e: the nearest one in the field, and whether that is e itself. */
     __device__ __forceinline__ const V *element(uint32_t e, bool *in_field) const {
@@ -202,7 +217,17 @@ template <typename V> struct csz_values {
         x = min(x, extent[2] - 1);
         y = min(y, extent[1] - 1);
         z = min(z, extent[0] - 1);
-        return tile + z * plane + y * nx + x;
+        return tile + z * plane + y * nx + ((uint64_t)x << log2_step);
+    }
+
+    /* What a value of the field is in this lattice. */
+    __device__ __forceinline__ V in_lattice(V v) const {
+        return drops_sign && csz_value<V>::to_bits(v) == csz_value<V>::minus_zero() ? (V)0 : v;
+    }
+
+    /* The value of that element. */
+    __device__ __forceinline__ V load(uint32_t e, bool *in_field) const {
+        return in_lattice(__ldg(element(e, in_field)));
     }
 };
 

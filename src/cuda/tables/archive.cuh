@@ -86,7 +86,8 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
             status = csz_header_size_check(lead, nbytes);
             if (!status && sum != csz_words_u64(lead + nwords - 2)) status = CSZ_ERROR_CORRUPT;
             if (!status) status = csz_header_fields_check(lead);
-            if (!status && csz_header_predictor(lead)) status = CSZ_ERROR_BACKEND; /* pyramids are restored on the host */
+            /* frames that may be pyramids lie otherwise: the caller must say so */
+            if (!status && csz_header_predictor(lead) != call->is_packed) status = CSZ_ERROR_ARGUMENT;
             if (!status) status = header_field_check(call, lead);
         } else if (v.header_words > CSZ_HEADER_MAX_NBYTES / 4) {
             status = CSZ_ERROR_CORRUPT;
@@ -109,19 +110,16 @@ struct frame_parts {
     uint32_t sound;
     uint64_t first_word, nwords;
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
+    /* packed layouts (packed_tables.cu): widths of sizes, the payload's size, tiles of all lattices */
+    uint32_t widths_word, payload_nwords, ntiles, is_pyramid, tuning;
     const uint32_t *front;
 };
 
-/*
- * The frame's place by the footer, whose entry says nbytes, and its header.  Every thread returns the same.
- * lead: as archive_open left it; a frame that is not the first replaces it by its own first words.
- */
-static __device__ frame_parts frame_locate(const decode_call *call, const archive_view *v,
-                                           const job_frame *frame, uint64_t nbytes,
-                                           unsigned long long *shared, uint32_t *lead) {
+/* Where a frame of nbytes bytes begins; front: its first words.  Returns 0 where it is not in the archive. */
+static __device__ uint32_t frame_find(frame_parts *f, const archive_view *v, const job_frame *frame,
+                                      uint64_t nbytes, unsigned long long *shared, uint32_t *lead) {
     const uint32_t *footer = v->words + v->footer_word;
-    frame_parts f = {};
-    f.front = lead;
+    f->front = lead;
     uint64_t before = v->header_words;
     if (frame->number) {
         /*
@@ -137,7 +135,7 @@ static __device__ frame_parts frame_locate(const decode_call *call, const archiv
         before += block_sum_u64(others, shared);
     }
     if (before > v->footer_word || nbytes / 4 > v->footer_word - before || nbytes < CSZ_FRAME_HEADER_NBYTES)
-        return f;
+        return 0;
     if (frame->number || before > CSZ_HEADER_MAX_NBYTES / 4) {
         __syncthreads();
 #pragma unroll
@@ -146,22 +144,39 @@ static __device__ frame_parts frame_locate(const decode_call *call, const archiv
         }
         __syncthreads();
     } else {
-        f.front = lead + before;
+        f->front = lead + before;
     }
+    f->first_word = before;
+    f->nwords = nbytes / 4;
+    return 1;
+}
+
+CSZ_DEVICE csz_frame_box frame_box_of(const job_frame *frame) {
     csz_frame_box box;
     for (int i = 0; i < 3; i++) {
         box.first[i] = frame->first[i];
         box.tiles[i] = frame->tiles[i];
     }
     box.ntiles = frame->ntiles;
+    return box;
+}
+
+/*
+ * The frame's place by the footer, whose entry says nbytes, and its header.  Every thread returns the same.
+ * lead: as archive_open left it; a frame that is not the first replaces it by its own first words.
+ */
+static __device__ frame_parts frame_locate(const decode_call *call, const archive_view *v,
+                                           const job_frame *frame, uint64_t nbytes,
+                                           unsigned long long *shared, uint32_t *lead) {
+    frame_parts f = {};
+    if (!frame_find(&f, v, frame, nbytes, shared, lead)) return f;
+    const csz_frame_box box = frame_box_of(frame);
     const uint64_t limit = csz_frame_limit(&call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32);
     f.books_nbytes = f.front[4];
     if (csz_words_u64(f.front) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
         !csz_frame_header_holds(nbytes, csz_words_u64(f.front + 2), f.books_nbytes, box.ntiles, limit, 0))
         return f;
     const csz_frame_layout layout = csz_frame_layout_of(box.ntiles, f.books_nbytes);
-    f.first_word = before;
-    f.nwords = nbytes / 4;
     f.ngroups = layout.ngroups;
     f.index_word = (uint32_t)(layout.index / 4);
     f.sizes_word = (uint32_t)(layout.sizes / 4);

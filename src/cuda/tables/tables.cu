@@ -34,7 +34,7 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->ntiles = frame->ntiles;
     job->tile_base = job_number * (call->max_tiles + 1);
     job->group_base = job_number * call->max_groups;
-    job->counter = job->value_sum = job->filling[0] = job->filling[1] = 0;
+    job->counter = job->value_sum = job->is_pyramid = job->tuning = 0;
     job->row_inverse = 1.0f / (float)frame->tiles[2];
     job->plane_inverse = 1.0f / (float)frame->tiles[1];
     const decode_item item = call_item(call, job_number / call->nframes_box);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * choose_predictor.cu: sampled tiles of all frames through both predictors, as cpu/choose.c does it: nothing is restored yet, so a tile of the
+ * sample is predicted from the field's own values at the coarser lattice's places, rounded as that lattice would be.
+ */
+#include "cuda/encode/packed.cuh"
+#include "cuda/plan/count.cuh"
+
+template <typename V> struct choose_shared : packed_shared<V> {
+    uint32_t count[CSZ_NARROW_N];
+    unsigned long long cost;
+};
+
+template <typename V> struct choose_job {
+    packed_job<V> packed;
+    uint32_t patch_nbytes; /* of shared memory for the coarser lattice around a tile, before its values */
+    uint32_t nsamples;     /* of a frame at most */
+};
+
+/*
+ * The tile of lattice `level` at this place of its grid as a small field of its own, which knows what lies around it; the coarser lattice into
+ * patch.  Has barriers.
+ */
+template <typename V>
+CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patch, int level, uint32_t tz,
+                         uint32_t ty, uint32_t tx) {
+    typedef csz_value<V> value;
+    const csz_geometry *g = &job.packed.tile.geometry;
+    const packed_frame &f = sh.frame;
+    packed_tile<V> &to = sh.tile;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const uint64_t pitch[3] = {g->n[1] * g->n[2], g->n[2], 1};
+        const uint32_t at[3] = {tz, ty, tx};
+        pyramid_place<V> &p = to.place;
+        pyramid_place_set(&p, g->rank, g->log2_t, f.shape.n[level], at, 0);
+        csz_claim &c = to.claim;
+        c.origin = f.origin;
+        c.inside = 1;
+        c.field = 0;
+        uint32_t coarse_n[3];
+        for (int i = 0; i < 3; i++) {
+            const uint32_t before = p.at[i] > 0 ? 2 : 0, left = p.n[i] - p.at[i];
+            c.origin += ((uint64_t)p.at[i] << level) * pitch[i];
+            c.extent[i] = p.extent[i];
+            c.inside *= p.extent[i];
+            p.n[i] = p.t[i] == 1 ? 1 : before + min(left, p.t[i] + 3);
+            p.at[i] = before;
+            coarse_n[i] = (p.n[i] + 1) / 2;
+        }
+        p.coarser = patch;
+        p.coarser_row = coarse_n[2];
+        p.coarser_plane = (uint64_t)coarse_n[1] * coarse_n[2];
+        to.level = level;
+        to.is_lorenzo = 0;
+        to.may_be_raw = 1;
+        to.restored = NULL;
+        to.job = job.packed.tile;
+        to.job.quantizer = &to.quantizer;
+        to.job.log2_step = (uint32_t)level;
+        to.job.geometry.n[2] = g->n[2] << level;
+        to.job.default_shape = 0;
+        const double bound = __ldcg(&job.packed.work.packed.bound[f.field]);
+        const typename value::quantizer field = job.packed.tile.quantizer[f.field];
+        to.quantizer =
+            pyramid_value<V>::quantizer(csz_level_bound(bound, 0, level), field.has_fill, field.fill);
+        to.bound = field.bound;
+    }
+    __syncthreads();
+    const pyramid_place<V> &p = to.place;
+    const double coarser_bound =
+        csz_level_bound(__ldcg(&job.packed.work.packed.bound[f.field]), 0, level + 1);
+    const V grid = (V)(2 * coarser_bound), inverse = grid > 0 ? 1 / grid : 0, largest = (V)0x1p60;
+    const uint32_t nx = (uint32_t)p.coarser_row, plane = (uint32_t)p.coarser_plane,
+                   n = plane * ((p.n[0] + 1) / 2), ny = plane / nx;
+    const uint64_t step = (uint64_t)2 << level;
+    const V *from =
+        to.job.data + to.claim.origin; /* of the tile; the patch begins up to two places before it */
+    const int64_t pitch[2] = {(int64_t)(g->n[1] * g->n[2]), (int64_t)g->n[2]};
+    const bool has_fill = to.quantizer.has_fill;
+    const typename value::bits fill = to.quantizer.fill;
+    const auto original = [&](uint32_t i) {
+        const uint32_t row = i / nx, x = i - row * nx, z = row / ny, y = row - z * ny;
+        const int64_t before =
+            ((int64_t)(p.at[0] / 2) * pitch[0] + (int64_t)(p.at[1] / 2) * pitch[1] + p.at[2] / 2);
+        return __ldg(from + ((int64_t)z * pitch[0] + (int64_t)y * pitch[1] + x - before) * (int64_t)step);
+    };
+    const auto is_missing = [&](V v) {
+        return !(v <= largest && v >= -largest) || (has_fill && value::to_bits(v) == fill);
+    };
+    const auto rounded = [&](V v) {
+        const V q = v * inverse;
+        return q < 4194304 && q > -4194304 ? (V)(int32_t)(q + (q < 0 ? -0.5f : 0.5f)) * grid : v;
+    };
+    for (uint32_t i = threadIdx.x; i < n; i += CSZ_TILE_THREADS) {
+        V v = original(i);
+        if (inverse > 0) { /* what is missing continues what comes before it */
+            uint32_t at = i;
+            while (at > 0 && is_missing(v)) v = original(--at);
+            v = is_missing(v) ? (V)0 : rounded(v);
+        }
+        patch[i] = v;
+    }
+    __syncthreads();
+}
+
+/* Bits/512 of the tile's codes and exceptions; nknown zeros among them are no codes.  Thread 0's is right.  Has barriers. */
+template <typename V, int RANK>
+CSZ_DEVICE unsigned long long tile_cost(choose_shared<V> &sh, uint32_t nknown) {
+    typedef typename csz_value<V>::quantum quantum;
+    const uint32_t t = threadIdx.x;
+    const csz_claim &c = sh.tile.claim;
+    if (sh.predict.is_fill) return 512 * 64;
+    if (sh.is_raw) return 512ull * 8 * sizeof(V) * c.inside;
+    for (uint32_t i = t; i < CSZ_NARROW_N; i += CSZ_TILE_THREADS) sh.count[i] = 0;
+    if (t == 0) sh.cost = sh.predict.reference.base ? 512 * 16 : 0;
+    __syncthreads();
+    if (sh.nspecial) {
+        csz_special_choose<V, RANK>(sh.special, sh.predict.scratch, sh.tile.job, c, sh.predict.exceptions[t]);
+        if (t == 0) sh.cost += 512ull * 32 * (1 + csz_special_size<V>(sh.special).words);
+        __syncthreads();
+    }
+    unsigned long long cost = 0;
+    if (sh.predict.klass) {
+        const quantum *deltas = (const quantum *)sh.predict.region;
+        for (uint32_t b = 0; b < 32; b++) {
+            uint64_t raw;
+            uint32_t nraw;
+            csz_delta_symbol((int64_t)deltas[b * CSZ_TILE_THREADS + t], &raw, &nraw);
+            cost += 512 * (nraw + 5);
+        }
+    } else {
+        count_singles(sh.count, csz_exchange(sh.predict));
+        __syncthreads();
+        if (t == 0) sh.count[CSZ_DIRECT_HALF] -= nknown;
+        __syncthreads();
+        const uint32_t n = CSZ_TILE_N - nknown;
+        if (sh.count[CSZ_DIRECT_HALF] != n) {
+            for (uint32_t s = t; s < CSZ_NARROW_N; s += CSZ_TILE_THREADS)
+                cost += csz_choice_term(n, sh.count[s], s);
+            if (t == 0) cost += 512 * CSZ_CHOICE_RECORD_NBITS;
+        }
+    }
+    cost = csz_warp_sum_u64(cost);
+    if ((t & 31) == 0) atomicAdd(&sh.cost, cost);
+    __syncthreads();
+    return sh.cost;
+}
+
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 2)
+    choose_kernel(const __grid_constant__ choose_job<V> job) {
+    CSZ_DYNAMIC_SHARED(uint4, begin);
+    V *patch = (V *)&begin;
+    choose_shared<V> &sh = *(choose_shared<V> *)((char *)&begin + job.patch_nbytes + job.packed.extra_nbytes);
+    V *values = packed_values<V>(sh, job.packed.extra_nbytes);
+    const csz_work &work = job.packed.work;
+    const uint32_t t = threadIdx.x, nframes = work.nfields * work.nframes;
+    packed_begin<V>(sh, job.packed);
+    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * job.nsamples; i += gridDim.x) {
+        const uint32_t frame = (uint32_t)(i / job.nsamples), s = (uint32_t)(i % job.nsamples);
+        csz_choice_sums *sums = &work.packed.choice[frame];
+        __syncthreads();
+        if (t == 0 && sh.frame.number != frame) packed_frame_find(&sh.frame, job.packed, frame);
+        __syncthreads();
+        const csz_pyramid &shape = sh.frame.shape;
+        const uint64_t *grid = shape.grid[0];
+        const uint32_t ntiles = (uint32_t)(grid[0] * grid[1] * grid[2]), nsamples = csz_choice_count(ntiles);
+        if (shape.nlevels == 1 || s >= nsamples) continue;
+        const uint32_t tile = csz_choice_tile(s, nsamples, ntiles), row = tile / (uint32_t)grid[2],
+                       at[3] = {row / (uint32_t)grid[1], row % (uint32_t)grid[1], tile % (uint32_t)grid[2]};
+        /* every way: those that the host would not look at any more do not count */
+        patch_make(sh, job, patch, 0, at[0], at[1], at[2]);
+        for (int way = 0; way < (RANK == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS); way++) {
+            if (t == 0) sh.tile.place.tuning = csz_choice_tuning(way);
+            __syncthreads();
+            pyramid_tile_quantize<V, RANK>(sh, values, false);
+            const unsigned long long cost = tile_cost<V, RANK>(sh, CSZ_TILE_N >> RANK);
+            if (t == 0) {
+                atomicAdd(&sums->pyramid[way], cost);
+                if (RANK == 2 && way == CSZ_CHOICE_CUBIC && s % 2 == 0) atomicAdd(&sums->pair[0], cost);
+            }
+            __syncthreads();
+        }
+        if (work.packed.may_be_lorenzo) {
+            if (t == 0) {
+                sh.tile.quantizer = job.packed.tile.quantizer[sh.frame.field];
+                sh.tile.job.default_shape = job.packed.tile.default_shape;
+            }
+            __syncthreads();
+            lorenzo_tile_quantize<V, RANK>(sh);
+            const unsigned long long lorenzo = tile_cost<V, RANK>(sh, 0);
+            if (t == 0) atomicAdd(&sums->lorenzo, lorenzo);
+        }
+        if (RANK != 2 || s % 2) continue;
+        patch_make(sh, job, patch, 1, 0, at[1] / 2, at[2] / 2);
+        pyramid_tile_quantize<V, RANK>(sh, values, false);
+        const unsigned long long above = tile_cost<V, RANK>(sh, CSZ_TILE_N >> RANK);
+        if (t == 0) atomicAdd(&sums->pair[1], above);
+    }
+}
+
+template <typename V, int RANK>
+static bool choose_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                          cudaStream_t stream) {
+    const csz_geometry *g = &plan->geometry;
+    choose_job<V> job;
+    memset(&job, 0, sizeof job);
+    job.packed.tile = csz_job_make<V>(work, d_data, plan);
+    job.packed.work = work;
+    const size_t tile = packed_values_nbytes<V>(g),
+                 there = (CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS) * sizeof(uint32_t);
+    job.packed.extra_nbytes = tile > there ? (uint32_t)((tile - there + 127) / 128 * 128) : 0;
+    uint64_t n[3], patch = sizeof(V);
+    csz_pyramid largest;
+    for (int i = 0; i < 3; i++) {
+        n[i] = csz_frame_extent(g, i, 0);
+        if (g->log2_t[i]) patch *= ((uint64_t)1 << (g->log2_t[i] - 1)) + 3;
+    }
+    job.patch_nbytes = (uint32_t)((patch + 127) / 128 * 128);
+    csz_pyramid_make(&largest, n, g->log2_t);
+    if (largest.nlevels == 1) return true;
+    /* smaller frames have no more samples */
+    job.nsamples = csz_choice_count((uint32_t)(largest.grid[0][0] * largest.grid[0][1] * largest.grid[0][2]));
+    const uint64_t all = (uint64_t)work.nfields * work.nframes * job.nsamples,
+                   most = (uint64_t)nsms * (sizeof(V) == 4 ? 4 : 2);
+    const size_t nbytes = job.patch_nbytes + job.packed.extra_nbytes + sizeof(choose_shared<V>);
+    return csz_shared_allow(choose_kernel<V, RANK>, nbytes) &&
+           csz_launch_next(choose_kernel<V, RANK>, (uint32_t)(all < most ? all : most), CSZ_TILE_THREADS,
+                           nbytes, 0, stream, job);
+}
+
+bool csz_cuda_packed_choose(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                            cudaStream_t stream) {
+    const bool is_f32 = plan->type == CSZ_F32, is_flat = plan->geometry.rank == 2;
+    return is_f32 && is_flat ? choose_launch<float, 2>(work, d_data, plan, nsms, stream)
+           : is_f32          ? choose_launch<float, 3>(work, d_data, plan, nsms, stream)
+           : is_flat         ? choose_launch<double, 2>(work, d_data, plan, nsms, stream)
+                             : choose_launch<double, 3>(work, d_data, plan, nsms, stream);
+}

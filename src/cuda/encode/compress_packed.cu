@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compress_packed.cu: compression into archives whose frames may be pyramids (docs/cuda.md).  After range and prepare: frames are
+ * chosen for (choose_predictor.cu), restored lattices made from the coarsest to lattice 1, a launch each; then sampled tiles
+ * are counted, books made, and all tiles coded and placed in one launch, in the archive's order.  Where a pyramid has turned out larger than
+ * raw values may be, all but the lattices is done again with that frame predicted by Lorenzo.
+ */
+#include "cuda/encode/packed_place.cuh"
+#include "cuda/plan/count.cuh"
+
+enum { PACKED_THREADS = CSZ_TILE_THREADS, SETTLE_THREADS = 256 };
+
+/* Dynamic shared memory: extra_nbytes, then S. */
+template <typename S> CSZ_DEVICE S &shared_behind(uint32_t extra_nbytes) {
+    CSZ_DYNAMIC_SHARED(uint4, first);
+    return *(S *)((char *)&first + extra_nbytes);
+}
+
+/* ---- frames ---- */
+
+struct settle_job {
+    csz_geometry geometry;
+    csz_work work;
+    uint32_t is_again;
+};
+
+/* One block: index of each frame's first tile, from how it is predicted.  A second try clears the workspace, too. */
+static __global__ void __launch_bounds__(SETTLE_THREADS)
+    settle_kernel(const __grid_constant__ settle_job job) {
+    CSZ_DYNAMIC_SHARED(uint32_t, first);
+    uint32_t *sums = &first;
+    const csz_packed_work &w = job.work.packed;
+    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes;
+    if (job.is_again) {
+        if (!__ldcg(w.redo)) return;
+        uint32_t *end = job.work.zero + job.work.zero_nwords;
+        for (uint32_t *p = job.work.zero_again + blockIdx.x * SETTLE_THREADS + t; p < end;
+             p += gridDim.x * SETTLE_THREADS)
+            *p = 0;
+    }
+    if (blockIdx.x != 0) return;
+    uint32_t before = 0;
+    for (uint32_t from = 0; from < nframes; from += SETTLE_THREADS) {
+        const uint32_t f = from + t;
+        uint32_t n = 0;
+        if (f < nframes) {
+            const csz_frame_box box = csz_frame_box_at(&job.geometry, f % job.work.nframes);
+            csz_pyramid shape;
+            csz_frame_pyramid(&shape, &job.geometry, &box);
+            if (!job.is_again) {
+                const csz_choice_sums sums_of = w.choice[f];
+                csz_choice choice;
+                choice.lorenzo = sums_of.lorenzo;
+                for (int way = 0; way < CSZ_CHOICE_N; way++) choice.pyramid[way] = sums_of.pyramid[way];
+                for (int i = 0; i < 2; i++) choice.pair[i] = sums_of.pair[i];
+                /* one tile, which Lorenzo predicts: nothing to choose */
+                w.tuning[f] = shape.nlevels == 1
+                                  ? 0
+                                  : csz_predictor_choose(&choice, job.geometry.rank,
+                                                         csz_choice_count(box.ntiles), (int)w.may_be_lorenzo);
+            }
+            n = w.tuning[f] < 0 ? box.ntiles : shape.ntiles;
+        }
+        sums[t] = n;
+        __syncthreads();
+        for (uint32_t o = 1; o < SETTLE_THREADS; o <<= 1) {
+            const uint32_t other = t >= o ? sums[t - o] : 0;
+            __syncthreads();
+            sums[t] += other;
+            __syncthreads();
+        }
+        if (f < nframes) w.first[f] = before + sums[t] - n;
+        const uint32_t all = sums[SETTLE_THREADS - 1];
+        __syncthreads();
+        before += all;
+    }
+    if (t == 0) w.first[nframes] = before;
+}
+
+/* ---- lattices ---- */
+
+/* What Lorenzo restores of a coarsest tile, exceptions and padding continuing their neighbours. */
+template <typename V, int RANK> CSZ_COLD void coarsest_restore(packed_shared<V> &sh) {
+    typedef csz_value<V> value;
+    typedef typename value::quantum quantum;
+    const packed_tile<V> &tile = sh.tile;
+    const csz_values<V> field(tile.job, tile.claim);
+    const pyramid_place<V> &p = tile.place;
+    quantum *q = (quantum *)sh.predict.region;
+    uint32_t hash;
+    const uint32_t in_field = csz_slow_load<V, RANK>(q, tile.job, field, false),
+                   has = csz_slow_round<V, RANK>(q, tile.quantizer, in_field, &hash);
+    if (__syncthreads_or(has != ~0u) && __syncthreads_or(has != 0)) {
+        csz_slow_fill<V, RANK>(q, sh.predict.scratch, has, field.lx, field.ly);
+    }
+    __syncthreads();
+    for (uint32_t e = threadIdx.x; e < CSZ_TILE_N; e += PACKED_THREADS) {
+        const uint32_t x = e & ((1u << field.lx) - 1), y = (e >> field.lx) & ((1u << field.ly) - 1),
+                       z = e >> (field.lx + field.ly);
+        if (x < p.extent[2] && y < p.extent[1] && z < p.extent[0])
+            tile.restored[((uint64_t)z * p.n[1] + y) * p.n[2] + x] =
+                value::restore(q[e], tile.quantizer.step);
+    }
+}
+
+/* Restored values of lattice job.level of all frames. */
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 6 : 3)
+    levels_kernel(const __grid_constant__ packed_job<V> job, uint32_t per_frame) {
+    packed_shared<V> &sh = shared_behind<packed_shared<V>>(job.extra_nbytes);
+    V *values = packed_values(sh, job.extra_nbytes);
+    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes;
+    packed_begin(sh, job);
+    __syncthreads();
+    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * per_frame; i += gridDim.x) {
+        const uint32_t frame = (uint32_t)(i / per_frame), k = (uint32_t)(i % per_frame);
+        if (t == 0 && sh.frame.number != frame) packed_frame_set(&sh.frame, job, frame);
+        __syncthreads();
+        const packed_frame &f = sh.frame;
+        const bool is_here =
+            f.tuning >= 0 && job.level < f.shape.nlevels &&
+            k < f.shape.grid[job.level][0] * f.shape.grid[job.level][1] * f.shape.grid[job.level][2];
+        if (!is_here) {
+            __syncthreads();
+            continue;
+        }
+        if (t == 0) packed_tile_set(&sh.tile, job, f, f.shape.first[job.level] + k);
+        __syncthreads();
+        if (sh.tile.is_lorenzo) {
+            coarsest_restore<V, RANK>(sh);
+        } else {
+            pyramid_tile_quantize<V, RANK>(sh, values, true);
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- counts ---- */
+
+template <typename V> struct count_shared : packed_shared<V> { uint4 count[FRAME_BINS / 4]; };
+
+/* Symbols of sampled tiles; a block has one of a frame at a time. */
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
+    count_kernel(const __grid_constant__ packed_job<V> job, uint32_t per_frame) {
+    count_shared<V> &sh = shared_behind<count_shared<V>>(job.extra_nbytes);
+    V *values = packed_values<V>(sh, job.extra_nbytes);
+    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes;
+    if (job.is_again && !__ldcg(job.work.packed.redo)) return;
+    packed_begin<V>(sh, job);
+    for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * per_frame; i += gridDim.x) {
+        const uint32_t frame = (uint32_t)(i / per_frame), s = (uint32_t)(i % per_frame);
+        if (t == 0 && sh.frame.number != frame) packed_frame_set(&sh.frame, job, frame);
+        __syncthreads();
+        const bool is_here = s < csz_sample_count(sh.frame.ntiles);
+        if (is_here && t == 0) packed_tile_set(&sh.tile, job, sh.frame, csz_sample_tile(s, sh.frame.ntiles));
+        __syncthreads();
+        if (!is_here) continue;
+        packed_quantize<V, RANK>(sh, values);
+        uint32_t books = 0;
+        if (sh.predict.klass && !sh.predict.is_fill) {
+            books = count_wide<V>(sh, job.tile.workflow);
+        } else if (!sh.predict.is_fill && !sh.is_raw) {
+            uint32_t w[16];
+            const csz_codes codes = packed_codes(sh, w);
+            books = count_narrow<V>(sh, w, codes, job.tile.workflow);
+        }
+        __syncthreads();
+        if (books) frame_flush((uint32_t *)sh.count, books, &job.work.sample[frame]);
+        __syncthreads();
+    }
+}
+
+/* ---- records ---- */
+
+template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &sh, const packed_job<V> &job) {
+    const uint32_t(*table)[CSZ_SYMBOLS_MAX] = job.work.table[sh.frame.number];
+    for (int book = 0; book < CSZ_BOOK_RV; book++) {
+        for (uint32_t i = threadIdx.x; i < csz_book_size(book); i += PACKED_THREADS)
+            packed_books()[csz_book_at(book) + i] = __ldcg(&table[book][i]);
+    }
+    for (uint32_t i = threadIdx.x; i < CSZ_WIDE_N; i += PACKED_THREADS)
+        sh.run_values[i] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RV][i]) & 31u);
+    sh.run_lengths[threadIdx.x] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RL][threadIdx.x]) & 31u);
+}
+
+/* Tiles are claimed in order, so that those before a claimed one are being worked on or done, and it is safe to wait for them. */
+template <typename V, int RANK>
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
+    packed_encode_kernel(const __grid_constant__ packed_job<V> job) {
+    packed_encode_shared<V> &sh =
+        shared_behind<packed_encode_shared<V>>(PACKED_BOOKS_NBYTES + job.extra_nbytes);
+    V *values = packed_values<V>(sh, job.extra_nbytes);
+    uint32_t *stage = (uint32_t *)values;
+    const csz_packed_work &w = job.work.packed;
+    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes,
+                   ntiles = __ldcg(&w.first[nframes]);
+    if (job.is_again && !__ldcg(w.redo)) return;
+    packed_begin<V>(sh, job);
+    uint32_t frame = 0;
+    __syncthreads();
+    for (uint32_t turn = blockIdx.x;; turn += gridDim.x) {
+        if (job.in_slots) {
+            frame = turn;
+            if (frame >= nframes) break;
+        } else {
+            if (t == 0) sh.claimed = csz_take_number(&job.work.counters[0]);
+            __syncthreads();
+            if (sh.claimed >= ntiles) break;
+            while (sh.claimed >= __ldcg(&w.first[frame + 1])) frame++;
+        }
+        const bool is_new = sh.frame.number != frame;
+        __syncthreads();
+        if (is_new) {
+            if (t == 0) {
+                packed_frame_set(&sh.frame, job, frame);
+                sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
+            }
+            __syncthreads();
+            books_fetch(sh, job);
+        }
+        const uint32_t tile = job.in_slots ? 0 : sh.claimed - sh.frame.first;
+        const bool has_slot = sh.frame.tuning >= 0 && tile == 0;
+        if (t == 0) packed_tile_set(&sh.tile, job, sh.frame, tile);
+        __syncthreads();
+        if (job.in_slots && !has_slot) continue;
+        if (has_slot && !job.in_slots) {
+            packed_place(sh, job, w.slots + (size_t)frame * w.slot_nwords, __ldcg(&w.slot_words[frame]),
+                         true);
+            __syncthreads();
+            continue;
+        }
+        if (t == 0) sh.has_far = !job.in_slots;
+        packed_quantize<V, RANK>(sh, values);
+        const uint32_t words =
+            packed_record<V, RANK>(sh, &job.work.table[frame][0][0], job.tile.workflow, stage);
+        __syncthreads();
+        if (!job.in_slots) {
+            packed_place(sh, job, stage, words, false);
+        } else {
+            for (uint32_t i = t; i < words; i += PACKED_THREADS)
+                w.slots[(size_t)frame * w.slot_nwords + i] = stage[i];
+            if (t == 0) {
+                w.slot_words[frame] = words;
+                atomicAdd(&job.work.frame_sums[frame].hash, sh.value_hash * sh.tile.claim.weight);
+            }
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- launches ---- */
+
+/* Shared memory before S, so that there is room for a tile's values, and for records of so many words, up to the exchange. */
+template <typename V> static uint32_t extra_for(const csz_geometry *g, uint32_t record_nwords) {
+    const size_t tile = packed_values_nbytes<V>(g), record = ((size_t)record_nwords + 4) * 4,
+                 most = tile > record ? tile : record,
+                 there = (CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS) * sizeof(uint32_t);
+    return most > there ? (uint32_t)((most - there + 127) / 128 * 128) : 0;
+}
+
+/* Words of the longest record of a tile that is not the coarsest: codes of 25 bits, in runs of 36; where they are more than a quarter, exceptions make it raw. */
+template <typename V> static uint32_t record_most(int workflow) {
+    const uint32_t bits = workflow == CSZ_WORKFLOW_RLE_VLE ? 36 : 25,
+                   raw = 1 + CSZ_TILE_N * csz_value<V>::words,
+                   most =
+                       CSZ_TILE_N / 32 * bits + 64 + 4 * 138 + CSZ_TILE_N / 8 * (1 + 2 * csz_value<V>::words);
+    return most > raw ? most : raw;
+}
+
+template <typename K, typename... A>
+static bool packed_launch(K kernel, uint64_t n, uint32_t at_once, size_t nbytes, cudaStream_t stream,
+                          const A &...arguments) {
+    return csz_shared_allow(kernel, nbytes) &&
+           csz_launch_next(kernel, (uint32_t)(n < at_once ? n : at_once), PACKED_THREADS, nbytes, 0, stream,
+                           arguments...);
+}
+
+template <typename V, int RANK>
+static bool packed_compress_as(const csz_work &work, const void *d_data, const csz_cuda_builtins *d_builtins,
+                               const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+    const csz_geometry *g = &plan->geometry;
+    const uint64_t nframes = (uint64_t)work.nfields * work.nframes;
+    packed_job<V> job;
+    job.tile = csz_job_make<V>(work, d_data, plan);
+    job.work = work;
+    job.first_frame = plan->first_frame;
+    job.header_nwords = plan->header_nbytes / 4;
+    job.stage_nwords = job.in_slots = job.is_again = 0;
+    job.level = 0;
+    const uint32_t at_once = (uint32_t)nsms * (sizeof(V) == 4 ? 5 : 3);
+    const uint32_t tile_extra = extra_for<V>(g, 0),
+                   record_extra = extra_for<V>(g, record_most<V>((int)plan->workflow)),
+                   slot_extra = extra_for<V>(g, work.packed.slot_nwords);
+    csz_pyramid largest;
+    uint64_t n[3];
+    for (int i = 0; i < 3; i++) n[i] = csz_frame_extent(g, i, 0);
+    csz_pyramid_make(&largest, n, g->log2_t);
+    settle_job settle;
+    settle.geometry = *g;
+    settle.work = work;
+    bool good = csz_cuda_packed_choose(work, d_data, plan, nsms, stream);
+    for (uint32_t round = 0; round < 2 && good; round++) {
+        settle.is_again = job.is_again = round;
+        good = csz_launch_next(settle_kernel, round ? 64 : 1, SETTLE_THREADS,
+                               SETTLE_THREADS * sizeof(uint32_t), 0, stream, settle) != 0;
+        job.extra_nbytes = tile_extra;
+        for (job.level = work.packed.nlevels - 1; round == 0 && job.level > 0 && good; job.level--) {
+            const uint64_t *grid = largest.grid[job.level];
+            const uint64_t per_frame = grid[0] * grid[1] * grid[2];
+            good = packed_launch(levels_kernel<V, RANK>, nframes * per_frame, at_once,
+                                 tile_extra + sizeof(packed_shared<V>), stream, job, (uint32_t)per_frame);
+        }
+        const uint32_t per_frame = csz_sample_count(largest.ntiles) > csz_sample_count((uint32_t)g->ntiles)
+                                       ? csz_sample_count(largest.ntiles)
+                                       : csz_sample_count((uint32_t)g->ntiles);
+        if (good && plan->workflow != CSZ_WORKFLOW_RLE)
+            good = packed_launch(count_kernel<V, RANK>, nframes * per_frame, at_once,
+                                 tile_extra + sizeof(count_shared<V>), stream, job, per_frame);
+        if (good) csz_cuda_books(work, d_builtins, plan, round != 0, stream);
+        job.in_slots = 1;
+        job.extra_nbytes = slot_extra;
+        if (good)
+            good = packed_launch(packed_encode_kernel<V, RANK>, nframes, at_once,
+                                 PACKED_BOOKS_NBYTES + slot_extra + sizeof(packed_encode_shared<V>), stream,
+                                 job);
+        job.in_slots = 0;
+        job.extra_nbytes = record_extra;
+        if (good)
+            good = packed_launch(packed_encode_kernel<V, RANK>, nframes * largest.ntiles, at_once,
+                                 PACKED_BOOKS_NBYTES + record_extra + sizeof(packed_encode_shared<V>), stream,
+                                 job);
+    }
+    return good;
+}
+
+csz_status csz_cuda_packed_compress(csz_work work, const void *d_data, const csz_cuda_builtins *d_builtins,
+                                    const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+    work.chained = 0;
+    const bool is_f32 = plan->type == CSZ_F32, is_flat = plan->geometry.rank == 2;
+    const bool good = is_f32 && is_flat
+                          ? packed_compress_as<float, 2>(work, d_data, d_builtins, plan, nsms, stream)
+                      : is_f32  ? packed_compress_as<float, 3>(work, d_data, d_builtins, plan, nsms, stream)
+                      : is_flat ? packed_compress_as<double, 2>(work, d_data, d_builtins, plan, nsms, stream)
+                                : packed_compress_as<double, 3>(work, d_data, d_builtins, plan, nsms, stream);
+    return good ? CSZ_OK : CSZ_ERROR_BACKEND;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packed_place.cuh: where records of frames with a packed index go: behind those of the tiles before them, whose sizes a block learns by
+ * looking back at their states; and what completes a frame and an archive.  The index of a frame stands behind its payload and is as
+ * long as the tiles' sizes make it, so the place of the next frame is known once all sizes of this one are.
+ */
+#ifndef CSZ_CUDA_ENCODE_PACKED_PLACE_CUH
+#define CSZ_CUDA_ENCODE_PACKED_PLACE_CUH
+
+#include "cuda/encode/packed_record.cuh"
+#include "format/frame_bound.h"
+
+/* A tile's state: its kind (STATE_OWN, STATE_PREFIX), its record's words, and those of the frame's payload up to and with it. */
+enum { STATE_WORDS_AT = 44 };
+CSZ_DEVICE unsigned long long tile_state_of(unsigned long long kind, uint32_t words, uint64_t upto) {
+    return kind | (unsigned long long)words << STATE_WORDS_AT | upto;
+}
+CSZ_DEVICE uint32_t state_words(unsigned long long state) {
+    return (uint32_t)(state >> STATE_WORDS_AT) & 0xFFFFu;
+}
+CSZ_DEVICE uint64_t state_upto(unsigned long long state) { return state & ((1ull << STATE_WORDS_AT) - 1); }
+
+CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
+    unsigned long long state;
+    while ((state = csz_load_shared_state(p)) == 0) CSZ_SPIN();
+    return state;
+}
+
+/* Payload words of the frame before a tile.  One warp. */
+CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, uint32_t tile) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint64_t sum = 0;
+#pragma unroll 1
+    for (int32_t at = (int32_t)tile - 1 - (int32_t)lane;; at -= 32) {
+        const unsigned long long state = at >= 0 ? state_await(states + at) : STATE_PREFIX;
+        __syncwarp();
+        const bool ends = (state & STATE_PREFIX) != 0;
+        const uint32_t prefixes = __ballot_sync(CSZ_ALL, ends),
+                       stop = prefixes ? (uint32_t)__ffs((int)prefixes) - 1 : 31;
+        sum += csz_warp_sum_u64(lane > stop ? 0 : ends ? state_upto(state) : state_words(state));
+        if (prefixes) return sum;
+    }
+}
+
+/* Words of a frame with n tiles before its payload, and of its index but for the packed sizes. */
+CSZ_DEVICE uint32_t payload_at(uint32_t section_nwords) {
+    return CSZ_FRAME_HEADER_NBYTES / 4 + 1 + section_nwords;
+}
+CSZ_DEVICE uint32_t index_fixed_nwords(uint32_t ngroups) { return 3 * ngroups + (ngroups + 3) / 4; }
+
+CSZ_DEVICE uint32_t group_ntiles_of(uint32_t group, uint32_t ntiles) {
+    return min(ntiles - group * CSZ_INDEX_GROUP, (uint32_t)CSZ_INDEX_GROUP);
+}
+
+/* Bits of the sizes of a group, all of which are published. */
+CSZ_DEVICE uint32_t group_width_of(const unsigned long long *states, uint32_t group, uint32_t ntiles) {
+    uint32_t seen = 0;
+#pragma unroll 4
+    for (uint32_t i = 0; i < group_ntiles_of(group, ntiles); i++)
+        seen |= state_words(state_await(states + group * CSZ_INDEX_GROUP + i));
+    return seen ? (uint32_t)csz_log2_u32(seen) + 1 : 0;
+}
+
+/* Where the frame begins, once the one before it is placed.  One thread. */
+template <typename V> CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job, const packed_frame &f) {
+    if (f.number == f.field * job.work.nframes) return job.work.place[f.field].out + job.header_nwords;
+    return state_await(job.work.frame_state + f.number - 1) & STATE_VALUE;
+}
+
+/*
+ * By the block of a frame's last tile, whose record ends with word `total` of the payload: where the next frame begins.  A pyramid that is larger
+ * than raw values may be is given up.
+ */
+template <typename V>
+CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> &job, uint64_t total) {
+    const packed_frame &f = sh.frame;
+    const unsigned long long *states = job.work.tile_state + f.first;
+    const uint32_t ngroups = (f.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
+    if (threadIdx.x == 0) sh.index_nwords = 0;
+    __syncthreads();
+    uint32_t n = 0;
+    for (uint32_t g = threadIdx.x; g < ngroups; g += CSZ_TILE_THREADS)
+        n += csz_packed_nwords(group_ntiles_of(g, f.ntiles), group_width_of(states, g, f.ntiles));
+    n = csz_warp_add(n);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&sh.index_nwords, n);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    const uint64_t end =
+        payload_at(sh.section_nwords) + total + index_fixed_nwords(ngroups) + sh.index_nwords;
+    csz_tell_state(job.work.frame_state + f.number, STATE_OWN | (sh.start + (end + 1) / 2 * 2));
+    if (f.tuning < 0) return;
+    const csz_frame_box box = csz_frame_box_at(&job.tile.geometry, f.number - f.field * job.work.nframes);
+    const csz_type type = sizeof(V) == 4 ? CSZ_F32 : CSZ_F64;
+    if (4 * end + 8 > csz_frame_bound_of(box.ntiles, csz_frame_nelements(&job.tile.geometry, &box), type)) {
+        job.work.packed.tuning[f.number] = -1;
+        atomicOr(job.work.packed.redo, 1u);
+    }
+}
+
+/* All frames of a field are placed: the footer, and the caller's size and status.  All threads; behind a barrier. */
+template <typename V>
+CSZ_COLD void packed_archive_finish(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t field) {
+    const uint32_t t = threadIdx.x, nframes = job.work.nframes, first = field * nframes;
+    const csz_place *place = &job.work.place[field];
+    const uint64_t out_end = place->end, begin = place->out + job.header_nwords,
+                   end = state_await(job.work.frame_state + first + nframes - 1) & STATE_VALUE;
+    if (t == 0) sh.sum = 0;
+    __syncthreads();
+    unsigned long long sum = 0;
+    for (uint32_t f = t; f < nframes; f += CSZ_TILE_THREADS) {
+        const uint64_t from = f ? state_await(job.work.frame_state + first + f - 1) & STATE_VALUE : begin,
+                       size = 4 * ((state_await(job.work.frame_state + first + f) & STATE_VALUE) - from);
+        put_word(out_end, end + 2 * f, (uint32_t)size);
+        put_word(out_end, end + 2 * f + 1, (uint32_t)(size >> 32));
+        sum += csz_hash_term((uint32_t)size, 2 * f) + csz_hash_term((uint32_t)(size >> 32), 2 * f + 1);
+    }
+    sum = csz_warp_sum_u64(sum);
+    if ((t & 31) == 0) atomicAdd(&sh.sum, sum);
+    __syncthreads();
+    if (t != 0) return;
+    const uint64_t after = end + 2 * (uint64_t)nframes + 2, all = sh.sum + CSZ_HASH_FOOTER_SEED;
+    put_word(out_end, after - 2, (uint32_t)all);
+    put_word(out_end, after - 1, (uint32_t)(all >> 32));
+    *place->nbytes = 4 * (after - place->out);
+    if (place->status) *place->status = after <= out_end ? CSZ_OK : CSZ_ERROR_CAPACITY;
+}
+
+/* A frame whose records are all stored: header, books and index.  All threads; behind a barrier. */
+template <typename V>
+CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<V> &job) {
+    const packed_frame &f = sh.frame;
+    const uint32_t t = threadIdx.x, ngroups = (f.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP,
+                   section = sh.section_nwords, payload = payload_at(section);
+    const unsigned long long *states = job.work.tile_state + f.first;
+    const uint64_t out_end = job.work.place[f.field].end, start = sh.start,
+                   total = state_upto(state_await(states + f.ntiles - 1)), index = start + payload + total;
+    if (t == 0) {
+        sh.sum = 0;
+        sh.index_nwords = 0;
+    }
+    __syncthreads();
+    unsigned long long sum = 0;
+    /* words of the frame but for its payload: by their number where that is left out */
+    const auto put = [&](uint64_t at, uint32_t number, uint32_t word) {
+        put_word(out_end, at, word);
+        sum += csz_hash_term(word, number);
+    };
+    for (uint32_t i = t; i < section; i += CSZ_TILE_THREADS)
+        put(start + 9 + i, 9 + i, __ldcg(&job.work.section[f.number][i]));
+#pragma unroll 1
+    for (uint32_t from = 0; from < ngroups; from += CSZ_TILE_THREADS) {
+        const uint32_t g = from + t, width = g < ngroups ? group_width_of(states, g, f.ntiles) : 0,
+                       n = g < ngroups ? group_ntiles_of(g, f.ntiles) : 0,
+                       nwords = csz_packed_nwords(n, width);
+        const uint32_t upto = csz_warp_scan(nwords);
+        if ((t & 31) == 31) sh.sparse_count[t >> 5] = upto;
+        __syncthreads();
+        uint32_t at = sh.index_nwords + upto - nwords;
+        for (uint32_t w = 0; w < t >> 5; w++) at += sh.sparse_count[w];
+        const uint32_t in_round =
+            sh.sparse_count[0] + sh.sparse_count[1] + sh.sparse_count[2] + sh.sparse_count[3];
+        if (g < ngroups) {
+            const unsigned long long checksum =
+                __ldcg(job.work.group_sum + csz_group_at(f.first, f.number) + g);
+            const uint32_t before =
+                g ? (uint32_t)state_upto(state_await(states + g * CSZ_INDEX_GROUP - 1)) : 0;
+            put(index + 3 * g, payload + 3 * g, before);
+            put(index + 3 * g + 1, payload + 3 * g + 1, (uint32_t)checksum);
+            put(index + 3 * g + 2, payload + 3 * g + 2, (uint32_t)(checksum >> 32));
+        }
+        /* four threads make a word of widths */
+        uint32_t widths = width << (8 * (g & 3));
+        widths |= __shfl_xor_sync(CSZ_ALL, widths, 1);
+        widths |= __shfl_xor_sync(CSZ_ALL, widths, 2);
+        if (g < ngroups && (g & 3) == 0)
+            put(index + 3 * ngroups + g / 4, payload + 3 * ngroups + g / 4, widths);
+        at += index_fixed_nwords(ngroups);
+        uint64_t bits = 0;
+        uint32_t nbits = 0;
+        for (uint32_t i = 0; i < n && width; i++) {
+            bits = bits << width | state_words(state_await(states + g * CSZ_INDEX_GROUP + i));
+            nbits += width;
+            if (nbits < 32) continue;
+            nbits -= 32;
+            put(index + at, payload + at, (uint32_t)(bits >> nbits));
+            at++;
+        }
+        if (nbits) put(index + at, payload + at, (uint32_t)(bits << (32 - nbits)));
+        __syncthreads();
+        if (t == 0) sh.index_nwords += in_round;
+        __syncthreads();
+    }
+    const uint64_t end = index - start + index_fixed_nwords(ngroups) + sh.index_nwords,
+                   size = 4 * ((end + 1) / 2 * 2);
+    if (t == 0) {
+        const csz_frame_sums *sums = &job.work.frame_sums[f.number];
+        const uint32_t is_pyramid = f.tuning >= 0,
+                       books = 4 * section | is_pyramid << 16 | (is_pyramid ? (uint32_t)f.tuning : 0) << 24;
+        const uint32_t header[6] = {(uint32_t)size, (uint32_t)(size >> 32),
+                                    (uint32_t)size, (uint32_t)(size >> 32),
+                                    books,          __ldcg(&sums->hash)};
+        for (uint32_t i = 0; i < 6; i++) put(start + i, i, header[i]);
+        put(start + 8, 8, (uint32_t)total);
+        if (end & 1) put_word(out_end, start + end, 0);
+        sum += csz_hash_frame_seed(job.first_frame + f.number - f.field * job.work.nframes);
+    }
+    __syncwarp();
+    sum = csz_warp_sum_u64(sum);
+    if ((t & 31) == 0) atomicAdd(&sh.sum, sum);
+    __syncthreads();
+    if (t == 0) {
+        put_word(out_end, start + 6, (uint32_t)sh.sum);
+        put_word(out_end, start + 7, (uint32_t)(sh.sum >> 32));
+        sh.last = csz_block_arrive(&job.work.counters[1 + f.field], 1) + 1 == job.work.nframes;
+    }
+    __syncthreads();
+    if (sh.last) packed_archive_finish(sh, job, f.field);
+    __syncthreads();
+}
+
+/*
+ * Exceptions that were not staged, to their place in the archive; returns the thread's part of their checksum.  number: of the first word in the
+ * payload.  Has a barrier.
+ */
+template <typename V>
+CSZ_COLD unsigned long long far_store(packed_encode_shared<V> &sh, uint32_t *out, uint64_t number) {
+    const uint32_t t = threadIdx.x, words = csz_value<V>::words, n = sh.special_sizes.nsingle,
+                   npositions = (n + 1) / 2;
+    const csz_values<V> field(sh.tile.job, sh.tile.claim);
+    uint32_t single = sh.predict.exceptions[t];
+    for (uint32_t k = 0; k < CSZ_MASK_CANDIDATES; k++) {
+        if (sh.special.count[k]) single &= ~sh.predict.scratch[k * CSZ_TILE_UNITS + t];
+    }
+    uint32_t at = csz_warp_scan((uint32_t)__popc(single)) - (uint32_t)__popc(single);
+    for (uint32_t i = 0; i < t >> 5; i++) at += sh.special.single[i];
+    for (uint32_t m = single; m; m &= m - 1, at++) {
+        const uint32_t b = (uint32_t)__ffs((int)m) - 1;
+        bool in;
+        ((uint16_t *)out)[at] = (uint16_t)(32 * t + b);
+        csz_special_put_value<V>(
+            out + npositions + at * words,
+            csz_value<V>::to_bits(field.load(csz_code_element(sh.tile.job.geometry.rank, t, b), &in)));
+    }
+    if (t == 0 && (n & 1)) ((uint16_t *)out)[n] = 0;
+    __syncthreads();
+    unsigned long long sum = 0;
+    for (uint32_t i = t; i < npositions + n * words; i += CSZ_TILE_THREADS)
+        sum += csz_hash_term(*(volatile uint32_t *)(out + i), number + i);
+    return sum;
+}
+
+/*
+ * The tile's record, `words` words of `stage`, to its place; then whatever it completes.  Its size is published first, since others wait for
+ * it.  Has barriers.
+ */
+template <typename V>
+CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
+                             uint32_t words, bool from_slot) {
+    const csz_claim &c = sh.tile.claim;
+    const uint32_t t = threadIdx.x;
+    unsigned long long *states = job.work.tile_state + c.first;
+    __syncthreads();
+    if (t == 0) csz_tell_state(states + c.tile, tile_state_of(STATE_OWN, words, 0));
+    if (t < 32) {
+        const uint64_t before = packed_lookback(states, c.tile);
+        if (t == 0) {
+            csz_tell_state(states + c.tile, tile_state_of(STATE_PREFIX, words, before + words));
+            sh.before = (uint32_t)before;
+            sh.start = packed_start(job, sh.frame);
+        }
+    }
+    __syncthreads();
+    const uint64_t before = sh.before, at = sh.start + payload_at(sh.section_nwords) + before,
+                   out_end = job.work.place[sh.frame.field].end;
+    if (c.tile == c.ntiles - 1) packed_frame_end(sh, job, before + words);
+    if (words) {
+        const bool fits = at + words <= out_end;
+        uint32_t *out = word_at(at);
+        unsigned long long sum = 0;
+        const uint32_t far_at = from_slot ? 0 : sh.far_at, staged = far_at ? far_at : words;
+        for (uint32_t i = t; i < staged; i += CSZ_TILE_THREADS) {
+            const uint32_t word = from_slot ? __ldcg(stage + i) : stage[i];
+            if (fits) out[i] = word;
+            sum += csz_hash_term(word, before + i);
+        }
+        if (far_at && fits) sum += far_store(sh, out + far_at, before + far_at);
+        sum = csz_warp_sum_u64(sum);
+        if ((t & 31) == 0)
+            csz_add(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP, sum);
+    }
+    __syncthreads();
+    if (t == 0) {
+        csz_frame_sums *sums = &job.work.frame_sums[c.frame];
+        if (!from_slot) atomicAdd(&sums->hash, sh.value_hash * c.weight);
+        sh.last = csz_block_arrive(&sums->done, 1) + 1 == c.ntiles;
+    }
+    __syncthreads();
+    if (sh.last) packed_frame_finish(sh, job);
+}
+
+#endif

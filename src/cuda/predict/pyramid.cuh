@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pyramid.cuh: prediction by interpolation (predict/pyramid.h) for tiles of any shape, by the threads of a
+ * block.  A tile's restored values stand in shared memory, with one more plane, row and column than the tile
+ * has: its upper faces.  Values with one odd coordinate come first, predicted from the coarser lattice in
+ * device memory, then those with two and with three, predicted from the tile's own.
+ */
+#ifndef CSZ_CUDA_PYRAMID_CUH
+#define CSZ_CUDA_PYRAMID_CUH
+
+#include "cuda/common/value.cuh"
+#include "cuda/common/warp.cuh"
+#include "predict/pyramid.h"
+
+/* ---- the type's arithmetic ---- */
+
+template <typename V> struct pyramid_value;
+#define CSZ_PYRAMID_VALUE(V, NAME)                                                                          \
+    template <> struct pyramid_value<V> {                                                                   \
+        static __device__ __forceinline__ V interpolate(uint32_t reach, V a, V b, V c, V d) {               \
+            return csz_interpolate_##NAME(reach, a, b, c, d);                                               \
+        }                                                                                                   \
+        static __device__ __forceinline__ V mean2(V p, V q) { return csz_mean2_##NAME(p, q); }              \
+        static __device__ __forceinline__ V mean3(V p, V q, V r) { return csz_mean3_##NAME(p, q, r); }      \
+        static __device__ __forceinline__ V prediction(V p) { return csz_prediction_##NAME(p); }            \
+        static __device__ __forceinline__ V restore(V p, V k, V step) {                                     \
+            return csz_pyramid_restore_##NAME(p, k, step);                                                  \
+        }                                                                                                   \
+        static __device__ __forceinline__ bool is_within(V v, V r, V bound) {                               \
+            return csz_is_within_##NAME(v, r, bound) != 0;                                                  \
+        }                                                                                                   \
+        static __device__ __forceinline__ typename csz_value<V>::quantizer quantizer(double bound, int has, \
+                                                                                     uint64_t fill) {       \
+            return csz_quantizer_make_##NAME(bound, has, fill);                                             \
+        }                                                                                                   \
+    };
+CSZ_PYRAMID_VALUE(float, f32)
+CSZ_PYRAMID_VALUE(double, f64)
+#undef CSZ_PYRAMID_VALUE
+
+/* ---- numbers of codes ---- */
+
+/* What each halved coordinate and each class adds to the number of a code (csz_pyramid_code), in tiles of these extents. */
+struct pyramid_codes {
+    uint16_t z[512], y[512], x[1024], first[8];
+    uint32_t extent[3];
+
+    /* Number of the code of an element. */
+    __device__ __forceinline__ uint32_t of(uint32_t ez, uint32_t ey, uint32_t ex) const {
+        return first[(ez & 1) << 2 | (ey & 1) << 1 | (ex & 1)] + z[ez >> 1] + y[ey >> 1] + x[ex >> 1];
+    }
+};
+
+/* By all threads of a block, for tiles of these extents in their lattice; a barrier must follow. */
+static __device__ void pyramid_codes_make(pyramid_codes *c, int rank, const uint32_t *log2_t,
+                                          const uint32_t *extent) {
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < 1024; i += blockDim.x) {
+        if (2 * i < 1u << log2_t[2]) c->x[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, 0, 0, 2 * i);
+        if (i < 512 && 2 * i < 1u << log2_t[1])
+            c->y[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, 0, 2 * i, 0);
+        if (i < 512 && 2 * i < max(1u << log2_t[0], 1u))
+            c->z[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, 2 * i, 0, 0);
+        if (i < 8 && (rank == 3 || i < 4))
+            c->first[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, i >> 2, i >> 1 & 1, i & 1);
+        if (i < 3) c->extent[i] = extent[i];
+    }
+}
+
+/* Of whole tiles. */
+CSZ_DEVICE void pyramid_codes_begin(pyramid_codes *c, int rank, const uint32_t *log2_t) {
+    const uint32_t whole[3] = {1u << log2_t[0], 1u << log2_t[1], 1u << log2_t[2]};
+    pyramid_codes_make(c, rank, log2_t, whole);
+}
+
+/* For the next tile, where it has other extents than the last.  By all threads of a block, behind a barrier; ends with one. */
+CSZ_DEVICE void pyramid_codes_of(pyramid_codes *c, int rank, const uint32_t *log2_t, const uint32_t *extent) {
+    const bool same = c->extent[0] == extent[0] && c->extent[1] == extent[1] && c->extent[2] == extent[2];
+    __syncthreads();
+    if (same) return;
+    pyramid_codes_make(c, rank, log2_t, extent);
+    __syncthreads();
+}
+
+/* ---- a tile ---- */
+
+/* A tile of a lattice, and the coarser lattice it is predicted from. */
+template <typename V> struct pyramid_place {
+    const V *coarser;                    /* its first value */
+    uint64_t coarser_row, coarser_plane; /* values from row to row and from plane to plane */
+    uint32_t at[3];                      /* the tile's origin in its lattice */
+    uint32_t n[3];                       /* the lattice's extents */
+    uint32_t t[3];                       /* the tile's, */
+    uint32_t extent[3];                  /* and those inside the lattice */
+    uint32_t row, plane; /* values from row to row and from plane to plane of the tile in shared memory */
+    int rank, tuning;
+
+    /* Halved extents of a class along a dim: the tile's own, and with its upper face. */
+    __device__ __forceinline__ uint32_t own(int dim, uint32_t odd) const {
+        return (extent[dim] + 1 - odd) / 2;
+    }
+    __device__ __forceinline__ uint32_t all(int dim, uint32_t odd) const {
+        const bool has_face = !odd && dim >= 3 - rank && n[dim] - at[dim] > t[dim];
+        return own(dim, odd) + has_face;
+    }
+    __device__ __forceinline__ uint32_t in_tile(uint32_t z, uint32_t y, uint32_t x) const {
+        return z * plane + y * row + x;
+    }
+    /* The coarser lattice's value at even coordinates of the tile. */
+    __device__ __forceinline__ const V *above(uint32_t z, uint32_t y, uint32_t x) const {
+        return coarser + (uint64_t)((at[0] + z) >> 1) * coarser_plane +
+               (uint64_t)((at[1] + y) >> 1) * coarser_row + ((at[2] + x) >> 1);
+    }
+};
+
+/* Values of shared memory that a tile with its upper faces takes. */
+CSZ_FN uint32_t csz_pyramid_tile_n(int rank, const uint32_t *log2_t) {
+    return ((1u << log2_t[0]) + (rank == 3)) * ((1u << log2_t[1]) + 1) * ((1u << log2_t[2]) + 1);
+}
+
+/* Shape, lattice and place of a tile, but for the coarser lattice's memory. */
+template <typename V>
+CSZ_DEVICE void pyramid_place_set(pyramid_place<V> *p, int rank, const uint32_t *log2_t, const uint64_t *n,
+                                  const uint32_t *tile, int tuning) {
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        p->t[i] = 1u << log2_t[i];
+        p->n[i] = (uint32_t)n[i];
+        p->at[i] = tile[i] << log2_t[i];
+        p->extent[i] = min(p->n[i] - p->at[i], p->t[i]);
+    }
+    p->rank = rank;
+    p->tuning = tuning;
+    p->row = p->t[2] + 1;
+    p->plane = (p->t[1] + 1) * p->row;
+}
+
+/* The prediction of an element of a class other than none, from the coarser lattice or from the tile. */
+template <typename V>
+CSZ_DEVICE V pyramid_predict(const pyramid_place<V> &p, const V *tile, uint32_t klass, uint32_t z, uint32_t y,
+                             uint32_t x) {
+    typedef pyramid_value<V> value;
+    const bool from_coarser = (klass & (klass - 1)) == 0;
+    const uint32_t coordinate[3] = {z, y, x}, along = csz_tuning_dims(p.tuning, klass),
+                   counting = csz_tuning_reach(p.tuning);
+    const V *from = tile + p.in_tile(z, y, x);
+    V best[3] = {0, 0, 0};
+    uint32_t most = 0, nbest = 0;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        if (!(along >> (2 - i) & 1)) continue;
+        const uint32_t reach =
+                           csz_reach(coordinate[i] >> 1, p.t[i], p.at[i], p.n[i], from_coarser) & counting,
+                       order = csz_reach_order(reach);
+        if (nbest && order < most) continue;
+        const V *b;
+        int64_t step;
+        if (from_coarser) {
+            step = i == 2 ? 1 : (int64_t)(i == 1 ? p.coarser_row : p.coarser_plane);
+            b = p.above(z, y, x);
+        } else {
+            step = 2 * (int64_t)(i == 2 ? 1 : i == 1 ? p.row : p.plane);
+            b = from - step / 2;
+        }
+        const V zero = 0;
+        const V q = value::interpolate(reach, reach & 1 ? b[-step] : zero, b[0], reach & 2 ? b[step] : zero,
+                                       reach & 4 ? b[2 * step] : zero);
+        if (order > most) nbest = 0;
+        most = order;
+        if (nbest == 0)
+            best[0] = q;
+        else if (nbest == 1)
+            best[1] = q;
+        else
+            best[2] = q;
+        nbest++;
+    }
+    return value::prediction(nbest == 1   ? best[0]
+                             : nbest == 2 ? value::mean2(best[0], best[1])
+                                          : value::mean3(best[0], best[1], best[2]));
+}
+
+/*
+ * Restored values of all elements with so many odd coordinates, into the tile, by thread r of nthreads.
+ * own(klass, z, y, x, prediction) restores one of the tile's own; those at its upper faces are their
+ * predictions.  A barrier must follow.
+ */
+template <typename V, typename Own>
+CSZ_DEVICE void pyramid_pass(const pyramid_place<V> &p, V *tile, int nodd, uint32_t r, uint32_t nthreads,
+                             const Own &own) {
+#pragma unroll 1
+    for (uint32_t klass = 1; klass < 1u << p.rank; klass++) {
+        if (__popc(klass) != nodd) continue;
+        const uint32_t oz = klass >> 2, oy = klass >> 1 & 1, ox = klass & 1;
+        const uint32_t nz = p.all(0, oz), ny = p.all(1, oy), nx = p.all(2, ox), n = nz * ny * nx;
+#pragma unroll 1
+        for (uint32_t i = r; i < n; i += nthreads) {
+            const uint32_t row = i / nx, hx = i - row * nx, hz = row / ny, hy = row - hz * ny;
+            const uint32_t z = 2 * hz + oz, y = 2 * hy + oy, x = 2 * hx + ox;
+            const V q = pyramid_predict(p, tile, klass, z, y, x);
+            const bool is_own = hz < p.own(0, oz) && hy < p.own(1, oy) && hx < p.own(2, ox);
+            tile[p.in_tile(z, y, x)] = is_own ? own(klass, z, y, x, q) : q;
+        }
+    }
+}
+
+/* The tile's own values of class none. */
+template <typename V>
+CSZ_DEVICE void pyramid_load_coarser(const pyramid_place<V> &p, V *tile, uint32_t r, uint32_t nthreads) {
+    const uint32_t nz = p.own(0, 0), ny = p.own(1, 0), nx = p.own(2, 0), n = nz * ny * nx;
+#pragma unroll 1
+    for (uint32_t i = r; i < n; i += nthreads) {
+        const uint32_t row = i / nx, x = 2 * (i - row * nx), hz = row / ny, z = 2 * hz,
+                       y = 2 * (row - hz * ny);
+        tile[p.in_tile(z, y, x)] = *p.above(z, y, x);
+    }
+}
+
+#endif
