@@ -16,7 +16,7 @@ CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.cu
 C_UNITS = $(filter-out examples/hdf5_writer.c mpi/tests/parallel_hdf5.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))
 
-.PHONY: all help demo test soak fuzz bench bench-mpi share evaluation gpu-test gpu-bench format lint install uninstall deb clean
+.PHONY: all help demo test soak fuzz bench bench-mpi share evaluation gpu-test gpu-bench format lint install uninstall deb wheel clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -37,6 +37,7 @@ help:
 	@echo 'make install    install headers, libraries, command and HDF5 plugin (PREFIX=/usr/local)'
 	@echo 'make uninstall  remove what make install has placed'
 	@echo 'make deb        build the Debian packages into $(BUILD)/deb'
+	@echo 'make wheel      a wheel to give to others into dist: manylinux, with zstd and the HDF5 plugin inside'
 	@echo 'make clean      remove the build folders'
 
 .PHONY: configure
@@ -129,5 +130,9 @@ deb:
 	@tools/setup deb
 	packaging/build_deb $(BUILD)/deb
 
+wheel:
+	tools/setup wheel
+	tools/wheel
+
 clean:
-	rm -rf $(BUILD) $(CPU_BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory build-python
+	rm -rf $(BUILD) $(CPU_BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory build-python build-wheel

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds libcsz with CMake into the package, so that `pip install .` needs a C compiler and cmake and nothing else.
+"""Builds libcsz with CMake into the package, so that `pip install .` needs a C compiler and cmake and nothing else.  Where HDF5's headers
+are found the HDF5 plugin is built into it, too, for csz.hdf5.
 
 The environment decides what the wheel holds:
   CMAKE_ARGS          arguments for CMake: "-DCSZ_CUDA=OFF" for the CPU alone, "-DCSZ_CUDA_ARCHS=all" for every card.  By default the
                       CUDA backend is built where nvcc is found, for the GPU of this machine (docs/install.md), and such a wheel works
                       on machines without a GPU too.
   CSZ_BUILT_LIBRARY   a libcsz that was built already, taken as it is
+  CSZ_BUILT_PLUGIN    the same of libh5csz
   CSZ_VERSION_SUFFIX  for example cu13: makes the version 0.1.0+cu13, to tell wheels apart
   CSZ_PYTHON_BUILD    the folder for what is made on the way, build-python/ by default
 """
@@ -34,11 +36,11 @@ def version():
     return ".".join(numbers) + (f"+{suffix}" if suffix else "")
 
 
-def build_library():
-    """The shared library, built here unless it was named."""
-    built = os.environ.get("CSZ_BUILT_LIBRARY")
+def build_libraries():
+    """The shared library and the HDF5 plugin, or None in its place; built here unless they were named."""
+    built, plugin = os.environ.get("CSZ_BUILT_LIBRARY"), os.environ.get("CSZ_BUILT_PLUGIN")
     if built:
-        return Path(built).resolve()
+        return Path(built).resolve(), Path(plugin).resolve() if plugin else None
     if not shutil.which("cmake"):
         sys.exit("csz is built with CMake, which was not found: install it (pip install cmake) and try again")
     folder = work / "cmake"
@@ -49,8 +51,9 @@ def build_library():
     configure = ["cmake", "-S", str(root), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
     subprocess.run([*configure, "-DCMAKE_SHARED_LINKER_FLAGS=-s", *given], check=True)
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
-    subprocess.run(["cmake", "--build", str(folder), "--target", "csz_shared", "-j", jobs], check=True)
-    return (folder / library).resolve()
+    targets = ["csz_shared", "h5csz"] if (folder / "plugins/hdf5").exists() else ["csz_shared"]
+    subprocess.run(["cmake", "--build", str(folder), "--target", *targets, "-j", jobs], check=True)
+    return (folder / library).resolve(), next((folder / "hdf5-plugins").glob("libh5csz.*"), None)
 
 
 class Binary(Distribution):
@@ -66,7 +69,11 @@ class BuildWithLibrary(build_py):
             shutil.rmtree(folder, ignore_errors=True)  # no file of an earlier build
         super().run()
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(build_library(), folder / library)
+        built, plugin = build_libraries()
+        shutil.copyfile(built, folder / library)
+        if plugin:
+            (folder / "plugins").mkdir(exist_ok=True)
+            shutil.copyfile(plugin, folder / "plugins" / plugin.name)
 
 
 class PlatformWheel(bdist_wheel):

@@ -64,6 +64,12 @@ if "$python" -c 'import sys, setuptools; sys.exit(int(setuptools.__version__.spl
         echo "the wheel does not name its licence as SPDX does"
         exit 1
     fi
+    if [ -d "$work/build/cmake/plugins/hdf5" ]; then # HDF5's headers were found
+        "$python" -m zipfile -l "$work"/wheels/csz-*.whl | grep -q 'csz/plugins/libh5csz' || {
+            echo "the wheel lacks the HDF5 plugin"
+            exit 1
+        }
+    fi
     "$python" -m pip install -q --no-compile --force-reinstall --no-deps --no-index "$work"/wheels/csz-*.whl || exit 1
 else
     echo "setuptools 77 is not here: testing the source tree without building a wheel"

@@ -7,9 +7,12 @@ import ctypes as c
 import math
 import mmap
 import operator
+import sys
 import warnings
 from dataclasses import dataclass
-from typing import Any, Iterator, Literal, Sequence, TypedDict, TypeVar, Union, overload
+from functools import partial
+from types import FrameType
+from typing import Any, Callable, Iterator, Literal, Sequence, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
@@ -181,17 +184,34 @@ def named_fill(fill: Fill) -> float | None:
     return None if isinstance(fill, str) and fill == "none" else fill
 
 
-def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any]) -> None:
-    """Warns of a value that looks like a fill value, unless none is said to be one."""
-    if suspect.found and not isinstance(fill, str):
-        value = dtype.type(suspect.value)
-        text = str(value).replace("+", "")
-        warnings.warn(
-            f"{text} stands in about {100 * suspect.share:.3g}% of the values, far outside the others ({suspect.low:.4g} to {suspect.high:.4g}): "
-            f"give fill={text} if it marks missing values, or fill='none' if it is data",
-            _errors.FillWarning,
-            stacklevel=3,
-        )
+def outside() -> tuple[str, int]:
+    """File and line of the nearest caller outside this package and those that call it as a codec."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _WITHIN:
+        frame = frame.f_back
+    assert frame is not None
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+_WITHIN = {"csz", "zarr", "numcodecs", "dataclasses", "asyncio", "concurrent", "threading"}
+
+
+def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any], where: tuple[str, int] | None = None) -> bool:
+    """Warns of values that look like fill values, unless none is said to be one.  ``where``: the line to blame, by default the caller's."""
+    if not suspect.found or isinstance(fill, str):
+        return False
+    text, other = (str(dtype.type(value)).replace("+", "") for value in (suspect.value, suspect.other))
+    also = f" and {other} in about {100 * suspect.other_share:.3g}%" if suspect.found > 1 else ""
+    advice = f"give fill={text} if it marks missing values, or fill='none' if it is data"
+    if suspect.found > 1:
+        advice = "make them one and give that as fill if they mark missing values, or give fill='none' if they are data"
+    warnings.warn_explicit(
+        f"{text} stands in about {100 * suspect.share:.3g}%{also} of the values, far outside the others "
+        f"({suspect.low:.4g} to {suspect.high:.4g}): {advice}",
+        _errors.FillWarning,
+        *(outside() if where is None else where),
+    )
+    return True
 
 
 def fold(shape: Sequence[int]) -> tuple[int, ...]:
@@ -311,6 +331,28 @@ def compress(
 
     Returns bytes for arrays on the host; for arrays on the GPU an array of uint8 there, of CuPy or, for tensors, of PyTorch.
     """
+    archive, warn = compress_quietly(
+        array, abs, rel, psnr, fill, workflow=workflow, predictor=predictor, backend=backend, threads=threads, zstd=zstd, like=like
+    )
+    warn()
+    return archive
+
+
+def compress_quietly(
+    array: Any,
+    abs: float | None = None,
+    rel: float | None = None,
+    psnr: float | None = None,
+    fill: Fill = None,
+    *,
+    workflow: str = "auto",
+    predictor: str = "lorenzo",
+    backend: str = "auto",
+    threads: int = 0,
+    zstd: int = 0,
+    like: Any = None,
+) -> tuple[Any, Callable[..., bool]]:
+    """An archive, and the call of :func:`warn_of_fill` that tells of values that look like fill values."""
     mode, bound = bound_of(abs, rel, psnr)
     named = named_fill(fill)
     options = _options(backend, threads, named)
@@ -335,18 +377,18 @@ def compress(
     )  # fmt: skip
     _check(status, "compressing")
     lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
-    warn_of_fill(suspect, fill, source.dtype)
+    warn = partial(warn_of_fill, suspect, fill, source.dtype)
     archive = room[: nbytes.value]
     if place.kind == "numpy":
-        return archive.tobytes()
+        return archive.tobytes(), warn
     if zstd:
         result, out = _arrays.make(place, (nbytes.value,), np.dtype("uint8"))
         _store(out, _arrays._view_numpy(archive))
-        return result
+        return result, warn
     result = archive.clone() if place.kind == "torch" else archive.copy()  # without the room that was not used
     if place.device is not None:
         _cuda.wait(place.device, _arrays.view_device(result).stream)
-    return result
+    return result, warn
 
 
 def _store(out: _arrays.View, data: _arrays.View) -> None:

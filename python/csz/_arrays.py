@@ -217,8 +217,21 @@ def view_field(x: Any, fill: float | None = None) -> View:
             a = np.require(a, dtype=a.dtype.newbyteorder("="), requirements=["C", "A"]).reshape(a.shape)  # 0-d stays 0-d
         view = _view_numpy(a, "torch" if is_torch(x) else "numpy")
     if view.dtype.kind != "f" or view.dtype.itemsize not in (4, 8):
-        raise _errors.DtypeError(f"csz compresses float32 and float64, not {view.dtype}: convert with array.astype('float32')")
+        raise _errors.DtypeError(f"csz compresses float32 and float64, not {view.dtype}: {_advice(view.dtype)}")
     return view
+
+
+def _advice(dtype: np.dtype[Any]) -> str:
+    """What to do with an array of another type; in the words of the command."""
+    if dtype.names is not None:
+        return f"compress each field of numbers by itself, such as array[{dtype.names[0]!r}]"
+    if dtype.kind == "c":
+        return "compress both parts, array.real.copy() and array.imag.copy()"
+    if dtype.kind == "O":
+        return "make an array of numbers of these objects, with numpy.array(array.tolist(), 'f8')"
+    if dtype.kind in "biuf":
+        return "convert with array.astype('float32'), or astype('float64') where 7 digits are too few"
+    return "these are no floating-point numbers"
 
 
 def _aligned(view: View) -> View:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -24,11 +24,12 @@ def number_to_json(value: float | None) -> float | str | None:
 
 
 def number_from_json(name: str, value: Any) -> float | None:
-    if value is None:
+    """A number, or None where there is none, which "none" says too."""
+    if value is None or (isinstance(value, str) and value == "none"):
         return None
     if isinstance(value, str):
         if value not in _NAMED:
-            raise _errors.ArgumentError(f"{name} is a number, NaN, Infinity or -Infinity, not {value!r}")
+            raise _errors.ArgumentError(f"{name} is a number, NaN, Infinity, -Infinity or none, not {value!r}")
         return _NAMED[value]
     return _api._number(name, value)
 
@@ -69,9 +70,22 @@ def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: floa
     return {"abs": max(bound, sys.float_info.min), **rest}
 
 
-def compress_chunk(chunk: Any, stored: dict[str, Any], fill: _api.Fill, threads: int | None) -> Any:
+class Warner:
+    """Warns of a forgotten fill value once for a codec, and blames the line that made it: chunks may be compressed by threads that have no caller."""
+
+    def __init__(self) -> None:
+        self.where, self.left = _api.outside(), [True]
+
+    def __call__(self, warn: Callable[..., bool]) -> None:
+        if self.left and warn(self.where):
+            self.left.clear()
+
+
+def compress_chunk(chunk: Any, stored: dict[str, Any], fill: _api.Fill, threads: int | None, warner: Warner) -> Any:
     backend: _api.Backend = "auto" if _arrays.is_device(chunk) else "cpu"
-    return _api.compress(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)
+    archive, warn = _api.compress_quietly(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)
+    warner(warn)
+    return archive
 
 
 def decompress_chunk(archive: Any, threads: int | None, **options: Any) -> Any:

@@ -21,7 +21,8 @@ class Csz(Codec):  # type: ignore[misc]
 
     Bounds, ``fill``, ``workflow`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
     :func:`csz.absolute_bound` resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for missing
-    data, or pads chunks and the bound is relative, give it as ``fill`` too.  ``dtype`` is needed for arrays in the other byte order alone, for
+    data, or pads chunks and the bound is relative, give it as ``fill`` too.  With None or ``"none"`` no value is missing; with ``"auto"``, the
+    default, nothing is said, and a value that looks like a fill value gives a :class:`csz.FillWarning`.  ``dtype`` is needed for arrays in the other byte order alone, for
     example ``">f4"``.  ``threads`` is for one chunk and not stored: 1, or what CSZ_CODEC_THREADS says.
 
     Zarr gives a decoded chunk its shape and order.  By itself ``decode`` returns the dims of the archive: those of a chunk in Fortran order
@@ -35,20 +36,20 @@ class Csz(Codec):  # type: ignore[misc]
         abs: float | None = None,
         rel: float | None = None,
         psnr: float | None = None,
-        fill: float | str | None = None,
+        fill: float | str | None = "auto",
         workflow: str = "auto",
         zstd: int = 0,
         dtype: str | None = None,
         threads: int | None = None,
     ) -> None:
         self._settings = _codec.settings(abs, rel, psnr, workflow, zstd)
-        self._fill = _codec.number_from_json("fill", fill)
+        self._fill = fill if isinstance(fill, str) and fill == "auto" else _codec.number_from_json("fill", fill)
         self._dtype = None if dtype is None else np.dtype(dtype)
-        self._threads = threads
+        self._threads, self._warner = threads, _codec.Warner()
 
     def get_config(self) -> dict[str, Any]:
         config: dict[str, Any] = {"id": self.codec_id, **self._settings}
-        if self._fill is not None:
+        if not isinstance(self._fill, str):
             config["fill"] = _codec.number_to_json(self._fill)
         if self._dtype is not None:
             config["dtype"] = self._dtype.str
@@ -65,7 +66,8 @@ class Csz(Codec):  # type: ignore[misc]
             raise _errors.DtypeError(f"chunks in the other byte order need Csz(..., dtype={chunk.dtype.str!r}), to come back in it")
         if chunk.flags.f_contiguous and not chunk.flags.c_contiguous:
             chunk = chunk.T
-        return _codec.compress_chunk(chunk, self._settings, self._fill, self._threads)
+        fill: _api.Fill = None if isinstance(self._fill, str) else "none" if self._fill is None else self._fill
+        return _codec.compress_chunk(chunk, self._settings, fill, self._threads, self._warner)
 
     def decode(self, buf: Any, out: Any = None) -> Any:
         """The chunk, in the dims of its archive, or written to ``out``, which may be any writable buffer of the right size."""

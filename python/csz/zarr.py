@@ -31,7 +31,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
     ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
     relative bound refers to, so that what Zarr pads chunks at the edge with does not count, and is restored exactly, unless it is 0, which is
-    then a value like any other.  A number names another value; with None no value is missing, and the
+    then a value like any other.  A number names another value; with None or ``"none"`` no value is missing, and the
     array's fill value is left out of the range all the same.  ``threads`` is for one chunk and not
     stored: 1, or what CSZ_CODEC_THREADS says.
     """
@@ -45,6 +45,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     workflow: str = "auto"
     zstd: int = 0
     threads: int | None = field(default=None, compare=False)
+    _warner: _codec.Warner = field(default_factory=_codec.Warner, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.zstd)
@@ -84,7 +85,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
             fill = padding if padding != 0 and not math.isnan(padding) else None
         if self.abs is None and fill != padding:
             stored = _codec.bound_without(chunk, stored, padding, fill)  # type: ignore[arg-type]
-        archive = _codec.compress_chunk(chunk, stored, "none" if self.fill is None else fill, self.threads)  # type: ignore[arg-type]
+        archive = _codec.compress_chunk(chunk, stored, "none" if self.fill is None else fill, self.threads, self._warner)  # type: ignore[arg-type]
         buffer = chunk_spec.prototype.buffer
         return buffer.from_bytes(archive) if isinstance(archive, bytes) else buffer.from_array_like(archive)
 

@@ -244,8 +244,19 @@ class ForgottenFill(unittest.TestCase):
             csz.compress(self.sea.astype("float64"), rel=1e-3, fill=1e20)  # another value in double
         with self.assertWarnsRegex(csz.FillWarning, r"fill=-999.9 if"):
             csz.compress(np.where(self.sea > 1e19, np.float32(-999.9), self.sea), rel=1e-3)
-        with self.assertWarns(csz.FillWarning):
+        with self.assertWarns(csz.FillWarning) as caught:
             csz.absolute_bound(self.sea, rel=1e-3)
+        self.assertEqual(caught.filename, __file__)
+
+    def test_rare_ones_and_two(self):
+        field = smooth((180, 360))
+        field[::30, ::36] = 1e20  # one in a thousand
+        for call in (csz.compress, csz.absolute_bound):
+            with self.subTest(call.__name__), self.assertWarnsRegex(csz.FillWarning, r"^1e20 stands in about 0.0926% of the values"):
+                call(field, rel=1e-3)
+        field[1::30, ::18] = -1e20
+        with self.assertWarnsRegex(csz.FillWarning, r"^-1e20 stands in about 0.185% and 1e20 in about 0.0926% of .*: make them one"):
+            csz.compress(field, rel=1e-3)
 
     def test_no_warning_where_it_is_said_or_not_there(self):
         with warnings.catch_warnings():

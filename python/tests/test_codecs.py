@@ -132,11 +132,20 @@ class ZarrFormat2(unittest.TestCase):
             self.assertLessEqual(largest_error(field, zarr.open_array(self.path, path=str(i))[...]), 1e-3)
 
     def test_fill_values(self):
+        import numcodecs
         from csz.numcodecs import Csz
 
         self.field[:20, 5:9] = 1e20
-        with self.assertWarns(csz.FillWarning):  # it does not see the array's
-            Csz(rel=1e-3).encode(self.field)
+        with warnings.catch_warnings(record=True) as caught:  # it does not see the array's
+            warnings.simplefilter("always")
+            made = Csz(rel=1e-3)
+            for chunk in (self.field, self.field[:40], self.field[:30]):
+                made.encode(chunk)
+        self.assertEqual([(w.category, w.filename) for w in caught], [(csz.FillWarning, __file__)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for codec in (Csz(rel=1e-3, fill="none"), Csz(rel=1e-3, fill=None), numcodecs.get_codec(Csz(rel=1e-3, fill="none").get_config())):
+                self.assertEqual(csz.info(codec.encode(self.field)).fill, None)
         stored = self.make(Csz(rel=1e-3, fill=1e20), fill_value=1e20)[:]
         np.testing.assert_array_equal(stored == np.float32(1e20), self.field == np.float32(1e20))
         present = self.field != np.float32(1e20)
@@ -167,12 +176,14 @@ class ZarrFormat3(unittest.TestCase):
         from csz.zarr import CszCodec
 
         self.field[:20, 5:9] = 1e20
-        for fill, options in (("auto", {"fill_value": 1e20}), (1e20, {}), (None, {})):
+        for fill, options in (("auto", {"fill_value": 1e20}), (1e20, {}), (None, {}), ("none", {})):
             with self.subTest(fill), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 self.make(codec=CszCodec(rel=1e-3, fill=fill), overwrite=True, **options)
-        with self.assertWarns(csz.FillWarning):
-            self.make(codec=CszCodec(rel=1e-3), overwrite=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.make(codec=CszCodec(rel=1e-3), chunks=(16, 32, 32), overwrite=True)  # in several chunks
+        self.assertEqual([(w.category, w.filename) for w in caught], [(csz.FillWarning, __file__)])
 
     def test_reads_as_written(self):
         stored = self.make()

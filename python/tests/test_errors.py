@@ -30,6 +30,19 @@ class Errors(unittest.TestCase):
         for dtype in ("float16", "int32", "complex64", "bool", "longdouble", "U3", "O", "M8[s]"):
             with self.subTest(dtype):
                 self.fails(csz.DtypeError, "float32 and float64", csz.compress, np.zeros(3, dtype), abs=1)
+        records = np.zeros(3, [("height", "f4"), ("name", "S3")])
+        for array, advice in (
+            (np.zeros(3, "complex128"), r"complex128: compress both parts, array.real.copy\(\) and array.imag.copy\(\)$"),
+            (np.zeros(3, "O"), r"object: make an array of numbers of these objects, with numpy.array\(array.tolist\(\), 'f8'\)$"),
+            (records, r"by itself, such as array\['height'\]$"),
+            (np.zeros(3, "U3"), "no floating-point numbers$"),
+            (np.zeros(3, "S3"), "no floating-point numbers$"),
+            (b"bytes", "no floating-point numbers$"),
+            ("text", "no floating-point numbers$"),
+            (np.zeros(3, "int32"), r"astype\('float32'\), or astype\('float64'\)"),
+        ):
+            with self.subTest(advice):
+                self.fails(csz.DtypeError, advice, csz.compress, array, abs=1)
         self.fails(TypeError, "float32 and float64", csz.compress, "text", abs=1)
         self.fails(TypeError, "float32 and float64", csz.compress, None, abs=1)
         self.fails(csz.ArgumentError, "NumPy makes no array of this list", csz.compress, [[1.0], [1.0, 2.0]], abs=1)

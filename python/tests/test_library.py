@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -82,22 +81,27 @@ class Threads(unittest.TestCase):
             self.assertTrue(all(pool.map(work, range(64))))
 
     def test_the_gil_is_released(self):
-        field = smooth((512, 512, 64))
-        done = []
+        """Another thread sees a call between its start and its end.  If calls kept the GIL, it would run between two of them alone."""
+        field = smooth((256, 256, 32))
+        progress = _library.lib.csz_context_progress
+        progress.restype, progress.argtypes = ctypes.c_double, [ctypes.c_void_p]
+        handles, seen = [], threading.Event()
 
         def work():
-            while len(done) < 3:
+            csz.compress(field[:2], abs=1e-4, threads=1)  # makes this thread's context
+            handles.append(_library.context(None).handle)
+            for _ in range(1000):
                 csz.compress(field, abs=1e-4, threads=1)
-                done.append(1)
+                if seen.is_set():
+                    break
 
-        thread = threading.Thread(target=work)
-        thread.start()
-        naps = 0
-        while thread.is_alive():
-            time.sleep(0.001)
-            naps += 1
-        thread.join()
-        self.assertGreater(naps, 20)
+        with ThreadPoolExecutor(1) as pool:
+            working = pool.submit(work)
+            while not working.done():
+                if handles and 0 < progress(handles[0]) < 1:
+                    seen.set()
+            working.result()
+        self.assertTrue(seen.is_set())
 
     def test_scratch_can_be_given_back(self):
         field = smooth((30, 40))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py with h5py, netCDF4, xarray and h5netcdf from pip, each of which
+# python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py and module_test.py with h5py, netCDF4, xarray and h5netcdf from pip, each of which
 # brings its own HDF5, in a virtual environment beside CSZ that is made once.  Exits 77 where pip cannot provide them, without
 # the plugin, and in a sanitized build, whose plugin an ordinary Python cannot load.
 set -u
@@ -18,11 +18,14 @@ skip() {
 venv=$(dirname "$csz")/hdf5-venv
 if [ ! -e "$venv/complete" ]; then
     python3 -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 -m venv failed (Debian package python3-venv); see $venv.log"
-    "$venv/bin/pip" install -q --no-compile --disable-pip-version-check --retries 1 --timeout 60 h5py netCDF4 xarray h5netcdf >>"$venv.log" 2>&1 ||
-        skip "pip cannot install h5py, netCDF4, xarray and h5netcdf; see $venv.log"
+    "$venv/bin/pip" install -q --no-compile --disable-pip-version-check --retries 1 --timeout 60 h5py netCDF4 xarray h5netcdf hdf5plugin >>"$venv.log" 2>&1 ||
+        skip "pip cannot install h5py, netCDF4, xarray, h5netcdf and hdf5plugin; see $venv.log"
     : >"$venv/complete"
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_hdf5_python.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-HDF5_PLUGIN_PATH=$plugins "$venv/bin/python" "$here/python_test.py" "$csz"
+HDF5_PLUGIN_PATH=$plugins "$venv/bin/python" "$here/python_test.py" "$csz" || exit
+# csz.hdf5 in a package as a wheel has it
+cp -r "$here/../../python/csz" csz && mkdir -p csz/plugins && cp "$plugins"/libh5csz.* csz/plugins && cp "$(dirname "$csz")"/libcsz.so csz || exit 2
+env -u HDF5_PLUGIN_PATH PYTHONPATH="$work" "$venv/bin/python" "$here/module_test.py" "$csz"

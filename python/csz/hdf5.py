@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The HDF5 filter of csz for h5py, netCDF4, h5netcdf and xarray, without a variable to set.
+
+    import csz.hdf5
+    file.create_dataset("t", data=t, chunks=True, **csz.hdf5.Csz(abs=1e-3))
+    dataset.to_netcdf("t.nc", engine="h5netcdf", encoding={"t": csz.hdf5.encoding(abs=1e-3)})
+
+Importing this module tells HDF5 where the package keeps the plugin: the copies of HDF5 that the process has loaded
+already, by their own call, and those that it loads later, by HDF5_PLUGIN_PATH.  Files then open as any other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _api, _errors
+from ._library import BOUND_MODES, PREDICTORS, WORKFLOWS
+
+__all__ = ["FILTER_ID", "Csz", "encoding", "plugin_path", "register"]
+
+FILTER_ID = 411
+"""The filter's number in files.  From HDF5's range for tests, until one is registered."""
+
+_FILL_NONE, _FILL_GIVEN = 1, 2  # word 4; 0: the dataset's own
+
+
+def plugin_path() -> Path:
+    """The folder that holds the plugin: the package's own, or one of HDF5_PLUGIN_PATH."""
+    named = os.environ.get("HDF5_PLUGIN_PATH", "").split(os.pathsep)
+    for folder in (Path(__file__).resolve().parent / "plugins", *map(Path, filter(None, named))):
+        if any(folder.glob("libh5csz.*")):
+            return folder
+    raise _errors.BackendError(
+        "this installation of csz has no HDF5 plugin: install HDF5's headers (libhdf5-dev) and then csz again, or set "
+        "HDF5_PLUGIN_PATH to a folder that holds libh5csz.so"
+    )
+
+
+def _loaded_hdf5() -> Iterator[str]:
+    """Files of the HDF5 libraries that this process has loaded; wheels bring one each, under names of their own."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+            paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/") > 0}
+    except OSError:  # not Linux
+        return
+    for path in sorted(paths):
+        if re.match(r"libhdf5(_serial|_openmpi|_mpich)?[-.]", os.path.basename(path)):
+            yield path
+
+
+def register() -> None:
+    """Tells HDF5 where the plugin is.  Importing the module does it; a second call does no harm."""
+    folder = str(plugin_path())
+    given = os.environ.get("HDF5_PLUGIN_PATH", "")
+    if folder not in given.split(os.pathsep):
+        # a path that is given replaces HDF5's own default, which must not get lost
+        os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([folder, given or "/usr/local/hdf5/lib/plugin"])
+    for path in _loaded_hdf5():
+        library = ctypes.CDLL(path)
+        if folder in _paths_of(library):
+            continue
+        prepend = getattr(library, "H5PLprepend", None)  # 1.10.1 and later
+        if prepend is not None:
+            prepend.argtypes, prepend.restype = [ctypes.c_char_p], ctypes.c_int
+            prepend(os.fsencode(folder))
+
+
+def _paths_of(library: ctypes.CDLL) -> list[str]:
+    """The folders in which an HDF5 looks for plugins."""
+    try:
+        size, get = library.H5PLsize, library.H5PLget
+    except AttributeError:
+        return []
+    size.argtypes, size.restype = [ctypes.POINTER(ctypes.c_uint)], ctypes.c_int
+    get.argtypes, get.restype = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t], ctypes.c_ssize_t
+    n = ctypes.c_uint()
+    if size(ctypes.byref(n)) < 0:
+        return []
+    found = []
+    for i in range(n.value):
+        nbytes = get(i, None, 0)
+        if nbytes >= 0:
+            text = ctypes.create_string_buffer(nbytes + 1)
+            get(i, text, nbytes + 1)
+            found.append(os.fsdecode(text.value))
+    return found
+
+
+class Csz(Mapping[str, Any]):
+    """Settings of the filter, to be given to h5py as ``**Csz(abs=1e-3)``.
+
+    Exactly one of ``abs``, ``rel`` and ``psnr``; the latter two hold chunk by chunk, each with the range of its own values.
+    :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a value of missing data; by default the dataset's own
+    fill value; ``"none"``: every value counts.
+    """
+
+    def __init__(
+        self,
+        abs: float | None = None,
+        rel: float | None = None,
+        psnr: float | None = None,
+        fill: float | str | None = None,
+        workflow: str = "auto",
+        predictor: str = "lorenzo",
+    ) -> None:
+        mode, bound = _api.bound_of(abs, rel, psnr)
+        coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8
+        words = [BOUND_MODES.index(mode), *_words_of(bound)]
+        if fill is None:
+            words += [coding] if coding else []
+        elif fill == "none":
+            words += [coding, _FILL_NONE]
+        else:
+            words += [coding, _FILL_GIVEN, *_words_of(_api._number("fill", fill))]
+        self._settings = {"compression": FILTER_ID, "compression_opts": tuple(words)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._settings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    def __repr__(self) -> str:
+        return f"Csz({self._settings})"
+
+
+def _words_of(value: float) -> tuple[int, int]:
+    """A double as two words, the low one first."""
+    low, high = struct.unpack("<II", struct.pack("<d", value))
+    return low, high
+
+
+def encoding(**settings: Any) -> dict[str, Any]:
+    """For xarray's ``to_netcdf(engine="h5netcdf", encoding={NAME: encoding(rel=1e-4)})``; settings as of :class:`Csz`."""
+    return dict(Csz(**settings))
+
+
+register()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""csz.hdf5 as a wheel brings it, without HDF5_PLUGIN_PATH: with h5py, netCDF4, h5netcdf, xarray and hdf5plugin, whichever is
+imported first.  Usage: module_test.py CSZ.  Prints one line per property.
+"""
+import json
+import os
+import subprocess
+import sys
+
+CSZ = sys.argv[1]
+assert "HDF5_PLUGIN_PATH" not in os.environ
+failures = 0
+
+
+def check(name, holds, detail=""):
+    global failures
+    failures += not holds
+    print(("ok    " if holds else "FAIL  ") + name + ("" if holds else f": {detail}"))
+
+
+def runs(name, program):
+    """A Python of its own, in which nothing has been imported yet, runs the program."""
+    done = subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", program], capture_output=True, text=True)
+    check(name, done.returncode == 0, done.stderr[-600:])
+
+
+FIELD = """
+import numpy as np
+t = np.sin(np.arange(40 * 50 * 60) * 1e-3).reshape(40, 50, 60).astype("f4")
+def near(a): assert float(np.abs(np.asarray(a, "f8") - t).max()) <= 1e-3
+"""
+WRITE = """
+with h5py.File("m.h5", "w") as file:
+    d = file.create_dataset("t", data=t, chunks=(16, 32, 32), **csz.hdf5.Csz(abs=1e-3))
+    assert d.id.get_storage_size() * 4 < t.nbytes
+near(h5py.File("m.h5")["t"][:])
+"""
+runs("csz.hdf5 first, then h5py", "import csz.hdf5, h5py\n" + FIELD + WRITE)
+runs("h5py first, and in use", "import h5py\nh5py.File('x.h5', 'w')['a'] = 1.0\nimport csz.hdf5\n" + FIELD + WRITE)
+runs("h5py after it has failed to find the filter", "import h5py" + FIELD + """
+try:
+    h5py.File("m.h5")["t"][:]
+except OSError:
+    pass
+else:
+    raise SystemExit("the filter was found without csz.hdf5")
+import csz.hdf5
+near(h5py.File("m.h5")["t"][:])
+""")
+runs("netCDF4 reads, imported later", "import csz.hdf5, netCDF4" + FIELD + "near(netCDF4.Dataset('m.h5')['t'][:])")
+runs("netCDF4 reads, imported and used before", "import netCDF4\nnetCDF4.Dataset('x.nc', 'w').createDimension('a', 3)\nimport csz.hdf5"
+     + FIELD + "near(netCDF4.Dataset('m.h5')['t'][:])")
+runs("h5py and netCDF4 in one process", "import h5py, netCDF4, csz.hdf5" + FIELD + WRITE + "near(netCDF4.Dataset('m.h5')['t'][:])")
+runs("beside hdf5plugin, imported before", "import hdf5plugin, h5py, csz.hdf5" + FIELD + WRITE + """
+h5py.File("z.h5", "w").create_dataset("t", data=t, **hdf5plugin.Zstd())
+assert (h5py.File("z.h5")["t"][:] == t).all()
+""")
+runs("beside hdf5plugin, imported after", "import csz.hdf5, hdf5plugin, h5py" + FIELD + WRITE + """
+h5py.File("z.h5", "w").create_dataset("t", data=t, **hdf5plugin.Blosc2())
+assert (h5py.File("z.h5")["t"][:] == t).all()
+""")
+XARRAY = """
+import csz.hdf5, xarray
+data = xarray.Dataset({"t": (("z", "y", "x"), t), "z": np.arange(40.0)}, attrs={"title": "waves"})
+"""
+runs("xarray with h5netcdf", FIELD + XARRAY + """
+data.to_netcdf("x.nc", engine="h5netcdf", encoding={"t": csz.hdf5.encoding(rel=1e-4)})
+for engine in "h5netcdf", "netcdf4":
+    with xarray.open_dataset("x.nc", engine=engine) as found:
+        near(found.t)
+        assert (found.z == data.z).all() and found.title == "waves"
+""")
+runs("xarray reads a file, changes it and writes it again", FIELD + XARRAY + """
+with xarray.open_dataset("x.nc", engine="h5netcdf") as found:
+    changed = found.load()
+changed["t"] = changed["t"] + 1
+changed.to_netcdf("again.nc", engine="h5netcdf", encoding={"t": csz.hdf5.encoding(abs=1e-3)})
+with xarray.open_dataset("again.nc", engine="h5netcdf") as found:
+    assert float(np.abs(found.t.values.astype("f8") - changed.t.values).max()) <= 1e-3
+with xarray.open_dataset("x.nc", engine="h5netcdf") as found:
+    found.load().to_netcdf("plain.nc", engine="h5netcdf", encoding={"t": {"chunksizes": (16, 32, 32)}})
+""")
+sys.path.insert(0, "")
+import csz.hdf5  # noqa: E402
+
+for options, settings in (
+    (["-e", "1e-3"], dict(abs=1e-3)),
+    (["-m", "rel", "-e", "1e-3"], dict(rel=1e-3)),
+    (["-m", "psnr", "-e", "80", "--fill", "1e20"], dict(psnr=80, fill=1e20)),
+    (["-e", "2.5", "--fill", "none"], dict(abs=2.5, fill="none")),
+    (["-e", "2.5", "-w", "rle"], dict(abs=2.5, workflow="rle")),
+):
+    words = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", *options]))["cd_values"]
+    check(f"settings of {settings} are the command's", tuple(words) == csz.hdf5.Csz(**settings)["compression_opts"], words)
+for wrong in (dict(), dict(abs=1, rel=1), dict(abs=-1), dict(abs=1, workflow="zip"), dict(abs=1, fill="some")):
+    try:
+        csz.hdf5.Csz(**wrong)
+    except csz.Error as error:
+        check(f"{wrong} is refused in one line", "\n" not in str(error), error)
+    else:
+        check(f"{wrong} is refused", False)
+print(f"{failures} properties do not hold" if failures else "all properties hold")
+sys.exit(failures > 0)
