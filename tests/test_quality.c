@@ -267,8 +267,24 @@ static void joined_parts_are_the_whole(void **state) {
     assert_int_equal(csz_metrics_join(&none, 0, &none), CSZ_ERROR_ARGUMENT);
 }
 
+/* The range of these two is 2^1024, twice what the largest double would make of it. */
+static void a_range_beyond_the_largest_number_is_not_cut(void **state) {
+    (void)state;
+    const double a[4] = {-0x1p1023, 0x1p1023, 0, 1}, b[4] = {-0x1p1023, 0x1p1023, 0x1p1000, 1};
+    const csz_field field = field_1d(CSZ_F64, 4);
+    csz_metrics m, qm;
+    csz_quality q;
+    ASSERT_OK(csz_compare(&m, sizeof m, a, b, &field, -1, NULL));
+    ASSERT_OK(csz_quality_measure(&q, sizeof q, &qm, sizeof qm, a, b, &field, -1, NULL));
+    assert_true(m.rmse == 0x1p999 && m.nrmse == 0x1p-25 && qm.nrmse == 0x1p-25);
+    assert_near("psnr", m.psnr, 20 * 25 * log10(2), 1e-12);
+    assert_near("psnr", qm.psnr, 20 * 25 * log10(2), 1e-12);
+    assert_true(q.max_rel_error == 0x1p-24);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_range_beyond_the_largest_number_is_not_cut),
         cmocka_unit_test(figures_follow_their_definitions),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(equal_fields_are_perfect),

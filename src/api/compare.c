@@ -52,9 +52,10 @@ static void square_sum_add(square_sum *s, double error) {
 
 /* What follows from the range and the RMSE. */
 static void set_relative(csz_metrics *m) {
-    const double range = csz_range_width(m->min, m->max);
-    m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
-    m->psnr = csz_psnr(range, m->rmse);
+    double scale;
+    const double range = csz_range_scaled(&scale, m->min, m->max);
+    m->nrmse = m->rmse == 0 ? 0 : scale * m->rmse / range;
+    m->psnr = csz_psnr(range, scale * m->rmse);
 }
 
 csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,

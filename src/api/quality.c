@@ -207,12 +207,13 @@ static void describe(csz_quality *q, csz_metrics *m, const quality_job *job, int
     m->min = e->min;
     m->max = e->max;
     m->max_abs_error = e->max_abs > 0 ? e->max_abs : 0;
-    const double n = (double)(m->n - m->n_special), range = csz_range_width(m->min, m->max);
+    double scale;
+    const double n = (double)(m->n - m->n_special), range = csz_range_scaled(&scale, m->min, m->max);
     m->rmse = e->n_infinite ? INFINITY : n > 0 ? job->error_scale * sqrt(sum.error_squares / n) : 0;
-    m->nrmse = m->rmse == 0 ? 0 : m->rmse / range;
-    m->psnr = csz_psnr(range, m->rmse);
+    m->nrmse = m->rmse == 0 ? 0 : scale * m->rmse / range;
+    m->psnr = csz_psnr(range, scale * m->rmse);
 
-    q->max_rel_error = m->max_abs_error == 0 ? 0 : m->max_abs_error / range;
+    q->max_rel_error = m->max_abs_error == 0 ? 0 : scale * m->max_abs_error / range;
     q->max_pwr_error = e->max_pwr > 0 ? e->max_pwr : 0;
     q->max_pwr_index = e->max_pwr >= 0 ? e->max_pwr_at : 0;
     q->mean_error = e->n_infinite ? NAN : job->scale.mean_error;

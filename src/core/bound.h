@@ -17,6 +17,13 @@ CSZ_FN double csz_range_width(double min, double max) {
     return max - min;
 }
 
+/* max - min for quotients: where that overflows half of it, and *scale, which the dividend takes too, is 1/2. */
+CSZ_FN double csz_range_scaled(double *scale, double min, double max) {
+    const double range = max - min, largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    *scale = range <= largest ? 1 : 0.5;
+    return range <= largest ? range : max * 0.5 - min * 0.5;
+}
+
 /*
  * The largest double not above max - min, two finite numbers, min <= max.  Where the difference reaches
  * DBL_MAX, one of them is at least half of it, so that its distance from there is exact and can be
