@@ -475,6 +475,7 @@ holds "an uncertain ratio is a range" grep -E '^    auto +[0-9.]+ to [0-9.]+ *$'
 holds "a certain ratio is a number" grep -E '^    auto +[0-9.]+, [0-9.e-]+%$' said.txt
 report() { python3 -S "$here/../tools/csz-report" "$@"; } # without site-packages: no matplotlib
 holds "csz-report --help needs no library" report --help
+same_text "csz-report tells its version" "csz-report $("$csz" --version | grep -o -m1 '[0-9][0-9.]*')" "$(report --version)"
 echo '{"command": "analyze"}' >lacking.json
 report lacking.json 2>said.txt
 same_text "csz-report exits 1 on incomplete JSON" 1 $?
@@ -563,6 +564,14 @@ says "which says what to do" '^csz: note: .*--fill 1e20 if it marks missing valu
 holds "and so in a pipe" bash -c "cat sea.f32 | '$csz' compress - -t f32 -d 60x70 -e 1e-3 >forgotten.csz"
 says "which says the same" '^csz: note: .*--fill 1e20 if it marks missing values' err.txt
 "$csz" analyze sea.f32 -d 60x70 >said.txt
+python3 -c '
+import array, random
+random.seed(5)
+array.array("f", [1e9 if i % 50 == 3 else random.random() * 100 for i in range(4200)]).tofile(open("big.f32", "wb"))
+'
+"$csz" analyze big.f32 -d 60x70 >said2.txt
+says "in the digits of compress" 'has 1e9 in about 2%.*--fill 1e9' said2.txt
+rm -f big.f32 said2.txt
 says "analyze tells it in its reason" '^  the field has 1e20 in about 12.*, far outside the others .*give --fill 1e20.*advise' said.txt
 for file in land0.f32:60x70 d2.f32:60x70 noise.f32:2097152; do
     holds "${file%%:*} has no fill value" "$csz" compress "${file%%:*}" -d "${file#*:}" -m rel -e 1e-3 -f -o forgotten.csz
@@ -659,10 +668,10 @@ refuses 1 'shorter' "a file that shrinks by less than a page" bash -c \
     "{ head -c 4000000 noise.f32; truncate -s 8388000 shrinking.f32; tail -c +4000001 noise.f32; } | '$csz' compare shrinking.f32 - -t f32 -d 2097152"
 rm shrinking.f32
 refuses 2 'f32.*f64' "an unknown type" "$csz" compress d3.f32 -t f16 -d 9600 -e 1
-for dims in 99999999999999999999 4294967296x4294967296 18446744073709551615x2x2x2 72057594037927937; do
+for dims in 99999999999999999999 4294967296x4294967296 18446744073709551615x2x2x2 72057594037927937 4294967296x4294967296x1x1x1; do
     refuses 2 'overflow' "dims that overflow: $dims" "$csz" compress d3.f32 -t f32 -d $dims -e 1
 done
-for dims in '' x 5x -5 5x-5 1.5 5xx5 1x2x3x4x5 '5 ' 0x10y; do
+for dims in '' x 5x -5 5x-5 1.5 5xx5 1x2x3x4x '5 ' 0x10y; do
     refuses 2 'dims' "dims '$dims' are a usage error" "$csz" compress d3.f32 -t f32 -d "$dims" -e 1
 done
 for bound in 0 -1 nan inf -inf 1e999 1e-400 '' abc 1e-3x ' 1' 0.0; do
@@ -801,6 +810,23 @@ refuses 1 'input itself' "standard input and output the same file" bash -c \
     "'$csz' compress - -t f32 -d 9600 -e 1 -f -o d3.f32 <d3.f32"
 cp one.csz name
 refuses 2 '-o' "decompress needs -o where the name does not end in .csz" "$csz" decompress name
+refuses 1 'd1.f32 is no csz archive' "what is no archive is told so first" "$csz" decompress d1.f32
+refuses 1 'd1.f32.csz is an archive.*csz decompress.*csz verify' "compare with an archive" "$csz" compare d1.f32 d1.f32.csz -t f32 -d 5000
+refuses 1 'd1.f32.csz is an archive.*csz decompress' "verify an archive by itself" "$csz" verify d1.f32.csz d1.f32.csz
+python3 -c '
+import struct
+values = struct.pack("<720f", *(i % 17 for i in range(720)))
+text = "{\x27descr\x27: \x27<f4\x27, \x27fortran_order\x27: False, \x27shape\x27: (2, 3, 4, 5, 6), }"
+text += " " * (64 - (10 + len(text) + 1) % 64) + "\n"
+open("dims5.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + values)
+open("dims5.f32", "wb").write(values)
+'
+holds "five dims of a .npy file may be given" "$csz" compress dims5.npy -d 2x3x4x5x6 -e 1e-3 -o dims5.csz
+refuses 1 'dims5.npy has the dims 6x4x5x6.*6x4x6x5' "and must be its own" "$csz" compress dims5.npy -d 2x3x4x6x5 -e 1e-3 -o dims5_no.csz
+holds "five dims of a raw file" "$csz" compress dims5.f32 -d 2x3x4x5x6 -e 1e-3 -o dims5_raw.csz
+says "of which the slowest become one" 'dims5.f32 has 5 dims, of which the archive keeps 6x4x5x6' err.txt
+holds "and the archive is the same" cmp dims5.csz dims5_raw.csz
+rm -f dims5.npy dims5.f32 dims5.csz dims5_raw.csz
 mkdir long
 name=$(printf 'n%.0s' {1..250})
 holds "a file name near the limit" "${compress[@]}" -o "long/$name"

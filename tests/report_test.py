@@ -63,6 +63,8 @@ both = ["--original", "a.raw", "--restored", "b.raw"]
 # ---- Type and dims ----
 works("type and dims are the JSON's", "-o", "report.html", *both, "compare.json")
 works("or those given", "-o", "given.html", *both, "-t", "f64", "-d", "6x12x20")
+os.link("a.raw", "a.f64")
+works("a name in .f64 tells the type", "-o", "suffix.html", "--original", "a.f64", "--restored", "b.raw", "-d", "6x12x20")
 works(".npy tells its own", "-o", "npy.html", "--original", "a.npy", "--restored", "a.npy")
 open("two.json", "w").write(json.dumps(record) + "\n" + json.dumps(other) + "\n")
 works("of several records the one of the field", "-o", "two.html", *both, "two.json")

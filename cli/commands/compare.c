@@ -20,7 +20,7 @@ static int read_fields(cli_field fields[2], const cli_arguments *arguments) {
     if (!tells_field(arguments->paths[0]) && tells_field(arguments->paths[1])) first = 1;
     int status = cli_field_read(&fields[first], arguments->paths[first], &arguments->expected);
     if (status != CLI_DONE) return status;
-    cli_expected expected = {fields[first].field, 1, 1, fields[first].input.name};
+    cli_expected expected = {fields[first].field, 1, 1, fields[first].input.name, 0};
     return cli_field_read(&fields[1 - first], arguments->paths[1 - first], &expected);
 }
 

@@ -14,6 +14,7 @@
 #include "process/workers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,20 +53,32 @@ typedef struct decompression {
     double seconds;
 } decompression;
 
-/* IN without .csz; standard output for standard input.  NULL after the message. */
-static char *default_output_path(const char *input_path) {
-    if (cli_path_is_stdio(input_path)) return strdup("-");
-    size_t n = strlen(input_path);
-    const char *slash = strrchr(input_path, '/');
-    size_t name_nchars = slash ? strlen(slash + 1) : n;
-    if (!cli_path_has_suffix(input_path, ".csz") || name_nchars == 4) {
-        cli_fail_usage("%s does not end in .csz, so the output's name is not known; give one with -o",
-                       input_path);
-        return NULL;
+/* The output has no name: IN does not end in .csz.  It may be no archive at all, which comes first. */
+static int fail_nameless(const char *input_path) {
+    unsigned char start[CSZ_HEADER_MAX_NBYTES];
+    csz_info info;
+    ssize_t n = -1;
+    const int descriptor = cli_path_is_regular(input_path) ? open(input_path, O_RDONLY | O_CLOEXEC) : -1;
+    if (descriptor >= 0) {
+        n = pread(descriptor, start, sizeof start, 0);
+        close(descriptor);
     }
-    char *path = strndup(input_path, n - 4);
-    if (!path) cli_fail_memory("a path", n);
-    return path;
+    const csz_status status = n >= 0 ? csz_inspect_header(&info, sizeof info, start, (size_t)n) : CSZ_OK;
+    if (status != CSZ_OK) return cli_fail_archive(status, input_path, start, (size_t)n);
+    return cli_fail_usage("%s does not end in .csz, so the output's name is not known; give one with -o",
+                          input_path);
+}
+
+/* IN without .csz; standard output for standard input.  *path stays NULL after the message. */
+static int find_output_path(char **path, const char *input_path) {
+    const size_t n = strlen(input_path);
+    const char *slash = strrchr(input_path, '/');
+    const size_t name_nchars = slash ? strlen(slash + 1) : n;
+    const int is_stdio = cli_path_is_stdio(input_path);
+    if (!is_stdio && (!cli_path_has_suffix(input_path, ".csz") || name_nchars == 4))
+        return fail_nameless(input_path);
+    *path = is_stdio ? strdup("-") : strndup(input_path, n - 4);
+    return *path ? CLI_DONE : cli_fail_memory("a path", n);
 }
 
 /* field: of the level, or the whole. */
@@ -426,9 +439,10 @@ static int decompress_to(decompression *d, const cli_output *output) {
 int cli_run_decompress(const cli_arguments *arguments) {
     int status = cli_arguments_check_available(arguments);
     if (status != CLI_DONE) return status;
-    char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
+    char *default_path = NULL;
+    if (!arguments->output_path) status = find_output_path(&default_path, arguments->paths[0]);
+    if (status != CLI_DONE) return status;
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
-    if (!output.path) return CLI_USAGE;
     decompression d = {.arguments = arguments, .spool = -1};
     status = decompress_to(&d, &output);
     free(default_path);

@@ -146,7 +146,7 @@ int cli_run_verify(const cli_arguments *arguments) {
                               arguments->paths[0], arguments->paths[1], arguments->paths[0]);
     if (status == CLI_DONE) status = cli_archive_source_open(&v.archive, arguments->paths[1], 0);
     if (status == CLI_DONE) {
-        cli_expected expected = {v.archive.info.field, 1, 1, "the archive"};
+        cli_expected expected = {v.archive.info.field, 1, 1, "the archive", 0};
         status = cli_source_open(&v.original, arguments->paths[0], &expected, arguments->memory_limit);
     }
     if (status == CLI_DONE) status = compare_all(&v, arguments);

@@ -24,6 +24,15 @@ cli_expected cli_expected_of(const cli_expected *expected, const char *path) {
     return known;
 }
 
+int cli_fails_as_archive(const char *name, const unsigned char *start, size_t nbytes) {
+    if (!cli_bytes_are_archive(start, nbytes)) return 0;
+    cli_fail("%s is an archive, and a field is wanted here; restore it with csz decompress, or hold it "
+             "against its "
+             "original with csz verify",
+             name);
+    return 1;
+}
+
 int cli_fail_undescribed(const char *name, const unsigned char *start, size_t nbytes,
                          const cli_expected *expected) {
     const int has_type = expected->has_type, has_dims = expected->has_dims;
@@ -75,6 +84,9 @@ static int read_npy(cli_field *field, const cli_expected *expected) {
 
 static int read_raw(cli_field *field, const cli_expected *expected, uint64_t expected_nbytes) {
     char dims[CLI_DIMS_TEXT_NBYTES];
+    if (field->input.nbytes != expected_nbytes &&
+        cli_fails_as_archive(field->input.name, field->input.bytes, field->input.nbytes))
+        return CLI_FAILED;
     if (field->input.nbytes != expected_nbytes)
         return cli_fail("%s has %s%zu bytes, and %s of %s are %llu; check type and dims", field->input.name,
                         !field->input.is_mapped &&

@@ -14,6 +14,7 @@ typedef struct cli_expected {
     csz_field field;
     int has_type, has_dims;
     const char *source; /* for messages: "the command line", "the archive" */
+    int ndim;           /* as given; field has at most four */
 } cli_expected;
 
 typedef struct cli_field {
@@ -28,6 +29,9 @@ typedef struct cli_field {
 
 /* What the caller knows, and the type that a raw file's name tells where the caller does not: velocity.f32, velocity.f64. */
 cli_expected cli_expected_of(const cli_expected *expected, const char *path);
+
+/* A file that is no raw field of its size: 1 after the message if it is an archive. */
+int cli_fails_as_archive(const char *name, const unsigned char *start, size_t nbytes);
 
 /* A file whose type or dims nobody has told; returns CLI_USAGE.  Its first bytes tell what else it may be. */
 int cli_fail_undescribed(const char *name, const unsigned char *start, size_t nbytes,

@@ -34,10 +34,14 @@ int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes) {
     return nbytes && (status == CSZ_OK || status == CSZ_ERROR_VERSION);
 }
 
+int cli_path_is_regular(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 int cli_path_is_archive(const char *path) {
     unsigned char start[CSZ_HEADER_MAX_NBYTES];
-    struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return 0; /* a pipe is read once */
+    if (!cli_path_is_regular(path)) return 0;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0) return 0;
     const ssize_t n = pread(descriptor, start, sizeof start, 0);

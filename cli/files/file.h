@@ -23,6 +23,7 @@ typedef struct cli_input {
 int cli_path_is_stdio(const char *path);      /* "-" */
 const char *cli_input_name(const char *path); /* for messages */
 int cli_path_has_suffix(const char *path, const char *suffix);
+int cli_path_is_regular(const char *path); /* a file, not a pipe, which is read once */
 
 /* 1 if the bytes, a file's first ones, begin as an archive does; of a path: 1 if it is a regular file that does. */
 int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes);

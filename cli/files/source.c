@@ -79,6 +79,8 @@ static int take_npy(cli_source *s, const cli_expected *expected, const unsigned 
 static int fail_size(const cli_source *s, const csz_field *field, uint64_t found, int is_more) {
     char dims[CLI_DIMS_TEXT_NBYTES];
     uint64_t nelements = 0;
+    if (s->stream.prefix && cli_fails_as_archive(s->stream.name, s->stream.prefix, s->stream.prefix_nbytes))
+        return CLI_FAILED;
     cli_field_count(&nelements, field);
     const unsigned long long wanted = nelements * cli_type_nbytes(field->type);
     return cli_fail("%s has %s%llu bytes, and %s of %s are %llu; check type and dims", s->stream.name,
@@ -136,6 +138,7 @@ static int open_source(cli_source *s, const char *path, const cli_expected *give
         return take_npy(s, given, start, start_nbytes);
     if (!is_described) return cli_fail_undescribed(s->stream.name, start, start_nbytes, expected);
     s->field = expected->field;
+    s->ndim = expected->ndim;
     s->nbytes = nbytes;
     s->is_swapped = CLI_HOST_IS_BIG_ENDIAN;
     if (s->stream.is_seekable && s->stream.nbytes != nbytes)

@@ -46,12 +46,11 @@ static int apply_type(cli_arguments *arguments, const char *value) {
 
 static int apply_dims(cli_arguments *arguments, const char *value) {
     uint64_t nelements;
-    int parsed = cli_parse_dims(&arguments->expected.field, value);
+    int parsed = cli_parse_dims(&arguments->expected.field, &arguments->expected.ndim, value);
     if (parsed == 0)
-        return cli_fail_usage(
-            "dims '%s' are not understood; give 1 to 4 whole numbers joined by x, slowest first, "
-            "such as -d 512x512x512",
-            value);
+        return cli_fail_usage("dims '%s' are not understood; give whole numbers joined by x, slowest first, "
+                              "such as -d 512x512x512",
+                              value);
     if (parsed < 0 || !cli_field_count(&nelements, &arguments->expected.field))
         return cli_fail_usage("dims %s overflow: a field has at most 2^56 elements; give smaller ones",
                               value);
@@ -211,7 +210,8 @@ static int apply_repeat(cli_arguments *arguments, const char *value) {
 
 static int apply_grid(cli_arguments *arguments, const char *value) {
     csz_field parts;
-    int parsed = cli_parse_dims(&parts, value);
+    int ngiven, parsed = cli_parse_dims(&parts, &ngiven, value);
+    if (ngiven > CSZ_MAX_NDIM) parsed = 0;
     for (int i = 0; parsed == 1 && i < parts.ndim; i++) {
         if (parts.dims[i] < 1 || parts.dims[i] > MOST_PARTS) parsed = 0;
         arguments->grid[i] = (int)parts.dims[i];
@@ -285,8 +285,7 @@ static const option_row rows[] = {
      "write the field here; x.npy gets a header"},
     {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type,
      "type of a raw field's values; a name that ends in .f32 or .f64 tells it"},
-    {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims,
-     "dims of a raw field, slowest first, 1 to 4 of them"},
+    {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims, "dims of a raw field, slowest first"},
     {SETS_BOUND, 'e', "error", "bound", "1e-3", apply_bound,
      "the bound: largest error, or least PSNR in dB with -m psnr"},
     {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,

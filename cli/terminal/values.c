@@ -89,17 +89,26 @@ int cli_parse_type(csz_type *type, const char *text) {
     return 0;
 }
 
-int cli_parse_dims(csz_field *field, const char *text) {
+int cli_parse_dims(csz_field *field, int *ngiven, const char *text) {
     const char separator = strchr(text, ',') ? ',' : 'x';
     int is_too_large = 0;
-    for (field->ndim = 0; field->ndim < CSZ_MAX_NDIM;) {
-        int parsed = cli_parse_digits(&field->dims[field->ndim++], &text);
+    field->ndim = *ngiven = 0;
+    for (;;) {
+        uint64_t n, *dims = field->dims;
+        const int parsed = cli_parse_digits(&n, &text);
         if (parsed == 0) return 0;
         is_too_large |= parsed < 0;
+        ++*ngiven;
+        if (field->ndim == CSZ_MAX_NDIM) {
+            is_too_large |= dims[1] && dims[0] > UINT64_MAX / dims[1];
+            dims[0] *= dims[1];
+            memmove(dims + 1, dims + 2, (CSZ_MAX_NDIM - 2) * sizeof *dims);
+            field->ndim--;
+        }
+        dims[field->ndim++] = n;
         if (*text == '\0') return is_too_large ? -1 : 1;
         if (*text++ != separator) return 0;
     }
-    return 0;
 }
 
 int cli_parse_region(cli_region *region, const char *text) {

@@ -23,8 +23,9 @@ int cli_parse_u64(uint64_t *value, const char *text);
 int cli_parse_double(double *value, const char *text); /* inf and nan too; 1e-400 becomes 0 */
 int cli_parse_type(csz_type *type, const char *text);  /* "f32", and what NumPy and C call it */
 int cli_parse_dims(
-    csz_field *field,
-    const char *text); /* "512x512x512", "512,512,512"; -1 where more than 64 bits are needed */
+    csz_field *field, int *ngiven,
+    const char *text); /* "512x512x512", "512,512,512"; of more than four the slowest become one; -1 where
+                          more than 64 bits are needed */
 int cli_parse_region(cli_region *region, const char *text); /* "0:8,:,4:" */
 int cli_parse_nbytes(uint64_t *nbytes, const char *text);   /* "1000", "64K", "2G": binary multiples */
 int cli_parse_zstd(int *level, const char *text);           /* "zstd", "zstd:LEVEL", "LEVEL" */
