@@ -15,21 +15,21 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, PACKED_BLOCKS)
     CSZ_DYNAMIC_SHARED(packed_shared<V>, sh);
     V *values = (V *)(&sh + 1);
     const uint64_t n = (uint64_t)call.njobs * per_job;
-    uint32_t number = ~0u;
+    if (threadIdx.x == 0) sh.frame.number = ~0u;
     pyramid_codes_begin(&sh.codes, call.geometry.rank, call.geometry.log2_t);
     general_weights(&sh.general, general_team{1});
+    __syncthreads();
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
-        if (number != (uint32_t)(i / per_job)) {
-            number = (uint32_t)(i / per_job);
-            __syncthreads();
-            if (threadIdx.x == 0) packed_frame_set(&sh.frame, &call, number);
-            __syncthreads();
-        }
-        packed_tile<V> tile;
+        const uint32_t number = call.njobs == 1 ? 0 : (uint32_t)(i / per_job);
+        packed_frame_enter<V>(&sh, &call, number);
+        if (threadIdx.x == 0)
+            sh.is_here = sh.frame.is_sound &&
+                         packed_tile_of<V>(&sh, &call, (uint32_t)(i - (uint64_t)number * per_job));
+        __syncthreads();
+        if (!sh.is_here) continue;
         uint32_t wrong = 0;
-        if (!sh.frame.is_sound || !packed_tile_of(&tile, &call, &sh.frame, (uint32_t)(i % per_job))) continue;
-        pyramid_codes_of(&sh.codes, call.geometry.rank, call.geometry.log2_t, tile.place.extent);
-        const uint32_t hash = csz_warp_add(packed_tile_decode(&call, &tile, &sh, values, &wrong));
+        pyramid_codes_of(&sh.codes, call.geometry.rank, call.geometry.log2_t, sh.tile.place.extent);
+        const uint32_t hash = csz_warp_add(packed_tile_decode(&call, &sh.tile, &sh, values, &wrong));
         if ((threadIdx.x & 31) == 0) atomicAdd(&call.jobs[number].value_sum, hash);
         if (wrong) fault(&sh.frame.job, CSZ_CUDA_FAULT_RECORD);
         __syncthreads();

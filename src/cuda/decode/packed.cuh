@@ -22,12 +22,6 @@ struct packed_frame {
     uint32_t is_sound;
 };
 
-/* Of a block; the tile's restored values follow. */
-template <typename V> struct packed_shared {
-    general_shared<typename csz_value<V>::bits> general;
-    pyramid_codes codes;
-    packed_frame frame;
-};
 
 /* A tile to decode. */
 template <typename V> struct packed_tile {
@@ -40,6 +34,22 @@ template <typename V> struct packed_tile {
     V *restored;   /* its lattice of the frame, or null */
     V step;
     pyramid_place<V> place;
+};
+
+/* Of the frame's lattices: where they lie, and their steps; made once for a frame. */
+template <typename V> struct packed_level {
+    V *lattice;
+    V step;
+};
+
+/* Of a block; the tile's restored values follow. */
+template <typename V> struct packed_shared {
+    general_shared<typename csz_value<V>::bits> general;
+    pyramid_codes codes;
+    packed_frame frame;
+    packed_level<V> level[CSZ_LEVELS_MAX];
+    packed_tile<V> tile;
+    uint32_t is_here; /* there is such a tile */
 };
 
 /* By one thread: the frame of job `number`. */
@@ -71,10 +81,33 @@ static __device__ void packed_frame_set(packed_frame *f, const decode_call *call
                               call->level);
 }
 
-/* Tile i of those that the box needs of the launch's lattice; 0 if there are no more. */
+/* By all threads, behind a barrier: the frame of job `number`, if it is not the last one's.  Ends with a barrier. */
 template <typename V>
-CSZ_DEVICE bool packed_tile_of(packed_tile<V> *t, const decode_call *call, const packed_frame *f,
-                               uint32_t i) {
+CSZ_DEVICE void packed_frame_enter(packed_shared<V> *shared, const decode_call *call, uint32_t number) {
+    const bool is_new = shared->frame.number != number;
+    __syncthreads();
+    if (!is_new) return;
+    if (threadIdx.x == 0) packed_frame_set(&shared->frame, call, number);
+    __syncthreads();
+    const packed_frame *f = &shared->frame;
+    if (threadIdx.x < (uint32_t)f->shape.nlevels) {
+        const int level = (int)threadIdx.x, tuning = f->job.is_pyramid ? (int)f->job.tuning : (int)CSZ_TUNING_EVEN;
+        V *lattices = (V *)call->lattices + number / call->nframes_box * call->lattices_n;
+        shared->level[level].lattice =
+            f->job.is_pyramid && level
+                ? lattices + csz_lattice_at(&call->geometry, &call->frames, f->index, level)
+                : NULL;
+        shared->level[level].step =
+            (V)pyramid_value<V>::quantizer(csz_level_bound(f->job.step, tuning, level), 0, 0).step;
+    }
+    __syncthreads();
+}
+
+/* By one thread: tile i of those that the box needs of the launch's lattice; 0 if there are no more. */
+template <typename V>
+CSZ_COLD bool packed_tile_of(packed_shared<V> *shared, const decode_call *call, uint32_t i) {
+    packed_tile<V> *t = &shared->tile;
+    const packed_frame *f = &shared->frame;
     const csz_geometry *g = &call->geometry;
     const int now = call->now, level = f->job.is_pyramid ? now : 0;
     if (!f->job.is_pyramid && now != call->last_level) return false;
@@ -86,9 +119,10 @@ CSZ_DEVICE bool packed_tile_of(packed_tile<V> *t, const decode_call *call, const
         n[d] = (uint32_t)f->need.end[level][d] - first[d];
     }
     if (i >= n[0] * n[1] * n[2]) return false;
-    at[2] = first[2] + i % n[2];
-    at[1] = first[1] + i / n[2] % n[1];
-    at[0] = first[0] + i / n[2] / n[1];
+    const uint32_t row = i / n[2], plane = row / n[1];
+    at[2] = first[2] + i - row * n[2];
+    at[1] = first[1] + row - plane * n[1];
+    at[0] = first[0] + plane;
     const uint64_t *grid = f->shape.grid[level];
     t->tile = f->shape.first[level] + (uint32_t)((at[0] * grid[1] + at[1]) * grid[2] + at[2]);
     t->level = level;
@@ -99,20 +133,13 @@ CSZ_DEVICE bool packed_tile_of(packed_tile<V> *t, const decode_call *call, const
     for (int d = 0; d < 3; d++)
         t->origin[d] =
             (((uint64_t)f->job.first[d] << g->log2_t[d]) >> level) + ((uint64_t)at[d] << g->log2_t[d]);
-    V *lattices = (V *)call->lattices + f->number / call->nframes_box * call->lattices_n;
-    t->restored =
-        f->job.is_pyramid && level ? lattices + csz_lattice_at(g, &call->frames, f->index, level) : NULL;
-    if (!t->is_lorenzo) {
-        const uint64_t *above = f->shape.n[level + 1];
-        t->place.coarser = lattices + csz_lattice_at(g, &call->frames, f->index, level + 1);
-        t->place.coarser_row = above[2];
-        t->place.coarser_plane = above[1] * above[2];
-    }
-    t->step = (V)pyramid_value<V>::quantizer(
-                  csz_level_bound(f->job.step, f->job.is_pyramid ? (int)f->job.tuning : (int)CSZ_TUNING_EVEN,
-                                  level),
-                  0, 0)
-                  .step;
+    t->restored = shared->level[level].lattice;
+    t->step = shared->level[level].step;
+    if (t->is_lorenzo) return true;
+    const uint64_t *above = f->shape.n[level + 1];
+    t->place.coarser = shared->level[level + 1].lattice;
+    t->place.coarser_row = above[2];
+    t->place.coarser_plane = above[1] * above[2];
     return true;
 }
 

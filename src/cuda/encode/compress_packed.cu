@@ -114,8 +114,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 6 : 3)
     __syncthreads();
     for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * per_frame; i += gridDim.x) {
         const uint32_t frame = (uint32_t)(i / per_frame), k = (uint32_t)(i % per_frame);
-        if (t == 0 && sh.frame.number != frame) packed_frame_set(&sh.frame, job, frame);
-        __syncthreads();
+        packed_frame_enter<V>(sh, job, frame);
         const packed_frame &f = sh.frame;
         const bool is_here =
             f.tuning >= 0 && job.level < f.shape.nlevels &&
@@ -124,7 +123,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 6 : 3)
             __syncthreads();
             continue;
         }
-        if (t == 0) packed_tile_set(&sh.tile, job, f, f.shape.first[job.level] + k);
+        if (t == 0) packed_tile_set<V>(sh, job, f.shape.first[job.level] + k);
         __syncthreads();
         if (sh.tile.is_lorenzo) {
             coarsest_restore<V, RANK>(sh);
@@ -152,10 +151,9 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     __syncthreads();
     for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * per_frame; i += gridDim.x) {
         const uint32_t frame = (uint32_t)(i / per_frame), s = (uint32_t)(i % per_frame);
-        if (t == 0 && sh.frame.number != frame) packed_frame_set(&sh.frame, job, frame);
-        __syncthreads();
+        packed_frame_enter<V>(sh, job, frame);
         const bool is_here = s < csz_sample_count(sh.frame.ntiles);
-        if (is_here && t == 0) packed_tile_set(&sh.tile, job, sh.frame, csz_sample_tile(s, sh.frame.ntiles));
+        if (is_here && t == 0) packed_tile_set<V>(sh, job, csz_sample_tile(s, sh.frame.ntiles));
         __syncthreads();
         if (!is_here) continue;
         packed_quantize<V, RANK>(sh, values);
@@ -211,19 +209,13 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
             if (sh.claimed >= ntiles) break;
             while (sh.claimed >= __ldcg(&w.first[frame + 1])) frame++;
         }
-        const bool is_new = sh.frame.number != frame;
-        __syncthreads();
-        if (is_new) {
-            if (t == 0) {
-                packed_frame_set(&sh.frame, job, frame);
-                sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
-            }
-            __syncthreads();
+        if (packed_frame_enter<V>(sh, job, frame)) {
+            if (t == 0) sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
             books_fetch(sh, job);
         }
         const uint32_t tile = job.in_slots ? 0 : sh.claimed - sh.frame.first;
         const bool has_slot = sh.frame.tuning >= 0 && tile == 0;
-        if (t == 0) packed_tile_set(&sh.tile, job, sh.frame, tile);
+        if (t == 0) packed_tile_set<V>(sh, job, tile);
         __syncthreads();
         if (job.in_slots && !has_slot) continue;
         if (has_slot && !job.in_slots) {

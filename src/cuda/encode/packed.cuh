@@ -34,6 +34,13 @@ struct packed_frame {
     int tuning;             /* -1: Lorenzo */
 };
 
+/* What all tiles of a lattice of the frame have in common; made once for a frame, as one thread would take longer for it than a tile takes. */
+template <typename V> struct packed_level {
+    typename csz_value<V>::quantizer quantizer;
+    V *restored;      /* the lattice; null: of level 0 */
+    const V *coarser; /* the next one; null: of the coarsest */
+};
+
 /* A tile; made by one thread. */
 template <typename V> struct packed_tile {
     csz_job<V> job; /* its values as a field's: strides, quantizer */
@@ -56,6 +63,7 @@ template <typename V> struct packed_shared {
     pyramid_codes codes;
     uint32_t unit_weight[CSZ_TILE_UNITS], code_weight[32]; /* csz_value_weight is their product */
     packed_frame frame;
+    packed_level<V> level[CSZ_LEVELS_MAX];
     packed_tile<V> tile;
     csz_special_shared special;
     csz_special_sizes special_sizes;
@@ -119,20 +127,55 @@ CSZ_DEVICE void packed_frame_set(packed_frame *f, const packed_job<V> &job, uint
     f->shape.ntiles = f->ntiles;
 }
 
+/* By all threads, behind a barrier: the frame of the tiles to come.  Ends with a barrier; returns whether it is another one than before. */
+template <typename V>
+CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &job, uint32_t number) {
+    const bool is_new = sh.frame.number != number;
+    __syncthreads();
+    if (!is_new) return false;
+    if (threadIdx.x == 0) packed_frame_set(&sh.frame, job, number);
+    __syncthreads();
+    const packed_frame &f = sh.frame;
+    const csz_packed_work &w = job.work.packed;
+    const typename csz_value<V>::quantizer field = job.tile.quantizer[f.field];
+    if (threadIdx.x < (uint32_t)f.shape.nlevels) {
+        const int level = (int)threadIdx.x;
+        packed_level<V> &l = sh.level[level];
+        V *lattices = (V *)w.lattices + f.field * w.lattices_n;
+        const csz_geometry *g = &job.tile.geometry;
+        l.quantizer = f.tuning < 0 ? field
+                                   : pyramid_value<V>::quantizer(
+                                         csz_level_bound(__ldcg(&w.bound[f.field]), f.tuning, level),
+                                         field.has_fill, field.fill);
+        l.restored = f.tuning >= 0 && level ? lattices + csz_lattice_at(g, &w.frames, f.index, level) : NULL;
+        l.coarser = level + 1 < f.shape.nlevels ? lattices + csz_lattice_at(g, &w.frames, f.index, level + 1) : NULL;
+    }
+    if (threadIdx.x == 0) {
+        sh.tile.job = job.tile;
+        sh.tile.job.quantizer = &sh.tile.quantizer;
+        sh.tile.bound = field.bound;
+    }
+    __syncthreads();
+    return true;
+}
+
 /* One thread: a tile of the frame. */
 template <typename V>
-CSZ_COLD void packed_tile_set(packed_tile<V> *t, const packed_job<V> &job, const packed_frame &f,
-                              uint32_t tile) {
+CSZ_COLD void packed_tile_set(packed_shared<V> &sh, const packed_job<V> &job, uint32_t tile) {
+    const packed_frame &f = sh.frame;
+    packed_tile<V> *t = &sh.tile;
     const csz_geometry *g = &job.tile.geometry;
-    const csz_packed_work &w = job.work.packed;
     int level = 0;
     while (tile < f.shape.first[level]) level++;
     const uint64_t *grid = f.shape.grid[level], *n = g->n;
-    const uint32_t i = tile - f.shape.first[level], nx = (uint32_t)grid[2], ny = (uint32_t)grid[1];
-    const uint32_t at[3] = {i / nx / ny, i / nx % ny, i % nx};
+    const uint32_t i = tile - f.shape.first[level], nx = (uint32_t)grid[2], ny = (uint32_t)grid[1], row = i / nx,
+                   plane = row / ny, at[3] = {plane, row - plane * ny, i - row * nx};
+    const packed_level<V> &l = sh.level[level];
     t->level = level;
     t->is_lorenzo = level == f.shape.nlevels - 1;
     t->may_be_raw = level == 0;
+    t->quantizer = l.quantizer;
+    t->restored = l.restored;
     pyramid_place_set(&t->place, g->rank, g->log2_t, f.shape.n[level], at, f.tuning);
     csz_claim &c = t->claim;
     c.origin = f.origin;
@@ -150,23 +193,14 @@ CSZ_COLD void packed_tile_set(packed_tile<V> *t, const packed_job<V> &job, const
         c.extent[k] = t->place.extent[k];
         c.inside *= c.extent[k];
     }
-    t->job = job.tile;
-    t->job.quantizer = &t->quantizer;
     t->job.log2_step = (uint32_t)level;
     t->job.geometry.n[2] = n[2] << level; /* from row to row, and so from plane to plane */
-    if (level) t->job.default_shape = 0;
-    const double bound = __ldcg(&w.bound[f.field]);
-    const typename csz_value<V>::quantizer field = job.tile.quantizer[f.field];
-    t->quantizer = f.tuning < 0 ? field
-                                : pyramid_value<V>::quantizer(csz_level_bound(bound, f.tuning, level),
-                                                              field.has_fill, field.fill);
-    t->bound = field.bound;
-    t->job.drops_sign = level && !(field.has_fill && field.fill == csz_value<V>::minus_zero());
-    V *lattices = (V *)w.lattices + f.field * w.lattices_n;
-    t->restored = f.tuning >= 0 && level ? lattices + csz_lattice_at(g, &w.frames, f.index, level) : NULL;
+    t->job.default_shape = level ? 0 : job.tile.default_shape;
+    t->job.drops_sign =
+        level && !(t->quantizer.has_fill && t->quantizer.fill == csz_value<V>::minus_zero());
     if (t->is_lorenzo) return;
     const uint64_t *above = f.shape.n[level + 1];
-    t->place.coarser = lattices + csz_lattice_at(g, &w.frames, f.index, level + 1);
+    t->place.coarser = l.coarser;
     t->place.coarser_row = above[2];
     t->place.coarser_plane = above[1] * above[2];
 }
