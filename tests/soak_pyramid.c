@@ -46,7 +46,7 @@ static void bench_make(bench *b, double bound) {
         b->box.extent[i] = (uint32_t)g->n[i];
     }
     b->tile = aligned_alloc(64, (sizeof *b->tile + 63) / 64 * 64);
-    b->work = csz_pyramid_work_new();
+    b->work = csz_pyramid_work_new(csz_pyramid_coder_best());
     assert_true(b->tile && b->work);
     csz_tile_work_init(b->tile, 2);
 }
@@ -54,7 +54,7 @@ static void bench_make(bench *b, double bound) {
 /* Quantizes the tile, restores it from the codes and the exceptions that were found, and compares. */
 static void assert_tile(bench *b, double bound) {
     csz_tile_work *w = b->tile;
-    csz_pyramid_quantize(w, b->work, &b->level, &b->box, 0);
+    csz_pyramid_quantize(w, b->work, &b->level, &b->box, CSZ_WANT_CODES);
     const uint32_t hash = w->value_hash;
     w->has_values = 0;
     w->is_constant = w->is_raw || w->is_fill;

@@ -135,7 +135,7 @@ static void patch_make(patch *p, const choose_job *job, csz_worker *worker, int 
 static uint64_t patch_cost(patch *p, csz_worker *worker, int way) {
     p->level.tuning = csz_choice_tuning(way);
     p->level.reach = csz_tuning_reach(p->level.tuning);
-    csz_pyramid_quantize(&worker->tile, worker->pyramid, &p->level, &p->box, 0);
+    csz_pyramid_quantize(&worker->tile, worker->pyramid, &p->level, &p->box, CSZ_WANT_CODES);
     return cost_of(&worker->tile, &p->level.plan, &p->box, CSZ_TILE_N >> p->level.plan.geometry.rank);
 }
 

@@ -86,15 +86,19 @@ static tile_place place_of(const compress_job *job, uint32_t t) {
     return p;
 }
 
-/* The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept. */
-static void quantize_tile(compress_job *job, csz_worker *worker, int64_t sample, const tile_place *p) {
+/*
+ * The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept.  wanted: of a tile of a lattice,
+ * beside its codes.
+ */
+static void quantize_tile(compress_job *job, csz_worker *worker, int64_t sample, const tile_place *p,
+                          int wanted) {
     csz_tile_work *w = &worker->tile;
     csz_kept_tile *kept = sample >= 0 ? &job->kept[sample] : NULL;
     w->code16 = kept ? kept->code16 : w->own_code16;
     if (p->is_coarsest) {
         csz_tile_quantize(w, p->plan, p->data, &p->box);
     } else {
-        csz_pyramid_quantize(w, worker->pyramid, p->level, &p->box, 0);
+        csz_pyramid_quantize(w, worker->pyramid, p->level, &p->box, CSZ_WANT_CODES | wanted);
     }
     if (!w->is_fill) csz_tile_measure(w);
     if (kept) csz_tile_keep(kept, w, p->plan, &p->box);
@@ -105,12 +109,19 @@ static void recall_tile(compress_job *job, csz_worker *worker, uint32_t t, const
     csz_tile_work *w = &worker->tile;
     const int64_t sample = kept_sample(job, t);
     if (sample < 0 || !csz_tile_recall(w, &job->kept[sample]))
-        quantize_tile(job, worker, sample, p);
+        quantize_tile(job, worker, sample, p, 0);
     else if (job->symbols && !w->is_fill)
         csz_symbols_recall(w, &job->symbols[sample]);
 }
 
-/* Sampled tiles into the worker's tally. */
+/* A sampled tile into the worker's tally. */
+static void sample_tile(compress_job *job, csz_worker *worker, uint32_t sample, int64_t kept,
+                        const tile_place *place, int wanted) {
+    quantize_tile(job, worker, kept, place, wanted);
+    csz_tile_count(&worker->tile, place->plan, &worker->tally);
+    if (job->symbols) csz_symbols_keep(&job->symbols[sample], &worker->tile);
+}
+
 static void sample_body(void *arg, int rank) {
     compress_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
@@ -121,9 +132,9 @@ static void sample_body(void *arg, int rank) {
         if (s >= nsamples) break;
         uint32_t t = csz_sample_tile(s, job->ntiles);
         const tile_place place = place_of(job, t);
-        quantize_tile(job, worker, kept_sample(job, t), &place);
-        csz_tile_count(&worker->tile, place.plan, &worker->tally);
-        if (job->symbols) csz_symbols_keep(&job->symbols[s], &worker->tile);
+        if (job->kept && place.level && place.level->restored && !place.is_coarsest)
+            continue; /* counted when it was restored */
+        sample_tile(job, worker, s, kept_sample(job, t), &place, 0);
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -268,10 +279,16 @@ static void restore_body(void *arg, int rank) {
     for (;;) {
         const uint32_t t = atomic_fetch_add(&job->next, 1);
         if (t >= end) break;
-        const tile_place p = place_of(job, shape->first[job->level] + t);
+        const uint32_t number = shape->first[job->level] + t;
+        const tile_place p = place_of(job, number);
+        const int64_t sample = p.is_coarsest ? -1 : kept_sample(job, number);
+        if (sample >= 0) {
+            sample_tile(job, worker, (uint32_t)sample, sample, &p, CSZ_WANT_RESTORED);
+            continue;
+        }
         w->code16 = w->own_code16;
         if (!p.is_coarsest) {
-            csz_pyramid_quantize(w, worker->pyramid, p.level, &p.box, 1);
+            csz_pyramid_quantize(w, worker->pyramid, p.level, &p.box, CSZ_WANT_RESTORED);
             continue;
         }
         csz_tile_quantize(w, p.plan, p.data, &p.box);
@@ -283,20 +300,17 @@ static void restore_body(void *arg, int rank) {
 }
 
 /* All lattices above the field: their values, fine to coarse, then what is restored of them, coarse to fine. */
-static csz_status make_levels(compress_job *job, int tuning, int nthreads) {
+static csz_status make_levels(compress_job *job, const csz_pyramid *shape, int tuning, int nthreads) {
     csz_cpu_scratch *s = job->scratch;
-    csz_pyramid shape;
-    csz_frame_pyramid(&shape, &job->plan->geometry, &job->box);
-    csz_status status = csz_scratch_levels(s, nthreads, 2 * csz_levels_nbytes(&shape, job->plan->type));
+    csz_status status = csz_scratch_levels(s, nthreads, 2 * csz_levels_nbytes(shape, job->plan->type));
     if (status) return status;
     csz_levels_make(s->levels, job->plan, &job->box, job->plan->bound, tuning, job->data, s->lattices);
     job->levels = s->levels;
-    job->ntiles = shape.ntiles;
-    for (job->level = 1; job->level < shape.nlevels; job->level++) {
+    for (job->level = 1; job->level < shape->nlevels; job->level++) {
         atomic_store(&job->next, 0);
         csz_team_run(&s->team, nthreads, lattice_body, job);
     }
-    for (job->level = shape.nlevels - 1; job->level > 0; job->level--) {
+    for (job->level = shape->nlevels - 1; job->level > 0; job->level--) {
         atomic_store(&job->next, 0);
         csz_team_run(&s->team, csz_threads_for(s->levels->level[job->level].box.ntiles, nthreads),
                      restore_body, job);
@@ -320,7 +334,11 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     job->ntiles = job->box.ntiles;
     nthreads = csz_threads_for(job->box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
-    if (!status && tuning >= 0) status = make_levels(job, tuning, nthreads);
+    csz_pyramid shape = {0};
+    if (tuning >= 0) {
+        csz_frame_pyramid(&shape, &plan->geometry, &job->box);
+        job->ntiles = shape.ntiles;
+    }
     const uint32_t nsamples = csz_sample_count(job->ntiles);
     const int keeps = nsamples <= KEPT_TILES, keeps_symbols = keeps && csz_sample_stride(job->ntiles) == 1;
     if (!status && keeps) status = csz_scratch_kept(s, nsamples, keeps_symbols);
@@ -330,6 +348,8 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
+    if (tuning >= 0) status = make_levels(job, &shape, tuning, nthreads);
+    if (status) return status;
     atomic_store(&job->next, 0);
     csz_team_run(&s->team, nthreads, sample_body, job);
     double mark = csz_now();

@@ -33,7 +33,23 @@ typedef struct csz_levels {
 
 /* Room of a thread, in the field's type: values by class with what lies around the tile, and rows. */
 typedef struct csz_pyramid_work csz_pyramid_work;
-csz_pyramid_work *csz_pyramid_work_new(void);
+
+/* What to make of a tile beside its codes by place and its exceptions: its codes in code16, its part of the restored lattice. */
+enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2 };
+
+/* The functions below for one set of vector instructions; all give the same bytes. */
+typedef struct csz_pyramid_coder {
+    void (*quantize)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box,
+                     int wanted);
+    void (*restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);
+    void (*hash)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);
+} csz_pyramid_coder;
+
+extern const csz_pyramid_coder csz_pyramid_portable, csz_pyramid_avx2;
+int csz_pyramid_avx2_works(void); /* on this machine */
+const csz_pyramid_coder *csz_pyramid_coder_best(void);
+
+csz_pyramid_work *csz_pyramid_work_new(const csz_pyramid_coder *coder);
 uint64_t csz_pyramid_work_nbytes(void);
 
 /* Bytes of the lattices above level 0 of a frame of extents n: restored ones, and for compressing as much again. */
@@ -46,9 +62,12 @@ void csz_levels_make(csz_levels *levels, const csz_tile_plan *plan, const csz_fr
 /* Values of level from those of the finer one, rows first .. end - 1 of the nz * ny rows. */
 void csz_level_sample(const csz_levels *levels, int level, uint64_t first, uint64_t end);
 
-/* Values -> codes; with store also the restored lattice. */
+/* Values -> codes, exceptions, value_hash, and what is wanted. */
 void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                          const csz_tile_box *box, int store);
+                          const csz_tile_box *box, int wanted);
+
+/* Counts the symbols of a quantized tile's codes, but those of class none. */
+void csz_pyramid_count(uint32_t *count, const csz_pyramid_work *p);
 
 /* A decoded tile's codes and exceptions -> value[], value_hash and the restored lattice. */
 void csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict_pyramid_body.h: the part of predict_pyramid.c that differs by type, included once for float and once for double.
- * FLOAT, BITS, SIGNED, FIELD, WORDS and NAME are the parameters; they end here.
+ * predict_pyramid_body.h: the part of predict_pyramid_tile.h that differs by type, included once for float and once for double.
+ * FLOAT, BITS, FIELD, WORDS and NAME are the parameters; they end here.
  */
 
 /* The coarser lattice in and around the tile into class none. */
@@ -49,253 +49,376 @@ static void NAME(load_values)(FLOAT *value, const class_layout *l, const csz_lev
     }
 }
 
-/* n values by interpolation along a dim in which they all have the same neighbours; those are rows. */
-static inline void NAME(interpolate_row)(FLOAT *restrict out, uint32_t reach, const FLOAT *a, const FLOAT *b,
-                                         const FLOAT *c, const FLOAT *d, uint32_t n) {
-    switch (reach) {
-    case 7:
-        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_interpolate)(7, a[i], b[i], c[i], d[i]);
-        break;
-    case 3:
-        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_interpolate)(3, a[i], b[i], c[i], 0);
-        break;
-    case 6:
-        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_interpolate)(6, 0, b[i], c[i], d[i]);
-        break;
-    case 2:
-        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_interpolate)(2, 0, b[i], c[i], 0);
-        break;
-    case 1:
-        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_interpolate)(1, a[i], b[i], 0, 0);
-        break;
-    default:
-        for (uint32_t i = 0; i < n; i++) out[i] = b[i];
-        break;
-    }
+/* ---- predictions of rows that lie behind each other in memory, n places at a time ---- */
+
+/* A dim that elements are interpolated along: what stands before the first, how far it is to the next, and which neighbours there are. */
+typedef struct NAME(way) {
+    const FLOAT *b;
+    size_t step;
+    uint32_t reach;
+} NAME(way);
+
+/* With all neighbours known. */
+static inline FLOAT NAME(between)(const FLOAT *b, size_t step, uint32_t i, int is_linear) {
+    const FLOAT *c = b + step;
+    return is_linear ? NAME(csz_interpolate)(2, 0, b[i], c[i], 0)
+                     : NAME(csz_interpolate)(7, (b - step)[i], b[i], c[i], (c + step)[i]);
 }
 
-/* Means of the directions that count, n at a time. */
-static inline void NAME(mean_rows)(FLOAT *restrict out, const FLOAT *const *p, uint32_t np, uint32_t n) {
-    if (np == 1) {
-        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_prediction)(p[0][i]);
-    } else if (np == 2) {
-        for (uint32_t i = 0; i < n; i++) out[i] = NAME(csz_prediction)(NAME(csz_mean2)(p[0][i], p[1][i]));
-    } else {
-        for (uint32_t i = 0; i < n; i++)
-            out[i] = NAME(csz_prediction)(NAME(csz_mean3)(p[0][i], p[1][i], p[2][i]));
-    }
-}
-
-/* The same along x of n elements `pitch` apart, one in each row; b: what is before each. */
-static inline void NAME(interpolate_column)(FLOAT *restrict out, uint32_t reach, const FLOAT *restrict b,
-                                            uint32_t pitch, uint32_t n) {
-    const FLOAT *a = b - 1;
-    const uint32_t end = n * pitch;
-    switch (reach) {
-    case 3:
-        for (uint32_t i = 0; i < end; i += pitch) out[i] = NAME(csz_interpolate)(3, a[i], b[i], b[i + 1], 0);
-        break;
-    case 6:
-        for (uint32_t i = 0; i < end; i += pitch)
-            out[i] = NAME(csz_interpolate)(6, 0, b[i], b[i + 1], b[i + 2]);
-        break;
-    case 2:
-        for (uint32_t i = 0; i < end; i += pitch) out[i] = NAME(csz_interpolate)(2, 0, b[i], b[i + 1], 0);
-        break;
-    case 1:
-        for (uint32_t i = 0; i < end; i += pitch) out[i] = NAME(csz_interpolate)(1, a[i], b[i], 0, 0);
-        break;
-    default:
-        for (uint32_t i = 0; i < end; i += pitch) out[i] = b[i];
-        break;
-    }
-}
-
-static inline void NAME(mean_column)(FLOAT *restrict out, const FLOAT *const *p, uint32_t np, uint32_t pitch,
-                                     uint32_t n) {
-    for (uint32_t i = 0; i < n * pitch; i += pitch)
-        out[i] = NAME(csz_prediction)(np == 1   ? p[0][i]
-                                      : np == 2 ? NAME(csz_mean2)(p[0][i], p[1][i])
-                                                : NAME(csz_mean3)(p[0][i], p[1][i], p[2][i]));
-}
-
-/* The directions of the highest order, in the order z, y, x. */
-static inline uint32_t NAME(best_planes)(const FLOAT **best, FLOAT (*plane)[PLANE_MAX], const uint32_t *order,
-                                         uint32_t klass, uint32_t at) {
-    uint32_t most = 0, n = 0;
-    for (int i = 0; i < 3; i++) most = (klass >> (2 - i) & 1) && order[i] > most ? order[i] : most;
-    for (int i = 0; i < 3; i++) {
-        if ((klass >> (2 - i) & 1) && order[i] == most) best[n++] = plane[i] + at;
-    }
-    return n;
+/* a where all bits of which are set, b where none is. */
+static inline FLOAT NAME(either)(BITS which, FLOAT a, FLOAT b) {
+    const BITS bits = (NAME(csz_bits)(a) & which) | (NAME(csz_bits)(b) & ~which);
+#if defined(CSZ_BODY_F64)
+    return csz_f64_bits(bits);
+#else
+    return csz_f32_bits(bits);
+#endif
 }
 
 /*
- * Predictions of a plane of a class, ny rows of nx elements, into plane[3].  Rows with the same neighbours along y are one loop; along
- * x all elements are treated as those in the middle of a row, then those at its ends again.
+ * Along one, two or three dims, in the order z, y, x.  Kept out of line: only as functions of plain pointers does every compiler vectorise
+ * them.  no_y, no_x: all ones where that dim lacks a neighbour and does not count.
+ */
+#define DEFINE_PREDICT(KIND, IS_LINEAR)                                                                      \
+    static __attribute__((noinline)) void NAME(predict1_##KIND)(FLOAT *restrict out, const FLOAT *p,         \
+                                                                size_t p_step, uint32_t n) {                 \
+        for (uint32_t i = 0; i < n; i++)                                                                     \
+            out[i] = NAME(csz_prediction)(NAME(between)(p, p_step, i, IS_LINEAR));                           \
+    }                                                                                                        \
+    /* z and another */                                                                                      \
+    static __attribute__((noinline)) void NAME(predict_z_##KIND)(                                            \
+        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, size_t q_step,                   \
+        const BITS *restrict no_q, uint32_t n) {                                                             \
+        for (uint32_t i = 0; i < n; i++) {                                                                   \
+            const FLOAT z = NAME(between)(p, p_step, i, IS_LINEAR),                                          \
+                        both = NAME(csz_mean2)(z, NAME(between)(q, q_step, i, IS_LINEAR));                   \
+            out[i] = NAME(csz_prediction)(NAME(either)(no_q[i], z, both));                                   \
+        }                                                                                                    \
+    }                                                                                                        \
+    static __attribute__((noinline)) void NAME(predict_yx_##KIND)(                                           \
+        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, const BITS *restrict no_y,       \
+        const BITS *restrict no_x, uint32_t n) {                                                             \
+        for (uint32_t i = 0; i < n; i++) {                                                                   \
+            const FLOAT y = NAME(between)(p, p_step, i, IS_LINEAR), x = NAME(between)(q, 1, i, IS_LINEAR),   \
+                        one = NAME(either)(no_x[i], y, x);                                                   \
+            out[i] = NAME(csz_prediction)(NAME(either)(no_y[i] | no_x[i], one, NAME(csz_mean2)(y, x)));      \
+        }                                                                                                    \
+    }                                                                                                        \
+    static __attribute__((noinline)) void NAME(predict_zyx_##KIND)(                                          \
+        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, size_t q_step, const FLOAT *r,   \
+        const BITS *restrict no_y, const BITS *restrict no_x, uint32_t n) {                                  \
+        for (uint32_t i = 0; i < n; i++) {                                                                   \
+            const FLOAT z = NAME(between)(p, p_step, i, IS_LINEAR),                                          \
+                        y = NAME(between)(q, q_step, i, IS_LINEAR), x = NAME(between)(r, 1, i, IS_LINEAR),   \
+                        two = NAME(csz_mean2)(z, NAME(either)(no_x[i], y, x)),                               \
+                        few = NAME(either)(no_y[i] & no_x[i], z, two);                                       \
+            out[i] = NAME(csz_prediction)(NAME(either)(no_y[i] | no_x[i], few, NAME(csz_mean3)(z, y, x)));   \
+        }                                                                                                    \
+    }
+
+DEFINE_PREDICT(cubic, 0)
+DEFINE_PREDICT(linear, 1)
+#undef DEFINE_PREDICT
+
+/* ---- predictions where neighbours are missing ---- */
+
+/* n values, stride apart, by interpolation along a dim in which they all have the same neighbours. */
+static inline void NAME(interpolate)(FLOAT *restrict out, const NAME(way) * way, size_t stride, uint32_t n) {
+    const FLOAT *b = way->b, *a = b - way->step, *c = b + way->step, *d = c + way->step;
+    const size_t end = n * stride;
+    switch (way->reach) {
+    case 7:
+        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(7, a[i], b[i], c[i], d[i]);
+        break;
+    case 3:
+        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(3, a[i], b[i], c[i], 0);
+        break;
+    case 6:
+        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(6, 0, b[i], c[i], d[i]);
+        break;
+    case 2:
+        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(2, 0, b[i], c[i], 0);
+        break;
+    case 1:
+        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(1, a[i], b[i], 0, 0);
+        break;
+    default:
+        for (size_t i = 0; i < end; i += stride) out[i] = b[i];
+        break;
+    }
+}
+
+static inline void NAME(mean)(FLOAT *restrict out, const FLOAT *p, const FLOAT *q, const FLOAT *r, int nways,
+                              size_t stride, uint32_t n) {
+    for (size_t i = 0; i < n * stride; i += stride)
+        out[i] = NAME(csz_prediction)(nways == 1   ? p[i]
+                                      : nways == 2 ? NAME(csz_mean2)(p[i], q[i])
+                                                   : NAME(csz_mean3)(p[i], q[i], r[i]));
+}
+
+/* Along those of the dims that have the highest order. */
+static inline void NAME(predict_few)(FLOAT *out, FLOAT (*room)[PLANE_MAX], const NAME(way) * ways, int nways,
+                                     size_t stride, uint32_t n) {
+    uint32_t most = 0, count = 0;
+    for (int i = 0; i < nways; i++) {
+        const uint32_t order = csz_reach_order(ways[i].reach);
+        if (order < most) continue;
+        if (order > most) count = 0;
+        most = order;
+        NAME(interpolate)(room[count++], &ways[i], stride, n);
+    }
+    if (count == 1)
+        NAME(mean)(out, room[0], room[0], room[0], 1, stride, n);
+    else if (count == 2)
+        NAME(mean)(out, room[0], room[1], room[1], 2, stride, n);
+    else
+        NAME(mean)(out, room[0], room[1], room[2], 3, stride, n);
+}
+
+/* Where x, and where y, do not count beside another dim, for the places of a plane. */
+static void NAME(make_ends)(csz_pyramid_work *p, const class_layout *l) {
+    const uint32_t key[6] = {l->first[0][2], l->end[0][2], l->first[0][1],
+                             l->end[0][1],   l->pitch[1],  sizeof(BITS)};
+    if (memcmp(p->ends_key, key, sizeof key) == 0) return;
+    memcpy(p->ends_key, key, sizeof key);
+    BITS *no_x = p->no_x.WORDS, *no_y = p->no_y.WORDS;
+    for (uint32_t y = 0; y <= l->half[1]; y++) {
+        for (uint32_t x = 0; x < l->pitch[1]; x++) {
+            *no_x++ = (BITS)0 - (BITS)(x < key[0] || x >= key[1]);
+            *no_y++ = (BITS)0 - (BITS)(y < key[2] || y >= key[3]);
+        }
+    }
+}
+
+/* A box of a plane, rows y .. y_end - 1, columns x .. x_end - 1, in which dims lack the same neighbours. */
+static void NAME(predict_box)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
+                              uint32_t klass, uint32_t z, uint32_t y, uint32_t y_end, uint32_t x,
+                              uint32_t x_end) {
+    const int from_coarser = (klass & (klass - 1)) == 0;
+    const uint32_t along = csz_tuning_dims(level->tuning, klass), at[3] = {z, y, x},
+                   place = y * l->pitch[1] + x, nx = x_end - x;
+    NAME(way) ways[3];
+    int nways = 0;
+    if (y >= y_end || x >= x_end) return;
+    for (int i = 0; i < 3; i++) {
+        const uint32_t bit = 4u >> i;
+        if (along & bit)
+            ways[nways++] = (NAME(way)){p->by_class.FIELD[klass & ~bit] + l->origin + z * l->pitch[0] + place,
+                                        l->pitch[i], reach_at(l, level, i, at[i], from_coarser)};
+    }
+    if (nx == 1 && y_end - y == 1) {
+        NAME(predict_few)(p->plane.FIELD + place, p->room.FIELD, ways, nways, 1, 1);
+    } else if (nx == 1) {
+        NAME(predict_few)(p->plane.FIELD + place, p->room.FIELD, ways, nways, l->pitch[1], y_end - y);
+    } else {
+        NAME(predict_few)
+        (p->plane.FIELD + place, p->room.FIELD, ways, nways, 1, (y_end - y - 1) * l->pitch[1] + nx);
+    }
+}
+
+/*
+ * Predictions of a plane of a class, ny rows of nx elements, into plane[].  All elements are treated as those in the middle of the plane, where a dim
+ * that lacks a neighbour does not count; then those again in which all dims lack one.
  */
 static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
                                 uint32_t klass, uint32_t z, uint32_t ny, uint32_t nx) {
-    const int from_coarser = (klass & (klass - 1)) == 0;
-    const uint32_t along = csz_tuning_dims(level->tuning, klass);
-    const uint32_t base = l->origin + z * l->pitch[0], pitch = l->pitch[1], n = (ny - 1) * pitch + nx;
-    FLOAT(*plane)[PLANE_MAX] = p->plane.FIELD;
-    const uint32_t highest = csz_reach_order(level->reach);
-    uint32_t order[3] = {0, 0, highest};
-    if (along & 4) {
-        const FLOAT *b = p->by_class.FIELD[klass & ~4u] + base;
-        const uint32_t reach = reach_at(l, level, 0, z, from_coarser), step = l->pitch[0];
-        NAME(interpolate_row)(plane[0], reach, b - step, b, b + step, b + 2 * (size_t)step, n);
-        order[0] = csz_reach_order(reach);
-    }
-    if (klass & 1) {
-        const FLOAT *b = p->by_class.FIELD[klass & ~1u] + base;
-        NAME(interpolate_row)(plane[2], level->reach, b - 1, b, b + 1, b + 2, n);
-    }
-    const FLOAT *best[3] = {plane[0], plane[0], plane[0]};
-    for (uint32_t y = 0, end; y < ny; y = end) {
-        uint32_t at = y * pitch, length;
-        end = ny;
-        if (klass & 2) {
-            const uint32_t reach = reach_at(l, level, 1, y, from_coarser);
-            end = y + 1;
-            while (end < ny && reach_at(l, level, 1, end, from_coarser) == reach) end++;
-            length = end == ny ? n - at : (end - y) * pitch;
-            const FLOAT *b = p->by_class.FIELD[klass & ~2u] + base + at;
-            NAME(interpolate_row)
-            (plane[1] + at, reach, b - pitch, b, b + pitch, b + 2 * (size_t)pitch, length);
-            order[1] = csz_reach_order(reach);
+    const int from_coarser = (klass & (klass - 1)) == 0, is_linear = level->reach == 2;
+    const uint32_t along = csz_tuning_dims(level->tuning, klass), pitch = l->pitch[1],
+                   n = (ny - 1) * pitch + nx;
+    const uint32_t *first = l->first[from_coarser], *end = l->end[from_coarser];
+    const FLOAT *at = p->by_class.FIELD[0] + l->origin + z * l->pitch[0],
+                *before_z = at + (klass & ~4u) * (size_t)CLASS_MAX,
+                *before_y = at + (klass & ~2u) * (size_t)CLASS_MAX,
+                *before_x = at + (klass & ~1u) * (size_t)CLASS_MAX;
+    const BITS *no_y = p->no_y.WORDS, *no_x = p->no_x.WORDS;
+    FLOAT *out = p->plane.FIELD;
+    if (along & 4 && z >= first[0] && z < end[0]) {
+        const size_t z_step = l->pitch[0];
+        switch (along) {
+        case 4: (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_z, z_step, n); break;
+        case 6:
+            (is_linear ? NAME(predict_z_linear)
+                       : NAME(predict_z_cubic))(out, before_z, z_step, before_y, pitch, no_y, n);
+            break;
+        case 5:
+            (is_linear ? NAME(predict_z_linear)
+                       : NAME(predict_z_cubic))(out, before_z, z_step, before_x, 1, no_x, n);
+            break;
+        default:
+            (is_linear ? NAME(predict_zyx_linear)
+                       : NAME(predict_zyx_cubic))(out, before_z, z_step, before_y, pitch, before_x, no_y, no_x, n);
+            break;
         }
-        length = end == ny ? n - at : (end - y) * pitch;
-        order[2] = highest;
-        const uint32_t nbest = NAME(best_planes)(best, plane, order, along, at);
-        NAME(mean_rows)(plane[3] + at, best, nbest, length);
-        if (!(klass & 1)) continue;
-        for (uint32_t x = 0; x < nx; x++) {
-            if (x == l->first[from_coarser]) x = l->end[from_coarser];
-            if (x >= nx) break;
-            const uint32_t reach = reach_at(l, level, 2, x, from_coarser);
-            order[2] = csz_reach_order(reach);
-            const FLOAT *b = p->by_class.FIELD[klass & ~1u] + base + at + x;
-            NAME(interpolate_column)(plane[2] + at + x, reach, b, pitch, end - y);
-            const uint32_t few = NAME(best_planes)(best, plane, order, along, at + x);
-            NAME(mean_column)(plane[3] + at + x, best, few, pitch, end - y);
-        }
+        return;
     }
+    /* rows and columns in which y and x have all neighbours, of those there are */
+    const uint32_t y0 = first[1] < ny ? first[1] : ny, y1 = end[1] < ny ? end[1] : ny,
+                   x0 = first[2] < nx ? first[2] : nx, x1 = end[2] < nx ? end[2] : nx;
+    switch (along & 3) {
+    case 0: NAME(predict_box)(p, l, level, klass, z, 0, ny, 0, nx); break;
+    case 1:
+        (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_x, 1, n);
+        for (uint32_t x = 0; x < x0; x++) NAME(predict_box)(p, l, level, klass, z, 0, ny, x, x + 1);
+        for (uint32_t x = x1; x < nx; x++) NAME(predict_box)(p, l, level, klass, z, 0, ny, x, x + 1);
+        break;
+    case 2:
+        (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_y, pitch, n);
+        for (uint32_t y = 0; y < y0; y++) NAME(predict_box)(p, l, level, klass, z, y, y + 1, 0, nx);
+        for (uint32_t y = y1; y < ny; y++) NAME(predict_box)(p, l, level, klass, z, y, y + 1, 0, nx);
+        break;
+    default:
+        (is_linear ? NAME(predict_yx_linear)
+                   : NAME(predict_yx_cubic))(out, before_y, pitch, before_x, no_y, no_x, n);
+        for (uint32_t y = 0; y < ny; y++) {
+            if (y == y0) y = y1;
+            for (uint32_t x = 0; y < ny && x < nx; x++) {
+                if (x == x0) x = x1;
+                if (x < nx) NAME(predict_box)(p, l, level, klass, z, y, y + 1, x, x + 1);
+            }
+        }
+        break;
+    }
+}
+
+/* A product with a weight of the checksum, in a number whose low 32 bits count: of 64-bit values, without narrowing vectors. */
+static inline BITS NAME(weighed)(BITS bits, uint32_t weight) {
+#if defined(CSZ_BODY_F64)
+    const uint64_t folded = (bits & 0xFFFFFFFFu) + (bits >> 32) * (uint64_t)CSZ_VALUE_HIGH;
+    return (folded & 0xFFFFFFFFu) * (uint64_t)weight;
+#else
+    return bits * weight;
+#endif
 }
 
 /*
- * Quantizes n places; returns their part of the checksum, without those that have no code, of which *any tells.  Places of weight 0
- * take their prediction.  Unless is_exact, errors as large as the bound are accepted whatever was rounded off, and *any has bit 1.
+ * Quantizes n places; *hash gains their part of the checksum.  Places of weight 0 take their prediction and have the code 0.  Returns 0 if some value has
+ * no code, or an error as large as the bound, which only quantize_exactly judges.  Kept out of line: only as functions of plain pointers does
+ * every compiler vectorise these.
  */
-static inline uint32_t NAME(quantize_body)(FLOAT *restrict restored, int16_t *restrict code,
-                                           uint8_t *restrict refused, const FLOAT *restrict v,
-                                           const FLOAT *restrict p, const uint32_t *restrict weight,
-                                           uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any,
-                                           int is_exact) {
+static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restored, int16_t *restrict code,
+                                                         const FLOAT *restrict v, const FLOAT *restrict p,
+                                                         const uint32_t *restrict weight, uint32_t n,
+                                                         const NAME(csz_quantizer) * q, FLOAT bound,
+                                                         uint32_t *hash) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
-    BITS all = 0, ties = 0;
-    uint32_t hash = 0;
+    const FLOAT inverse = q->inverse, step = q->step;
+    BITS bad = 0, sum = 0;
     for (uint32_t i = 0; i < n; i++) {
-#if defined(CSZ_BODY_F64)
-        const FLOAT m = (v[i] - p[i]) * inverse + CSZ_MAGIC_F64, k = m - CSZ_MAGIC_F64;
-        const BITS number = csz_bits_f64(m) - CSZ_MAGIC_F64_BITS;
-#else
-        const FLOAT m = (v[i] - p[i]) * inverse + CSZ_MAGIC_F32, k = m - CSZ_MAGIC_F32;
-        const BITS number = csz_bits_f32(m) - CSZ_MAGIC_F32_BITS;
-#endif
-        const FLOAT r = NAME(csz_pyramid_restore)(p[i], k, step);
-        const BITS is_own = (BITS)(weight[i] != 0);
-        const FLOAT error = NAME(csz_size)(v[i] - r);
-        const BITS within = is_exact ? NAME(csz_is_within)(v[i], r, bound) : (BITS)(error <= bound);
-        const BITS good = is_own & (BITS)(k <= CSZ_CODE_LIMIT) & (BITS)(k >= -CSZ_CODE_LIMIT) & within &
+        const FLOAT m = (v[i] - p[i]) * inverse + MAGIC, k = m - MAGIC,
+                    r = NAME(csz_pyramid_restore)(p[i], k, step);
+        const BITS own = (BITS)0 - (BITS)(weight[i] != 0);
+        const BITS good = (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) &
+                          (BITS)(NAME(csz_size)(v[i] - r) < bound) &
                           (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
-        ties |= (BITS)(error == bound);
-        const BITS mask = (BITS)0 - good, own_bits = NAME(csz_bits)(r) & mask;
-        const BITS bits = own_bits | (NAME(csz_bits)(p[i]) & ~mask);
-        all |= is_own & (good ^ 1);
-        code[i] = (int16_t)(uint16_t)(number & mask);
-        refused[i] = (uint8_t)(is_own & (good ^ 1));
-#if defined(CSZ_BODY_F64)
-        restored[i] = csz_f64_bits(bits);
-        hash += csz_value_fold_f64(own_bits) * weight[i];
-#else
-        restored[i] = csz_f32_bits(bits);
-        hash += own_bits * weight[i];
-#endif
+        bad |= own & (good ^ 1);
+        code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & own);
+        restored[i] = NAME(either)(own, r, p[i]);
+        sum += NAME(weighed)(NAME(csz_bits)(r), weight[i]);
     }
-    *any |= (uint32_t)all | (uint32_t)(is_exact ? 0 : ties) << 1;
-    return hash;
+    *hash += (uint32_t)sum;
+    return bad == 0;
 }
 
-/* Kept out of line: only as functions of plain pointers does every compiler vectorise them. */
-static __attribute__((noinline)) uint32_t
-NAME(quantize_fast)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
-                    const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
-                    uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any) {
-    return NAME(quantize_body)(restored, code, refused, v, p, weight, n, inverse, step, bound, any, 0);
-}
-
-static __attribute__((noinline)) uint32_t
-NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
-                       const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
-                       uint32_t n, FLOAT inverse, FLOAT step, FLOAT bound, uint32_t *any) {
-    return NAME(quantize_body)(restored, code, refused, v, p, weight, n, inverse, step, bound, any, 1);
-}
-
-static uint32_t NAME(quantize_places)(FLOAT *restored, int16_t *code, uint8_t *refused, const FLOAT *v,
-                                      const FLOAT *p, const uint32_t *weight, uint32_t n, FLOAT inverse,
-                                      FLOAT step, FLOAT bound, uint32_t *any) {
-    uint32_t found = 0;
-    uint32_t hash =
-        NAME(quantize_fast)(restored, code, refused, v, p, weight, n, inverse, step, bound, &found);
-    if (found & 2) {
-        found = 0;
-        hash = NAME(quantize_exactly)(restored, code, refused, v, p, weight, n, inverse, step, bound, &found);
-    }
-    *any |= found;
-    return hash;
-}
-
-/* The same for values of the coarser lattice, which come back as they are there or not. */
-static __attribute__((noinline)) uint32_t NAME(check_places)(uint8_t *restrict refused,
-                                                             const FLOAT *restrict v, const FLOAT *restrict r,
-                                                             const uint32_t *restrict weight, uint32_t n,
-                                                             FLOAT bound, uint32_t *any) {
+/* The same for any values; the checksum leaves out those without a code, and refused[] names them. */
+static __attribute__((noinline)) void NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code,
+                                                            uint8_t *restrict refused,
+                                                            const FLOAT *restrict v, const FLOAT *restrict p,
+                                                            const uint32_t *restrict weight, uint32_t n,
+                                                            const NAME(csz_quantizer) * q, FLOAT bound,
+                                                            uint32_t *hash) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
-    BITS all = 0;
-    uint32_t hash = 0;
+    const FLOAT inverse = q->inverse, step = q->step;
+    BITS sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const FLOAT m = (v[i] - p[i]) * inverse + MAGIC, k = m - MAGIC,
+                    r = NAME(csz_pyramid_restore)(p[i], k, step);
+        const BITS is_own = (BITS)(weight[i] != 0);
+        const BITS good = is_own & (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) &
+                          NAME(csz_is_within)(v[i], r, bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+        const BITS mask = (BITS)0 - good;
+        code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & mask);
+        refused[i] = (uint8_t)(is_own & (good ^ 1));
+        restored[i] = NAME(either)(mask, r, p[i]);
+        sum += NAME(weighed)(NAME(csz_bits)(r) & mask, weight[i]);
+    }
+    *hash += (uint32_t)sum;
+}
+
+/* Both for values of the coarser lattice, which come back as they are there or not. */
+static __attribute__((noinline)) int NAME(check_fast)(const FLOAT *restrict v, const FLOAT *restrict r,
+                                                      const uint32_t *restrict weight, uint32_t n,
+                                                      FLOAT bound, uint32_t *hash) {
+    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
+    BITS bad = 0, sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const BITS own = (BITS)0 - (BITS)(weight[i] != 0);
+        const BITS good =
+            (BITS)(NAME(csz_size)(v[i] - r[i]) < bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+        bad |= own & (good ^ 1);
+        sum += NAME(weighed)(NAME(csz_bits)(r[i]), weight[i]);
+    }
+    *hash += (uint32_t)sum;
+    return bad == 0;
+}
+
+static __attribute__((noinline)) void NAME(check_exactly)(uint8_t *restrict refused, const FLOAT *restrict v,
+                                                         const FLOAT *restrict r,
+                                                         const uint32_t *restrict weight, uint32_t n,
+                                                         FLOAT bound, uint32_t *hash) {
+    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
+    BITS sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         const BITS is_own = (BITS)(weight[i] != 0);
         const BITS good =
             is_own & NAME(csz_is_within)(v[i], r[i], bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
-        const BITS own_bits = NAME(csz_bits)(r[i]) & ((BITS)0 - good);
-        all |= is_own & (good ^ 1);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
-        hash += (sizeof own_bits == 4 ? (uint32_t)own_bits : csz_value_fold_f64(own_bits)) * weight[i];
+        sum += NAME(weighed)(NAME(csz_bits)(r[i]) & ((BITS)0 - good), weight[i]);
     }
-    *any |= (uint32_t)all;
-    return hash;
+    *hash += (uint32_t)sum;
+}
+
+/* Whether some value is the fill value and would be accepted, or would come back as it. */
+static __attribute__((noinline)) int NAME(meets_fill)(const FLOAT *restrict v, const FLOAT *restrict r,
+                                                      uint32_t n, FLOAT bound, BITS fill) {
+    BITS any = 0;
+    for (uint32_t i = 0; i < n; i++)
+        any |= (BITS)(NAME(csz_bits)(r[i]) == fill) |
+               ((BITS)(NAME(csz_bits)(v[i]) == fill) & (BITS)(NAME(csz_size)(v[i] - r[i]) <= bound));
+    return any != 0;
 }
 
 /* V of the checksum. */
 static uint32_t NAME(fold)(BITS bits) { return sizeof bits == 4 ? (uint32_t)bits : csz_value_fold_f64(bits); }
 
-/* Refuses what is the fill value, or would come back as it; such an element takes its prediction.  Returns what the checksum gains. */
-static uint32_t NAME(refuse_fill)(FLOAT *restored, int16_t *code, uint8_t *refused, const FLOAT *v,
-                                  const FLOAT *prediction, const uint32_t *weight, uint32_t n, BITS fill,
-                                  uint32_t *any) {
-    uint32_t hash = 0;
+/* Refuses what is the fill value, or would come back as it; such an element takes its prediction. */
+static void NAME(refuse_fill)(FLOAT *restored, int16_t *code, uint8_t *refused, const FLOAT *v,
+                              const FLOAT *prediction, const uint32_t *weight, uint32_t n, BITS fill,
+                              uint32_t *hash) {
     for (uint32_t i = 0; i < n; i++) {
         const BITS back = NAME(csz_bits)(restored[i]);
         if (!weight[i] || refused[i] || (NAME(csz_bits)(v[i]) != fill && back != fill)) continue;
-        if (prediction) restored[i] = prediction[i];
-        if (code) code[i] = 0;
+        if (prediction) {
+            restored[i] = prediction[i];
+            code[i] = 0;
+        }
         refused[i] = 1;
-        *any = 1;
-        hash -= NAME(fold)(back) * weight[i];
+        *hash -= NAME(fold)(back) * weight[i];
     }
-    return hash;
+}
+
+/* Whether all refused values have these bits; *hash gains their part of the checksum. */
+static __attribute__((noinline)) int NAME(refused_are)(const uint8_t *restrict refused,
+                                                       const FLOAT *restrict v,
+                                                       const uint32_t *restrict weight, uint32_t n, BITS bits,
+                                                       uint32_t *hash) {
+    BITS differ = 0, sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const BITS mask = (BITS)0 - (BITS)refused[i], own = NAME(csz_bits)(v[i]);
+        differ |= (own ^ bits) & mask;
+        sum += NAME(weighed)(own & mask, weight[i]);
+    }
+    *hash += (uint32_t)sum;
+    return differ == 0;
 }
 
 /* Exceptions from refused[]: masks of bit patterns that many may share, others one by one; in the order of section 1. */
@@ -305,38 +428,54 @@ static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_
     csz_specials *s = &w->specials;
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1), fill = level->plan.FIELD.fill;
     const int has_fill = level->plan.FIELD.has_fill;
-    int has_nan = 0, all_equal = 1;
-    uint32_t count = 0;
+    const uint32_t n = csz_tile_box_count(box);
+    uint32_t marked[CSZ_TILE_UNITS] = {0};
+    const uint32_t count = mark_refused(marked, p, g, box);
+    if (count == 0) return;
+    const uint32_t first = first_marked(marked);
+    const FLOAT first_value = p->value.FIELD[p->place_of_element[csz_code_element(g->rank, first >> 5, first & 31)]];
+    const BITS first_bits = NAME(csz_bits)(first_value);
+    const int all_equal = NAME(refused_are)(p->refused, p->value.FIELD, weight, p->nplaces << g->rank,
+                                            first_bits, &w->value_hash);
+    w->fill_bits = first_bits;
+    w->n_special = count;
+    w->is_fill = count == n && all_equal;
+    s->nmasks = 3;
     memset(s->mask, 0, sizeof s->mask);
     s->value[0] = fill;
+    s->value[1] = first_bits;
     s->value[2] = minus_zero;
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
-        const uint32_t place = p->place_of_element[csz_code_element(g->rank, i >> 5, i & 31)];
-        if (!weight[place] || !p->refused[place]) continue;
-        const FLOAT value = p->value.FIELD[place];
-        const BITS bits = NAME(csz_bits)(value);
-        w->value_hash += NAME(fold)(bits) * weight[place];
-        all_equal &= count == 0 || bits == (BITS)w->fill_bits;
-        if (count++ == 0) w->fill_bits = bits;
-        if (value != value && !has_nan && !(has_fill && bits == fill)) {
-            has_nan = 1;
-            s->value[1] = bits;
-        }
-        const int k = has_fill && bits == fill               ? 0
-                      : has_nan && bits == (BITS)s->value[1] ? 1
-                      : bits == minus_zero                   ? 2
-                                                             : -1;
-        if (k >= 0) {
-            s->mask[k][i >> 5] |= 1u << (i & 31);
-        } else {
-            s->code[s->n_single] = (uint16_t)i;
-            s->bits[s->n_single++] = bits;
+    const int shared = has_fill && first_bits == fill ? 0
+                       : first_value != first_value   ? 1
+                       : first_bits == minus_zero     ? 2
+                                                      : -1;
+    if (all_equal && shared >= 0) {
+        memcpy(s->mask[shared], marked, sizeof marked);
+        return;
+    }
+    int has_nan = 0;
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
+        for (uint32_t left = marked[unit]; left; left &= left - 1) {
+            const uint32_t b = (uint32_t)__builtin_ctz(left),
+                           place = p->place_of_element[csz_code_element(g->rank, unit, b)];
+            const FLOAT value = p->value.FIELD[place];
+            const BITS bits = NAME(csz_bits)(value);
+            if (value != value && !has_nan && !(has_fill && bits == fill)) {
+                has_nan = 1;
+                s->value[1] = bits;
+            }
+            const int k = has_fill && bits == fill               ? 0
+                          : has_nan && bits == (BITS)s->value[1] ? 1
+                          : bits == minus_zero                   ? 2
+                                                                 : -1;
+            if (k >= 0) {
+                s->mask[k][unit] |= 1u << b;
+            } else {
+                s->code[s->n_single] = (uint16_t)(32 * unit + b);
+                s->bits[s->n_single++] = bits;
+            }
         }
     }
-    s->nmasks = 3;
-    w->n_special = count;
-    const uint32_t n = csz_tile_box_count(box);
-    w->is_fill = count == n && all_equal;
     /* of coarser lattices raw values would not be those that the field comes back with */
     w->is_raw = level->plan.raw_by_size && !w->is_fill && 4 * s->n_single > n;
 }
@@ -373,31 +512,27 @@ static __attribute__((noinline)) uint32_t NAME(restore_places)(FLOAT *restrict o
                                                                const int16_t *restrict code,
                                                                const uint32_t *restrict weight, uint32_t n,
                                                                FLOAT step) {
-    uint32_t hash = 0;
+    BITS sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         const FLOAT r = NAME(csz_pyramid_restore)(p[i], (FLOAT)code[i], step);
         out[i] = r;
-#if defined(CSZ_BODY_F64)
-        hash += csz_value_fold_f64(csz_bits_f64(r)) * weight[i];
-#else
-        hash += csz_bits_f32(r) * weight[i];
-#endif
+        sum += NAME(weighed)(NAME(csz_bits)(r), weight[i]);
     }
-    return hash;
+    return (uint32_t)sum;
 }
 
 static __attribute__((noinline)) uint32_t NAME(hash_places)(const FLOAT *restrict v,
                                                             const uint32_t *restrict weight, uint32_t n) {
-    uint32_t hash = 0;
-    for (uint32_t i = 0; i < n; i++) hash += NAME(fold)(NAME(csz_bits)(v[i])) * weight[i];
-    return hash;
+    BITS sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += NAME(weighed)(NAME(csz_bits)(v[i]), weight[i]);
+    return (uint32_t)sum;
 }
 
 /* Copies the rows and planes of predictions that the tile does not own. */
 static void NAME(keep_predictions)(FLOAT *to, const csz_pyramid_work *p, uint32_t pitch, uint32_t first,
                                    uint32_t ny, uint32_t nx) {
     if (first < ny)
-        memcpy(to + first * pitch, p->plane.FIELD[3] + first * pitch,
+        memcpy(to + first * pitch, p->plane.FIELD + first * pitch,
                ((ny - first - 1) * pitch + nx) * sizeof *to);
 }
 
@@ -421,7 +556,7 @@ static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, c
             }
             NAME(predict_plane)(p, l, level, klass, z, n[1], n[2]);
             if (own_rows)
-                hash += NAME(restore_places)(at, p->plane.FIELD[3], p->code + place, weight + place,
+                hash += NAME(restore_places)(at, p->plane.FIELD, p->code + place, weight + place,
                                              (own_rows - 1) * pitch + n[2], level->plan.FIELD.step);
             NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
         }
@@ -445,36 +580,45 @@ static uint32_t NAME(hash_elements)(const csz_tile_work *w, const csz_pyramid_wo
 static void NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                                   const csz_tile_box *box) {
     const csz_geometry *g = &level->plan.geometry;
-    const class_layout l = layout_of(level, box);
     const code_order *order = order_of(p, g, box);
-    const uint32_t *weight = order->weight;
+    class_layout l;
+    layout_make(&l, level, box);
+    NAME(make_ends)(p, &l);
     NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++)
-        p->code[order->place_of_code[i]] = w->is_constant || w->has_values ? 0 : w->code16[i];
-    if (!w->has_values || level->restored) w->value_hash = NAME(pyramid_walk)(p, &l, level, weight);
+    if (w->is_constant || w->has_values)
+        memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
+    else
+        codes_to_places(p->code, order, w->code16);
+    if (!w->has_values || level->restored) w->value_hash = NAME(pyramid_walk)(p, &l, level, order->weight);
     if (level->restored) NAME(store_restored)(p, &l, level, box);
     if (!w->has_values) NAME(join_classes)
     (w->value.FIELD, (uint64_t)1 << (g->log2_t[1] + g->log2_t[2]), (uint64_t)1 << g->log2_t[2], p, &l, box);
     if (!w->has_values && w->n_special == 0) return;
     if (w->n_special) csz_tile_specials_apply(w, &level->plan);
-    w->value_hash = NAME(hash_elements)(w, p, weight);
+    w->value_hash = NAME(hash_elements)(w, p, order->weight);
+}
+
+/* Before the first refusal of a tile. */
+static void NAME(clear_refused)(csz_pyramid_work *p, int rank, int *is_cleared) {
+    if (!*is_cleared) memset(p->refused, 0, (p->nplaces << rank) + 8);
+    *is_cleared = 1;
 }
 
 static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                                   const csz_tile_box *box, int store) {
+                                   const csz_tile_box *box, int wanted) {
     const csz_geometry *g = &level->plan.geometry;
-    const class_layout l = layout_of(level, box);
     const code_order *order = order_of(p, g, box);
-    const uint32_t *weight = order->weight;
-    const FLOAT inverse = level->plan.FIELD.inverse, step = level->plan.FIELD.step,
-                bound = level->NAME(bound);
-    const BITS fill = level->plan.FIELD.fill;
-    const int has_fill = level->plan.FIELD.has_fill;
+    const NAME(csz_quantizer) *q = &level->plan.FIELD;
+    const FLOAT bound = level->NAME(bound);
+    class_layout l;
+    layout_make(&l, level, box);
     const uint32_t pitch = l.pitch[1];
-    uint32_t any = 0, hash = 0;
+    uint32_t hash = 0;
+    int has_refused = 0;
+    NAME(make_ends)(p, &l);
     NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
     NAME(load_values)(p->value.FIELD, &l, level, box, g->rank);
-    if (order != &p->full) memset(p->code, 0, sizeof p->code);
+    if (order != &p->order[0]) memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
     for (int i = 0; i < 1 << g->rank; i++) {
         const uint32_t klass = (uint32_t)csz_class_at(g->rank, i);
         uint32_t n[3], own[3];
@@ -483,43 +627,52 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
             FLOAT *at = p->by_class.FIELD[klass] + l.origin + z * l.pitch[0];
             const uint32_t place = (uint32_t)i * l.places + z * l.half[1] * pitch;
             const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0,
-                           length = own_rows ? (own_rows - 1) * pitch + n[2] : 0;
-            if (i == 0) {
-                hash += NAME(check_places)(p->refused + place, p->value.FIELD + place, at, weight + place,
-                                           length, bound, &any);
-                if (has_fill)
-                    hash += NAME(refuse_fill)(at, NULL, p->refused + place, p->value.FIELD + place, NULL,
-                                              weight + place, length, fill, &any);
-                continue;
+                           length = own_rows ? (own_rows - 1) * pitch + n[2] : 0,
+                           *weight = order->weight + place;
+            const FLOAT *v = p->value.FIELD + place, *prediction = i ? p->plane.FIELD : NULL;
+            uint32_t gained = 0;
+            if (i > 0) {
+                NAME(predict_plane)(p, &l, level, klass, z, n[1], n[2]);
+                NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
             }
-            NAME(predict_plane)(p, &l, level, klass, z, n[1], n[2]);
-            NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
             if (!own_rows) continue;
-            hash +=
-                NAME(quantize_places)(at, p->code + place, p->refused + place, p->value.FIELD + place,
-                                      p->plane.FIELD[3], weight + place, length, inverse, step, bound, &any);
-            if (has_fill)
-                hash += NAME(refuse_fill)(at, p->code + place, p->refused + place, p->value.FIELD + place,
-                                          p->plane.FIELD[3], weight + place, length, fill, &any);
+            /* where one value was refused others will be */
+            int is_done = !has_refused &&
+                          (i == 0 ? NAME(check_fast)(v, at, weight, length, bound, &gained)
+                                  : NAME(quantize_fast)(at, p->code + place, v, prediction, weight, length, q,
+                                                        bound, &gained));
+            if (!is_done) {
+                NAME(clear_refused)(p, g->rank, &has_refused);
+                gained = 0;
+                if (i == 0)
+                    NAME(check_exactly)(p->refused + place, v, at, weight, length, bound, &gained);
+                else
+                    NAME(quantize_exactly)
+                (at, p->code + place, p->refused + place, v, prediction, weight, length, q, bound, &gained);
+            }
+            if (q->has_fill && NAME(meets_fill)(v, at, length, bound, q->fill)) {
+                NAME(clear_refused)(p, g->rank, &has_refused);
+                NAME(refuse_fill)
+                (at, p->code + place, p->refused + place, v, prediction, weight, length, q->fill, &gained);
+            }
+            hash += gained;
         }
     }
     w->value_hash = hash;
-    if (any) NAME(gather)(w, p, level, box, weight);
+    if (has_refused) NAME(gather)(w, p, level, box, order->weight);
     if (w->is_raw || w->is_fill) { /* without codes: every value takes its prediction */
-        memset(p->code, 0, sizeof p->code);
-        if (store) (void)NAME(pyramid_walk)(p, &l, level, weight);
+        memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
+        if (wanted & CSZ_WANT_RESTORED) (void)NAME(pyramid_walk)(p, &l, level, order->weight);
     }
-    if (store) {
-        NAME(store_restored)(p, &l, level, box);
-    } else {
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) w->code16[i] = p->code[order->place_of_code[i]];
-    }
+    if (wanted & CSZ_WANT_RESTORED) NAME(store_restored)(p, &l, level, box);
+    if (wanted & CSZ_WANT_CODES) codes_from_places(w->code16, order, p->code);
 }
 
 #undef FLOAT
 #undef BITS
-#undef SIGNED
 #undef FIELD
 #undef WORDS
 #undef NAME
+#undef MAGIC
+#undef MAGIC_BITS
 #undef CSZ_BODY_F64

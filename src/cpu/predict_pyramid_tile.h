@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * predict_pyramid_tile.h: a tile's way from values to codes and back by interpolation (predict/pyramid.h), class by class and
+ * plane by plane, so that the loops vectorise.  Values stand by class, each class a dense box with room for the neighbours
+ * beyond the tile: then the neighbours of a row along any dim are rows too.  Included once for every set of vector
+ * instructions; CSZ_PYRAMID_CODER is the name of what comes out.
+ */
+#include "cpu/bits.h"
+#include "cpu/predict_pyramid.h"
+#include "cpu/pyramid_work.h"
+#include "cpu/tail.h"
+
+/* Halved extents of a tile; 1 for a dim that the field lacks. */
+static uint32_t half_extent(const csz_geometry *g, int dim) {
+    return dim < 3 - g->rank ? 1 : 1u << (g->log2_t[dim] - 1);
+}
+
+/* The order of a tile's codes; the number of an element's code is the sum of what its class and its coordinates add. */
+static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometry *g,
+                       const csz_tile_box *box) {
+    uint32_t of_class[8] = {0}, of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2], e = 0;
+    memcpy(order->extent, box->extent, sizeof order->extent);
+    memset(order->weight, 0, (size_t)(p->nplaces << g->rank) * sizeof *order->weight);
+    for (uint32_t x = 0; x < tx; x += 2)
+        of_x[x >> 1] = csz_pyramid_code(g->rank, g->log2_t, order->extent, 0, 0, x);
+    for (int i = 0; i < 1 << g->rank; i++) of_class[csz_class_at(g->rank, i)] = (uint32_t)i << (12 - g->rank);
+    for (uint32_t row = 0; row < (uint32_t)CSZ_TILE_N / tx; row++) {
+        const uint32_t y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
+        const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
+                       of_row = csz_pyramid_code(g->rank, g->log2_t, order->extent, z & ~1u, y & ~1u, 0),
+                       inside = z < box->extent[0] && y < box->extent[1] ? box->extent[2] : 0;
+        for (uint32_t x = 0; x < tx; x++, e++) {
+            const uint32_t code = of_class[klass | (x & 1)] + of_row + of_x[x >> 1],
+                           place = p->place_of_element[e];
+            order->place_of_code[code] = (uint16_t)place;
+            order->weight[place] = x < inside ? p->weight_of_code[code] : 0;
+        }
+    }
+    order->has_pairs = 1;
+    for (uint32_t i = 0; i < CSZ_TILE_N; i += 2)
+        order->has_pairs &= order->place_of_code[i + 1] == order->place_of_code[i] + 1;
+}
+
+static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
+    if (p->rank == g->rank && memcmp(p->log2_t, g->log2_t, sizeof p->log2_t) == 0) return;
+    p->rank = g->rank;
+    memcpy(p->log2_t, g->log2_t, sizeof p->log2_t);
+    for (int i = 0; i < 8; i++) memset(p->order[i].extent, 0, sizeof p->order[i].extent);
+    memset(p->code, 0, sizeof p->code);
+    const uint32_t pitch = half_extent(g, 2) + 3, ny = half_extent(g, 1),
+                   class_n = half_extent(g, 0) * ny * pitch;
+    uint32_t first[8] = {0};
+    p->nplaces = class_n;
+    for (int i = 0; i < 1 << g->rank; i++) first[csz_class_at(g->rank, i)] = (uint32_t)i * class_n;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+        const uint32_t x = e & ((1u << g->log2_t[2]) - 1), row = e >> g->log2_t[2],
+                       y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1],
+                       klass = (z & 1) << 2 | (y & 1) << 1 | (x & 1);
+        p->place_of_element[e] = (uint16_t)(first[klass] + ((z >> 1) * ny + (y >> 1)) * pitch + (x >> 1));
+        p->weight_of_code[e] = csz_value_weight(e >> 5, e & 31);
+    }
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++)
+        p->code_of_place[p->place_of_element[csz_code_element(g->rank, i >> 5, i & 31)]] = (uint16_t)i;
+}
+
+static const code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
+    uint32_t which = 0;
+    for (int i = 0; i < 3; i++) which = which << 1 | (box->extent[i] < 1u << g->log2_t[i]);
+    code_order *order = &p->order[which];
+    if (memcmp(order->extent, box->extent, sizeof order->extent) != 0) order_make(p, order, g, box);
+    return order;
+}
+
+/* Codes between their own order and that of places. */
+static void codes_from_places(int16_t *restrict to, const code_order *order, const int16_t *restrict from) {
+    const uint16_t *place = order->place_of_code;
+    if (order->has_pairs) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) memcpy(to + i, from + place[i], 2 * sizeof *to);
+    } else {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) to[i] = from[place[i]];
+    }
+}
+
+static void codes_to_places(int16_t *restrict to, const code_order *order, const int16_t *restrict from) {
+    const uint16_t *place = order->place_of_code;
+    if (order->has_pairs) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) memcpy(to + place[i], from + i, 2 * sizeof *to);
+    } else {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) to[place[i]] = from[i];
+    }
+}
+
+/* refused[] by codes of section 1; returns how many there are. */
+static uint32_t mark_refused(uint32_t *marked, const csz_pyramid_work *p, const csz_geometry *g,
+                             const csz_tile_box *box) {
+    const uint32_t tx = 1u << g->log2_t[2];
+    uint32_t count = 0;
+    for (uint32_t z = 0; z < box->extent[0]; z++) {
+        for (uint32_t y = 0; y < box->extent[1]; y++) {
+            const uint32_t e = ((z << g->log2_t[1]) + y) << g->log2_t[2], place = p->place_of_element[e];
+            const uint8_t *even = p->refused + place, *odd = p->refused + p->place_of_element[e + 1];
+            for (uint32_t x = 0; x < tx / 2; x += 2) {
+                const uint32_t nibble = even[x] | (uint32_t)odd[x] << 1 | (uint32_t)even[x + 1] << 2 |
+                                        (uint32_t)odd[x + 1] << 3,
+                               code = p->code_of_place[place + x];
+                marked[code >> 5] |= nibble << (code & 31);
+            }
+        }
+    }
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) count += (uint32_t)__builtin_popcount(marked[unit]);
+    return count;
+}
+
+/* The first code that is marked; there is one. */
+static uint32_t first_marked(const uint32_t *marked) {
+    uint32_t unit = 0;
+    while (!marked[unit]) unit++;
+    return 32 * unit + (uint32_t)__builtin_ctz(marked[unit]);
+}
+
+/* Where a tile's classes stand in memory, and which neighbours their elements have. */
+typedef struct class_layout {
+    uint32_t half[3];   /* of the tile, 1 for a dim it lacks */
+    uint32_t pitch[3];  /* from one plane, row and element of by_class to the next */
+    uint32_t origin;    /* of the element with index 0, 0, 0 */
+    uint32_t places;    /* of a class */
+    uint32_t own[2][3]; /* indices of even and odd coordinates in the tile and the lattice */
+    uint32_t even[3];   /* those of even ones with the upper face */
+    uint64_t at[3];     /* the tile's origin in the lattice */
+    /* of odd coordinates: the indices from first to end have all neighbours, others are few.  [1]: of the coarser lattice */
+    uint32_t first[2][3], end[2][3];
+} class_layout;
+
+static uint32_t reach_at(const class_layout *l, const csz_level *level, int dim, uint32_t i,
+                         int from_coarser) {
+    return csz_reach(i, 2 * l->half[dim], l->at[dim], level->n[dim], from_coarser) & level->reach;
+}
+
+static void layout_make(class_layout *l, const csz_level *level, const csz_tile_box *box) {
+    const csz_geometry *g = &level->plan.geometry;
+    uint32_t room[3], before[3];
+    for (int i = 0; i < 3; i++) {
+        const int is_used = i >= 3 - g->rank;
+        l->half[i] = half_extent(g, i);
+        room[i] = is_used ? l->half[i] + 3 : 1;
+        before[i] = (uint32_t)is_used;
+        l->at[i] = box->origin[i] - level->origin[i];
+        l->own[0][i] = (box->extent[i] + 1) / 2;
+        l->own[1][i] = box->extent[i] / 2;
+        l->even[i] = l->own[0][i] + (uint32_t)(is_used && level->n[i] - l->at[i] > 2 * l->half[i]);
+    }
+    l->pitch[2] = 1;
+    l->pitch[1] = room[2];
+    l->pitch[0] = room[1] * room[2];
+    l->origin = before[0] * l->pitch[0] + before[1] * l->pitch[1] + before[2];
+    l->places = l->half[0] * l->half[1] * l->pitch[1];
+    for (int k = 0; k < 6; k++) {
+        const int from_coarser = k / 3, dim = k % 3;
+        uint32_t *first = &l->first[from_coarser][dim], *end = &l->end[from_coarser][dim];
+        *first = 0;
+        *end = l->own[1][dim];
+        while (*first < *end && reach_at(l, level, dim, *first, from_coarser) != level->reach) ++*first;
+        while (*end > *first && reach_at(l, level, dim, *end - 1, from_coarser) != level->reach) --*end;
+    }
+}
+
+/* Extents of a class: own ones, and with the upper faces; of class none the tile has all that is needed. */
+static void class_extents(uint32_t *own, uint32_t *all, const class_layout *l, uint32_t klass) {
+    for (int i = 0; i < 3; i++) {
+        const uint32_t odd = klass >> (2 - i) & 1;
+        own[i] = l->own[odd][i];
+        all[i] = odd || klass == 0 ? own[i] : l->even[i];
+    }
+}
+
+#define FLOAT float
+#define BITS uint32_t
+#define FIELD f32
+#define WORDS u32
+#define NAME(x) x##_f32
+#define MAGIC CSZ_MAGIC_F32
+#define MAGIC_BITS CSZ_MAGIC_F32_BITS
+#include "cpu/predict_pyramid_body.h"
+
+#define CSZ_BODY_F64
+#define FLOAT double
+#define BITS uint64_t
+#define FIELD f64
+#define WORDS u64
+#define NAME(x) x##_f64
+#define MAGIC CSZ_MAGIC_F64
+#define MAGIC_BITS CSZ_MAGIC_F64_BITS
+#include "cpu/predict_pyramid_body.h"
+
+static void tile_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                          const csz_tile_box *box, int wanted) {
+    prepare(p, &level->plan.geometry);
+    w->klass = 0;
+    w->base = 0;
+    w->order = CSZ_ORDER_FULL;
+    w->tail.is_made = 0;
+    w->is_fill = w->is_raw = 0;
+    w->n_special = w->specials.n_single = 0;
+    if (level->plan.type == CSZ_F32) {
+        pyramid_quantize_f32(w, p, level, box, wanted);
+    } else {
+        pyramid_quantize_f64(w, p, level, box, wanted);
+    }
+}
+
+static void tile_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                         const csz_tile_box *box) {
+    prepare(p, &level->plan.geometry);
+    if (level->plan.type == CSZ_F32) {
+        pyramid_restore_f32(w, p, level, box);
+    } else {
+        pyramid_restore_f64(w, p, level, box);
+    }
+}
+
+static void tile_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                      const csz_tile_box *box) {
+    prepare(p, &level->plan.geometry);
+    const uint32_t *weight = order_of(p, &level->plan.geometry, box)->weight;
+    w->value_hash =
+        level->plan.type == CSZ_F32 ? hash_elements_f32(w, p, weight) : hash_elements_f64(w, p, weight);
+}
+
+const csz_pyramid_coder CSZ_PYRAMID_CODER = {tile_quantize, tile_restore, tile_hash};
