@@ -37,6 +37,7 @@ static void bench_make(bench *b, double bound) {
     b->level.plan.type = CSZ_F32;
     b->level.plan.f32 = csz_quantizer_make_f32(bound, 0, 0);
     b->level.bound_f32 = b->level.plan.f32.bound;
+    b->level.reach = csz_tuning_reach(0);
     b->level.data = b->value;
     b->level.coarser = b->coarser;
     b->level.coarser_n = b->coarser_n;
@@ -58,7 +59,7 @@ static void assert_tile(bench *b, double bound) {
     const uint32_t hash = w->value_hash;
     w->has_values = 0;
     w->is_constant = w->is_raw || w->is_fill;
-    csz_pyramid_restore(w, b->work, &b->level, &b->box);
+    csz_pyramid_restore(w, b->work, &b->level, &b->box, NULL);
     for (uint32_t e = 0; e < SIDE * SIDE; e++) {
         const uint32_t was = csz_bits_f32(b->value[e]), is = w->value.u32[e];
         if (exhaustive_violates_f32(was, is, bound))

@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include "cpu/predict_pyramid.h"
 #include "format/archive.h"
 #include "select/predictor.h"
 
@@ -200,6 +201,107 @@ static void every_tuning_has_its_field(void **state) {
     sample_free(&smooth);
     sample_free(&roofs);
     sample_free(&steps);
+}
+
+/* One side of the comparison below. */
+typedef struct coder_side {
+    csz_tile_work *tile;
+    csz_pyramid_work *work;
+    csz_levels *levels;
+    uint8_t *lattices;
+    size_t lattices_nbytes;
+} coder_side;
+
+static coder_side side_make(const csz_pyramid_coder *coder, const csz_tile_plan *plan,
+                            const csz_frame_box *box, int tuning, const void *data) {
+    coder_side s = {aligned_alloc(64, (sizeof *s.tile + 63) / 64 * 64), csz_pyramid_work_new(coder),
+                    malloc(sizeof *s.levels), NULL, 0};
+    csz_pyramid shape;
+    csz_frame_pyramid(&shape, &plan->geometry, box);
+    s.lattices_nbytes = 2 * csz_levels_nbytes(&shape, plan->type);
+    s.lattices = aligned_alloc(64, s.lattices_nbytes + 64);
+    assert_true(s.tile && s.work && s.levels && s.lattices);
+    memset(s.tile, 0, sizeof *s.tile);
+    memset(s.lattices, 0, s.lattices_nbytes);
+    csz_tile_work_init(s.tile, plan->geometry.rank);
+    s.tile->code16 = s.tile->own_code16;
+    csz_levels_make(s.levels, plan, box, plan->bound, tuning, data, s.lattices);
+    return s;
+}
+
+static void side_free(coder_side *s) {
+    free(s->tile);
+    free(s->work);
+    free(s->levels);
+    free(s->lattices);
+}
+
+/* A tile by one side: codes and exceptions, then its values from those. */
+static void side_code(coder_side *s, int l, uint32_t t) {
+    const csz_level *level = &s->levels->level[l];
+    const csz_tile_box box = csz_tile_box_at(&level->plan.geometry, &level->box, t);
+    csz_tile_work *w = s->tile;
+    if (l == s->levels->shape.nlevels - 1) {
+        csz_tile_quantize(w, &level->plan, level->data, &box);
+        w->has_values = w->is_fill;
+        w->is_constant = 0;
+        csz_pyramid_restore_coarsest(w, level, &box);
+        return;
+    }
+    csz_pyramid_quantize(w, s->work, level, &box, CSZ_WANT_CODES | (l ? CSZ_WANT_RESTORED : 0));
+    const uint32_t hash = w->value_hash;
+    w->is_constant = w->is_fill || w->is_raw;
+    w->has_values = 0;
+    memset(&w->value, 0, sizeof w->value);
+    csz_pyramid_restore(w, s->work, level, &box, NULL);
+    if (!w->is_raw && !w->is_fill) assert_int_equal(w->value_hash, hash);
+}
+
+/* Codes, exceptions and restored values do not depend on the vector instructions. */
+static void vector_instructions_agree(void **state) {
+    (void)state;
+    if (!csz_pyramid_avx2_works()) skip();
+    const csz_field shapes[] = {field_2d(CSZ_F32, 130, 300), field_3d(CSZ_F32, 19, 45, 77),
+                                field_3d(CSZ_F32, 2, 3, 2000), field_2d(CSZ_F32, 700, 5)};
+    for (int k = 0; k < 4 * CHARACTERS; k++) {
+        csz_field field = shapes[k % 4];
+        field.type = (csz_type)(k / 4 & 1);
+        test_field s = sample_make(field, (character)(k / 4), 3);
+        csz_tile_plan plan;
+        memset(&plan, 0, sizeof plan);
+        plan.type = field.type;
+        plan.bound = k % 3 ? 1e-2 : 1e-5;
+        ASSERT_OK(csz_geometry_of(&plan.geometry, &field));
+        plan.f32 = csz_quantizer_make_f32(plan.bound, 1, csz_bits_f32((float)fill_value));
+        plan.f64 = csz_quantizer_make_f64(plan.bound, 1, csz_bits_f64(fill_value));
+        const csz_frame_box box = csz_frame_box_at(&plan.geometry, 0);
+        coder_side a = side_make(&csz_pyramid_portable, &plan, &box, k % CSZ_TUNINGS_N, s.data),
+                   b = side_make(&csz_pyramid_avx2, &plan, &box, k % CSZ_TUNINGS_N, s.data);
+        for (int l = 1; l < a.levels->shape.nlevels; l++) {
+            const uint64_t nrows = a.levels->level[l].n[0] * a.levels->level[l].n[1];
+            csz_level_sample(a.levels, l, 0, nrows);
+            csz_level_sample(b.levels, l, 0, nrows);
+        }
+        for (int l = a.levels->shape.nlevels - 1; l >= 0; l--) {
+            for (uint32_t t = 0; t < a.levels->level[l].box.ntiles; t++) {
+                side_code(&a, l, t);
+                side_code(&b, l, t);
+                assert_int_equal(a.tile->n_special, b.tile->n_special);
+                assert_int_equal(a.tile->is_raw, b.tile->is_raw);
+                assert_int_equal(a.tile->is_fill, b.tile->is_fill);
+                assert_int_equal(a.tile->value_hash, b.tile->value_hash);
+                assert_memory_equal(a.tile->own_code16, b.tile->own_code16, sizeof a.tile->own_code16);
+                if (a.tile->n_special)
+                    assert_memory_equal(a.tile->specials.mask, b.tile->specials.mask,
+                                        3 * sizeof *a.tile->specials.mask);
+                assert_memory_equal(&a.tile->value, &b.tile->value, sizeof a.tile->value);
+            }
+            assert_memory_equal(a.lattices, b.lattices, a.lattices_nbytes);
+        }
+        side_free(&a);
+        side_free(&b);
+        sample_free(&s);
+    }
 }
 
 static void regions_are_parts_of_the_field(void **state) {
@@ -439,6 +541,7 @@ int main(void) {
         cmocka_unit_test(codes_are_a_permutation),
         cmocka_unit_test(padding_comes_last),
         cmocka_unit_test(every_tuning_has_its_field),
+        cmocka_unit_test(vector_instructions_agree),
         cmocka_unit_test(frames_begin_at_multiples_of_eight),
         cmocka_unit_test(several_frames_make_one_archive),
         cmocka_unit_test(every_type_rank_and_character_comes_back),

@@ -16,7 +16,10 @@ typedef struct choose_job {
     const csz_frame_box *box;
     csz_pyramid shape;
     uint32_t nsamples;
-    int first, end; /* ways to interpolate that are tried now */
+    int first, end;                       /* ways to interpolate that are tried now */
+    uint64_t enough[CSZ_CHOICE_N];        /* a way that takes as much is out, whatever the other tiles take */
+    uint64_t cubic[CSZ_CHOICE_TILES_MAX]; /* that each sample takes */
+    uint8_t order[CSZ_CHOICE_TILES_MAX];  /* in which samples are tried */
     atomic_uint next;
     atomic_ullong lorenzo, pyramid[CSZ_CHOICE_N], pair[2];
 } choose_job;
@@ -29,7 +32,7 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
     if (w->is_raw) return 512 * (uint64_t)value_nbits * csz_tile_box_count(box);
     csz_tile_tail_make(w, plan, box);
     uint64_t cost = 512 * 32 * (uint64_t)(w->n_special ? 1 + w->tail.nwords : 0) + (w->base ? 512 * 16 : 0);
-    uint32_t count[CSZ_SYMBOLS_MAX] = {0};
+    uint32_t count[CSZ_NARROW_N];
     if (w->klass) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
             uint64_t raw;
@@ -39,44 +42,61 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
         }
         return cost;
     }
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++) count[csz_narrow_symbol_masked(w->code16[i])]++;
+    /* in four parts that take turns: equal neighbours would wait for each other's store */
+    uint32_t part[4][CSZ_SYMBOLS_MAX] = {{0}};
+    w->symbols_mode = CSZ_NO_SYMBOLS;
+    csz_tile_symbols_make(w, CSZ_MODE_S);
+    for (uint32_t i = 0; i < CSZ_TILE_N; i++) part[i & 3][w->symbol[i]]++;
+    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) count[s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
     count[CSZ_DIRECT_HALF] -= nknown;
     return cost + csz_choice_cost(count);
 }
 
 /* ---- patches: a tile of a lattice and what it is predicted from, out of the field ---- */
 
-#define DEFINE_PATCH(FLOAT, NAME)                                                                                \
-    /* extent values `step` apart from `at` on, into out; rounded to multiples of `grid` where that is not 0,  \
-       and what is missing there continues its neighbours. */ \
-    static void copy_patch_##NAME(FLOAT *out, const FLOAT *at, const uint64_t *pitch, uint64_t step,             \
-                                  const uint64_t *extent, FLOAT grid, const csz_tile_plan *plan) {               \
-        const FLOAT inverse = grid > 0 ? 1 / grid : 0, largest = (FLOAT)0x1p60;                                  \
-        FLOAT last = 0;                                                                                          \
-        for (uint64_t z = 0; z < extent[0]; z++) {                                                               \
-            for (uint64_t y = 0; y < extent[1]; y++) {                                                           \
-                const FLOAT *row = at + (z * pitch[0] + y * pitch[1]) * step;                                    \
-                for (uint64_t x = 0; x < extent[2]; x++) {                                                       \
-                    FLOAT v = row[x * step];                                                                     \
-                    if (inverse > 0) {                                                                           \
-                        const int is_missing =                                                                   \
-                            !(v <= largest && v >= -largest) ||                                                  \
-                            (plan->NAME.has_fill && csz_bits_##NAME(v) == plan->NAME.fill);                      \
-                        const FLOAT q = v * inverse;                                                             \
-                        if (is_missing)                                                                          \
-                            v = last;                                                                            \
-                        else if (q < 4194304 && q > -4194304)                                                    \
-                            v = (FLOAT)(int32_t)(q + (q < 0 ? -0.5f : 0.5f)) * grid;                             \
-                        last = v;                                                                                \
-                    }                                                                                            \
-                    *out++ = v;                                                                                  \
-                }                                                                                                \
-            }                                                                                                    \
-        }                                                                                                        \
+/*
+ * Values `step` apart, rounded to multiples of `grid`.  A row in which none is missing is one loop, kept out of line so that every compiler
+ * vectorises it; in others what is missing continues the value before it.
+ */
+#define DEFINE_PATCH(FLOAT, NAME, BITS)                                                                   \
+    static __attribute__((noinline)) int round_row_##NAME(FLOAT *restrict out, const FLOAT *restrict row, \
+                                                          uint64_t n, uint64_t step, FLOAT grid,          \
+                                                          FLOAT inverse, BITS fill) {                     \
+        const FLOAT largest = (FLOAT)0x1p60, most = 4194304, half = (FLOAT)0.5;                           \
+        BITS missing = 0;                                                                                 \
+        for (uint64_t x = 0; x < n; x++) {                                                                \
+            const FLOAT v = row[x * step], q = v * inverse;                                               \
+            const BITS bits = csz_bits_##NAME(v), rounds = (BITS)0 - (BITS)(q < most && q > -most);       \
+            const FLOAT safe = csz_##NAME##_bits(csz_bits_##NAME(q) & rounds),                            \
+                        rounded = (FLOAT)(int32_t)(safe + (safe < 0 ? -half : half)) * grid;              \
+            missing |= (BITS)(bits == fill) | (BITS) !(v <= largest && v >= -largest);                    \
+            out[x] = csz_##NAME##_bits((csz_bits_##NAME(rounded) & rounds) | (bits & ~rounds));           \
+        }                                                                                                 \
+        return missing == 0;                                                                              \
+    }                                                                                                     \
+    static void copy_patch_##NAME(FLOAT *out, const FLOAT *at, const uint64_t *pitch, uint64_t step,      \
+                                  const uint64_t *extent, FLOAT grid, const csz_tile_plan *plan) {        \
+        /* without a fill value NaN is taken for it, which is missing anyway */                           \
+        const BITS fill = plan->NAME.has_fill ? plan->NAME.fill : ~(BITS)0;                               \
+        const FLOAT inverse = grid > 0 ? 1 / grid : 0;                                                    \
+        const int rounds = inverse > 0;                                                                   \
+        FLOAT last = 0;                                                                                   \
+        for (uint64_t row = 0; row < extent[0] * extent[1]; row++, out += extent[2]) {                    \
+            const FLOAT *from = at + (row / extent[1] * pitch[0] + row % extent[1] * pitch[1]) * step;    \
+            const int is_whole =                                                                          \
+                !rounds || round_row_##NAME(out, from, extent[2], step, grid, inverse, fill);             \
+            for (uint64_t x = 0; !rounds && x < extent[2]; x++) out[x] = from[x * step];                  \
+            for (uint64_t x = 0; !is_whole && x < extent[2]; x++) {                                       \
+                const FLOAT v = from[x * step];                                                           \
+                if (csz_bits_##NAME(v) == fill || !(v <= (FLOAT)0x1p60 && v >= -(FLOAT)0x1p60))           \
+                    out[x] = x > 0 ? out[x - 1] : last;                                                   \
+            }                                                                                             \
+            last = out[extent[2] - 1];                                                                    \
+        }                                                                                                 \
     }
 
-DEFINE_PATCH(float, f32)
-DEFINE_PATCH(double, f64)
+DEFINE_PATCH(float, f32, uint32_t)
+DEFINE_PATCH(double, f64, uint64_t)
 
 static void copy_patch(void *out, const choose_job *job, const uint64_t *from, uint64_t step,
                        const uint64_t *extent, double bound) {
@@ -146,21 +166,24 @@ static void choose_body(void *arg, int rank) {
     double mark = csz_now();
     worker->tile.code16 = worker->tile.own_code16;
     for (;;) {
-        const uint32_t s = atomic_fetch_add(&job->next, 1);
-        if (s >= job->nsamples) break;
-        const uint32_t tile = csz_choice_tile(s, job->nsamples, job->box->ntiles);
+        const uint32_t next = atomic_fetch_add(&job->next, 1);
+        if (next >= job->nsamples) break;
+        const uint32_t s = job->order[next], tile = csz_choice_tile(s, job->nsamples, job->box->ntiles);
         const uint64_t at[3] = {tile / grid[2] / grid[1], tile / grid[2] % grid[1], tile % grid[2]};
         patch p;
-        uint64_t cost;
-        patch_make(&p, job, worker, 0, at);
+        int is_made = 0;
         for (int way = job->first; way < job->end; way++) {
-            cost = patch_cost(&p, worker, way);
+            if (atomic_load(&job->pyramid[way]) >= job->enough[way]) continue;
+            if (!is_made) patch_make(&p, job, worker, 0, at);
+            is_made = 1;
+            const uint64_t cost = patch_cost(&p, worker, way);
             atomic_fetch_add(&job->pyramid[way], cost);
+            if (way == CSZ_CHOICE_CUBIC) job->cubic[s] = cost;
         }
         if (job->first > CSZ_CHOICE_CUBIC) continue;
         if (job->plan->geometry.rank == 2 && s % 2 == 0) {
             const uint64_t around[3] = {0, at[1] / 2, at[2] / 2};
-            atomic_fetch_add(&job->pair[0], cost);
+            atomic_fetch_add(&job->pair[0], job->cubic[s]);
             patch_make(&p, job, worker, 1, around);
             atomic_fetch_add(&job->pair[1], patch_cost(&p, worker, CSZ_CHOICE_CUBIC));
         }
@@ -183,6 +206,24 @@ static void sample_ways(choose_job *job, csz_choice *choice, int first, int end,
     for (int way = first; way < end; way++) choice->pyramid[way] = atomic_load(&job->pyramid[way]);
 }
 
+/*
+ * Other ways than cubic: they are tried on the most expensive samples first, and only until it is clear that they lose.  So what is sampled of a way
+ * that loses depends on the threads, but not what is chosen.
+ */
+static void sample_other_ways(choose_job *job, csz_choice *choice, int rank, int nthreads) {
+    const uint64_t cubic = choice->pyramid[CSZ_CHOICE_CUBIC];
+    job->enough[CSZ_CHOICE_LINEAR] = csz_choice_linear_limit(cubic);
+    job->enough[CSZ_CHOICE_ACROSS] = csz_choice_across_limit(cubic);
+    for (uint32_t i = 1; i < job->nsamples; i++) {
+        const uint8_t s = job->order[i];
+        uint32_t at = i;
+        for (; at > 0 && job->cubic[job->order[at - 1]] < job->cubic[s]; at--)
+            job->order[at] = job->order[at - 1];
+        job->order[at] = s;
+    }
+    sample_ways(job, choice, CSZ_CHOICE_LINEAR, rank == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS, nthreads);
+}
+
 csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, const void *data, const csz_tile_plan *plan,
                             const csz_frame_box *box, int nthreads) {
     const int rank = plan->geometry.rank, may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO;
@@ -200,9 +241,11 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, const void *data, c
     atomic_init(&job.lorenzo, 0);
     for (int i = 0; i < 2; i++) atomic_init(&job.pair[i], 0);
     for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_init(&job.pyramid[way], 0);
+    job.enough[CSZ_CHOICE_CUBIC] = UINT64_MAX;
+    for (uint32_t i = 0; i < job.nsamples; i++) job.order[i] = (uint8_t)i;
     sample_ways(&job, &choice, CSZ_CHOICE_CUBIC, CSZ_CHOICE_CUBIC + 1, nthreads);
     if (!may_be_lorenzo || !csz_choice_is_lorenzo(&choice, rank))
-        sample_ways(&job, &choice, CSZ_CHOICE_LINEAR, rank == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS, nthreads);
+        sample_other_ways(&job, &choice, rank, nthreads);
     *tuning = csz_predictor_choose(&choice, rank, job.nsamples, may_be_lorenzo);
     return CSZ_OK;
 }

@@ -51,13 +51,6 @@ static tile_place place_of(const decompress_job *job, uint32_t t) {
     return p;
 }
 
-/* Rows are too short for a call of memcpy each. */
-static inline void copy_row(uint8_t *to, const uint8_t *from, size_t nbytes) {
-    size_t at = 0;
-    for (; at + 16 <= nbytes; at += 16) memcpy(to + at, from + at, 16);
-    for (; at < nbytes; at += 4) memcpy(to + at, from + at, 4);
-}
-
 /* The tile's part of the wanted box, every 2^(level - decoded)-th value of it. */
 static void store_tile(const decompress_job *job, const csz_tile_work *w, const tile_place *place) {
     const csz_geometry *g = &job->plan->geometry;
@@ -82,8 +75,8 @@ static void store_tile(const decompress_job *job, const csz_tile_work *w, const 
             const uint8_t *values = (const uint8_t *)&w->value + row * size;
             uint64_t at = ((z - job->lo[0]) * ny + (y - job->lo[1])) * nx + (from[2] - job->lo[2]);
             if (shift == 0) {
-                copy_row(job->data + at * size, values + (from[2] - origin[2]) * size,
-                         (size_t)(to[2] - from[2]) * size);
+                csz_copy_row(job->data + at * size, values + (from[2] - origin[2]) * size,
+                             (size_t)(to[2] - from[2]) * size);
                 continue;
             }
             for (uint64_t x = from[2]; x < to[2]; x++, at++)
@@ -107,12 +100,33 @@ static void check_body(void *arg, int rank) {
     }
 }
 
+/* Where a tile's values go, if it lies in the wanted box as a whole. */
+static int rows_of(const decompress_job *job, const tile_place *place, csz_rows *rows) {
+    const csz_geometry *g = &job->plan->geometry;
+    const size_t size = job->plan->type == CSZ_F32 ? 4 : 8;
+    uint64_t at[3];
+    if (!job->data || !place->is_wanted || job->level != job->decoded) return 0;
+    for (int i = 0; i < 3; i++) {
+        at[i] = place->box.origin[i];
+        if (job->decoded) at[i] += (job->box.first[i] << g->log2_t[i]) >> job->decoded;
+        if (at[i] < job->lo[i] || at[i] + place->box.extent[i] > job->hi[i]) return 0;
+        at[i] -= job->lo[i];
+    }
+    rows->row = job->hi[2] - job->lo[2];
+    rows->plane = (job->hi[1] - job->lo[1]) * rows->row;
+    rows->first = job->data + (at[0] * rows->plane + at[1] * rows->row + at[2]) * size;
+    return 1;
+}
+
 /* 0 if the record is one that no tile of a lattice has. */
-static int restore_tile(csz_worker *worker, const tile_place *p) {
+static int restore_tile(const decompress_job *job, csz_worker *worker, const tile_place *p, int *is_stored) {
     csz_tile_work *w = &worker->tile;
+    *is_stored = 0;
     if (!p->is_coarsest) {
+        csz_rows rows;
         if (w->klass || w->base || (!w->is_constant && w->order)) return 0;
-        csz_pyramid_restore(w, worker->pyramid, p->level, &p->box);
+        *is_stored =
+            csz_pyramid_restore(w, worker->pyramid, p->level, &p->box, rows_of(job, p, &rows) ? &rows : NULL);
         return 1;
     }
     if (p->level) csz_pyramid_restore_coarsest(w, p->level, &p->box);
@@ -152,12 +166,13 @@ static void decompress_body(void *arg, int rank) {
                 return;
             }
             csz_lap(profile, &mark, &worker->stages.decode);
-            if (!restore_tile(worker, &place)) {
+            int is_stored;
+            if (!restore_tile(job, worker, &place, &is_stored)) {
                 atomic_store(&job->damaged, 1);
                 return;
             }
             hash += w->value_hash * csz_tile_weight(t);
-            if (job->data && place.is_wanted) store_tile(job, w, &place);
+            if (job->data && place.is_wanted && !is_stored) store_tile(job, w, &place);
             csz_lap(profile, &mark, &worker->stages.restore);
         }
     }

@@ -28,9 +28,9 @@ void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level
     p->coder->quantize(w, p, level, box, wanted);
 }
 
-void csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                         const csz_tile_box *box) {
-    p->coder->restore(w, p, level, box);
+int csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                        const csz_tile_box *box, const csz_rows *rows) {
+    return p->coder->restore(w, p, level, box, rows);
 }
 
 void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,

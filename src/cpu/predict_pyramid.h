@@ -34,6 +34,12 @@ typedef struct csz_levels {
 /* Room of a thread, in the field's type: values by class with what lies around the tile, and rows. */
 typedef struct csz_pyramid_work csz_pyramid_work;
 
+/* Where a tile's values go in the field: its first one, and how far it is to the next plane and row, in values. */
+typedef struct csz_rows {
+    void *first;
+    uint64_t plane, row;
+} csz_rows;
+
 /* What to make of a tile beside its codes by place and its exceptions: its codes in code16, its part of the restored lattice. */
 enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2 };
 
@@ -41,7 +47,8 @@ enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2 };
 typedef struct csz_pyramid_coder {
     void (*quantize)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box,
                      int wanted);
-    void (*restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);
+    int (*restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box,
+                   const csz_rows *rows);
     void (*hash)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);
 } csz_pyramid_coder;
 
@@ -66,12 +73,12 @@ void csz_level_sample(const csz_levels *levels, int level, uint64_t first, uint6
 void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                           const csz_tile_box *box, int wanted);
 
-/* Counts the symbols of a quantized tile's codes, but those of class none. */
-void csz_pyramid_count(uint32_t *count, const csz_pyramid_work *p);
-
-/* A decoded tile's codes and exceptions -> value[], value_hash and the restored lattice. */
-void csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                         const csz_tile_box *box);
+/*
+ * A decoded tile's codes and exceptions -> values, value_hash and the restored lattice.  Returns 1 if the values are in rows, where that is not NULL and the
+ * tile has no exceptions; else they are in value[].
+ */
+int csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                        const csz_tile_box *box, const csz_rows *rows);
 
 /* value_hash of value[], whose elements in the field are those of a raw tile. */
 void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);

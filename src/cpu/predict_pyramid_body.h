@@ -19,7 +19,7 @@ static void NAME(load_coarser)(FLOAT *to, const class_layout *l, const csz_level
         for (int64_t y = first[1]; y < end[1]; y++) {
             const FLOAT *row = from + ((uint64_t)(at[0] + z) * n[1] + (uint64_t)(at[1] + y)) * n[2] + at[2];
             FLOAT *out = to + (int64_t)l->origin + z * l->pitch[0] + y * l->pitch[1];
-            memcpy(out + first[2], row + first[2], (size_t)(end[2] - first[2]) * sizeof *out);
+            csz_copy_row(out + first[2], row + first[2], (size_t)(end[2] - first[2]) * sizeof *out);
         }
     }
 }
@@ -29,14 +29,14 @@ static void NAME(load_values)(FLOAT *value, const class_layout *l, const csz_lev
                               const csz_tile_box *box, int rank) {
     const uint64_t *n = level->plan.geometry.n;
     uint32_t first[8] = {0};
-    for (int i = 0; i < 1 << rank; i++) first[csz_class_at(rank, i)] = (uint32_t)i * l->places;
+    for (int i = 0; i < 1 << rank; i++) first[csz_class_at(rank, i)] = (uint32_t)i * l->half[0] * l->plane;
     for (uint32_t z = 0; z < box->extent[0]; z++) {
         for (uint32_t y = 0; y < box->extent[1]; y++) {
             const FLOAT *restrict row = (const FLOAT *)level->data +
                                         ((box->origin[0] + z) * n[1] + box->origin[1] + y) * n[2] +
                                         box->origin[2];
             const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
-                           at = ((z >> 1) * l->half[1] + (y >> 1)) * l->pitch[1];
+                           at = (z >> 1) * l->plane + (y >> 1) * l->pitch[1];
             FLOAT *restrict even = value + first[klass] + at;
             FLOAT *restrict odd = value + first[klass | 1] + at;
             const uint32_t pairs = box->extent[2] / 2;
@@ -79,41 +79,41 @@ static inline FLOAT NAME(either)(BITS which, FLOAT a, FLOAT b) {
  * Along one, two or three dims, in the order z, y, x.  Kept out of line: only as functions of plain pointers does every compiler vectorise
  * them.  no_y, no_x: all ones where that dim lacks a neighbour and does not count.
  */
-#define DEFINE_PREDICT(KIND, IS_LINEAR)                                                                      \
-    static __attribute__((noinline)) void NAME(predict1_##KIND)(FLOAT *restrict out, const FLOAT *p,         \
-                                                                size_t p_step, uint32_t n) {                 \
-        for (uint32_t i = 0; i < n; i++)                                                                     \
-            out[i] = NAME(csz_prediction)(NAME(between)(p, p_step, i, IS_LINEAR));                           \
-    }                                                                                                        \
-    /* z and another */                                                                                      \
-    static __attribute__((noinline)) void NAME(predict_z_##KIND)(                                            \
-        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, size_t q_step,                   \
-        const BITS *restrict no_q, uint32_t n) {                                                             \
-        for (uint32_t i = 0; i < n; i++) {                                                                   \
-            const FLOAT z = NAME(between)(p, p_step, i, IS_LINEAR),                                          \
-                        both = NAME(csz_mean2)(z, NAME(between)(q, q_step, i, IS_LINEAR));                   \
-            out[i] = NAME(csz_prediction)(NAME(either)(no_q[i], z, both));                                   \
-        }                                                                                                    \
-    }                                                                                                        \
-    static __attribute__((noinline)) void NAME(predict_yx_##KIND)(                                           \
-        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, const BITS *restrict no_y,       \
-        const BITS *restrict no_x, uint32_t n) {                                                             \
-        for (uint32_t i = 0; i < n; i++) {                                                                   \
-            const FLOAT y = NAME(between)(p, p_step, i, IS_LINEAR), x = NAME(between)(q, 1, i, IS_LINEAR),   \
-                        one = NAME(either)(no_x[i], y, x);                                                   \
-            out[i] = NAME(csz_prediction)(NAME(either)(no_y[i] | no_x[i], one, NAME(csz_mean2)(y, x)));      \
-        }                                                                                                    \
-    }                                                                                                        \
-    static __attribute__((noinline)) void NAME(predict_zyx_##KIND)(                                          \
-        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, size_t q_step, const FLOAT *r,   \
-        const BITS *restrict no_y, const BITS *restrict no_x, uint32_t n) {                                  \
-        for (uint32_t i = 0; i < n; i++) {                                                                   \
-            const FLOAT z = NAME(between)(p, p_step, i, IS_LINEAR),                                          \
-                        y = NAME(between)(q, q_step, i, IS_LINEAR), x = NAME(between)(r, 1, i, IS_LINEAR),   \
-                        two = NAME(csz_mean2)(z, NAME(either)(no_x[i], y, x)),                               \
-                        few = NAME(either)(no_y[i] & no_x[i], z, two);                                       \
-            out[i] = NAME(csz_prediction)(NAME(either)(no_y[i] | no_x[i], few, NAME(csz_mean3)(z, y, x)));   \
-        }                                                                                                    \
+#define DEFINE_PREDICT(KIND, IS_LINEAR)                                                                    \
+    static __attribute__((noinline)) void NAME(predict1_##KIND)(FLOAT *restrict out, const FLOAT *p,       \
+                                                                size_t p_step, uint32_t n) {               \
+        for (uint32_t i = 0; i < n / 16 * 16; i++)                                                         \
+            out[i] = NAME(csz_prediction)(NAME(between)(p, p_step, i, IS_LINEAR));                         \
+    }                                                                                                      \
+    /* z and another */                                                                                    \
+    static __attribute__((noinline)) void NAME(predict_z_##KIND)(                                          \
+        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, size_t q_step,                 \
+        const BITS *restrict no_q, uint32_t n) {                                                           \
+        for (uint32_t i = 0; i < n / 16 * 16; i++) {                                                       \
+            const FLOAT z = NAME(between)(p, p_step, i, IS_LINEAR),                                        \
+                        both = NAME(csz_mean2)(z, NAME(between)(q, q_step, i, IS_LINEAR));                 \
+            out[i] = NAME(csz_prediction)(NAME(either)(no_q[i], z, both));                                 \
+        }                                                                                                  \
+    }                                                                                                      \
+    static __attribute__((noinline)) void NAME(predict_yx_##KIND)(                                         \
+        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, const BITS *restrict no_y,     \
+        const BITS *restrict no_x, uint32_t n) {                                                           \
+        for (uint32_t i = 0; i < n / 16 * 16; i++) {                                                       \
+            const FLOAT y = NAME(between)(p, p_step, i, IS_LINEAR), x = NAME(between)(q, 1, i, IS_LINEAR), \
+                        one = NAME(either)(no_x[i], y, x);                                                 \
+            out[i] = NAME(csz_prediction)(NAME(either)(no_y[i] | no_x[i], one, NAME(csz_mean2)(y, x)));    \
+        }                                                                                                  \
+    }                                                                                                      \
+    static __attribute__((noinline)) void NAME(predict_zyx_##KIND)(                                        \
+        FLOAT *restrict out, const FLOAT *p, size_t p_step, const FLOAT *q, size_t q_step, const FLOAT *r, \
+        const BITS *restrict no_y, const BITS *restrict no_x, uint32_t n) {                                \
+        for (uint32_t i = 0; i < n / 16 * 16; i++) {                                                       \
+            const FLOAT z = NAME(between)(p, p_step, i, IS_LINEAR),                                        \
+                        y = NAME(between)(q, q_step, i, IS_LINEAR), x = NAME(between)(r, 1, i, IS_LINEAR), \
+                        two = NAME(csz_mean2)(z, NAME(either)(no_x[i], y, x)),                             \
+                        few = NAME(either)(no_y[i] & no_x[i], z, two);                                     \
+            out[i] = NAME(csz_prediction)(NAME(either)(no_y[i] | no_x[i], few, NAME(csz_mean3)(z, y, x))); \
+        }                                                                                                  \
     }
 
 DEFINE_PREDICT(cubic, 0)
@@ -206,13 +206,45 @@ static void NAME(predict_box)(csz_pyramid_work *p, const class_layout *l, const 
             ways[nways++] = (NAME(way)){p->by_class.FIELD[klass & ~bit] + l->origin + z * l->pitch[0] + place,
                                         l->pitch[i], reach_at(l, level, i, at[i], from_coarser)};
     }
-    if (nx == 1 && y_end - y == 1) {
-        NAME(predict_few)(p->plane.FIELD + place, p->room.FIELD, ways, nways, 1, 1);
-    } else if (nx == 1) {
+    if (nx == 1) {
         NAME(predict_few)(p->plane.FIELD + place, p->room.FIELD, ways, nways, l->pitch[1], y_end - y);
     } else {
         NAME(predict_few)
         (p->plane.FIELD + place, p->room.FIELD, ways, nways, 1, (y_end - y - 1) * l->pitch[1] + nx);
+    }
+}
+
+static inline FLOAT NAME(interpolate_one)(const FLOAT *b, size_t step, uint32_t reach) {
+    return NAME(csz_interpolate)(reach, reach & 1 ? *(b - step) : 0, *b, reach & 2 ? b[step] : 0,
+                                 reach & 4 ? b[2 * step] : 0);
+}
+
+/* The elements of a plane of class yx or zyx in which no dim has all neighbours: not those of rows y0 .. y1 - 1 or columns x0 .. x1 - 1. */
+static void NAME(predict_corners)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
+                                  uint32_t klass, uint32_t z, uint32_t y0, uint32_t y1, uint32_t ny,
+                                  uint32_t x0, uint32_t x1, uint32_t nx) {
+    const int has_z = csz_tuning_dims(level->tuning, klass) >> 2;
+    const uint32_t reach_z = reach_at(l, level, 0, z, 0), order_z = has_z ? csz_reach_order(reach_z) : 0;
+    for (uint32_t y = y0 > 0 ? 0 : y1; y < ny; y = y + 1 == y0 ? y1 : y + 1) {
+        const uint32_t reach_y = reach_at(l, level, 1, y, 0), order_y = csz_reach_order(reach_y);
+        for (uint32_t x = x0 > 0 ? 0 : x1; x < nx; x = x + 1 == x0 ? x1 : x + 1) {
+            const uint32_t reach_x = reach_at(l, level, 2, x, 0), order_x = csz_reach_order(reach_x),
+                           of_two = order_y > order_x ? order_y : order_x,
+                           most = has_z && order_z > of_two ? order_z : of_two;
+            const size_t place = y * l->pitch[1] + x, at = l->origin + z * l->pitch[0] + place;
+            FLOAT found[3] = {0, 0, 0};
+            int n = 0;
+            if (has_z && order_z == most)
+                found[n++] = NAME(interpolate_one)(p->by_class.FIELD[klass & ~4u] + at, l->pitch[0], reach_z);
+            if (order_y == most)
+                found[n++] = NAME(interpolate_one)(p->by_class.FIELD[klass & ~2u] + at, l->pitch[1], reach_y);
+            if (order_x == most)
+                found[n++] = NAME(interpolate_one)(p->by_class.FIELD[klass & ~1u] + at, 1, reach_x);
+            p->plane.FIELD[place] =
+                NAME(csz_prediction)(n == 1   ? found[0]
+                                     : n == 2 ? NAME(csz_mean2)(found[0], found[1])
+                                              : NAME(csz_mean3)(found[0], found[1], found[2]));
+        }
     }
 }
 
@@ -224,12 +256,12 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
                                 uint32_t klass, uint32_t z, uint32_t ny, uint32_t nx) {
     const int from_coarser = (klass & (klass - 1)) == 0, is_linear = level->reach == 2;
     const uint32_t along = csz_tuning_dims(level->tuning, klass), pitch = l->pitch[1],
-                   n = (ny - 1) * pitch + nx;
+                   n = whole_vectors((ny - 1) * pitch + nx);
     const uint32_t *first = l->first[from_coarser], *end = l->end[from_coarser];
-    const FLOAT *at = p->by_class.FIELD[0] + l->origin + z * l->pitch[0],
-                *before_z = at + (klass & ~4u) * (size_t)CLASS_MAX,
-                *before_y = at + (klass & ~2u) * (size_t)CLASS_MAX,
-                *before_x = at + (klass & ~1u) * (size_t)CLASS_MAX;
+    const uint32_t at = l->origin + z * l->pitch[0];
+    const FLOAT *before_z = p->by_class.FIELD[klass & ~4u] + at,
+                *before_y = p->by_class.FIELD[klass & ~2u] + at,
+                *before_x = p->by_class.FIELD[klass & ~1u] + at;
     const BITS *no_y = p->no_y.WORDS, *no_x = p->no_x.WORDS;
     FLOAT *out = p->plane.FIELD;
     if (along & 4 && z >= first[0] && z < end[0]) {
@@ -237,16 +269,16 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
         switch (along) {
         case 4: (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_z, z_step, n); break;
         case 6:
-            (is_linear ? NAME(predict_z_linear)
-                       : NAME(predict_z_cubic))(out, before_z, z_step, before_y, pitch, no_y, n);
+            (is_linear ? NAME(predict_z_linear) : NAME(predict_z_cubic))(out, before_z, z_step, before_y,
+                                                                         pitch, no_y, n);
             break;
         case 5:
-            (is_linear ? NAME(predict_z_linear)
-                       : NAME(predict_z_cubic))(out, before_z, z_step, before_x, 1, no_x, n);
+            (is_linear ? NAME(predict_z_linear) : NAME(predict_z_cubic))(out, before_z, z_step, before_x, 1,
+                                                                         no_x, n);
             break;
         default:
-            (is_linear ? NAME(predict_zyx_linear)
-                       : NAME(predict_zyx_cubic))(out, before_z, z_step, before_y, pitch, before_x, no_y, no_x, n);
+            (is_linear ? NAME(predict_zyx_linear) : NAME(predict_zyx_cubic))(out, before_z, z_step, before_y,
+                                                                             pitch, before_x, no_y, no_x, n);
             break;
         }
         return;
@@ -267,15 +299,9 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
         for (uint32_t y = y1; y < ny; y++) NAME(predict_box)(p, l, level, klass, z, y, y + 1, 0, nx);
         break;
     default:
-        (is_linear ? NAME(predict_yx_linear)
-                   : NAME(predict_yx_cubic))(out, before_y, pitch, before_x, no_y, no_x, n);
-        for (uint32_t y = 0; y < ny; y++) {
-            if (y == y0) y = y1;
-            for (uint32_t x = 0; y < ny && x < nx; x++) {
-                if (x == x0) x = x1;
-                if (x < nx) NAME(predict_box)(p, l, level, klass, z, y, y + 1, x, x + 1);
-            }
-        }
+        (is_linear ? NAME(predict_yx_linear) : NAME(predict_yx_cubic))(out, before_y, pitch, before_x, no_y,
+                                                                       no_x, n);
+        NAME(predict_corners)(p, l, level, klass, z, y0, y1, ny, x0, x1, nx);
         break;
     }
 }
@@ -303,7 +329,7 @@ static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restore
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
     const FLOAT inverse = q->inverse, step = q->step;
     BITS bad = 0, sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const FLOAT m = (v[i] - p[i]) * inverse + MAGIC, k = m - MAGIC,
                     r = NAME(csz_pyramid_restore)(p[i], k, step);
         const BITS own = (BITS)0 - (BITS)(weight[i] != 0);
@@ -320,16 +346,14 @@ static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restore
 }
 
 /* The same for any values; the checksum leaves out those without a code, and refused[] names them. */
-static __attribute__((noinline)) void NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code,
-                                                            uint8_t *restrict refused,
-                                                            const FLOAT *restrict v, const FLOAT *restrict p,
-                                                            const uint32_t *restrict weight, uint32_t n,
-                                                            const NAME(csz_quantizer) * q, FLOAT bound,
-                                                            uint32_t *hash) {
+static __attribute__((noinline)) void
+NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                       const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                       uint32_t n, const NAME(csz_quantizer) * q, FLOAT bound, uint32_t *hash) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
     const FLOAT inverse = q->inverse, step = q->step;
     BITS sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const FLOAT m = (v[i] - p[i]) * inverse + MAGIC, k = m - MAGIC,
                     r = NAME(csz_pyramid_restore)(p[i], k, step);
         const BITS is_own = (BITS)(weight[i] != 0);
@@ -350,7 +374,7 @@ static __attribute__((noinline)) int NAME(check_fast)(const FLOAT *restrict v, c
                                                       FLOAT bound, uint32_t *hash) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
     BITS bad = 0, sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const BITS own = (BITS)0 - (BITS)(weight[i] != 0);
         const BITS good =
             (BITS)(NAME(csz_size)(v[i] - r[i]) < bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
@@ -362,12 +386,12 @@ static __attribute__((noinline)) int NAME(check_fast)(const FLOAT *restrict v, c
 }
 
 static __attribute__((noinline)) void NAME(check_exactly)(uint8_t *restrict refused, const FLOAT *restrict v,
-                                                         const FLOAT *restrict r,
-                                                         const uint32_t *restrict weight, uint32_t n,
-                                                         FLOAT bound, uint32_t *hash) {
+                                                          const FLOAT *restrict r,
+                                                          const uint32_t *restrict weight, uint32_t n,
+                                                          FLOAT bound, uint32_t *hash) {
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
     BITS sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const BITS is_own = (BITS)(weight[i] != 0);
         const BITS good =
             is_own & NAME(csz_is_within)(v[i], r[i], bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
@@ -381,7 +405,7 @@ static __attribute__((noinline)) void NAME(check_exactly)(uint8_t *restrict refu
 static __attribute__((noinline)) int NAME(meets_fill)(const FLOAT *restrict v, const FLOAT *restrict r,
                                                       uint32_t n, FLOAT bound, BITS fill) {
     BITS any = 0;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n / 16 * 16; i++)
         any |= (BITS)(NAME(csz_bits)(r[i]) == fill) |
                ((BITS)(NAME(csz_bits)(v[i]) == fill) & (BITS)(NAME(csz_size)(v[i] - r[i]) <= bound));
     return any != 0;
@@ -433,7 +457,8 @@ static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_
     const uint32_t count = mark_refused(marked, p, g, box);
     if (count == 0) return;
     const uint32_t first = first_marked(marked);
-    const FLOAT first_value = p->value.FIELD[p->place_of_element[csz_code_element(g->rank, first >> 5, first & 31)]];
+    const FLOAT first_value =
+        p->value.FIELD[p->place_of_element[csz_code_element(g->rank, first >> 5, first & 31)]];
     const BITS first_bits = NAME(csz_bits)(first_value);
     const int all_equal = NAME(refused_are)(p->refused, p->value.FIELD, weight, p->nplaces << g->rank,
                                             first_bits, &w->value_hash);
@@ -513,7 +538,7 @@ static __attribute__((noinline)) uint32_t NAME(restore_places)(FLOAT *restrict o
                                                                const uint32_t *restrict weight, uint32_t n,
                                                                FLOAT step) {
     BITS sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const FLOAT r = NAME(csz_pyramid_restore)(p[i], (FLOAT)code[i], step);
         out[i] = r;
         sum += NAME(weighed)(NAME(csz_bits)(r), weight[i]);
@@ -524,7 +549,7 @@ static __attribute__((noinline)) uint32_t NAME(restore_places)(FLOAT *restrict o
 static __attribute__((noinline)) uint32_t NAME(hash_places)(const FLOAT *restrict v,
                                                             const uint32_t *restrict weight, uint32_t n) {
     BITS sum = 0;
-    for (uint32_t i = 0; i < n; i++) sum += NAME(weighed)(NAME(csz_bits)(v[i]), weight[i]);
+    for (uint32_t i = 0; i < n / 16 * 16; i++) sum += NAME(weighed)(NAME(csz_bits)(v[i]), weight[i]);
     return (uint32_t)sum;
 }
 
@@ -548,16 +573,17 @@ static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, c
         class_extents(own, n, l, klass);
         for (uint32_t z = 0; z < n[0] && n[1] && n[2]; z++) {
             FLOAT *at = p->by_class.FIELD[klass] + l->origin + z * l->pitch[0];
-            const uint32_t place = (uint32_t)i * l->places + z * l->half[1] * pitch;
+            const uint32_t place = ((uint32_t)i * l->half[0] + z) * l->plane;
             const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0;
             if (i == 0) {
-                hash += NAME(hash_places)(at, weight + place, (n[1] - 1) * pitch + n[2]);
+                hash += NAME(hash_places)(at, weight + place, whole_vectors((n[1] - 1) * pitch + n[2]));
                 continue;
             }
             NAME(predict_plane)(p, l, level, klass, z, n[1], n[2]);
             if (own_rows)
                 hash += NAME(restore_places)(at, p->plane.FIELD, p->code + place, weight + place,
-                                             (own_rows - 1) * pitch + n[2], level->plan.FIELD.step);
+                                             whole_vectors((own_rows - 1) * pitch + n[2]),
+                                             level->plan.FIELD.step);
             NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
         }
     }
@@ -577,8 +603,8 @@ static uint32_t NAME(hash_elements)(const csz_tile_work *w, const csz_pyramid_wo
     return hash;
 }
 
-static void NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                                  const csz_tile_box *box) {
+static int NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                                 const csz_tile_box *box, const csz_rows *rows) {
     const csz_geometry *g = &level->plan.geometry;
     const code_order *order = order_of(p, g, box);
     class_layout l;
@@ -591,11 +617,16 @@ static void NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const c
         codes_to_places(p->code, order, w->code16);
     if (!w->has_values || level->restored) w->value_hash = NAME(pyramid_walk)(p, &l, level, order->weight);
     if (level->restored) NAME(store_restored)(p, &l, level, box);
+    if (rows && !w->has_values && w->n_special == 0) {
+        NAME(join_classes)(rows->first, rows->plane, rows->row, p, &l, box);
+        return 1;
+    }
     if (!w->has_values) NAME(join_classes)
     (w->value.FIELD, (uint64_t)1 << (g->log2_t[1] + g->log2_t[2]), (uint64_t)1 << g->log2_t[2], p, &l, box);
-    if (!w->has_values && w->n_special == 0) return;
+    if (!w->has_values && w->n_special == 0) return 0;
     if (w->n_special) csz_tile_specials_apply(w, &level->plan);
     w->value_hash = NAME(hash_elements)(w, p, order->weight);
+    return 0;
 }
 
 /* Before the first refusal of a tile. */
@@ -625,9 +656,9 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
         class_extents(own, n, &l, klass);
         for (uint32_t z = 0; z < n[0] && n[1] && n[2]; z++) {
             FLOAT *at = p->by_class.FIELD[klass] + l.origin + z * l.pitch[0];
-            const uint32_t place = (uint32_t)i * l.places + z * l.half[1] * pitch;
+            const uint32_t place = ((uint32_t)i * l.half[0] + z) * l.plane;
             const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0,
-                           length = own_rows ? (own_rows - 1) * pitch + n[2] : 0,
+                           length = own_rows ? whole_vectors((own_rows - 1) * pitch + n[2]) : 0,
                            *weight = order->weight + place;
             const FLOAT *v = p->value.FIELD + place, *prediction = i ? p->plane.FIELD : NULL;
             uint32_t gained = 0;
@@ -637,10 +668,9 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
             }
             if (!own_rows) continue;
             /* where one value was refused others will be */
-            int is_done = !has_refused &&
-                          (i == 0 ? NAME(check_fast)(v, at, weight, length, bound, &gained)
-                                  : NAME(quantize_fast)(at, p->code + place, v, prediction, weight, length, q,
-                                                        bound, &gained));
+            int is_done = !has_refused && (i == 0 ? NAME(check_fast)(v, at, weight, length, bound, &gained)
+                                                  : NAME(quantize_fast)(at, p->code + place, v, prediction,
+                                                                        weight, length, q, bound, &gained));
             if (!is_done) {
                 NAME(clear_refused)(p, g->rank, &has_refused);
                 gained = 0;

@@ -15,6 +15,11 @@ static uint32_t half_extent(const csz_geometry *g, int dim) {
     return dim < 3 - g->rank ? 1 : 1u << (g->log2_t[dim] - 1);
 }
 
+/* Places of a plane of a class: loops go on to a multiple of 16, and those behind the last row have the weight 0. */
+static uint32_t plane_places(const csz_geometry *g) {
+    return (half_extent(g, 1) * (half_extent(g, 2) + 3) + 15) & ~15u;
+}
+
 /* The order of a tile's codes; the number of an element's code is the sum of what its class and its coordinates add. */
 static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometry *g,
                        const csz_tile_box *box) {
@@ -47,8 +52,8 @@ static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
     memcpy(p->log2_t, g->log2_t, sizeof p->log2_t);
     for (int i = 0; i < 8; i++) memset(p->order[i].extent, 0, sizeof p->order[i].extent);
     memset(p->code, 0, sizeof p->code);
-    const uint32_t pitch = half_extent(g, 2) + 3, ny = half_extent(g, 1),
-                   class_n = half_extent(g, 0) * ny * pitch;
+    const uint32_t pitch = half_extent(g, 2) + 3, plane = plane_places(g),
+                   class_n = half_extent(g, 0) * plane;
     uint32_t first[8] = {0};
     p->nplaces = class_n;
     for (int i = 0; i < 1 << g->rank; i++) first[csz_class_at(g->rank, i)] = (uint32_t)i * class_n;
@@ -56,7 +61,7 @@ static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
         const uint32_t x = e & ((1u << g->log2_t[2]) - 1), row = e >> g->log2_t[2],
                        y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1],
                        klass = (z & 1) << 2 | (y & 1) << 1 | (x & 1);
-        p->place_of_element[e] = (uint16_t)(first[klass] + ((z >> 1) * ny + (y >> 1)) * pitch + (x >> 1));
+        p->place_of_element[e] = (uint16_t)(first[klass] + (z >> 1) * plane + (y >> 1) * pitch + (x >> 1));
         p->weight_of_code[e] = csz_value_weight(e >> 5, e & 31);
     }
     for (uint32_t i = 0; i < CSZ_TILE_N; i++)
@@ -70,6 +75,9 @@ static const code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, co
     if (memcmp(order->extent, box->extent, sizeof order->extent) != 0) order_make(p, order, g, box);
     return order;
 }
+
+/* The loops over places of a plane go on to a multiple of 16. */
+static uint32_t whole_vectors(uint32_t n) { return (n + 15) & ~15u; }
 
 /* Codes between their own order and that of places. */
 static void codes_from_places(int16_t *restrict to, const code_order *order, const int16_t *restrict from) {
@@ -107,7 +115,8 @@ static uint32_t mark_refused(uint32_t *marked, const csz_pyramid_work *p, const 
             }
         }
     }
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) count += (uint32_t)__builtin_popcount(marked[unit]);
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
+        count += (uint32_t)__builtin_popcount(marked[unit]);
     return count;
 }
 
@@ -123,7 +132,7 @@ typedef struct class_layout {
     uint32_t half[3];   /* of the tile, 1 for a dim it lacks */
     uint32_t pitch[3];  /* from one plane, row and element of by_class to the next */
     uint32_t origin;    /* of the element with index 0, 0, 0 */
-    uint32_t places;    /* of a class */
+    uint32_t plane;     /* places of a plane of a class */
     uint32_t own[2][3]; /* indices of even and odd coordinates in the tile and the lattice */
     uint32_t even[3];   /* those of even ones with the upper face */
     uint64_t at[3];     /* the tile's origin in the lattice */
@@ -153,7 +162,7 @@ static void layout_make(class_layout *l, const csz_level *level, const csz_tile_
     l->pitch[1] = room[2];
     l->pitch[0] = room[1] * room[2];
     l->origin = before[0] * l->pitch[0] + before[1] * l->pitch[1] + before[2];
-    l->places = l->half[0] * l->half[1] * l->pitch[1];
+    l->plane = plane_places(g);
     for (int k = 0; k < 6; k++) {
         const int from_coarser = k / 3, dim = k % 3;
         uint32_t *first = &l->first[from_coarser][dim], *end = &l->end[from_coarser][dim];
@@ -208,14 +217,11 @@ static void tile_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level
     }
 }
 
-static void tile_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                         const csz_tile_box *box) {
+static int tile_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+                        const csz_tile_box *box, const csz_rows *rows) {
     prepare(p, &level->plan.geometry);
-    if (level->plan.type == CSZ_F32) {
-        pyramid_restore_f32(w, p, level, box);
-    } else {
-        pyramid_restore_f64(w, p, level, box);
-    }
+    return level->plan.type == CSZ_F32 ? pyramid_restore_f32(w, p, level, box, rows)
+                                       : pyramid_restore_f64(w, p, level, box, rows);
 }
 
 static void tile_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,

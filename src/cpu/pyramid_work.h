@@ -9,8 +9,8 @@ enum {
     /* halved extents 1, 1, 512 with three more each: the shape that needs the most */
     CLASS_MAX = 4 * 4 * 515 + 32,
     PLANE_MAX = 4 * 1027 + 32, /* of a class: 1, 1024 with three more each */
-    /* rows of a tile's classes with three more each: rows of 2 need the most */
-    PLACES_MAX = CSZ_TILE_N / 2 * 5 + 32
+    /* planes of 1 row of 2 elements, whose places are filled up to 16, need the most */
+    PLACES_MAX = CSZ_TILE_N / 2 * 16 + 32
 };
 
 /* Where the codes of a tile with these extents in the field stand, and the weights of its values in the checksum. */
@@ -46,11 +46,12 @@ struct csz_pyramid_work {
     union {
         uint32_t u32[PLANE_MAX];
         uint64_t u64[PLANE_MAX];
-    } no_y, no_x;         /* all ones at places where y, x do not count beside another dim */
-    uint32_t ends_key[6]; /* that these are made for */
+    } no_y, no_x;                /* all ones at places where y, x do not count beside another dim */
+    uint32_t ends_key[6];        /* that these are made for */
     int16_t code[PLACES_MAX];    /* 0 between rows */
     uint8_t refused[PLACES_MAX]; /* compress: has no code */
-    code_order order[8];         /* 0: of whole tiles; others of tiles that reach past the field in the dims 4 z, 2 y, 1 x */
+    code_order
+        order[8]; /* 0: of whole tiles; others of tiles that reach past the field in the dims 4 z, 2 y, 1 x */
     uint16_t place_of_element[CSZ_TILE_N], code_of_place[PLACES_MAX];
     uint32_t nplaces; /* of a class */
     uint32_t weight_of_code[CSZ_TILE_N];

@@ -130,6 +130,13 @@ typedef struct csz_tile_work {
     uint32_t value_hash;
 } csz_tile_work;
 
+/* Rows are too short for a call of memcpy each.  nbytes is a multiple of 4. */
+static inline void csz_copy_row(void *to, const void *from, size_t nbytes) {
+    size_t at = 0;
+    for (; at + 16 <= nbytes; at += 16) memcpy((uint8_t *)to + at, (const uint8_t *)from + at, 16);
+    for (; at < nbytes; at += 4) memcpy((uint8_t *)to + at, (const uint8_t *)from + at, 4);
+}
+
 /* Prepares weight[] for a field's rank.  Once per worker and rank. */
 void csz_tile_work_init(csz_tile_work *w, int rank);
 

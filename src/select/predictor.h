@@ -83,6 +83,10 @@ CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, int rank) {
     return csz_choice_whole(c, c->pyramid[CSZ_CHOICE_CUBIC], rank) / 5 > c->lorenzo / 4;
 }
 
+/* What other ways must stay below, where cubic interpolation takes so much. */
+CSZ_FN uint64_t csz_choice_linear_limit(uint64_t cubic) { return cubic / 100 * 96; }
+CSZ_FN uint64_t csz_choice_across_limit(uint64_t cubic) { return cubic - cubic / 200; }
+
 /*
  * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  Linear interpolation must take 4% less in lattice 0, as it
  * takes more in coarser ones.  Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits:
@@ -94,11 +98,11 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, int rank, uint32_t nsampled
     uint64_t cost = cubic;
     int tuning = 0;
     if (may_be_lorenzo && csz_choice_is_lorenzo(c, rank)) return -1;
-    if (linear / 96 < cubic / 100) {
+    if (linear < csz_choice_linear_limit(cubic)) {
         tuning |= CSZ_TUNING_LINEAR;
         cost -= cubic - linear;
     }
-    if (rank == 3 && across < cubic - cubic / 200) {
+    if (rank == 3 && across < csz_choice_across_limit(cubic)) {
         tuning |= CSZ_TUNING_ACROSS;
         cost = cost > cubic - across ? cost - (cubic - across) : 0;
     }
