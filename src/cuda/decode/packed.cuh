@@ -8,6 +8,7 @@
 #define CSZ_CUDA_DECODE_PACKED_CUH
 
 #include "cuda/decode/general.cuh"
+#include "cuda/decode/group.cuh"
 #include "cuda/decode/sparse.cuh"
 #include "cuda/predict/lorenzo_restore.cuh"
 #include "cuda/predict/pyramid_fast.cuh"
@@ -21,7 +22,6 @@ struct packed_frame {
     uint32_t number;   /* of the job */
     uint32_t is_sound;
 };
-
 
 /* A tile to decode. */
 template <typename V> struct packed_tile {
@@ -91,7 +91,8 @@ CSZ_DEVICE void packed_frame_enter(packed_shared<V> *shared, const decode_call *
     __syncthreads();
     const packed_frame *f = &shared->frame;
     if (threadIdx.x < (uint32_t)f->shape.nlevels) {
-        const int level = (int)threadIdx.x, tuning = f->job.is_pyramid ? (int)f->job.tuning : (int)CSZ_TUNING_EVEN;
+        const int level = (int)threadIdx.x,
+                  tuning = f->job.is_pyramid ? (int)f->job.tuning : (int)CSZ_TUNING_EVEN;
         V *lattices = (V *)call->lattices + number / call->nframes_box * call->lattices_n;
         shared->level[level].lattice =
             f->job.is_pyramid && level
@@ -159,13 +160,9 @@ CSZ_DEVICE V *packed_target(const decode_call *call, const decode_job *job, cons
            (ly - call->begin[1]) * call->pitch_y + (lx - call->begin[2]);
 }
 
-/* A sparse record's deltas; 0 where the thread saw a fault.  Has a barrier. */
-template <typename A>
-CSZ_DEVICE uint32_t sparse_codes(const sparse_stream &s, int rank, A *acc, general_team team) {
-    const uint32_t r = team.thread();
+/* A sparse record's deltas, by put(position, delta); 0 where the thread saw a fault.  All codes have been cleared. */
+template <typename Put> CSZ_DEVICE uint32_t sparse_codes(const sparse_stream &s, uint32_t r, const Put &put) {
     uint32_t good = 1;
-    for (uint32_t i = r; i < WIDE_N; i += GENERAL_THREADS) acc[i] = 0;
-    team.meet();
     for (uint32_t i = r; i < s.n; i += GENERAL_THREADS) {
         uint32_t at, before_at;
         const uint32_t position = sparse_position(s, i, &at);
@@ -176,41 +173,65 @@ CSZ_DEVICE uint32_t sparse_codes(const sparse_stream &s, int rank, A *acc, gener
             good = 0;
             continue;
         }
-        acc[wide_place_of_code(rank, position >> 5, position & 31)] = (A)(int64_t)delta;
+        put(position, delta);
     }
     return good;
 }
 
-/* A thread's values in the fast form, from the codes by element; none: all are 0. */
-template <typename V, typename A> struct fast_restore {
-    const A *code[FAST_Z]; /* those of class 0; class c is 66 c places further */
+/* Code b of a unit among the chunks that the lanes' fast decoder fills (codes.cuh). */
+CSZ_DEVICE uint16_t *chunk_code(uint4 *chunks, uint32_t unit, uint32_t b) {
+    return (uint16_t *)(chunks + chunk_place(unit, (b & 15) >> 2)) + 2 * (b & 3) + (b >> 4);
+}
+
+/* Whether the fast decoder of lanes can take a record: 16-bit codes, and nothing of what it may read lies outside the archive. */
+template <typename V>
+CSZ_DEVICE bool lanes_are_fast(const record_view<V> &view, const decode_job *job, uint32_t end) {
+    return view.klass == 0 && view.mode <= CSZ_MODE_S &&
+           (uint64_t)job->payload_word + end + LANE_MAX_WORDS + 4 <= job->words_left;
+}
+
+/* Codes of a record with lanes into chunks, by the first warp; 0 where the thread saw a fault. */
+template <typename V>
+CSZ_DEVICE uint32_t fast_lanes(const record_view<V> &view, const uint32_t *record, uint32_t nwords,
+                               const uint16_t *tables, uint4 *chunks) {
+    if (threadIdx.x >= 32) return 1;
+    if (view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)
+        return decode_lanes<V, 2, false>(&view, record, record, nwords, tables, chunks, threadIdx.x);
+    return decode_lanes<V, 1, false>(&view, record, record, nwords, tables, chunks, threadIdx.x);
+}
+
+/* A thread's values in the fast form, from codes in chunks; none: all are 0. */
+template <typename V> struct fast_restore {
+    /* those of class 0; class c is 64 c chunks further, and another two, forth or back, where c is odd: the swizzle of its pair of units */
+    const uint16_t *code[FAST_Z][2];
     bool has_codes;
     V step;
     fast_hash hash;
 
-    __device__ __forceinline__ fast_restore(const A *acc, bool has, V of_step)
+    __device__ __forceinline__ fast_restore(uint4 *chunks, bool has, V of_step)
         : has_codes(has), step(of_step), hash{{0, 0, 0, 0}} {
 #pragma unroll
         for (int i = 0; i < FAST_Z; i++) {
             const uint32_t c = fast_code(i);
-            code[i] = acc + wide_place_of_code(3, c >> 5, c & 31);
+            code[i][0] = chunk_code(chunks, c >> 5, c & 31);
+            code[i][1] = chunk_code(chunks, (c >> 5) + 16, c & 31) - 64 * 8;
         }
     }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V) {
         V r = prediction;
         if (klass)
-            r = pyramid_value<V>::restore(prediction, has_codes ? (V)(int16_t)code[i][66 * klass] : (V)0,
-                                          step);
+            r = pyramid_value<V>::restore(
+                prediction, has_codes ? (V)(int16_t)code[i][klass & 1][512 * klass] : (V)0, step);
         hash.add(i, csz_value_term(r));
         return r;
     }
 };
 
 /* The thread's column of a tile, from its codes; returns its hash.  Has barriers. */
-template <typename V, typename A>
+template <typename V>
 CSZ_DEVICE uint32_t fast_tile(V (&v)[2 * FAST_Z][2][2], packed_shared<V> *shared, const packed_tile<V> *t,
-                              pyramid_fast_shared<V> &fast, const A *acc, bool has_codes) {
-    fast_restore<V, A> code(acc, has_codes, t->step);
+                              pyramid_fast_shared<V> &fast, uint4 *chunks, bool has_codes) {
+    fast_restore<V> code(chunks, has_codes, t->step);
 #pragma unroll
     for (int z = 0; z < 2 * FAST_Z; z++) v[z][0][0] = v[z][0][1] = v[z][1][0] = v[z][1][1] = (V)0;
     fast_load_coarser(fast, t->place);
@@ -289,11 +310,34 @@ static __device__ uint32_t packed_tile_decode(const decode_call *call, const pac
     /* a lattice's tiles are of class 0, without base and order */
     if (!t->is_lorenzo && (view.klass || view.base || (has_codes && view.order))) sound = 0;
     sound = !team.any(!sound);
+    /* whole tiles in the fast form, from codes in chunks, which take the place of those by element */
+    const bool is_fast = !t->is_lorenzo && pyramid_is_fast(place) &&
+                         (is_sparse || !has_codes || lanes_are_fast(view, job, offset + nwords));
+    uint4 *chunks = (uint4 *)acc;
+    static_assert(sizeof shared->general.acc >= CODE_CHUNKS * sizeof(uint4), "chunks have room");
+    if (sound && is_sparse) {
+        if (is_fast) {
+            for (uint32_t i = r; i < CODE_CHUNKS; i += GENERAL_THREADS) chunks[i] = make_uint4(0, 0, 0, 0);
+        } else {
+            for (uint32_t i = r; i < WIDE_N; i += GENERAL_THREADS) acc[i] = 0;
+        }
+        team.meet();
+    }
     if (sound && has_codes) {
-        if (is_sparse ? !sparse_codes(sparse, g->rank, acc, team)
-                      : !general_lanes<V>(&view, record, nwords, tables, g->rank, acc, r))
-            sound = 0;
-        sound = !team.any(!sound);
+        uint32_t good;
+        if (is_sparse && is_fast)
+            good = sparse_codes(sparse, r, [&](uint32_t c, int32_t delta) {
+                *chunk_code(chunks, c >> 5, c & 31) = (uint16_t)delta;
+            });
+        else if (is_sparse)
+            good = sparse_codes(sparse, r, [&](uint32_t c, int32_t delta) {
+                acc[wide_place_of_code(g->rank, c >> 5, c & 31)] = (A)(int64_t)delta;
+            });
+        else if (is_fast)
+            good = fast_lanes(view, record, nwords, tables, chunks);
+        else
+            good = general_lanes<V>(&view, record, nwords, tables, g->rank, acc, r);
+        sound = !team.any(!good);
         if (sound && t->is_lorenzo) lorenzo_sums(g, view.order, acc, shared->general.totals, team);
     }
     if (!sound) {
@@ -312,10 +356,10 @@ static __device__ uint32_t packed_tile_decode(const decode_call *call, const pac
             value_word[m] = found.value[m];
         }
     }
-    const bool is_fast = !t->is_lorenzo && pyramid_is_fast(place);
     if (is_fast && !is_raw && !is_fill) {
         V v[2 * FAST_Z][2][2];
-        const uint32_t hash = fast_tile(v, shared, t, *(pyramid_fast_shared<V> *)values, acc, has_codes != 0);
+        const uint32_t hash =
+            fast_tile(v, shared, t, *(pyramid_fast_shared<V> *)values, chunks, has_codes != 0);
         V *out = t->is_wanted ? whole_target(call, job, t) : NULL;
         if (!masks.n && !view.n_exceptions && (out || !t->is_wanted)) {
             if (t->restored)
