@@ -559,6 +559,8 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mp
         double at = MPI_Wtime();
         status = reduce_range(&c, &range);
         c.report.range = MPI_Wtime() - at;
+        if (!status && source->check_range)
+            status = csz_mpi_agree(comm, source->check_range(source->user, &range), &c.report.failed_rank);
     }
     if (!status) status = make_plan(&c, options->bound_mode, &range);
     if (!status) status = code_frames(&c, target->path);

@@ -20,6 +20,8 @@ int csz_mpi_is_same(MPI_Comm comm, const char *text);
 typedef struct csz_mpi_source {
     const void *data;
     csz_status (*read)(void *user, uint64_t offset, void *to, size_t nbytes); /* NULL: data */
+    /* Where the bound depends on the range: told that of all ranks, on every rank.  A status other than CSZ_OK stops.  NULL: none. */
+    csz_status (*check_range)(void *user, const csz_value_range *range);
     void *user;
 } csz_mpi_source;
 

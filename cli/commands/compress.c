@@ -9,6 +9,7 @@
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "commands/metrics.h"
+#include "commands/notes.h"
 #include "files/output.h"
 #include "terminal/progress.h"
 #include "commands/report.h"
@@ -210,40 +211,6 @@ static int stream_frames(compression *c, const cli_output *output) {
     return status == CLI_DONE ? write_end(c) : status;
 }
 
-/* The range, or what a sample tells of it; 0 where there are no values. */
-static double range_width(const compression *c) {
-    const csz_fill_watch *w = &c->watch;
-    if (c->range.has_values) return c->range.max - c->range.min;
-    return w->nlow ? w->high[0].value - w->low[0].value : 0;
-}
-
-/* What succeeds, and was hardly meant. */
-static void note_implausible(const compression *c, const csz_info *info) {
-    const char *name = c->source.stream.name;
-    const double width = range_width(c);
-    char dims[CLI_DIMS_TEXT_NBYTES];
-    if (c->source.ndim > CSZ_MAX_NDIM)
-        cli_note("note: %s has %d dims, of which the archive keeps %s", name, c->source.ndim,
-                 cli_dims_text(dims, &c->source.field));
-    if (cli_source_is_archive(&c->source))
-        cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
-                 "decompress to have its field",
-                 name);
-    else if (info->bound_mode != CSZ_BOUND_ABS && width > 0 && info->bound_abs >= 0.5 * width)
-        cli_note(
-            "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
-            "one; give a %s -e",
-            cli_mode_names[info->bound_mode], info->bound, info->bound_abs, name, width,
-            info->bound_mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
-    else if (info->bound_mode == CSZ_BOUND_ABS && width > 0 && info->bound_abs >= width &&
-             cli_ratio(info) > 1000)
-        cli_note(
-            "note: the bound, %.9g, exceeds what the values of %s span, about %.4g: all may come back as "
-            "one; give a smaller -e, or -m rel for a share of the range",
-            info->bound, name, width);
-    if (info->bound_mode == CSZ_BOUND_ABS) (void)check_fill(c); /* a note: every value keeps its bound */
-}
-
 static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed) {
     char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
     char bound[CLI_BOUND_TEXT_NBYTES];
@@ -278,7 +245,10 @@ static void print_report(const compression *c, const cli_output *output) {
     report.seconds = cli_workers_seconds(&c->workers);
     report.metrics = c->arguments->verify ? &c->metrics : NULL;
     /* Of a failure one line is told, and where JSON goes to standard error nothing else does. */
-    if (!c->is_broken && !(c->arguments->json && stream == stderr)) note_implausible(c, &info);
+    if (!c->is_broken && !(c->arguments->json && stream == stderr)) {
+        cli_note_implausible(&c->source, &info, cli_range_width(&c->range, &c->watch));
+        if (info.bound_mode == CSZ_BOUND_ABS) (void)check_fill(c); /* a note: every value keeps its bound */
+    }
     if (c->arguments->json) {
         cli_json json;
         cli_report_json(&json, stream, &report);

@@ -42,6 +42,16 @@ const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes) {
     return text;
 }
 
+void cli_report_frames(FILE *stream, const csz_info *info) {
+    char dims[CLI_DIMS_TEXT_NBYTES];
+    fprintf(stream, "  %s of %s; frames %llu, tiles %llu of %llux%llux%llu; ",
+            cli_dims_text(dims, &info->field), cli_type_names[info->field.type],
+            (unsigned long long)info->nframes, (unsigned long long)info->ntiles,
+            (unsigned long long)info->tile_dims[0], (unsigned long long)info->tile_dims[1],
+            (unsigned long long)info->tile_dims[2]);
+    if (info->has_fill) fprintf(stream, "missing values %.9g; ", info->fill);
+}
+
 const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info) {
     if (info->bound_abs == 0)
         snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = exact", info->bound,

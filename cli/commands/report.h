@@ -35,6 +35,9 @@ void cli_report_size(FILE *stream, const csz_info *info);
 void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
                         const char *indent);
 
+/* For -v: "  512x512x512 of f32; frames 4, tiles 32768 of 16x16x16; ". */
+void cli_report_frames(FILE *stream, const csz_info *info);
+
 /* "1e-3 rel = 0.0123 absolute" */
 enum { CLI_BOUND_TEXT_NBYTES = 96 };
 const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info);

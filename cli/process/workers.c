@@ -83,13 +83,7 @@ void cli_workers_destroy(cli_workers *w) {
 }
 
 void cli_workers_print(FILE *stream, const cli_workers *w, const csz_info *info) {
-    char dims[CLI_DIMS_TEXT_NBYTES];
-    fprintf(stream, "  %s of %s; frames %llu, tiles %llu of %llux%llux%llu; ",
-            cli_dims_text(dims, &info->field), cli_type_names[info->field.type],
-            (unsigned long long)info->nframes, (unsigned long long)info->ntiles,
-            (unsigned long long)info->tile_dims[0], (unsigned long long)info->tile_dims[1],
-            (unsigned long long)info->tile_dims[2]);
-    if (info->has_fill) fprintf(stream, "missing values %.9g; ", info->fill);
+    cli_report_frames(stream, info);
     fprintf(stream, "workers %d, threads of each %d\n", w->flight.nworkers, w->options.threads);
 }
 

@@ -334,7 +334,7 @@ static const option_row rows[] = {
     {WRITES | MPI, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
     {TALKS | MPI, 'q', "quiet", NULL, NULL, apply_quiet,
      "print nothing but errors, and JSON where it is asked for"},
-    {TALKS, 'v', "verbose", NULL, NULL, apply_verbose, "print more: the field, its frames, threads"},
+    {TALKS | MPI, 'v', "verbose", NULL, NULL, apply_verbose, "print more: the field, its frames, threads"},
     {EVERYWHERE | MPI, 'h', "help", NULL, NULL, apply_help, "this text"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };

@@ -5,6 +5,8 @@
  */
 #include "agreement.h"
 #include "commands/fill.h"
+#include "commands/notes.h"
+#include "commands/report.h"
 #include "process/memory.h"
 #include "process/signals.h"
 #include "ranks.h"
@@ -30,21 +32,26 @@ typedef struct command_row {
 } command_row;
 
 /* raw_seconds: what this rank took to read or write its box of the field; is_within: they are part of the others. */
-static void print_report(const cli_arguments *a, const csz_mpi_report *r, uint64_t field_nbytes,
+static void print_report(const cli_arguments *a, const csz_mpi_report *r, const csz_info *info,
                          double raw_seconds, const char *verb, int is_within) {
+    char field[CLI_NBYTES_TEXT_NBYTES], archive[CLI_NBYTES_TEXT_NBYTES], rest[CLI_NBYTES_TEXT_NBYTES];
+    const double nbytes = (double)info->nbytes_field;
     int nranks;
     double raw = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     MPI_Reduce(&raw_seconds, &raw, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (my_rank() != 0 || a->quiet) return;
-    printf("%s -> %s, %d ranks\n  %.1f MB of values, %.1f MB of archive, ratio %.2f, %.1f MB exchanged\n",
-           a->paths[0], a->output_path, nranks, (double)field_nbytes / 1e6, (double)r->nbytes_archive / 1e6,
-           (double)field_nbytes / (double)r->nbytes_archive, (double)r->nbytes_exchanged / 1e6);
-    printf("  slowest rank: range %.3f s, exchange %.3f s, code %.3f s, write %.3f s; %.3f s in all, %.1f "
-           "MB/s\n",
+    printf("%s -> %s, %d ranks\n  %s of values, %s of archive, ratio %.2f, %s exchanged\n", a->paths[0],
+           a->output_path, nranks, cli_nbytes_text(field, nbytes),
+           cli_nbytes_text(archive, (double)r->nbytes_archive), nbytes / (double)r->nbytes_archive,
+           cli_nbytes_text(rest, (double)r->nbytes_exchanged));
+    printf("  slowest rank: range %.3f s, exchange %.3f s, code %.3f s, write %.3f s; %.3f s in all, %s/s\n",
            r->range, r->exchange, r->code, r->write, r->total,
-           r->total > 0 ? (double)field_nbytes / 1e6 / r->total : 0);
+           cli_nbytes_text(rest, r->total > 0 ? nbytes / r->total : 0));
     printf("  %s: %s the field %.3f s\n", is_within ? "of these" : "besides", verb, raw);
+    if (!a->verbose) return;
+    cli_report_frames(stdout, info);
+    printf("ranks %d\n", nranks);
 }
 
 /* What the library may take of a limit. */
@@ -66,17 +73,24 @@ static void hold_temporary(const char *path) { /* never too long */
     (void)cli_signals_set_temporary(!path && unverified[0] ? unverified : path);
 }
 
+/* What compressing takes along. */
+typedef struct compressing {
+    const cli_arguments *arguments;
+    raw_input *input;
+    csz_value_range range; /* where the bound depends on it */
+    csz_fill_watch watch;  /* of rank 0 */
+    int is_refused;        /* for a fill value that was not named: the exit status; the message is kept */
+} compressing;
+
 /*
- * A fill value that was not named, which rank 0 looks for, by a sample of the file: a few thousand pages are read.  Mapped a window at a time, for memory
- * counts what is mapped.  Not of a file whose byte order is not this machine's.
+ * Adds the whole file to what rank 0 knows of fill values: a sample, for which a few thousand pages are read, or all values where the library has asked for
+ * that.  Mapped a window at a time, for memory counts what is mapped.  Not of a file whose byte order is not this machine's.
  */
-static csz_fill_suspect suspect_fill(const cli_source *s, const csz_options *options) {
+static void watch_file(csz_fill_watch *watch, const cli_source *s, const csz_options *options) {
     enum { WINDOW_NBYTES = 1 << 23 }; /* a multiple of every page size */
     const size_t size = cli_type_nbytes(s->field.type);
     const uint64_t n = s->nbytes / size, end = s->data_offset + s->nbytes;
-    csz_fill_watch watch = {.n = 0};
-    csz_fill_suspect suspect;
-    for (uint64_t done = 0, at = 0; done < n; at += WINDOW_NBYTES) {
+    for (uint64_t done = 0, at = 0; !s->is_swapped && done < n; at += WINDOW_NBYTES) {
         /* the elements that begin in the window, of which the last may end in the next */
         const size_t mapped = (size_t)(end - at < WINDOW_NBYTES + size ? end - at : WINDOW_NBYTES + size);
         const uint64_t from = s->data_offset + done * size;
@@ -86,29 +100,46 @@ static csz_fill_suspect suspect_fill(const cli_source *s, const csz_options *opt
         if (bytes == MAP_FAILED) break;
         cli_signals_add_mapping(bytes, mapped);
         const uint64_t here = (at + mapped - from) / size;
-        (void)csz_fill_watch_add(&watch, bytes + (from - at), done, here, s->field.type, n, options);
+        (void)csz_fill_watch_add(watch, bytes + (from - at), done, here, s->field.type, n, options);
         cli_signals_remove_mapping(bytes);
         munmap((void *)bytes, mapped);
         done += here;
     }
-    csz_fill_watch_result(&suspect, &watch, s->field.type);
-    return suspect;
 }
 
-static int check_fill(const cli_arguments *a, const cli_source *s) {
+/* By rank 0, for all: CLI_DONE, or the exit status after the message. */
+static int check_fill(compressing *c) {
+    const cli_source *s = &c->input->source;
+    const csz_options *options = &c->arguments->options;
     int status = CLI_DONE;
-    if (my_rank() == 0 && !s->is_swapped) {
-        const csz_fill_suspect suspect = suspect_fill(s, &a->options);
-        status = cli_fill_check(&suspect, a, s->field.type, s->stream.name);
+    if (my_rank() == 0) {
+        csz_fill_suspect suspect;
+        watch_file(&c->watch, s, options);
+        if (csz_fill_watch_recount(&c->watch, &c->range, s->field.type)) watch_file(&c->watch, s, options);
+        csz_fill_watch_result(&suspect, &c->watch, s->field.type);
+        status = cli_fill_check(&suspect, c->arguments, s->field.type, s->stream.name);
     }
     return all_if(status);
+}
+
+static csz_status read_values(void *user, uint64_t offset, void *to, size_t nbytes) {
+    return read_input(((compressing *)user)->input, offset, to, nbytes);
+}
+
+/* The range is known, and nothing is written yet. */
+static csz_status check_range(void *user, const csz_value_range *range) {
+    compressing *c = user;
+    c->range = *range;
+    c->is_refused = check_fill(c);
+    return c->is_refused ? CSZ_ERROR_ARGUMENT : CSZ_OK;
 }
 
 static int compress_input(const cli_arguments *a, csz_context *context, raw_input *input) {
     const csz_field *field = &input->source.field;
     csz_mpi_box box = {{0}, {0}};
     csz_mpi_report report = {.failed_rank = -1};
-    csz_mpi_source source = {.data = NULL};
+    compressing c = {.arguments = a, .input = input};
+    csz_mpi_source source = {.check_range = check_range, .user = &c};
     const csz_mpi_target target = {.path = a->verify ? unverified : a->output_path,
                                    .old = a->output_path,
                                    .may_replace = a->force,
@@ -118,7 +149,6 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
     begin_words();
     int result = end_words(cli_arguments_check_fill(a, field->type));
     if (!result) result = find_box(&box, a, field);
-    if (!result) result = check_fill(a, &input->source);
     if (result) return result;
     if (a->verify && !name_unverified(unverified, a->output_path))
         return fail("the name of the output, %s, is too long; give a shorter one", a->output_path);
@@ -128,10 +158,8 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
         free(data);
         return fail("not enough memory for the ranks' boxes; give --memory-limit, or use more nodes");
     }
-    if (limit)
-        source = (csz_mpi_source){.read = read_input, .user = input};
-    else
-        source.data = data;
+    source.data = data;
+    if (limit) source.read = read_values;
     begin_words();
     if (data) (void)read_box(input, data, &box);
     csz_status compressed = CSZ_OK;
@@ -139,7 +167,8 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
         compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, &target, &source, &box, field, &options,
                                          library_limit(limit), &report);
     free(data);
-    if (end_words(input->has_failed)) return CLI_FAILED;
+    result = end_words(c.is_refused ? c.is_refused : input->has_failed);
+    if (result) return result;
     /* it was not there at the start */
     if (compressed == CSZ_ERROR_IO && all_if(!a->force && lstat(a->output_path, &status) == 0))
         return fail_existing(a->output_path);
@@ -151,7 +180,15 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
     if (a->verify && (result = finish_verified(unverified, a, context, input, &box, &options,
                                                library_limit(limit))) != CLI_DONE)
         return result;
-    print_report(a, &report, input->source.nbytes, read_seconds, "reading", agree(limit != 0));
+    csz_info info;
+    const csz_status inspected = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, a->output_path);
+    if (inspected) return fail_archive(inspected, &report, "read", a->output_path);
+    if (a->options.bound_mode == CSZ_BOUND_ABS)
+        (void)check_fill(&c); /* a note: every value keeps its bound */
+    if (my_rank() == 0) cli_note_implausible(&input->source, &info, cli_range_width(&c.range, &c.watch));
+    print_report(a, &report, &info, read_seconds, "reading", agree(limit != 0));
+    if (my_rank() == 0 && a->verbose && c.range.has_values)
+        printf("  values from %.9g to %.9g\n", c.range.min, c.range.max);
     return CLI_DONE;
 }
 
@@ -187,7 +224,7 @@ static int run_decompress(const cli_arguments *a, csz_context *context) {
     if (!result && status) result = fail_archive(status, &report, "decompress", a->paths[0]);
     const double written = report.write + (MPI_Wtime() - begin);
     report.write = 0; /* told besides */
-    if (!result) print_report(a, &report, info.nbytes_field, written, "writing", 0);
+    if (!result) print_report(a, &report, &info, written, "writing", 0);
     return result;
 }
 
@@ -195,7 +232,7 @@ static const command_row commands[] = {
     {"compress", CLI_MPI_COMPRESS, run_compress,
      "mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
      "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N]\n"
-     "             [--fill V] [--grid 2x2x1] [--memory-limit BYTES] [--verify] [-f] [-q]",
+     "             [--fill V] [--grid 2x2x1] [--memory-limit BYTES] [--verify] [-f] [-q|-v]",
      "Each of N ranks reads its box of IN, a raw file of little-endian values or a .npy file (which needs\n"
      "neither -t nor -d), and all write one archive OUT, with the bytes that csz compress writes; any\n"
      "number of ranks restores it.",
@@ -203,7 +240,7 @@ static const command_row commands[] = {
      "2x2x1\n"
      "  mpirun -n 2 csz-mpi compress temperature.npy -o temperature.csz -m rel -e 1e-4 --verify\n"},
     {"decompress", CLI_MPI_DECOMPRESS, run_decompress,
-     "mpirun -n N csz-mpi decompress IN.csz -o OUT [-j N] [--grid 2x2x1] [--memory-limit BYTES] [-f] [-q]",
+     "mpirun -n N csz-mpi decompress IN.csz -o OUT [-j N] [--grid 2x2x1] [--memory-limit BYTES] [-f] [-q|-v]",
      "Each of N ranks restores its box and writes it into OUT: raw little-endian values, or a .npy file if\n"
      "OUT ends in .npy.",
      "  mpirun -n 3 csz-mpi decompress velocity.csz -o velocity.npy\n"},

@@ -219,6 +219,39 @@ for i in range(0, len(values), 5): values[i] = 1e20
 values.tofile(open("land", "wb"))'
 refuses "a forgotten fill value" 'land has 1e20 in about (19|20).*give --fill 1e20' mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel -o x
 holds "a fill value that is named" mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel --fill 1e20 -o land.csz --verify
+python3 -c 'import array
+values = array.array("f", open("field", "rb").read())
+for i in range(77, len(values), 1000): values[i] = 1e20
+values.tofile(open("rare", "wb"))'
+for limit in "" "--memory-limit 200M"; do
+    # shellcheck disable=SC2086 # words
+    refuses "a rare fill value $limit" 'rare has 1e20 in about 0.1%.*give --fill 1e20' mpi 2 "$build/csz-mpi" compress rare -t f32 -d 70x300x200 -e 1e-3 -m rel -o x $limit
+done
+holds "nothing is written then" test ! -e x
+rm -f rare
+# what was hardly meant: the notes of csz
+noted() {
+    local pattern=$1
+    shift
+    holds "csz-mpi compress $*" mpi 2 "$build/csz-mpi" compress "$@" -f -o noted.csz
+    if [ "$(grep -c '^csz-mpi: note: ' err.txt)" = 1 ] && grep -qE -- "$pattern" err.txt; then passed "notes it"; else failed "notes it" "$(head -c 700 err.txt)"; fi
+    "$build/csz" compress "$@" -f -o noted2.csz >out.txt 2>err2.txt
+    if cmp -s <(sed 's/^csz-mpi/csz/' err.txt | grep '^csz: note') err2.txt; then passed "as csz does"; else failed "as csz does" "$(cat err2.txt)"; fi
+}
+noted 'the bound, -m rel -e 2, is .*span' field.f32 -d 70x300x200 -m rel -e 2
+noted 'the bound, 1000000, exceeds what the values of field.f32 span' field.f32 -d 70x300x200 -e 1e6
+head -c 4000 one.csz >again.f32
+noted 'again.f32 is itself an archive' again.f32 -d 1000 -e 1
+python3 -c '
+import struct
+text = "{\x27descr\x27: \x27<f4\x27, \x27fortran_order\x27: False, \x27shape\x27: (2, 3, 4, 5, 6), }"
+text += " " * (64 - (10 + len(text) + 1) % 64) + "\n"
+open("dims5.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + struct.pack("<720f", *(i % 17 for i in range(720))))'
+noted 'dims5.npy has 5 dims, of which the archive keeps 6x4x5x6' dims5.npy -e 1e-3
+holds "csz-mpi -q keeps quiet" mpi 2 "$build/csz-mpi" compress dims5.npy -e 1e-3 -f -q -o noted.csz
+holds "of notes too" bash -c '! grep -q note: err.txt'
+holds "csz-mpi -v" mpi 2 "$build/csz-mpi" compress dims5.npy -m rel -e 1e-3 -f -v -o noted.csz
+holds "tells more, and small sizes" bash -c "grep -q '6x4x5x6 of f32; frames 1, ' out.txt && grep -q 'values from 0 to 16' out.txt && grep -q ' 2.9 kB of values' out.txt"
 refuses "ranks with different outputs" 'differ' timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o y
 refuses "ranks with different commands" 'differ' timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" decompress one.csz -o x
 refuses "ranks of which one asks for help" "commands differ" timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 2 "$build/csz-mpi" --help

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* notes.c: see notes.h. */
+#include "commands/notes.h"
+
+#include "commands/report.h"
+#include "terminal/message.h"
+#include "terminal/values.h"
+
+double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch) {
+    if (range->has_values) return range->max - range->min;
+    return watch->nlow ? watch->high[0].value - watch->low[0].value : 0;
+}
+
+void cli_note_implausible(const cli_source *source, const csz_info *info, double width) {
+    const char *name = source->stream.name;
+    char dims[CLI_DIMS_TEXT_NBYTES];
+    if (source->ndim > CSZ_MAX_NDIM)
+        cli_note("note: %s has %d dims, of which the archive keeps %s", name, source->ndim,
+                 cli_dims_text(dims, &source->field));
+    if (cli_source_is_archive(source))
+        cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
+                 "decompress to have its field",
+                 name);
+    else if (info->bound_mode != CSZ_BOUND_ABS && width > 0 && info->bound_abs >= 0.5 * width)
+        cli_note(
+            "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
+            "one; give a %s -e",
+            cli_mode_names[info->bound_mode], info->bound, info->bound_abs, name, width,
+            info->bound_mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
+    else if (info->bound_mode == CSZ_BOUND_ABS && width > 0 && info->bound_abs >= width &&
+             cli_ratio(info) > 1000)
+        cli_note(
+            "note: the bound, %.9g, exceeds what the values of %s span, about %.4g: all may come back as "
+            "one; give a smaller -e, or -m rel for a share of the range",
+            info->bound, name, width);
+}

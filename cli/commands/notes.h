@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* notes.h: lines about what was compressed and hardly meant so: a bound as large as the range, an archive, dims that became one. */
+#ifndef CLI_NOTES_H
+#define CLI_NOTES_H
+
+#include "files/source.h"
+
+/* max - min of the range, or else what the sample tells of it; 0 where there are no values. */
+double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch);
+
+/* info: of the archive; width: of the values' range, 0 where it is not known. */
+void cli_note_implausible(const cli_source *source, const csz_info *info, double width);
+
+#endif
