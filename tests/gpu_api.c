@@ -694,6 +694,35 @@ static void a_lost_device_gives_a_status(void **state) {
     sample_free(&s);
 }
 
+/* Of fields in host memory: rare fill values too, which the host finds by the bound that the GPU has made of the range. */
+static void fill_values_are_suspected_as_on_the_cpu(void **state) {
+    (void)state;
+    static const double marks[] = {0, 1e20, -9999, 100};
+    for (size_t k = 0; k < sizeof marks / sizeof marks[0]; k++)
+        for (int mode = CSZ_BOUND_ABS; mode <= CSZ_BOUND_PSNR; mode++) {
+            test_field s = sample_make(field_2d(CSZ_F32, 180, 360), ROUGH, 3);
+            csz_options o = options_make((csz_bound_mode)mode, mode == CSZ_BOUND_PSNR ? 60 : 1e-3);
+            for (uint64_t i = 77; marks[k] != 0 && i < s.n; i += 1000) store_at(s.data, CSZ_F32, i, marks[k]);
+            csz_fill_suspect found[2];
+            for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
+                csz_context *context;
+                size_t capacity, nbytes;
+                o.backend = on_gpu ? CSZ_BACKEND_CUDA : CSZ_BACKEND_CPU;
+                ASSERT_OK(csz_context_create(&context));
+                ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+                void *out = malloc(capacity);
+                assert_non_null(out);
+                ASSERT_OK(csz_compress(context, out, capacity, &nbytes, s.data, &s.field, &o));
+                csz_context_fill_suspect(context, &found[on_gpu]);
+                free(out);
+                csz_context_destroy(context);
+            }
+            assert_memory_equal(&found[0], &found[1], sizeof found[0]);
+            if (mode != CSZ_BOUND_ABS) assert_int_equal(found[1].found, k == 1 || k == 2);
+            sample_free(&s);
+        }
+}
+
 /* A choice that was the library's is made again where the device cannot do it. */
 static void the_automatic_choice_falls_back_to_the_cpu(void **state) {
     (void)state;
@@ -863,6 +892,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(frames_sent_one_by_one_give_the_same_archive),
         cmocka_unit_test(failing_allocations_give_a_status),
         cmocka_unit_test(a_lost_device_gives_a_status),
+        cmocka_unit_test(fill_values_are_suspected_as_on_the_cpu),
         cmocka_unit_test(the_automatic_choice_falls_back_to_the_cpu),
         cmocka_unit_test(damaged_archives_get_the_cpus_verdict),
         cmocka_unit_test(headers_get_the_cpus_verdict),
