@@ -68,8 +68,9 @@ static void add_end(csz_fill_count *ends, int *nends, double x, double sign) {
 }
 
 static void add_value(csz_fill_watch *w, double x) {
-    add_end(w->low, &w->nlow, x, -1);
-    add_end(w->high, &w->nhigh, x, 1);
+    const int last = CSZ_WATCH_NENDS - 1;
+    if (w->nlow <= last || x <= w->low[last].value) add_end(w->low, &w->nlow, x, -1);
+    if (w->nhigh <= last || x >= w->high[last].value) add_end(w->high, &w->nhigh, x, 1);
     if (w->ndistinct < CSZ_WATCH_NDISTINCT) add_distinct(w, x);
 }
 
