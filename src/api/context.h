@@ -20,8 +20,10 @@ struct csz_context {
 csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t nbytes, const void *data,
                               const void *archive);
 
-/* Whether a call that the GPU could not do for want of memory, or since it is lost, goes on with the CPU: where the choice was the library's and nothing lies on
-   the device. */
+/*
+ * Whether a call that failed on the GPU for want of memory, or because the device was lost, falls back to
+ * the CPU: only if the library chose the backend and nothing lies on the device.
+ */
 int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
                            const void *archive);
 
@@ -38,8 +40,9 @@ csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capac
                               uint64_t frame, uint64_t number, const csz_options *options);
 
 /*
- * Holds a decoding call to its memory limit: values, buffers, and on the CPU the scratch of its threads, of which one remains where they do not fit.  *room
- * receives what is left.  What the context keeps from earlier calls is let go, so that it does not come on top.
+ * Holds a decoding call to its memory limit: values, buffers and, on the CPU, the scratch of its threads,
+ * whose number is reduced to 1 if they do not fit. *room: what is left. Frees what the context keeps from
+ * earlier calls, which would count against the limit.
  */
 csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_options *options,
                           uint64_t values_nbytes, uint64_t buffers_nbytes, int on_cpu);

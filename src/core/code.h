@@ -96,8 +96,9 @@ CSZ_FN uint32_t csz_base_nbits(uint32_t has_base, uint32_t short_base, uint32_t 
 
 /*
  * ---- sparse tiles ----
- * Positions of the nonzero deltas as the paper of Elias and Fano has them: the low bits of each, and the others in unary, so that
- * both sides work on all of them at once; then values of one width.
+ *
+ * Positions of nonzero deltas in Elias-Fano coding: the low bits of each, then the high bits in unary, so
+ * that encoder and decoder can work on all positions at once; then the values, all of one width.
  */
 enum { CSZ_SPARSE_MAX = 255, CSZ_SPARSE_HEAD_NBITS = 6, CSZ_SPARSE_FIRST_NBITS = 16 };
 

@@ -110,9 +110,10 @@ CSZ_FN int csz_candidate_f64(double v, const csz_quantizer_f64 *z, int64_t *q, d
 }
 
 /*
- * Returns 1 and the quantum, or 0: v is an exception.  1 / step is rounded, so far from 0 the product may fall on the wrong side
- * of a half: then the next quantum towards v is the second candidate.  What is there must not come back as missing, so a
- * quantum that restores the fill value is refused.
+ * Returns 1 and the quantum, or 0 if v is an exception. 1 / step is rounded, so far from 0 the product
+ * may fall on the wrong side of a half; then the next quantum towards v is the second candidate. A
+ * quantum that restores the fill value's bits is refused, because a value that is present must not be
+ * restored as missing.
  */
 CSZ_FN int csz_quantum_f32(float v, const csz_quantizer_f32 *z, int32_t *q) {
     uint32_t bits = csz_bits_f32(v);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kept.h: what the first pass over a frame, which counts sampled tiles, keeps of them for the second, which codes all.  So the tiles of a frame small enough to be counted whole are quantized once, and
- * their symbols found once.
+ * kept.h: what the first pass over a frame, which counts sampled tiles, saves of them for the second
+ * pass, which codes all tiles. So a frame that is small enough to be counted whole is quantized once, and
+ * its symbols are found once.
  */
 #ifndef CSZ_CPU_KEPT_H
 #define CSZ_CPU_KEPT_H
@@ -14,7 +15,7 @@ enum {
     KEPT_SYMBOLS_NBYTES = 6144
 };
 
-/* Tiles with wide deltas or long tails are few and are done again. */
+/* Tiles with wide deltas or long tails are not saved but quantized again. */
 typedef struct csz_kept_tile {
     _Alignas(64) int16_t code16[CSZ_TILE_N];
     csz_tile_statistics statistics;

@@ -122,8 +122,8 @@ static int used_up(const csz_lane_set *set) {
 }
 
 /*
- * Symbols of all lanes, four lanes at a time, into symbol[] in the order of the lanes in the set (not empty ones only), then
- * spread to their units.  A group that lacks lanes repeats the last one: the same symbols are written twice.
+ * Symbols of the lanes of the set into digit[], lane after lane, four lanes at a time. A last group of
+ * fewer lanes repeats its first one; those symbols go to unused places behind the others.
  */
 static uint32_t decode_all_symbols(csz_tile_work *w, const uint16_t *table, csz_lane_set *set, int mode) {
     uint32_t any = 0, per_lane = mode == CSZ_MODE_S ? 64 : mode == CSZ_MODE_P || mode == CSZ_MODE_Q ? 32 : 16;
@@ -144,7 +144,8 @@ static uint32_t decode_all_symbols(csz_tile_work *w, const uint16_t *table, csz_
 }
 
 /*
- * Raw bits of the buckets among a unit's 32 symbols, in the order of mode S, and its codes.  Those of direct symbols are 0 bits: most units have both, in no order that a branch could learn.
+ * Raw bits of a unit's 32 symbols, in the order of mode S, and its codes. Direct symbols read 0 bits
+ * instead of taking a branch: most units mix both kinds.
  */
 static void decode_unit_raw(const uint8_t *bits, csz_lane *in, const uint8_t *s, int16_t *code) {
     uint8_t nraw[32];
@@ -190,7 +191,8 @@ typedef struct escape_group {
 } escape_group;
 
 /*
- * Symbols of the escapes of CSZ_LANES_AT_ONCE lanes, four a step as above.  Lanes that have fewer than others go on decoding what is behind their escapes, but stay where these end.
+ * Symbols of the escapes of CSZ_LANES_AT_ONCE lanes, four a step. All lanes take as many steps as the
+ * longest; one with fewer escapes decodes meaningless bits but does not advance.
  */
 static void decode_escape_symbols(const uint8_t *bits, const uint16_t *table, csz_lane *lanes,
                                   escape_group *group) {

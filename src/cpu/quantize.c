@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quantize.c: the front of compression: a tile's values become quanta, checked against the bound one by one, and the quanta
- * become Lorenzo differences in code order.  The loop over a tile without exceptions is branch-free, for the compiler to
- * vectorise; a tile that has any goes through the careful path, value by value.
+ * quantize.c: the first stage of compression. A tile's values become quanta, each checked against the
+ * bound, and the quanta become Lorenzo differences in code order. The loop over a tile without exceptions
+ * has no branches, so that it vectorises (quantize_plain). Any other tile takes the slow path
+ * (quantize_careful).
  */
 #include "cpu/bits.h"
 #include "cpu/tile.h"
@@ -82,8 +83,9 @@ static void fill_missing_quanta(int64_t *q, const uint8_t *valid, const csz_geom
 }
 
 /*
- * The same for 16-bit quanta.  A row that has any is filled eight elements at a time, each from its nearest neighbour to the left: one, two and four further, then
- * the last one before the eight.  Exceptions that are scattered could not be predicted by a branch.
+ * The same for 16-bit quanta. A row that has any is filled eight elements at a time, each from its
+ * nearest valid left neighbour: by shifts of one, two and four, then from the last element before the
+ * eight. Scattered exceptions would mispredict branches.
  */
 static void fill_row_narrow(int16_t *q, const uint8_t *has, uint32_t n) {
     uint32_t first = 0;
@@ -178,8 +180,9 @@ typedef struct nonzeros {
 } nonzeros;
 
 /*
- * Differences of all orders at once, eight elements at a time, and their nonzeros, for rows of eight elements and more.  What is stored is not tied yet; what is counted
- * is: tied along y, the first element of a row is its difference in x and y; tied along z, that of a plane its full difference.
+ * Differences of all orders and their nonzeros, eight elements at a time, for rows of at least eight
+ * elements. The stored differences are not tied yet; the counts are of tied ones: the first element of a
+ * row counts with its xy difference, that of a plane with its full difference.
  */
 static inline nonzeros difference_rows(csz_tile_work *w, uint32_t tx, uint32_t ty, uint32_t tz, int rank) {
     static const int16_t zeros[CSZ_TILE_N];

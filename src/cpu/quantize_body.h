@@ -60,12 +60,11 @@ static uint32_t NAME(hash_box)(const csz_tile_work *w, const csz_geometry *g, co
     return sum;
 }
 
-/* What the plain loop gathers over a tile, by maxima and minima that vector units have. */
+/* What the plain loop gathers over a tile, by maxima and minima, which vectorise. */
 typedef struct NAME(plain) {
-    BITS
-        worst; /* largest error, as bits: for floats that are not negative these order like the float, NaN above all */
+    BITS worst;   /* largest error, as bits, which order like non-negative floats, NaN above all */
     BITS far;     /* above 16 bits if a quantum is further than that from the base */
-    SIGNED least; /* the smallest number if some value is -0.0 */
+    SIGNED least; /* the smallest integer if some value is -0.0 */
     uint32_t hash;
 } NAME(plain);
 
@@ -100,8 +99,9 @@ static int NAME(any_like_fill)(const int16_t *offset, const FLOAT *v, SIGNED bas
 }
 
 /*
- * The whole tile at once, for tiles whose quanta are all accepted and lie within 16 bits of the base; returns 0 for any other,
- * having decided nothing.  Quanta need no test of their own against the limit but near it: base is below it, and they lie within 2^15 of base.
+ * Quantizes the whole tile at once if all quanta are accepted and lie within 16 bits of the base. Returns
+ * 0 for any other tile. Quanta need no range check: the base is at least 65,536 from the limit, and they
+ * lie within 2^15 of the base.
  */
 static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *v,
                                 const uint32_t *weight) {
@@ -113,6 +113,7 @@ static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, con
     if (base > most - 65536 || base < 65536 - most) return 0;
     NAME(plain)
     r = NAME(quantize_loop)(w->narrow[0], v, weight, plan->FIELD.inverse, plan->FIELD.step, (BITS)base);
+    /* the bound check: worst is the largest |v - restored| of the tile */
     if (r.far >> 16 || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.least == lowest) return 0;
     if (plan->fill_has_quantum &&
         NAME(any_like_fill)(w->narrow[0], v, base, plan->FIELD.step, plan->FIELD.fill))
@@ -176,8 +177,9 @@ static uint32_t NAME(equal_mask)(const BITS *value, BITS bits) {
 }
 
 /*
- * The elements whose first candidate was refused: their second is tried, and those that are exceptions are gathered: in masks where they have the fill
- * value, the bits of the first NaN in code order or are -0.0, else one by one.  Returns by how much second candidates change the hash.
+ * Tries the second candidate of elements whose first was refused, and gathers exceptions: in masks those
+ * with the bits of the fill value, of the first NaN in code order, or of -0.0; the others one by one.
+ * Returns the change of the hash by second candidates.
  */
 static uint32_t NAME(gather_specials)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                                       SIGNED *q, const uint32_t *weight) {
@@ -263,8 +265,8 @@ static int NAME(all_equal)(const BITS *vbits) {
 }
 
 /*
- * Tiles with exceptions, or with quanta far apart.  Padding repeats what is in the field, so it is accepted or refused alike and continues its neighbours
- * as the rule wants.
+ * The slow path: tiles with exceptions, or with quanta far apart. Padding repeats values of the field, so
+ * it is accepted or refused like them, and continues its neighbours as docs/encoder.md requires.
  */
 static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                                    const uint32_t *weight) {

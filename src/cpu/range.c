@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * range.c: smallest and largest value, for relative bounds: what a vector has of them is compared at the speed of memory, with NaN and the fill value passed over.  Where infinities
- * are to be left out, which shows in the extremes, a block is read again.
+ * range.c: the smallest and largest finite value, for relative bounds. Vector minima and maxima skip NaN
+ * and the fill value at the speed of memory. If an extreme of a block is infinite, the block is read
+ * again without infinities.
  */
 #include "cpu/frame.h"
 
@@ -42,7 +43,7 @@ typedef double doubles __attribute__((vector_size(16)));
 typedef int32_t ints32 __attribute__((vector_size(16)));
 typedef int64_t ints64 __attribute__((vector_size(16)));
 
-/* The lesser and the greater of two; where x is NaN, what there was so far.  C has no word for the machine's instruction. */
+/* Minimum and maximum; so_far where x is NaN. Intrinsics, since C cannot express the instruction. */
 #if defined(__aarch64__)
 static inline floats least_f32(floats x, floats so_far) { return (floats)vminnmq_f32(x, so_far); }
 static inline floats most_f32(floats x, floats so_far) { return (floats)vmaxnmq_f32(x, so_far); }
@@ -68,8 +69,9 @@ static inline doubles most_f64(doubles x, doubles so_far) { return pick_f64(x > 
 #endif
 
 /*
- * ARM's instructions pass over quiet NaN, but of a signalling one they make a quiet one, and forget what there was so far.  To add -0.0 makes it quiet before and changes nothing else; the compiler, which would leave that
- * out, is not to know what is added.
+ * ARM's minnm and maxnm skip a quiet NaN, but turn a signalling one into a quiet one and lose so_far.
+ * Adding -0.0 first makes it quiet and changes nothing else. HIDE keeps the compiler from removing the
+ * addition.
  */
 #if defined(__aarch64__)
 #define HIDE(vector) __asm__("" : "+w"(vector))
@@ -80,8 +82,10 @@ static inline doubles most_f64(doubles x, doubles so_far) { return pick_f64(x > 
 #endif
 
 /*
- * Extremes of a block; fill is NULL or bits, in every lane, that are passed over, by making them a NaN's.  The block is read in four parts at once: an extreme would wait for itself in every step, and memory
- * gives more to four streams than to one.  What does not divide is padded with NaN.  Returns 0 where an extreme is infinite.
+ * Extremes of a block. fill: NULL, or the bits to skip, in every lane; values with these bits are made
+ * NaN. The block is read as four streams: a single running extreme would wait for itself, and memory
+ * serves four streams faster than one. The rest is padded with NaN. Returns 0 where an extreme is
+ * infinite.
  */
 #define CSZ_BLOCK_EXTREMES(NAME, SCALAR, VECTOR, INTS, LANES, LEAST, MOST)                                 \
     static inline void NAME##_step(VECTOR *least, VECTOR *most, const SCALAR *v, uint64_t stride,          \
@@ -120,8 +124,9 @@ CSZ_BLOCK_EXTREMES(block_f32, float, floats, ints32, 4, least_f32, most_f32)
 CSZ_BLOCK_EXTREMES(block_f64, double, doubles, ints64, 2, least_f64, most_f64)
 
 /*
- * Others of its instructions keep every NaN, signalling or not, and need nothing added, which takes a third of the time: blocks are tried with those until one has a NaN.  What is passed over becomes the block's
- * first value instead that is not.
+ * ARM's min and max propagate every NaN, so they need no addition, which is a third of the time. Blocks
+ * are tried with these until one has a NaN. Values with the fill's bits are replaced by the block's first
+ * other value.
  */
 #if defined(__aarch64__)
 #define CSZ_QUICK_EXTREMES(NAME, SURE, SCALAR, BITS, VECTOR, INTS, LANES, LEAST, MOST)                 \

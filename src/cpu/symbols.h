@@ -11,8 +11,9 @@
 int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan);
 
 /*
- * symbol[] of a mode of class 0, in the order of codes: for P 16 a unit, Q 8, M 4, S 32.  For P, Q and M also the escapes of the tile: their deltas
- * and symbols one after another, and how many each pair of units has.  What is there already is not made again.
+ * Makes symbol[] of a mode of class 0, in code order: 16 a unit for P, 8 for Q, 4 for M, 32 for S. For P,
+ * Q and M also the tile's escapes: their deltas and symbols in order, and their number in each pair of
+ * units. Returns at once if they are already there.
  */
 void csz_tile_symbols_make(csz_tile_work *w, int mode);
 

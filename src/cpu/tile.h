@@ -38,7 +38,7 @@ typedef struct csz_tile_plan {
     csz_quantizer_f64 f64;
     int has_sparse;  /* sparse tiles have a form of their own */
     int raw_by_size; /* a tile whose record would not be smaller is raw */
-    int fill_has_quantum; /* only then may a value equal the fill value, or come back as it, and pass the other tests */
+    int fill_has_quantum; /* 0: no value with the fill's bits, or restored to them, passes the checks */
 } csz_tile_plan;
 
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
@@ -100,17 +100,16 @@ typedef struct csz_tile_work {
     _Alignas(64) int64_t code64[CSZ_TILE_N]; /* other classes */
     uint8_t symbol[CSZ_TILE_N];
     uint8_t digit[CSZ_TILE_N];
-    uint8_t valid[CSZ_TILE_N]; /* careful path: has a quantum */
+    uint8_t valid[CSZ_TILE_N]; /* slow path: the element has a quantum */
     uint8_t bits[CSZ_BITS_NBYTES];
     uint32_t record[CSZ_RECORD_MAX_WORDS];
     uint32_t weight[CSZ_TILE_N]; /* of restored values, in order of e */
-    int16_t
-        escape_code[CSZ_TILE_N + 16]; /* encode: escapes of the tile, in the order in which they are coded */
+    int16_t escape_code[CSZ_TILE_N + 16]; /* encode: escapes of the tile, in the order of coding */
     uint8_t escape_symbol[CSZ_TILE_N + 16];
     uint8_t pair_escapes[CSZ_TILE_UNITS / 2]; /* how many of them a pair of units has */
     uint32_t n_escapes;
-    int symbols_mode; /* encode: of which symbol[] and the escapes are; CSZ_NO_SYMBOLS: of none */
-    int has_buckets;  /* some of them have raw bits: */
+    int symbols_mode; /* encode: the mode that symbol[] and the escapes are made for, or CSZ_NO_SYMBOLS */
+    int has_buckets;  /* encode: some escapes have raw bits, which are in escape_raw */
     uint32_t escape_raw[CSZ_TILE_N + 16]; /* bits << 8 | their number */
     csz_tile_part part;
     csz_specials specials;
@@ -124,7 +123,7 @@ typedef struct csz_tile_work {
     uint64_t fill_bits;
     int is_fill; /* all are exceptions of one bit pattern, fill_bits */
     int is_raw;  /* too few values have a code for a record to be worth it */
-    int lacks_code; /* encode: a symbol of some tile has no code in the books, whose counts must have missed it */
+    int lacks_code; /* encode: a symbol that was not counted has no code in the books: an internal error */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
     uint32_t value_hash;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.h: a function run by several threads at once.  Work is claimed, not dealt out, so a team whose threads could not all be started, or come late on a busy
- * machine, still does all of it.  A context's team keeps its threads, asleep, from one call to the next, until the context is destroyed: starting and joining them
- * takes as long as a tenth of a small field does.  They take no signals.  In a child of fork, where they are not, the team starts anew.
+ * team.h: runs a function on several threads at once. Work is claimed, not dealt, so a team does all of
+ * it even if some threads could not be started or are scheduled only after the others are done. A
+ * context's team keeps its threads asleep between calls, until the context is destroyed: starting and
+ * joining them takes a tenth of the time of a small field. The threads block all signals. A child of fork
+ * has none of these threads, so its team starts new ones.
  */
 #ifndef CSZ_CPU_TEAM_H
 #define CSZ_CPU_TEAM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predictor.h: how a frame is predicted, from what sampled tiles would take: a pure function of their codes, so that every
- * backend chooses alike (docs/encoder.md).  The cost of a tile is its zero-order entropy: what both predictors' codes go through
- * is the same coder.
+ * predictor.h: the choice of a frame's predictor from sampled tiles (docs/encoder.md): a pure function of
+ * their codes, so that every backend chooses alike. A tile's cost is the zero-order entropy of its codes,
+ * since one coder serves both predictors.
  */
 #ifndef CSZ_SELECT_PREDICTOR_H
 #define CSZ_SELECT_PREDICTOR_H

@@ -8,8 +8,8 @@
  * it ends; it calls csz_next_may_start only after that.  So when a kernel starts, all kernels but the one
  * before it have ended.  Chaining hides the launch and the filling of the chip, microseconds each.
  *
- * All blocks of a started kernel are resident or finished, so spinning on a word that one of them will
- * publish (csz_store_release) is safe, too.
+ * When a chained kernel starts, every block of the kernel before it has started or ended.  So spinning on a
+ * word that one of them will publish (csz_store_release) is safe, too.
  *
  * Nothing promises that csz_previous_wait empties the L1.  A word that one kernel of a chain reads and a
  * later one writes again, and its neighbours in a sector, are read and stored past the L1 (__ldcg, __stcg,

@@ -72,8 +72,7 @@ CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
 }
 
 /*
- * The same number, opaque to the compiler, which then computes again what depends on it instead of spilling
- * it.
+ * Returns x, opaque to the compiler, which then computes what depends on it again instead of spilling it.
  */
 CSZ_DEVICE int csz_anew(int x) {
 #if defined(__CUDA_ARCH__)
@@ -133,7 +132,7 @@ CSZ_DEVICE void csz_prefetch(const void *p) {
 
 /* ---- words between blocks ---- */
 
-/* A whole word that another block writes, never from a cache that may hold an older one. */
+/* Relaxed load of a 64-bit word of device memory that another block publishes; never from the L1. */
 CSZ_DEVICE unsigned long long csz_load_shared_state(const unsigned long long *p) {
 #if defined(__CUDA_ARCH__)
     unsigned long long x;

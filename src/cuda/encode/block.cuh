@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * block.cuh: a block of the encoder from its start to its end: its first claim, the frames it enters with their books, and what is left to store.
+ * block.cuh: a block of the encoder from start to end: its first claim, the frames that it enters, their
+ * books, and its last record.
  */
 #ifndef CSZ_CUDA_BLOCK_CUH
 #define CSZ_CUDA_BLOCK_CUH
 
 #include "cuda/encode/general.cuh"
 
-/* The books of deltas, which all have a multiple of four words; half the block takes the first four, half the others. */
+/*
+ * Loads the books of deltas into shared memory. All have a multiple of four words; half of the block
+ * loads the first four books, the other half the others. Of the books of runs only the lengths of codes
+ * are kept.
+ */
 template <typename V>
 CSZ_DEVICE void books_load(encode_shared<V> &sh, const uint32_t (*table)[CSZ_SYMBOLS_MAX]) {
     const uint32_t i = csz_thread() & 63, second = csz_thread() >> 6;
@@ -42,7 +47,10 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
     const uint32_t t = csz_thread();
     sh.hash_sum[t] = 0;
     stage_zero(sh, 0, stage_size<V>::words);
-    /* what prepare wrote was there when this kernel started, and is not to come from an older L1; the books are waited for once the first tile is predicted */
+    /*
+     * What prepare wrote was complete when this kernel started, but the L1 may hold older lines. The
+     * books are waited for after the first tile is predicted (frame_enter).
+     */
     if (t == 64) __threadfence();
     if (t == 32) {
         claim_frame(&sh.grid, &sh.claim[3], job, 0, 0);
@@ -76,7 +84,11 @@ template <typename V> CSZ_COLD void block_end(encode_shared<V> &sh, const encode
     frame_leave(sh, job);
 }
 
-/* For this tile's frame, if it is another one than the last tile's, of which a record may still wait. */
+/*
+ * Enters this tile's frame if the previous tile was of another one: waits for its books and loads them.
+ * The block leaves the previous frame now or, while a record of it waits, once that record is stored
+ * (sh.leaving).
+ */
 template <typename V> CSZ_COLD void frame_enter(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t frame = claim_of(sh).frame, last = sh.frame;
     if (csz_agreed(frame == last)) return;

@@ -13,7 +13,10 @@ CSZ_DEVICE uint32_t frame_sizes_at(uint32_t section_nwords, uint32_t ntiles) {
     return CSZ_FRAME_HEADER_NBYTES / 4 + section_nwords + 3 * frame_groups(ntiles);
 }
 
-/* What claims have of their frame alone.  All that comes from memory is asked for before anything is stored, since the compiler moves no load over a store. */
+/*
+ * What claims take from their frame. All loads come before the stores, because the compiler moves no load
+ * over a store.
+ */
 template <typename V>
 CSZ_COLD void claim_frame(frame_grid *grid, csz_claim *c, const encode_job<V> &job, uint32_t frame,
                           uint32_t first) {
@@ -42,7 +45,10 @@ CSZ_COLD void claim_frame(frame_grid *grid, csz_claim *c, const encode_job<V> &j
     c->ntiles = box.ntiles;
 }
 
-/* The frame after c's; of fields of one frame, which are alike, with less ado. */
+/*
+ * Moves grid and claim to the next frame. Fields of one frame have the same grid: only origin and numbers
+ * change.
+ */
 template <typename V>
 CSZ_DEVICE void claim_frame_after(frame_grid *grid, csz_claim *c, const encode_job<V> &job) {
     const uint32_t frame = c->frame + 1, first = c->first + c->ntiles;
@@ -55,7 +61,10 @@ CSZ_DEVICE void claim_frame_after(frame_grid *grid, csz_claim *c, const encode_j
     c->first = first;
 }
 
-/* a / n by n's inverse: a frame has at most 2^20 tiles, and from half way between two multiples of n it is half of one to the nearest. */
+/*
+ * a / n by the inverse of n. Exact: a frame has at most 2^20 tiles, and (a + 0.5) / n lies at least 0.5 /
+ * n away from any integer.
+ */
 CSZ_DEVICE uint32_t quotient(uint32_t a, float inverse) { return (uint32_t)(((float)a + .5f) * inverse); }
 
 /* One thread; its block waits for it. */

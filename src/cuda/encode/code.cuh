@@ -35,8 +35,9 @@ template <int N, int ROOM> CSZ_DEVICE void csz_prepend(uint32_t (&words)[ROOM], 
 }
 
 /*
- * Writes packets into zeroed words of shared memory, from any bit on.  Words at either end may belong to other threads too.  Every put ORs the word it is at, finished or not: an
- * OR may come twice, and a reduction that only some lanes do would be a branch.  So a word past the last bit may be ORed with 0.
+ * Writes packets into zeroed words of shared memory, from any bit on. The first and last word may be
+ * shared with other threads. Every put ORs the current word, full or not: a repeated OR is harmless, and
+ * an OR by some lanes only would be a branch. So a word past the last bit may be ORed with 0.
  */
 struct csz_putter {
 #if defined(__CUDA_ARCH__)
@@ -83,7 +84,7 @@ struct csz_putter {
         put(csz_packet((uint32_t)value & ((1u << nbits) - 1), nbits));
     }
 
-    /* The next word of a string of bits, and the one before it: what of the two falls into the word that this is at. */
+    /* ORs what two consecutive words of a bit string put into the current word, and moves on by a word. */
     __device__ __forceinline__ void or_word(uint32_t word, uint32_t before) {
         acc = __funnelshift_r(word, before, pos);
         flush();
@@ -94,7 +95,10 @@ struct csz_putter {
 #endif
     }
 
-    /* A string of up to four words, n of them in the longest of the warp: a word past it is ORed with what is left of the last, or with 0. */
+    /*
+     * Puts a bit string of up to four words. n: the words of the longest string in the warp, so that all
+     * lanes run the same ORs; past the end of a shorter string they OR 0.
+     */
     __device__ __forceinline__ void put_words(const uint32_t (&words)[16], uint32_t n) {
         or_word(words[0], 0);
         if (n > 1) or_word(words[1], words[0]);
@@ -125,8 +129,9 @@ CSZ_DEVICE int32_t csz_half_delta(const uint32_t (&w)[16], int b) {
 }
 
 /*
- * A unit's words, eight or four a turn: parked in the exchange, or held in registers.  Loops over them are not unrolled: the
- * instruction cache holds them, and moving the first turns' packets along costs less than fetching the same code again.
+ * A unit's words, eight or four a turn: parked in the exchange, or held in registers. Loops over them are
+ * not unrolled: the instruction cache then holds them, and moving packets along costs less than fetching
+ * unrolled code.
  */
 struct csz_words_parked {
     const uint32_t *exchange;
@@ -156,8 +161,9 @@ struct csz_words_held {
 };
 
 /*
- * Both halves of a word at once: how far each delta lies beyond the direct ones.  With m = d or, below 0, -d - 1, the zigzag less 64 is 2 (m - 32) and the sign: m - 32, at least 16
- * for a bucket, has its octave, less one, its quarter, and its raw bits but the last, which is the sign.  *signs: ~0 in halves below 0.
+ * How far both deltas of a word lie beyond the direct ones. Let m = d, or -d - 1 for d < 0. Then zigzag -
+ * 64 = 2 (m - 32) + sign. So m - 32, at least 16 for a bucket, holds the bucket's octave less one, its
+ * quarter, and all raw bits but the last; the last raw bit is the sign. *signs: ~0 in halves below 0.
  */
 template <uint32_t LEAST> CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, uint32_t *signs) {
     const uint32_t d = word ^ 0x80008000u;
@@ -169,17 +175,24 @@ template <uint32_t LEAST> CSZ_DEVICE uint32_t csz_beyond_direct(uint32_t word, u
     return __viaddmax_s16x2(d ^ *signs, 0xFFE0FFE0u, LEAST * 0x10001u);
 }
 
-/* The bits of a word's half as a float: by 2^23 more, which is that half under its exponent, and 2^23 less, by an adder of which there are more than converters. */
+/*
+ * Bits of a half as a float: the half under the exponent of 2^23, minus 2^23. There are more FP adders
+ * than converters.
+ */
 template <bool HIGH> CSZ_DEVICE uint32_t csz_half_as_float(uint32_t word) {
     return csz_bits_f32(__uint_as_float(__byte_perm(word, 0x4B00u, HIGH ? 0x5432 : 0x5410)) - 8388608.0f);
 }
 
-/* How many symbols past the first bucket's the symbol of a delta is, from csz_beyond_direct's, at least 16, as a float: its octave and quarter, which that has as exponent and first bits of the fraction. */
+/*
+ * Number of symbols from the first bucket to the bucket of a delta. beyond: csz_beyond_direct's result,
+ * at least 16, as float bits: the exponent is the octave, the first two bits of the fraction are the
+ * quarter.
+ */
 CSZ_DEVICE uint32_t csz_bucket_past(uint32_t beyond) { return (beyond >> 21) - 4 * (127 + 4); }
 
 /*
- * A book as two halves of a word index it: shared memory's addresses fit 16 bits, so that one multiplication makes two addresses of two
- * symbols.  Where kernels are emulated the addresses count from the book.
+ * A book that both halves of a word index at once: addresses of shared memory fit 16 bits, so one
+ * multiplication makes the addresses of two symbols. In the emulator addresses count from the book.
  */
 struct csz_book_pair {
     const uint32_t *book;
@@ -202,7 +215,10 @@ struct csz_book_pair {
     }
 };
 
-/* S: packets[i] holds codes i and i + 16.  Others: escapes only, packets[i] codes 2 i and 2 i + 1; the rest has no code in the book. */
+/*
+ * Looks up single symbols. S: packets[i] holds codes i and i + 16. Other modes: escapes only, packets[i]
+ * holds codes 2 i and 2 i + 1; codes that are no escape have length 0 in the book.
+ */
 template <bool IS_S, typename Words>
 CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, uint32_t biased,
                                  uint32_t (&packets)[16], csz_unit_bits *n) {
@@ -227,7 +243,7 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
         }
         const uint32_t most = __vmaxu2(__vmaxu2(x[0], x[1]), __vmaxu2(x[2], x[3]));
         if ((most & 0xFFFFu) == CSZ_DIRECT_N || most >> 16 == CSZ_DIRECT_N) {
-            /* all eight without a branch each: whoever comes here shares the way with the warp anyway */
+            /* all eight without a branch: if one lane comes here, the whole warp does */
             uint32_t found = 0;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
@@ -262,8 +278,9 @@ CSZ_DEVICE void csz_look_singles(const Words &words, const uint32_t *of_mode, ui
 }
 
 /*
- * P and Q: vector symbols of half a unit, eight words, times SCALE and on top of origin's halves; four for each chunk of it: at b = s, s+2, s+16, s+18 for P and so on.
- * Shifts the codes that need an escape, those with the largest digit, into *escapes: the second half's come first.  biased: CSZ_BIASED, see csz_held.
+ * P and Q: vector symbols of half a unit (eight words), times SCALE plus origin in both halves; four for
+ * each chunk, in the order of docs/format.md, section 6. Shifts the codes that need an escape (those with
+ * the largest digit) into *escapes: the second half's first. biased: CSZ_BIASED, see csz_held.
  */
 template <int MODE, int SCALE>
 CSZ_DEVICE void csz_vector_half(const uint32_t (&w)[8], uint32_t biased, uint32_t origin,
@@ -350,13 +367,18 @@ CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const
     return escapes;
 }
 
-/* Escapes of a unit at most, and of any in its warp, that are looked up one by one; with more, all 32 codes are.  The words that their bits take.  Buckets whose raw bits are put one by one. */
+/*
+ * Where no unit of the warp has more than CSZ_FEW_ESCAPES escapes, they are looked up one by one;
+ * otherwise all 32 codes are. CSZ_FEW_ESCAPES_WORDS: words for their bits. Up to CSZ_FEW_BUCKETS buckets
+ * have their raw bits put one by one.
+ */
 enum { CSZ_FEW_ESCAPES = 10, CSZ_FEW_ESCAPES_WORDS = 4, CSZ_FEW_BUCKETS = 12 };
 static_assert(CSZ_FEW_ESCAPES * CSZ_LENGTH_MAX <= 32 * CSZ_FEW_ESCAPES_WORDS, "room for the longest codes");
 
 /*
- * Half of code b of this thread's unit, which is parked in the exchange: at bits 2 and 3 of b times 2^9 bytes, the thread times 16, bits 0 and 1 times 4, and bit 4 times 2, no two of which share
- * a bit, so that one product has two of them in place.  (The low half of a word lies first, on the GPU and where it is emulated.)
+ * The half of code b of this thread's unit in the exchange. Its byte offset is (b & 12) * 2^9 + 16 *
+ * thread + (b & 3) * 4 + (b & 16) / 8. The terms share no bits, so one multiplication places two of them.
+ * (The low half of a word comes first, on the GPU and in the emulator.)
  */
 CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
     const uint32_t at = ((b * 0x204u & 0x180Cu) | 16 * threadIdx.x) + ((b & 16u) >> 3);
@@ -364,8 +386,10 @@ CSZ_DEVICE uint32_t csz_parked_half(const uint32_t *exchange, uint32_t b) {
 }
 
 /*
- * One pass over a unit's escapes, whose bits become one string, from words[0]'s highest bit on; most: the largest number in the warp.  DIRECT: all are taken for direct deltas; *highest tells whether one was none.
- * Taken from the last to the first, each moves those after it on.  Returns the bits of all.
+ * One pass over a unit's escapes; their codes become one bit string from the highest bit of words[0].
+ * most: the largest number of escapes in the warp. DIRECT: treats all as direct deltas; *highest then
+ * shows whether one is not. Goes from the last escape to the first and prepends each code. Returns the
+ * number of bits.
  */
 template <bool DIRECT>
 CSZ_DEVICE uint32_t csz_sparse_pass(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
@@ -395,7 +419,10 @@ CSZ_DEVICE uint32_t csz_sparse_pass(const uint32_t *exchange, const uint32_t *bo
     return sum & 0xFFFu;
 }
 
-/* Escapes few and far between.  Where the warp was wrong to take all for direct deltas, they are looked up again. */
+/*
+ * Few escapes. The first pass assumes direct deltas; if one in the warp is not, a second pass looks them
+ * all up again.
+ */
 CSZ_DEVICE void csz_look_sparse(const uint32_t *exchange, const uint32_t *book, uint32_t escapes,
                                 uint32_t most, uint32_t (&words)[16], csz_unit_bits *n) {
     uint32_t highest = 0;
@@ -431,8 +458,9 @@ CSZ_DEVICE void csz_put_raw(csz_putter out, const uint32_t *exchange, int mode, 
 }
 
 /*
- * Raw bits of a delta, none for a direct one, as a packet; twice: csz_beyond_direct's, then the sign, as a float, which has them behind the leading bit and two more of the fraction, and their number as exponent
- * less 2.
+ * Raw bits of a delta as a packet; empty for a direct delta. twice: 2 * csz_beyond_direct's result +
+ * sign, as float bits. The raw bits follow the first two bits of the fraction; their number is the
+ * exponent minus 2.
  */
 CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t twice) {
     const uint32_t count = (twice >> 23) - (127 + 2);
@@ -448,7 +476,10 @@ CSZ_DEVICE uint32_t csz_raw_packet_or_none(uint32_t twice) {
 #endif
 }
 
-/* The same for a unit of mode S in which buckets are many: word by word, the two halves' bits, at most 26, in one go. */
+/*
+ * The same for a unit of mode S with many buckets: word by word, the raw bits of both halves (at most 26)
+ * in one put.
+ */
 CSZ_DEVICE void csz_put_raw_here(uint32_t *stage, uint32_t bit, const uint32_t *exchange) {
     csz_putter out(stage, bit);
     const csz_words_parked words = {exchange};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.cu: the fused encoder.  A block of 128 threads takes tile after tile: predict (values to codes), choose the mode, look
- * up code words, add up their lengths, write the record into shared memory, learn by looking back at the tiles before it where in the archive
- * the record belongs, and store it there.  Nothing between the field and the archive touches device memory.
+ * compress.cu: the fused encoder. A block of 128 threads takes tile after tile: predict (values to
+ * codes), choose the mode, look up code words, add up their lengths, write the record into shared memory,
+ * find its place in the archive by look-back, and store it there. Nothing between the field and the
+ * archive touches device memory.
  *
- * Tiles are claimed in order, each when work on it is about to begin, so whoever looks back waits for tiles that are being worked
- * on.  Frames follow each other in one launch; the block that finishes a frame's last tile completes its header, the one
- * that finishes the last frame the footer.
+ * Tiles are claimed in order by a counter, so look-back waits only for tiles that running blocks hold
+ * (docs/cuda.md, "Placing"). Frames follow each other in one launch. The last block to leave a frame
+ * completes its header; the block that completes a field's last frame writes the footer.
  */
 #include "cuda/encode/block.cuh"
 #include "cuda/encode/slow_path.cuh"
@@ -17,14 +18,14 @@ enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
 /* ---- the kernel ---- */
 
-/* One warp, once a record's size is known: tells it, and asks for the states the next look-back begins with. */
+/* Publishes a record's size and starts to load the states of the next look-back. One warp. */
 template <typename V> CSZ_DEVICE void record_announce(encode_shared<V> &sh, uint32_t words, uint32_t how) {
     if ((csz_thread() & 31) == 0) record_publish(sh, words, how);
     const bool waits = record_waits(sh);
     if (waits || how & STAGED_NOW || sh.no_wait) lookback_start(sh, sh.claim[(number_of(sh) - waits) & 3]);
 }
 
-/* The record of a whole tile of nothing but its base. */
+/* A whole constant tile without exceptions: its record is its base; base 0 has no record. */
 template <typename V> CSZ_COLD void constant_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const typename csz_value<V>::quantum base = sh.predict.reference.base;
     record_layout r = record_begin<V>(CSZ_MODE_CONSTANT, 0, CSZ_ORDER_FULL, base, NULL, 0, 0);
@@ -65,7 +66,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         csz_groups_before(sh.predict, codes.order, units) + (uint32_t)__popc(groups & ((1u << head) - 1));
     const bool empty = !(groups >> head & 1);
     if (csz_agreed(t < 32) && lane == 0) {
-        /* read again behind the next barrier: registers are scarce in between, and one thread's arithmetic will do */
+        /* loaded again after the next barrier: registers are scarce until then */
         const bool special = csz_nspecial(sh.predict) != 0;
         const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.predict.reference.base,
                                                 special ? &sh.special_sizes : NULL, CSZ_TILE_UNITS / units,
@@ -74,7 +75,10 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
                                   raw_words_of<V>(claim_of(sh))};
         sh.facts = facts;
     }
-    /* set on every path: what may be unset counts as alive since the kernel began, and was kept on the stack across every call */
+    /*
+     * Set on every path: ptxas treats a variable that may be unset as live from the kernel's start and
+     * spilled it across every call.
+     */
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
     narrow_look(mode, p, &n, nonzero, exchange_of(sh), sh.books, csz_held(&sh.predict.biased),
@@ -144,7 +148,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
                 sh.hash_sum[t] += sh.predict.hash[t] * claim_of(sh).weight;
             } else {
                 const csz_codes codes = Predictor::codes_park(w, sh.predict);
-                /* not before: the first frame's books are made meanwhile */
+                /* as late as possible: the books kernel may still be making the first frame's books */
                 if (csz_agreed(claim_of(sh).frame != sh.frame)) csz_apart([&] { frame_enter<V>(sh, job); });
                 sh.hash_sum[t] += sh.predict.hash[t] * claim_of(sh).weight;
                 tile_encode<V, RANK>(sh, job, codes);
@@ -190,7 +194,10 @@ static void encode_launch_as(const csz_work &work, const void *d_data, const csz
                     work.chained, stream, job);
 }
 
-/* A field of one row is aligned but for an odd address of its data: there a kernel of its own is not worth its code. */
+/*
+ * Rank 1 has a single row, which is unaligned only if the field's address is: not worth a kernel of its
+ * own.
+ */
 template <typename V, int RANK>
 static void encode_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                           cudaStream_t stream) {

@@ -28,7 +28,10 @@ struct tile_facts {
     uint32_t raw_words;                /* of a raw record */
 };
 
-/* How a record is staged: from the region's start; in the exchange too, so that it cannot wait; raw: all but its first word. */
+/*
+ * How a record is staged. WHOLE: from the region's start. RAW: all words but the first. NOW: it reaches
+ * into the exchange, so it is stored at once and cannot wait.
+ */
 enum { STAGED_WHOLE = 1, STAGED_RAW = 2, STAGED_NOW = 4 };
 
 /* A record's way from the stage to the archive, set by the thread that placed it. */
@@ -43,12 +46,17 @@ struct alignas(16) record_way {
     unsigned long long *group_sum; /* where its checksum is added */
 };
 
-/* There is a record to store; it fits; it is raw; it brings its frame's books; its place was long waited for. */
+/*
+ * SOME: there is a record to store. ROOM: it fits the output. RAW: it is raw. FIRST: it is its frame's
+ * first, so the books are stored with it. WAITED: its look-back polled for long.
+ */
 enum { WAY_SOME = 1, WAY_ROOM = 2, WAY_RAW = 4, WAY_FIRST = 8, WAY_WAITED = 16 };
 
 /*
- * A tile is claimed while the record before it is placed, and its lines are asked for; but a block that waits long for its place would keep others waiting for a tile it has claimed and not begun.  So where a look-back asked oftener than
- * LONG_WAIT_TURNS for a state, the next DELAYED_CLAIMS tiles are claimed when a record is placed.
+ * The next tile is claimed while the previous record is placed, so that its lines can be prefetched. But
+ * while the block spins for that place, it holds a tile that it does not work on, and later tiles wait
+ * for that tile. So after a look-back of more than LONG_WAIT_TURNS polls, the next DELAYED_CLAIMS tiles
+ * are claimed after a place is known.
  */
 enum { LONG_WAIT_TURNS = 32, DELAYED_CLAIMS = 16 };
 
@@ -68,23 +76,23 @@ template <typename V> struct encode_shared {
     csz_special_shared special;
     csz_special_sizes special_sizes;
     tile_facts facts;
-    uint4 nbits,
-        longest; /* of lanes, a word for each warp: bits in all; the longest, and 2^16 - 1 less the shortest << 16 */
-    uint32_t frame;         /* of the tile before this one or of this */
-    uint32_t leaving;       /* frame of which a record waits while this tile is of the next; NO_FRAME: none */
+    /* of lanes, a word for each warp: bits in all; the longest | (2^16 - 1 - the shortest) << 16 */
+    uint4 nbits, longest;
+    uint32_t frame;         /* that the block has entered: of this tile, or still of the tile before */
+    uint32_t leaving;       /* previous frame, while a record of it waits; NO_FRAME: none */
     uint32_t number;        /* of this tile among the block's */
-    uint32_t claim_at;      /* where its claim is, bytes after the first: what many ask for, at hand */
-    csz_claim claim[4];     /* of the tile before, this one and the next, in turn */
+    uint32_t claim_at;      /* byte offset of this tile's claim in claim[] */
+    csz_claim claim[4];     /* ring: tile number & 3 */
     frame_grid grid;        /* of the last claim's frame */
     uint32_t staged_words;  /* of this tile's record */
     uint32_t staged_how;    /* STAGED_... */
     uint32_t waiting_words; /* of the record before this tile's, while it is not stored */
     uint32_t waiting_how;   /* STAGED_WHOLE if that record takes more than its half of the stage */
     uint32_t saved_words, saved_how; /* the same of one that was taken out of the stage, see record_save */
-    uint32_t no_wait;                /* tiles whose records do not wait */
-    uint32_t delays_claim;           /* not 0: the tile after this one is claimed once a record is placed */
-    uint32_t delayed_claims;         /* how many are to be: one thread's own */
-    /* the block's part of its frame, but for the restored values' hash; what the first tile's section adds apart, as several threads add */
+    uint32_t no_wait;                /* so many more records are stored without waiting in the stage */
+    uint32_t delays_claim;           /* not 0: the next tile is claimed after a place is known */
+    uint32_t delayed_claims;         /* delayed claims left; only one thread reads and writes it */
+    /* The block's part of its frame's sums; section_checksum apart, because several threads add to it. */
     unsigned long long part_checksum, section_checksum;
     unsigned long long finish_checksum; /* of a frame's header and index; 0 but while they are made */
     uint32_t part_done;
@@ -96,7 +104,10 @@ template <typename V> struct encode_shared {
     uint32_t sizes_at;                   /* words of it before the sizes of tiles, */
     uint16_t *sizes;                     /* which are here */
     record_way way;                      /* of the record that is being stored */
-    /* the work's, at hand for functions out of line, too, and so that nothing of them is made ready on every tile's way */
+    /*
+     * Pointers of csz_work, copied here: a noinline function would reload them from the job for every
+     * tile.
+     */
     unsigned long long *tile_state, *group_sum;
     const uint32_t *ready;
     const uint32_t (*tables)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * finish.cuh: the end of a frame and of the archive: whoever stores a frame's last record completes its header, and whoever completes the last frame the footer.
+ * finish.cuh: the end of a frame and of an archive. The last block to leave a frame completes the frame's
+ * header; the block that completes a field's last frame writes the footer.
  */
 #ifndef CSZ_CUDA_FINISH_CUH
 #define CSZ_CUDA_FINISH_CUH
 
 #include "cuda/encode/claim.cuh"
 
-/* States by which tiles and frames tell how many words they take. */
+/*
+ * States that tiles and frames publish: kind in the top two bits, a number of words below. 0: not
+ * published.
+ */
 enum { STATE_SHIFT = 62 };
-#define STATE_OWN (1ull << STATE_SHIFT)    /* the tile's own words */
-#define STATE_PREFIX (2ull << STATE_SHIFT) /* the frame's up to and with it */
+#define STATE_OWN (1ull << STATE_SHIFT)    /* tile: its own words; frame: archive words up to its end */
+#define STATE_PREFIX (2ull << STATE_SHIFT) /* tile: words of the frame up to and including it */
 #define STATE_VALUE (STATE_OWN - 1)
 
 /* Words of archives are known by their addresses / 4, so that those of all fields are numbers of one kind. */
@@ -51,9 +55,9 @@ template <typename V> CSZ_COLD void archive_finish(const encode_job<V> &job, uin
 }
 
 /*
- * The frame of the record that this block stored last is complete but for its header and the checksums of groups.  Every word that
- * comes from memory is loaded at once: groups by the first threads, the frame's sums by the last warp; the footer of a field of
- * one frame is made by a warp of its own.
+ * Completes the frame of the record that this block stored last: its header and the checksums of its
+ * groups are missing. All loads from memory start at once: groups by the first threads, the frame's sums
+ * by the last warp. For a field of one frame, warp 1 writes the footer.
  */
 template <typename V> CSZ_COLD void frame_finish(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = sh.claim[sh.way.slot];
@@ -108,7 +112,10 @@ template <typename V> CSZ_DEVICE void frame_hash(encode_shared<V> &sh, uint32_t 
     if ((t & 31) == 0) atomicAdd(&sh.frame_sums[frame].hash, hash);
 }
 
-/* The block's part of a frame is stored, hash and all; whoever says so last finishes the frame. */
+/*
+ * Adds the block's part of a frame, all records of which are stored, to the frame's sums. The block that
+ * arrives last (done reaches ntiles) finishes the frame.
+ */
 template <typename V> CSZ_COLD void frame_leave(encode_shared<V> &sh, const encode_job<V> &job) {
     __syncthreads();
     if (csz_thread() == 0) {

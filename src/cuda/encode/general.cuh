@@ -75,8 +75,9 @@ struct general_tile {
 };
 
 /*
- * Measures the tile's record, tells its size and stages it, unless raw is no larger.  The region must hold nothing that is needed
- * but the deltas.  Out of line: in line the encoder's own code, far from here, came out 1% slower.
+ * Measures the tile's record, publishes its size and stages it, unless a raw record is no larger. The
+ * region may hold nothing else that is needed but the deltas. Out of line: inlined, it made the common
+ * path of the encoder 1% slower.
  */
 template <typename V, int RANK, typename Deltas>
 CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * narrow.cuh: the code words of 16-bit deltas in the modes M, Q, P and S: looked up, then, once all lengths are known, put.
+ * narrow.cuh: the code words of 16-bit deltas in modes M, Q, P and S: looked up, then, once all lengths
+ * are known, put into the stage.
  */
 #ifndef CSZ_CUDA_NARROW_CUH
 #define CSZ_CUDA_NARROW_CUH
 
 #include "cuda/encode/code.cuh"
 
-/* Code words of a unit in one of the modes M, Q, P, S: escapes (S: all), vectors.  One shape for all modes: what follows the look-ups is
-   one piece of code then, which the instruction cache holds. */
+/*
+ * Code words of a unit in mode M, Q, P or S.  One layout for all modes, so that the code after the look-ups
+ * exists once and stays in the instruction cache.
+ */
 struct narrow_packets {
-    uint32_t single[16], vector[8]; /* vector: of mode M a string of two words */
-    uint32_t
-        sparse; /* up to CSZ_FEW_ESCAPES_WORDS: escapes are a string of at most so many words of single, in all units of the warp; above: single holds all codes, two each */
+    /* single: escapes (mode S: all codes); vector: vector symbols (mode M: a bit string of two words) */
+    uint32_t single[16], vector[8];
+    /*
+     * NOT_SPARSE: single holds packets of two codes each.  Otherwise single is a bit string of the unit's
+     * escapes, of at most this many words in all units of the warp (up to CSZ_FEW_ESCAPES_WORDS).
+     */
+    uint32_t sparse;
 };
 
 enum { NOT_SPARSE = 0x100 };
@@ -63,8 +70,10 @@ CSZ_DEVICE void narrow_look(int mode, narrow_packets &p, csz_unit_bits *n, uint3
     }
 }
 
-/* In turns that the instruction cache holds: the packets of the next turn move to where those of this one were, so p is spent.  All threads of a
- * warp; those whose lane is empty have packets of nothing. */
+/*
+ * Puts the packets in turns, so that the instruction cache holds the loop. Each turn moves the next
+ * turn's packets to the front, so p is destroyed. All threads of a warp; empty lanes have empty packets.
+ */
 template <bool TOGETHER>
 CSZ_DEVICE void narrow_put(int mode, uint32_t *stage, uint32_t symbols_at, uint32_t escapes_at,
                            narrow_packets &p) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.cuh: a record's way out: a tile learns by looking back at those before it where its record belongs; the record waits in the stage for that, and is stored.
+ * place.cuh: finds a record's place in the archive by look-back over the states of earlier tiles, and
+ * copies the record there. Until its place is known, the record waits in the stage.
  */
 #ifndef CSZ_CUDA_PLACE_CUH
 #define CSZ_CUDA_PLACE_CUH
@@ -9,7 +10,10 @@
 
 /* ---- look-back ---- */
 
-/* The states a look-back begins with, two a lane, while there is other work; the loads are as old as the work is long, which asks for more of them.  One warp. */
+/*
+ * Starts to load the states that the next look-back begins with, two a lane, while other work runs. A
+ * state that is still missing is loaded again by lookback. One warp.
+ */
 template <typename V> CSZ_DEVICE void lookback_start(encode_shared<V> &sh, const csz_claim &c) {
     const uint32_t lane = csz_thread() & 31, end = (c.index + 1) & ~1u, at = end - 2 - 2 * lane;
     if ((int32_t)(at + 1 - c.first) >= 0) csz_copy_start(&sh.seen[lane], (const uint4 *)(sh.tile_state + at));
@@ -17,8 +21,9 @@ template <typename V> CSZ_DEVICE void lookback_start(encode_shared<V> &sh, const
 }
 
 /*
- * Payload words of the frame before this tile; *waited: LONG_WAIT_TURNS.  One warp, 64 tiles at a time, two a lane; tiles from this one on count for nothing, those before the frame for a
- * prefix of nothing.
+ * Returns the payload words of the frame before this tile. *waited: some lane polled more than
+ * LONG_WAIT_TURNS times. One warp looks at 64 tiles a turn, two a lane. Tiles from this one on count as 0
+ * words, and positions before the frame as a prefix of 0.
  */
 template <typename V> CSZ_DEVICE uint32_t lookback(encode_shared<V> &sh, const csz_claim &c, bool *waited) {
     const uint32_t lane = csz_thread() & 31;
@@ -78,7 +83,10 @@ template <typename V> CSZ_DEVICE uint32_t *record_at(encode_shared<V> &sh, uint3
     return sh.predict.region + record_from<V>(n, how);
 }
 
-/* Where records of a tile's frame go, once the frame before it is placed.  One thread; all loads before any store. */
+/*
+ * Loads where the records of a tile's frame go; spins until the frame before it is placed (frame_state).
+ * One thread. All loads come before the stores, because the compiler moves no load over a store.
+ */
 template <typename V>
 CSZ_DEVICE void frame_locate(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     const uint32_t frame = c.frame, ntiles = c.ntiles,
@@ -124,13 +132,16 @@ CSZ_DEVICE void tile_place(encode_shared<V> &sh, const encode_job<V> &job, uint3
     way.padding = 0;
     way.group_sum = sh.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP;
     sh.way = way;
-    if (c.tile == c.ntiles - 1) { /* published at once: others wait for it */
+    if (c.tile == c.ntiles - 1) { /* before the record is copied: blocks of the next frame spin on it */
         const uint64_t end = way.to + words;
         csz_tell_state(job.work.frame_state + c.frame, STATE_OWN | (end + ((end - sh.frame_start) & 1)));
     }
 }
 
-/* Everything of the frame that tells of a record but is not its payload.  One thread, always the same. */
+/*
+ * Writes a record's entries of the frame's index and adds to the block's part of the frame checksum.
+ * Always the same thread, so no atomics.
+ */
 template <typename V> CSZ_DEVICE void tile_index(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = sh.claim[sh.way.slot];
     const uint64_t start = sh.frame_start;
@@ -201,7 +212,7 @@ CSZ_DEVICE void record_copy_by(encode_shared<V> &sh, const encode_job<V> &job, c
     if (csz_agreed((flags & WAY_FIRST) != 0)) section_store(sh, job, sh.claim[sh.way.slot]);
 }
 
-/* From the stage, where it leaves its words zeroed. */
+/* Copies the record out of the stage and leaves zeros there. */
 template <typename V> CSZ_DEVICE void record_copy(encode_shared<V> &sh, const encode_job<V> &job) {
     uint32_t *from = sh.predict.region + sh.way.from;
     record_copy_by(sh, job, [&](uint32_t i) {
@@ -229,7 +240,10 @@ template <typename V> CSZ_DEVICE void number_set(encode_shared<V> &sh, uint32_t 
     sh.claim_at = (n & 3) * (uint32_t)sizeof(csz_claim);
 }
 
-/* The tile's record will have so many words: published before its bits are written, since others wait for it.  One thread. */
+/*
+ * Publishes the size of this tile's record, before its bits are written: other blocks wait for the size.
+ * One thread.
+ */
 template <typename V> CSZ_DEVICE void record_publish(encode_shared<V> &sh, uint32_t words, uint32_t how) {
     sh.staged_words = words;
     sh.staged_how = how;
@@ -237,7 +251,8 @@ template <typename V> CSZ_DEVICE void record_publish(encode_shared<V> &sh, uint3
 }
 
 /*
- * Stores the record that waits, if one does, before its turn.  early: this tile's size is not published.  Then the block waits with a tile in hand that others wait for, and records do not wait for a while.
+ * Stores the waiting record now, if there is one. early: this tile's size is not published yet, so other
+ * blocks wait for this one; the next NO_WAIT_TILES records then do not wait in the stage.
  */
 template <typename V>
 CSZ_DEVICE void record_flush_here(encode_shared<V> &sh, const encode_job<V> &job, bool early) {
@@ -322,7 +337,10 @@ CSZ_COLD void record_flush_saved(encode_shared<V> &sh, const encode_job<V> &job,
     if (sh.leaving != NO_FRAME) frame_leave(sh, job);
 }
 
-/* Asks for the lines of a whole tile that will be loaded next, one a thread.  (Edge tiles too, and both lines of rows that lie in two: 1 to 3% slower.) */
+/*
+ * Prefetches the lines of a whole tile that is loaded next, one a thread. (Prefetching edge tiles too,
+ * and both lines of rows that lie in two, was 1 to 3% slower.)
+ */
 template <typename V, int RANK> CSZ_DEVICE void tile_ask(const csz_claim &c, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), line = 128 / sizeof(V);
     if (!csz_agreed(c.full() && job.tile.default_shape)) return;
@@ -337,7 +355,7 @@ template <typename V, int RANK> CSZ_DEVICE void tile_ask(const csz_claim &c, con
     csz_prefetch(p);
 }
 
-/* The next tile is claimed, by one thread, when the record before it is placed. */
+/* Delayed claim: one thread claims the next tile only after the previous record's place is known. */
 template <typename V>
 CSZ_COLD void claim_delayed(encode_shared<V> &sh, const encode_job<V> &job, uint32_t n) {
     if (csz_thread() == CSZ_TILE_THREADS - 32)
@@ -345,9 +363,12 @@ CSZ_COLD void claim_delayed(encode_shared<V> &sh, const encode_job<V> &job, uint
 }
 
 /*
- * The tile's record is staged and its size published.  It waits in its half of the stage until the next one is: by then the tiles before it have published
- * their sizes, so that nobody stands still for them.  (One that takes more than a half waits alone, until the next tile's size is published.)  Now the record of the tile before is stored; or this one itself, where it
- * takes the exchange too (then no other waits) or the block is no_wait.  The next tile is claimed meanwhile, see DELAYED_CLAIMS.
+ * Called when this tile's record is staged and its size is published. The record waits in its half of the
+ * stage until the block has published its next tile; by then earlier tiles have published their sizes, so
+ * look-back rarely spins. (A record longer than a half waits alone, until the next tile's size is
+ * published.) This call stores the record of the block's previous tile. It stores this tile's own record
+ * if that reaches into the exchange (then no other record waits) or if no_wait is set. Meanwhile one
+ * thread claims the next tile, unless claims are delayed (DELAYED_CLAIMS).
  */
 template <typename V, int RANK> CSZ_DEVICE void record_store(encode_shared<V> &sh, const encode_job<V> &job) {
     const uint32_t t = csz_thread(), n = number_of(sh);
@@ -362,7 +383,7 @@ template <typename V, int RANK> CSZ_DEVICE void record_store(encode_shared<V> &s
         if (t == 0) {
             if (!before && !now) sh.way.flags = 0;
             sh.waiting_words = now ? (uint32_t)NOTHING_WAITS : words;
-            if (how | waiting_how) sh.waiting_how = now ? 0 : how; /* others may still ask whether it is 0 */
+            if (how | waiting_how) sh.waiting_how = now ? 0 : how; /* others may still test it for 0 */
             if (no_wait) sh.no_wait = no_wait - 1;
         }
     } else if (csz_agreed(t / 32 == CSZ_TILE_WARPS - 1) && (t & 31) == 0) {

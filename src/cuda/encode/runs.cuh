@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * runs.cuh: the coders of few tiles: runs (rle, rle+vle) of deltas of any width, and mode S of wide deltas.  Deltas are given by a functor of the code's number, which finds them in shared memory
- * until the record takes their place there.  Loops are short: unrolled they were 200 KB of instructions a tile, which no instruction cache holds, and took five times as long.
+ * runs.cuh: the rare coders: runs (rle, rle+vle) of deltas of any width, and mode S of wide deltas. A
+ * functor returns the delta of a code; it reads shared memory until the record overwrites the deltas
+ * there. Loops are not unrolled: unrolled, they were 200 KB of instructions a tile, more than any
+ * instruction cache holds, and five times slower.
  */
 #ifndef CSZ_CUDA_RUNS_CUH
 #define CSZ_CUDA_RUNS_CUH
@@ -190,7 +192,8 @@ CSZ_DEVICE csz_unit_bits csz_wide_nbits(const Deltas &deltas, const uint32_t *bo
 }
 
 /*
- * Puts them, from registers, in four turns that move them on: of an array that is indexed a stack is made, for which the L1 has no room.
+ * Puts the deltas, which are in registers, in four turns that shift the array: an indexed array would lie
+ * on the stack, for which the L1 has no room.
  */
 template <bool IS_SHORT, typename D>
 CSZ_DEVICE void csz_wide_put(csz_putter symbols, csz_putter raws, D (&d)[32], const uint32_t *book) {

@@ -74,8 +74,10 @@ CSZ_DEVICE void narrow_put_unit(encode_shared<V> &sh, int mode, const record_lay
 }
 
 /*
- * The same where the stage has no room for this record beside the one that waits, which is stored first: this one's size has been published.  Code words are on the stack meanwhile; in mode S, as nearly always here,
- * there are single ones only.  All it calls is a part of it, so that it lies together: pieces here and there met in the same places of the instruction cache.
+ * The same if the stage has no room for this record beside the waiting one. That one is stored first;
+ * this tile's size is already published. Code words are on the stack meanwhile; in mode S, the usual case
+ * here, there are only single ones. Everything it calls is inlined: separate functions evicted each other
+ * from the instruction cache.
  */
 template <typename V, bool IS_S>
 CSZ_COLD void narrow_put_alone(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, unit_place at,
@@ -88,7 +90,10 @@ CSZ_COLD void narrow_put_alone(encode_shared<V> &sh, const encode_job<V> &job, r
     narrow_put_unit<V, false>(sh, IS_S ? CSZ_MODE_S : (int)(r.first & 15u), r, at, p, buckets, staged_at(sh));
 }
 
-/* A record that reaches into the exchange, from which the words must be gone: code words are looked up again. */
+/*
+ * A record that reaches into the exchange. The parked words are fetched and cleared first, and code words
+ * are looked up again.
+ */
 template <typename V>
 CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
                                unit_place at) {
@@ -174,7 +179,10 @@ template <typename V, int RANK> CSZ_DEVICE void other_encode(encode_shared<V> &s
     }
 }
 
-/* A tile whose quantization takes the slow path, which takes all of the region.  If it is of a class above 0 or of one value its record is made; if not, like most, the stage is clear but for the record that waits. */
+/*
+ * Runs the predictor's slow path, which needs the whole region. Makes the record of a fill tile or of a
+ * class above 0. Otherwise leaves the stage zeroed except for the waiting record.
+ */
 template <typename Predictor, typename V>
 CSZ_COLD void tile_slow_quantize(encode_shared<V> &sh, const encode_job<V> &job) {
     enum { RANK = Predictor::rank };

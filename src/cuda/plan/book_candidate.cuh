@@ -54,7 +54,10 @@ struct book_shared {
     book_made made;
 };
 
-/* The same pointer into shared memory, whose address stays in a register: where the compiler knows how to make it, it does so again in each turn of a loop, which waits for it. */
+/*
+ * The same pointer, opaque: the compiler would compute the address again in every turn of a loop, which
+ * waits for it.
+ */
 template <typename T> CSZ_DEVICE T *shared_kept(T *p) {
 #if defined(__CUDA_ARCH__)
     uint32_t address = (uint32_t)__cvta_generic_to_shared(p);
@@ -158,8 +161,9 @@ CSZ_DEVICE void builtin_choose(book_shared &b) {
 }
 
 /*
- * Of all symbols how many of this warp's 32 come before them: the lighter, and of equals those that are first.  A lane takes eight symbols: read once, each of the others serves eight
- * comparisons.  Weights are whole numbers, so a difference cut off at 0 and 1 is the comparison: floats have twice as many adders.
+ * Ranks symbols by weight, then by number: for each symbol, how many of this warp's 32 come before it. A
+ * lane takes eight symbols, so that each weight that it reads serves eight comparisons. Weights are
+ * integers, so saturate(a - b) is a > b, and there are twice as many FP adders.
  */
 CSZ_DEVICE void symbols_rank(book_shared &b) {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;

@@ -128,8 +128,9 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
 }
 
 /*
- * Shared memory of a block.  The encoder's blocks come while these are at work.  Where few are, each has a multiprocessor for itself: beside blocks of the encoder, which load and round their first tiles, books
- * took half as long again.  Where they are many, each leaves room for a block of the encoder in one piece when it is gone.
+ * Shared memory of a block, chosen for the encoder's blocks, which start meanwhile. Few blocks of books:
+ * each takes a whole SM, because beside encoder blocks, which load and round their first tiles, it took
+ * half as long again. Many: each takes as much as a block of the encoder, so that one fits when it ends.
  */
 static size_t books_shared_nbytes(const csz_work &work, uint32_t nblocks, csz_type type) {
     const size_t nbytes = max(sizeof(books_shared), csz_cuda_encode_shared_nbytes(type));

@@ -53,7 +53,10 @@ template <typename V> CSZ_DEVICE range_part<double> range_meet(prepare_shared &s
     return all;
 }
 
-/* Bytes of all fields of a call from which on they are loaded as what may stay in the caches: of 1,124 MB that takes 260 us instead of 271, of 100 MB 34 instead of 30 (H200). */
+/*
+ * Calls of at least this many bytes load with cached loads, smaller ones with streaming loads. On an H200
+ * cached loads take 260 instead of 271 us for 1,124 MB, and 34 instead of 30 us for 100 MB.
+ */
 #if defined(CSZ_EMU)
 enum { RANGE_LARGE_NBYTES = 1 << 16 };
 #else

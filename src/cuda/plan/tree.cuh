@@ -26,7 +26,10 @@ struct tree_state {
     uint32_t leaf, node, made;
 };
 
-/* One of the steps, of 16 to 1, by which 32 numbers that fall and then rise, or rise and then fall, one a lane, are put in order; twice. */
+/*
+ * One step (o = 16, 8, ..., 1) of a bitonic merge of 32 numbers, one a lane; of two such sequences at
+ * once.
+ */
 CSZ_DEVICE void merge_step(uint32_t &x, uint32_t &y, uint32_t o) {
     const uint32_t other_x = __shfl_xor_sync(CSZ_ALL, x, (int)o),
                    other_y = __shfl_xor_sync(CSZ_ALL, y, (int)o);
@@ -40,8 +43,9 @@ CSZ_DEVICE uint32_t two_lightest(uint32_t a0, uint32_t a1, uint32_t c0, uint32_t
 }
 
 /*
- * Parents for the leaves and inner nodes at hand in the order of their weights, two by two, as many as there are: neighbours by one lane, which finds the first of its nodes by a search along the diagonal of the
- * merge.  What it writes nobody reads here.
+ * Pairs the leaves and inner nodes without parent in order of weight. A lane takes neighbouring pairs and
+ * finds its first node by a binary search along the diagonal of the merge. Nothing that it writes is read
+ * here.
  */
 CSZ_DEVICE void pairs_search(tree_shared &b, const tree_state &at, uint32_t nleaves, uint32_t nnodes) {
     const uint32_t *a = b.sorted + at.leaf, *c = b.inner + at.node;
@@ -67,9 +71,11 @@ CSZ_DEVICE void pairs_search(tree_shared &b, const tree_state &at, uint32_t nlea
 }
 
 /*
- * A round: let s be the sum of the two lightest nodes without parent.  Every inner node there is weighs at most s, as sums never fall, and every one
- * made from now on at least s; so all nodes up to s get parents two by two, in order, leaves before inner nodes of the same weight, before any new node does.  Of an odd number the last
- * waits.  Where more than 32 of a kind are at hand they are found by searches.  Returns the number of pairs.
+ * A round. Let s be the sum of the two lightest nodes without parent. Sums never decrease, so every
+ * existing inner node weighs at most s, and every later one at least s. So all nodes of weight up to s
+ * are paired in order, leaves before inner nodes of the same weight, before any new node is. If their
+ * number is odd, the last one waits. More than 32 nodes of a kind are found by searches. Returns the
+ * number of pairs.
  */
 CSZ_DEVICE uint32_t tree_large_round(tree_shared &b, tree_state &at) {
     const uint32_t lane = threadIdx.x & 31, *a = b.sorted + at.leaf, *c = b.inner + at.node,
@@ -92,8 +98,10 @@ CSZ_DEVICE uint32_t tree_large_round(tree_shared &b, tree_state &at) {
 }
 
 /*
- * Rounds of up to 32 nodes of each kind, as long as they have many pairs: merged in registers before it is known how many there are, and kept there for the next round, since a round's time is the next one's
- * wait.  A node is its weight and whether it is an inner one (low bit), inner nodes from lane 31 down.  Returns whether there were more than 32 of a kind.
+ * Rounds of up to 32 nodes of each kind, while a round has many pairs. Nodes are merged in registers
+ * before their number is known, and stay there for the next round, which waits for this one. An item is 2
+ * * weight, + 1 for an inner node; inner nodes are in lanes 31 and down. Returns whether there were more
+ * than 32 of a kind.
  */
 CSZ_DEVICE bool tree_rounds(tree_shared &b, tree_state &at) {
     const uint32_t lane = threadIdx.x & 31, back = 31 - lane;

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * codes.cuh: what a predictor hands to the coder.  Thread T owns unit T (docs/format.md, section 1): 32 codes as 16 words, word W
- * holding code W in its low and code W + 16 in its high half, each plus 2^15.  They go through the exchange, from a thread to itself,
- * with statistics of the tile, which decide its mode.  The coder knows nothing of how codes came about.
+ * codes.cuh: the interface between a predictor and the coder. Thread T owns unit T (docs/format.md,
+ * section 1): 32 codes as 16 words; word W holds code W in its low half and code W + 16 in its high half,
+ * each plus 2^15. A thread leaves its words in the exchange and reads only its own. The coder does not
+ * depend on the predictor.
  *
- * A predictor is a class, a parameter of the kernels' templates (csz_lorenzo_predictor), with
- *   predict: values to words in registers, the hash of what they restore, exceptions, base; or the slow path, which is handed in;
- *   codes, codes_park: the words to codes, left in registers or in the exchange, and their statistics;
- *   slow_path: what the encoder and the sampler call to predict a tile out of line.
+ * A predictor is a class that the encode and histogram kernels take as a template parameter;
+ * csz_lorenzo_predictor is the only one. Its members:
+ *
+ *     value, rank     type of the values, rank of the field
+ *     predict         values to words in registers; calls the functor slow_path for a tile that needs it
+ *     codes           words to codes in registers, and their statistics
+ *     codes_park      the same, into the exchange
+ *     slow_path       predicts a tile out of line, with the whole region as scratch
+ *
+ * It also leaves in csz_predict_shared what the coder reads: hash[] and exceptions[] of each unit,
+ * reference.base, stats[] of each warp, scratch[128 * order + T] (the nonzero codes of unit T), and after
+ * the slow path klass, is_fill and order.
  */
 #ifndef CSZ_CUDA_PREDICT_CODES_CUH
 #define CSZ_CUDA_PREDICT_CODES_CUH
@@ -27,7 +36,7 @@ CSZ_DEVICE uint32_t csz_nonzero_mask(const uint32_t (&w)[16], uint32_t biased) {
     return m;
 }
 
-/* This thread's nonzero codes in an order, which the predictor left in shared memory: in a register it would be spilled. */
+/* This thread's nonzero codes in an order, from shared memory: a register would be spilled. */
 template <typename V> CSZ_DEVICE uint32_t csz_nonzero_of(const csz_predict_shared<V> &sh, uint32_t order) {
     return csz_held(&sh.scratch[order * CSZ_TILE_UNITS + csz_thread()]);
 }
@@ -69,8 +78,8 @@ CSZ_DEVICE csz_codes csz_codes_of(uint32_t order, uint32_t statistics, uint32_t 
 }
 
 /*
- * Groups of `units` units, two or four, that have nonzeros, in the warps before this one; order: of the tile.  Computed where it is
- * needed: kept across a call it would be spilled.
+ * Groups of `units` units (two or four) with nonzeros in the warps before this one. order: of the tile.
+ * Computed on demand: kept across a call it would be spilled.
  */
 template <typename V>
 CSZ_DEVICE uint32_t csz_groups_before(const csz_predict_shared<V> &sh, uint32_t order, uint32_t units) {
@@ -83,7 +92,7 @@ CSZ_DEVICE uint32_t csz_groups_before(const csz_predict_shared<V> &sh, uint32_t 
     return units == 2 ? (before >> 13) & 0x7Fu : (before >> 20) & 0x3Fu;
 }
 
-/* The tile's statistics of an order again, for one thread: npairs or nfours of csz_codes, */
+/* The tile's statistics of an order, recomputed by one thread. */
 template <typename V> CSZ_DEVICE uint32_t csz_stats_of(const csz_predict_shared<V> &sh, uint32_t order) {
     const uint32_t *of_order = &sh.stats[0].x + order;
     return csz_held(of_order) + csz_held(of_order + 4) + csz_held(of_order + 8) + csz_held(of_order + 12);
@@ -94,7 +103,7 @@ CSZ_DEVICE uint32_t csz_groups(const csz_predict_shared<V> &sh, uint32_t order, 
     return units == 2 ? (all >> 13) & 0x7Fu : (all >> 20) & 0x3Fu;
 }
 
-/* and nspecial: kept as a condition it would be spilled. */
+/* csz_codes.nspecial, recomputed: kept as a condition it would be spilled. */
 template <typename V> CSZ_DEVICE uint32_t csz_nspecial(const csz_predict_shared<V> &sh) {
     return csz_stats_of(sh, CSZ_ORDER_FULL) >> CSZ_SPECIAL_AT;
 }

@@ -16,8 +16,8 @@
 #include "cuda/predict/lorenzo_slow_path.cuh"
 
 /*
- * A unit's nonzero deltas in each order, and whether the tile took the slow path, so that its deltas are complete and of one order.
- * In shared memory: across calls out of line they would be spilled.
+ * Stores a unit's nonzero masks of each order, and whether the tile took the slow path (then its deltas
+ * are complete and of one order). In shared memory: registers would be spilled across noinline calls.
  */
 template <int RANK, typename V>
 CSZ_DEVICE void csz_nonzero_store(csz_predict_shared<V> &sh, const uint32_t (&nonzero)[3], bool slow) {
@@ -55,9 +55,10 @@ CSZ_COLD void csz_lorenzo_slow_path(csz_predict_shared<V> &sh, const csz_job<V> 
 }
 
 /*
- * Leaves in w what csz_lorenzo_codes makes deltas of, or, for a class above 0, the deltas in the region, code b of thread t at
- * 128 b + t.  HASH: whether the hash is wanted; without it there are registers for more loads in flight.  claim() returns the
- * tile's claim.  slow_path() is called for a tile that needs it, and calls csz_lorenzo_slow_path, which uses all of the region.
+ * Leaves in w what csz_lorenzo_codes turns into deltas. Of a class above 0, leaves the deltas in the
+ * region instead, code b of thread t at 128 b + t. HASH: compute the hash; without it there are registers
+ * for more loads in flight. claim() returns the tile's claim. slow_path() is called for a tile that needs
+ * it and must call csz_lorenzo_slow_path, which uses the whole region.
  */
 template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim,
           typename SlowPath>
@@ -82,8 +83,8 @@ CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_s
         } else {
             u = csz_round_filled<V, RANK, HASH, ROWS>(exchange, csz_reference_of(sh), job, claim());
         }
-        bool lost = csz_held(&csz_reference_of(sh)->first) ==
-                    CSZ_NO_REFERENCE; /* the corner is everybody's: so is this */
+        /* the same in all threads: all have read the corner */
+        bool lost = csz_held(&csz_reference_of(sh)->first) == CSZ_NO_REFERENCE;
         uint32_t exceptions = 0;
         if (__any_sync(CSZ_ALL, !lost && u.doubtful)) {
             const csz_retried r = csz_lorenzo_retry<V, RANK>(

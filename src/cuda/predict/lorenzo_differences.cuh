@@ -11,18 +11,23 @@
 
 #define CSZ_FIRST_OF_4 0x11111111u /* codes at x = 0 of the unit */
 
-/* Word i less the same code one slice before: slices of the low halves go on in the high ones.  Both biased, and so is the result. */
+/*
+ * Word i minus the same code one slice before, biased. Slice 4, in the high halves, follows slice 3 in
+ * the low ones.
+ */
 CSZ_DEVICE uint32_t csz_slice_difference(const uint32_t (&w)[16], int i, uint32_t biased) {
     return i >= 4 ? w[i] - w[i - 4] + biased : w[i] - (w[i + 12] << 16) + 0x80000000u;
 }
 
 /*
- * First half: differences along x; then, for rank 3, along y.  What crosses warps goes through `exchange`, whose barrier also gathers the
- * block's vote, which is returned.  The rest of each order's differences lies inside a thread: it is computed once here, for
- * the nonzero deltas each order would leave, and again by csz_lorenzo_finish once the order is known.  All differences are biased, which costs
- * nothing: three numbers are added in one instruction.
+ * First half: differences along x and, for rank 3, along y. What crosses warps goes through `exchange`;
+ * its barrier also ORs the block's vote, which is returned. The other differences of each order lie
+ * inside a thread. They are computed here to count the nonzeros that each order would leave, and again by
+ * csz_lorenzo_finish once the order is known. All differences are biased at no cost: one instruction adds
+ * three numbers.
  *
- * Orders that leave a dim out still tie the first elements along it.  Those are the codes with k = 0 of the threads that own x = 0.
+ * Orders that leave a dim out still tie the first elements along it: the codes with k = 0 of the threads
+ * that own x = 0.
  */
 template <int RANK>
 CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *exchange, uint32_t *row_end,
@@ -161,7 +166,7 @@ CSZ_DEVICE void csz_lorenzo_finish(uint32_t (&w)[16], uint32_t order, const uint
     if (RANK == 3 ? t == 0 : lane == 0) csz_first_slices(w, a.x + corner);
 }
 
-/* The same into the exchange, where those of order X lie already but for the ones that are tied. */
+/* The same into the exchange. In order X of rank 3 all but the tied deltas are already there. */
 template <int RANK>
 CSZ_DEVICE void csz_lorenzo_park(uint32_t (&w)[16], uint32_t order, uint32_t *exchange,
                                  const uint32_t *first) {

@@ -9,8 +9,9 @@
 #include "cuda/predict/tile.cuh"
 
 /*
- * Codes marked in `invalid`, whose words are parked, take the quantum of the nearest valid one to their left in the row, or the row's first.  Returns true where
- * the row's part in this warp cannot tell.  Slices in a loop: this is rarely run, and its code comes from memory.
+ * Codes marked in `invalid` take the quantum of the nearest valid code to their left in the row, or the
+ * row's first. Words are parked. Returns true if this warp's part of the row does not hold that code: the
+ * tile then takes the slow path. Slices in a loop: it runs rarely, so its code is fetched from memory.
  */
 template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *exchange, uint32_t invalid) {
     const uint32_t lane = threadIdx.x & 31, row = RANK == 3 ? 0xFFu << (lane & 24) : CSZ_ALL;
@@ -50,8 +51,8 @@ template <int RANK> CSZ_DEVICE bool csz_fill_rows(uint32_t *exchange, uint32_t i
 }
 
 /*
- * 1 if one of the quick quanta, in halves less middle - bias, would come back as the fill value; at most one quantum does.  Quanta outside the
- * window are doubtful anyway.
+ * True if one of the fast path's quanta would be restored as the fill value, which at most one quantum
+ * is. w: quanta - middle + bias. Quanta outside the window are retried anyway.
  */
 template <typename V>
 CSZ_DEVICE bool csz_restores_fill(const uint32_t (&w)[16], const typename csz_value<V>::quantizer &z,
@@ -70,12 +71,13 @@ CSZ_DEVICE bool csz_restores_fill(const uint32_t (&w)[16], const typename csz_va
 
 /* What a thread learns from the retry. */
 struct csz_retried {
-    uint32_t hash, exceptions, lost;
+    uint32_t hash, exceptions, lost; /* lost: the tile takes the slow path */
 };
 
 /*
- * Values that failed the quick check, by the format's rule: for each doubtful thread the whole warp looks, one lane for each of its 32 values.
- * The words are parked in the exchange, so that the path that needs none of this keeps nothing alive for it.
+ * Checks values that failed the quick check by the rule of docs/encoder.md (csz_quantum_f32). The whole
+ * warp works for each doubtful thread, one lane for each of its 32 values. The words are in the exchange,
+ * so that the common path keeps no registers alive for this call.
  */
 template <typename V, int RANK>
 CSZ_COLD csz_retried csz_lorenzo_retry(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c,
@@ -123,7 +125,7 @@ CSZ_COLD csz_retried csz_lorenzo_retry(uint32_t *exchange, const csz_job<V> &job
             const uint32_t relative = ok ? (uint32_t)offset & 0xFFFFu : 0;
             const uint32_t outside =
                 __ballot_sync(CSZ_ALL, ok && (offset < 0 || offset >= (quantum)1 << window));
-            if (outside) { /* all is to be done again */
+            if (outside) { /* the tile takes the slow path */
                 r.lost = 1;
                 __syncwarp();
                 return r;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lorenzo_round.cuh: a tile's values, loaded and rounded to quanta by the quick way: 32 values a thread, as the halves of 16 words that are parked in the exchange, with the hash of what they come back as and
- * whether one of them is to be looked at again.
+ * lorenzo_round.cuh: loads a tile's values and rounds them to quanta on the fast path: 32 values a
+ * thread, as the halves of 16 words that are parked in the exchange. Computes the hash of the restored
+ * values, and checks the bound: a unit with a value that fails is doubtful and goes to the retry
+ * (lorenzo_retry.cuh).
  */
 #ifndef CSZ_CUDA_LORENZO_ROUND_CUH
 #define CSZ_CUDA_LORENZO_ROUND_CUH
@@ -23,8 +25,9 @@ template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, con
 }
 
 /*
- * A thread's unit of a tile that reaches past the field, whose padding repeats the field's last values.  Values that are in no row are taken from the one before them once they are needed: an address of its own for each of four would be four instructions more, and what
- * these tiles take depends on their code, which comes from memory time and again.
+ * A thread's unit of an edge tile. Padding repeats the field's last values: lanes past the row's end copy
+ * their left neighbour (pad). An address of its own for each of four values would take four more
+ * instructions, and edge tiles are bound by instruction fetch.
  */
 template <typename V, int RANK> struct csz_edge_unit {
     const V *column;  /* the unit's first value, or the row's last; of rank 1 the tile's first */
@@ -52,10 +55,8 @@ template <typename V, int RANK> struct csz_edge_unit {
         columns = x > last ? 0 : last + 1 - x;
         if (RANK == 3) column += min(y, c.extent[1] - 1) * nx;
 #pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            mask[k] = (uint32_t)csz_anew(k < columns && (RANK == 2 || y < c.extent[1])
-                                             ? -1
-                                             : 0); /* or it becomes a predicate, of which there are few */
+        for (uint32_t k = 0; k < 4; k++) /* opaque, or it becomes a predicate, of which there are few */
+            mask[k] = (uint32_t)csz_anew(k < columns && (RANK == 2 || y < c.extent[1]) ? -1 : 0);
     }
 
     __device__ __forceinline__ bool has(uint32_t s, uint32_t k) const {
@@ -71,7 +72,7 @@ template <typename V, int RANK> struct csz_edge_unit {
         return mask[k] & slice;
     }
 
-    /* Slices s and s + 4, */
+    /* Loads slices s and s + 4. */
     __device__ __forceinline__ void load(V (&v)[8], uint32_t s) const {
 #pragma unroll
         for (uint32_t half = 0; half < 2; half++, s += 4) {
@@ -82,7 +83,7 @@ template <typename V, int RANK> struct csz_edge_unit {
             for (uint32_t k = 1; k < 4; k++) v[4 * half + k] = has(s, k) ? __ldg(p + k) : 0;
         }
     }
-    /* and their padding. */
+    /* Fills in their padding. */
     __device__ __forceinline__ void pad(V (&v)[8], uint32_t s) const {
 #pragma unroll
         for (uint32_t k = 1; k < 4; k++) {
@@ -93,7 +94,8 @@ template <typename V, int RANK> struct csz_edge_unit {
 };
 
 /*
- * The corner's quantum by the format's rule, of which the first half nearly always does: every thread computes it.  A corner that has none gets one that is not safe.
+ * The corner's quantum by the rule of docs/encoder.md; every thread computes it. The first candidate
+ * nearly always does. A corner without a quantum gets one for which csz_base_is_safe is false.
  */
 CSZ_COLD int32_t csz_corner_slow(float v, const csz_quantizer_f32 *in_memory) {
     const csz_quantizer_f32 z = *in_memory;
@@ -125,8 +127,10 @@ CSZ_DEVICE int64_t csz_quick_quantum(double v, const csz_quantizer_f64 &z, int64
 }
 
 /*
- * The middle of the window in which quick rounding finds a tile's quanta: between those of its first and its last value, so that a tile which climbs
- * by nearly the window's width all the same goes the quick way; even.  Where the base is safe this is half as far from the limit, which is more than the window.
+ * The middle of the window in which the fast path finds a tile's quanta: between those of its first and
+ * last value, even. So a tile that climbs by nearly the window's width still takes the fast path. A safe
+ * base is 65,536 from the quantum limit, so the middle is at least 32,768 from it, which no window
+ * exceeds.
  */
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum csz_middle_choose(V last, const typename csz_value<V>::quantizer &z,
@@ -146,7 +150,11 @@ template <typename V> struct csz_rounding {
         : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, middle, bias)), worst(0), outside(0),
           outside_high(0), h0(0), h1(0), sign(0) {}
 
-    /* Values k and k + 4 as a word of two quanta; lows, highs: no bits where they do not count in the hash. */
+    /*
+     * Values k and k + 4 as a word of two quanta. lows, highs: 0 for values that do not count in the
+     * hash. worst takes part in the bound check (doubtful); NaN does not reach it, but sets bits of
+     * outside.
+     */
     __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
         uint32_t low0, low1;
         const V q0 = csz_quick_round(low, inverse, magic, &low0, &outside, &outside_high, &sign);
@@ -158,6 +166,7 @@ template <typename V> struct csz_rounding {
         return __byte_perm(low0, low1, 0x5410);
     }
 
+    /* The bound check: 1 if a value is above the bound, outside the window, or -0.0. */
     __device__ __forceinline__ bool doubtful(int window, V bound) const {
         return (outside >> window | outside_high) != 0 || !(worst <= bound) || sign == INT32_MIN;
     }
@@ -168,7 +177,7 @@ template <typename V> struct csz_rounding {
 /* What a thread knows of its unit once its quanta are parked. */
 struct csz_rounded {
     uint32_t hash;
-    bool doubtful; /* some value is to be looked at again */
+    bool doubtful; /* some value needs a retry */
 };
 
 /*
@@ -196,7 +205,8 @@ CSZ_DEVICE typename csz_value<V>::quantum csz_middle_of(const csz_reference<V> *
 }
 
 /*
- * A unit of a tile that reaches past the field.  Handed what it reads of the job, which a function out of line loads from memory; plane: elements.
+ * A unit of an edge tile. Takes what it reads of the job as arguments: a noinline function would load the
+ * job from memory. plane: elements of a plane.
  */
 template <typename V, int RANK>
 CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *reference, const V *tile,
@@ -284,7 +294,10 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
         *parked = make_uint4(word[0], word[1], word[2], word[3]);
         parked += CSZ_TILE_THREADS;
     };
-    /* a loop that the instruction cache holds is worth parking the words; values of the second turn come while those of the first are rounded */
+    /*
+     * Parking the words allows a loop that the instruction cache holds. Values of the second turn are
+     * loaded while those of the first are rounded.
+     */
 #pragma unroll(HASH ? 1 : 2)
     for (int turn = 0; turn < 2; turn++) {
         round(even);
@@ -302,7 +315,7 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     return u;
 }
 
-/* The same, where there is a fill value: out of the way of those that have none. */
+/* The same for fields with a fill value, out of line. */
 template <typename V, int RANK, bool HASH, int ROWS>
 CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                       const csz_claim &c) {

@@ -86,7 +86,10 @@ CSZ_DEVICE void csz_quad_put(int64_t *p, const int64_t *v) {
                                      (uint32_t)v[2 * i + 1], (uint32_t)((uint64_t)v[2 * i + 1] >> 32));
 }
 
-/* The bits of a thread's values, by element.  Loaded eight at a time: one by one their latency alone would be 15 us a tile.  Returns the codes that lie in the field. */
+/*
+ * Loads the bits of a thread's values, by element, eight at a time: one by one, their latency alone would
+ * be 15 us a tile. Returns the codes that lie in the field.
+ */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t csz_slow_load(typename csz_value<V>::quantum *q, const csz_job<V> &job,
                                   const csz_values<V> &values, bool whole) {
@@ -167,7 +170,7 @@ CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q,
     return has;
 }
 
-/* Whether all values of a tile in the field are one.  Has a barrier. */
+/* Whether all values of a tile in the field have the same bits. Has a barrier. */
 template <typename V, int RANK> CSZ_DEVICE bool csz_tile_is_even(const csz_values<V> &values) {
     typedef csz_value<V> value;
     const typename value::bits corner = value::to_bits(values.in_lattice(__ldg(values.tile)));
@@ -180,7 +183,10 @@ template <typename V, int RANK> CSZ_DEVICE bool csz_tile_is_even(const csz_value
     return !__syncthreads_or(differs);
 }
 
-/* Codes of this thread's unit that have no quantum take the one that the format gives them.  has: the others.  Has barriers. */
+/*
+ * Codes of this thread's unit without a quantum take a neighbour's (docs/encoder.md, "Exceptions and
+ * padding"). has: the other codes. Has barriers.
+ */
 template <typename V, int RANK>
 CSZ_DEVICE void csz_slow_fill(typename csz_value<V>::quantum *q, uint32_t *scratch, uint32_t has, uint32_t lx,
                               uint32_t ly) {
@@ -231,7 +237,8 @@ CSZ_DEVICE void csz_deltas_put(typename csz_value<V>::quantum *q, const typename
 }
 
 /*
- * Differences in the default shapes, four neighbours of a slice at a time, as x, y and z are taken in: one that would reach out of the tile reaches its base.
+ * Differences in the default shapes, four neighbours of a slice at a time. A neighbour outside the tile
+ * counts as the base.
  */
 template <typename V, int RANK> struct csz_differences {
     typedef typename csz_value<V>::quantum quantum;
@@ -275,7 +282,7 @@ template <typename V, int RANK> struct csz_differences {
         }
     }
 
-    /* The deltas in an order: the tile's first column and first element have what all others leave out. */
+    /* The deltas of an order; first elements of rows and planes are tied (docs/format.md, section 7). */
     static __device__ __forceinline__ bits of_order(uint32_t order, int k, bits x, bits xy, bits full) {
         if (RANK == 1) return full;
         const uint32_t t = threadIdx.x;

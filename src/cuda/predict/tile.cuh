@@ -28,7 +28,10 @@ CSZ_DEVICE double csz_magic(double, int64_t middle, int bias) {
     return CSZ_MAGIC_F64 + (double)(bias - middle);
 }
 
-/* Rounds v; *outside gathers bits that tell of a result beyond the window, *sign bits that tell of -0. */
+/*
+ * Rounds v. *outside collects bits that are set if a result is outside the window; *sign becomes
+ * INT32_MIN for -0.
+ */
 CSZ_DEVICE float csz_quick_round(float v, float inverse, float magic, uint32_t *low, uint32_t *outside,
                                  uint32_t *outside_high, int32_t *sign) {
     float t = fmaf(v, inverse, magic);
@@ -49,6 +52,7 @@ CSZ_DEVICE double csz_quick_round(double v, double inverse, double magic, uint32
     return t - magic;
 }
 
+/* Far enough from the quantum limit that no quantum of the window needs a range check. */
 CSZ_DEVICE bool csz_base_is_safe(int32_t base) {
     return base > -CSZ_QUANTUM_LIMIT_F32 + 65536 && base < CSZ_QUANTUM_LIMIT_F32 - 65536;
 }
@@ -56,7 +60,7 @@ CSZ_DEVICE bool csz_base_is_safe(int64_t base) {
     return base > -CSZ_QUANTUM_LIMIT_F64 + 65536 && base < CSZ_QUANTUM_LIMIT_F64 - 65536;
 }
 
-/* 16 bytes of the field; KEPT: as what may stay in the caches. */
+/* 16 bytes of the field; KEPT: by a load that caches keep, not a streaming one. */
 template <bool KEPT, typename Q> CSZ_DEVICE Q csz_load_16(const void *p) {
     return KEPT ? __ldg((const Q *)p) : __ldcs((const Q *)p);
 }
@@ -109,7 +113,7 @@ template <typename V> struct csz_job {
     uint32_t log2_step, drops_sign;
 };
 
-/* How a kernel loads rows: by four values at multiples of 16 bytes, one by one, or as the job says. */
+/* How a kernel loads rows. ALIGNED: 16 bytes at a time. ODD: value by value. ASKED: as job.aligned says. */
 enum { CSZ_ROWS_ASKED, CSZ_ROWS_ALIGNED, CSZ_ROWS_ODD };
 
 /* One tile, as a block works on it; made by one thread. */
@@ -138,8 +142,8 @@ CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_f
 enum { CSZ_SPECIAL_AT = 26 };
 
 /*
- * What a tile's quanta are counted from: its base, and, on the fast path, the first quantum's half less its delta, or
- * CSZ_NO_REFERENCE, which that never is.
+ * What a tile's quanta are relative to: its base, and on the fast path `first`, the base as a half (base
+ * - middle + bias), or CSZ_NO_REFERENCE.
  */
 template <typename V> struct alignas(8) csz_reference {
     typename csz_value<V>::quantum base;
@@ -148,19 +152,20 @@ template <typename V> struct alignas(8) csz_reference {
 enum : uint32_t { CSZ_NO_REFERENCE = ~0u }; /* the corner has no quantum, or one too large */
 
 template <typename V> struct csz_predict_shared {
-    /* The record is staged from the start; the last 2048 words exchange differences.  The slow path uses all for quanta. */
+    /* The stage of records, then the exchange (last 2048 words).  The slow path uses all for quanta. */
     uint32_t region[CSZ_TILE_N * csz_value<V>::words];
-    uint32_t scratch
-        [4 *
-         CSZ_TILE_UNITS]; /* slow path: bitmaps of quanta; then nonzeros of each order; later the units' masks */
+    /* slow path: bitmaps of quanta; then the nonzero codes of each order; later the units' masks */
+    uint32_t scratch[4 * CSZ_TILE_UNITS];
     uint32_t hash[CSZ_TILE_THREADS];       /* of units' restored values, before their weights */
     uint32_t exceptions[CSZ_TILE_THREADS]; /* of units, by code */
     csz_reference<V> reference;
     uint32_t klass, is_fill, order;   /* set by the slow path alone */
     uint32_t biased;                  /* CSZ_BIASED, see csz_held */
     uint32_t row_end[CSZ_TILE_WARPS]; /* rank 1: the last quantum of each warp */
-    /* of each warp, words that add up over the tile.  x, y, z, for each order: nonzeros | pairs of units that have any << 13 | fours << 20; x also:
-       whether it has exceptions << CSZ_SPECIAL_AT */
+    /*
+     * Of each warp; sums over warps are the tile's. x, y, z, one for each order: nonzeros | pairs of
+     * units with any << 13 | fours << 20. x also: whether the warp has exceptions << CSZ_SPECIAL_AT.
+     */
     uint4 stats[CSZ_TILE_WARPS];
     uint4 lanes; /* pairs and fours of each warp, where the modes are general */
 };
@@ -181,7 +186,7 @@ template <typename V> CSZ_DEVICE csz_reference<V> *csz_reference_of(csz_predict_
 /* What a predictor says of a tile: its class, and whether it is a fill tile. */
 template <typename V> struct csz_predicted { uint32_t klass, is_fill; };
 
-/* Weight of a unit in the tile's sum; the codes' powers of K are Horner's. */
+/* Weight of a unit in the tile's hash; Horner's scheme supplies the powers of K inside a unit. */
 CSZ_DEVICE uint32_t csz_unit_weight(uint32_t unit) { return csz_value_weight(unit, 31); }
 
 template <int RANK>
@@ -197,7 +202,8 @@ template <> struct csz_shape<1> {
 };
 
 /*
- * Where a tile's values are.  Made once, since what a function out of line reads of the job comes from memory, and comes anew behind every store.
+ * Where a tile's values are. Copied from the job once: a noinline function would load the job again after
+ * every store.
  */
 template <typename V> struct csz_values {
     const V *tile;
@@ -231,7 +237,7 @@ template <typename V> struct csz_values {
     }
 };
 
-/* So many bytes after p: by an addition, not by what the compiler makes of several with a common origin. */
+/* p plus nbytes, by an addition: the compiler would derive several such pointers from a common origin. */
 template <typename V> CSZ_DEVICE const V *csz_bytes_after(const V *p, uint64_t nbytes) {
 #if defined(__CUDA_ARCH__)
     asm volatile("" : "+l"(p));
@@ -253,7 +259,7 @@ CSZ_DEVICE uint32_t csz_unit_in_field(const csz_values<V> &values, const csz_cla
     return mask;
 }
 
-/* The words, out of and back into registers: a thread's own part of the exchange holds them while it is free. */
+/* Moves the words between registers and the thread's own part of the exchange. */
 CSZ_DEVICE void csz_words_park(uint32_t *exchange, const uint32_t (&w)[16]) {
     const uint32_t t = csz_thread();
 #pragma unroll
