@@ -22,6 +22,11 @@ if(TARGET test_faults) # its own allocator stands before the C library's
     endforeach()
 endif()
 
+if(TARGET test_no_device) # counts how often the driver is looked for
+    target_link_options(test_no_device PRIVATE -Wl,--wrap=dlopen)
+    target_link_libraries(test_no_device PRIVATE ${CMAKE_DL_LIBS})
+endif()
+
 # Mixed calls from many threads once more, library and all under ThreadSanitizer.
 if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
     include(CheckCSourceCompiles)

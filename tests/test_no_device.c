@@ -4,6 +4,7 @@
  */
 #include "support.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,11 +50,38 @@ static void without_a_device_every_call_says_so(void **state) {
     assert_int_equal(csz_compress(c, out, sizeof out, &nbytes, data, &f, &o), CSZ_ERROR_BACKEND);
 }
 
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+static int nlookups;
+
+void *__wrap_dlopen(const char *name, int flags) {
+    if (name && strcmp(name, "libcuda.so.1") == 0 && (flags & RTLD_NOLOAD)) nlookups++;
+    return __real_dlopen(name, flags);
+}
+
+/* Where a pointer lies is asked several times a call, and looking for a driver opens files. */
+static void the_driver_is_looked_for_again_after_another_load_alone(void **state) {
+    (void)state;
+    int data = 0;
+    assert_false(csz_device_owns(&data));
+    nlookups = 0;
+    for (int i = 0; i < 100; i++) assert_false(csz_device_owns(&data));
+    assert_int_equal(nlookups, 0);
+    void *other = dlopen("libresolv.so.2", RTLD_LAZY); /* of the C library, and no test uses it */
+    assert_non_null(other);
+    assert_false(csz_device_owns(&data));
+    assert_int_equal(nlookups, csz_backend_built(CSZ_BACKEND_CUDA));
+    dlclose(other);
+}
+
 int main(void) {
     if (csz_backend_available(CSZ_BACKEND_CUDA)) {
         puts("skipped: there is a GPU");
         return 77;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(without_a_device_every_call_says_so)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_device_every_call_says_so),
+        cmocka_unit_test(the_driver_is_looked_for_again_after_another_load_alone),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

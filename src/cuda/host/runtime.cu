@@ -2,8 +2,10 @@
 /* runtime.cu: the table of runtime.h, from the CUDA runtime. */
 #include "cuda/host/runtime.h"
 
+#include <atomic>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
+#include <link.h>
 
 static csz_status status_of(cudaError_t e) {
     if (e == cudaSuccess) return CSZ_OK;
@@ -34,13 +36,28 @@ static int current_device(void) {
     return status_of(cudaGetDevice(&device)) ? -1 : device;
 }
 
+/* How many libraries the process has loaded until now; those that were unloaded again count too. */
+static int count_loads(struct dl_phdr_info *info, size_t, void *nloads) {
+    *(unsigned long long *)nloads = info->dlpi_adds;
+    return 1;
+}
+
 /*
  * A process that has not loaded the driver has no device memory.  Asking the runtime would load it, which
- * takes longer than compressing a small field.
+ * takes longer than compressing a small field.  dlopen looks for a library that is not loaded in the file
+ * system, so it is asked again only once another library was loaded.
  */
 static int driver_is_loaded(void) {
+    static std::atomic<unsigned long long> nloads_without{0};
+    unsigned long long nloads = 0;
+    (void)dl_iterate_phdr(count_loads, &nloads);
+    if (nloads == nloads_without.load()) return 0;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (driver) dlclose(driver);
+    if (driver) {
+        dlclose(driver);
+    } else {
+        nloads_without.store(nloads);
+    }
     return driver != NULL;
 }
 
