@@ -123,10 +123,21 @@ static void check_analysis(csz_field shape, character kind, csz_bound_mode mode,
     memset(device, 1, sizeof device);
     ASSERT_OK(
         csz_analyze(the_context(), host, sizeof *host, the_bounds, NBOUNDS, s.data, &s.field, &o, exact));
+    csz_fill_suspect suspect;
+    csz_context_fill_suspect(the_context(), &suspect);
     ASSERT_OK(
         csz_analyze(the_context(), device, sizeof *device, the_bounds, NBOUNDS, d_data, &s.field, &o, exact));
     for (int b = 0; b < NBOUNDS; b++) {
         host[b].seconds = device[b].seconds = 0;
+        /* Fill values are not looked for in device memory: the reason lacks what the host's begins with. */
+        char *own = suspect.found ? strstr(host[b].reason, "missing values; ") : NULL;
+        assert_int_equal(own != NULL, suspect.found != 0);
+        if (own) {
+            char rest[sizeof host[b].reason] = {0};
+            strcpy(rest, own + strlen("missing values; "));
+            assert_string_equal(rest, device[b].reason);
+            memcpy(host[b].reason, device[b].reason, sizeof rest);
+        }
         if (memcmp(&host[b], &device[b], sizeof host[b]) != 0)
             fail_msg("%s, bound %g: on the host \"%s\", on the device \"%s\"", character_names[kind],
                      the_bounds[b], host[b].reason, device[b].reason);
