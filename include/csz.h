@@ -472,6 +472,7 @@ typedef struct csz_layout {
     size_t header_nbytes, footer_nbytes;
     size_t values_nbytes, capacity; /* of the largest frame */
     size_t zstd_nbytes;             /* that a context needs for a frame with zstd, besides its scratch */
+    size_t lattices_nbytes; /* the same for one that may be a pyramid, and 1 MiB for each thread; else 0 */
 } csz_layout;
 
 /* Smallest and largest finite value that is not missing, of what was added.  Zeroed, it is empty. */

@@ -183,10 +183,10 @@ static uint64_t measure_buffers(compression *c) {
         if (csz_mpi_common(&c->parts[c->rank], &frame) != frame.nelements) c->messages_nbytes = most;
     }
     c->outgoing_nbytes = (size_t)outgoing;
-    uint64_t nbytes = outgoing + CLI_CONTEXT_NBYTES + cli_symbols_nbytes(c->shape.values_nbytes);
+    uint64_t nbytes = outgoing + CLI_CONTEXT_NBYTES + cli_symbols_nbytes(&c->shape);
     if (first < end) {
         const int has_gpu = c->options.backend != CSZ_BACKEND_CPU && csz_device_count() > 0;
-        nbytes += c->values_nbytes + c->messages_nbytes + c->shape.zstd_nbytes;
+        nbytes += c->values_nbytes + c->messages_nbytes + cli_frame_nbytes(&c->shape);
         nbytes += c->shape.capacity + (has_gpu ? c->shape.capacity : 0);
     }
     return nbytes;
@@ -195,9 +195,10 @@ static uint64_t measure_buffers(compression *c) {
 /* How much memory there is for compressed frames, at least one; fewer threads where that is too much. */
 static csz_status plan_memory(compression *c) {
     const uint64_t least = measure_buffers(c);
-    while (c->options.threads > 1 && least + (uint64_t)c->options.threads * CLI_THREAD_NBYTES > c->limit)
+    while (c->options.threads > 1 &&
+           least + (uint64_t)c->options.threads * cli_thread_nbytes(&c->shape) > c->limit)
         c->options.threads /= 2;
-    const uint64_t needed = least + (uint64_t)c->options.threads * CLI_THREAD_NBYTES;
+    const uint64_t needed = least + (uint64_t)c->options.threads * cli_thread_nbytes(&c->shape);
     c->report.nbytes_memory = needed;
     c->archive_most = c->limit == UINT64_MAX ? SIZE_MAX : (size_t)(c->limit - needed + c->shape.capacity);
     return csz_mpi_agree(c->comm, needed > c->limit ? CSZ_ERROR_LIMIT : CSZ_OK, &c->report.failed_rank);

@@ -236,13 +236,13 @@ static csz_status restore_shares(shares *s) {
     decompression *d = s->d;
     csz_status status = each_share(s);
     if (status) return status;
-    const uint64_t limit = d->options.memory_limit,
-                   least = s->values_nbytes + s->stored_nbytes + s->shape.zstd_nbytes + CLI_CONTEXT_NBYTES;
+    const uint64_t limit = d->options.memory_limit, least = s->values_nbytes + s->stored_nbytes +
+                                                            cli_frame_nbytes(&s->shape) + CLI_CONTEXT_NBYTES;
     /* fewer threads need less scratch */
     while (limit && d->options.threads > 1 &&
-           least + (uint64_t)d->options.threads * CLI_THREAD_NBYTES > limit)
+           least + (uint64_t)d->options.threads * cli_thread_nbytes(&s->shape) > limit)
         d->options.threads /= 2;
-    d->report.nbytes_memory = least + (uint64_t)d->options.threads * CLI_THREAD_NBYTES;
+    d->report.nbytes_memory = least + (uint64_t)d->options.threads * cli_thread_nbytes(&s->shape);
     if (limit && d->report.nbytes_memory > limit) return CSZ_ERROR_LIMIT;
     d->options.memory_limit = 0; /* kept */
     d->options.backend = CSZ_BACKEND_CPU;

@@ -96,6 +96,8 @@ plain=$(needs -f -o a.csz)
 holds "what a refusal says is needed is enough, and no less is" [ "${plain:-0}" -gt 50 ]
 piped=$(needs -o -)
 holds "for a pipe it counts what is held back" [ "${piped:-0}" -gt "${plain:-0}" ]
+pyramid=$(needs -p pyramid -f -o a.csz)
+holds "with pyramids it counts their lattices" [ "${pyramid:-0}" -gt "$((plain + 7))" ]
 if "$csz" --version | grep -q 'zstd yes'; then
     third=$(needs -z zstd:3 -f -o a.csz) ultra=$(needs -z zstd:22 -f -o a.csz)
     holds "with zstd it counts the frame before it" [ "${third:-0}" -gt "$((plain + 50))" ]
@@ -133,6 +135,13 @@ for w in (8, 9):
             wanted.frombytes(whole.read(8))
 assert part == wanted
 PY"
+same "pyramids of four dims" 138444800 10x13x512x520 360M -e 1e-3 -p pyramid
+holds "a preview of several frames, by its parts" bash -c \
+    "'$csz' decompress a.csz --level 1 -o preview -f && '$csz' decompress a.csz --level 1 --region 30:40,:,: -o part -f && python3 - <<'PY'
+plane = 4 * 256 * 260
+whole, part = open('preview', 'rb').read(), open('part', 'rb').read()
+assert len(whole) == 65 * plane and part == whole[30 * plane:40 * plane]
+PY"
 "$generate" 2 4100 4100 >field
 same "bands of rows" 134480000 2x4100x4100 320M -e 1e-2
 holds "a region out of order goes to a pipe" bash -c \
@@ -162,6 +171,9 @@ least 315 -t f32 -o -
 least 404 -t f32 -o least.csz --verify
 least 462 -t f32 -o - --verify
 holds "which is enough" "$csz" compress sparse -b cpu -t f32 -d 512x1024x1024 -e 1e-3 -o least.csz --memory-limit 276M
+least 314 -t f32 -o least.csz -p pyramid
+holds "which is enough for pyramids" within 314 "$csz" compress sparse -b cpu -t f32 -d 512x1024x1024 -e 1e-3 -p pyramid -f -o least.csz --memory-limit 314M
+peak
 truncate -s 4G sparse
 least 532 -t f64 -o least.csz
 least 596 -t f64 -o -

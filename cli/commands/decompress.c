@@ -11,6 +11,7 @@
 #include "terminal/progress.h"
 #include "commands/report.h"
 #include "files/source.h"
+#include "process/memory.h"
 #include "process/workers.h"
 
 #include <errno.h>
@@ -281,7 +282,8 @@ static int stream_frames(decompression *d, const cli_output *output) {
                          .field_nbytes = d->selected.nbytes,
                          .in_nbytes = d->source.stored_nbytes,
                          .out_nbytes = d->values_nbytes,
-                         .library_nbytes = d->source.shape.zstd_nbytes,
+                         .library_nbytes = cli_frame_nbytes(&d->source.shape),
+                         .thread_nbytes = cli_thread_nbytes(&d->source.shape),
                          .device_nbytes = d->source.stored_nbytes,
                          .output = output,
                          .name = d->source.stream.name};
@@ -326,7 +328,8 @@ static int write_preview(decompression *d, const cli_output *output) {
                          .field_nbytes = d->selected.nbytes,
                          .in_nbytes = d->source.stored_nbytes,
                          .out_nbytes = (size_t)d->selected.nbytes,
-                         .library_nbytes = d->source.shape.zstd_nbytes,
+                         .library_nbytes = cli_frame_nbytes(&d->source.shape),
+                         .thread_nbytes = cli_thread_nbytes(&d->source.shape),
                          .output = output,
                          .name = d->source.stream.name};
     if (cli_h5_is_path(output->path))

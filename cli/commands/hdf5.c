@@ -18,9 +18,10 @@
 enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1 };
 
 void cli_hdf5_print_help(void) {
-    printf("usage: csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr] [-w auto|huffman|rle|rle+vle] [--fill "
-           "V|auto|none]\n"
-           "                       [--of FIELD [-t f32|f64 -d DIMS]] [--optional] [--json]\n"
+    printf("usage: csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr] [-p lorenzo|pyramid|auto] "
+           "[-w auto|huffman|rle|rle+vle]\n"
+           "                       [--fill V|auto|none] [--of FIELD [-t f32|f64 -d DIMS]] [--optional] "
+           "[--json]\n"
            "       csz hdf5 decode WORDS [--json]\n\n"
            "cdvals prints the settings of the HDF5 filter %d as h5repack, nccopy, CDL, h5py and netCDF4 want "
            "them.\n"
@@ -52,6 +53,7 @@ static void print_settings(const csz_hdf5_settings *settings) {
     printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
            cli_number_text(bound, settings->bound, CSZ_F64),
            settings->bound_mode == CSZ_BOUND_ABS ? "" : ", in each chunk by its own range");
+    printf("predictor    %s\n", cli_name_of(settings->predictor, cli_predictor_names));
     printf("workflow     %s\n", cli_name_of(settings->workflow, cli_workflow_names));
     printf("fill value   %s\n", settings->fill == CSZ_HDF5_FILL_DATASET ? "the dataset's"
                                 : settings->fill == CSZ_HDF5_FILL_NONE
@@ -65,6 +67,7 @@ static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {
     cli_json_string(json, "bound_mode",
                     settings->is_exact ? "exact" : cli_name_of(settings->bound_mode, cli_mode_names));
     cli_json_double(json, "bound", settings->bound);
+    cli_json_string(json, "predictor", cli_name_of(settings->predictor, cli_predictor_names));
     cli_json_string(json, "workflow", cli_name_of(settings->workflow, cli_workflow_names));
     cli_json_string(json, "fill",
                     settings->fill == CSZ_HDF5_FILL_DATASET ? "auto"
@@ -182,6 +185,7 @@ static int run_cdvals(int argc, char **argv) {
     settings.bound_mode = arguments.options.bound_mode;
     settings.bound = arguments.options.bound;
     settings.workflow = arguments.options.workflow;
+    settings.predictor = arguments.options.predictor;
     settings.is_optional = arguments.optional;
     settings.fill = arguments.fill_choice == CLI_FILL_GIVEN  ? CSZ_HDF5_FILL_GIVEN
                     : arguments.fill_choice == CLI_FILL_NONE ? CSZ_HDF5_FILL_NONE

@@ -62,6 +62,10 @@ static void print_json(const cli_archive_source *archive, const csz_tile_counts 
     cli_json_u64(&json, "nframes", info->nframes);
     cli_json_u64(&json, "ntiles", info->ntiles);
     cli_json_u64_array(&json, "tile_dims", info->tile_dims, 3);
+    cli_json_string(&json, "predictor",
+                    counts->npyramids == 0               ? "lorenzo"
+                    : counts->npyramids == info->nframes ? "pyramid"
+                                                         : "auto");
     cli_json_u64(&json, "npyramids", counts->npyramids);
     cli_json_u64(&json, "nlevels", (uint64_t)info->nlevels);
     if (info->nlevels > 1) cli_json_u64_array(&json, "nbytes_level", counts->nbytes_level, info->nlevels);

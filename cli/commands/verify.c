@@ -9,6 +9,7 @@
 #include "terminal/progress.h"
 #include "commands/report.h"
 #include "files/source.h"
+#include "process/memory.h"
 #include "process/workers.h"
 
 #include <pthread.h>
@@ -79,7 +80,8 @@ static int compare_all(verification *v, const cli_arguments *arguments) {
                          .field_nbytes = v->archive.info.nbytes_field,
                          .in_nbytes = shape->values_nbytes + v->archive.stored_nbytes,
                          .out_nbytes = shape->values_nbytes,
-                         .library_nbytes = shape->zstd_nbytes,
+                         .library_nbytes = cli_frame_nbytes(shape),
+                         .thread_nbytes = cli_thread_nbytes(shape),
                          .device_nbytes = v->archive.stored_nbytes,
                          .source_nbytes = cli_source_nbytes(&v->original),
                          .name = v->archive.stream.name};

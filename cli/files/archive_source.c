@@ -8,6 +8,7 @@
 #include "terminal/progress.h"
 #include "commands/report.h"
 #include "files/source.h"
+#include "process/memory.h"
 #include "process/workers.h"
 
 #include <stdlib.h>
@@ -187,7 +188,8 @@ int cli_archive_source_each(cli_archive_source *s, const char *verb, const cli_a
     visit v = {.source = s, .user = user, .work = work};
     cli_demand demand = {.njobs = s->info.nframes,
                          .in_nbytes = s->stored_nbytes,
-                         .library_nbytes = s->shape.zstd_nbytes,
+                         .library_nbytes = cli_frame_nbytes(&s->shape),
+                         .thread_nbytes = cli_thread_nbytes(&s->shape),
                          .name = s->stream.name};
     const csz_decompress_options options = cli_arguments_decoding(arguments);
     int status = cli_workers_create(&v.workers, &options, &demand);

@@ -50,14 +50,14 @@ int cli_workers_create(cli_workers *w, const csz_decompress_options *options, co
     uint64_t each =
         CLI_CONTEXT_NBYTES + d->scratch_nbytes + d->library_nbytes + (ndevices ? d->device_nbytes : 0);
     uint64_t least =
-        cli_flight_least_nbytes(each + CLI_THREAD_NBYTES, d->in_nbytes, d->out_nbytes) + d->source_nbytes;
+        cli_flight_least_nbytes(each + d->thread_nbytes, d->in_nbytes, d->out_nbytes) + d->source_nbytes;
     uint64_t limit = cli_memory_limit(options->memory_limit, 2 * least), left = limit;
     const int holds = d->output && !cli_output_is_file(d->output);
     if (holds) w->hold_nbytes = (size_t)(limit / 8 < most_held ? limit / 8 : most_held);
     left -= w->hold_nbytes;
     left -= d->source_nbytes < left ? d->source_nbytes : left;
     for (;; nthreads /= 2) { /* fewer threads need less scratch */
-        uint64_t threads_nbytes = (uint64_t)(nthreads + wanted - 1) / (uint64_t)wanted * CLI_THREAD_NBYTES;
+        uint64_t threads_nbytes = (uint64_t)(nthreads + wanted - 1) / (uint64_t)wanted * d->thread_nbytes;
         if (cli_flight_plan(&w->flight, left, d->njobs, wanted, each + threads_nbytes, d->in_nbytes,
                             d->out_nbytes))
             break;

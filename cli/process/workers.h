@@ -31,6 +31,7 @@ typedef struct cli_demand {
     uint64_t in_nbytes, out_nbytes; /* buffers of the pipeline */
     uint64_t scratch_nbytes;        /* of a worker, for its caller */
     uint64_t library_nbytes;        /* of a worker, inside the library, besides its threads' */
+    uint64_t thread_nbytes;         /* of each thread */
     uint64_t device_nbytes;         /* the same where a GPU is used */
     uint64_t source_nbytes;         /* of reading, besides its buffers */
     const cli_output *output;       /* NULL: none */

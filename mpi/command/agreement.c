@@ -19,8 +19,9 @@ int agree_arguments(const cli_arguments *a, const char *command) {
     const csz_options *o = &a->options;
     const cli_expected *e = &a->expected;
     char type[VALUE_NBYTES], dims[VALUE_NBYTES] = "", grid[VALUE_NBYTES], bound[VALUE_NBYTES],
-                             mode[VALUE_NBYTES], workflow[VALUE_NBYTES], level[VALUE_NBYTES],
-                             fill[VALUE_NBYTES], force[VALUE_NBYTES], verify[VALUE_NBYTES];
+                             mode[VALUE_NBYTES], workflow[VALUE_NBYTES], predictor[VALUE_NBYTES],
+                             level[VALUE_NBYTES], fill[VALUE_NBYTES], force[VALUE_NBYTES],
+                             verify[VALUE_NBYTES];
     snprintf(type, sizeof type, "%d %d", e->has_type, e->has_type ? (int)e->field.type : 0);
     if (e->has_dims)
         write_field(dims,
@@ -32,6 +33,7 @@ int agree_arguments(const cli_arguments *a, const char *command) {
     snprintf(bound, sizeof bound, "%a", o->bound);
     snprintf(mode, sizeof mode, "%d", (int)o->bound_mode);
     snprintf(workflow, sizeof workflow, "%d", (int)o->workflow);
+    snprintf(predictor, sizeof predictor, "%d", (int)o->predictor);
     snprintf(level, sizeof level, "%d", o->zstd_level);
     snprintf(fill, sizeof fill, "%d %d %a", (int)a->fill_choice, o->has_fill, o->fill);
     snprintf(force, sizeof force, "%d", a->force);
@@ -46,6 +48,7 @@ int agree_arguments(const cli_arguments *a, const char *command) {
                 {"bounds (-e)", bound},
                 {"modes (-m)", mode},
                 {"workflows (-w)", workflow},
+                {"predictors (-p)", predictor},
                 {"levels (-z)", level},
                 {"fill values (--fill)", fill},
                 {"grids (--grid)", grid},

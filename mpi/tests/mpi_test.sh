@@ -79,6 +79,15 @@ holds "csz-mpi --verify compresses" mpi 3 "$build/csz-mpi" "${what[@]}" --verify
 mv out.txt told.txt
 holds "it tells of every value" grep -q 'bound kept by all 4200000 elements' told.txt
 holds "csz-mpi --verify: the bytes of csz" cmp mpi.csz one.csz
+for predictor in pyramid auto; do
+    "$build/csz" "${what[@]}" -p $predictor -f -o predicted.csz >out.txt || failed "csz -p $predictor"
+    "$build/csz" decompress predicted.csz -f -o predicted.raw >out.txt || failed "csz restores -p $predictor"
+    holds "csz-mpi -p $predictor compresses" mpi 3 "$build/csz-mpi" "${what[@]}" -p $predictor --verify -o mpi.csz -f --grid 1x3x1
+    holds "csz-mpi -p $predictor: the bytes of csz" cmp mpi.csz predicted.csz
+    holds "csz-mpi restores -p $predictor" mpi 2 "$build/csz-mpi" decompress predicted.csz -o mpi.raw -f --grid 1x1x2
+    holds "csz-mpi -p $predictor: the values of csz" cmp mpi.raw predicted.raw
+done
+cp one.csz mpi.csz
 for bound in "abs 1e-2" "rel 1e-3" "psnr 60"; do
     # shellcheck disable=SC2086
     set -- $bound
@@ -125,7 +134,7 @@ refuses "a wrong size" 'field has 16800000 bytes, and 70x300x200 of f64 are 3360
 refuses "a grid that is not the number of ranks" '--grid 2x2x1 does not make 2 parts' mpi 2 "$build/csz-mpi" "${what[@]}" -o x --grid 2x2x1
 cp field twin
 refuses "ranks with different inputs" 'input files differ' timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" compress twin "${what[@]:2}" -o x
-for wrong in "bounds -e 0.5" "fill --fill 0"; do
+for wrong in "bounds -e 0.5" "fill --fill 0" "predictors -p auto"; do
     # shellcheck disable=SC2086
     refuses "ranks of which one has ${wrong#* }" "ranks' ${wrong%% *}.* differ" timeout 1000 "$mpiexec" "${ranks[@]}" \
         -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o x ${wrong#* }
@@ -155,6 +164,7 @@ done <<'EOF'
 -z 5abc|final pass '5abc' is unknown; give
 -z zstd:23|final pass 'zstd:23' is unknown; give
 -w lzw|workflow 'lzw' is unknown; give
+-p linear|predictor 'linear' is unknown; give
 -m most|mode 'most' is unknown; give
 -t f16|type 'f16' is unknown; give
 -d 70xy|dims '70xy' are not understood; give
@@ -272,6 +282,8 @@ needs() {
 }
 holds "what a refusal says compressing needs is enough, and no less is" needs 2 "${what[@]}" -o within.csz --grid 1x2x1
 holds "within it the bytes of csz" cmp within.csz one.csz
+holds "and what it says that pyramids need" needs 2 "${what[@]}" -p auto -o within_auto.csz --grid 1x2x1
+holds "within it the bytes of csz -p auto" cmp within_auto.csz predicted.csz
 holds "and what it says restoring needs" needs 2 decompress one.csz -o within.raw --grid 1x1x2
 holds "within it the values of csz" cmp within.raw one.raw
 if [[ -z ${CSZ_TEST_QUICK:-} ]]; then

@@ -157,25 +157,27 @@ static void any_boxes_give_the_same_bytes(void) {
                                 {CSZ_F64, 4, {4, 1, 9, 70}}, {CSZ_F32, 3, {1, 1, 1}},
                                 {CSZ_F32, 2, {0, 5}}};
     for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
-        for (int round = 0; round < 6; round++) {
+        for (int round = 0; round < 9; round++) {
             csz_options o;
             csz_options_init(&o);
             o.threads = 1;
+            o.predictor = (csz_predictor)(round / 3);
             o.bound_mode = (csz_bound_mode)(round % 3);
             o.bound = o.bound_mode == CSZ_BOUND_PSNR ? 60 : 1e-3;
             o.has_fill = 1;
             o.fill = 1e20;
-            o.zstd_level = round == 5 && csz_zstd_available() ? 1 : 0;
+            o.zstd_level = round % 4 == 1 && csz_zstd_available() ? 1 : 0;
             check_field(&fields[f], &o);
         }
     }
 }
 
 /* More than one frame, and planes that ranks share. */
-static void several_frames(void) {
+static void several_frames(csz_predictor predictor) {
     const csz_field field = {CSZ_F32, 4, {3, 45, 500, 510}};
     csz_options o;
     csz_options_init(&o);
+    o.predictor = predictor;
     o.bound_mode = CSZ_BOUND_REL;
     o.bound = 1e-3;
     o.has_fill = 1;
@@ -284,6 +286,12 @@ static void what_one_rank_gets_wrong_fails_on_all(void) {
         if (rank == last) other.begin[0]--, other.end[0]--;
         CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &other, &field, &o, 0, NULL, 0) ==
               CSZ_ERROR_REGION);
+    }
+    if (nranks > 1) { /* frames of different archives */
+        o.predictor = rank == last ? CSZ_PREDICTOR_PYRAMID : CSZ_PREDICTOR_LORENZO;
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &o, 0, NULL, 0) ==
+              CSZ_ERROR_ARGUMENT);
+        o.predictor = CSZ_PREDICTOR_LORENZO;
     }
     if (nranks > 1) {
         csz_info none;
@@ -404,7 +412,8 @@ int main(int argc, char **argv) {
     what_one_rank_gets_wrong_fails_on_all();
     a_name_taken_meanwhile_is_kept();
     if (argc == 2 && strcmp(argv[1], "large") == 0) {
-        several_frames();
+        several_frames(CSZ_PREDICTOR_LORENZO);
+        several_frames(CSZ_PREDICTOR_PYRAMID);
         a_limit_changes_no_byte();
     }
     return finish();

@@ -38,7 +38,7 @@ extern "C" {
 enum {
     CSZ_HDF5_MODE = 0,       /* bits 0-7: csz_bound_mode; bit 8: CSZ_HDF5_OPTIONAL; or CSZ_HDF5_EXACT */
     CSZ_HDF5_BOUND = 1,      /* two words */
-    CSZ_HDF5_WORKFLOW = 3,   /* csz_workflow */
+    CSZ_HDF5_CODING = 3,     /* bits 0-7: csz_workflow; 8-15: csz_predictor */
     CSZ_HDF5_FILL = 4,       /* csz_hdf5_fill */
     CSZ_HDF5_FILL_VALUE = 5, /* two words: the value where word 4 is CSZ_HDF5_FILL_GIVEN, else 0 */
     CSZ_HDF5_USER_VALUES = 7,
@@ -75,6 +75,7 @@ typedef struct csz_hdf5_settings {
     double fill_value;
     int is_optional; /* CSZ_HDF5_OPTIONAL */
     int is_exact;    /* CSZ_HDF5_EXACT; nothing else counts then */
+    csz_predictor predictor;
 } csz_hdf5_settings;
 
 /* Of a chunk, as the filter's own words say: unit dims dropped, the slowest of more than four made one. */
@@ -107,9 +108,10 @@ static inline double csz_hdf5_get_double(const unsigned *words) {
     return value;
 }
 
-/* Absolute bound 0 (to be set), auto workflow, the dataset's fill value, mandatory. */
+/* Absolute bound 0 (to be set), auto workflow, the default predictor, the dataset's fill value, mandatory. */
 static inline void csz_hdf5_settings_init(csz_hdf5_settings *settings) {
     memset(settings, 0, sizeof *settings);
+    settings->predictor = CSZ_PREDICTOR_DEFAULT;
 }
 
 /* Returns how many words a user needs to give: as few as say everything. */
@@ -123,14 +125,14 @@ static inline size_t csz_hdf5_pack(unsigned cd_values[CSZ_HDF5_USER_VALUES],
     cd_values[CSZ_HDF5_MODE] =
         (unsigned)settings->bound_mode | (settings->is_optional ? CSZ_HDF5_OPTIONAL : 0);
     csz_hdf5_put_double(cd_values + CSZ_HDF5_BOUND, settings->bound);
-    cd_values[CSZ_HDF5_WORKFLOW] = (unsigned)settings->workflow;
+    cd_values[CSZ_HDF5_CODING] = (unsigned)settings->workflow | (unsigned)settings->predictor << 8;
     cd_values[CSZ_HDF5_FILL] = (unsigned)settings->fill;
     if (settings->fill == CSZ_HDF5_FILL_GIVEN) {
         csz_hdf5_put_double(cd_values + CSZ_HDF5_FILL_VALUE, settings->fill_value);
         return CSZ_HDF5_USER_VALUES;
     }
     if (settings->fill != CSZ_HDF5_FILL_DATASET) return CSZ_HDF5_FILL + 1;
-    return settings->workflow != CSZ_WORKFLOW_AUTO ? CSZ_HDF5_WORKFLOW + 1 : CSZ_HDF5_WORKFLOW;
+    return cd_values[CSZ_HDF5_CODING] ? CSZ_HDF5_CODING + 1 : CSZ_HDF5_CODING;
 }
 
 /* No words, or the one word 0 that NCO gives with a filter it knows no settings of. */
@@ -157,8 +159,10 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
     csz_hdf5_settings_init(settings);
     if ((words[CSZ_HDF5_MODE] & ~CSZ_HDF5_OPTIONAL) > (unsigned)CSZ_BOUND_PSNR)
         return "word 0, the mode, is not 0 (abs), 1 (rel) or 2 (psnr)";
-    if (words[CSZ_HDF5_WORKFLOW] > (unsigned)CSZ_WORKFLOW_RLE_VLE)
-        return "word 3, the workflow, is not 0 (auto), 1 (huffman), 2 (rle) or 3 (rle+vle)";
+    if ((words[CSZ_HDF5_CODING] & 0xffu) > (unsigned)CSZ_WORKFLOW_RLE_VLE)
+        return "the workflow, bits 0 to 7 of word 3, is not 0 (auto), 1 (huffman), 2 (rle) or 3 (rle+vle)";
+    if (words[CSZ_HDF5_CODING] >> 8 > (unsigned)CSZ_PREDICTOR_AUTO)
+        return "the predictor, bits 8 to 15 of word 3, is not 0 (lorenzo), 1 (pyramid) or 2 (auto)";
     if (words[CSZ_HDF5_FILL] > (unsigned)CSZ_HDF5_FILL_GIVEN)
         return "word 4 is not 0 (the dataset's fill value), 1 (none) or 2 (words 5 and 6)";
     if (words[CSZ_HDF5_FILL] == (unsigned)CSZ_HDF5_FILL_GIVEN && n < CSZ_HDF5_USER_VALUES)
@@ -166,7 +170,8 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
     settings->bound_mode = (csz_bound_mode)(words[CSZ_HDF5_MODE] & 0xffu);
     settings->is_optional = (words[CSZ_HDF5_MODE] & CSZ_HDF5_OPTIONAL) != 0;
     settings->bound = csz_hdf5_get_double(words + CSZ_HDF5_BOUND);
-    settings->workflow = (csz_workflow)words[CSZ_HDF5_WORKFLOW];
+    settings->workflow = (csz_workflow)(words[CSZ_HDF5_CODING] & 0xffu);
+    settings->predictor = (csz_predictor)(words[CSZ_HDF5_CODING] >> 8);
     settings->fill = (csz_hdf5_fill)words[CSZ_HDF5_FILL];
     settings->fill_value = csz_hdf5_get_double(words + CSZ_HDF5_FILL_VALUE);
     /* Not above 0, or with all bits of the exponent set: NaN and infinity, without the math library. */

@@ -315,6 +315,7 @@ static void set_options(csz_options *options, const csz_hdf5_settings *settings,
     options->bound_mode = settings->bound_mode;
     options->bound = settings->bound;
     options->workflow = settings->workflow;
+    options->predictor = settings->predictor;
     options->backend = CSZ_BACKEND_CPU;
     options->threads = 1;
     options->has_fill = settings->fill == CSZ_HDF5_FILL_GIVEN ||

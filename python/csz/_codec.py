@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _api, _arrays, _errors
-from ._library import WORKFLOWS
+from ._library import PREDICTORS, WORKFLOWS
 
 _NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -34,13 +34,16 @@ def number_from_json(name: str, value: Any) -> float | None:
     return _api._number(name, value)
 
 
-def settings(abs: Any, rel: Any, psnr: Any, workflow: str, zstd: int) -> dict[str, Any]:
+def settings(abs: Any, rel: Any, psnr: Any, workflow: str, predictor: str, zstd: int) -> dict[str, Any]:
     """Checked settings without what is left at its default, as they are stored."""
     mode, bound = _api.bound_of(abs, rel, psnr)
     stored: dict[str, Any] = {mode: bound}
     _api._choice("workflow", workflow, WORKFLOWS)
     if workflow != "auto":
         stored["workflow"] = workflow
+    _api._choice("predictor", predictor, PREDICTORS)
+    if predictor != PREDICTORS[0]:
+        stored["predictor"] = predictor
     level = _api._integer("zstd", zstd, 0, 22)
     if level:
         stored["zstd"] = level

@@ -19,7 +19,7 @@ __all__ = ["Csz"]
 class Csz(Codec):  # type: ignore[misc]
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``fill``, ``workflow`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
+    Bounds, ``fill``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
     :func:`csz.absolute_bound` resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for missing
     data, or pads chunks and the bound is relative, give it as ``fill`` too.  With None or ``"none"`` no value is missing; with ``"auto"``, the
     default, nothing is said, and a value that looks like a fill value gives a :class:`csz.FillWarning`.  ``dtype`` is needed for arrays in the other byte order alone, for
@@ -41,8 +41,9 @@ class Csz(Codec):  # type: ignore[misc]
         zstd: int = 0,
         dtype: str | None = None,
         threads: int | None = None,
+        predictor: str = "lorenzo",
     ) -> None:
-        self._settings = _codec.settings(abs, rel, psnr, workflow, zstd)
+        self._settings = _codec.settings(abs, rel, psnr, workflow, predictor, zstd)
         self._fill = fill if isinstance(fill, str) and fill == "auto" else _codec.number_from_json("fill", fill)
         self._dtype = None if dtype is None else np.dtype(dtype)
         self._threads, self._warner = threads, _codec.Warner()

@@ -26,7 +26,7 @@ __all__ = ["CszCodec"]
 class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``workflow`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
+    Bounds, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
     :func:`csz.absolute_bound` resolves one over a whole dataset.
 
     ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
@@ -45,10 +45,11 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     workflow: str = "auto"
     zstd: int = 0
     threads: int | None = field(default=None, compare=False)
+    predictor: str = "lorenzo"
     _warner: _codec.Warner = field(default_factory=_codec.Warner, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.zstd)
+        _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd)
         if self.fill != "auto":
             object.__setattr__(self, "fill", _codec.number_from_json("fill", self.fill))
 
@@ -67,7 +68,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return {"name": "csz", "configuration": stored}
 
     def _stored(self) -> dict[str, Any]:
-        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.zstd)
+        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd)
 
     def validate(self, *, dtype: Any, **_: Any) -> None:
         native = dtype.to_native_dtype()

@@ -31,13 +31,15 @@ class Numcodecs(unittest.TestCase):
             Csz(abs=1e-3),
             Csz(rel=1e-3, fill=1e20, workflow="rle+vle", zstd=3, threads=2),
             Csz(psnr=60, fill=np.nan, dtype=">f8"),
+            Csz(abs=1e-3, predictor="auto"),
         ):
             config = json.loads(json.dumps(codec.get_config(), allow_nan=False))
             self.assertEqual(numcodecs.get_codec(config), codec)
             self.assertEqual(numcodecs.get_codec(config).get_config(), config)
             self.assertEqual(pickle.loads(pickle.dumps(codec)), codec)
         self.assertEqual(Csz(abs=1e-3).get_config(), {"id": "csz", "abs": 1e-3})
-        for bad in ({}, {"abs": 0}, {"abs": 1, "rel": 1}, {"abs": 1, "workflow": "x"}, {"abs": 1, "zstd": 99}, {"abs": 1, "fill": "x"}):
+        names = ({"abs": 1, "workflow": "x"}, {"abs": 1, "predictor": "x"}, {"abs": 1, "fill": "x"})
+        for bad in ({}, {"abs": 0}, {"abs": 1, "rel": 1}, {"abs": 1, "zstd": 99}, *names):
             with self.assertRaises(csz.Error):
                 Csz(**bad)
 
@@ -190,6 +192,15 @@ class ZarrFormat3(unittest.TestCase):
         self.assertEqual(self.metadata()["codecs"], [{"name": "csz", "configuration": {"abs": 1e-3}}])
         self.assertLessEqual(largest_error(self.field, stored[:]), 1e-3)
         self.assertLess(stored.nbytes_stored(), self.field.nbytes / 3)
+
+    def test_pyramids_are_stored_and_read_in_part(self):
+        from csz.zarr import CszCodec
+
+        stored = self.make(codec=CszCodec(abs=1e-3, predictor="pyramid"))
+        self.assertEqual(self.metadata()["codecs"], [{"name": "csz", "configuration": {"abs": 1e-3, "predictor": "pyramid"}}])
+        self.assertGreater(csz.info((Path(self.path) / "c/0/0/0").read_bytes()).levels, 1)
+        self.assertLessEqual(largest_error(self.field, stored[:]), 1e-3)
+        np.testing.assert_array_equal(stored[3:40:7, 5, 10:], stored[:][3:40:7, 5, 10:])
 
     def test_selections(self):
         stored, whole = self.make(), None

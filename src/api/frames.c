@@ -158,6 +158,8 @@ csz_status csz_plan_layout(csz_layout *layout, size_t layout_nbytes, const csz_p
     l.values_nbytes = first.values_nbytes;
     l.capacity = first.capacity;
     l.zstd_nbytes = h->has_zstd && l.nframes ? zstd_nbytes(plan, &first) : 0;
+    /* compressing, lattices are held twice: as values and as restored ones */
+    l.lattices_nbytes = (size_t)csz_cpu_lattices_nbytes(h, 0) * (plan->options.threads ? 2 : 1);
     csz_output(layout, layout_nbytes, &l, sizeof l);
     return CSZ_OK;
 }

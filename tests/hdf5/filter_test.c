@@ -245,7 +245,8 @@ static void test_missing_values_inside(void **state) {
 /* The fill value given and another one that pads: neither counts for the range. */
 static void test_given_fill_value_beside_padding(void **state) {
     (void)state;
-    csz_hdf5_settings settings = {CSZ_BOUND_REL, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_GIVEN, 1e20, 0, 0};
+    csz_hdf5_settings settings = {
+        .bound_mode = CSZ_BOUND_REL, .bound = 1e-3, .fill = CSZ_HDF5_FILL_GIVEN, .fill_value = 1e20};
     unsigned words[CSZ_HDF5_USER_VALUES];
     size_t n = csz_hdf5_pack(words, &settings);
     double *values = wave(100 * 100);
@@ -262,6 +263,32 @@ static void test_given_fill_value_beside_padding(void **state) {
         assert_kept(dataset, values, &held);
         H5Dclose(dataset);
         H5Fclose(file);
+    }
+    free(values);
+}
+
+/* The predictor in word 3: bounds hold in every type, and a smooth field takes less. */
+static void test_pyramids(void **state) {
+    (void)state;
+    const hid_t types[] = {H5T_IEEE_F32LE, H5T_IEEE_F64BE};
+    double *values = malloc(70 * 80 * 90 * sizeof *values);
+    for (int z = 0; z < 70; z++)
+        for (int y = 0; y < 80; y++)
+            for (int x = 0; x < 90; x++)
+                values[(z * 80 + y) * 90 + x] =
+                    (float)(5 * sin(0.06 * z) * cos(0.05 * y) + 3 * sin(0.04 * x + 0.03 * y));
+    for (int t = 0; t < 2; t++) {
+        hsize_t nbytes[3];
+        for (int p = CSZ_PREDICTOR_LORENZO; p <= CSZ_PREDICTOR_AUTO; p++) {
+            const csz_hdf5_settings settings = {.bound = 1e-2, .predictor = (csz_predictor)p};
+            unsigned words[CSZ_HDF5_USER_VALUES];
+            const size_t n = csz_hdf5_pack(words, &settings);
+            assert_int_equal(n, p ? 4 : 3);
+            setup s = {types[t], 3, {70, 80, 90}, {70, 80, 90}, CSZ_BOUND_ABS, 1e-2, 0, 0, words, n, 0};
+            nbytes[p] = round_trip(values, &s);
+        }
+        assert_true(nbytes[CSZ_PREDICTOR_PYRAMID] * 3 < nbytes[CSZ_PREDICTOR_LORENZO] * 2);
+        assert_true(nbytes[CSZ_PREDICTOR_AUTO] <= nbytes[CSZ_PREDICTOR_PYRAMID] * 51 / 50);
     }
     free(values);
 }
@@ -316,7 +343,7 @@ static void test_filter_is_mandatory_unless_the_words_say_otherwise(void **state
     H5Dclose(dataset);
     s.type = H5T_STD_I32LE;
     assert_true(create(file, "integers", &s) < 0);
-    csz_hdf5_settings settings = {CSZ_BOUND_ABS, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_DATASET, 0, 1, 0};
+    csz_hdf5_settings settings = {.bound = 1e-3, .is_optional = 1};
     unsigned optional[CSZ_HDF5_USER_VALUES];
     s.n_words = csz_hdf5_pack(optional, &settings);
     s.words = optional;
@@ -624,7 +651,7 @@ static void test_failure_leaves_the_buffer_alone(void **state) {
     const H5Z_class2_t *class = get_info();
     assert_non_null(class);
     assert_int_equal(class->id, CSZ_HDF5_FILTER_ID);
-    csz_hdf5_settings settings = {CSZ_BOUND_ABS, 1e-3, CSZ_WORKFLOW_AUTO, CSZ_HDF5_FILL_NONE, 0, 0, 0};
+    csz_hdf5_settings settings = {.bound = 1e-3, .fill = CSZ_HDF5_FILL_NONE};
     csz_hdf5_chunk chunk = {{CSZ_F32, 2, {16, 16}}, 0, 0, 0};
     unsigned words[CSZ_HDF5_MOST_VALUES];
     csz_hdf5_pack(words, &settings);
@@ -706,6 +733,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_padding_harms_neither_bound_nor_ratio),
         cmocka_unit_test(test_missing_values_inside),
         cmocka_unit_test(test_given_fill_value_beside_padding),
+        cmocka_unit_test(test_pyramids),
         cmocka_unit_test(test_settings_may_be_used_again),
         cmocka_unit_test(test_filter_is_mandatory_unless_the_words_say_otherwise),
         cmocka_unit_test(test_filter_must_come_first),

@@ -43,6 +43,8 @@ def worst(a, b):
 print(f"h5py {h5py.__version__} with HDF5 {h5py.version.hdf5_version}; netCDF4 {netCDF4.__version__} with HDF5 "
       f"{netCDF4.__hdf5libversion__}; xarray {xarray.__version__}")
 rng = np.random.default_rng(1)
+z, y, x = np.meshgrid(np.arange(40), np.arange(70), np.arange(90), indexing="ij")
+hills = (10 * np.sin(z / 9) * np.cos(y / 11) + 5 * np.sin(x / 13 + y / 17)).astype("f4")
 wave = (np.cumsum(rng.normal(size=(40, 70, 90)), axis=2) + 300).astype("f4")
 
 # ---- h5py ----
@@ -57,6 +59,9 @@ with h5py.File("a.h5", "w") as file:
     for row in range(40):
         grown.resize(row + 1, axis=0)
         grown[row] = wave[row, 0]
+    for predictor in ("lorenzo", "pyramid", "auto"):
+        chosen = settings("-e", "0.05", "-p", predictor)[1]
+        file.create_dataset(f"by_{predictor}", data=hills, chunks=hills.shape, compression=filter_id, compression_opts=chosen)
     message = refused(lambda: file.create_dataset("int", data=np.arange(100), chunks=(50,), compression=filter_id,
                                                   compression_opts=words))
     check("h5py: integers are refused with the filter's own words", "csz filter" in message, message)
@@ -65,6 +70,11 @@ with h5py.File("a.h5") as file:
     for name in ("<f4", "<f8", ">f4", ">f8", "auto"):
         check(f"h5py: {name} keeps the bound", worst(file[name][:], wave) <= 1e-3, worst(file[name][:], wave))
         check(f"h5py: {name} is smaller", file[name].id.get_storage_size() < wave.nbytes * 0.7)
+    sizes = {name: file[f"by_{name}"].id.get_storage_size() for name in ("lorenzo", "pyramid", "auto")}
+    check("h5py: pyramids are smaller where a field is smooth", sizes["pyramid"] * 1.5 < sizes["lorenzo"], sizes)
+    check("h5py: and auto takes them", sizes["auto"] == sizes["pyramid"], sizes)
+    for name in sizes:
+        check(f"h5py: predictor {name} keeps the bound", worst(file[f"by_{name}"][:], hills) <= 0.05)
     check("h5py: without settings every bit is kept", file["none"][:].tobytes() == wave.tobytes())
     check("h5py: a dataset that grows keeps the bound", worst(file["grown"][:], wave[:40, 0]) <= 1e-3)
     plist = file["auto"].id.get_create_plist()

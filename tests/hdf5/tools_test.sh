@@ -31,7 +31,7 @@ says "the line for h5py" 'compression=411, compression_opts=\(0, 3539053052, 106
 says "the line for netCDF4" 'netCDF4.Dataset.fromcdl' cdvals.txt
 same_text "every bit of the bound is there" 1 \
     "$("$csz" hdf5 cdvals -e 0.1234567890123456789 --json | grep -c '"cd_values": \[0, 1653650829, 1069521345\]\|1234567890123456')"
-for options in "-e 1e-3" "-m rel -e 1e-4 -w rle" "-m psnr -e 80.5" "-e 3 --fill none" "-e 0.1 --fill 1e20 -w rle+vle" \
+for options in "-e 1e-3" "-e 1e-3 -p auto" "-m rel -e 1e-4 -w rle -p pyramid" "-m rel -e 1e-4 -w rle" "-m psnr -e 80.5" "-e 3 --fill none" "-e 0.1 --fill 1e20 -w rle+vle" \
     "-e 1e-300 --fill nan --optional"; do
     # shellcheck disable=SC2086 # options
     words=$("$csz" hdf5 cdvals $options --json | sed 's/.*"cd_values": \[\([^]]*\)\].*/\1/')
@@ -62,6 +62,9 @@ refuses 2 'not a finite number above 0' "cdvals with bound 0" "$csz" hdf5 cdvals
 refuses 2 'cdvals or decode' "hdf5 without a command" "$csz" hdf5
 refuses 2 'no list' "decode of text" "$csz" hdf5 decode 1,two
 refuses 1 'no bound' "decode of too few words" "$csz" hdf5 decode 0,1
+same_text "the predictor is in word 3" 512 "$("$csz" hdf5 cdvals -e 1e-3 -p auto --json | sed 's/.*"cd_values": \[[^]]*, \([0-9]*\)\].*/\1/')"
+refuses 1 'the predictor, bits 8 to 15 of word 3, is not' "decode of a wrong predictor" "$csz" hdf5 decode 0,3539053052,1062232653,768
+refuses 1 'the workflow, bits 0 to 7 of word 3, is not' "decode of a wrong workflow" "$csz" hdf5 decode 0,3539053052,1062232653,4
 refuses 1 'mode' "decode of a wrong mode" "$csz" hdf5 decode 7,1,2
 refuses 1 'bound' "decode of a negative bound" "$csz" hdf5 decode 0,0,4294967295
 
@@ -368,6 +371,22 @@ holds "csz reads it without the plugin" env -u HDF5_PLUGIN_PATH "$csz" compare d
 holds "h5repack again, other chunks, same settings" h5repack -l run/wave:CHUNK=10x40x50 packed.h5 again.h5
 holds "the words follow the chunks" h5dump -pH -d /run/wave again.h5
 says "dims 10x40x50 in the words" 'PARAMS \{ 0 -755914244 1062232653 0 0 0 0 16777219 0 0 10 0 40 0 50 0 \}' out.txt
+# The predictor, by each tool; what a chunk holds is an archive of pyramids.
+chunk_predictor() { # FILE: of the first chunk, whose archive ends where the next begins or behind all
+    python3 -c 'import sys
+bytes = open(sys.argv[1], "rb").read()
+print(bytes[bytes.index(b"CSZ+") + 12])' "$1"
+}
+holds "h5repack writes pyramids" h5repack -l run/wave:CHUNK=30x40x50 -f "run/wave:$(ud -e 1e-3 -p pyramid)" data.h5 pyramid.h5
+same_text "as archives of them" 1 "$(chunk_predictor pyramid.h5)"
+holds "h5diff finds their bound kept" h5diff -d 0.001 data.h5 pyramid.h5 /run/wave /run/wave
+holds "csz reads them without the plugin" env -u HDF5_PLUGIN_PATH "$csz" compare data.h5:/run/wave pyramid.h5:/run/wave --bound 1e-3
+holds "h5repack keeps the predictor" h5repack -l run/wave:CHUNK=16x40x50 pyramid.h5 again.h5
+same_text "in other chunks" 1 "$(chunk_predictor again.h5)"
+holds "nccopy writes pyramids" nccopy -c y/64,x/64 -F "t,$(nc -e 1e-3 -p auto --fill 1e20)" run.nc pyramid.nc
+says "with the predictor in word 3" 't:_Filter = "411,0,3539053052,1062232653,512' <(ncdump -hs pyramid.nc)
+same_text "as archives that may be such" 1 "$(chunk_predictor pyramid.nc)"
+holds "the bound is kept there" "$csz" compare run.nc:t pyramid.nc:t --bound 1e-3 --fill 1e20
 holds "h5repack takes it off" h5repack -f run/wave:NONE packed.h5 plain.h5
 holds "what it held stays" h5diff packed.h5 plain.h5 /run/wave /run/wave
 holds "h5repack falls back where settings are refused" h5repack -v -l run/wave:CHUNK=16x32x32 -f run/wave:UD=411,0,3,9,0,0 data.h5 wrong.h5
