@@ -16,7 +16,7 @@ CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.cu
 C_UNITS = $(filter-out examples/hdf5_writer.c mpi/tests/parallel_hdf5.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))
 
-.PHONY: all help demo test soak fuzz bench bench-mpi share evaluation gpu-test gpu-bench format lint install uninstall deb wheel clean
+.PHONY: all help demo test soak fuzz bench bench-ratio bench-mpi share evaluation gpu-test gpu-bench format lint install uninstall deb wheel clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -27,6 +27,7 @@ help:
 	@echo 'make soak       the tests that take long, and every fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
+	@echo 'make bench-ratio  ratio and PSNR beside SZ3, SPERR and zfp of PyPI, and a picture of bits a value over PSNR'
 	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
 	@echo 'make share      time of an analysis over that of compressing, for each field: calls and commands, one and two threads, one and three bounds'
 	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation; FULL=1: at the paper'"'"'s sizes, bench/results/paper-size.md'
@@ -76,6 +77,17 @@ bench:
 	cmake --build $(CPU_BUILD) -j $(JOBS) --target csz-bench
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(CPU_BUILD)/data; fi
 	OMP_WAIT_POLICY=passive $(CPU_BUILD)/csz-bench --out $(CPU_BUILD)/bench.md --fields bench/fields.txt --data $(CPU_BUILD)/data $(ARGS)
+
+# The fields of DATA, a folder with `unpack`, or generated ones.  Peers are installed into a virtual environment of the build folder.
+bench-ratio:
+	@tools/setup bench-ratio
+	cmake -S . -B $(CPU_BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
+	cmake --build $(CPU_BUILD) -j $(JOBS) --target csz csz-fields >/dev/null
+	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(CPU_BUILD)/data; fi
+	@[ -x $(CPU_BUILD)/ratio-venv/bin/python ] || python3 -m venv $(CPU_BUILD)/ratio-venv
+	$(CPU_BUILD)/ratio-venv/bin/pip install -q numpy h5py hdf5plugin pysz matplotlib
+	$(CPU_BUILD)/ratio-venv/bin/python bench/ratio.py --csz $(CPU_BUILD)/csz --generator $(CPU_BUILD)/csz-fields \
+		--out $(CPU_BUILD)/ratio.md --picture $(CPU_BUILD)/ratio.svg $(if $(wildcard $(DATA)/unpack),--data $(CPU_BUILD)/data) $(ARGS)
 
 bench-mpi:
 	@tools/setup test
