@@ -5,6 +5,9 @@
  */
 #include "support.h"
 
+#include "api/context.h"
+#include "core/modes.h"
+#include "core/words.h"
 #include "cpu/predict_pyramid.h"
 #include "format/archive.h"
 #include "select/predictor.h"
@@ -440,28 +443,58 @@ static void levels_are_lattices_of_the_field(void **state) {
     }
 }
 
-/* Restored values are fixed points: compressed again at the same absolute bound they come back bit for bit. */
-static void restored_values_come_back_bit_for_bit(void **state) {
+/* Most values of a tile of lattice 1 are further from their predictions than codes reach, and few of the field's. */
+static test_field cliffs(csz_field field) {
+    test_field s = sample_make(field, SMOOTH, 3);
+    const uint64_t nx = field.dims[field.ndim - 1], ny = field.dims[field.ndim - 2];
+    for (uint64_t i = 0; i < s.n / 4; i++)
+        if (i % nx % 2 + i / nx % ny % 2 + i / nx / ny % 2 == 0 && csz_mix((uint32_t)i) % 3)
+            store_at(s.data, field.type, i, (double)csz_mix((uint32_t)i + 1) * 1e-3);
+    return s;
+}
+
+/* The tuning of an archive's first frame; -1: Lorenzo predicts it. */
+static int tuning_of(const archive *a) {
+    csz_header h;
+    csz_frame_view view;
+    const uint8_t *footer;
+    ASSERT_OK(csz_archive_open(&h, &footer, a->bytes, a->nbytes));
+    ASSERT_OK(csz_frame_open(the_context(), &view, a->bytes + h.nbytes, a->nbytes - h.nbytes, &h, 0));
+    return view.is_pyramid ? view.tuning : -1;
+}
+
+/*
+ * Restored data compressed again, with the same predictor and absolute bound, give the same archive where the sample chooses
+ * the same tuning, as it does for nearly all.
+ */
+static void restored_data_give_the_same_archive(void **state) {
     (void)state;
-    const character kinds[] = {SMOOTH, ROUGH, MISSING, SPECIALS, STEPS};
-    for (int k = 0; k < 10; k++) {
-        test_field s =
-            sample_make(k & 1 ? field_3d(CSZ_F32, 30, 40, 50) : field_2d(CSZ_F64, 100, 200), kinds[k / 2], 9);
-        csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-3, CSZ_PREDICTOR_PYRAMID);
-        o.has_fill = kinds[k / 2] == MISSING;
+    const character kinds[] = {SMOOTH, ROUGH, MISSING, SPECIALS, STEPS, SPARSE, NOISE, RAMP};
+    const csz_field fields[] = {field_3d(CSZ_F32, 30, 40, 50), field_2d(CSZ_F64, 100, 200),
+                                field_2d(CSZ_F32, 300, 190), field_4d(CSZ_F64, 3, 9, 33, 40)};
+    const double bounds[] = {1e-1, 1e-3, 1e-6};
+    int nalike = 0;
+    for (int k = 0; k < 9 * 4 * 3; k++) {
+        const int kind = k / 4 % 9;
+        test_field s = kind < 8 ? sample_make(fields[k % 4], kinds[kind], 9) : cliffs(fields[k % 4]);
+        csz_options o = pyramid_options(CSZ_BOUND_ABS, bounds[k / 36], CSZ_PREDICTOR_PYRAMID);
+        o.has_fill = kind < 8 && kinds[kind] == MISSING;
         o.fill = fill_value;
         archive a = archive_make(&s, &o);
-        uint8_t *first = restore(&a, s.nbytes);
-        memcpy(s.data, first, s.nbytes);
+        uint8_t *restored = restore(&a, s.nbytes);
+        memcpy(s.data, restored, s.nbytes);
         archive b = archive_make(&s, &o);
-        uint8_t *second = restore(&b, s.nbytes);
-        assert_memory_equal(first, second, s.nbytes);
-        free(first);
-        free(second);
+        const int is_alike = tuning_of(&a) == tuning_of(&b);
+        nalike += is_alike;
+        if (is_alike && (a.nbytes != b.nbytes || memcmp(a.bytes, b.bytes, a.nbytes) != 0))
+            fail_msg("%s, bound %g: %zu and %zu bytes", kind < 8 ? character_names[kinds[kind]] : "cliffs",
+                     o.bound, a.nbytes, b.nbytes);
+        free(restored);
         archive_free(&a);
         archive_free(&b);
         sample_free(&s);
     }
+    if (nalike < 100) fail_msg("the same tuning was chosen for %d of 108 fields alone", nalike);
 }
 
 /* A field that interpolation predicts exactly takes next to nothing. */
@@ -476,6 +509,88 @@ static void exactly_predicted_fields_reach_three_thousand(void **state) {
     const size_t nbytes = compressed_nbytes(&s, &o);
     assert_true(nbytes * 3000 < s.nbytes);
     sample_free(&s);
+}
+
+/* Bits of a record that are neither codes nor lengths of lanes, nor masks and exceptions: head, bitmap, padding. */
+static uint64_t record_structure_nbits(const uint8_t *record, uint32_t nwords, csz_type type) {
+    const uint32_t first = csz_load_u32(record), mode = first & 15, has_tail = first >> 11 & 1;
+    uint32_t end = nwords, at = 1 + has_tail, nlanes = 0;
+    uint64_t nbits = 32;
+    if (mode == CSZ_MODE_RAW || mode == CSZ_MODE_FILL || mode == CSZ_MODE_CONSTANT) return nbits;
+    if (has_tail) {
+        const uint32_t tail = csz_load_u32(record + 4), n = tail & 0xFFFF;
+        end -= (tail >> 16) + (n + 1) / 2 + n * (type == CSZ_F32 ? 1 : 2);
+    }
+    if (mode == CSZ_MODE_SPARSE) { /* its last bit before the padding is 1 */
+        nbits = 16 + CSZ_SPARSE_HEAD_NBITS;
+        for (uint32_t word = csz_load_u32(record + 4 * (end - 1)); word % 2 == 0; word /= 2) nbits++;
+        return nbits;
+    }
+    const csz_record_head h = csz_record_unpack(first);
+    nlanes = csz_mode_lanes((int)mode);
+    if (h.has_bitmap) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < nlanes / 32; i++)
+            for (uint32_t word = csz_load_u32(record + 4 * at++); word; word &= word - 1) n++;
+        nbits += nlanes;
+        nlanes = n;
+    }
+    uint64_t used = csz_base_nbits(h.has_base, h.short_base, type == CSZ_F32 ? 32 : 64);
+    for (uint32_t i = 0; i < nlanes; i++) {
+        used += h.min_length;
+        for (uint32_t k = 0; k < h.width; k++, used++) {
+            const uint64_t bit = csz_base_nbits(h.has_base, h.short_base, type == CSZ_F32 ? 32 : 64) +
+                                 (uint64_t)i * h.width + k;
+            used += (uint64_t)(csz_load_u32(record + 4 * (at + bit / 32)) >> (31 - bit % 32) & 1)
+                    << (h.width - 1 - k);
+        }
+    }
+    return nbits + 32 * (uint64_t)(end - at) - used;
+}
+
+/* Bytes of an archive that hold its structure: headers, index, and that of the records. */
+static double structure_nbytes(const archive *a) {
+    csz_header h;
+    const uint8_t *footer;
+    uint64_t nbits = 0;
+    ASSERT_OK(csz_archive_open(&h, &footer, a->bytes, a->nbytes));
+    uint64_t at = h.nbytes, nbytes = h.nbytes + csz_footer_nbytes(h.geometry.nframes);
+    for (uint64_t f = 0; f < h.geometry.nframes; f++) {
+        csz_frame_view v;
+        ASSERT_OK(csz_frame_open(the_context(), &v, a->bytes + at, a->nbytes - at, &h, f));
+        at += v.nbytes_stored;
+        nbytes += v.layout.books + (v.nbytes_raw - v.layout.index);
+        for (uint32_t t = 0; t < v.ntiles; t++) {
+            const uint32_t nwords = csz_frame_tile_words(&v, t);
+            const uint64_t record = v.layout.payload + 4 * (uint64_t)csz_frame_tile_offset(&v, t);
+            if (nwords) nbits += record_structure_nbits(v.bytes + record, nwords, h.field.type);
+        }
+    }
+    return (double)nbytes + (double)nbits / 8;
+}
+
+/* Heads, padding and index are a small part of smooth fields' archives, at ratios of up to 1,000. */
+static void structure_is_less_than_a_sixth(void **state) {
+    (void)state;
+    const struct {
+        csz_field field;
+        double bound;
+    } cases[] = {{field_3d(CSZ_F32, 96, 128, 160), 3e-2}, {field_3d(CSZ_F32, 96, 128, 160), 1e-2},
+                 {field_2d(CSZ_F32, 1000, 1500), 3e-2},   {field_2d(CSZ_F32, 1000, 1500), 1e-3},
+                 {field_3d(CSZ_F64, 64, 128, 128), 3e-2}, {field_3d(CSZ_F64, 64, 128, 128), 1e-2}};
+    double largest = 0;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        test_field s = sample_make(cases[k].field, SMOOTH, 4);
+        csz_options o = pyramid_options(CSZ_BOUND_ABS, cases[k].bound, CSZ_PREDICTOR_PYRAMID);
+        archive a = archive_make(&s, &o);
+        const double ratio = (double)s.nbytes / (double)a.nbytes, structure = structure_nbytes(&a);
+        if (ratio <= 1000 && structure * 6 > (double)a.nbytes)
+            fail_msg("case %zu: %.0f of %zu bytes are structure, ratio %.0f", k, structure, a.nbytes, ratio);
+        if (ratio <= 1000) largest = fmax(largest, ratio);
+        archive_free(&a);
+        sample_free(&s);
+    }
+    assert_true(largest > 400); /* where it counts */
 }
 
 /* auto takes the smaller one, within what its sample tells. */
@@ -548,8 +663,9 @@ int main(void) {
         cmocka_unit_test(random_fields_come_back),
         cmocka_unit_test(regions_are_parts_of_the_field),
         cmocka_unit_test(levels_are_lattices_of_the_field),
-        cmocka_unit_test(restored_values_come_back_bit_for_bit),
+        cmocka_unit_test(restored_data_give_the_same_archive),
         cmocka_unit_test(exactly_predicted_fields_reach_three_thousand),
+        cmocka_unit_test(structure_is_less_than_a_sixth),
         cmocka_unit_test(auto_is_hardly_larger_than_the_better),
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(backends_without_pyramids_refuse_them),
