@@ -46,7 +46,7 @@ typedef struct csz_madogram {
     double smoothness; /* 1 - roughness */
 } csz_madogram;
 
-/* Size of the archive of one workflow, without zstd. */
+/* Size of the archive of one workflow or predictor, without zstd. */
 typedef struct csz_workflow_size {
     uint64_t nbytes_predicted; /* from the sample */
     uint64_t nbytes;           /* true size, of an exact analysis; else 0 */
@@ -73,7 +73,7 @@ typedef struct csz_analysis {
     double exception_share;        /* values kept bit for bit, masked ones included */
     csz_madogram quanta;           /* prequantized data, in order of index */
     csz_madogram codes;            /* in code order, inside tiles */
-    csz_workflow_size workflow[4]; /* by csz_workflow */
+    csz_workflow_size workflow[4]; /* by csz_workflow, where Lorenzo predicts */
     csz_workflow best_forced;      /* smallest of the three forced ones: true where known, else predicted */
     int best_is_undecided;         /* the sample does not decide which forced workflow is the smallest */
     int rle_is_undecided;          /* nor whether statistics.rle_advised holds for the whole field */
@@ -81,22 +81,29 @@ typedef struct csz_analysis {
     int is_exact;
     double seconds;                 /* of this bound; the first has the range, which all share */
     char reason[CSZ_REASON_NBYTES]; /* what auto does and why, and a suspected fill value; in English */
+    csz_workflow_size predictor[3]; /* by csz_predictor, of workflow auto; 0 where they are not compared */
+    uint64_t nframes, npyramids;    /* frames, and those of them that predictor auto makes pyramids */
+    int has_pyramid;                /* 0: of one dimension, which Lorenzo predicts whatever is asked for */
+    char predictor_reason[CSZ_REASON_NBYTES]; /* the same of predictor auto; empty: not compared */
 } csz_analysis;
 
 /*
  * Analyses data under each of nbounds bounds; the array analyses has one element of analysis_nbytes,
- * sizeof(csz_analysis), for each.  Of the options bound_mode, fill, threads and backend are used.  data may
- * lie in device memory; then the sampled tiles are copied to the host.  Sizes are those of Lorenzo
- * prediction.
+ * sizeof(csz_analysis), for each.  Of the options bound_mode, fill, predictor, threads and backend are used.
+ * data may lie in device memory; then the sampled tiles are copied to the host.
  *
  * exact 0: whole sampled tiles pass through the compressor's own stages, and sizes are predicted from them
  * with standard errors: two in three true values lie within one of them, nineteen in twenty within two.  In
  * a field of few tiles all are sampled.  The errors are estimated from the sample: a field of which a few
  * tiles hold most of the bytes may exceed them.
  *
- * exact 1: all tiles are counted, and all four workflows are compressed for their true sizes.
+ * exact 1: all tiles are counted, and all four workflows and all predictors are compressed for their true
+ * sizes.
  *
- * Results do not depend on the number of threads, nor on which memory holds the data.
+ * Predictors are compared unless the options' is Lorenzo; by a sample only for fields in host memory.  What
+ * auto takes is decided as csz_compress does; of more than four frames, four are looked at.
+ *
+ * But for that, results depend neither on the number of threads nor on which memory holds the data.
  */
 CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t analysis_nbytes,
                                const double *bounds, size_t nbounds, const void *data, const csz_field *field,

@@ -470,9 +470,66 @@ head -c 400000 /dev/zero >zeros.f32
 holds "no regret is none" grep 'auto is as large as' said.txt
 for _ in 1 2 3 4 5 6 7 8; do cat zeros.f32 d3.f32; done >rare.f32
 "$csz" analyze rare.f32 -t f32 -d 876800 -e 1e-3 >said.txt
-holds "an uncertain ratio is a range" grep -E '^    auto +[0-9.]+ to [0-9.]+ *$' said.txt
+holds "an uncertain ratio is a range" grep -E '^    -w auto +[0-9.]+ to [0-9.]+ *$' said.txt
 "$csz" analyze d3.f32 -t f32 -d 9600 -e 1e-3 >said.txt
-holds "a certain ratio is a number" grep -E '^    auto +[0-9.]+, [0-9.e-]+%$' said.txt
+holds "a certain ratio is a number" grep -E '^    -w auto +[0-9.]+, [0-9.e-]+%$' said.txt
+
+# ---- Predictors and previews ---------------------------------------------------------------------------
+
+python3 - <<'PY'
+import array, math
+values = (10 * math.sin(z / 9) * math.cos(y / 11) + 5 * math.sin(x / 13 + y / 17) for z in range(50) for y in range(61) for x in range(130))
+array.array("f", values).tofile(open("hills.f32", "wb"))
+PY
+hills=(hills.f32 -d 50x61x130 -e 0.05)
+for predictor in lorenzo pyramid auto; do
+    holds "compress -p $predictor keeps the bound" "$csz" compress "${hills[@]}" -p $predictor --verify -o "$predictor.csz"
+    holds "the same bytes by one thread and by three" bash -c \
+        "'$csz' compress ${hills[*]} -p $predictor -j1 -o - | cmp - $predictor.csz && '$csz' compress ${hills[*]} -p $predictor -j3 -o - | cmp - $predictor.csz"
+    holds "$predictor: test" "$csz" test $predictor.csz
+done
+holds "pyramids are smaller where a field is smooth" test "$(stat -c %s pyramid.csz)" -lt "$(($(stat -c %s lorenzo.csz) * 2 / 3))"
+same_text "auto takes them" "$(stat -c %s pyramid.csz)" "$(stat -c %s auto.csz)"
+holds "info of pyramids" "$csz" info auto.csz
+says "says how values are predicted" '^predictor +pyramid$' out.txt
+says "and lists the levels" '^  bytes of level 2 +[0-9]+  13x16x33$' out.txt
+json "info of pyramids" 'predictor="pyramid"' npyramids=1 -- "$csz" info pyramid.csz --json
+json "info of Lorenzo" 'predictor="lorenzo"' npyramids=0 nlevels=1 -- "$csz" info lorenzo.csz --json
+"$csz" decompress auto.csz -o whole.f32 -q
+holds "a preview" "$csz" decompress auto.csz --level 2 -o preview.npy
+holds "a part of it, from a pipe to a pipe" bash -c "cat auto.csz | '$csz' decompress - --level 2 --region 3:9,:,10:20 -o - >part.f32"
+holds "it is every fourth value of the field, within the bound" python3 -c '
+import array
+field, preview, part = array.array("f"), array.array("f"), array.array("f")
+field.frombytes(open("hills.f32", "rb").read())
+preview.frombytes(open("preview.npy", "rb").read()[128:])
+part.frombytes(open("part.f32", "rb").read())
+assert b"(13, 16, 33)" in open("preview.npy", "rb").read(128) and len(preview) == 13 * 16 * 33
+for z in range(13):
+    for y in range(16):
+        for x in range(33):
+            assert abs(preview[(z * 16 + y) * 33 + x] - field[(4 * z * 61 + 4 * y) * 130 + 4 * x]) <= 0.05
+assert list(part) == [preview[(z * 16 + y) * 33 + x] for z in range(3, 9) for y in range(16) for x in range(10, 20)]'
+refuses 1 'lorenzo.csz has no previews.*-p pyramid' "a preview of Lorenzo" "$csz" decompress lorenzo.csz --level 1 -o x
+refuses 1 'no level 9; give --level 1 to [1-8]$' "a level beyond all" "$csz" decompress auto.csz --level 9 -o x
+refuses 2 "level '40'" "a level that no archive has" "$csz" decompress auto.csz --level 40 -o x
+refuses 2 "predictor 'linear' is unknown; give -p" "a predictor that is none" "$csz" compress "${hills[@]}" -p linear -o x
+refuses 1 'previews are written to raw and .npy files alone' "a preview as a dataset" "$csz" decompress auto.csz --level 1 -o x.h5:/x
+head -c 5000 auto.csz >cut.csz
+refuses 1 'short' "a preview of an archive cut short" "$csz" decompress cut.csz --level 1 -o x
+absent "no refusal leaves an output" x
+keeps_old 'short' "a preview that fails" old.npy "$csz" decompress cut.csz --level 1 -f -o old.npy
+"$csz" analyze "${hills[@]}" >said.txt
+holds "analyze predicts every predictor" bash -c 'for p in lorenzo pyramid auto; do grep -Eq "^    -p $p +[0-9.]+(,| to)" said.txt || exit 1; done'
+says "and says what auto takes, and why" '^  predictor auto takes the pyramid, which by its sample is smaller: the pyramid takes [0-9.]+ bits a value, lorenzo [0-9.]+\.$' said.txt
+holds "analyze -p lorenzo leaves them out" bash -c "'$csz' analyze ${hills[*]} -p lorenzo >said.txt && grep -q '^    -w rle ' said.txt && ! grep -q pyramid said.txt"
+json "analyze --exact of predictors" exact=true -- "$csz" analyze "${hills[@]}" --exact --json
+holds "exact sizes of predictors are those of compress" python3 -c '
+import json, os
+bound = json.load(open("json.txt"))["bounds"][0]
+assert {p: s["nbytes"] for p, s in bound["predictors"].items()} == {p: os.path.getsize(p + ".csz") for p in ("lorenzo", "pyramid", "auto")}
+assert bound["npyramids"] == bound["nframes"] == 1'
+
 report() { python3 -S "$here/../tools/csz-report" "$@"; } # without site-packages: no matplotlib
 holds "csz-report --help needs no library" report --help
 same_text "csz-report tells its version" "csz-report $("$csz" --version | grep -o -m1 '[0-9][0-9.]*')" "$(report --version)"

@@ -12,7 +12,7 @@ fail() { echo "FAIL  $1" >&2; exit 1; }
 
 "$evaluate" --quick --scale tiny --out "$work/results.jsonl" 2>/dev/null || fail "csz-evaluate"
 python3 "$here/../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" || fail "tables.py"
-for heading in "The choice" "1.09" "ratio of 32" "gzip" "RLE+VLE" "Throughput" "Reconstruction" "Quality" "books" "analysis itself"; do
+for heading in "The choice" "Predictors" "1.09" "ratio of 32" "gzip" "RLE+VLE" "Throughput" "Reconstruction" "Quality" "books" "analysis itself"; do
     grep -q "^## .*$heading" "$work/evaluation.md" || fail "no table: $heading"
 done
 

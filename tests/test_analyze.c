@@ -52,6 +52,28 @@ static void check_sense(const csz_analysis *a) {
     assert_int_equal(strstr(a->reason, text) != NULL, a->nelements_counted < a->nelements);
 }
 
+/* Every predictor's true size is its archive's, and what auto takes is what it took; workflows are those of Lorenzo. */
+static void check_predictors(const test_field *s, const csz_options *options, const csz_analysis *lorenzo) {
+    csz_options o = *options;
+    csz_tile_counts counts;
+    o.predictor = CSZ_PREDICTOR_AUTO;
+    const csz_analysis sampled = analysis_of(s, &o, 1e-2, 0), a = analysis_of(s, &o, 1e-2, 1);
+    assert_memory_equal(a.workflow, lorenzo->workflow, sizeof a.workflow);
+    for (int p = CSZ_PREDICTOR_LORENZO; p <= CSZ_PREDICTOR_AUTO; p++) {
+        o.predictor = (csz_predictor)p;
+        archive made = archive_make(s, &o);
+        assert_int_equal(a.predictor[p].nbytes, made.nbytes);
+        ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, made.bytes, made.nbytes));
+        archive_free(&made);
+    }
+    assert_int_equal(a.npyramids, counts.npyramids);
+    assert_int_equal(sampled.npyramids, counts.npyramids);
+    assert_int_equal(a.has_pyramid, s->field.ndim > 1);
+    const char *takes = counts.npyramids ? "auto takes the pyramid" : "auto takes lorenzo";
+    if (!strstr(sampled.predictor_reason, takes) || !strstr(a.predictor_reason, takes))
+        fail_msg("\"%s\" does not say \"%s\"", sampled.predictor_reason, takes);
+}
+
 static void exact_sizes_are_those_of_the_archives(void **state) {
     (void)state;
     const csz_field shapes[] = {field_1d(CSZ_F32, 50000), field_2d(CSZ_F32, 200, 260),
@@ -66,10 +88,8 @@ static void exact_sizes_are_those_of_the_archives(void **state) {
             check_sense(&a);
             assert_int_equal(a.ntiles_counted, a.ntiles);
             assert_int_equal(a.nelements_counted, s.n);
-            o.predictor = CSZ_PREDICTOR_PYRAMID; /* which an analysis does not look at */
-            const csz_analysis same = analysis_of(&s, &o, 1e-2, 1);
-            assert_memory_equal(same.workflow, a.workflow, sizeof a.workflow);
-            o.predictor = CSZ_PREDICTOR_LORENZO;
+            assert_true(a.predictor[CSZ_PREDICTOR_PYRAMID].nbytes == 0 && a.predictor_reason[0] == 0);
+            check_predictors(&s, &o, &a);
             for (int w = 0; w < 4; w++) {
                 o.workflow = (csz_workflow)w;
                 archive made = archive_make(&s, &o);
@@ -267,6 +287,7 @@ static void stated_errors_hold(void **state) {
             test_field s = generators[k].make(seed);
             csz_options options = options_make(CSZ_BOUND_ABS, 1);
             const char *name = generators[k].name;
+            options.predictor = CSZ_PREDICTOR_AUTO;
             const csz_analysis a = analysis_of(&s, &options, generators[k].bound, 0),
                                exact = analysis_of(&s, &options, generators[k].bound, 1);
             check_sense(&a);
@@ -279,6 +300,11 @@ static void stated_errors_hold(void **state) {
                 check_error(&o, name, seed, names[w], size, (double)exact.workflow[w].nbytes,
                             a.workflow[w].error * size);
             }
+            for (int p = CSZ_PREDICTOR_PYRAMID; a.has_pyramid && p <= CSZ_PREDICTOR_AUTO; p++)
+                check_error(&o, name, seed, p == CSZ_PREDICTOR_AUTO ? "predictor auto" : "pyramid",
+                            (double)a.predictor[p].nbytes_predicted, (double)exact.predictor[p].nbytes,
+                            a.predictor[p].error * (double)a.predictor[p].nbytes_predicted);
+            assert_int_equal(a.npyramids, exact.npyramids);
             check_error(&o, name, seed, "p1", a.statistics.p1, exact.statistics.p1, a.p1_error);
             check_error(&o, name, seed, "entropy", a.statistics.entropy, exact.statistics.entropy,
                         a.entropy_error);
@@ -300,6 +326,7 @@ static void threads_change_nothing(void **state) {
     (void)state;
     test_field s = sample_make(field_3d(CSZ_F32, 64, 128, 160), ROUGH, 8);
     csz_options o = options_make(CSZ_BOUND_REL, 1);
+    o.predictor = CSZ_PREDICTOR_AUTO;
     static csz_analysis one[2], other[2];
     const double bounds[2] = {1e-2, 1e-4};
     for (int exact = 0; exact < 2; exact++)

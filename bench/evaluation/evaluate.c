@@ -60,6 +60,15 @@ static void put_analysis(FILE *out, const csz_analysis *a, const csz_analysis *s
     fprintf(out, ", \"errors\": [%.6g, %.6g, %.6g, %.6g], \"best_undecided\": %s", sampled->workflow[0].error,
             sampled->workflow[1].error, sampled->workflow[2].error, sampled->workflow[3].error,
             sampled->best_is_undecided ? "true" : "false");
+    fprintf(out, ", \"predictors\": {\"pyramids\": %llu, \"frames\": %llu, \"sizes\": [%llu, %llu, %llu]",
+            (unsigned long long)a->npyramids, (unsigned long long)a->nframes,
+            (unsigned long long)a->predictor[0].nbytes, (unsigned long long)a->predictor[1].nbytes,
+            (unsigned long long)a->predictor[2].nbytes);
+    fprintf(out, ", \"predicted\": [%llu, %llu, %llu], \"errors\": [%.6g, %.6g, %.6g]}",
+            (unsigned long long)sampled->predictor[0].nbytes_predicted,
+            (unsigned long long)sampled->predictor[1].nbytes_predicted,
+            (unsigned long long)sampled->predictor[2].nbytes_predicted, sampled->predictor[0].error,
+            sampled->predictor[1].error, sampled->predictor[2].error);
     fprintf(out, ", \"rle_advised_sampled\": %s, \"rle_undecided\": %s",
             sampled->statistics.rle_advised ? "true" : "false", sampled->rle_is_undecided ? "true" : "false");
     put_number(out, "p1_sampled", sampled->statistics.p1);
@@ -119,6 +128,7 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
     o.backend = CSZ_BACKEND_CPU;
     o.has_fill = f->has_fill;
     o.fill = f->fill;
+    o.predictor = CSZ_PREDICTOR_AUTO; /* of the analyses and what they are timed against */
     if (csz_compress_bound(&capacity, &f->shape, &o) != CSZ_OK) return -1;
     void *archive = malloc(capacity), *restored = malloc(f->nbytes);
     int failed =
@@ -143,6 +153,7 @@ static int evaluate_field(const settings *s, csz_context *context, const char *d
         archived_seconds = fmin(archived_seconds, evaluate_cpu_seconds() - middle);
     }
     o.threads = s->nthreads;
+    o.predictor = CSZ_PREDICTOR_LORENZO; /* of the paper's workflows */
     for (int b = 0; !failed && b < NBOUNDS; b++) {
         paper_sizes paper;
         csz_quality q;

@@ -147,7 +147,7 @@ static int share_of_commands(FILE *out, const char *csz, const subject *s, doubl
     const char *compress_line[24];
     memcpy(compress_line, analyze_line, sizeof compress_line);
     compress_line[1] = "compress";
-    const char *const more[] = {"-f", "-o", output, "-e"};
+    const char *const more[] = {"-p", "auto", "-f", "-o", output, "-e"};
     memcpy(compress_line + n, more, sizeof more);
     for (size_t i = 0; i < s->nbounds; i++) {
         snprintf(e[i], sizeof e[i], "%.17g", s->bounds[i]);
@@ -158,7 +158,7 @@ static int share_of_commands(FILE *out, const char *csz, const subject *s, doubl
     for (int i = 0; i < REPEATS; i++) {
         if (time_command(&analyze, i, analyze_line) != 0) return -1;
         for (size_t k = 0; k < s->nbounds; k++) {
-            compress_line[n + 4] = e[k];
+            compress_line[n + 6] = e[k];
             if (time_command(&compress, i, compress_line) != 0) return -1;
         }
     }
@@ -189,6 +189,7 @@ int evaluate_share(FILE *out, const bench_field *f, const char *csz, const char 
         s.options.fill = f->fill;
         s.options.bound_mode = CSZ_BOUND_REL;
         s.options.bound = bounds[0];
+        s.options.predictor = CSZ_PREDICTOR_AUTO;
         double wanted[NBOUNDS];
         memcpy(wanted, bounds, sizeof wanted);
         if (k / 2) {

@@ -87,6 +87,23 @@ def section_choice(fields):
     return text + table(("field", "bound", *NAMES, "best forced", "auto over it"), rows)
 
 
+def section_predictors(fields):
+    """Fields of two dims and more: of one dim Lorenzo is the only predictor."""
+    fields = [r for r in fields if "x" in r["dims"]]
+    rows, worst = [], -1.0
+    for r in fields:
+        p = r["predictors"]
+        over = p["sizes"][2] / min(p["sizes"][:2]) - 1
+        worst = max(worst, over)
+        said = f"{number(ratio(r, p['predicted'][2]))}, {100 * p['errors'][2]:.0f}%"
+        rows.append((key(r), f"{r['bound']:g}", *(number(ratio(r, s)) for s in p["sizes"]), f"{100 * over:+.2f}%", said))
+    means = [(f"**mean at {b:g}**", "", *(number(mean([ratio(r, r["predictors"]["sizes"][i]) for r in fields if r["bound"] == b])) for i in range(3)), "", "") for b in BOUNDS]
+    text = "## Predictors: Lorenzo, the pyramid, and auto\n\n"
+    text += (f"Ratios of `-p lorenzo` (the default), `-p pyramid` and `-p auto`, the size of `auto` over the smaller of both (at most {100 * worst:+.2f}%), and the ratio that an analysis predicts for it, with its standard error.  "
+             "Every other table is of Lorenzo, the paper's predictor.\n\n")
+    return text + table(("field", "bound", "lorenzo", "pyramid", "auto", "auto over the smaller", "predicted"), rows + means)
+
+
 def section_rule(fields):
     """The paper's 1.09 on its own pipelines and on ours."""
     text = "## The paper's threshold of 1.09 bits\n\n"
@@ -337,7 +354,7 @@ def section_share(records):
 
 def section_share_once(fields):
     """What the evaluation itself measured, where the shares were not."""
-    text = "Three bounds in one call, which share the pass for the range, against three archives: CPU time of one thread, a warm context, best of three.\n\n"
+    text = "Three bounds in one call, which share the pass for the range, against three archives of predictor auto: CPU time of one thread, a warm context, best of three.\n\n"
     once = [r for r in fields if r["bound"] == 1e-2]
     rows = []
     for low, high, name in ((0, 2.5e6, "below 2.5 MB"), (2.5e6, 4e6, "2.5 to 4 MB"), (4e6, 16e6, "4 to 16 MB"), (16e6, 1e30, "16 MB and more")):
@@ -452,11 +469,11 @@ def main():
     if is_paper:
         parts = [f"# Evaluation at the paper's sizes\n\nMade by `make evaluation FULL=1` from what csz-evaluate measured: do not edit; what it means is in [design.md](../../docs/design.md), the same tables for more fields of a few MB in [evaluation.md](../../docs/evaluation.md).  {stand_ins}, "
                  f"all of CESM and one or two fields of each other family (`FULL=all`: every field); published ones are used where `SDRBENCH=FOLDER` is given.  gzip runs over all codes.  {this}\n",
-                 section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")), section_quality(fields), section_analysis(fields, []), section_fields(fields)]
+                 section_choice(fields), section_predictors(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")), section_quality(fields), section_analysis(fields, []), section_fields(fields)]
     else:
         parts = [f"# Evaluation\n\nMade by `make evaluation` from what csz-evaluate measured: do not edit; the text about what it means is in [design.md](design.md).  {stand_ins}, at reduced sizes: the tables at the paper's sizes, `FULL=1`, are in "
                  f"[bench/results](../bench/results/paper-size.md); real fields are those of `bench/fields.txt`; published ones are used where `SDRBENCH=FOLDER` is given.  {this}\n\n![ratios](figures/ratios.svg)\n",
-                 section_commands(), section_choice(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
+                 section_commands(), section_choice(fields), section_predictors(fields), section_rule(fields), section_smoothness(fields), section_qhg(fields), section_rle(fields), section_speed(fields, machine, files_with(files, "gpu_speed")),
                  section_reconstruction(of("reconstruction"), files_with(files, "gpu_reconstruction")), section_quality(fields), section_series(of("series")), section_analysis(fields, of("share")), section_fields(fields)]
     with open(paths[0], "w", encoding="utf-8") as out:
         text = "\n".join(p for p in parts if p)

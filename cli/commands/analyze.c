@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze.c: csz analyze.  The paper's statistics of a field at each bound, the size of every workflow, predicted and with --exact true, and why auto
- * does what it does.  Text for people; --json holds the histogram and the madograms besides.
+ * analyze.c: csz analyze.  The paper's statistics of a field at each bound, the size of every workflow and predictor, predicted and with --exact true, and why
+ * auto does what it does.  Text for people; --json holds the histogram and the madograms besides.
  */
 #include "command.h"
 #include "csz_analyze.h"
@@ -80,6 +80,26 @@ static void write_histogram(cli_json *json, const csz_analysis *a) {
     cli_json_u64_array(json, "histogram", a->histogram + first, last - first + 1);
 }
 
+/* Workflows or predictors by name. */
+static void write_sizes(cli_json *json, const char *key, const csz_analysis *a,
+                        const csz_workflow_size *sizes, const char *const *names) {
+    cli_json_begin_object(json, key);
+    for (int i = 0; names[i]; i++) {
+        if (!sizes[i].nbytes_predicted) continue; /* not known */
+        cli_json_begin_object(json, names[i]);
+        cli_json_u64(json, "nbytes_predicted", sizes[i].nbytes_predicted);
+        cli_json_double(json, "ratio_predicted", ratio_of(a, sizes[i].nbytes_predicted));
+        cli_json_double(json, "error", known(a, sizes[i].error));
+        if (a->is_exact)
+            cli_json_u64(json, "nbytes", sizes[i].nbytes);
+        else
+            cli_json_null(json, "nbytes");
+        cli_json_double(json, "ratio", ratio_of(a, sizes[i].nbytes));
+        cli_json_end_object(json);
+    }
+    cli_json_end_object(json);
+}
+
 static void write_bound(cli_json *json, const csz_analysis *a) {
     cli_json_begin_element(json);
     cli_json_double(json, "bound", a->bound);
@@ -91,20 +111,10 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
     write_histogram(json, a);
     write_madogram(json, "madogram_quanta", &a->quanta);
     write_madogram(json, "madogram_codes", &a->codes);
-    cli_json_begin_object(json, "workflows");
-    for (int i = 0; i < 4; i++) {
-        cli_json_begin_object(json, cli_workflow_names[i]);
-        cli_json_u64(json, "nbytes_predicted", a->workflow[i].nbytes_predicted);
-        cli_json_double(json, "ratio_predicted", ratio_of(a, a->workflow[i].nbytes_predicted));
-        cli_json_double(json, "error", known(a, a->workflow[i].error));
-        if (a->is_exact)
-            cli_json_u64(json, "nbytes", a->workflow[i].nbytes);
-        else
-            cli_json_null(json, "nbytes");
-        cli_json_double(json, "ratio", ratio_of(a, a->workflow[i].nbytes));
-        cli_json_end_object(json);
-    }
-    cli_json_end_object(json);
+    write_sizes(json, "workflows", a, a->workflow, cli_workflow_names);
+    write_sizes(json, "predictors", a, a->predictor, cli_predictor_names);
+    cli_json_u64(json, "nframes", a->nframes);
+    cli_json_u64(json, "npyramids", a->npyramids);
     cli_json_double(json, "prediction_error", known(a, a->workflow[CSZ_WORKFLOW_AUTO].error));
     cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
     cli_json_bool(json, "best_undecided", a->best_is_undecided);
@@ -112,6 +122,7 @@ static void write_bound(cli_json *json, const csz_analysis *a) {
     cli_json_bool(json, "exact", a->is_exact);
     cli_json_double(json, "seconds", a->seconds);
     cli_json_string(json, "reason", a->reason);
+    cli_json_string(json, "predictor_reason", a->predictor_reason);
     cli_json_end_object(json);
 }
 
@@ -119,6 +130,17 @@ static unsigned long long pairs_of(const csz_madogram *m) {
     unsigned long long n = 0;
     for (int d = 0; d < CSZ_ANALYSIS_NDISTANCES; d++) n += m->npairs[d];
     return n;
+}
+
+static void print_sizes(const csz_analysis *a, const char *option, const csz_workflow_size *sizes,
+                        const char *const *names) {
+    for (int i = 0; names[i]; i++) {
+        if (!sizes[i].nbytes_predicted) continue; /* not known */
+        printf("    %s %-9s ", option, names[i]);
+        print_predicted(a, &sizes[i]);
+        if (a->is_exact) printf("  %9.2f", ratio_of(a, sizes[i].nbytes));
+        putchar('\n');
+    }
 }
 
 static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
@@ -149,12 +171,8 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
            pairs_of(&a->quanta) / CSZ_ANALYSIS_NDISTANCES);
     printf("  ratio          %s\n", a->is_exact ? "predicted, error               true"
                                                 : "predicted, with its standard error or as a range of two");
-    for (int i = 0; i < 4; i++) {
-        printf("    %-12s ", cli_workflow_names[i]);
-        print_predicted(a, &a->workflow[i]);
-        if (a->is_exact) printf("  %9.2f", ratio_of(a, a->workflow[i].nbytes));
-        putchar('\n');
-    }
+    print_sizes(a, "-w", a->workflow, cli_workflow_names);
+    if (a->predictor_reason[0]) print_sizes(a, "-p", a->predictor, cli_predictor_names);
     if (a->regret == 0)
         printf("  regret         auto is as large as %s (%s)\n", cli_workflow_names[a->best_forced],
                a->is_exact ? "true" : "predicted");
@@ -163,6 +181,7 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
                a->regret > 0 ? "larger" : "smaller", cli_workflow_names[a->best_forced],
                a->is_exact ? "true" : "predicted");
     printf("  %s.\n", a->reason);
+    if (a->predictor_reason[0]) printf("  %s.\n", a->predictor_reason);
 }
 
 static void report_all(const csz_analysis *analyses, int n, const cli_field *field,

@@ -296,6 +296,8 @@ static const option_row rows[] = {
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
+    {CLI_ANALYZE, 'p', "predictor", NULL, "NAME", apply_predictor,
+     "auto or pyramid: sizes of every predictor (default); lorenzo: of that alone, which is faster"},
     {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
     {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
     {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
@@ -406,6 +408,7 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     const char *surplus = NULL;
     memset(arguments, 0, sizeof *arguments);
     csz_options_init(&arguments->options);
+    if (command == CLI_ANALYZE) arguments->options.predictor = CSZ_PREDICTOR_AUTO;
     arguments->expected.source = "the command line";
     arguments->repeat = 5;
     for (int i = 0; i < argc; i++) {

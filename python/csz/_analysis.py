@@ -69,7 +69,7 @@ class Analysis:
     quanta: Madogram
     codes: Madogram
     predicted: dict[str, int]
-    """Size by workflow, from a sample of the tiles."""
+    """Size by workflow where Lorenzo predicts, from a sample of the tiles."""
     coded: dict[str, int] | None
     """Size by workflow as coded, where ``exact`` was asked for."""
     errors: dict[str, float]
@@ -83,6 +83,17 @@ class Analysis:
     seconds: float
     reason: str
     """What ``auto`` does and why, in a sentence."""
+    predictors: dict[str, int]
+    """Size by predictor, from a sample of the tiles; of Lorenzo alone for arrays on the GPU, unless ``exact`` was asked for."""
+    predictors_coded: dict[str, int] | None
+    """Size by predictor as coded, where ``exact`` was asked for."""
+    predictor_errors: dict[str, float]
+    """Relative standard error of each predicted size."""
+    frames: int
+    pyramids: int
+    """Frames that predictor ``auto`` makes pyramids."""
+    predictor_reason: str
+    """What predictor ``auto`` does and why, in a sentence."""
 
     @property
     def prediction_error(self) -> float:
@@ -110,6 +121,7 @@ def _plain(raw: c.Structure, kind: type[Kind]) -> Kind:
 
 def _analysis(raw: _library.Analysis, has_range: bool) -> Analysis:
     sizes = dict(zip(_library.WORKFLOWS, raw.workflow))
+    predictors = {name: size for name, size in zip(_library.PREDICTORS, raw.predictor) if size.nbytes_predicted}
     return Analysis(
         bound=raw.bound,
         bound_abs=raw.bound_abs,
@@ -141,6 +153,12 @@ def _analysis(raw: _library.Analysis, has_range: bool) -> Analysis:
         regret=raw.regret,
         seconds=raw.seconds,
         reason=raw.reason.decode(errors="replace"),
+        predictors={name: size.nbytes_predicted for name, size in predictors.items()},
+        predictors_coded={name: size.nbytes for name, size in predictors.items()} if raw.is_exact else None,
+        predictor_errors={name: size.error for name, size in predictors.items()},
+        frames=raw.nframes,
+        pyramids=raw.npyramids,
+        predictor_reason=raw.predictor_reason.decode(errors="replace"),
     )
 
 
@@ -152,6 +170,7 @@ def analyze(
     rel: None = None,
     psnr: None = None,
     fill: float | None = None,
+    predictor: _api.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> list[Analysis]: ...
@@ -163,6 +182,7 @@ def analyze(
     rel: float | None = None,
     psnr: float | None = None,
     fill: float | None = None,
+    predictor: _api.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> Analysis: ...
@@ -174,6 +194,7 @@ def analyze(
     rel: Sequence[float] | None = None,
     psnr: Sequence[float] | None = None,
     fill: float | None = None,
+    predictor: _api.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> list[Analysis]: ...
@@ -184,13 +205,14 @@ def analyze(
     rel: float | Sequence[float] | None = None,
     psnr: float | Sequence[float] | None = None,
     fill: float | None = None,
+    predictor: _api.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> Analysis | list[Analysis]:
     """Says how an array would compress under a bound, or under each of several, and why.
 
     Bounds are those of :func:`csz.compress`, one or a sequence of them; where none is given, ``rel=[1e-2, 1e-3, 1e-4]``, as of the command.  By default sizes are predicted from sampled tiles in a fraction of the time that
-    compressing takes; ``exact`` codes everything with every workflow.  Returns an :class:`Analysis`, or a list of them for a sequence.
+    compressing takes; ``exact`` codes everything with every workflow and predictor.  ``predictor="lorenzo"`` leaves other predictors out, which is faster.  Returns an :class:`Analysis`, or a list of them for a sequence.
     Of an array on the GPU no more than the sampled tiles leave it; all of it with ``exact``.
     """
     if abs is None and rel is None and psnr is None:
@@ -207,6 +229,7 @@ def analyze(
     source = _arrays.view_field(array, fill)
     options = _api._options("cpu" if source.device is None else "auto", threads, fill)
     options.bound_mode = _library.BOUND_MODES.index(mode)
+    options.predictor = _api._choice("predictor", predictor, _library.PREDICTORS)
     _api.check_fill(fill, source)
     field = _api._field(source)
     raw = (_library.Analysis * len(bounds))()

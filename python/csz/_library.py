@@ -197,6 +197,11 @@ class Analysis(c.Structure):
         ("is_exact", c.c_int),
         ("seconds", c.c_double),
         ("reason", c.c_char * REASON_NBYTES),
+        ("predictor", WorkflowSize * 3),
+        ("nframes", c.c_uint64),
+        ("npyramids", c.c_uint64),
+        ("has_pyramid", c.c_int),
+        ("predictor_reason", c.c_char * REASON_NBYTES),
     ]
 
 

@@ -2,7 +2,7 @@
 /*
  * analysis.h: what the parts of an analysis share.  analyze.c has the call.  sample.c picks tiles, on the host or the GPU.
  * describe.c counts their codes for the paper's statistics.  predict.c passes them through the compressor's stages for every
- * workflow.  reason.c puts the result into words.
+ * workflow, pyramid.c samples of its own through those of the pyramid.  reason.c puts the result into words.
  */
 #ifndef CSZ_ANALYZE_ANALYSIS_H
 #define CSZ_ANALYZE_ANALYSIS_H
@@ -79,17 +79,7 @@ void csz_analysis_describe(csz_analysis *analysis, const csz_code_counts *counts
 
 /* ---- predict.c ---- */
 
-/* How values become codes.  Sizes are predicted for each predictor there is. */
-typedef struct csz_tile_predictor {
-    const char *name;
-    void (*quantize)(csz_tile_work *tile, const csz_tile_plan *plan, const void *data,
-                     const csz_tile_box *box);
-} csz_tile_predictor;
-
-enum { CSZ_NPREDICTORS = 1 };
-extern const csz_tile_predictor csz_predictors[CSZ_NPREDICTORS];
-
-/* What one predictor takes. */
+/* What archives of Lorenzo take. */
 typedef struct csz_prediction {
     csz_workflow_size workflow[CSZ_NWORKFLOWS];
     csz_workflow best_forced;
@@ -107,16 +97,27 @@ void csz_analysis_job_free(csz_analysis_job *job);
 
 /* Sizes of all workflows at the header's bound, and the counts of the sampled tiles. */
 csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *prediction, csz_code_counts *counts,
-                                const csz_header *header, const csz_tile_predictor *predictor, int nthreads);
+                                const csz_header *header, int nthreads);
 
 /* The counts of all tiles of a field on the host. */
 csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts, const csz_header *header,
-                                  const csz_tile_predictor *predictor, int nthreads);
+                                  int nthreads);
+
+/* Books from the counts of ncoded tiles of a frame: code tables, and the bytes that the books take. */
+uint32_t csz_analysis_books(csz_analysis_job *job, csz_code_tables *tables, csz_histograms *counts,
+                            uint32_t frame_tiles, uint64_t ncoded);
+
+/* ---- pyramid.c ---- */
+
+/* What the pyramid would take, and what auto would, once workflow[] is known: predictor[], nframes and npyramids. */
+csz_status csz_analysis_predict_pyramid(csz_analysis *analysis, csz_analysis_job *job,
+                                        csz_cpu_scratch *scratch, const void *data, const csz_header *header,
+                                        int nthreads);
 
 /* ---- reason.c ---- */
 
-/* What auto does and why.  nmodes: tiles of workflow auto by mode.  predictions: one for each predictor. */
-void csz_analysis_explain(csz_analysis *analysis, const uint64_t *nmodes, const csz_prediction *predictions,
-                          const csz_fill_suspect *suspect, csz_type type);
+/* What auto does and why, of workflows and of predictors.  nmodes: tiles of workflow auto by mode. */
+void csz_analysis_explain(csz_analysis *analysis, const uint64_t *nmodes, const csz_fill_suspect *suspect,
+                          csz_type type);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * analyze.c: how a field would compress, and why.  The range of the values and the sample are found once.  Then for each
- * bound the sampled tiles are counted and coded with every workflow; with `exact` all tiles are counted besides and the whole
- * field is compressed with every workflow.
+ * bound the sampled tiles are counted and coded with every workflow and predictor; with `exact` all tiles are counted besides
+ * and the whole field is compressed with each of them.
  */
 #include "analyze/analysis.h"
 
@@ -18,7 +18,8 @@ typedef struct subject {
     const void *data;
     int is_on_device;
     const csz_options *options;
-    csz_header header; /* all but the bound */
+    csz_predictor predictor; /* of the caller's options */
+    csz_header header;       /* all but the bound */
     int has_range;
     double min, max;
     csz_fill_suspect suspect; /* kept apart from the context's, which compressing replaces */
@@ -27,14 +28,16 @@ typedef struct subject {
     csz_analysis *analysis; /* of the bound that is analysed */
 } subject;
 
-/* The true size of every workflow, and auto's tiles by mode. */
+/* The true size of every workflow and predictor, and tiles by mode of workflow auto. */
 static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmodes) {
     csz_options o = *s->options;
     size_t capacity, nbytes;
     csz_tile_counts tiles;
     o.zstd_level = 0;
     o.bound = a->bound;
+    o.predictor = CSZ_PREDICTOR_AUTO; /* which may take a few bytes more */
     csz_status status = csz_compress_bound(&capacity, &s->header.field, &o);
+    o.predictor = CSZ_PREDICTOR_LORENZO;
     if (status) return status;
     void *out = malloc(capacity);
     if (!out) return CSZ_ERROR_MEMORY;
@@ -45,8 +48,20 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
             status = csz_survey(s->context, &tiles, sizeof tiles, out, nbytes);
         if (!status) a->workflow[f].nbytes = nbytes;
     }
+    o.workflow = CSZ_WORKFLOW_AUTO;
+    const int nmore = s->predictor != CSZ_PREDICTOR_LORENZO ? CSZ_PREDICTOR_AUTO : 0;
+    for (int p = CSZ_PREDICTOR_PYRAMID; !status && p <= nmore; p++) {
+        csz_tile_counts pyramids;
+        o.predictor = (csz_predictor)p;
+        o.backend = CSZ_BACKEND_CPU;
+        status = csz_compress(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
+        if (!status) status = csz_survey(s->context, &pyramids, sizeof pyramids, out, nbytes);
+        a->predictor[p].nbytes = nbytes;
+        a->npyramids = pyramids.npyramids;
+    }
     free(out);
     if (status) return status;
+    a->predictor[CSZ_PREDICTOR_LORENZO].nbytes = a->workflow[CSZ_WORKFLOW_AUTO].nbytes;
     const uint64_t counts[CSZ_NMODES] = {[CSZ_MODE_CONSTANT] = tiles.empty + tiles.constant,
                                          [CSZ_MODE_M] = tiles.mask8,
                                          [CSZ_MODE_Q] = tiles.quad,
@@ -79,34 +94,31 @@ static void conclude(csz_analysis *a, const csz_prediction *p) {
 
 /* One bound of a field that has elements. */
 static csz_status analyze_bound(csz_analysis *a, subject *s) {
-    csz_prediction predictions[CSZ_NPREDICTORS];
-    csz_code_counts *counts = malloc(2 * sizeof *counts), *other = counts + 1;
+    csz_prediction prediction;
+    csz_code_counts *counts = malloc(sizeof *counts);
     uint64_t nmodes[CSZ_NMODES];
     const int nthreads = s->options->threads;
     csz_status status = counts ? CSZ_OK : CSZ_ERROR_MEMORY;
-    const csz_prediction *best = predictions;
-    for (int i = 0; !status && i < CSZ_NPREDICTORS; i++) { /* the paper's statistics are those of the first */
-        status = csz_analysis_predict(s->job, &predictions[i], i ? other : counts, &s->header,
-                                      &csz_predictors[i], nthreads);
-        if (predictions[i].workflow[CSZ_WORKFLOW_AUTO].nbytes_predicted <
-            best->workflow[CSZ_WORKFLOW_AUTO].nbytes_predicted)
-            best = &predictions[i];
-    }
+    if (!status) status = csz_analysis_predict(s->job, &prediction, counts, &s->header, nthreads);
     if (!status) {
-        memcpy(a->workflow, best->workflow, sizeof a->workflow);
-        memcpy(nmodes, best->nmodes, sizeof nmodes);
+        memcpy(a->workflow, prediction.workflow, sizeof a->workflow);
+        memcpy(nmodes, prediction.nmodes, sizeof nmodes);
         a->ntiles_counted = s->sample.n;
+        a->predictor[CSZ_PREDICTOR_LORENZO] = a->workflow[CSZ_WORKFLOW_AUTO];
+        a->nframes = s->header.geometry.nframes;
     }
+    if (!status && s->predictor != CSZ_PREDICTOR_LORENZO && !s->is_on_device)
+        status = csz_analysis_predict_pyramid(a, s->job, &s->context->cpu, s->data, &s->header, nthreads);
     if (!status && a->is_exact) {
-        status = csz_analysis_count_all(s->job, counts, &s->header, &csz_predictors[0], nthreads);
+        status = csz_analysis_count_all(s->job, counts, &s->header, nthreads);
         if (!status) status = compress_all(s, a, nmodes);
         a->ntiles_counted = a->ntiles;
     }
     if (!status) {
         const csz_tile_plan plan = csz_tile_plan_of(&s->header);
         csz_analysis_describe(a, counts, &s->sample, &plan);
-        conclude(a, best);
-        csz_analysis_explain(a, nmodes, predictions, &s->suspect, s->header.field.type);
+        conclude(a, &prediction);
+        csz_analysis_explain(a, nmodes, &s->suspect, s->header.field.type);
     }
     free(counts);
     return status;
@@ -120,7 +132,8 @@ static void analyze_nothing(csz_analysis *a, const csz_header *header) {
     }
     a->best_forced = CSZ_WORKFLOW_HUFFMAN;
     a->codes.smoothness = a->quanta.smoothness = 1;
-    csz_analysis_explain(a, NULL, NULL, NULL, header->field.type);
+    for (int p = 0; p <= CSZ_PREDICTOR_AUTO; p++) a->predictor[p] = a->workflow[CSZ_WORKFLOW_AUTO];
+    csz_analysis_explain(a, NULL, NULL, header->field.type);
 }
 
 static csz_status find_range(subject *s) {
@@ -192,8 +205,9 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t anal
         o.bound = bounds[b];
         status = csz_bound_check(&o);
     }
+    s.predictor = o.predictor;
     o.workflow = CSZ_WORKFLOW_AUTO;
-    o.predictor = CSZ_PREDICTOR_LORENZO; /* whose sizes are predicted */
+    o.predictor = CSZ_PREDICTOR_LORENZO; /* of the workflows */
     o.zstd_level = 0;
     if (!status) status = csz_header_plan(&s.header, field, &o);
     if (status) return status;

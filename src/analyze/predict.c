@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict.c: what each workflow would take, in two steps.  The sampled tiles are quantized, and the entropy of their codes
+ * predict.c: what each workflow would take where Lorenzo predicts, in two steps.  The sampled tiles are quantized, and the entropy of their codes
  * tells roughly what each takes.  Some of them, spread over tiles of little and of much entropy, then pass through all stages
  * of the compressor: they are counted, books are chosen from the counts, and every workflow codes them.  That gives the words
  * for each bit of entropy.  How much tiles differ gives the standard errors of both steps.
@@ -11,8 +11,6 @@
 #include <stdlib.h>
 
 #include "core/logarithm.h"
-
-const csz_tile_predictor csz_predictors[CSZ_NPREDICTORS] = {{"lorenzo", csz_tile_quantize}};
 
 enum {
     CODE_ORIGINS = 2,      /* pairs of codes start from so many places of a tile */
@@ -59,7 +57,6 @@ struct csz_analysis_job {
     uint32_t books_nbytes[CSZ_NWORKFLOWS];
     /* of the running pass */
     csz_tile_plan plan[CSZ_NWORKFLOWS];
-    const csz_tile_predictor *predictor;
     uint32_t frame_tiles;
     atomic_ullong next;
 };
@@ -70,7 +67,7 @@ struct csz_analysis_job {
 static void quantize_tile(const csz_analysis_job *job, csz_tile_work *w, const csz_tile_box *box,
                           csz_kept_tile *kept) {
     w->code16 = kept ? kept->code16 : w->own_code16;
-    job->predictor->quantize(w, &job->plan[0], job->sample->data, box);
+    csz_tile_quantize(w, &job->plan[0], job->sample->data, box);
     if (!w->is_fill) csz_tile_measure(w);
     if (kept) csz_tile_keep(kept, w, &job->plan[0], box);
 }
@@ -174,8 +171,7 @@ static void run(csz_analysis_job *job, void (*body)(void *, int)) {
 }
 
 /* Threads that so many tiles are worth, with what they need, and the plans of a bound. */
-static csz_status begin(csz_analysis_job *job, const csz_header *header, const csz_tile_predictor *predictor,
-                        uint64_t ntiles, int nthreads) {
+static csz_status begin(csz_analysis_job *job, const csz_header *header, uint64_t ntiles, int nthreads) {
     const uint64_t useful = ntiles / THREAD_TILES + 1;
     job->nthreads = useful < (uint64_t)nthreads ? (int)useful : nthreads;
     if (job->nthreads > job->nworkers) {
@@ -185,7 +181,6 @@ static csz_status begin(csz_analysis_job *job, const csz_header *header, const c
         job->nworkers = job->nthreads;
     }
     memset(job->workers, 0, (size_t)job->nthreads * sizeof *job->workers);
-    job->predictor = predictor;
     job->frame_tiles = csz_frame_box_at(&header->geometry, 0).ntiles;
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
         job->plan[f] = f ? job->plan[0] : csz_tile_plan_of(header);
@@ -211,15 +206,20 @@ static void scale_counts(csz_histograms *counts, double factor) {
     }
 }
 
+uint32_t csz_analysis_books(csz_analysis_job *job, csz_code_tables *tables, csz_histograms *counts,
+                            uint32_t frame_tiles, uint64_t ncoded) {
+    scale_counts(counts, (double)csz_sample_count(frame_tiles) / (double)ncoded);
+    csz_books_choose(job->books, job->scratch->builtins, counts, frame_tiles, csz_sample_stride(frame_tiles));
+    csz_code_tables_make(tables, job->books);
+    return csz_books_write(job->section, job->books);
+}
+
 static void choose_books(csz_analysis_job *job, int workflow) {
     csz_histograms *counts = &job->counts;
     memset(counts, 0, sizeof *counts);
     for (int i = 0; i < job->nthreads; i++) csz_tally_add(counts, &job->workers[i].tally[workflow]);
-    scale_counts(counts, (double)csz_sample_count(job->frame_tiles) / (double)job->sample->ncoded);
-    csz_books_choose(job->books, job->scratch->builtins, counts, job->frame_tiles,
-                     csz_sample_stride(job->frame_tiles));
-    csz_code_tables_make(&job->tables[workflow], job->books);
-    job->books_nbytes[workflow] = csz_books_write(job->section, job->books);
+    job->books_nbytes[workflow] =
+        csz_analysis_books(job, &job->tables[workflow], counts, job->frame_tiles, job->sample->ncoded);
 }
 
 /* ---- sizes and errors ---- */
@@ -378,8 +378,8 @@ void csz_analysis_job_free(csz_analysis_job *job) {
 }
 
 csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_code_counts *counts,
-                                const csz_header *header, const csz_tile_predictor *predictor, int nthreads) {
-    csz_status status = begin(job, header, predictor, job->sample->n, nthreads);
+                                const csz_header *header, int nthreads) {
+    csz_status status = begin(job, header, job->sample->n, nthreads);
     if (!status) status = csz_scratch_kept(job->scratch, (uint32_t)job->sample->n, 0);
     if (status) return status;
     run(job, look_body);
@@ -400,8 +400,8 @@ csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_co
 }
 
 csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts, const csz_header *header,
-                                  const csz_tile_predictor *predictor, int nthreads) {
-    csz_status status = begin(job, header, predictor, header->geometry.ntiles, nthreads);
+                                  int nthreads) {
+    csz_status status = begin(job, header, header->geometry.ntiles, nthreads);
     if (status) return status;
     run(job, all_body);
     gather_counts(counts, job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reason.c: what auto does and why, in one sentence. */
+/* reason.c: what auto does and why, in one sentence for workflows and one for predictors. */
 #include "analyze/analysis.h"
 
 #include <math.h>
@@ -47,11 +47,31 @@ static void put_sizes(char *text, const csz_analysis *a) {
     if (a->best_is_undecided) put(text, " (which is best the sample does not decide)");
 }
 
-/* The predictor that was chosen, and what the others would take. */
-static void put_predictors(char *text, const csz_analysis *a, const csz_prediction *predictions) {
-    for (int i = 0; CSZ_NPREDICTORS > 1 && i < CSZ_NPREDICTORS; i++)
-        put(text, "%s %s %.4g bits a value", i ? "," : "; predicted by", csz_predictors[i].name,
-            8 * (double)predictions[i].workflow[CSZ_WORKFLOW_AUTO].nbytes_predicted / (double)a->nelements);
+/* Bits a value of a predictor, true where known. */
+static double predictor_bits(const csz_analysis *a, csz_predictor predictor) {
+    const csz_workflow_size *size = &a->predictor[predictor];
+    return 8 * (double)(a->is_exact ? size->nbytes : size->nbytes_predicted) / (double)a->nelements;
+}
+
+/* The predictor that auto takes, by the compressor's own rule; nothing where that was not asked for. */
+static void put_predictors(char *text, const csz_analysis *a) {
+    text[0] = 0;
+    if (a->predictor[CSZ_PREDICTOR_AUTO].nbytes_predicted == 0) return;
+    if (a->npyramids == 0)
+        put(text, "predictor auto takes lorenzo");
+    else if (a->npyramids == a->nframes)
+        put(text, "predictor auto takes the pyramid");
+    else
+        put(text, "predictor auto takes the pyramid in %llu of %llu frames and lorenzo in the others",
+            (unsigned long long)a->npyramids, (unsigned long long)a->nframes);
+    if (!a->has_pyramid) {
+        put(text, ", as always in one dim");
+        return;
+    }
+    put(text,
+        a->npyramids ? ", which by its sample is smaller" : ", as by its sample the pyramid is not smaller");
+    put(text, ": the pyramid takes %.4g bits a value, lorenzo %.4g", predictor_bits(a, CSZ_PREDICTOR_PYRAMID),
+        predictor_bits(a, CSZ_PREDICTOR_LORENZO));
 }
 
 enum { NUMBER_TEXT_NBYTES = 32 };
@@ -91,21 +111,21 @@ static void put_suspect(char *text, const csz_fill_suspect *s, csz_type type) {
         s->low, s->high, value, value);
 }
 
-void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_prediction *predictions,
-                          const csz_fill_suspect *suspect, csz_type type) {
+void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_fill_suspect *suspect,
+                          csz_type type) {
     char *text = a->reason;
     text[0] = 0;
     if (a->nelements == 0) {
         put(text, "auto has nothing to choose: the field has no elements");
         return;
     }
+    put_predictors(a->predictor_reason, a);
     put_suspect(text, suspect, type);
     if (a->ntiles_counted < a->ntiles)
         put(text, "by %llu of %llu tiles, ", (unsigned long long)a->ntiles_counted,
             (unsigned long long)a->ntiles);
     put(text, "auto codes %s, ", way_of(nmodes));
     put_sizes(text, a);
-    put_predictors(text, a, predictions);
     if (a->statistics.p1 == 0) {
         put(text, "; for the paper's rule there are no codes");
         return;

@@ -11,10 +11,7 @@
 
 typedef struct choose_job {
     csz_cpu_scratch *scratch;
-    const csz_tile_plan *plan;
-    const void *data;
-    const csz_frame_box *box;
-    csz_pyramid shape;
+    csz_patch_source source;
     uint32_t nsamples;
     int first, end;                       /* ways to interpolate that are tried now */
     uint64_t enough[CSZ_CHOICE_N];        /* a way that takes as much is out, whatever the other tiles take */
@@ -98,39 +95,33 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
 DEFINE_PATCH(float, f32, uint32_t)
 DEFINE_PATCH(double, f64, uint64_t)
 
-static void copy_patch(void *out, const choose_job *job, const uint64_t *from, uint64_t step,
+static void copy_patch(void *out, const csz_patch_source *s, const uint64_t *from, uint64_t step,
                        const uint64_t *extent, double bound) {
-    const csz_geometry *g = &job->plan->geometry;
+    const csz_geometry *g = &s->plan->geometry;
     const uint64_t pitch[2] = {g->n[1] * g->n[2], g->n[2]};
     const uint64_t at = from[0] * pitch[0] + from[1] * pitch[1] + from[2];
-    if (job->plan->type == CSZ_F32)
-        copy_patch_f32(out, (const float *)job->data + at, pitch, step, extent, (float)(2 * bound),
-                       job->plan);
+    if (s->plan->type == CSZ_F32)
+        copy_patch_f32(out, (const float *)s->data + at, pitch, step, extent, (float)(2 * bound), s->plan);
     else
-        copy_patch_f64(out, (const double *)job->data + at, pitch, step, extent, 2 * bound, job->plan);
+        copy_patch_f64(out, (const double *)s->data + at, pitch, step, extent, 2 * bound, s->plan);
 }
 
-/* A tile of a lattice as a small one of its own, which knows what lies around it. */
-typedef struct patch {
-    csz_level level;
-    csz_tile_box box;
-    uint64_t coarser_n[3];
-} patch;
-
-/* at: the tile's place in the lattice's grid. */
-static void patch_make(patch *p, const choose_job *job, csz_worker *worker, int l, const uint64_t *at) {
-    const csz_geometry *g = &job->plan->geometry;
+/* All but the values, which begin at `from` and `coarser_from` of the field. */
+static void patch_place(csz_patch *p, const csz_patch_source *s, int l, const uint64_t *at, int tuning,
+                        uint64_t *from, uint64_t *coarser_from) {
+    const csz_geometry *g = &s->plan->geometry;
     csz_level *level = &p->level;
-    uint64_t from[3], coarser_from[3];
     memset(p, 0, sizeof *p);
-    level->plan = *job->plan;
-    level->bound_f32 = job->plan->f32.bound;
-    level->bound_f64 = job->plan->f64.bound;
+    level->plan = *s->plan;
+    level->bound_f32 = s->plan->f32.bound;
+    level->bound_f64 = s->plan->f64.bound;
+    level->tuning = tuning;
+    level->reach = csz_tuning_reach(tuning);
+    level->coarser_n = p->coarser_n;
     csz_geometry *h = &level->plan.geometry;
     for (int i = 0; i < 3; i++) {
-        const uint64_t t = (uint64_t)1 << g->log2_t[i], origin = at[i] * t,
-                       left = job->shape.n[l][i] - origin, begin = job->box->first[i] << g->log2_t[i],
-                       before = origin > 0 ? 2 : 0;
+        const uint64_t t = (uint64_t)1 << g->log2_t[i], origin = at[i] * t, left = s->shape.n[l][i] - origin,
+                       begin = s->box.first[i] << g->log2_t[i], before = origin > 0 ? 2 : 0;
         h->n[i] = left < t ? left : t;
         p->box.extent[i] = (uint32_t)h->n[i];
         level->origin[i] = 0 - before;
@@ -139,20 +130,34 @@ static void patch_make(patch *p, const choose_job *job, csz_worker *worker, int 
         from[i] = begin + (origin << l);
         coarser_from[i] = begin + ((origin - before) << l);
     }
-    const double bound = csz_level_bound(job->plan->bound, 0, l);
-    level->plan.f32 = csz_quantizer_make_f32(bound, job->plan->f32.has_fill, job->plan->f32.fill);
-    level->plan.f64 = csz_quantizer_make_f64(bound, job->plan->f64.has_fill, job->plan->f64.fill);
-    /* wide[] is free: two arrays of a tile's size, and the coarser lattice around one has less than twice as many values */
-    uint8_t *values = (uint8_t *)worker->tile.wide[0], *coarser = worker->chunks[0];
-    copy_patch(values, job, from, (uint64_t)1 << l, h->n, 0);
-    copy_patch(coarser, job, coarser_from, (uint64_t)2 << l, p->coarser_n,
-               csz_level_bound(job->plan->bound, 0, l + 1));
-    level->data = values;
-    level->coarser = coarser;
-    level->coarser_n = p->coarser_n;
+    const double bound = csz_level_bound(s->plan->bound, tuning, l);
+    level->plan.f32 = csz_quantizer_make_f32(bound, s->plan->f32.has_fill, s->plan->f32.fill);
+    level->plan.f64 = csz_quantizer_make_f64(bound, s->plan->f64.has_fill, s->plan->f64.fill);
 }
 
-static uint64_t patch_cost(patch *p, csz_worker *worker, int way) {
+void csz_patch_make(csz_patch *p, const csz_patch_source *s, csz_worker *worker, int l, const uint64_t *at,
+                    int tuning) {
+    uint64_t from[3], coarser_from[3];
+    patch_place(p, s, l, at, tuning, from, coarser_from);
+    /* wide[] is free: two arrays of a tile's size, and the coarser lattice around one has less than twice as many values */
+    uint8_t *values = (uint8_t *)worker->tile.wide[0], *coarser = worker->chunks[0];
+    copy_patch(values, s, from, (uint64_t)1 << l, p->level.plan.geometry.n, 0);
+    copy_patch(coarser, s, coarser_from, (uint64_t)2 << l, p->coarser_n,
+               csz_level_bound(s->plan->bound, tuning, l + 1));
+    p->level.data = values;
+    p->level.coarser = coarser;
+}
+
+void csz_patch_make_coarsest(csz_patch *p, const csz_patch_source *s, csz_worker *worker, int tuning) {
+    const int l = s->shape.nlevels - 1;
+    const uint64_t at[3] = {0, 0, 0};
+    uint64_t from[3], coarser_from[3];
+    patch_place(p, s, l, at, tuning, from, coarser_from);
+    copy_patch(worker->chunks[0], s, from, (uint64_t)1 << l, p->level.plan.geometry.n, 0);
+    p->level.data = worker->chunks[0];
+}
+
+static uint64_t patch_cost(csz_patch *p, csz_worker *worker, int way) {
     p->level.tuning = csz_choice_tuning(way);
     p->level.reach = csz_tuning_reach(p->level.tuning);
     csz_pyramid_quantize(&worker->tile, worker->pyramid, &p->level, &p->box, CSZ_WANT_CODES);
@@ -162,35 +167,35 @@ static uint64_t patch_cost(patch *p, csz_worker *worker, int way) {
 static void choose_body(void *arg, int rank) {
     choose_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
-    const uint64_t *grid = job->shape.grid[0];
+    const uint64_t *grid = job->source.shape.grid[0];
     double mark = csz_now();
     worker->tile.code16 = worker->tile.own_code16;
     for (;;) {
         const uint32_t next = atomic_fetch_add(&job->next, 1);
         if (next >= job->nsamples) break;
-        const uint32_t s = job->order[next], tile = csz_choice_tile(s, job->nsamples, job->box->ntiles);
+        const uint32_t s = job->order[next], tile = csz_choice_tile(s, job->nsamples, job->source.box.ntiles);
         const uint64_t at[3] = {tile / grid[2] / grid[1], tile / grid[2] % grid[1], tile % grid[2]};
-        patch p;
+        csz_patch p;
         int is_made = 0;
         for (int way = job->first; way < job->end; way++) {
             if (atomic_load(&job->pyramid[way]) >= job->enough[way]) continue;
-            if (!is_made) patch_make(&p, job, worker, 0, at);
+            if (!is_made) csz_patch_make(&p, &job->source, worker, 0, at, 0);
             is_made = 1;
             const uint64_t cost = patch_cost(&p, worker, way);
             atomic_fetch_add(&job->pyramid[way], cost);
             if (way == CSZ_CHOICE_CUBIC) job->cubic[s] = cost;
         }
         if (job->first > CSZ_CHOICE_CUBIC) continue;
-        if (job->plan->geometry.rank == 2 && s % 2 == 0) {
+        if (job->source.plan->geometry.rank == 2 && s % 2 == 0) {
             const uint64_t around[3] = {0, at[1] / 2, at[2] / 2};
             atomic_fetch_add(&job->pair[0], job->cubic[s]);
-            patch_make(&p, job, worker, 1, around);
+            csz_patch_make(&p, &job->source, worker, 1, around, 0);
             atomic_fetch_add(&job->pair[1], patch_cost(&p, worker, CSZ_CHOICE_CUBIC));
         }
-        if (job->plan->predictor != CSZ_PREDICTOR_AUTO) continue;
-        const csz_tile_box box = csz_tile_box_at(&job->plan->geometry, job->box, tile);
-        csz_tile_quantize(&worker->tile, job->plan, job->data, &box);
-        atomic_fetch_add(&job->lorenzo, cost_of(&worker->tile, job->plan, &box, 0));
+        if (job->source.plan->predictor != CSZ_PREDICTOR_AUTO) continue;
+        const csz_tile_box box = csz_tile_box_at(&job->source.plan->geometry, &job->source.box, tile);
+        csz_tile_quantize(&worker->tile, job->source.plan, job->source.data, &box);
+        atomic_fetch_add(&job->lorenzo, cost_of(&worker->tile, job->source.plan, &box, 0));
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -224,18 +229,18 @@ static void sample_other_ways(choose_job *job, csz_choice *choice, int rank, int
     sample_ways(job, choice, CSZ_CHOICE_LINEAR, rank == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS, nthreads);
 }
 
-csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, const void *data, const csz_tile_plan *plan,
-                            const csz_frame_box *box, int nthreads) {
+csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, const void *data,
+                            const csz_tile_plan *plan, const csz_frame_box *box, int nthreads) {
     const int rank = plan->geometry.rank, may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO;
-    choose_job job = {.scratch = s, .plan = plan, .data = data, .box = box};
+    choose_job job = {.scratch = s, .source = {.plan = plan, .data = data, .box = *box}};
     csz_choice choice = {0};
-    csz_frame_pyramid(&job.shape, &plan->geometry, box);
+    csz_frame_pyramid(&job.source.shape, &plan->geometry, box);
     nthreads = csz_threads_for(box->ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, rank);
     if (!status) status = csz_scratch_levels(s, nthreads, 0);
     if (status) return status;
     *tuning = 0;
-    if (job.shape.nlevels == 1) return CSZ_OK; /* one tile, which Lorenzo predicts */
+    if (job.source.shape.nlevels == 1) return CSZ_OK; /* one tile, which Lorenzo predicts */
     job.nsamples = csz_choice_count(box->ntiles);
     atomic_init(&job.next, 0);
     atomic_init(&job.lorenzo, 0);
@@ -244,6 +249,7 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, const void *data, c
     job.enough[CSZ_CHOICE_CUBIC] = UINT64_MAX;
     for (uint32_t i = 0; i < job.nsamples; i++) job.order[i] = (uint8_t)i;
     sample_ways(&job, &choice, CSZ_CHOICE_CUBIC, CSZ_CHOICE_CUBIC + 1, nthreads);
+    if (costs) memcpy(costs, job.cubic, job.nsamples * sizeof *costs);
     if (!may_be_lorenzo || !csz_choice_is_lorenzo(&choice, rank))
         sample_other_ways(&job, &choice, rank, nthreads);
     *tuning = csz_predictor_choose(&choice, rank, job.nsamples, may_be_lorenzo);

@@ -5,8 +5,34 @@
 
 #include "cpu/scratch.h"
 
-/* The tuning of a pyramid, or -1: Lorenzo.  Workers and levels of the scratch are ready for nthreads. */
-csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, const void *data, const csz_tile_plan *plan,
-                            const csz_frame_box *box, int nthreads);
+/* A frame of a field. */
+typedef struct csz_patch_source {
+    const csz_tile_plan *plan;
+    const void *data;
+    csz_frame_box box;
+    csz_pyramid shape;
+} csz_patch_source;
+
+/* A tile of one of its lattices as a small lattice of its own, which knows what lies around it. */
+typedef struct csz_patch {
+    csz_level level;
+    csz_tile_box box;
+    uint64_t coarser_n[3];
+} csz_patch;
+
+/* Lattice l; at: the tile's place in its grid.  Values lie in the worker until its next tile. */
+void csz_patch_make(csz_patch *patch, const csz_patch_source *source, csz_worker *worker, int l,
+                    const uint64_t *at, int tuning);
+
+/* The tile of the coarsest lattice, which Lorenzo predicts. */
+void csz_patch_make_coarsest(csz_patch *patch, const csz_patch_source *source, csz_worker *worker,
+                             int tuning);
+
+/*
+ * The tuning of a pyramid, or -1: Lorenzo.  Workers and levels of the scratch are ready for nthreads.  costs, which may be NULL:
+ * bits/512 that each sampled tile takes as one of lattice 0, csz_choice_count of them at most.
+ */
+csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, const void *data,
+                            const csz_tile_plan *plan, const csz_frame_box *box, int nthreads);
 
 #endif

@@ -420,7 +420,7 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
         const uint64_t most =
             csz_frame_bound(box.ntiles, csz_frame_nelements(&plan->geometry, &box), plan->type, 0);
         int tuning;
-        csz_status status = csz_frame_choose(s, &tuning, data, plan, &box, nthreads);
+        csz_status status = csz_frame_choose(s, &tuning, NULL, data, plan, &box, nthreads);
         if (!status && tuning >= 0)
             status = compress_frame(s, out, capacity < most ? capacity : most, nbytes, data, plan, frame,
                                     nthreads, tuning);
