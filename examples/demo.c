@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * demo.c: what `make demo` runs, and how a program uses csz.h.  Simulates a seismic wave, compresses the snapshot at
- * several bounds, restores each archive, compares every value with the bound exactly, and prints one line a bound
- * and a picture of a slice before and after.  Exits 1 if any value lies outside its bound.
+ * several bounds, restores each archive and a preview of it, compares every value with the bound exactly, and prints one
+ * line a bound and a picture of a slice: original, restored, preview.  Exits 1 if any value lies outside its bound.
  *
  *     csz-demo [--small] [--save FILE]      a smaller grid; keep the snapshot as raw f32
  */
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPEATS = 5 };
+enum { REPEATS = 5, PREVIEW_LEVEL = 2 }; /* a preview has every 4th value along each dim */
 
 typedef struct demo {
     csz_context *context;
@@ -25,6 +25,7 @@ typedef struct demo {
     size_t archive_capacity;
     float *original;
     float *restored;
+    float *preview;
     void *archive;
 } demo;
 
@@ -32,6 +33,8 @@ typedef struct outcome {
     csz_info info;
     csz_metrics metrics;
     double seconds_compress, seconds_decompress; /* median of REPEATS */
+    double lorenzo_ratio;                        /* with the default predictor */
+    uint64_t preview_nbytes;                     /* that a preview reads of the archive */
     int holds;
 } outcome;
 
@@ -56,6 +59,27 @@ static void show_progress(int step, int nsteps) {
         fprintf(stderr, "\r  simulating: step %d of %d%s", step, nsteps, step == nsteps ? "\r\033[K" : "");
 }
 
+/* The preview, each value of it compared with the bound, and what it reads. */
+static csz_status run_preview(outcome *r, const demo *d, size_t archive_nbytes) {
+    csz_tile_counts counts;
+    csz_field coarse;
+    csz_status status = csz_level_field(&coarse, &r->info, PREVIEW_LEVEL);
+    if (status == CSZ_OK)
+        status = csz_decompress_level(d->context, d->preview, d->nbytes, d->archive, archive_nbytes,
+                                      PREVIEW_LEVEL, NULL, NULL, NULL);
+    if (status == CSZ_OK) status = csz_survey(d->context, &counts, sizeof counts, d->archive, archive_nbytes);
+    if (status != CSZ_OK) return status;
+    r->preview_nbytes = counts.nbytes_level[PREVIEW_LEVEL];
+    const uint64_t *n = d->field.dims, *m = coarse.dims;
+    for (uint64_t i = 0; i < m[0] * m[1] * m[2]; i++) {
+        const uint64_t z = i / m[2] / m[1] << PREVIEW_LEVEL, y = i / m[2] % m[1] << PREVIEW_LEVEL,
+                       x = i % m[2] << PREVIEW_LEVEL;
+        const double original = d->original[(z * n[1] + y) * n[2] + x];
+        r->holds = r->holds && fabs(d->preview[i] - original) <= r->info.bound_abs;
+    }
+    return CSZ_OK;
+}
+
 static csz_status run_bound(outcome *r, const demo *d, csz_bound_mode mode, double bound) {
     double compress[REPEATS], decompress[REPEATS];
     size_t archive_nbytes = 0;
@@ -65,6 +89,12 @@ static csz_status run_bound(outcome *r, const demo *d, csz_bound_mode mode, doub
     csz_options_init(&options);
     options.bound_mode = mode;
     options.bound = bound;
+    options.predictor = CSZ_PREDICTOR_LORENZO;
+    status = csz_compress(d->context, d->archive, d->archive_capacity, &archive_nbytes, d->original,
+                          &d->field, &options);
+    if (status != CSZ_OK) return status;
+    r->lorenzo_ratio = (double)d->nbytes / (double)archive_nbytes;
+    options.predictor = CSZ_PREDICTOR_AUTO;
     for (int i = 0; i < REPEATS; i++) {
         double start = now();
         status = csz_compress(d->context, d->archive, d->archive_capacity, &archive_nbytes, d->original,
@@ -84,13 +114,13 @@ static csz_status run_bound(outcome *r, const demo *d, csz_bound_mode mode, doub
         status = csz_compare(&r->metrics, sizeof r->metrics, d->original, d->restored, &d->field,
                              r->info.bound_abs, NULL);
     r->holds = r->metrics.violations == 0 && (mode != CSZ_BOUND_PSNR || r->metrics.psnr >= bound);
-    return status;
+    return status == CSZ_OK ? run_preview(r, d, archive_nbytes) : status;
 }
 
 /* ---- Table -------------------------------------------------------------------------------------------- */
 
 static void print_rule(const char *left, const char *cross, const char *right) {
-    static const int widths[] = {15, 11, 9, 12, 9, 13, 10, 12, 3};
+    static const int widths[] = {15, 11, 9, 9, 9, 9, 13, 10, 12, 3};
     printf("  %s", left);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         if (i) printf("%s", cross);
@@ -101,10 +131,10 @@ static void print_rule(const char *left, const char *cross, const char *right) {
 
 static void print_header(void) {
     print_rule("┌", "┬", "┐");
-    printf("  │ %-13s │ %9s │ %7s │ %10s │ %7s │ %11s │ %8s │ %10s │   │\n", "bound", "size", "ratio",
-           "bits/value", "PSNR", "error/bound", "compress", "decompress");
-    printf("  │ %-13s │ %9s │ %7s │ %10s │ %7s │ %11s │ %8s │ %10s │   │\n", "", "KiB", "", "", "dB",
-           "largest", "GB/s", "GB/s");
+    static const char format[] = "  │ %-13s │ %9s │ %7s │ %7s │ %7s │ %7s │ %11s │ %8s │ %10s │   │\n";
+    printf(format, "bound", "size", "ratio", "ratio", "preview", "PSNR", "error/bound", "compress",
+           "decompress");
+    printf(format, "", "KiB", "-p auto", "default", "KiB", "dB", "largest", "GB/s", "GB/s");
     print_rule("├", "┼", "┤");
 }
 
@@ -116,9 +146,10 @@ static void print_row(const char *label, const outcome *r) {
         snprintf(share, sizeof share, "%.2f %%", 100 * r->metrics.max_abs_error / r->info.bound_abs);
     else
         snprintf(share, sizeof share, "exact");
-    printf("  │ %-13s │ %9.1f │ %7.1f │ %10.3f │ %7.2f │ %11s │ %8.2f │ %10.2f │ %s │\n", label,
-           archive / 1024, nbytes / archive, 8 * archive / (double)r->info.nelements, r->metrics.psnr, share,
-           1e-9 * nbytes / r->seconds_compress, 1e-9 * nbytes / r->seconds_decompress, r->holds ? "✓" : "✗");
+    printf("  │ %-13s │ %9.1f │ %7.1f │ %7.1f │ %7.1f │ %7.2f │ %11s │ %8.2f │ %10.2f │ %s │\n", label,
+           archive / 1024, nbytes / archive, r->lorenzo_ratio, (double)r->preview_nbytes / 1024,
+           r->metrics.psnr, share, 1e-9 * nbytes / r->seconds_compress, 1e-9 * nbytes / r->seconds_decompress,
+           r->holds ? "✓" : "✗");
 }
 
 /* ---- Picture ------------------------------------------------------------------------------------------ */
@@ -154,20 +185,28 @@ static void print_picture_row(const csz_field *field, const float *data, double 
     if (colour) printf("\033[0m");
 }
 
-static void print_pictures(const demo *d, const char *label, double ratio) {
+static void print_pictures(const demo *d, const outcome *r, const char *label) {
     const char *term = getenv("TERM");
     const int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && term && strcmp(term, "dumb") != 0;
-    const int ncolumns = 48, nrows = 17;
+    const int ncolumns = 34, nrows = 12;
     double scale = 0;
+    csz_field coarse = d->field;
+    char restored[64], preview[64];
 
     for (size_t i = 0; i < d->nbytes / sizeof(float); i++) scale = fmax(scale, fabsf(d->original[i]));
-    printf("\n  %-*s    restored, %s, %.1f times smaller\n", ncolumns, "a vertical slice, original", label,
-           ratio);
+    (void)csz_level_field(&coarse, &r->info, PREVIEW_LEVEL);
+    snprintf(restored, sizeof restored, "%s, %.0f times smaller", label,
+             (double)d->nbytes / (double)r->info.nbytes_archive);
+    snprintf(preview, sizeof preview, "--level %d, from %.1f KiB", PREVIEW_LEVEL,
+             (double)r->preview_nbytes / 1024);
+    printf("\n  %-*s  %-*s  %s\n", ncolumns, "a vertical slice, original", ncolumns, restored, preview);
     for (int row = 0; row < nrows; row++) {
         printf("  ");
         print_picture_row(&d->field, d->original, 0.5 * scale, row, nrows, ncolumns, colour);
-        printf("    ");
+        printf("  ");
         print_picture_row(&d->field, d->restored, 0.5 * scale, row, nrows, ncolumns, colour);
+        printf("  ");
+        print_picture_row(&coarse, d->preview, 0.5 * scale, row, nrows, ncolumns, colour);
         printf("\n");
     }
 }
@@ -208,10 +247,10 @@ static int run(const demo *d) {
     }
     print_rule("└", "┴", "┘");
     printf("  %s  Speeds: all cores, in memory, median of %d.\n",
-           all_hold ? "✓ every value of every archive came back within its bound."
+           all_hold ? "✓ every value of every archive and preview came back within its bound."
                     : "✗ A BOUND WAS VIOLATED: please report this.",
            REPEATS);
-    print_pictures(d, bounds[nbounds - 1].label, (double)r.info.nbytes_field / (double)r.info.nbytes_archive);
+    print_pictures(d, &r, bounds[nbounds - 1].label);
     return all_hold ? 0 : 1;
 }
 
@@ -242,13 +281,15 @@ int main(int argc, char **argv) {
     d.nbytes = setup.nz * setup.ny * setup.nx * sizeof(float);
     csz_options_init(&options);
     options.bound = 1;
+    options.predictor = CSZ_PREDICTOR_AUTO;
     if (csz_context_create(&d.context) != CSZ_OK ||
         csz_compress_bound(&d.archive_capacity, &d.field, &options) != CSZ_OK)
         goto end;
     d.original = malloc(d.nbytes);
     d.restored = malloc(d.nbytes);
+    d.preview = malloc(d.nbytes);
     d.archive = malloc(d.archive_capacity);
-    if (!d.original || !d.restored || !d.archive) {
+    if (!d.original || !d.restored || !d.preview || !d.archive) {
         fprintf(stderr, "csz-demo: %s\n", csz_status_string(CSZ_ERROR_MEMORY));
         goto end;
     }
@@ -267,6 +308,7 @@ int main(int argc, char **argv) {
 end:
     free(d.original);
     free(d.restored);
+    free(d.preview);
     free(d.archive);
     csz_context_destroy(d.context);
     return result;
