@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fuzz_tile.c: any bytes as the record of one tile, in the modes of one workflow (FUZZ_WORKFLOW, as in csz.h).  Input: a byte of type and shape, a byte of
- * built-in books, two bytes of flags, the record.  Nothing stands between the record and the decoder here: neither index nor checksum.
+ * built-in books, two bytes of flags (1: a tile of a pyramid, with the tuning in the bits above), the record.  Nothing stands between the record and the decoder here: neither index nor checksum.
  */
 #include "fuzz.h"
 
-#include "cpu/tile.h"
+#include "cpu/predict_pyramid.h"
 
 static const uint64_t shapes[][3] = {{1, 1, 4096}, {1, 1, 61},  {1, 32, 128}, {1, 31, 100},
                                      {8, 16, 32},  {7, 13, 29}, {1, 1024, 3}, {16, 16, 5}};
@@ -24,6 +24,27 @@ static uint32_t mode_of(uint32_t mode) {
     if (FUZZ_WORKFLOW == 1) return huffman[mode];
     uint32_t runs = FUZZ_WORKFLOW == 2 ? CSZ_MODE_RLE : CSZ_MODE_RLE_VLE;
     return mode == 0 || mode == 7 || mode == 8 ? mode : runs;
+}
+
+/* A tile of lattice 0 whose coarser lattice is a slope. */
+static void restore_pyramid(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                            int tuning) {
+    static csz_pyramid_work *pyramid;
+    static float slope_f32[CSZ_TILE_N];
+    static double slope_f64[CSZ_TILE_N];
+    if (!pyramid) {
+        FUZZ_CHECK((pyramid = csz_pyramid_work_new()) != NULL);
+        for (uint32_t i = 0; i < CSZ_TILE_N; i++) slope_f64[i] = slope_f32[i] = (float)i * 0.25f;
+    }
+    uint64_t coarser_n[3];
+    csz_level level = {.plan = *plan, .tuning = tuning, .reach = csz_tuning_reach(tuning)};
+    for (int i = 0; i < 3; i++) {
+        level.n[i] = plan->geometry.n[i];
+        coarser_n[i] = (level.n[i] + 1) / 2;
+    }
+    level.coarser = plan->type == CSZ_F32 ? (void *)slope_f32 : (void *)slope_f64;
+    level.coarser_n = coarser_n;
+    csz_pyramid_restore(w, pyramid, &level, box);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
@@ -58,8 +79,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     if (nwords > 65535) return 0;
     uint8_t *record = fuzz_copy(data + 4, 4 * (size_t)nwords);
     csz_store_u32(record, (csz_load_u32(record) & ~15u) | mode_of(record[0] & 15));
-    if (csz_tile_decode(work[rank], &plan, tables[kind], &box, record, nwords))
-        csz_tile_restore(work[rank], &plan, &box);
+    csz_tile_work *w = work[rank];
+    if (csz_tile_decode(w, &plan, tables[kind], &box, record, nwords)) {
+        /* what a reader refuses in a lattice: decompress_frame.c */
+        const int is_lattice = rank > 1 && !w->klass && !w->base && (w->is_constant || !w->order);
+        if (data[2] & 1 && is_lattice && csz_shape_fits_pyramid(&plan.geometry))
+            restore_pyramid(w, &plan, &box, data[2] >> 1 & (CSZ_TUNINGS_N - 1));
+        else
+            csz_tile_restore(w, &plan, &box);
+    }
     free(record);
     return 0;
 }

@@ -34,7 +34,7 @@ static void write_parts(csz_context *context, const char *name, const uint8_t *b
     csz_frame_view view;
     if (csz_archive_open(&h, &footer, bytes, nbytes) || h.geometry.nframes == 0) return;
     if (csz_frame_open(context, &view, bytes + h.nbytes, nbytes - h.nbytes, &h, 0)) return;
-    write_seed("books", name, view.bytes + CSZ_FRAME_HEADER_NBYTES, view.books_nbytes, "", 0);
+    write_seed("books", name, view.bytes + view.layout.books, view.books_nbytes, "", 0);
     for (uint32_t t = 0; t < view.ntiles && t < 4; t++) {
         uint32_t words = csz_frame_tile_words(&view, t);
         if (words == 0) continue;
@@ -43,7 +43,7 @@ static void write_parts(csz_context *context, const char *name, const uint8_t *b
         uint32_t mode = record[0] & 15;
         for (uint32_t shape = 0; shape < 8; shape += 2) {
             uint8_t start[4] = {(uint8_t)(shape << 1 | (h.field.type == CSZ_F64)),
-                                view.bytes[CSZ_FRAME_HEADER_NBYTES] & 15, 0, 0};
+                                view.bytes[view.layout.books] & 15, (uint8_t)view.is_pyramid, 0};
             char seed[128];
             snprintf(seed, sizeof seed, "%s_%u_%u", name, t, shape);
             if (mode < 5 || mode > 6) write_seed("tile_huffman", seed, start, 4, record, 4 * (size_t)words);
@@ -107,7 +107,7 @@ static void write_fields(void) {
     for (uint32_t k = 0; k < 64; k++) { /* every layout, type, workflow and mode, some fill and zstd */
         uint32_t flags = (k & 7) << 16 | (k & 1) | (k >> 1 & 3) << 1 | (k >> 3 & 3) << 3 | (k >> 4 & 3) << 5 |
                          (k % 5 == 0) << 7 | (k % 7 == 0) << 8 | (k % 6 == 0) << 11 | 1u << 24 |
-                         (k & 15) << 19;
+                         (k & 15) << 19 | (k % 3) << 25;
         uint8_t bytes[400];
         char name[16];
         for (uint32_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)csz_mix(i + 977 * k);
@@ -135,6 +135,7 @@ int main(int argc, char **argv) {
         fclose(f);
         uint8_t box[16];
         for (int k = 0; k < 16; k++) box[k] = (uint8_t)(csz_mix((uint32_t)(k + i)) & (k & 1 ? 0 : 31));
+        box[15] = (uint8_t)(i & 3); /* the level of a preview, too */
         write_seed("header", name, bytes, n < 512 ? n : 512, "", 0);
         write_seed("decode", name, bytes, n, "", 0);
         write_seed("region", name, box, sizeof box, bytes, n);
