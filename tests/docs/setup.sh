@@ -45,6 +45,7 @@ csz.1)
 help\ *)
     field >velocity.f32
     cp velocity.f32 restored.f32
+    cp velocity.f32 geoid.f32
     npy temperature.npy velocity.f32 '<f4' 48,48,48
     for name in a b rho; do cp temperature.npy $name.npy; done
     csz-generate 1 100 200 >rho.f64
@@ -54,6 +55,7 @@ help\ *)
     csz compress velocity.f32 -t f32 -d 48x48x48 -e 1e-3
     csz compress temperature.npy -e 1e-3
     cp velocity.f32.csz field.csz
+    csz compress geoid.f32 -d 48x2304 -e 1e-3 -p pyramid
     [ "$1" != "help decompress" ] || rm velocity.f32
     ;;
 streaming) echo '96 64 64' >simulate.dims ;;
