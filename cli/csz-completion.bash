@@ -22,17 +22,17 @@ _csz() {
 
     case $command in
     compress)
-        options="-o --output -t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend
+        options="-o --output -r --recursive -t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend
             -j --threads --fill --verify --memory-limit --json -f --force -q --quiet -v --verbose -h --help"
         ;;
-    decompress) options="-o --output --region --memory-limit -b --backend -j --threads --json -f --force -q --quiet -v --verbose -h --help" ;;
-    info) options="--memory-limit --json -h --help" ;;
+    decompress) options="-o --output -r --recursive --region --memory-limit -b --backend -j --threads --json -f --force -q --quiet -v --verbose -h --help" ;;
+    info) options="-r --recursive -j --threads --memory-limit --json -h --help" ;;
     compare) options="-t --type -d --dims -e --error --bound --fill -j --threads --json -q --quiet -v --verbose -h --help" ;;
     analyze)
         options="-t --type -d --dims -e --error --bound -m --mode --fill --exact -b --backend -j --threads --json -h --help"
         ;;
-    verify) options="-b --backend -j --threads --memory-limit --json -q --quiet -v --verbose -h --help" ;;
-    test) options="--memory-limit -b --backend -j --threads --json -q --quiet -v --verbose -h --help" ;;
+    verify) options="-r --recursive --archives -b --backend -j --threads --memory-limit --json -q --quiet -v --verbose -h --help" ;;
+    test) options="-r --recursive --memory-limit -b --backend -j --threads --json -q --quiet -v --verbose -h --help" ;;
     bench)
         options="-t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend -j --threads
             --fill --repeat --json -h --help"
@@ -61,7 +61,7 @@ _csz() {
     -b | --backend) words="auto cpu cuda" ;;
     --fill) words="auto none nan 1e20" ;;
     -d | --dims | -e | --error | --bound | -j | --threads | --region | --memory-limit | --repeat) return ;;
-    -o | --output | --of) files=all ;;
+    -o | --output | --of | --archives) files=all ;;
     *)
         if [[ $current == -* ]]; then
             words=$options

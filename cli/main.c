@@ -4,19 +4,20 @@
  * printed has arrived: a full disk behind standard output is a failure like any other.
  */
 #include "command.h"
+#include "commands/many.h"
 #include "hdf5/h5file.h"
 #include "terminal/message.h"
 #include "process/signals.h"
 #include "terminal/version.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct command_row {
     const char *name;
     cli_command command;
-    int npaths;
+    int npaths;        /* or CLI_MANY_PATHS */
+    const char *stage; /* of those: the verb of the progress bar */
     int (*run)(const cli_arguments *arguments);
     const char *summary;
     const char *synopsis;
@@ -25,8 +26,9 @@ typedef struct command_row {
 } command_row;
 
 static const command_row commands[] = {
-    {"compress", CLI_COMPRESS, 1, cli_run_compress, "compress a field within an error bound",
-     "csz compress IN [-o OUT] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
+    {"compress", CLI_COMPRESS, CLI_MANY_PATHS, "compressing", cli_run_compress,
+     "compress a field within an error bound",
+     "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
      "             [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]]\n"
      "             [-b auto|cpu|cuda] [-j N] [--fill V] [--verify] [--memory-limit BYTES] [--json] [-f] "
      "[-q|-v]",
@@ -35,15 +37,19 @@ static const command_row commands[] = {
      "standard input.  Every finite value comes back within the bound; NaN, infinities\n"
      "and missing values come back bit for bit.  Fields of any size pass with bounded memory.\n"
      "Where a value looks like one for missing data and --fill does not name it, a run with -m rel or\n"
-     "psnr stops; one with -m abs notes it.",
+     "psnr stops; one with -m abs notes it.  Of several files each has its own bound and archive; one that\n"
+     "fails does not stop the others.",
      "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
      "  csz compress temperature.npy -m rel -e 1e-4 --fill 1e20 --verify\n"
      "  csz compress rho.f64 -t f64 -d 1800x3600 -m psnr -e 80 -o rho.csz --json\n"
      "  csz compress run.nc:temperature -e 0.01\n"
+     "  csz compress *.npy -m rel -e 1e-3 -o packed/\n"
+     "  csz compress -r results -m rel -e 1e-3\n"
      "  csz compress geoid.f32 -d 721x1440 -m rel -e 1e-3 -p auto\n"
      "  simulate | csz compress - -t f32 -d 100x500x500 -e 0.01 > field.csz\n"},
-    {"decompress", CLI_DECOMPRESS, 1, cli_run_decompress, "restore a field, or a box of it",
-     "csz decompress IN.csz [-o OUT] [--region z0:z1,y0:y1,x0:x1] [--level N] [-b auto|cpu|cuda]\n"
+    {"decompress", CLI_DECOMPRESS, CLI_MANY_PATHS, "decompressing", cli_run_decompress,
+     "restore a field, or a box of it",
+     "csz decompress IN.csz... [-o OUT] [-r] [--region z0:z1,y0:y1,x0:x1] [--level N] [-b auto|cpu|cuda]\n"
      "             [-j N] [--memory-limit BYTES] [--json] [-f] [-q|-v]",
      "Writes raw little-endian values, a .npy file if OUT ends in .npy, or a dataset if OUT is\n"
      "FILE.h5:/NAME, which is added to the file.  OUT appears when every checksum has agreed; a\n"
@@ -53,21 +59,22 @@ static const command_row commands[] = {
      "  csz decompress velocity.f32.csz -o velocity.npy\n"
      "  csz decompress velocity.f32.csz -o run.h5:/flow/velocity\n"
      "  csz decompress velocity.f32.csz --region 0:8,:,100:200 -o part.npy\n"
+     "  csz decompress packed/*.csz -o restored/\n"
      "  csz decompress geoid.f32.csz --level 2 -o preview.npy\n"
      "  csz decompress - < field.csz | analyse\n"},
-    {"info", CLI_INFO, 1, cli_run_info, "show what an archive says of itself",
-     "csz info IN.csz [--memory-limit BYTES] [--json]",
+    {"info", CLI_INFO, CLI_MANY_PATHS, "looking at", cli_run_info, "show what an archive says of itself",
+     "csz info IN.csz... [-r] [-j N] [--memory-limit BYTES] [--json]",
      "Field, bound, size and how the tiles were coded; nothing is decoded.",
      "  csz info velocity.f32.csz\n"
      "  csz info --json velocity.f32.csz | python3 -m json.tool\n"},
-    {"compare", CLI_COMPARE, 2, cli_run_compare, "compare two fields",
+    {"compare", CLI_COMPARE, 2, NULL, cli_run_compare, "compare two fields",
      "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [--fill V] [-j N] [--json] [-q|-v]",
      "Largest errors, PSNR, NRMSE, correlation, SSIM, autocorrelation and entropy of B against A,\n"
      "raw or .npy.  Entropies are of 4096 equal bins of the values and 128 of the error.  With --bound the\n"
      "exit status is 1 if any element differs by more; special values must agree bit for bit.",
      "  csz compare velocity.f32 restored.f32 -t f32 -d 512x512x512 --bound 1e-3\n"
      "  csz compare a.npy b.npy --json\n"},
-    {"analyze", CLI_ANALYZE, 1, cli_run_analyze, "predict how a field would compress, and why",
+    {"analyze", CLI_ANALYZE, 1, NULL, cli_run_analyze, "predict how a field would compress, and why",
      "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr] [-p lorenzo|auto]\n"
      "             [--fill V] [--exact] [-b auto|cpu|cuda] [-j N] [--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow and predictor\n"
@@ -80,19 +87,24 @@ static const command_row commands[] = {
      "  csz analyze velocity.f32 -t f32 -d 512x512x512\n"
      "  csz analyze temperature.npy --fill 1e20 -m rel -e 1e-3 --exact\n"
      "  csz analyze rho.npy --exact --json | csz-report -o rho.html -\n"},
-    {"verify", CLI_VERIFY, 2, cli_run_verify, "check an archive against the original field",
-     "csz verify ORIGINAL IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json] [-q|-v]",
+    {"verify", CLI_VERIFY, CLI_MANY_PATHS, "verifying", cli_run_verify,
+     "check an archive against the original field",
+     "csz verify ORIGINAL [IN.csz]... [-r] [--archives DIR] [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] "
+     "[--json] [-q|-v]",
      "Exit 0 only if every element of the restored field holds the stored bound, and the field the\n"
      "one that was asked for: a relative bound by the original's range, a PSNR by the one measured.\n"
-     "Type, dims and fill value are the archive's.",
+     "Type, dims and fill value are the archive's.  An original without an archive behind it is held\n"
+     "against ORIGINAL.csz.",
      "  csz verify velocity.f32 velocity.f32.csz\n"
-     "  csz verify temperature.npy temperature.npy.csz --json\n"},
-    {"test", CLI_TEST, 1, cli_run_test, "check an archive's integrity alone",
-     "csz test IN.csz [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json] [-q|-v]",
+     "  csz verify temperature.npy temperature.npy.csz --json\n"
+     "  csz verify *.npy --archives packed\n"},
+    {"test", CLI_TEST, CLI_MANY_PATHS, "testing", cli_run_test, "check an archive's integrity alone",
+     "csz test IN.csz... [-r] [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] [--json] [-q|-v]",
      "Structure, every checksum, and the restored values' checksum; writes nothing.",
      "  csz test velocity.f32.csz\n"
-     "  for f in *.csz; do csz test \"$f\" || echo \"$f is damaged\"; done\n"},
-    {"bench", CLI_BENCH, 1, cli_run_bench, "measure speed in memory, stage by stage",
+     "  csz test *.csz\n"
+     "  csz test -r results -q\n"},
+    {"bench", CLI_BENCH, 1, NULL, cli_run_bench, "measure speed in memory, stage by stage",
      "csz bench IN -t f32|f64 -d 512x512x512 -e 1e-3 [-m ...] [-p ...] [-w ...] [-z ...] [-b ...]\n"
      "             [-j N] [--fill V] [--repeat N] [--json]",
      "Verifies, then compresses and restores N times in memory and shows medians.",
@@ -146,11 +158,8 @@ static int run_command(const command_row *row, int argc, char **argv) {
         return CLI_DONE;
     }
     if (arguments.quiet) cli_quiet();
-    char *owned;
-    status = cli_h5_complete_arguments(&arguments, row->command, &owned);
-    if (status == CLI_DONE) status = row->run(&arguments);
-    free(owned);
-    return status;
+    return row->npaths == CLI_MANY_PATHS ? cli_run_many(&arguments, row->command, row->stage, row->run)
+                                         : cli_run_one(&arguments, row->command, row->run);
 }
 
 static int dispatch(int argc, char **argv) {

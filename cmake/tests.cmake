@@ -140,7 +140,7 @@ if(CMAKE_CXX_COMPILER AND cuda_sources)
 endif()
 
 if(TARGET csz)
-    foreach(name IN ITEMS cli_test format_test)
+    foreach(name IN ITEMS cli_test many_test format_test)
         if(EXISTS "${tests_dir}/${name}.sh")
             csz_register(${name} unit 300 COMMAND "${tests_dir}/${name}.sh" $<TARGET_FILE:csz>)
             # A leak check takes seconds a process on some machines, and these scripts start hundreds.

@@ -760,8 +760,10 @@ done
 refuses 1 'missing_folder' "an output in a folder that does not exist" "${compress[@]}" -o missing_folder/x.csz
 refuses 1 'd1.f32/x' "an output below a file" "${compress[@]}" -o d1.f32/x
 mkdir folder
-refuses 1 'folder' "a folder as output" "${compress[@]}" -f -o folder
-refuses 1 'folder' "an output name that ends in /" "${compress[@]}" -f -o new_folder/
+holds "a folder as output holds the archive" bash -c "'$csz' compress d3.f32 -d 12x20x40 -e 1e-3 -o folder && cmp folder/d3.f32.csz one.csz"
+holds "an output name that ends in / is a folder, which is created" "${compress[@]}" -o new_folder/
+holds "and holds the archive" cmp new_folder/d3.f32.csz one.csz
+refuses 1 'exists' "and is kept the next time" "${compress[@]}" -o new_folder/
 if [[ $(id -u) -ne 0 ]]; then
     chmod 555 folder
     refuses 1 'ermission' "a folder that cannot be written" "${compress[@]}" -o folder/x
@@ -859,7 +861,7 @@ holds "a symbolic link is replaced with -f" "${compress[@]}" -f -o link.csz
 same_text "what it pointed to is untouched" target "$(cat target)"
 holds "the link is now the archive" bash -c "[ ! -L link.csz ] && cmp link.csz one.csz"
 ln -s folder folder_link
-refuses 1 'folder' "a link to a folder is refused" "${compress[@]}" -f -o folder_link
+holds "a link to a folder is the folder" "${compress[@]}" -f -o folder_link
 refuses 1 'input itself' "input and output the same file" "${compress[@]}" -f -o d3.f32
 ln d3.f32 hard_link
 refuses 1 'input itself' "input and output the same file by another name" "${compress[@]}" -f -o hard_link
@@ -985,7 +987,7 @@ for command in compress decompress info compare analyze verify test bench; do
 done
 refuses 2 "squeeze" "an unknown command" "$csz" squeeze x
 refuses 2 "squeeze" "help for an unknown command" "$csz" help squeeze
-refuses 2 'one too many' "a path too many" "${compress[@]}" second
+refuses 2 'one too many' "a path too many" "$csz" compare d3.f32 d3.f32 second -d 9600
 refuses 2 'bound' "a missing bound" "$csz" compress d3.f32 -t f32 -d 9600
 cp d3.f32 d3.raw
 refuses 2 '-t f32' "a raw field without type and dims" "$csz" compress d3.raw -e 1e-3 -o x

@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "commands/fill.h"
+#include "commands/many.h"
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "commands/metrics.h"
@@ -212,9 +213,21 @@ static int stream_frames(compression *c, const cli_output *output) {
     return status == CLI_DONE ? write_end(c) : status;
 }
 
-static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed) {
+/* is_short: one line, of one of many files. */
+static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed,
+                       int is_short) {
     char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
     char bound[CLI_BOUND_TEXT_NBYTES];
+    if (is_short) {
+        fprintf(stream, "%s -> %s: %s -> %s, ratio %.2f", cli_input_name(report->input_path),
+                cli_output_name(output), cli_nbytes_text(in, (double)report->nbytes_in),
+                cli_nbytes_text(out, (double)report->nbytes_out), cli_ratio(report->info));
+        if (report->metrics)
+            fprintf(stream, ", largest error %.4g of %.4g allowed", report->metrics->max_abs_error,
+                    report->info->bound_abs);
+        fputc('\n', stream);
+        return;
+    }
     fprintf(stream, "%s -> %s\n", cli_input_name(report->input_path), cli_output_name(output));
     fprintf(stream, "  %s -> %s, ", cli_nbytes_text(in, (double)report->nbytes_in),
             cli_nbytes_text(out, (double)report->nbytes_out));
@@ -245,6 +258,7 @@ static void print_report(const compression *c, const cli_output *output) {
     report.nbytes_out = info.nbytes_archive;
     report.seconds = cli_workers_seconds(&c->workers);
     report.metrics = c->arguments->verify ? &c->metrics : NULL;
+    cli_many_add(report.nbytes_in, report.nbytes_out);
     /* Of a failure one line is told, and where JSON goes to standard error nothing else does. */
     if (!c->is_broken && !(c->arguments->json && stream == stderr)) {
         cli_note_implausible(&c->source, &info, cli_range_width(&c->range, &c->watch));
@@ -256,7 +270,8 @@ static void print_report(const compression *c, const cli_output *output) {
         cli_json_double(&json, "elapsed_seconds", c->seconds);
         cli_json_end(&json);
     } else if (!c->arguments->quiet) {
-        print_text(stream, &report, output, c->seconds);
+        print_text(stream, &report, output, c->seconds,
+                   c->arguments->is_one_of_many && !c->arguments->verbose);
         if (!c->arguments->verbose) return;
         if (c->range.has_values) fprintf(stream, "  values from %.9g to %.9g\n", c->range.min, c->range.max);
         cli_workers_print(stream, &c->workers, &info);

@@ -4,6 +4,7 @@
  * whatever the field's size.  The output appears when every checksum has agreed.
  */
 #include "command.h"
+#include "commands/many.h"
 #include "hdf5/h5file.h"
 #include "terminal/message.h"
 #include "files/npy.h"
@@ -374,9 +375,18 @@ static int select_level(selection *selected, const csz_info *info, int level, co
     return CLI_DONE;
 }
 
-static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed) {
+/* is_short: one line, of one of many files. */
+static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed,
+                       int is_short) {
     char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
     char dims[CLI_DIMS_TEXT_NBYTES], bound[CLI_BOUND_TEXT_NBYTES];
+    if (is_short) {
+        fprintf(stream, "%s -> %s: %s -> %s, %s of %s\n", cli_input_name(report->input_path),
+                cli_output_name(output), cli_nbytes_text(in, (double)report->nbytes_in),
+                cli_nbytes_text(out, (double)report->nbytes_out), cli_dims_text(dims, report->field),
+                cli_name_of(report->field->type, cli_type_names));
+        return;
+    }
     fprintf(stream, "%s -> %s\n", cli_input_name(report->input_path), cli_output_name(output));
     fprintf(stream, "  %s -> %s, %s of %s, within %s\n", cli_nbytes_text(in, (double)report->nbytes_in),
             cli_nbytes_text(out, (double)report->nbytes_out), cli_dims_text(dims, report->field),
@@ -400,8 +410,11 @@ static void print_report(const decompression *d, const cli_output *output) {
     report.nbytes_in = info->nbytes_archive;
     report.nbytes_out = d->selected.nbytes;
     report.seconds = cli_workers_seconds(&d->workers);
+    cli_many_add(report.nbytes_in, report.nbytes_out);
     if (!d->arguments->json) {
-        if (!d->arguments->quiet) print_text(stream, &report, output, d->seconds);
+        if (!d->arguments->quiet)
+            print_text(stream, &report, output, d->seconds,
+                       d->arguments->is_one_of_many && !d->arguments->verbose);
         if (d->arguments->verbose) cli_workers_print(stream, &d->workers, info);
         return;
     }

@@ -148,8 +148,10 @@ int cli_run_info(const cli_arguments *arguments) {
     status = cli_archive_source_each(&archive, "looking at", arguments, &run, &s, survey_frame);
     if (status == CLI_DONE && arguments->json)
         print_json(&archive, &s.counts, arguments->paths[0]);
-    else if (status == CLI_DONE)
+    else if (status == CLI_DONE) {
         print_text(&archive, &s.counts);
+        if (arguments->is_one_of_many) putchar('\n');
+    }
     cli_archive_source_close(&archive);
     return status;
 }

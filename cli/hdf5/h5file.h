@@ -17,6 +17,9 @@
  */
 int cli_h5_is_path(const char *path);
 
+/* run.nc:/group/temperature -> run.nc.group.temperature.csz; NULL if memory ran out, else freed by the caller. */
+char *cli_h5_archive_name(const char *path);
+
 /* The field in memory, with the type and dims that the file tells.  Returns CLI_DONE, or an exit status after the message. */
 int cli_h5_read(cli_field *field, const char *path, const cli_expected *expected);
 

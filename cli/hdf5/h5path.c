@@ -73,8 +73,7 @@ size_t cli_h5_file_nchars(const char *path) {
 
 int cli_h5_is_path(const char *path) { return cli_h5_file_nchars(path) > 0; }
 
-/* run.nc:/group/temperature -> run.nc.group.temperature.csz */
-static char *archive_name(const char *path) {
+char *cli_h5_archive_name(const char *path) {
     size_t nbytes = strlen(path) + sizeof ".csz", n = cli_h5_file_nchars(path);
     char *name = malloc(nbytes);
     if (!name) return NULL;
@@ -107,7 +106,7 @@ int cli_h5_complete_arguments(cli_arguments *arguments, cli_command command, cha
         if (status != CLI_DONE) return status;
     }
     if (command == CLI_COMPRESS && !arguments->output_path) {
-        arguments->output_path = *owned = archive_name(arguments->paths[0]);
+        arguments->output_path = *owned = cli_h5_archive_name(arguments->paths[0]);
         if (!*owned) return cli_fail_memory("a path", strlen(arguments->paths[0]));
     }
     return CLI_DONE;

@@ -17,9 +17,9 @@ enum { THREADS_EACH = 8 };
 static const uint64_t most_held = (uint64_t)64 << 20;
 static const uint64_t worth_a_gpu = (uint64_t)32 << 20; /* as for the library's own choice */
 
-static int count_threads(const csz_decompress_options *options) {
+int cli_threads_count(int given) {
     cpu_set_t set;
-    if (options->threads) return options->threads < 256 ? options->threads : 256;
+    if (given) return given < 256 ? given : 256;
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
     return CPU_COUNT(&set);
 }
@@ -39,7 +39,7 @@ int cli_workers_create(cli_workers *w, const csz_decompress_options *options, co
     memset(w, 0, sizeof *w);
     w->options = *options;
     w->options.memory_limit = 0;
-    int nthreads = count_threads(options), ndevices = 0;
+    int nthreads = cli_threads_count(options->threads), ndevices = 0;
     if (options->backend == CSZ_BACKEND_CUDA ||
         (options->backend == CSZ_BACKEND_AUTO && d->field_nbytes >= worth_a_gpu))
         ndevices = csz_device_count();

@@ -25,6 +25,9 @@ typedef struct cli_workers {
     csz_backend backend;
 } cli_workers;
 
+/* Threads to use: the number given, or for 0 one for each core that this process may use; at most 256. */
+int cli_threads_count(int given);
+
 /* What one job needs, and how many there are. */
 typedef struct cli_demand {
     uint64_t njobs, field_nbytes;

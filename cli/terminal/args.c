@@ -231,6 +231,18 @@ static int apply_output(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
+static int apply_recursive(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->recursive = 1;
+    return CLI_DONE;
+}
+
+static int apply_archives(cli_arguments *arguments, const char *value) {
+    if (*value == '\0') return cli_fail_usage("the folder of archives has no name; give --archives a folder");
+    arguments->archives_dir = value;
+    return CLI_DONE;
+}
+
 static int apply_force(cli_arguments *arguments, const char *unused) {
     (void)unused;
     arguments->force = 1;
@@ -277,9 +289,18 @@ static int apply_help(cli_arguments *arguments, const char *unused) {
 
 static const option_row rows[] = {
     {CLI_COMPRESS, 'o', "output", NULL, "OUT", apply_output,
-     "write the archive here; - is standard output (default IN.csz)"},
+     "write the archive here, or into this folder; - is standard output (default IN.csz)"},
     {CLI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
-     "write the field here; - is standard output, x.npy gets a header (default IN without .csz)"},
+     "write the field here, or into this folder; - is standard output, x.npy gets a header (default IN "
+     "without .csz)"},
+    {CLI_COMPRESS, 'r', "recursive", NULL, NULL, apply_recursive,
+     "take the .npy, .f32 and .f64 files in folders; with -t and -d every file"},
+    {CLI_DECOMPRESS | CLI_INFO | CLI_TEST, 'r', "recursive", NULL, NULL, apply_recursive,
+     "take the .csz files in folders"},
+    {CLI_VERIFY, 'r', "recursive", NULL, NULL, apply_recursive,
+     "take the files in folders that have an archive"},
+    {CLI_VERIFY, 0, "archives", NULL, "DIR", apply_archives,
+     "the archives are in this folder (default: beside their originals)"},
     {CLI_MPI_COMPRESS, 'o', "output", NULL, "OUT", apply_output, "write the archive here"},
     {CLI_MPI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
      "write the field here; x.npy gets a header"},
@@ -301,7 +322,7 @@ static const option_row rows[] = {
     {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
     {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
     {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
-    {(RUNS & ~MPI) | CLI_COMPARE, 'j', "threads", NULL, "N", apply_threads,
+    {(RUNS & ~MPI) | CLI_COMPARE | CLI_INFO, 'j', "threads", NULL, "N", apply_threads,
      "threads, 0 for one per core (default); never changes the bytes"},
     {MPI, 'j', "threads", NULL, "N", apply_threads,
      "threads of each rank; 0 (default): the node's cores divided among its ranks"},
@@ -332,7 +353,8 @@ static const option_row rows[] = {
     {CLI_COMPRESS | CLI_MPI_COMPRESS, 0, "verify", NULL, NULL, apply_verify,
      "restore and compare before writing anything"},
     {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
-    {EVERYWHERE, 0, "json", NULL, NULL, apply_json, "one JSON object instead of text"},
+    {EVERYWHERE, 0, "json", NULL, NULL, apply_json,
+     "one JSON object instead of text, on one line; of several files one each"},
     {WRITES | MPI, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
     {TALKS | MPI, 'q', "quiet", NULL, NULL, apply_quiet,
      "print nothing but errors, and JSON where it is asked for"},
@@ -414,7 +436,9 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     for (int i = 0; i < argc; i++) {
         int status = CLI_DONE;
         if (options_ended || argv[i][0] != '-' || argv[i][1] == '\0') {
-            if (arguments->npaths < npaths_wanted)
+            if (npaths_wanted == CLI_MANY_PATHS)
+                argv[arguments->ninputs++] = argv[i]; /* never beyond i */
+            else if (arguments->npaths < npaths_wanted)
                 arguments->paths[arguments->npaths++] = argv[i];
             else
                 surplus = surplus ? surplus : argv[i];
@@ -428,12 +452,13 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
         if (status != CLI_DONE) return status;
     }
     arguments->surplus_path = surplus;
+    arguments->inputs = argv;
     if (arguments->help || command == CLI_HDF5) return CLI_DONE;
     if (surplus)
         return cli_fail_usage("%s takes %s, and '%s' is one too many; see %s %s --help", command_name,
                               npaths_wanted == 1 ? "one file" : "two files", surplus, cli_program(),
                               command_name);
-    if (arguments->npaths < npaths_wanted)
+    if (arguments->npaths < npaths_wanted || (npaths_wanted == CLI_MANY_PATHS && !arguments->ninputs))
         return cli_fail_usage("%s needs %s; see %s %s --help", command_name,
                               npaths_wanted == 2 ? "two files"
                               : command & MPI    ? "a file"

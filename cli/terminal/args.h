@@ -35,10 +35,16 @@ typedef enum cli_fill_choice {
 } cli_fill_choice;
 
 enum { CLI_MOST_BOUNDS = 32 };
+enum { CLI_MANY_PATHS = -1 }; /* for npaths_wanted: one or more */
 
 typedef struct cli_arguments {
-    const char *paths[2];
+    const char *paths[2]; /* of the file that is worked on */
     int npaths;
+    char **inputs; /* with CLI_MANY_PATHS: every path, in order, at the beginning of argv */
+    int ninputs;
+    int recursive;            /* folders stand for the files in them */
+    const char *archives_dir; /* csz verify --archives; NULL: archives lie beside their originals */
+    int is_one_of_many;       /* files: reports are short */
     const char
         *surplus_path;       /* the first one too many; for csz hdf5 alone, which says itself what it takes */
     const char *output_path; /* NULL: not given */
@@ -58,7 +64,7 @@ typedef struct cli_arguments {
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;
 
-/* Reads what follows the subcommand's name.  Returns CLI_DONE, or CLI_USAGE after the message. */
+/* Reads what follows the subcommand's name; argv may be reordered.  CLI_DONE, or CLI_USAGE after the message. */
 int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,
                         int npaths_wanted, int argc, char **argv);
 

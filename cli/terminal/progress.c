@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,11 @@ static struct {
     _Atomic uint64_t nbytes_done;
     const csz_context *_Atomic followed;
     double begin_seconds;
+    _Atomic uint32_t *share; /* where another process reads how far this one is */
+    const char *shared_verb;
+    int is_shared, is_open, is_drawn;
+    unsigned ndrawn;
+    double due_seconds;
 } progress = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 double cli_seconds_now(void) {
@@ -84,6 +90,10 @@ static void *draw_until_stopped(void *unused) {
 void cli_progress_start(const char *verb, uint64_t nbytes_total) {
     pthread_condattr_t attributes;
     sigset_t all, before;
+    if (progress.share) {
+        progress.is_shared = strcmp(verb, progress.shared_verb) == 0;
+        progress.nbytes_total = nbytes_total;
+    }
     if (progress.is_running || progress.is_hidden || !isatty(STDERR_FILENO)) return;
     progress.verb = verb;
     progress.nbytes_total = nbytes_total;
@@ -106,6 +116,37 @@ void cli_progress_hide(void) { progress.is_hidden = 1; }
 
 void cli_progress_set(uint64_t nbytes_done) {
     atomic_store_explicit(&progress.nbytes_done, nbytes_done, memory_order_relaxed);
+    if (progress.is_shared && nbytes_done <= progress.nbytes_total && progress.nbytes_total)
+        atomic_store(progress.share,
+                     (uint32_t)(65536.0 * (double)nbytes_done / (double)progress.nbytes_total));
+}
+
+void cli_progress_share(_Atomic uint32_t *share, const char *verb) {
+    progress.share = share;
+    progress.shared_verb = verb;
+    progress.is_hidden = 1;
+    progress.is_open = 0;
+}
+
+void cli_progress_open(const char *verb, uint64_t nbytes_total) {
+    progress.is_open = !progress.is_hidden && isatty(STDERR_FILENO);
+    progress.verb = verb;
+    progress.nbytes_total = nbytes_total;
+    progress.begin_seconds = cli_seconds_now();
+    progress.due_seconds = progress.begin_seconds + 1;
+}
+
+void cli_progress_draw(uint64_t nbytes_done) {
+    if (!progress.is_open || cli_seconds_now() < progress.due_seconds) return;
+    progress.due_seconds = cli_seconds_now() + 0.1;
+    cli_progress_set(nbytes_done);
+    draw(progress.ndrawn++);
+    progress.is_drawn = 1;
+}
+
+void cli_progress_clear(void) {
+    if (progress.is_drawn) fputs("\r\033[K", stderr);
+    progress.is_drawn = 0;
 }
 
 void cli_progress_follow(const csz_context *context) { atomic_store(&progress.followed, context); }

@@ -51,7 +51,11 @@ help\ *)
     csz-generate 1 100 200 >rho.f64
     echo '10 50 50' >simulate.dims
     dataset velocity.f32 48x48x48 run.nc:temperature
+    mkdir results
+    cp temperature.npy results
     [ "$1" != "help compress" ] || exit 0
+    csz compress -r results -e 1e-3
+    csz compress ./*.npy -e 1e-3 -o packed/
     csz compress velocity.f32 -t f32 -d 48x48x48 -e 1e-3
     csz compress temperature.npy -e 1e-3
     cp velocity.f32.csz field.csz
