@@ -158,6 +158,7 @@ static int run_command(const command_row *row, int argc, char **argv) {
         return CLI_DONE;
     }
     if (arguments.quiet) cli_quiet();
+    cli_cpu_isa_check();
     return row->npaths == CLI_MANY_PATHS ? cli_run_many(&arguments, row->command, row->stage, row->run)
                                          : cli_run_one(&arguments, row->command, row->run);
 }
@@ -171,6 +172,7 @@ static int dispatch(int argc, char **argv) {
     }
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
         print_version();
+        cli_cpu_isa_check();
         return CLI_DONE;
     }
     if (strcmp(first, "help") == 0 || strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {

@@ -12,6 +12,17 @@ if(NOT CSZ_SANITIZE) # they compile what they need themselves
     csz_register(bound_test unit 300 COMMAND "${tests_dir}/bound_test.py" "${CMAKE_CURRENT_SOURCE_DIR}")
 endif()
 
+if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
+    set(isa_objects --set=baseline $<TARGET_OBJECTS:csz_core> $<TARGET_OBJECTS:csz_interface>)
+    if(CMAKE_C_FLAGS MATCHES "-m" OR CSZ_HAVE_CUDA) # the user's baseline; CUDA's objects hold other machines' code
+        set(isa_objects)
+    endif()
+    foreach(isa IN LISTS csz_isas)
+        list(APPEND isa_objects --set=${isa} $<TARGET_OBJECTS:csz_tile_${isa}>)
+    endforeach()
+    csz_register(isa_test unit 60 COMMAND "${tests_dir}/isa_test.sh" $<TARGET_FILE:csz> ${isa_objects} COMMAND_EXPAND_LISTS)
+endif()
+
 if(TARGET test_stack AND CSZ_SANITIZE)
     target_compile_definitions(test_stack PRIVATE CSZ_SANITIZED)
 endif()
@@ -34,7 +45,8 @@ if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
     check_c_source_compiles("int main(void) { return 0; }" CSZ_HAVE_TSAN)
     unset(CMAKE_REQUIRED_FLAGS)
     if(CSZ_HAVE_TSAN)
-        add_executable(tsan_concurrency tests/test_concurrency.c ${helper_sources} ${core_sources} ${interface_sources})
+        add_executable(tsan_concurrency tests/test_concurrency.c ${helper_sources} ${core_sources} ${tile_sources}
+                       ${interface_sources})
         target_include_directories(tsan_concurrency PRIVATE include src tests)
         target_compile_definitions(tsan_concurrency PRIVATE CSZ_TESTS_DIR="${tests_dir}")
         target_compile_options(tsan_concurrency PRIVATE -fsanitize=thread -O1)

@@ -193,6 +193,14 @@ CSZ_API csz_status csz_decompress_options_copy(csz_decompress_options *to, size_
 CSZ_API int csz_backend_built(csz_backend backend);
 CSZ_API int csz_backend_available(csz_backend backend);
 
+/*
+ * The instruction set that the CPU backend's loops over values run with in this process: "x86-64",
+ * "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512), "aarch64", or "portable" on other machines.  It is the best that
+ * this build and this machine have, or the one of these that the environment variable CSZ_CPU_ISA named when
+ * the library first asked; any other value of it is ignored.  Archives do not depend on it.
+ */
+CSZ_API const char *csz_cpu_isa(void);
+
 /* 1 if this build can write and read archives with a final zstd pass. */
 CSZ_API int csz_zstd_available(void);
 

@@ -969,7 +969,7 @@ same_text "no arguments: exit 2" 2 $?
 holds "no arguments: usage on standard error" bash -c \
     "[ ! -s usage_out.txt ] && grep -q '^usage: csz' usage_err.txt"
 holds "--help" "$csz" --help
-for line in '^csz [0-9]' '^format 1' '^zstd (yes|no)' '^cuda (yes|no)'; do
+for line in '^csz [0-9]' '^format 1' '^cpu [a-z]' '^zstd (yes|no)' '^cuda (yes|no)'; do
     "$csz" --version >version.txt
     holds "--version says $line" grep -E "$line" version.txt
 done

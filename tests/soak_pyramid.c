@@ -47,7 +47,7 @@ static void bench_make(bench *b, double bound) {
         b->box.extent[i] = (uint32_t)g->n[i];
     }
     b->tile = aligned_alloc(64, (sizeof *b->tile + 63) / 64 * 64);
-    b->work = csz_pyramid_work_new(csz_pyramid_coder_best());
+    b->work = csz_pyramid_work_new();
     assert_true(b->tile && b->work);
     csz_tile_work_init(b->tile, 2);
 }

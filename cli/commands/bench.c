@@ -144,6 +144,7 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
         report.seconds = compress->median_seconds;
         report.metrics = metrics;
         cli_report_json(&json, stdout, &report);
+        cli_json_string(&json, "cpu_isa", csz_cpu_isa());
         cli_json_u64(&json, "repeat", (uint64_t)arguments->repeat);
         cli_json_u64(&json, "threads", (uint64_t)b->options->threads);
         write_direction(&json, "compress", compress, b->nbytes);
@@ -155,9 +156,9 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
     snprintf(threads, sizeof threads, "%d", b->options->threads);
     printf("%s, %s of %s, %s\n", cli_input_name(arguments->paths[0]), cli_dims_text(dims, &b->field),
            cli_type_names[b->field.type], cli_nbytes_text(size, (double)b->nbytes));
-    printf("bound %s, workflow %s, backend %s, threads %s\n", cli_bound_text(bound, info),
+    printf("bound %s, workflow %s, backend %s, threads %s, cpu %s\n", cli_bound_text(bound, info),
            cli_name_of(info->workflow, cli_workflow_names), cli_backend_name(csz_context_backend(b->context)),
-           b->options->threads ? threads : "one per core");
+           b->options->threads ? threads : "one per core", csz_cpu_isa());
     cli_report_size(stdout, info);
     printf(", PSNR %.2f dB (20 log10(range/rmse)), largest error %.6g\n\n", metrics->psnr,
            metrics->max_abs_error);

@@ -353,6 +353,7 @@ static int run(int argc, char **argv) {
         return fail_usage("the ranks' commands differ; give all ranks the same");
     if (!o.prints_help && !o.prints_version) {
         if (o.arguments.quiet) cli_quiet();
+        if (my_rank() == 0) cli_cpu_isa_check();
         return run_command(o.row, &o.arguments);
     }
     if (my_rank() == 0 && o.prints_version) print_version();

@@ -34,6 +34,7 @@ class Features(TypedDict):
     version: str
     library: str
     zstd: bool
+    cpu_isa: str
     cuda_built: bool
     cuda_available: bool
 
@@ -802,11 +803,12 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
 
 
 def features() -> Features:
-    """What this build and machine offer: version, library file, zstd, CUDA built and usable."""
+    """What this build and machine offer: version, library file, zstd, the CPU's instruction set, CUDA built and usable."""
     return {
         "version": _library.version,
         "library": _library.path,
         "zstd": bool(lib.csz_zstd_available()),
+        "cpu_isa": lib.csz_cpu_isa().decode(),
         "cuda_built": bool(lib.csz_backend_built(_library.CUDA)),
         "cuda_available": _cuda.usable(),
     }

@@ -241,6 +241,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_backend_built": (c.c_int, [c.c_int]),
     "csz_backend_available": (c.c_int, [c.c_int]),
     "csz_zstd_available": (c.c_int, []),
+    "csz_cpu_isa": (c.c_char_p, []),
     "csz_compress_bound": (c.c_int, [c.POINTER(c.c_size_t), c.POINTER(Field), c.POINTER(Options)]),
     "csz_compress": (
         c.c_int,

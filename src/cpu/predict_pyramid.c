@@ -1,41 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict_pyramid.c: the lattices of a frame in memory, and the choice of vector instructions for its tiles.
+ * predict_pyramid.c: the lattices of a frame in memory.
  */
-#define CSZ_PYRAMID_CODER csz_pyramid_portable
-#include "cpu/predict_pyramid_tile.h"
+#include "cpu/predict_pyramid.h"
 
 #include <stdlib.h>
 
+#include "cpu/pyramid_work.h"
 #include "format/archive.h"
 
 uint64_t csz_pyramid_work_nbytes(void) { return sizeof(csz_pyramid_work); }
 
-const csz_pyramid_coder *csz_pyramid_coder_best(void) {
-    return csz_pyramid_avx2_works() ? &csz_pyramid_avx2 : &csz_pyramid_portable;
-}
-
-csz_pyramid_work *csz_pyramid_work_new(const csz_pyramid_coder *coder) {
+csz_pyramid_work *csz_pyramid_work_new(void) {
     csz_pyramid_work *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
     if (!p) return NULL;
     memset(p, 0, sizeof *p);
-    p->coder = coder;
     return p;
-}
-
-void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                          const csz_tile_box *box, int wanted) {
-    p->coder->quantize(w, p, level, box, wanted);
-}
-
-int csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                        const csz_tile_box *box, const csz_rows *rows) {
-    return p->coder->restore(w, p, level, box, rows);
-}
-
-void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
-                      const csz_tile_box *box) {
-    p->coder->hash(w, p, level, box);
 }
 
 uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type) {

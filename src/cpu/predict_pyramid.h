@@ -43,20 +43,7 @@ typedef struct csz_rows {
 /* What to make of a tile beside its codes by place and its exceptions: its codes in code16, its part of the restored lattice. */
 enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2 };
 
-/* The functions below for one set of vector instructions; all give the same bytes. */
-typedef struct csz_pyramid_coder {
-    void (*quantize)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box,
-                     int wanted);
-    int (*restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box,
-                   const csz_rows *rows);
-    void (*hash)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);
-} csz_pyramid_coder;
-
-extern const csz_pyramid_coder csz_pyramid_portable, csz_pyramid_avx2;
-int csz_pyramid_avx2_works(void); /* on this machine */
-const csz_pyramid_coder *csz_pyramid_coder_best(void);
-
-csz_pyramid_work *csz_pyramid_work_new(const csz_pyramid_coder *coder);
+csz_pyramid_work *csz_pyramid_work_new(void);
 uint64_t csz_pyramid_work_nbytes(void);
 
 /* Bytes of the lattices above level 0 of a frame of extents n: restored ones, and for compressing as much again. */

@@ -26,7 +26,6 @@ typedef struct code_order {
  * loop, whatever lies between its rows.  Places between rows and outside the field have the weight 0.
  */
 struct csz_pyramid_work {
-    const csz_pyramid_coder *coder;
     _Alignas(64) union {
         float f32[8][CLASS_MAX];
         double f64[8][CLASS_MAX];

@@ -131,7 +131,7 @@ csz_status csz_scratch_levels(csz_cpu_scratch *s, int n, uint64_t lattices_nbyte
     if (!s->levels) s->levels = malloc(sizeof *s->levels);
     if (!s->levels || lattices_nbytes > SIZE_MAX - 64) return CSZ_ERROR_MEMORY;
     for (int i = 0; i < n; i++) {
-        if (!s->workers[i]->pyramid) s->workers[i]->pyramid = csz_pyramid_work_new(csz_pyramid_coder_best());
+        if (!s->workers[i]->pyramid) s->workers[i]->pyramid = csz_pyramid_work_new();
         if (!s->workers[i]->pyramid) return CSZ_ERROR_MEMORY;
     }
     if (s->lattices_capacity >= lattices_nbytes) return CSZ_OK;

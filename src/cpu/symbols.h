@@ -8,7 +8,10 @@
 #include "cpu/tile.h"
 
 /* The tile's mode, before its record is compared with raw values. */
-int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan);
+static inline int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan) {
+    const csz_tile_statistics *s = &w->statistics;
+    return csz_mode_of_workflow((int)plan->workflow, w->klass, csz_mode_by_share(s->n_nonzero, s->n_codes));
+}
 
 /*
  * Makes symbol[] of a mode of class 0, in code order: 16 a unit for P, 8 for Q, 4 for M, 32 for S. For P,

@@ -33,7 +33,7 @@ static void restore_pyramid(csz_tile_work *w, const csz_tile_plan *plan, const c
     static float slope_f32[CSZ_TILE_N];
     static double slope_f64[CSZ_TILE_N];
     if (!pyramid) {
-        FUZZ_CHECK((pyramid = csz_pyramid_work_new(csz_pyramid_coder_best())) != NULL);
+        FUZZ_CHECK((pyramid = csz_pyramid_work_new()) != NULL);
         for (uint32_t i = 0; i < CSZ_TILE_N; i++) slope_f64[i] = slope_f32[i] = (float)i * 0.25f;
     }
     uint64_t coarser_n[3];

@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lanes.c: decode tables, and the lanes of every mode.  Four lanes are decoded at a time, so that one lane's table look-up hides another's: symbols of all lanes first, then what the mode has behind
+ * lanes.c: the lanes of every mode.  Four lanes are decoded at a time, so that one lane's table look-up hides another's: symbols of all lanes first, then what the mode has behind
  * them, escapes or raw bits.
  */
-#include "cpu/lanes.h"
+#include "cpu/tile/names.h"
 
+#include "cpu/tile/lanes.h"
 #include "cpu/bits.h"
 #include "cpu/vector.h"
-
-void csz_decode_tables_make(csz_decode_tables *tables, const csz_book *books) {
-    for (int b = 0; b < CSZ_NBOOKS; b++) {
-        uint16_t codes[CSZ_SYMBOLS_MAX];
-        uint32_t n = csz_book_size(b), limit = csz_book_limit(b), used = 0, last = 0;
-        int deltas = csz_book_of_deltas(b);
-        csz_codes_from_lengths(codes, books[b].lengths, n);
-        for (uint32_t s = 0; s < n; s++) {
-            uint32_t length = books[b].lengths[s];
-            if (length == 0) continue;
-            uint16_t entry = (uint16_t)(length << 12 | (uint32_t)(deltas && s >= CSZ_DIRECT_N) << 8 | s);
-            uint32_t first = (uint32_t)codes[s] << (limit - length), count = 1u << (limit - length);
-            for (uint32_t i = 0; i < count; i++) tables->entry[b][first + i] = entry;
-            used++;
-            last = s;
-        }
-        if (used != 1) continue;
-        for (uint32_t i = 0; i < 1u << limit; i++) tables->entry[b][i] = tables->entry[b][codes[last]];
-    }
-}
 
 /* One look-up of a window whose top bits are next. */
 #define LOOK(ENTRY, WINDOW, LIMIT)                 \

@@ -3,6 +3,8 @@
  * restore.c: from a tile's deltas to its values: partial sums along x, y and z (the inverse of the Lorenzo difference), times the
  * step, exceptions on top.  Outliers need no branch: they are deltas like any other.
  */
+#include "cpu/tile/names.h"
+
 #include "cpu/tail.h"
 #include "cpu/vector.h"
 

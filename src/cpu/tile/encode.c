@@ -3,21 +3,11 @@
  * encode.c: from a tile's deltas to its record.  Symbols of the whole tile are formed first, in loops that vectorise; then the
  * lanes are written one after another: symbols, escapes, raw bits (docs/format.md, section 6).
  */
+#include "cpu/tile/names.h"
+
 #include "cpu/bits.h"
 #include "cpu/symbols.h"
 #include "cpu/tail.h"
-
-void csz_code_table_make(csz_code_tables *tables, int book, const uint8_t *lengths) {
-    uint16_t codes[CSZ_SYMBOLS_MAX];
-    uint32_t n = csz_book_size(book);
-    csz_codes_from_lengths(codes, lengths, n);
-    for (uint32_t s = 0; s < n; s++)
-        tables->code[book][s] = lengths[s] ? (uint32_t)codes[s] << 8 | lengths[s] : CSZ_NO_CODE;
-}
-
-void csz_code_tables_make(csz_code_tables *tables, const csz_book *books) {
-    for (int b = 0; b < CSZ_NBOOKS; b++) csz_code_table_make(tables, b, books[b].lengths);
-}
 
 /* Place of the i-th written symbol of a unit in symbol[], for the modes of several deltas a symbol. */
 static const uint8_t written[][16] = {

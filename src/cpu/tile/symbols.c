@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * symbols.c: statistics of a tile's deltas, the mode they call for, and its symbols, in loops over the whole tile that vectorise.
+ * symbols.c: statistics of a tile's deltas and its symbols, in loops over the whole tile that vectorise.
  */
+#include "cpu/tile/names.h"
+
 #include "cpu/symbols.h"
 
 #include "cpu/bits.h"
@@ -39,11 +41,6 @@ void csz_tile_measure(csz_tile_work *w) {
         s->n_nonzero += n;
         s->n_codes += n ? 64 : 0;
     }
-}
-
-int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan) {
-    const csz_tile_statistics *s = &w->statistics;
-    return csz_mode_of_workflow((int)plan->workflow, w->klass, csz_mode_by_share(s->n_nonzero, s->n_codes));
 }
 
 /* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict_pyramid_body.h: the part of predict_pyramid_tile.h that differs by type, included once for float and once for double.
+ * predict_pyramid_body.h: the part of predict_pyramid_tile.c that differs by type, included once for float and once for double.
  * FLOAT, BITS, FIELD, WORDS and NAME are the parameters; they end here.
  */
 

@@ -3,8 +3,8 @@
  * lanes.h: from the bits of a record's lanes to deltas.  Bits are untrusted: loops run over counts known beforehand, in a buffer longer than any lane can reach, and a lane that does not use up its bits
  * exactly is refused.
  */
-#ifndef CSZ_CPU_LANES_H
-#define CSZ_CPU_LANES_H
+#ifndef CSZ_CPU_TILE_LANES_H
+#define CSZ_CPU_TILE_LANES_H
 
 #include "cpu/tile.h"
 

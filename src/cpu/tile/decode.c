@@ -3,8 +3,10 @@
  * decode.c: from a record to a tile's deltas.  The record is untrusted: its sections are measured before they are read, and its bits are
  * copied into a buffer longer than any lane can reach.
  */
+#include "cpu/tile/names.h"
+
 #include "cpu/bits.h"
-#include "cpu/lanes.h"
+#include "cpu/tile/lanes.h"
 #include "cpu/tail.h"
 #include "format/record.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict_pyramid_tile.h: a tile's way from values to codes and back by interpolation (predict/pyramid.h), class by class and
+ * predict_pyramid_tile.c: a tile's way from values to codes and back by interpolation (predict/pyramid.h), class by class and
  * plane by plane, so that the loops vectorise.  Values stand by class, each class a dense box with room for the neighbours
- * beyond the tile: then the neighbours of a row along any dim are rows too.  Included once for every set of vector
- * instructions; CSZ_PYRAMID_CODER is the name of what comes out.
+ * beyond the tile: then the neighbours of a row along any dim are rows too.
  */
+#include "cpu/tile/names.h"
+
 #include "cpu/bits.h"
 #include "cpu/predict_pyramid.h"
 #include "cpu/pyramid_work.h"
@@ -189,7 +190,7 @@ static void class_extents(uint32_t *own, uint32_t *all, const class_layout *l, u
 #define NAME(x) x##_f32
 #define MAGIC CSZ_MAGIC_F32
 #define MAGIC_BITS CSZ_MAGIC_F32_BITS
-#include "cpu/predict_pyramid_body.h"
+#include "cpu/tile/predict_pyramid_body.h"
 
 #define CSZ_BODY_F64
 #define FLOAT double
@@ -199,9 +200,9 @@ static void class_extents(uint32_t *own, uint32_t *all, const class_layout *l, u
 #define NAME(x) x##_f64
 #define MAGIC CSZ_MAGIC_F64
 #define MAGIC_BITS CSZ_MAGIC_F64_BITS
-#include "cpu/predict_pyramid_body.h"
+#include "cpu/tile/predict_pyramid_body.h"
 
-static void tile_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                           const csz_tile_box *box, int wanted) {
     prepare(p, &level->plan.geometry);
     w->klass = 0;
@@ -217,19 +218,17 @@ static void tile_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level
     }
 }
 
-static int tile_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+int csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                         const csz_tile_box *box, const csz_rows *rows) {
     prepare(p, &level->plan.geometry);
     return level->plan.type == CSZ_F32 ? pyramid_restore_f32(w, p, level, box, rows)
                                        : pyramid_restore_f64(w, p, level, box, rows);
 }
 
-static void tile_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
+void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                       const csz_tile_box *box) {
     prepare(p, &level->plan.geometry);
     const uint32_t *weight = order_of(p, &level->plan.geometry, box)->weight;
     w->value_hash =
         level->plan.type == CSZ_F32 ? hash_elements_f32(w, p, weight) : hash_elements_f64(w, p, weight);
 }
-
-const csz_pyramid_coder CSZ_PYRAMID_CODER = {tile_quantize, tile_restore, tile_hash};

@@ -3,6 +3,8 @@
  * specials.c: the exceptions of a tile, masked or one by one, to the tail of its record and back (docs/format.md, section 6; docs/encoder.md).  A tail comes
  * from an untrusted record: its sections are measured before they are read.
  */
+#include "cpu/tile/names.h"
+
 #include "cpu/tail.h"
 
 /* ---- to a tail ---- */

@@ -5,49 +5,12 @@
  * has no branches, so that it vectorises (quantize_plain). Any other tile takes the slow path
  * (quantize_careful).
  */
+#include "cpu/tile/names.h"
+
 #include "cpu/bits.h"
 #include "cpu/tile.h"
 #include "cpu/vector.h"
 #include "predict/lorenzo.h"
-
-void csz_tile_work_init(csz_tile_work *w, int rank) {
-    /* a weight is a product of what its unit says and what its place in the unit says */
-    uint32_t of_unit[CSZ_TILE_UNITS], of_place[CSZ_UNIT_N];
-    for (uint32_t u = 0; u < CSZ_TILE_UNITS; u++) of_unit[u] = csz_value_weight(u, CSZ_UNIT_N - 1);
-    for (uint32_t b = 0; b < CSZ_UNIT_N; b++) of_place[b] = csz_pow_u32(CSZ_VALUE_K, CSZ_UNIT_N - 1 - b);
-    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-        uint32_t code = csz_element_code(rank, e);
-        w->weight[e] = of_unit[code >> 5] * of_place[code & 31];
-    }
-    csz_tile_work_reset(w);
-}
-
-void csz_tile_work_reset(csz_tile_work *w) {
-    w->code16 = w->own_code16;
-    memset(w->part.extent, 0, sizeof w->part.extent);
-    w->n_special = 0;
-    w->is_raw = 0;
-    w->lacks_code = 0;
-    w->symbols_mode = CSZ_NO_SYMBOLS;
-}
-
-void csz_tile_part_make(csz_tile_part *part, const uint32_t *weight, const csz_geometry *g,
-                        const csz_tile_box *box) {
-    if (memcmp(part->extent, box->extent, sizeof part->extent) == 0) return;
-    memcpy(part->extent, box->extent, sizeof part->extent);
-    memset(part->weight, 0, sizeof part->weight);
-    memset(part->in_field, 0, sizeof part->in_field);
-    for (uint32_t z = 0; z < box->extent[0]; z++) {
-        for (uint32_t y = 0; y < box->extent[1]; y++) {
-            uint32_t row = ((z << g->log2_t[1]) + y) << g->log2_t[2], nx = box->extent[2];
-            memcpy(part->weight + row, weight + row, nx * sizeof *weight);
-            for (uint32_t x = 0; x < nx; x += 4) {
-                uint32_t code = csz_element_code(g->rank, row + x), n = nx - x < 4 ? nx - x : 4;
-                part->in_field[code >> 5] |= ((1u << n) - 1) << (code & 31);
-            }
-        }
-    }
-}
 
 /*
  * Elements without a quantum continue their neighbours: from the left in a row (the row's first quantum before it), then row
@@ -298,7 +261,7 @@ static void finish_wide(csz_tile_work *w, const csz_tile_plan *plan) {
 #define FIELD f32
 #define WORDS u32
 #define NAME(x) x##_f32
-#include "cpu/quantize_body.h"
+#include "cpu/tile/quantize_body.h"
 
 #define FLOAT double
 #define BITS uint64_t
@@ -306,7 +269,7 @@ static void finish_wide(csz_tile_work *w, const csz_tile_plan *plan) {
 #define FIELD f64
 #define WORDS u64
 #define NAME(x) x##_f64
-#include "cpu/quantize_body.h"
+#include "cpu/tile/quantize_body.h"
 
 void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                        const csz_tile_box *box) {
