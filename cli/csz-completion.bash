@@ -22,7 +22,7 @@ _csz() {
 
     case $command in
     compress)
-        options="-o --output -r --recursive -t --type -d --dims -e --error --bound -m --mode -w --workflow -z --zstd -b --backend
+        options="-o --output -r --recursive -t --type -d --dims -e --error --bound --size -m --mode -w --workflow -z --zstd -b --backend
             -j --threads --fill --verify --memory-limit --json -f --force -q --quiet -v --verbose -h --help"
         ;;
     decompress) options="-o --output -r --recursive --region --memory-limit -b --backend -j --threads --json -f --force -q --quiet -v --verbose -h --help" ;;
@@ -55,12 +55,15 @@ _csz() {
 
     case $previous in
     -t | --type) words="f32 f64" ;;
-    -m | --mode) words="abs rel psnr" ;;
+    -m | --mode)
+        words="abs rel psnr"
+        [[ $command != compress ]] || words="$words ratio"
+        ;;
     -w | --workflow) words="auto huffman rle rle+vle" ;;
     -z | --zstd) words="zstd" ;;
     -b | --backend) words="auto cpu cuda" ;;
     --fill) words="auto none nan 1e20" ;;
-    -d | --dims | -e | --error | --bound | -j | --threads | --region | --memory-limit | --repeat) return ;;
+    -d | --dims | --size | -e | --error | --bound | -j | --threads | --region | --memory-limit | --repeat) return ;;
     -o | --output | --of | --archives) files=all ;;
     *)
         if [[ $current == -* ]]; then

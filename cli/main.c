@@ -28,8 +28,8 @@ typedef struct command_row {
 static const command_row commands[] = {
     {"compress", CLI_COMPRESS, CLI_MANY_PATHS, "compressing", cli_run_compress,
      "compress a field within an error bound",
-     "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr]\n"
-     "             [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]]\n"
+     "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr|ratio]\n"
+     "             [--size 10MB] [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]]\n"
      "             [-b auto|cpu|cuda] [-j N] [--fill V] [--verify] [--memory-limit BYTES] [--json] [-f] "
      "[-q|-v]",
      "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
@@ -41,6 +41,7 @@ static const command_row commands[] = {
      "fails does not stop the others.",
      "  csz compress velocity.f32 -t f32 -d 512x512x512 -e 1e-3\n"
      "  csz compress temperature.npy -m rel -e 1e-4 --fill 1e20 --verify\n"
+     "  csz compress velocity.f32 -t f32 -d 512x512x512 -m ratio -e 50 -o small.csz\n"
      "  csz compress rho.f64 -t f64 -d 1800x3600 -m psnr -e 80 -o rho.csz --json\n"
      "  csz compress run.nc:temperature -e 0.01\n"
      "  csz compress *.npy -m rel -e 1e-3 -o packed/\n"

@@ -84,7 +84,8 @@ typedef enum csz_status {
     CSZ_ERROR_ZSTD = 15,       /* zstd is needed and this build lacks it, or zstd failed */
     CSZ_ERROR_IO = 16,         /* a callback that reads has failed; in csz_mpi.h also a file */
     CSZ_ERROR_INTERNAL = 17,   /* compressing found an error of its own and gives no archive */
-    CSZ_ERROR_LEVEL = 18       /* the archive has no such level of resolution */
+    CSZ_ERROR_LEVEL = 18,      /* the archive has no such level of resolution */
+    CSZ_ERROR_TARGET = 19      /* no bound gives an archive as small as was asked for */
 } csz_status;
 
 /* One short English phrase without a full stop; never NULL. */
@@ -112,11 +113,17 @@ typedef struct csz_field {
     uint64_t dims[CSZ_MAX_NDIM];
 } csz_field;
 
-/* What `bound` bounds.  max and min are of the finite values that are not missing. */
+/*
+ * What `bound` bounds.  max and min are of the finite values that are not missing.  The last two are targets,
+ * for csz_compress alone: the archive has the tightest absolute bound whose size reaches the target, see
+ * csz_target.
+ */
 typedef enum csz_bound_mode {
-    CSZ_BOUND_ABS = 0, /* |restored - original| <= bound */
-    CSZ_BOUND_REL = 1, /* |restored - original| <= bound * (max - min) */
-    CSZ_BOUND_PSNR = 2 /* 20 log10((max - min) / rmse) >= bound, in dB, guaranteed by the largest error */
+    CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
+    CSZ_BOUND_REL = 1,    /* |restored - original| <= bound * (max - min) */
+    CSZ_BOUND_PSNR = 2,   /* 20 log10((max - min) / rmse) >= bound, in dB, guaranteed by the largest error */
+    CSZ_BOUND_RATIO = 64, /* bytes of the field over bytes of the archive >= bound */
+    CSZ_BOUND_SIZE = 65   /* bytes of the archive <= bound */
 } csz_bound_mode;
 
 typedef enum csz_workflow {
@@ -500,6 +507,41 @@ CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other
 /* The absolute bound that the options ask for in a field of this range; 0 means exact. */
 CSZ_API csz_status csz_range_bound(double *bound_abs, const csz_value_range *range,
                                    const csz_options *options);
+
+/*
+ * The search for the tightest absolute bound whose archive has at most nbytes_wanted bytes, and at most 3%
+ * fewer.  csz_compress does it for a field in memory with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE;
+ * csz_context_target tells what its last such call found, also where that returned CSZ_ERROR_TARGET.
+ *
+ * For fields in pieces: csz_target_begin, then for each bound of csz_target_next an archive with
+ * CSZ_BOUND_ABS, whose size csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the
+ * answer if is_reached.  Two to six archives are usual.  The result depends on the sizes alone, so it is the
+ * same on every machine.
+ *
+ * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that; it
+ * may be left out.
+ */
+typedef struct csz_target {
+    uint64_t nbytes_wanted;
+    double bound;    /* the tightest that reaches the target; where none does, the loosest: the whole range */
+    uint64_t nbytes; /* of its archive */
+    int ntrials;     /* archives made */
+    int is_reached;  /* nbytes <= nbytes_wanted */
+    int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or values are exact already */
+    int is_done;
+    int has_low, has_high, nstalled; /* from here on: of the search */
+    int64_t low, high, least, most, next, least_step;
+    uint64_t nelements, nbytes_low, nbytes_high;
+    double slope;
+} csz_target;
+
+CSZ_API csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,
+                                    const csz_value_range *range, const csz_field *field);
+CSZ_API csz_status csz_target_guess(csz_target *target, csz_context *context, const void *data,
+                                    const csz_field *field, const csz_options *options);
+CSZ_API int csz_target_next(double *bound, const csz_target *target);
+CSZ_API void csz_target_tell(csz_target *target, uint64_t nbytes);
+CSZ_API csz_status csz_context_target(const csz_context *context, csz_target *target, size_t target_nbytes);
 
 /* What csz_context_fill_suspect is found from, of what was added.  Zeroed, it is empty. */
 enum { CSZ_WATCH_NENDS = 5, CSZ_WATCH_NDISTINCT = 20 };

@@ -704,6 +704,27 @@ refuses 1 '9 of 100 elements .*9 of them special' "verify counts special values 
 json "verify of special values" violations=10 special_violations=9 -- "$csz" verify gaps.f32 both.f32.csz --json
 refuses 1 'bytes' "verify refuses an original of another size" "$csz" verify d1.f32 d3.f32.csz
 
+# ---- Targets ------------------------------------------------------------------------------------------
+
+json "a ratio to reach" 'bound_mode="abs"' 'input="d3.f64"' nbytes_wanted=7680 -- "$csz" compress d3.f64 -d 12x20x40 -m ratio -e 10 -o r.csz --json
+holds "is reached within 3%" python3 -c "import os; assert 7680 / 1.031 <= os.path.getsize('r.csz') <= 7680"
+holds "by the archive of the bound found" bash -c "'$csz' compress d3.f64 -d 12x20x40 -e \$('$csz' info r.csz --json |
+    python3 -c 'import json, sys; print(repr(json.load(sys.stdin)[\"bound\"]))') -o r2.csz && cmp r.csz r2.csz"
+holds "the same through pipes" bash -c "cat d3.f64 | '$csz' compress - -t f64 -d 12x20x40 -m ratio -e 10 | cmp - r.csz"
+holds "the same with --verify" bash -c "'$csz' compress d3.f64 -d 12x20x40 -m ratio -e 10 --verify -f -o r2.csz && cmp r.csz r2.csz"
+for size in 7680 7.68kB 7680B 7.5K 7.5KiB; do
+    holds "--size $size" bash -c "'$csz' compress d3.f64 -d 12x20x40 --size $size -f -o r2.csz && cmp r.csz r2.csz"
+done
+refuses 1 'cannot be brought to .* ratio [0-9.]+; ' "a ratio that no bound reaches" "$csz" compress d3.f64 -d 12x20x40 -m ratio -e 1e5 -o none.csz
+absent "leaves nothing" none.csz
+holds "a ratio below what exact values take" "$csz" compress d1.f64 -d 5000 -m ratio -e 1.01 -f -o r2.csz
+refuses 2 'without -e' "--size with -e" "$csz" compress d3.f64 -d 9600 --size 10K -e 1
+for size in 0 '' x 10X 10MBs -1 inf; do
+    refuses 2 'size' "--size '$size'" "$csz" compress d3.f64 -d 9600 --size "$size"
+done
+refuses 2 'no -m ratio' "bench has no -m ratio" "$csz" bench d3.f64 -d 9600 -m ratio -e 5
+rm -f r.csz r2.csz
+
 # ---- Bad input ---------------------------------------------------------------------------------------
 
 compress=("$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3)

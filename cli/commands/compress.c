@@ -2,7 +2,7 @@
 /*
  * compress.c: csz compress.  Frames are read, coded (with --verify: restored and compared) and written at the same time, a few in flight
  * whatever the field's size.  A bound that depends on the values' range takes a first pass over the field, for which
- * a pipe is spooled.  The output appears when everything has succeeded.
+ * a pipe is spooled, and a size or ratio to reach takes several.  The output appears when everything has succeeded.
  */
 #include "command.h"
 #include "commands/fill.h"
@@ -15,14 +15,19 @@
 #include "terminal/progress.h"
 #include "commands/report.h"
 #include "files/source.h"
+#include "process/signals.h"
 #include "process/workers.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct compression {
-    const cli_arguments *arguments;
+    const cli_arguments *arguments; /* where a target is given: with the absolute bound found for it */
+    cli_arguments *targeted;        /* the same; NULL: no target is given */
+    double ratio_wanted;            /* 0: a size is */
+    csz_target target;
     cli_source source;
     cli_sink sink;
     cli_workers workers;
@@ -54,7 +59,7 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     csz_plan_frame(&frame, c->plan, i);
     *in_nbytes = frame.values_nbytes;
     int status = cli_source_read(&c->source, in, &frame, &c->shape);
-    if (status == CLI_DONE && c->arguments->options.bound_mode == CSZ_BOUND_ABS)
+    if (status == CLI_DONE && c->arguments->options.bound_mode == CSZ_BOUND_ABS && !c->targeted)
         cli_watch_frame(&c->watch, in, c->source.field.type, &frame, &c->shape, &c->arguments->options);
     return status;
 }
@@ -116,22 +121,23 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
     pthread_mutex_lock(&c->mutex);
     int is_broken = c->metrics.violations != 0; /* told in full at the end; nothing more is written */
     pthread_mutex_unlock(&c->mutex);
-    return is_broken ? CLI_DONE : cli_sink_append(&c->sink, out, out_nbytes);
+    return is_broken || !c->sink.is_open ? CLI_DONE : cli_sink_append(&c->sink, out, out_nbytes);
 }
 
-/* The plan, for which the range may have to be known; afterwards the source is ready to be read in order of frames. */
+/* The range, where the bound or the search for one depends on it. */
+static int find_range(compression *c) {
+    const csz_options options = c->arguments->options;
+    if (options.bound_mode == CSZ_BOUND_ABS && !c->targeted) return CLI_DONE;
+    int status = cli_source_spool(&c->source);
+    if (status == CLI_DONE)
+        status = cli_source_range(&c->range, &c->watch, &c->source, &options, c->plan, &c->shape);
+    return status == CLI_DONE && !c->targeted ? check_fill(c) : status;
+}
+
+/* The plan; afterwards the source is ready to be read in order of frames. */
 static int make_plan(compression *c) {
     csz_options options = c->arguments->options;
-    const csz_value_range *known = NULL;
-    int status = CLI_DONE;
-    if (options.bound_mode != CSZ_BOUND_ABS) {
-        status = cli_source_spool(&c->source);
-        if (status == CLI_DONE)
-            status = cli_source_range(&c->range, &c->watch, &c->source, &options, c->plan, &c->shape);
-        if (status == CLI_DONE) status = check_fill(c);
-        known = &c->range;
-    }
-    if (status != CLI_DONE) return status;
+    const csz_value_range *known = options.bound_mode != CSZ_BOUND_ABS ? &c->range : NULL;
     csz_plan_destroy(c->plan);
     c->plan = NULL;
     options.threads = c->workers.options.threads;
@@ -189,13 +195,19 @@ static int judge(compression *c) {
     return CLI_DONE;
 }
 
+/* All frames, into the output or, where that is NULL, nowhere. */
 static int stream_frames(compression *c, const cli_output *output) {
     unsigned char header[CSZ_HEADER_MAX_NBYTES];
-    int status = cli_sink_open(&c->sink, output, c->workers.hold_nbytes);
-    if (status != CLI_DONE) return status;
-    csz_plan_header(header, sizeof header, c->plan);
-    status = cli_sink_append(&c->sink, header, c->shape.header_nbytes);
-    if (status != CLI_DONE) return status;
+    int status = CLI_DONE;
+    c->nsizes = c->values_done = 0;
+    cli_metrics_init(&c->metrics);
+    if (output) {
+        status = cli_sink_open(&c->sink, output, c->workers.hold_nbytes);
+        if (status != CLI_DONE) return status;
+        csz_plan_header(header, sizeof header, c->plan);
+        status = cli_sink_append(&c->sink, header, c->shape.header_nbytes);
+        if (status != CLI_DONE) return status;
+    }
     cli_pipeline pipeline = {.njobs = c->shape.nframes,
                              .flight = c->workers.flight,
                              .in_nbytes = c->shape.values_nbytes,
@@ -208,9 +220,99 @@ static int stream_frames(compression *c, const cli_output *output) {
     if (c->shape.nframes == 1 && c->source.stream.is_seekable) cli_progress_follow(c->workers.contexts[0]);
     status = cli_pipeline_run(&pipeline);
     cli_progress_stop();
-    if (status == CLI_DONE) status = cli_source_end(&c->source);
-    if (status == CLI_DONE && c->arguments->verify) status = judge(c);
-    return status == CLI_DONE ? write_end(c) : status;
+    return status == CLI_DONE ? cli_source_end(&c->source) : status;
+}
+
+static uint64_t archive_nbytes(const compression *c) {
+    uint64_t nbytes = c->shape.header_nbytes + c->shape.footer_nbytes;
+    for (uint64_t i = 0; i < c->nsizes; i++) nbytes += c->sizes[i];
+    return nbytes;
+}
+
+/* Lets the analysis choose the first bound, where the values are in memory or can be mapped. */
+static void guess_bound(compression *c) {
+    const cli_source *s = &c->source;
+    const uint64_t nbytes = s->data_offset + s->nbytes;
+    const void *values = s->held.data;
+    void *mapping = MAP_FAILED;
+    if (!values && !s->dataset && !s->is_swapped && s->stream.is_seekable && nbytes <= SIZE_MAX &&
+        s->data_offset % cli_type_nbytes(s->field.type) == 0) {
+        mapping = mmap(NULL, (size_t)nbytes, PROT_READ, MAP_PRIVATE, s->stream.descriptor, 0);
+        if (mapping == MAP_FAILED) return;
+        cli_signals_add_mapping(mapping, (size_t)nbytes);
+        values = (const char *)mapping + s->data_offset;
+    }
+    csz_options options = c->arguments->options;
+    options.threads = c->workers.options.threads;
+    options.backend = CSZ_BACKEND_CPU;
+    if (values) (void)csz_target_guess(&c->target, c->workers.contexts[0], values, &s->field, &options);
+    if (mapping == MAP_FAILED) return;
+    cli_signals_remove_mapping(mapping);
+    munmap(mapping, (size_t)nbytes);
+}
+
+static int fail_target(const compression *c) {
+    const double ratio = (double)c->source.nbytes / (double)c->target.nbytes;
+    char size[CLI_NBYTES_TEXT_NBYTES], wanted[CLI_NBYTES_TEXT_NBYTES];
+    cli_nbytes_text(size, (double)c->target.nbytes);
+    cli_nbytes_text(wanted, (double)c->target.nbytes_wanted);
+    return cli_fail(
+        "%s cannot be brought to %s: even with a bound as large as its range, %.6g, its archive has "
+        "%s, ratio %.2f; ask for less",
+        c->source.stream.name, wanted, c->target.bound, size, ratio);
+}
+
+/*
+ * Archives at one bound after the other until one has the size that was asked for.  Each is written for good, to be
+ * given up where it does not fit, unless the output is a pipe or the archive is also verified.
+ */
+static int reach_target(compression *c, const cli_output *output) {
+    const int is_direct = cli_output_is_file(output) && !c->arguments->verify,
+              verifies = c->arguments->verify;
+    const double wanted =
+        c->ratio_wanted > 0 ? (double)c->source.nbytes / c->ratio_wanted : (double)c->arguments->size_wanted;
+    double bound = 0;
+    csz_status begun = csz_target_begin(&c->target, sizeof c->target, wanted < 0x1p62 ? (uint64_t)wanted : 1,
+                                        &c->range, &c->source.field);
+    if (begun != CSZ_OK) return cli_fail_status(begun, "compress", c->source.stream.name);
+    int status = CLI_DONE;
+    guess_bound(c);
+    c->targeted->verify = 0;
+    while (status == CLI_DONE && csz_target_next(&bound, &c->target)) {
+        cli_sink_abort(&c->sink);
+        c->targeted->options.bound = bound;
+        status = make_plan(c);
+        if (status == CLI_DONE) status = stream_frames(c, is_direct ? output : NULL);
+        if (status == CLI_DONE) csz_target_tell(&c->target, archive_nbytes(c));
+    }
+    c->targeted->verify = verifies;
+    if (status != CLI_DONE) return status;
+    if (!c->target.is_reached && c->source.nbytes) return fail_target(c);
+    if (is_direct && bound == c->target.bound) return CLI_DONE;
+    cli_sink_abort(&c->sink);
+    c->targeted->options.bound = c->target.bound;
+    status = make_plan(c);
+    return status == CLI_DONE ? stream_frames(c, output) : status;
+}
+
+/* Of a bound that was found: what a user may not expect of it. */
+static void note_target(const compression *c, const csz_info *info) {
+    const csz_target *t = &c->target;
+    const double width = cli_range_width(&c->range, &c->watch), ratio = cli_ratio(info);
+    const char *name = c->source.stream.name;
+    if (width > 0 && t->bound >= 0.1 * width)
+        cli_note("note: such an archive of %s takes a bound of %.4g, %.0f%% of its range: most detail is "
+                 "lost; ask for "
+                 "less, or try -p auto",
+                 name, t->bound, 100 * t->bound / width);
+    else if (!t->is_close && !t->has_low)
+        cli_note("note: %s has ratio %.2f already with the tightest bound, %.4g, so it is as good as exact",
+                 name, ratio, t->bound);
+    else if (!t->is_close)
+        cli_note("note: %s reaches ratio %.2f, as the size of its archives jumps there: with a bound 2%% "
+                 "tighter it is "
+                 "%.2f",
+                 name, ratio, (double)c->source.nbytes / (double)t->nbytes_low);
 }
 
 /* is_short: one line, of one of many files. */
@@ -246,8 +348,7 @@ static void print_report(const compression *c, const cli_output *output) {
     FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
     csz_info info = c->info;
     cli_report report;
-    info.nbytes_archive = c->shape.header_nbytes + c->shape.footer_nbytes;
-    for (uint64_t i = 0; i < c->nsizes; i++) info.nbytes_archive += c->sizes[i];
+    info.nbytes_archive = archive_nbytes(c);
     cli_report_init(&report, "compress");
     report.input_path = c->arguments->paths[0];
     report.output_path = c->is_broken ? NULL : output->path;
@@ -261,17 +362,27 @@ static void print_report(const compression *c, const cli_output *output) {
     cli_many_add(report.nbytes_in, report.nbytes_out);
     /* Of a failure one line is told, and where JSON goes to standard error nothing else does. */
     if (!c->is_broken && !(c->arguments->json && stream == stderr)) {
-        cli_note_implausible(&c->source, &info, cli_range_width(&c->range, &c->watch));
+        if (c->targeted)
+            note_target(c, &info);
+        else
+            cli_note_implausible(&c->source, &info, cli_range_width(&c->range, &c->watch));
         if (info.bound_mode == CSZ_BOUND_ABS) (void)check_fill(c); /* a note: every value keeps its bound */
     }
     if (c->arguments->json) {
         cli_json json;
         cli_report_json(&json, stream, &report);
         cli_json_double(&json, "elapsed_seconds", c->seconds);
+        if (c->targeted) {
+            cli_json_u64(&json, "nbytes_wanted", c->target.nbytes_wanted);
+            cli_json_u64(&json, "ntrials", (uint64_t)c->target.ntrials);
+        }
         cli_json_end(&json);
     } else if (!c->arguments->quiet) {
         print_text(stream, &report, output, c->seconds,
                    c->arguments->is_one_of_many && !c->arguments->verbose);
+        if (c->targeted && (!c->arguments->is_one_of_many || c->arguments->verbose))
+            fprintf(stream, "  bound found with %d archive%s\n", c->target.ntrials,
+                    c->target.ntrials == 1 ? "" : "s");
         if (!c->arguments->verbose) return;
         if (c->range.has_values) fprintf(stream, "  values from %.9g to %.9g\n", c->range.min, c->range.max);
         cli_workers_print(stream, &c->workers, &info);
@@ -287,8 +398,15 @@ static int compress_to(compression *c, const cli_output *output) {
     if (status == CLI_DONE) status = cli_output_check_distinct(output, &c->source.stream.status);
     if (status == CLI_DONE) status = cli_arguments_check_fill(c->arguments, c->source.field.type);
     if (status == CLI_DONE) status = make_workers(c, output);
-    if (status == CLI_DONE) status = make_plan(c);
-    if (status == CLI_DONE) status = stream_frames(c, output);
+    if (status == CLI_DONE) status = find_range(c);
+    if (status == CLI_DONE && c->targeted) {
+        status = reach_target(c, output);
+    } else if (status == CLI_DONE) {
+        status = make_plan(c);
+        if (status == CLI_DONE) status = stream_frames(c, output);
+    }
+    if (status == CLI_DONE && c->arguments->verify) status = judge(c);
+    if (status == CLI_DONE) status = write_end(c);
     c->seconds = cli_seconds_now() - begin;
     /* A broken bound is told in full, to find its cause; it has left no output. */
     if (status == CLI_DONE || c->is_broken) print_report(c, output);
@@ -306,8 +424,13 @@ int cli_run_compress(const cli_arguments *arguments) {
     char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
     if (!output.path) return cli_fail_memory("a path", strlen(arguments->paths[0]));
+    cli_arguments targeted = *arguments;
     compression c = {.arguments = arguments, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    cli_metrics_init(&c.metrics);
+    if (arguments->options.bound_mode == CSZ_BOUND_RATIO || arguments->options.bound_mode == CSZ_BOUND_SIZE) {
+        c.ratio_wanted = arguments->options.bound_mode == CSZ_BOUND_RATIO ? arguments->options.bound : 0;
+        targeted.options.bound_mode = CSZ_BOUND_ABS;
+        c.arguments = c.targeted = &targeted;
+    }
     status = compress_to(&c, &output);
     free(default_path);
     return status;

@@ -99,11 +99,20 @@ static int apply_compare_bound(cli_arguments *arguments, const char *value) {
 }
 
 static int apply_mode(cli_arguments *arguments, const char *value) {
-    int mode;
-    if (!cli_parse_name(&mode, value, cli_mode_names))
-        return cli_fail_usage("mode '%s' is unknown; give -m abs, -m rel or -m psnr", value);
+    int mode = CSZ_BOUND_RATIO;
+    if (strcmp(value, "ratio") != 0 && !cli_parse_name(&mode, value, cli_mode_names))
+        return cli_fail_usage("mode '%s' is unknown; give -m abs, -m rel, -m psnr or -m ratio", value);
     arguments->options.bound_mode = (csz_bound_mode)mode;
     arguments->has_mode = 1;
+    return CLI_DONE;
+}
+
+static int apply_size(cli_arguments *arguments, const char *value) {
+    if (!cli_parse_size(&arguments->size_wanted, value) || arguments->size_wanted == 0)
+        return cli_fail_usage(
+            "size '%s' is not understood; give bytes, or a number with kB, MB or GB, such as "
+            "--size 10MB",
+            value);
     return CLI_DONE;
 }
 
@@ -309,11 +318,15 @@ static const option_row rows[] = {
     {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims, "dims of a raw field, slowest first"},
     {SETS_BOUND, 'e', "error", "bound", "1e-3", apply_bound,
      "the bound: largest error, or least PSNR in dB with -m psnr"},
+    {CLI_COMPRESS, 0, "size", NULL, "10MB", apply_size,
+     "instead of -e: the tightest bound whose archive has at most this size, and at most 3% less"},
     {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
      "exit 1 if any |a - b| is larger; 0 means equal"},
     {CLI_ANALYZE, 'e', "error", "bound", "1e-3", apply_bound,
      "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
-    {BOUNDED | CLI_HDF5, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
+    {CLI_COMPRESS, 'm', "mode", NULL, "abs|rel|psnr|ratio", apply_mode,
+     "meaning of -e: absolute bound (default), times (max - min), PSNR, ratio to reach"},
+    {(BOUNDED | CLI_HDF5) & ~CLI_COMPRESS, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
@@ -453,7 +466,11 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     }
     arguments->surplus_path = surplus;
     arguments->inputs = argv;
-    if (arguments->help || command == CLI_HDF5) return CLI_DONE;
+    if (arguments->help) return CLI_DONE;
+    if (arguments->options.bound_mode == CSZ_BOUND_RATIO && command != CLI_COMPRESS)
+        return cli_fail_usage(
+            "%s has no -m ratio; find the bound with csz compress, and give that with -m abs", command_name);
+    if (command == CLI_HDF5) return CLI_DONE;
     if (surplus)
         return cli_fail_usage("%s takes %s, and '%s' is one too many; see %s %s --help", command_name,
                               npaths_wanted == 1 ? "one file" : "two files", surplus, cli_program(),
@@ -467,6 +484,13 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     if (npaths_wanted == 2 && cli_path_is_stdio(arguments->paths[0]) &&
         cli_path_is_stdio(arguments->paths[1]))
         return cli_fail_usage("both files are standard input; give a path for one of them");
+    if (arguments->size_wanted) {
+        if (arguments->has_bound || arguments->has_mode)
+            return cli_fail_usage("--size stands instead of a bound; give it without -e and -m");
+        arguments->options.bound_mode = CSZ_BOUND_SIZE;
+        arguments->options.bound = (double)arguments->size_wanted;
+        arguments->has_bound = 1;
+    }
     if ((command & ENCODES) && !arguments->has_bound)
         return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
     return CLI_DONE;

@@ -52,6 +52,7 @@ typedef struct cli_arguments {
     csz_options options;
     uint64_t memory_limit; /* 0: not given */
     int has_bound, has_mode;
+    uint64_t size_wanted; /* --size; 0: not given */
     double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
     int nbounds;
     cli_fill_choice fill_choice;

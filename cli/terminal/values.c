@@ -142,6 +142,24 @@ int cli_parse_nbytes(uint64_t *nbytes, const char *text) {
     return 1;
 }
 
+int cli_parse_size(uint64_t *nbytes, const char *text) {
+    static const char units[] = "KMGTP";
+    char *end;
+    if (*text < '0' || *text > '9') return 0; /* no sign, no inf */
+    double size = strtod(text, &end);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit) {
+        const int is_decimal = end[1] == 'B';
+        for (const char *c = units; c <= unit; c++) size *= is_decimal ? 1000 : 1024;
+        end++;
+        if (*end == 'i' && end[1] == 'B') end++;
+    }
+    if (*end == 'B') end++;
+    if (*end || !(size < 0x1p62)) return 0;
+    *nbytes = (uint64_t)size;
+    return 1;
+}
+
 int cli_field_count(uint64_t *nelements, const csz_field *field) {
     uint64_t product = 1;
     for (int i = 0; i < field->ndim; i++) {

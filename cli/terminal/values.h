@@ -28,7 +28,9 @@ int cli_parse_dims(
                           more than 64 bits are needed */
 int cli_parse_region(cli_region *region, const char *text); /* "0:8,:,4:" */
 int cli_parse_nbytes(uint64_t *nbytes, const char *text);   /* "1000", "64K", "2G": binary multiples */
-int cli_parse_zstd(int *level, const char *text);           /* "zstd", "zstd:LEVEL", "LEVEL" */
+int cli_parse_size(uint64_t *nbytes,
+                   const char *text);             /* "10MB" is 10^7; "10MiB" and "10M" 10 * 2^20; "1.5GB" */
+int cli_parse_zstd(int *level, const char *text); /* "zstd", "zstd:LEVEL", "LEVEL" */
 
 /* Elements of a field; 0 if the product exceeds the 2^56 that an archive can hold. */
 int cli_field_count(uint64_t *nelements, const csz_field *field);

@@ -122,6 +122,12 @@ class LevelError(Error, IndexError):
     status = 18
 
 
+class TargetError(Error, ValueError):
+    """No bound gives an archive as small as ``ratio`` or ``size`` asked for."""
+
+    status = 19
+
+
 class FillWarning(UserWarning):
     """A value looks like one for missing data and was not named as ``fill``."""
 
@@ -131,6 +137,6 @@ BY_STATUS: dict[int, type[Error]] = {
     for kind in (
         ArgumentError, DtypeError, DimsError, BoundError, CapacityError, OutOfMemoryError, LimitError, RegionError,
         NotArchiveError, VersionError, TruncatedError, CorruptError, TrailingError, BackendError, ZstdError,
-        ReadError, InternalError, LevelError,
+        ReadError, InternalError, LevelError, TargetError,
     )
 }  # fmt: skip

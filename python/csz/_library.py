@@ -21,6 +21,7 @@ HEADER_MAX_NBYTES = 256
 INTERFACE = (0, 1)  # CSZ_VERSION_MAJOR and MINOR that the structures below were written from
 
 BOUND_MODES = ("abs", "rel", "psnr")  # the position of a name is the number of csz.h
+TARGETS = {"ratio": 64, "size": 65}  # for csz_compress alone; archives hold the absolute bound found
 WORKFLOWS = ("auto", "huffman", "rle", "rle+vle")
 PREDICTORS = ("lorenzo", "pyramid", "auto")
 BACKENDS = ("auto", "cpu", "cuda")
@@ -145,6 +146,31 @@ class ValueRange(c.Structure):
     _fields_ = [("has_values", c.c_int), ("min", c.c_double), ("max", c.c_double)]
 
 
+class Target(c.Structure):
+    _fields_ = [
+        ("nbytes_wanted", c.c_uint64),
+        ("bound", c.c_double),
+        ("nbytes", c.c_uint64),
+        ("ntrials", c.c_int),
+        ("is_reached", c.c_int),
+        ("is_close", c.c_int),
+        ("is_done", c.c_int),
+        ("has_low", c.c_int),
+        ("has_high", c.c_int),
+        ("nstalled", c.c_int),
+        ("low", c.c_int64),
+        ("high", c.c_int64),
+        ("least", c.c_int64),
+        ("most", c.c_int64),
+        ("next", c.c_int64),
+        ("least_step", c.c_int64),
+        ("nelements", c.c_uint64),
+        ("nbytes_low", c.c_uint64),
+        ("nbytes_high", c.c_uint64),
+        ("slope", c.c_double),
+    ]
+
+
 NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 768
 
 
@@ -216,6 +242,7 @@ STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_fill_count": FillCount,
     "csz_fill_watch": FillWatch,
     "csz_value_range": ValueRange,
+    "csz_target": Target,
     "csz_statistics": Statistics,
     "csz_madogram": Madogram,
     "csz_workflow_size": WorkflowSize,
@@ -228,6 +255,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_context_destroy": (None, [c.c_void_p]),
     "csz_context_backend": (c.c_int, [c.c_void_p]),
     "csz_context_fill_suspect": (None, [c.c_void_p, c.POINTER(FillSuspect)]),
+    "csz_context_target": (c.c_int, [c.c_void_p, c.POINTER(Target), c.c_size_t]),
     "csz_fill_watch_add": (
         c.c_int,
         [c.POINTER(FillWatch), c.c_void_p, c.c_uint64, c.c_uint64, c.c_int, c.c_uint64, c.POINTER(Options)],

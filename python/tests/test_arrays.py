@@ -429,5 +429,27 @@ class Pyramid(unittest.TestCase):
         self.assertRaises(csz.ArgumentError, csz.compress, field, abs=1e-3, predictor="linear")
 
 
+class Targets(unittest.TestCase):
+    def test_ratios_and_sizes_are_reached(self):
+        field = smooth((40, 50, 60))
+        for given in ({"ratio": 30}, {"size": field.nbytes // 12}, {"ratio": 20, "predictor": "auto"}):
+            with self.subTest(given):
+                archive = csz.compress(field, **given)
+                wanted = given.get("size", field.nbytes / given.get("ratio", 1))
+                self.assertLessEqual(len(archive), wanted)
+                self.assertGreaterEqual(len(archive) * 1.031, wanted)
+                info = csz.info(archive)
+                self.assertEqual((info.mode, info.bound), ("abs", info.bound_abs))
+                self.assertEqual(archive, csz.compress(field, abs=info.bound, predictor=given.get("predictor", "lorenzo")))
+                self.assertLessEqual(largest_error(field, csz.decompress(archive)), info.bound_abs)
+
+    def test_what_cannot_be_reached_is_said(self):
+        with self.assertRaisesRegex(csz.TargetError, r"to \d+ bytes .*ratio \d+"):
+            csz.compress(smooth((40, 50)), ratio=1e6)
+        for given in ({"ratio": 0}, {"size": -1}, {"ratio": 2, "abs": 1}, {"ratio": 2, "size": 5}, {}, {"ratio": float("nan")}):
+            with self.subTest(given):
+                self.assertRaises(csz.BoundError, csz.compress, np.zeros(9), **given)
+
+
 if __name__ == "__main__":
     unittest.main()

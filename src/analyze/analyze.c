@@ -200,6 +200,7 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t anal
     csz_options o;
     subject s = {.context = context, .data = data, .options = &o};
     csz_status status = csz_options_check(&o, options);
+    if (!status && csz_is_target(o.bound_mode)) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_field_check(field);
     for (size_t b = 0; !status && b < nbounds; b++) {
         o.bound = bounds[b];

@@ -188,7 +188,10 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
                         const void *data, const csz_field *field, const csz_options *options) {
     if (!context || !out || !out_nbytes || !field || !options) return CSZ_ERROR_ARGUMENT;
     csz_options o;
-    csz_status status = csz_options_check(&o, options);
+    csz_status status = csz_options_copy(&o, sizeof o, options);
+    if (!status && csz_is_target(o.bound_mode))
+        return csz_compress_target(context, out, out_capacity, out_nbytes, data, field, &o);
+    if (!status) status = csz_options_check(&o, options);
     if (!status) status = csz_field_check(field);
     if (!status) status = csz_bound_check(&o);
     if (status) return status;

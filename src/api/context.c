@@ -154,6 +154,7 @@ const char *csz_status_string(csz_status status) {
     case CSZ_ERROR_BACKEND: return "the backend is not available in this build or on this machine";
     case CSZ_ERROR_ZSTD: return "zstd is not available in this build, or it failed";
     case CSZ_ERROR_LEVEL: return "the archive has no such level";
+    case CSZ_ERROR_TARGET: return "no bound gives an archive as small as was asked for";
     case CSZ_ERROR_IO: return "reading or writing failed";
     case CSZ_ERROR_INTERNAL: return "compressing failed by a fault of cuSZ+ itself; please report it";
     }

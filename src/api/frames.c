@@ -58,7 +58,7 @@ csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n,
 static csz_status resolve_bound(double *bound_abs, const csz_value_range *range, const csz_options *o) {
     csz_status status = csz_bound_check(o);
     if (status) return status;
-    if (o->bound_mode != CSZ_BOUND_ABS && !range) return CSZ_ERROR_ARGUMENT;
+    if (csz_is_target(o->bound_mode) || (o->bound_mode != CSZ_BOUND_ABS && !range)) return CSZ_ERROR_ARGUMENT;
     const csz_value_range none = {0, 0, 0}, *r = range ? range : &none;
     if (r->has_values && !(isfinite(r->min) && isfinite(r->max) && r->min <= r->max))
         return CSZ_ERROR_ARGUMENT;

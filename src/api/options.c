@@ -85,7 +85,7 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     csz_status status = csz_options_copy(checked, sizeof *checked, options);
     if (status) return status;
     if (checked->zstd_level < 0 || checked->zstd_level > 22 ||
-        (unsigned)checked->bound_mode > CSZ_BOUND_PSNR ||
+        ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR && !csz_is_target(checked->bound_mode)) ||
         (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE ||
         (unsigned)checked->predictor > CSZ_PREDICTOR_AUTO)
         return CSZ_ERROR_ARGUMENT;

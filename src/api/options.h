@@ -5,6 +5,11 @@
 
 #include "csz.h"
 
+/* A size or a ratio instead of a bound: for csz_compress alone. */
+static inline int csz_is_target(csz_bound_mode mode) {
+    return mode == CSZ_BOUND_RATIO || mode == CSZ_BOUND_SIZE;
+}
+
 /* Options a caller may leave out: all members there, in range, the number of threads counted. */
 csz_status csz_options_check(csz_options *checked, const csz_options *options);
 csz_status csz_decompress_options_check(csz_decompress_options *checked,

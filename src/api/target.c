@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * target.c: the absolute bound whose archive has a certain size.  Sizes fall as bounds grow, nearly always, so
+ * the bound is found between one that is too tight and one that reaches the target, by interpolation.  Bounds
+ * are (256 + m) * 2^e with whole m and e, 0.4% apart at most: numbered in order, they make the search one of
+ * integers, the same on every machine.  The analysis of a sample gives the first bound of a large field and
+ * how fast its size falls, so that one or two archives are made where the sample is right.
+ */
+#include <stdlib.h>
+
+#include "api/context.h"
+#include "api/gpu.h"
+#include "core/bound.h"
+#include "core/logarithm.h"
+#include "csz_analyze.h"
+
+enum {
+    OCTAVE = 256,        /* numbers of bounds for each doubling */
+    LEAST_STEP = 16,     /* while one side is unknown */
+    LOOKED_AT = 12,      /* bounds of which the sample predicts sizes */
+    SAMPLED_TILES = 2048 /* a field of fewer is compressed in the time of a few analyses */
+};
+static const double close_share = 1.03, aimed_share = 1.015;
+static const double usual_slope = 0.8;
+
+static double bound_at(int64_t i) {
+    const int64_t e = i >> 8; /* floor, as all compilers shift */
+    return (double)(OCTAVE + (i - e * OCTAVE)) * csz_power_of_two((int)(e - 8));
+}
+
+/* The largest number whose bound is not above x, a positive number. */
+static int64_t number_below(double x) {
+    int exponent;
+    const uint64_t mantissa = csz_f64_split(x, &exponent); /* 2^52 to 2^53 */
+    return (int64_t)(exponent + 52) * OCTAVE + (int64_t)(mantissa >> 44) - OCTAVE;
+}
+
+static int64_t clamp(int64_t i, int64_t low, int64_t high) { return i < low ? low : i > high ? high : i; }
+
+/*
+ * A size as a number that falls about evenly with log2 of the bound.  Many bits a value fall by one for each
+ * doubling, few of them by a factor: log2(2^bits - 1) is both.
+ */
+static double level(const csz_target *t, double nbytes) {
+    const double nbits = 8 * nbytes / (double)t->nelements;
+    return nbits > 30 ? nbits : csz_log2(csz_exp(nbits * 0.69314718055994530942) - 1 + 1e-300);
+}
+
+static double aim(const csz_target *t) { return level(t, (double)t->nbytes_wanted / aimed_share); }
+
+/* The number to try next, or the search's end. */
+static void propose(csz_target *t) {
+    const double wanted = aim(t);
+    if (t->is_close || (t->has_low && t->has_high && t->high - t->low <= 1)) {
+        t->is_done = 1;
+    } else if (t->has_low && t->has_high) {
+        const double low = level(t, (double)t->nbytes_low), high = level(t, (double)t->nbytes_high);
+        const double share = low > high ? (low - wanted) / (low - high) : 0.5;
+        const int64_t width = t->high - t->low;
+        const int64_t i = t->nstalled >= 2 ? t->low + width / 2 : t->low + (int64_t)(share * (double)width);
+        t->next = clamp(i, t->low + 1, t->high - 1);
+    } else if (t->has_low || t->has_high) {
+        const int64_t from = t->has_low ? t->low : t->high;
+        const double at = level(t, (double)(t->has_low ? t->nbytes_low : t->nbytes_high));
+        double octaves = (t->has_low ? at - wanted : wanted - at) / t->slope;
+        if (octaves > 16) octaves = 16;
+        int64_t step = (int64_t)(octaves * OCTAVE);
+        if (step < t->least_step) step = t->least_step;
+        t->least_step *= 2;
+        t->next = clamp(t->has_low ? from + step : from - step, t->least, t->most);
+        t->is_done = t->next == from;
+    }
+}
+
+csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,
+                            const csz_value_range *range, const csz_field *field) {
+    csz_target t = {.nbytes_wanted = nbytes_wanted ? nbytes_wanted : 1, .slope = usual_slope};
+    csz_geometry g;
+    if (!csz_is_output(target, target_nbytes) || !range) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_field_check(field);
+    csz_predictor predictor = CSZ_PREDICTOR_LORENZO;
+    if (!status) status = csz_geometry_for(&g, field, &predictor);
+    if (status) return status;
+    t.nelements = g.nelements ? g.nelements : 1;
+    const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    if (range->has_values && !(range->min >= -largest && range->max <= largest && range->min <= range->max))
+        return CSZ_ERROR_ARGUMENT;
+    if (range->has_values) {
+        /* most: all values may become one; least: quanta no longer fit, and values are exact */
+        const double width = csz_range_floor(range->min, range->max);
+        const double low = range->min < 0 ? -range->min : range->min,
+                     high = range->max < 0 ? -range->max : range->max, magnitude = low > high ? low : high;
+        const int64_t lowest = -1000 * OCTAVE, highest = 1000 * OCTAVE;
+        if (magnitude > 0)
+            t.least =
+                clamp(number_below(magnitude) - (field->type == CSZ_F32 ? 26 : 54) * OCTAVE, lowest, highest);
+        t.most = width > 0 ? clamp(number_below(width) + 1, t.least, highest) : t.least;
+    }
+    /* bits of a value: about so much below the range, and 8 that are predicted */
+    const double nbits = g.nelements ? 8.0 * (double)t.nbytes_wanted / (double)g.nelements : 0;
+    t.next = clamp(t.most - (int64_t)((8 + (nbits < 64 ? nbits : 64)) * OCTAVE), t.least, t.most);
+    t.least_step = LEAST_STEP;
+    csz_output(target, target_nbytes, &t, sizeof t);
+    return CSZ_OK;
+}
+
+int csz_target_next(double *bound, const csz_target *target) {
+    if (!bound || !target || target->is_done) return 0;
+    *bound = bound_at(target->next);
+    return 1;
+}
+
+void csz_target_tell(csz_target *t, uint64_t nbytes) {
+    if (!t || t->is_done) return;
+    const int64_t i = t->next, width = t->high - t->low;
+    const int reaches = nbytes <= t->nbytes_wanted, both = t->has_low && t->has_high;
+    if (nbytes == 0) nbytes = 1;
+    t->ntrials++;
+    if (reaches || !t->is_reached) {
+        t->is_reached = reaches;
+        t->bound = bound_at(i);
+        t->nbytes = nbytes;
+        t->is_close = reaches && (double)nbytes * close_share >= (double)t->nbytes_wanted;
+    }
+    if (reaches)
+        t->has_high = 1, t->high = i, t->nbytes_high = nbytes;
+    else
+        t->has_low = 1, t->low = i, t->nbytes_low = nbytes;
+    if (both) t->nstalled = t->high - t->low > width / 2 ? t->nstalled + 1 : 0;
+    propose(t);
+}
+
+csz_status csz_target_guess(csz_target *target, csz_context *context, const void *data,
+                            const csz_field *field, const csz_options *options) {
+    csz_geometry g;
+    csz_options o;
+    if (!target || !context || !options) return CSZ_ERROR_ARGUMENT;
+    csz_status status = csz_options_copy(&o, sizeof o, options);
+    csz_predictor predictor = o.predictor;
+    if (!status) status = csz_field_check(field);
+    if (!status) status = csz_geometry_for(&g, field, &predictor);
+    if (status || g.ntiles < SAMPLED_TILES || target->ntrials) return status;
+    csz_analysis *a = malloc(sizeof *a);
+    if (!a) return CSZ_ERROR_MEMORY;
+    csz_target t = *target;
+    o.bound_mode = CSZ_BOUND_ABS;
+    for (double bound; !status && t.ntrials < LOOKED_AT && csz_target_next(&bound, &t);) {
+        status = csz_analyze(context, a, sizeof *a, &bound, 1, data, field, &o, 0);
+        const csz_workflow_size *of = o.workflow == CSZ_WORKFLOW_AUTO ? &a->predictor[predictor] : NULL;
+        if (!of || !of->nbytes_predicted) of = &a->workflow[o.workflow];
+        if (!status) csz_target_tell(&t, of->nbytes_predicted);
+    }
+    free(a);
+    if (status) return status;
+    if (t.has_low && t.has_high && t.nbytes_low > t.nbytes_high) {
+        const double slope = (level(&t, (double)t.nbytes_low) - level(&t, (double)t.nbytes_high)) * OCTAVE /
+                             (double)(t.high - t.low);
+        target->slope = slope < 0.1 ? 0.1 : slope > 4 ? 4 : slope;
+    }
+    target->next = t.has_high ? t.high : t.low;
+    return CSZ_OK;
+}
+
+/* ---- whole fields in memory ---- */
+
+static csz_status find_range(csz_value_range *range, csz_context *context, const void *data, uint64_t n,
+                             csz_type type, const csz_options *o) {
+    *range = (csz_value_range){0, 0, 0};
+    csz_status status = CSZ_OK;
+    if (context->device && csz_gpu_is_device_pointer(data)) status = csz_gpu_set_device(context->device - 1);
+    return status ? status : csz_range_add(range, data, n, type, o);
+}
+
+csz_status csz_compress_target(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
+                               const void *data, const csz_field *field, const csz_options *options) {
+    csz_options o = *options;
+    csz_value_range range;
+    csz_geometry g;
+    csz_target *t = &context->target;
+    csz_predictor predictor = o.predictor;
+    const double wanted = o.bound;
+    csz_status status = csz_bound_check(&o);
+    if (!status) status = csz_field_check(field);
+    if (!status) status = csz_geometry_for(&g, field, &predictor);
+    if (status) return status;
+    if (g.nelements && !data) return CSZ_ERROR_ARGUMENT;
+    const double field_nbytes = (double)g.nelements * (field->type == CSZ_F32 ? 4 : 8);
+    const double most = o.bound_mode == CSZ_BOUND_RATIO ? field_nbytes / wanted : wanted;
+    const uint64_t nbytes_wanted = most < 0x1p62 ? (uint64_t)most : (uint64_t)1 << 62;
+    o.bound_mode = CSZ_BOUND_ABS;
+    o.bound = 1;
+    status = find_range(&range, context, data, g.nelements, field->type, &o);
+    if (!status) status = csz_target_begin(t, sizeof *t, nbytes_wanted, &range, field);
+    if (!status && g.nelements) status = csz_target_guess(t, context, data, field, &o);
+    double last = 0;
+    for (double bound; !status && csz_target_next(&bound, t);) {
+        o.bound = last = bound;
+        status = csz_compress(context, out, out_capacity, out_nbytes, data, field, &o);
+        const int is_full = status == CSZ_ERROR_CAPACITY && out_capacity >= nbytes_wanted;
+        if (is_full) status = CSZ_OK; /* larger than the target, by how much is not known */
+        if (!status) csz_target_tell(t, is_full ? 2 * (uint64_t)out_capacity : *out_nbytes);
+    }
+    if (status) return status;
+    if (!t->is_reached && g.nelements) return CSZ_ERROR_TARGET;
+    if (last == t->bound) return CSZ_OK;
+    o.bound = t->bound;
+    return csz_compress(context, out, out_capacity, out_nbytes, data, field, &o);
+}
+
+csz_status csz_context_target(const csz_context *context, csz_target *target, size_t target_nbytes) {
+    if (!context || !csz_is_output(target, target_nbytes)) return CSZ_ERROR_ARGUMENT;
+    csz_output(target, target_nbytes, &context->target, sizeof context->target);
+    return CSZ_OK;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_target.c: a size or a ratio is reached by the tightest bound that gives it, within 3% where sizes do not
+ * jump; the archive is the one of that bound; and what cannot be reached is said.
+ */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static csz_target last_target(void) {
+    csz_target t;
+    ASSERT_OK(csz_context_target(the_context(), &t, sizeof t));
+    return t;
+}
+
+/* The archive at the bound that was found, byte for byte. */
+static void assert_is_that_of_its_bound(const archive *a, const test_field *s, csz_options o) {
+    csz_info info;
+    ASSERT_OK(csz_inspect(&info, sizeof info, a->bytes, a->nbytes));
+    assert_int_equal(info.bound_mode, CSZ_BOUND_ABS);
+    assert_true(info.bound == info.bound_abs);
+    o.bound_mode = CSZ_BOUND_ABS;
+    o.bound = info.bound;
+    archive plain = archive_make(s, &o);
+    assert_int_equal(plain.nbytes, a->nbytes);
+    assert_memory_equal(plain.bytes, a->bytes, a->nbytes);
+    archive_free(&plain);
+}
+
+static void ratios_are_reached_within_three_percent(void **state) {
+    static const double ratios[] = {4, 11, 45};
+    (void)state;
+    for (int type = CSZ_F32; type <= CSZ_F64; type++)
+        for (int kind = SMOOTH; kind <= MISSING; kind++) {
+            if (kind != SMOOTH && kind != ROUGH && kind != NOISE && kind != MISSING) continue;
+            test_field s = sample_make(field_3d((csz_type)type, 20, 50, 70), (character)kind, 5);
+            for (int p = CSZ_PREDICTOR_LORENZO; p <= CSZ_PREDICTOR_AUTO; p++)
+                for (int i = 0; i < 3; i++) {
+                    csz_options o = options_make(CSZ_BOUND_RATIO, ratios[i]);
+                    o.predictor = (csz_predictor)p;
+                    o.has_fill = kind == MISSING;
+                    o.fill = fill_value;
+                    archive a = archive_make(&s, &o);
+                    const double ratio = (double)s.nbytes / (double)a.nbytes;
+                    const csz_target t = last_target();
+                    assert_true(t.is_reached && t.ntrials <= 24);
+                    assert_int_equal(t.nbytes, a.nbytes);
+                    assert_true(ratio >= ratios[i]);
+                    assert_int_equal(t.is_close, (double)a.nbytes * 1.03 >= (double)t.nbytes_wanted);
+                    /* else there is no such bound: the next tighter one misses the target */
+                    assert_true(t.is_close || (t.high - t.low == 1 && t.nbytes_low > t.nbytes_wanted));
+                    assert_true(t.is_close || kind == NOISE || kind == MISSING);
+                    assert_is_that_of_its_bound(&a, &s, o);
+                    archive_free(&a);
+                }
+            sample_free(&s);
+        }
+}
+
+static void the_result_does_not_depend_on_threads(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 40, 200, 128), ROUGH, 7);
+    csz_options o = options_make(CSZ_BOUND_SIZE, 120000);
+    archive first = {NULL, 0};
+    for (int threads = 1; threads <= 5; threads += 2) {
+        o.threads = threads;
+        archive a = archive_make(&s, &o);
+        assert_true(a.nbytes <= 120000 && a.nbytes >= 120000 / 1.0301);
+        if (first.bytes) {
+            assert_int_equal(a.nbytes, first.nbytes);
+            assert_memory_equal(a.bytes, first.bytes, a.nbytes);
+            archive_free(&a);
+        } else {
+            first = a;
+        }
+    }
+    archive_free(&first);
+    sample_free(&s);
+}
+
+/* Enough tiles for the sample: the analysis's bound is where the search begins. */
+static void analysis_saves_archives(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 3000, 3000), ROUGH, 3);
+    csz_options o = options_make(CSZ_BOUND_RATIO, 8);
+    archive a = archive_make(&s, &o);
+    assert_true(last_target().is_close && last_target().ntrials <= 3);
+    archive_free(&a);
+    sample_free(&s);
+}
+
+static void what_cannot_be_reached_is_said(void **state) {
+    (void)state;
+    test_field s =
+        sample_make(field_2d(CSZ_F32, 60, 70), PAYLOADS, 3); /* bits of NaN come back whatever the bound */
+    csz_options o = options_make(CSZ_BOUND_RATIO, 50);
+    size_t capacity, nbytes = 0;
+    ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+    void *out = malloc(capacity);
+    assert_int_equal(csz_compress(the_context(), out, capacity, &nbytes, s.data, &s.field, &o),
+                     CSZ_ERROR_TARGET);
+    csz_target t = last_target();
+    assert_true(!t.is_reached && t.nbytes > t.nbytes_wanted && t.nbytes <= capacity);
+    free(out);
+    sample_free(&s);
+
+    s = sample_make(field_2d(CSZ_F32, 60, 70), NOISE, 3);
+    ASSERT_OK(csz_compress_bound(&capacity, &s.field, &o));
+    out = malloc(capacity);
+    o.bound = 1e6;
+    assert_int_equal(csz_compress(the_context(), out, capacity, &nbytes, s.data, &s.field, &o),
+                     CSZ_ERROR_TARGET);
+    t = last_target();
+    assert_true(t.bound > 1.9 && t.bound <= 2.01); /* the whole range */
+    free(out);
+    sample_free(&s);
+}
+
+static void easy_targets_have_the_tightest_bound(void **state) {
+    static const character kinds[] = {CONSTANT, ZEROS, ALL_NAN, MINUS_ZERO};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        test_field s = sample_make(field_2d(CSZ_F64, 100, 90), kinds[i], 3);
+        csz_options o = options_make(CSZ_BOUND_RATIO, 3);
+        archive a = archive_make(&s, &o);
+        assert_true(last_target().is_reached && last_target().ntrials == 1);
+        void *restored = restore(&a, s.nbytes);
+        assert_memory_equal(restored, s.data, s.nbytes);
+        free(restored);
+        archive_free(&a);
+        sample_free(&s);
+    }
+    test_field nothing = sample_make(field_2d(CSZ_F32, 0, 7), ZEROS, 1);
+    csz_options o = options_make(CSZ_BOUND_RATIO, 3);
+    archive a = archive_make(&nothing, &o);
+    archive_free(&a);
+    sample_free(&nothing);
+}
+
+static void a_buffer_of_the_size_wanted_is_enough(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 20, 50, 70), ROUGH, 9);
+    csz_options o = options_make(CSZ_BOUND_SIZE, 15000);
+    uint8_t *out = malloc(15000);
+    size_t nbytes;
+    ASSERT_OK(csz_compress(the_context(), out, 15000, &nbytes, s.data, &s.field, &o));
+    assert_true(nbytes <= 15000 && nbytes >= 14500);
+    const archive a = {out, nbytes};
+    assert_is_that_of_its_bound(&a, &s, o);
+    free(out);
+    sample_free(&s);
+}
+
+/* The calls for fields in pieces find what csz_compress finds. */
+static void searching_by_hand_is_the_same(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 20, 50, 70), SMOOTH, 9);
+    csz_options o = options_make(CSZ_BOUND_RATIO, 30);
+    archive a = archive_make(&s, &o);
+    const csz_target found = last_target();
+    csz_value_range range = {0, 0, 0};
+    csz_target t;
+    ASSERT_OK(csz_range_add(&range, s.data, s.n, s.field.type, NULL));
+    ASSERT_OK(csz_target_begin(&t, sizeof t, s.nbytes / 30, &range, &s.field));
+    o.bound_mode = CSZ_BOUND_ABS;
+    ASSERT_OK(csz_target_guess(&t, the_context(), s.data, &s.field, &o));
+    while (csz_target_next(&o.bound, &t)) csz_target_tell(&t, compressed_nbytes(&s, &o));
+    assert_true(t.bound == found.bound && t.nbytes == found.nbytes && t.ntrials == found.ntrials);
+    archive_free(&a);
+    sample_free(&s);
+}
+
+/* Whatever sizes it is told, the search ends, and at a bound that it was told of. */
+static void the_search_ends(void **state) {
+    (void)state;
+    rng r = rng_make(11);
+    const csz_field field = field_1d(CSZ_F32, 1000000);
+    for (int i = 0; i < 2000; i++) {
+        const csz_value_range range = {1, -rng_unit(&r) * 1e30, rng_unit(&r) * 1e-30};
+        csz_target t;
+        double bound, best = 0;
+        ASSERT_OK(csz_target_begin(&t, sizeof t, 1 + rng_below(&r, 4000000), &range, &field));
+        int n = 0;
+        while (csz_target_next(&bound, &t)) {
+            const uint64_t nbytes = rng_next(&r) >> rng_below(&r, 64);
+            assert_true(bound > 0 && n++ < 64);
+            if (nbytes <= t.nbytes_wanted) best = bound;
+            csz_target_tell(&t, nbytes);
+        }
+        assert_true(!t.is_reached || t.bound == best);
+    }
+}
+
+static void targets_are_for_whole_fields_alone(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 60, 70), SMOOTH, 3);
+    csz_value_range range = {1, -1, 1};
+    csz_plan *plan;
+    csz_target t;
+    for (int mode = CSZ_BOUND_RATIO; mode <= CSZ_BOUND_SIZE; mode++) {
+        csz_options o = options_make((csz_bound_mode)mode, 10);
+        assert_int_equal(csz_plan_create(&plan, &s.field, &o, &range), CSZ_ERROR_ARGUMENT);
+        for (int bad = 0; bad < 3; bad++) {
+            const double bounds[] = {0, -5, 1.0 / 0.0 - 1.0 / 0.0};
+            size_t nbytes;
+            char out[1];
+            o.bound = bounds[bad];
+            assert_int_equal(csz_compress(the_context(), out, 1, &nbytes, s.data, &s.field, &o),
+                             CSZ_ERROR_BOUND);
+        }
+    }
+    assert_int_equal(csz_target_begin(&t, sizeof t, 10, NULL, &s.field), CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_target_begin(&t, sizeof t, 10, &(csz_value_range){1, 2, 1}, &s.field),
+                     CSZ_ERROR_ARGUMENT);
+    assert_int_equal(csz_target_begin(&t, 0, 10, &range, &s.field), CSZ_ERROR_ARGUMENT);
+    /* other calls with the same options look at the fill value alone */
+    csz_metrics metrics;
+    csz_options o = options_make(CSZ_BOUND_RATIO, 10);
+    ASSERT_OK(csz_compare(&metrics, sizeof metrics, s.data, s.data, &s.field, 0, &o));
+    ASSERT_OK(csz_range_add(&range, s.data, s.n, s.field.type, &o));
+    assert_int_equal(csz_context_target(NULL, &t, sizeof t), CSZ_ERROR_ARGUMENT);
+    sample_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ratios_are_reached_within_three_percent),
+        cmocka_unit_test(the_result_does_not_depend_on_threads),
+        cmocka_unit_test(analysis_saves_archives),
+        cmocka_unit_test(what_cannot_be_reached_is_said),
+        cmocka_unit_test(easy_targets_have_the_tightest_bound),
+        cmocka_unit_test(a_buffer_of_the_size_wanted_is_enough),
+        cmocka_unit_test(searching_by_hand_is_the_same),
+        cmocka_unit_test(the_search_ends),
+        cmocka_unit_test(targets_are_for_whole_fields_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
