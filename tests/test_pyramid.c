@@ -191,6 +191,13 @@ static void every_tuning_has_its_field(void **state) {
     c = how(&roofs, &loose);
     assert_true(c.is_pyramid && c.tuning & CSZ_TUNING_LINEAR);
     assert_int_equal(how(&steps, &loose).is_pyramid, 0);
+    /* in lattice 0 hardly a code is left, and linear interpolation loses in the lattices above it */
+    test_field smoother = sample_make(field_3d(CSZ_F32, 96, 128, 160), SMOOTH, 4);
+    csz_options looser = loose;
+    looser.bound = 3e-2;
+    c = how(&smoother, &looser);
+    assert_true(c.is_pyramid && c.tuning == 0);
+    sample_free(&smoother);
     rng r = rng_make(5);
     v = smooth.data;
     for (int z = 0; z < NZ; z++) {
@@ -597,7 +604,7 @@ static void structure_is_less_than_a_sixth(void **state) {
         archive_free(&a);
         sample_free(&s);
     }
-    assert_true(largest > 400); /* where it counts */
+    assert_true(largest > 900); /* where it counts */
 }
 
 /* auto takes the smaller one, within what its sample tells. */

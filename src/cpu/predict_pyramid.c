@@ -72,15 +72,6 @@ void csz_levels_make(csz_levels *s, const csz_tile_plan *plan, const csz_frame_b
     }
 }
 
-/* -0.0 without its sign, unless it is to be kept. */
-static inline float unsigned_zero_f32(float v, int keeps) {
-    return csz_f32_bits(csz_bits_f32(v) & (0u - (uint32_t)(keeps || csz_bits_f32(v) != 0x80000000u)));
-}
-static inline double unsigned_zero_f64(double v, int keeps) {
-    const uint64_t is_other = csz_bits_f64(v) != 0x8000000000000000ull;
-    return csz_f64_bits(csz_bits_f64(v) & (0 - (is_other | (uint64_t)keeps)));
-}
-
 void csz_level_sample(const csz_levels *s, int level, uint64_t first, uint64_t end) {
     const csz_level *to = &s->level[level], *from = &s->level[level - 1];
     const uint64_t *n = to->n, *m = from->plan.geometry.n;
@@ -93,11 +84,11 @@ void csz_level_sample(const csz_levels *s, int level, uint64_t first, uint64_t e
         if (is_f32) {
             const float *in = (const float *)from->data + at;
             float *out = (float *)(uintptr_t)to->data + row * n[2];
-            for (uint64_t x = 0; x < n[2]; x++) out[x] = unsigned_zero_f32(in[2 * x], keeps);
+            for (uint64_t x = 0; x < n[2]; x++) out[x] = csz_unsigned_zero_f32(in[2 * x], keeps);
         } else {
             const double *in = (const double *)from->data + at;
             double *out = (double *)(uintptr_t)to->data + row * n[2];
-            for (uint64_t x = 0; x < n[2]; x++) out[x] = unsigned_zero_f64(in[2 * x], keeps);
+            for (uint64_t x = 0; x < n[2]; x++) out[x] = csz_unsigned_zero_f64(in[2 * x], keeps);
         }
     }
 }

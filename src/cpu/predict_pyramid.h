@@ -53,6 +53,15 @@ uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type);
 void csz_levels_make(csz_levels *levels, const csz_tile_plan *plan, const csz_frame_box *box, double bound,
                      int tuning, const void *data, uint8_t *lattices);
 
+/* -0.0 without its sign, unless it is to be kept. */
+static inline float csz_unsigned_zero_f32(float v, int keeps) {
+    return csz_f32_bits(csz_bits_f32(v) & (0u - (uint32_t)(keeps || csz_bits_f32(v) != 0x80000000u)));
+}
+static inline double csz_unsigned_zero_f64(double v, int keeps) {
+    const uint64_t is_other = csz_bits_f64(v) != 0x8000000000000000ull;
+    return csz_f64_bits(csz_bits_f64(v) & (0 - (is_other | (uint64_t)keeps)));
+}
+
 /* Values of level from those of the finer one, rows first .. end - 1 of the nz * ny rows. */
 void csz_level_sample(const csz_levels *levels, int level, uint64_t first, uint64_t end);
 

@@ -2,7 +2,7 @@
 /*
  * predictor.h: the choice of a frame's predictor from sampled tiles (docs/encoder.md): a pure function of
  * their codes, so that every backend chooses alike. A tile's cost is the zero-order entropy of its codes,
- * since one coder serves both predictors.
+ * lanes of zeros left out, since one coder serves both predictors.
  */
 #ifndef CSZ_SELECT_PREDICTOR_H
 #define CSZ_SELECT_PREDICTOR_H
@@ -12,10 +12,12 @@
 #include "predict/pyramid.h"
 
 enum {
-    CSZ_CHOICE_TILES_MAX = 128,
+    CSZ_CHOICE_STRIDE = 12, /* tiles of lattice 0 to each that is sampled */
     CSZ_CHOICE_TILES_MIN = 8,
-    CSZ_CHOICE_STRIDE = 12,
+    CSZ_CHOICE_TILES_MAX = 128,
+    CSZ_CHOICE_LEVELS = 2,        /* lattices that are sampled */
     CSZ_CHOICE_RECORD_NBITS = 40, /* of a tile with nonzero codes, beside them */
+    CSZ_CHOICE_BITMAP_NBITS = 64, /* of one in which some lanes are empty, too */
     /* ways to interpolate that are sampled; each changes one thing about the first */
     CSZ_CHOICE_CUBIC = 0,
     CSZ_CHOICE_LINEAR = 1,
@@ -23,7 +25,7 @@ enum {
     CSZ_CHOICE_N = 3
 };
 
-/* How many of a frame's tiles are sampled, and which. */
+/* How many tiles of lattice 0 are sampled, each with the tile of lattice 1 that it lies in. */
 CSZ_FN uint32_t csz_choice_count(uint32_t ntiles) {
     uint32_t n = ntiles / CSZ_CHOICE_STRIDE;
     if (n < CSZ_CHOICE_TILES_MIN) n = CSZ_CHOICE_TILES_MIN;
@@ -37,78 +39,118 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
     return first + csz_mix(sample) % (end - first);
 }
 
-/* Bits of c symbols s among n, in 1/512. */
+/*
+ * ---- the coarser lattice of a sampled tile ----
+ *
+ * Nothing is restored yet.  Where the coarser lattice has codes, its error is that of rounding; where its values are predicted, its
+ * error changes slowly, and the values themselves predict the finer lattice as restored ones would.  So a value is rounded unless
+ * the two beside it in its row predict it to an eighth of the bound.
+ */
+#define CSZ_DEFINE_CHOICE_VALUE(FLOAT, NAME)                                                                 \
+    /* grid: twice the bound; inverse: 1 / grid.  a, b: the values beside v. */                              \
+    CSZ_FN FLOAT csz_choice_value_##NAME(FLOAT v, FLOAT a, FLOAT b, FLOAT grid, FLOAT inverse) {             \
+        const FLOAT q = v * inverse, most = 4194304, half = (FLOAT)0.5, miss = v - (a + b) * half;           \
+        const int rounds = (q < most) & (q > -most), is_near = csz_size_##NAME(miss) < grid * (FLOAT)0.0625; \
+        const FLOAT safe = rounds ? q : 0,                                                                   \
+                    rounded = (FLOAT)(int32_t)(safe + (safe < 0 ? -half : half)) * grid;                     \
+        return rounds & !is_near ? rounded : v;                                                              \
+    }
+CSZ_DEFINE_CHOICE_VALUE(float, f32)
+CSZ_DEFINE_CHOICE_VALUE(double, f64)
+
+/* ---- costs, in bits/512 ---- */
+
+/* c symbols s among n. */
 CSZ_FN uint64_t csz_choice_term(uint64_t n, uint64_t c, uint32_t s) {
     return c ? c * (csz_log2_fixed(n * n) - csz_log2_fixed(c * c) + 512 * csz_symbol_nraw(s)) : 0;
 }
 
-/* Bits of a tile of which count[] are the symbols of class 0, in 1/512; nothing but zeros costs nothing. */
-CSZ_FN uint64_t csz_choice_cost(const uint32_t *count) {
-    uint64_t n = 0, cost = 0;
-    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) n += count[s];
-    if (n == count[CSZ_DIRECT_HALF]) return 0;
-    for (uint32_t s = 0; s < CSZ_NARROW_N; s++) cost += csz_choice_term(n, count[s], s);
-    return cost + 512 * CSZ_CHOICE_RECORD_NBITS;
+/* A tile beside its symbols.  Codes count in pairs of units that have a nonzero; there are n. */
+CSZ_FN uint64_t csz_choice_record(uint32_t n) {
+    if (n == 0) return 0;
+    return 512 * (uint64_t)(CSZ_CHOICE_RECORD_NBITS + (n < CSZ_TILE_N ? CSZ_CHOICE_BITMAP_NBITS : 0));
 }
 
 /*
- * What the sampled tiles take, in bits/512: by Lorenzo, and as tiles of lattice 0.  pair (rank 2): every second of them with cubic
- * interpolation, and the tiles of lattice 1 that they lie in.
+ * What the sampled tiles of a frame take: those of lattice 0 by Lorenzo, those of both lattices by interpolation.  [0]: every third
+ * sample, which come first; [1]: the others.
  */
 typedef struct csz_choice {
-    uint64_t lorenzo, pyramid[CSZ_CHOICE_N], pair[2];
+    uint64_t lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
 } csz_choice;
+
+CSZ_FN int csz_choice_part(uint32_t sample) { return sample % 3 != 0; }
 
 /* The tuning of a way to interpolate, with coarser lattices' bounds tightened. */
 CSZ_FN int csz_choice_tuning(int way) {
     return way == CSZ_CHOICE_LINEAR ? CSZ_TUNING_LINEAR : way == CSZ_CHOICE_ACROSS ? CSZ_TUNING_ACROSS : 0;
 }
 
-/*
- * What a pyramid takes whose lattice 0 takes `cost`.  Rank 3: coarser lattices have a seventh as many values and take more for each; a fifth
- * is their share where Lorenzo is close, and elsewhere it does not matter.  Rank 2: they have a third as many and their share
- * differs more, so that lattice 1 is sampled: a quarter of the tiles, and those above take 0.45 as much.
- */
-CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, uint64_t cost, int rank) {
-    const uint64_t whole = 1024, least = 341;
-    if (rank == 3) return cost + cost / 5;
-    uint64_t share = c->pair[0] ? c->pair[1] * 371 / c->pair[0] : whole; /* 371/1024: 1.45 / 4 */
-    if (share < least) share = least;
-    if (share > whole) share = whole;
-    return cost + cost / whole * share;
+CSZ_FN uint64_t csz_choice_tiles_of(const csz_pyramid *shape, int level) {
+    return shape->grid[level][0] * shape->grid[level][1] * shape->grid[level][2];
 }
 
-/* Whether Lorenzo is so far ahead of cubic interpolation that no other way needs to be sampled. */
-CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, int rank) {
-    return csz_choice_whole(c, c->pyramid[CSZ_CHOICE_CUBIC], rank) / 5 > c->lorenzo / 4;
+/* Samples of the first part, or of both. */
+CSZ_FN uint32_t csz_choice_sampled(const csz_pyramid *shape, int is_first) {
+    const uint32_t n = csz_choice_count((uint32_t)csz_choice_tiles_of(shape, 0));
+    return is_first ? (n + 2) / 3 : n;
 }
 
-/* What other ways must stay below, where cubic interpolation takes so much. */
-CSZ_FN uint64_t csz_choice_linear_limit(uint64_t cubic) { return cubic / 100 * 96; }
-CSZ_FN uint64_t csz_choice_across_limit(uint64_t cubic) { return cubic - cubic / 200; }
+/* What Lorenzo takes for the frame, by the first part or by both. */
+CSZ_FN uint64_t csz_choice_lorenzo(const csz_choice *c, const csz_pyramid *shape, int is_first) {
+    const uint64_t cost = c->lorenzo[0] + (is_first ? 0 : c->lorenzo[1]);
+    return cost / csz_choice_sampled(shape, is_first) * csz_choice_tiles_of(shape, 0);
+}
 
 /*
- * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  Linear interpolation must take 4% less in lattice 0, as it
- * takes more in coarser ones.  Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits:
- * there, rounding of the coarser lattice is not what predictions miss.
+ * The same of a pyramid.  The lattices above 1 together take 0.25 (rank 3) or 0.45 (rank 2) as much as lattice 1.  The coarsest is
+ * predicted by Lorenzo: where that is lattice 1, it takes what a tile takes by Lorenzo.
  */
-CSZ_FN int csz_predictor_choose(const csz_choice *c, int rank, uint32_t nsampled, int may_be_lorenzo) {
-    const uint64_t cubic = c->pyramid[CSZ_CHOICE_CUBIC], linear = c->pyramid[CSZ_CHOICE_LINEAR],
-                   across = c->pyramid[CSZ_CHOICE_ACROSS];
+CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int rank, int way,
+                                 int is_first) {
+    uint64_t cost[CSZ_CHOICE_LEVELS];
+    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+        cost[l] = (c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way])) /
+                  csz_choice_sampled(shape, is_first) * csz_choice_tiles_of(shape, l);
+    if (shape->nlevels == 2)
+        return cost[0] + csz_choice_lorenzo(c, shape, is_first) / csz_choice_tiles_of(shape, 0);
+    return cost[0] + cost[1] + (rank == 3 ? cost[1] / 4 : cost[1] / 20 * 9);
+}
+
+/*
+ * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled.  Where it takes less than a
+ * sixteenth of a bit a value, a few tiles are too little to say so.
+ */
+CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int rank, int is_first) {
+    const uint64_t lorenzo = csz_choice_lorenzo(c, shape, is_first);
+    return csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, is_first) / 8 > lorenzo / 7 &&
+           lorenzo > 32 * CSZ_TILE_N * csz_choice_tiles_of(shape, 0);
+}
+
+/*
+ * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  Bounds of coarser lattices are the field's own where a value
+ * takes more than 1.5 bits: there, rounding of the coarser lattice is not what predictions miss.
+ */
+CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, int rank, int may_be_lorenzo) {
+    const uint64_t lorenzo = csz_choice_lorenzo(c, shape, 0),
+                   cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 0),
+                   linear = csz_choice_whole(c, shape, rank, CSZ_CHOICE_LINEAR, 0),
+                   across = csz_choice_whole(c, shape, rank, CSZ_CHOICE_ACROSS, 0);
     uint64_t cost = cubic;
     int tuning = 0;
-    if (may_be_lorenzo && csz_choice_is_lorenzo(c, rank)) return -1;
-    if (linear < csz_choice_linear_limit(cubic)) {
+    for (int is_first = 1; may_be_lorenzo && is_first >= 0; is_first--)
+        if (csz_choice_is_lorenzo(c, shape, rank, is_first)) return -1;
+    if (linear < cubic) {
         tuning |= CSZ_TUNING_LINEAR;
-        cost -= cubic - linear;
+        cost = linear;
     }
-    if (rank == 3 && across < csz_choice_across_limit(cubic)) {
+    if (rank == 3 && across < cubic - cubic / 200) {
         tuning |= CSZ_TUNING_ACROSS;
         cost = cost > cubic - across ? cost - (cubic - across) : 0;
     }
-    cost = csz_choice_whole(c, cost, rank);
-    if (may_be_lorenzo && cost >= c->lorenzo) return -1;
-    return cost / nsampled > 768 * (uint64_t)CSZ_TILE_N ? tuning | CSZ_TUNING_EVEN : tuning;
+    if (may_be_lorenzo && cost >= lorenzo) return -1;
+    return cost / csz_choice_tiles_of(shape, 0) > 768 * (uint64_t)CSZ_TILE_N ? tuning | CSZ_TUNING_EVEN
+                                                                             : tuning;
 }
 
 #endif

@@ -6,8 +6,16 @@
 #include "cuda/encode/packed.cuh"
 #include "cuda/plan/count.cuh"
 
+CSZ_DEVICE float choice_value(float v, float a, float b, float grid, float inverse) {
+    return csz_choice_value_f32(v, a, b, grid, inverse);
+}
+CSZ_DEVICE double choice_value(double v, double a, double b, double grid, double inverse) {
+    return csz_choice_value_f64(v, a, b, grid, inverse);
+}
+
 template <typename V> struct choose_shared : packed_shared<V> {
-    uint32_t count[CSZ_NARROW_N];
+    uint32_t count[CSZ_WIDE_N];
+    uint32_t ncodes;
     unsigned long long cost;
 };
 
@@ -65,6 +73,7 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
         to.quantizer =
             pyramid_value<V>::quantizer(csz_level_bound(bound, 0, level), field.has_fill, field.fill);
         to.bound = field.bound;
+        to.job.drops_sign = level && !(field.has_fill && field.fill == value::minus_zero());
     }
     __syncthreads();
     const pyramid_place<V> &p = to.place;
@@ -88,63 +97,83 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
     const auto is_missing = [&](V v) {
         return !(v <= largest && v >= -largest) || (has_fill && value::to_bits(v) == fill);
     };
-    const auto rounded = [&](V v) {
-        const V q = v * inverse;
-        return q < 4194304 && q > -4194304 ? (V)(int32_t)(q + (q < 0 ? -0.5f : 0.5f)) * grid : v;
+    const auto rounded = [&](uint32_t i, V v) {
+        const uint32_t x = i % nx;
+        const V a = original(x > 0    ? i - 1
+                             : nx > 1 ? i + 1
+                                      : i),
+                b = original(x + 1 < nx ? i + 1
+                             : nx > 1   ? i - 1
+                                        : i);
+        return choice_value(v, a, b, grid, inverse);
     };
     for (uint32_t i = threadIdx.x; i < n; i += CSZ_TILE_THREADS) {
         V v = original(i);
         if (inverse > 0) { /* what is missing continues what comes before it */
             uint32_t at = i;
             while (at > 0 && is_missing(v)) v = original(--at);
-            v = is_missing(v) ? (V)0 : rounded(v);
+            v = is_missing(v) ? (V)0 : rounded(at, v);
         }
         patch[i] = v;
     }
     __syncthreads();
 }
 
-/* Bits/512 of the tile's codes and exceptions; nknown zeros among them are no codes.  Thread 0's is right.  Has barriers. */
-template <typename V, int RANK>
-CSZ_DEVICE unsigned long long tile_cost(choose_shared<V> &sh, uint32_t nknown) {
+/* Bits/512 of the tile's codes and exceptions.  Thread 0's is right.  Has barriers. */
+template <typename V, int RANK> CSZ_DEVICE unsigned long long tile_cost(choose_shared<V> &sh) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x;
     const csz_claim &c = sh.tile.claim;
     if (sh.predict.is_fill) return 512 * 64;
     if (sh.is_raw) return 512ull * 8 * sizeof(V) * c.inside;
-    for (uint32_t i = t; i < CSZ_NARROW_N; i += CSZ_TILE_THREADS) sh.count[i] = 0;
-    if (t == 0) sh.cost = sh.predict.reference.base ? 512 * 16 : 0;
+    for (uint32_t i = t; i < CSZ_WIDE_N; i += CSZ_TILE_THREADS) sh.count[i] = 0;
+    if (t == 0) {
+        sh.cost = sh.predict.reference.base ? 512 * 16 : 0;
+        sh.ncodes = 0;
+    }
     __syncthreads();
     if (sh.nspecial) {
         csz_special_choose<V, RANK>(sh.special, sh.predict.scratch, sh.tile.job, c, sh.predict.exceptions[t]);
         if (t == 0) sh.cost += 512ull * 32 * (1 + csz_special_size<V>(sh.special).words);
         __syncthreads();
     }
-    unsigned long long cost = 0;
-    if (sh.predict.klass) {
-        const quantum *deltas = (const quantum *)sh.predict.region;
-        for (uint32_t b = 0; b < 32; b++) {
-            uint64_t raw;
-            uint32_t nraw;
-            csz_delta_symbol((int64_t)deltas[b * CSZ_TILE_THREADS + t], &raw, &nraw);
-            cost += 512 * (nraw + 5);
-        }
-    } else {
-        count_singles(sh.count, csz_exchange(sh.predict));
-        __syncthreads();
-        if (t == 0) sh.count[CSZ_DIRECT_HALF] -= nknown;
-        __syncthreads();
-        const uint32_t n = CSZ_TILE_N - nknown;
-        if (sh.count[CSZ_DIRECT_HALF] != n) {
-            for (uint32_t s = t; s < CSZ_NARROW_N; s += CSZ_TILE_THREADS)
-                cost += csz_choice_term(n, sh.count[s], s);
-            if (t == 0) cost += 512 * CSZ_CHOICE_RECORD_NBITS;
-        }
+    const quantum *deltas = (const quantum *)sh.predict.region + t;
+    const uint4 *parked = (const uint4 *)csz_exchange(sh.predict) + t;
+    bool nonzero = false;
+    for (uint32_t b = 0; b < 32 && sh.predict.klass; b++) nonzero |= deltas[b * CSZ_TILE_THREADS] != 0;
+    for (uint32_t i = 0; i < 4 && !sh.predict.klass; i++) {
+        const uint4 w = parked[i * CSZ_TILE_THREADS];
+        nonzero |= w.x != CSZ_BIASED || w.y != CSZ_BIASED || w.z != CSZ_BIASED || w.w != CSZ_BIASED;
     }
+    /* codes count in pairs of units that have a nonzero */
+    const uint32_t ballot = __ballot_sync(CSZ_ALL, nonzero);
+    if (ballot >> (t & 30) & 3) {
+        atomicAdd(&sh.ncodes, 32u);
+        if (!sh.predict.klass) count_singles(sh.count, csz_exchange(sh.predict));
+        for (uint32_t b = 0; b < 32 && sh.predict.klass; b++)
+            atomicAdd(&sh.count[symbol_of(deltas[b * CSZ_TILE_THREADS])], 1u);
+    }
+    __syncthreads();
+    const uint32_t n = sh.ncodes;
+    unsigned long long cost = t == 0 ? csz_choice_record(n) : 0;
+    for (uint32_t s = t; s < CSZ_WIDE_N; s += CSZ_TILE_THREADS) cost += csz_choice_term(n, sh.count[s], s);
     cost = csz_warp_sum_u64(cost);
     if ((t & 31) == 0) atomicAdd(&sh.cost, cost);
     __syncthreads();
     return sh.cost;
+}
+
+/* The tile of patch_make by every way: those that the host would not look at any more do not count.  Has barriers. */
+template <typename V, int RANK>
+CSZ_DEVICE void sample_ways(choose_shared<V> &sh, V *values, unsigned long long *sums) {
+    for (int way = 0; way < (RANK == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS); way++) {
+        if (threadIdx.x == 0) sh.tile.place.tuning = csz_choice_tuning(way);
+        __syncthreads();
+        pyramid_tile_quantize<V, RANK>(sh, values, false);
+        const unsigned long long cost = tile_cost<V, RANK>(sh);
+        if (threadIdx.x == 0) atomicAdd(&sums[way], cost);
+        __syncthreads();
+    }
 }
 
 template <typename V, int RANK>
@@ -169,19 +198,9 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
         if (shape.nlevels == 1 || s >= nsamples) continue;
         const uint32_t tile = csz_choice_tile(s, nsamples, ntiles), row = tile / (uint32_t)grid[2],
                        at[3] = {row / (uint32_t)grid[1], row % (uint32_t)grid[1], tile % (uint32_t)grid[2]};
-        /* every way: those that the host would not look at any more do not count */
+        const int part = csz_choice_part(s);
         patch_make(sh, job, patch, 0, at[0], at[1], at[2]);
-        for (int way = 0; way < (RANK == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS); way++) {
-            if (t == 0) sh.tile.place.tuning = csz_choice_tuning(way);
-            __syncthreads();
-            pyramid_tile_quantize<V, RANK>(sh, values, false);
-            const unsigned long long cost = tile_cost<V, RANK>(sh, CSZ_TILE_N >> RANK);
-            if (t == 0) {
-                atomicAdd(&sums->pyramid[way], cost);
-                if (RANK == 2 && way == CSZ_CHOICE_CUBIC && s % 2 == 0) atomicAdd(&sums->pair[0], cost);
-            }
-            __syncthreads();
-        }
+        sample_ways<V, RANK>(sh, values, sums->pyramid[part][0]);
         if (work.packed.may_be_lorenzo) {
             if (t == 0) {
                 sh.tile.quantizer = job.packed.tile.quantizer[sh.frame.field];
@@ -189,14 +208,12 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
             }
             __syncthreads();
             lorenzo_tile_quantize<V, RANK>(sh);
-            const unsigned long long lorenzo = tile_cost<V, RANK>(sh, 0);
-            if (t == 0) atomicAdd(&sums->lorenzo, lorenzo);
+            const unsigned long long lorenzo = tile_cost<V, RANK>(sh);
+            if (t == 0) atomicAdd(&sums->lorenzo[part], lorenzo);
         }
-        if (RANK != 2 || s % 2) continue;
-        patch_make(sh, job, patch, 1, 0, at[1] / 2, at[2] / 2);
-        pyramid_tile_quantize<V, RANK>(sh, values, false);
-        const unsigned long long above = tile_cost<V, RANK>(sh, CSZ_TILE_N >> RANK);
-        if (t == 0) atomicAdd(&sums->pair[1], above);
+        if (shape.nlevels == 2) continue;
+        patch_make(sh, job, patch, 1, at[0] / 2, at[1] / 2, at[2] / 2);
+        sample_ways<V, RANK>(sh, values, sums->pyramid[part][1]);
     }
 }
 

@@ -50,14 +50,16 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
             if (!job.is_again) {
                 const csz_choice_sums sums_of = w.choice[f];
                 csz_choice choice;
-                choice.lorenzo = sums_of.lorenzo;
-                for (int way = 0; way < CSZ_CHOICE_N; way++) choice.pyramid[way] = sums_of.pyramid[way];
-                for (int i = 0; i < 2; i++) choice.pair[i] = sums_of.pair[i];
+                for (int i = 0; i < 2; i++) {
+                    choice.lorenzo[i] = sums_of.lorenzo[i];
+                    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+                        for (int way = 0; way < CSZ_CHOICE_N; way++)
+                            choice.pyramid[i][l][way] = sums_of.pyramid[i][l][way];
+                }
                 /* one tile, which Lorenzo predicts: nothing to choose */
-                w.tuning[f] = shape.nlevels == 1
-                                  ? 0
-                                  : csz_predictor_choose(&choice, job.geometry.rank,
-                                                         csz_choice_count(box.ntiles), (int)w.may_be_lorenzo);
+                w.tuning[f] = shape.nlevels == 1 ? 0
+                                                 : csz_predictor_choose(&choice, &shape, job.geometry.rank,
+                                                                        (int)w.may_be_lorenzo);
             }
             n = w.tuning[f] < 0 ? box.ntiles : shape.ntiles;
         }

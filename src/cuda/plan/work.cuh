@@ -39,7 +39,7 @@ struct csz_range {
 
 /* Bits/512 of sampled tiles of a frame, see csz_choice. */
 struct csz_choice_sums {
-    unsigned long long lorenzo, pyramid[CSZ_CHOICE_N], pair[2];
+    unsigned long long lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
 };
 
 /* What archives whose frames may be pyramids need besides. */
