@@ -23,7 +23,7 @@ _csz() {
     case $command in
     compress)
         options="-o --output -r --recursive -t --type -d --dims -e --error --bound --size -m --mode -w --workflow -z --zstd -b --backend
-            -j --threads --fill --verify --memory-limit --json -f --force -q --quiet -v --verbose -h --help"
+            -j --threads --fill --verify --no-metadata --memory-limit --json -f --force -q --quiet -v --verbose -h --help"
         ;;
     decompress) options="-o --output -r --recursive --region --memory-limit -b --backend -j --threads --json -f --force -q --quiet -v --verbose -h --help" ;;
     info) options="-r --recursive -j --threads --memory-limit --json -h --help" ;;

@@ -30,8 +30,8 @@ static const command_row commands[] = {
      "compress a field within an error bound",
      "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr|ratio]\n"
      "             [--size 10MB] [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]]\n"
-     "             [-b auto|cpu|cuda] [-j N] [--fill V] [--verify] [--memory-limit BYTES] [--json] [-f] "
-     "[-q|-v]",
+     "             [-b auto|cpu|cuda] [-j N] [--fill V] [--verify] [--no-metadata] [--memory-limit BYTES]\n"
+     "             [--json] [-f] [-q|-v]",
      "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
      "(run.nc:temperature; these need neither -t nor -d, and tell their fill value), or - for\n"
      "standard input.  Every finite value comes back within the bound; NaN, infinities\n"

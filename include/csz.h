@@ -160,10 +160,12 @@ typedef struct csz_options {
     double bound;
     csz_predictor predictor;
     csz_backend backend;
-    int threads;    /* 0: one per core.  Never changes the bytes */
-    int zstd_level; /* 0: none; 1..22: a final zstd pass over each frame */
-    int has_fill;   /* 1: values with fill's bits are missing: not in the range, restored exactly */
-    double fill;    /* converted to the field's type */
+    int threads;          /* 0: one per core.  Never changes the bytes */
+    int zstd_level;       /* 0: none; 1..22: a final zstd pass over each frame */
+    int has_fill;         /* 1: values with fill's bits are missing: not in the range, restored exactly */
+    double fill;          /* converted to the field's type */
+    const void *metadata; /* a section of csz_metadata_write that the archive carries; NULL: none */
+    size_t metadata_nbytes;
 } csz_options;
 
 /* Options of decompressing.  NULL in a call means the defaults. */
@@ -279,7 +281,8 @@ typedef struct csz_info {
     uint64_t nbytes_archive;
     uint64_t nframes;
     uint64_t ntiles;
-    uint64_t tile_dims[3]; /* slowest first, 1 where the effective rank is lower */
+    uint64_t tile_dims[3];    /* slowest first, 1 where the effective rank is lower */
+    uint64_t metadata_nbytes; /* the archive's last so many bytes are its metadata, see csz_attribute */
 } csz_info;
 
 /*
@@ -355,6 +358,62 @@ typedef struct csz_tile_counts {
 /* Counts tiles by coder.  Checks the frames' checksums; does not decode. */
 CSZ_API csz_status csz_survey(csz_context *context, csz_tile_counts *counts, size_t counts_nbytes,
                               const void *archive, size_t archive_nbytes);
+
+/* ---- Metadata ---------------------------------------------------------------------------------------- */
+
+/*
+ * An archive may say what its field is: a name, names of the dims, and attributes, such as "units".  They stand
+ * in one section of bytes, made by csz_metadata_write and given to csz_compress by the options.  It is the
+ * archive's last info.metadata_nbytes bytes.  No value depends on it, and readers may leave it alone.
+ *
+ * Numbers are little-endian and may have any alignment.  Text is UTF-8 by convention and not checked.
+ */
+typedef enum csz_attribute_type {
+    CSZ_ATTRIBUTE_TEXT = 0,    /* one text, without an end */
+    CSZ_ATTRIBUTE_STRINGS = 1, /* any number of texts, each with a 0 at its end */
+    CSZ_ATTRIBUTE_I8 = 2,
+    CSZ_ATTRIBUTE_U8 = 3,
+    CSZ_ATTRIBUTE_I16 = 4,
+    CSZ_ATTRIBUTE_U16 = 5,
+    CSZ_ATTRIBUTE_I32 = 6,
+    CSZ_ATTRIBUTE_U32 = 7,
+    CSZ_ATTRIBUTE_I64 = 8,
+    CSZ_ATTRIBUTE_U64 = 9,
+    CSZ_ATTRIBUTE_F32 = 10,
+    CSZ_ATTRIBUTE_F64 = 11
+} csz_attribute_type;
+
+typedef enum csz_attribute_role {
+    CSZ_ROLE_ATTRIBUTE = 0,
+    CSZ_ROLE_NAME = 1, /* the field's name: a text */
+    CSZ_ROLE_DIMS = 2  /* the dims' names, slowest first: as many strings as the field has dims */
+} csz_attribute_role;
+
+typedef struct csz_attribute {
+    csz_attribute_role role;
+    csz_attribute_type type;
+    const char *name;   /* 1 to CSZ_METADATA_MAX_NAME bytes and a 0; "" unless the role is ATTRIBUTE */
+    const void *values; /* may be NULL where there are none */
+    uint64_t nbytes;    /* of the values */
+} csz_attribute;
+
+enum { CSZ_METADATA_MAX_NBYTES = 1 << 20, CSZ_METADATA_MAX_NAME = 1024, CSZ_METADATA_MAX_N = 1024 };
+
+/*
+ * A section of n attributes.  section NULL: *nbytes receives its size.  CSZ_ERROR_ARGUMENT where an attribute is
+ * not as above, or two have the same role and name; CSZ_ERROR_LIMIT where the section would be too large.
+ */
+CSZ_API csz_status csz_metadata_write(void *section, size_t capacity, size_t *nbytes,
+                                      const csz_attribute *attributes, size_t n);
+
+/* CSZ_ERROR_CORRUPT unless the section is whole: for one that comes from elsewhere than the calls of csz.h. */
+CSZ_API csz_status csz_metadata_check(const void *section, size_t nbytes);
+
+/*
+ * The attributes of a section in order: *place is 0 before the first call.  0: there are no more.  name and
+ * values point into the section.
+ */
+CSZ_API int csz_metadata_next(csz_attribute *attribute, const void *section, size_t nbytes, size_t *place);
 
 /* ---- Comparing ------------------------------------------------------------------------------------- */
 
@@ -462,7 +521,7 @@ CSZ_API csz_status csz_context_stages(const csz_context *context, csz_stages *st
 /* ---- Frames: fields larger than memory, several devices, several processes --------------------------- */
 
 /*
- * An archive is a header, frames, and a footer.  A frame is a box of the field that depends on dims and
+ * An archive is a header, frames, a footer, and metadata where it has any.  A frame is a box of the field that depends on dims and
  * type alone.  Frames are coded one by one, in any order, by any context of any process; joined in order
  * they are what csz_compress writes, byte for byte.
  *
@@ -488,6 +547,7 @@ typedef struct csz_layout {
     size_t values_nbytes, capacity; /* of the largest frame */
     size_t zstd_nbytes;             /* that a context needs for a frame with zstd, besides its scratch */
     size_t lattices_nbytes; /* the same for one that may be a pyramid, and 1 MiB for each thread; else 0 */
+    size_t metadata_nbytes; /* of the section that stands behind the footer */
 } csz_layout;
 
 /* Smallest and largest finite value that is not missing, of what was added.  Zeroed, it is empty. */
@@ -637,6 +697,9 @@ CSZ_API csz_status csz_reader_open(csz_reader **reader, csz_read_at read_at, voi
 CSZ_API void csz_reader_close(csz_reader *reader); /* NULL is allowed */
 CSZ_API const csz_plan *csz_reader_plan(const csz_reader *reader);
 CSZ_API csz_status csz_reader_info(csz_info *info, size_t info_nbytes, const csz_reader *reader);
+
+/* The archive's metadata, of the size that csz_reader_info tells; reading it was part of csz_reader_open. */
+CSZ_API csz_status csz_reader_metadata(void *section, size_t capacity, const csz_reader *reader);
 
 /* Where a frame lies in the archive. */
 CSZ_API csz_status csz_reader_frame(uint64_t *offset, uint64_t *nbytes, const csz_reader *reader, uint64_t i);

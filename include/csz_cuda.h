@@ -22,6 +22,9 @@
  * and where the workspace is the caller's.  A replay compresses what then lies at the same addresses.
  *
  * Fill values that options do not name are not looked for: csz_context_fill_suspect finds none.
+ *
+ * Metadata.  Options with metadata, or with a target instead of a bound, are CSZ_ERROR_ARGUMENT.  An archive that has
+ * metadata is given without it: its nbytes_archive less its metadata_nbytes.
  */
 #ifndef CSZ_CUDA_H
 #define CSZ_CUDA_H

@@ -484,6 +484,9 @@ static csz_status check_arguments(const csz_context *context, const char *path, 
     csz_mpi_parts parts;
     size_t bound;
     if (!context || !path || !box || !field || !options) return CSZ_ERROR_ARGUMENT;
+    csz_options o;
+    csz_status copied = csz_options_copy(&o, sizeof o, options);
+    if (copied || o.metadata_nbytes) return CSZ_ERROR_ARGUMENT; /* ranks write no metadata */
     csz_status status = csz_compress_bound(&bound, field, options); /* type and dims */
     if (!status) status = csz_mpi_parts_of(&parts, box, field);
     if (!status && parts.nelements && !source->data && !source->read) status = CSZ_ERROR_ARGUMENT;

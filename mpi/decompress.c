@@ -16,7 +16,7 @@ enum { READ_NBYTES = 1 << 30 };
 typedef struct archive_file {
     MPI_File file;
     uint64_t nbytes, footer_at;
-    unsigned char *ends; /* header, then footer */
+    unsigned char *ends; /* header, then footer and metadata */
     uint64_t header_nbytes, footer_nbytes;
 } archive_file;
 
@@ -62,7 +62,8 @@ static csz_status share_ends(archive_file *a, MPI_Comm comm) {
     status = csz_plan_open(&plan, start, (size_t)a->header_nbytes);
     if (!status) status = csz_plan_layout(&shape, sizeof shape, plan);
     csz_plan_destroy(plan);
-    if (status) return status; /* the same bytes, the same answer */
+    if (status) return status;                    /* the same bytes, the same answer */
+    shape.footer_nbytes += shape.metadata_nbytes; /* which stands behind it */
     if (shape.footer_nbytes <= a->nbytes - a->header_nbytes && shape.footer_nbytes <= READ_NBYTES)
         a->footer_nbytes = shape.footer_nbytes;
     a->footer_at = a->nbytes - a->footer_nbytes;

@@ -135,7 +135,8 @@ def decode(archive):
     """The bytes of the field in an archive."""
     header = Header(archive)
     footer_nbytes = 8 * (header.nframes + 1)
-    require(len(archive) >= header.nbytes + 32 * header.nframes + footer_nbytes, "the archive is cut short")
+    require(len(archive) >= header.nbytes + 32 * header.nframes + footer_nbytes + header.metadata_nbytes,
+            "the archive is cut short")
     if not header.zstd and not header.is_packed:
         require(len(archive) >= 2 * header.ntiles, "the archive is cut short")
     field = Field(header)
@@ -146,7 +147,11 @@ def decode(archive):
         decode_frame(header, field, frame, number, origin, extents)
         offset += len(frame)
         sizes.append(len(frame))
-    check_footer(archive[offset:], sizes)
+    require(len(archive) >= offset + header.metadata_nbytes, "the archive is cut short")
+    end = len(archive) - header.metadata_nbytes
+    check_footer(archive[offset:end], sizes)
+    if header.metadata_nbytes:
+        read_metadata(archive[end:], len(header.dims))
     return field.to_bytes()
 
 
@@ -155,6 +160,45 @@ def check_footer(footer, sizes):
     words = words_of(footer)
     require(checksum(1, words[:-2]) == u64_of(*words[-2:]), "the footer's checksum does not agree")
     require(list(struct.unpack(f"<{len(sizes)}Q", footer[:-8])) == sizes, "the footer does not give the frames' sizes")
+
+
+# ---- 10. Metadata -----------------------------------------------------------------------------------------
+
+VALUE_NBYTES = (1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8)  # by type
+
+
+def read_metadata(section, ndims):
+    """Role, type, name and value bytes of each entry."""
+    require(len(section) >= 24, "the metadata is too short")
+    words = words_of(section)
+    require(checksum(2, words[:-2]) == u64_of(*words[-2:]), "the metadata's checksum does not agree")
+    require(1 <= words[0] <= 1024 and words[1] == 0, "the number of entries of the metadata is not possible")
+    body, at, entries, seen = section[:-8], 8, [], set()
+
+    def take(nbytes, text):
+        nonlocal at
+        room = 4 * ceil_div(nbytes, 4)
+        require(at + room <= len(body), "an entry reaches past the metadata")
+        require(not any(body[at + nbytes:at + room]), f"padding of an entry's {text} is not zero")
+        at += room
+        return body[at - room:at - room + nbytes]
+
+    for _ in range(words[0]):
+        name_nbytes, role, kind, nbytes = struct.unpack("<HBBI", take(8, "head"))
+        name = take(name_nbytes + 1, "name")
+        values = take(nbytes, "values")
+        require(name.index(0) == name_nbytes, "the name of an entry does not end where it should")
+        require(role <= 2 and kind < len(VALUE_NBYTES), "the role or type of an entry is not known")
+        require(1 <= name_nbytes <= 1024 if role == 0 else name_nbytes == 0, "the name of an entry has no possible size")
+        require(nbytes % VALUE_NBYTES[kind] == 0, "the values of an entry do not have the size of their type")
+        require(role == 0 or kind == role - 1, "the type of an entry does not suit its role")
+        require(kind != 1 or not values or values[-1] == 0, "the last string of an entry has no end")
+        require(role != 2 or values.count(0) == ndims, "the metadata does not name every dim")
+        require((role, name) not in seen, "two entries have the same name")
+        seen.add((role, name))
+        entries.append((role, kind, name[:-1], values))
+    require(len(body) - at < 8 and not any(body[at:]), "padding of the metadata is not zero")
+    return entries
 
 
 # ---- 3. Header -------------------------------------------------------------------------------------------
@@ -169,7 +213,7 @@ class Header:
         require(len(archive) >= 56 and archive[:4] == b"CSZ+", "this is not a cuSZ+ archive")
         version, kind, ndims, bound_mode, features, _ = struct.unpack_from("<4B2H", archive, 4)
         require(version == 1, f"format version {version} is not known")
-        predictor, lz, ly, lx, workflow, zero8, self.nbytes, zero32 = struct.unpack_from("<6BHI", archive, 12)
+        predictor, lz, ly, lx, workflow, zero8, self.nbytes, self.metadata_nbytes = struct.unpack_from("<6BHI", archive, 12)
         require(self.nbytes % 4 == 0 and 56 <= self.nbytes <= min(256, len(archive)),
                 "the header's size is not possible")
         words = words_of(archive[:self.nbytes])
@@ -182,7 +226,8 @@ class Header:
         require(predictor <= 1, "the predictor is not known")
         self.is_packed = predictor == 1
         require(workflow <= 3, "the workflow is not known")
-        require(zero8 == 0 and zero32 == 0, "padding of the header is not zero")
+        require(zero8 == 0, "padding of the header is not zero")
+        require(self.metadata_nbytes % 8 == 0 and self.metadata_nbytes <= 2**20, "the metadata's size is not possible")
         self.is_f64 = kind == 1
         self.zstd = bool(features & FEATURE_ZSTD)
 

@@ -51,4 +51,8 @@ void archive_reseal(uint8_t *bytes, size_t nbytes) {
         from += size;
     }
     csz_footer_finish(bytes + at, nframes);
+    const uint64_t n_metadata = h.metadata_nbytes, left = nbytes - at - csz_footer_nbytes(nframes);
+    if (n_metadata < 8 || left != n_metadata) return;
+    uint8_t *section = bytes + nbytes - n_metadata;
+    csz_store_u64(section + n_metadata - 8, 2 + csz_hash_words(section, (n_metadata - 8) / 4, 0));
 }

@@ -52,9 +52,33 @@ static int index_of(const char *word, const char *const *words, int n) {
     exit(1);
 }
 
+/* One entry of every role and type, for the dims of a field of two. */
+static void make_metadata(csz_options *options) {
+    static const uint8_t numbers[16] = {1,    2,    3,    4,    5,    6,    7,    8,
+                                        0xF9, 0xFA, 0xFB, 0xFC, 0xFD, 0xFE, 0x7F, 0x40};
+    static uint8_t section[1024];
+    static const char *const names[] = {"units", "flags", "i8",  "u8",  "i16", "u16",
+                                        "i32",   "u32",   "i64", "u64", "f32", "f64"};
+    csz_attribute a[14] = {{CSZ_ROLE_NAME, CSZ_ATTRIBUTE_TEXT, "", "temperature", 11},
+                           {CSZ_ROLE_DIMS, CSZ_ATTRIBUTE_STRINGS, "", "lat\0lon", 8}};
+    for (int type = 0; type < 12; type++)
+        a[2 + type] = (csz_attribute){CSZ_ROLE_ATTRIBUTE, (csz_attribute_type)type, names[type],
+                                      type == 0   ? (const void *)"\xC2\xB0"
+                                                                  "C"
+                                      : type == 1 ? (const void *)"a\0\0bc"
+                                                  : numbers,
+                                      type == 0   ? 3
+                                      : type == 1 ? 6
+                                                  : 16};
+    size_t nbytes;
+    if (csz_metadata_write(section, sizeof section, &nbytes, a, 14)) exit(1);
+    options->metadata = section;
+    options->metadata_nbytes = nbytes;
+}
+
 static void parse(golden *g, const char *line) {
     static const char *const types[] = {"f32", "f64"}, *const modes[] = {"abs", "rel", "psnr"};
-    static const char *const workflows[] = {"auto", "huffman", "rle", "rle+vle", "pyramid"};
+    static const char *const workflows[] = {"auto", "huffman", "rle", "rle+vle", "pyramid", "metadata"};
     char type[8], dims[64], kind[16], mode[8], workflow[16], bound[32], fill[32];
     unsigned long long seed, archive_sum, values_sum;
     int begin, end;
@@ -72,7 +96,8 @@ static void parse(golden *g, const char *line) {
     g->kind = (character)index_of(kind, character_names, CHARACTERS);
     g->seed = seed;
     g->options = options_make((csz_bound_mode)index_of(mode, modes, 3), strtod(bound, NULL));
-    const int coding = index_of(workflow, workflows, 5);
+    const int coding = index_of(workflow, workflows, 6);
+    if (coding == 5) make_metadata(&g->options);                   /* with workflow auto */
     if (coding == 4) g->options.predictor = CSZ_PREDICTOR_PYRAMID; /* with workflow auto */
     if (coding < 4) g->options.workflow = (csz_workflow)coding;
     g->options.has_fill = strcmp(fill, "-") != 0;

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "commands/fill.h"
 #include "commands/many.h"
+#include "hdf5/h5file.h"
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "commands/metrics.h"
@@ -24,9 +25,11 @@
 #include <sys/mman.h>
 
 typedef struct compression {
-    const cli_arguments *arguments; /* where a target is given: with the absolute bound found for it */
+    cli_arguments *own; /* with the dataset's metadata, and the absolute bound found for a target */
+    const cli_arguments *arguments; /* the same */
     cli_arguments *targeted;        /* the same; NULL: no target is given */
-    double ratio_wanted;            /* 0: a size is */
+    unsigned char *metadata;
+    double ratio_wanted; /* 0: a size is */
     csz_target target;
     cli_source source;
     cli_sink sink;
@@ -176,6 +179,8 @@ static int write_end(compression *c) {
     csz_plan_footer(footer, c->shape.footer_nbytes, c->sizes, c->plan);
     int status = cli_sink_append(&c->sink, footer, c->shape.footer_nbytes);
     free(footer);
+    if (status == CLI_DONE && c->metadata)
+        status = cli_sink_append(&c->sink, c->metadata, c->shape.metadata_nbytes);
     if (status == CLI_DONE) status = cli_sink_commit(&c->sink);
     return status;
 }
@@ -224,7 +229,7 @@ static int stream_frames(compression *c, const cli_output *output) {
 }
 
 static uint64_t archive_nbytes(const compression *c) {
-    uint64_t nbytes = c->shape.header_nbytes + c->shape.footer_nbytes;
+    uint64_t nbytes = c->shape.header_nbytes + c->shape.footer_nbytes + c->shape.metadata_nbytes;
     for (uint64_t i = 0; i < c->nsizes; i++) nbytes += c->sizes[i];
     return nbytes;
 }
@@ -397,6 +402,11 @@ static int compress_to(compression *c, const cli_output *output) {
                                  c->arguments->memory_limit);
     if (status == CLI_DONE) status = cli_output_check_distinct(output, &c->source.stream.status);
     if (status == CLI_DONE) status = cli_arguments_check_fill(c->arguments, c->source.field.type);
+    if (status == CLI_DONE && !c->arguments->no_metadata && cli_h5_is_path(c->arguments->paths[0])) {
+        status = cli_h5_read_metadata(&c->metadata, &c->own->options.metadata_nbytes, c->arguments->paths[0],
+                                      &c->source.field);
+        c->own->options.metadata = c->metadata;
+    }
     if (status == CLI_DONE) status = make_workers(c, output);
     if (status == CLI_DONE) status = find_range(c);
     if (status == CLI_DONE && c->targeted) {
@@ -414,6 +424,7 @@ static int compress_to(compression *c, const cli_output *output) {
     cli_workers_destroy(&c->workers);
     csz_plan_destroy(c->plan);
     free(c->sizes);
+    free(c->metadata);
     cli_source_close(&c->source);
     return status;
 }
@@ -424,12 +435,12 @@ int cli_run_compress(const cli_arguments *arguments) {
     char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
     if (!output.path) return cli_fail_memory("a path", strlen(arguments->paths[0]));
-    cli_arguments targeted = *arguments;
-    compression c = {.arguments = arguments, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    cli_arguments own = *arguments;
+    compression c = {.own = &own, .arguments = &own, .mutex = PTHREAD_MUTEX_INITIALIZER};
     if (arguments->options.bound_mode == CSZ_BOUND_RATIO || arguments->options.bound_mode == CSZ_BOUND_SIZE) {
         c.ratio_wanted = arguments->options.bound_mode == CSZ_BOUND_RATIO ? arguments->options.bound : 0;
-        targeted.options.bound_mode = CSZ_BOUND_ABS;
-        c.arguments = c.targeted = &targeted;
+        own.options.bound_mode = CSZ_BOUND_ABS;
+        c.targeted = &own;
     }
     status = compress_to(&c, &output);
     free(default_path);

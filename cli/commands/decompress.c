@@ -317,7 +317,7 @@ static int stream_frames(decompression *d, const cli_output *output) {
     cli_progress_stop();
     if (status == CLI_DONE) status = cli_archive_source_end(&d->source);
     if (status == CLI_DONE && is_h5)
-        return cli_h5_write(output, &d->selected.field, d->spool, &d->source.info);
+        return cli_h5_write(output, &d->selected.field, d->spool, &d->source.info, d->source.metadata);
     if (status == CLI_DONE && d->spool >= 0) status = copy_spool(d);
     return status == CLI_DONE ? cli_sink_commit(&d->sink) : status;
 }

@@ -3,6 +3,7 @@
  * info.c: csz info.  What an archive says of itself and how its tiles were coded; nothing is decoded.
  */
 #include "command.h"
+#include "commands/attributes.h"
 #include "terminal/message.h"
 #include "commands/report.h"
 #include "files/source.h"
@@ -75,6 +76,8 @@ static void print_json(const cli_archive_source *archive, const csz_tile_counts 
     cli_json_end_object(&json);
     for (int i = 0; i < N_OTHER_ROWS; i++)
         cli_json_u64(&json, other_rows[i].key, count_at(counts, other_rows[i].offset));
+    cli_json_u64(&json, "nbytes_metadata", info->metadata_nbytes);
+    cli_attributes_json(&json, archive->metadata, (size_t)info->metadata_nbytes);
     cli_json_end(&json);
 }
 
@@ -116,6 +119,7 @@ static void print_text(const cli_archive_source *archive, const csz_tile_counts 
             printf("  bytes of level %-2d        %12llu  %s\n", level,
                    (unsigned long long)counts->nbytes_level[level], cli_dims_text(dims, &field));
     }
+    cli_attributes_print(archive->metadata, (size_t)info->metadata_nbytes);
 }
 
 typedef struct survey {

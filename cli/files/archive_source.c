@@ -30,6 +30,11 @@ static int open_file(cli_archive_source *s) {
     if (status == CSZ_OK) status = csz_reader_info(&s->info, sizeof s->info, s->reader);
     if (status != CSZ_OK) return cli_archive_source_fail(s, status);
     s->plan = csz_reader_plan(s->reader);
+    if (s->info.metadata_nbytes) {
+        s->metadata = malloc((size_t)s->info.metadata_nbytes);
+        if (!s->metadata) return cli_fail_memory("attributes", s->info.metadata_nbytes);
+        (void)csz_reader_metadata(s->metadata, (size_t)s->info.metadata_nbytes, s->reader);
+    }
     for (uint64_t i = 0; i < s->info.nframes; i++) {
         uint64_t offset, nbytes;
         csz_frame frame;
@@ -79,6 +84,7 @@ void cli_archive_source_close(cli_archive_source *s) {
     csz_plan_destroy(s->owned_plan);
     cli_stream_close(&s->stream);
     free(s->sizes);
+    free(s->metadata);
     memset(s, 0, sizeof *s);
 }
 
@@ -121,6 +127,18 @@ int cli_archive_source_read(cli_archive_source *s, uint64_t i, const csz_frame *
     return status == CLI_DONE ? remember_size(s, size) : status;
 }
 
+/* What stands behind a pipe's footer. */
+static int read_metadata(cli_archive_source *s) {
+    const size_t n = (size_t)s->info.metadata_nbytes;
+    if (n == 0) return CLI_DONE;
+    s->metadata = malloc(n);
+    if (!s->metadata) return cli_fail_memory("attributes", n);
+    int status = read_exactly(s, s->metadata, n);
+    if (status == CLI_DONE && csz_metadata_check(s->metadata, n) != CSZ_OK)
+        status = cli_archive_source_fail(s, CSZ_ERROR_CORRUPT);
+    return status;
+}
+
 int cli_archive_source_end(cli_archive_source *s) {
     if (s->reader) return CLI_DONE;
     const size_t n = s->shape.footer_nbytes;
@@ -135,6 +153,7 @@ int cli_archive_source_end(cli_archive_source *s) {
     if (status == CLI_DONE &&
         (csz_plan_footer(wanted, n, s->sizes, s->plan) != CSZ_OK || memcmp(found, wanted, n) != 0))
         status = cli_archive_source_fail(s, CSZ_ERROR_CORRUPT);
+    if (status == CLI_DONE) status = read_metadata(s);
     s->info.nbytes_archive = s->stream.nbytes;
     if (status == CLI_DONE) status = cli_stream_read(&s->stream, &surplus, 1, &nsurplus);
     if (status == CLI_DONE && nsurplus) status = cli_archive_source_fail(s, CSZ_ERROR_TRAILING);

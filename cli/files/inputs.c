@@ -303,7 +303,7 @@ static int find_output_folder(cli_inputs *inputs, const cli_arguments *arguments
     const char *path = arguments->output_path;
     if (!path || cli_path_is_stdio(path) || *path == '\0') return CLI_DONE;
     if (!is_folder(path)) {
-        if (path[strlen(path) - 1] != '/') return CLI_DONE;
+        if (path[strlen(path) - 1] != '/' || cli_h5_is_path(path)) return CLI_DONE;
         if (mkdir(path, 0777) != 0) return cli_fail_errno("create", path, errno);
     }
     inputs->output_folder = join(path, "");

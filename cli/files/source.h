@@ -63,6 +63,7 @@ typedef struct cli_archive_source {
     size_t stored_nbytes; /* the largest frame as stored; of a pipe: the largest that there may be */
     uint64_t *sizes;      /* of a pipe's frames so far */
     uint64_t nsizes, sizes_capacity;
+    unsigned char *metadata; /* of info.metadata_nbytes; NULL: none.  Of a pipe: known at the end */
 } cli_archive_source;
 
 int cli_archive_source_open(cli_archive_source *source, const char *path, int must_seek);

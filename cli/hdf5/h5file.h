@@ -39,9 +39,16 @@ int cli_h5_check_output(const cli_output *output);
 /*
  * Adds the dataset to the file, which is created if it is not there; groups too.  An existing dataset is kept unless
  * output->force.  The file is replaced in one step, as every output is; a link is followed, and writers take turns.  The values, this
- * machine's, are read from the descriptor's beginning, a few planes at a time.
+ * machine's, are read from the descriptor's beginning, a few planes at a time.  metadata, of info's size, becomes its attributes and dims.
  */
-int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info);
+int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info,
+                 const unsigned char *metadata);
+
+/*
+ * A dataset's name, dims and attributes as metadata of an archive; field is what the archive stores of it.  *section is
+ * freed by the caller, and NULL where there is nothing to say.
+ */
+int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path, const csz_field *field);
 
 /*
  * Completes the arguments of a command: the fill value that the input file tells, the name of the archive of a

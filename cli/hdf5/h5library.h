@@ -6,6 +6,8 @@
 #ifndef CLI_H5LIBRARY_H
 #define CLI_H5LIBRARY_H
 
+#include "csz.h"
+
 #include <hdf5.h>
 
 /* H5F_ACC_RDONLY and its like are macros that call the library. */
@@ -53,6 +55,20 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pget_nfilters)                  \
     X(H5Pget_filter2)                   \
     X(H5Aexists)                        \
+    X(H5Adelete)                        \
+    X(H5Tcopy)                          \
+    X(H5Tset_size)                      \
+    X(H5Tset_cset)                      \
+    X(H5Tis_variable_str)               \
+    X(H5Tget_sign)                      \
+    X(H5Tvlen_create)                   \
+    X(H5Tcreate)                        \
+    X(H5Tinsert)                        \
+    X(H5Screate)                        \
+    X(H5Rcreate)                        \
+    X(H5Rdereference2)                  \
+    X(H5Iget_name)                      \
+    X(H5free_memory)                    \
     X(H5Aopen)                          \
     X(H5Aopen_by_idx)                   \
     X(H5Aget_name)                      \
@@ -71,7 +87,18 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5T_IEEE_F64LE_g)            \
     X(H5T_IEEE_F64BE_g)            \
     X(H5T_NATIVE_FLOAT_g)          \
-    X(H5T_NATIVE_DOUBLE_g)
+    X(H5T_NATIVE_DOUBLE_g)         \
+    X(H5T_NATIVE_INT_g)            \
+    X(H5T_STD_I8LE_g)              \
+    X(H5T_STD_U8LE_g)              \
+    X(H5T_STD_I16LE_g)             \
+    X(H5T_STD_U16LE_g)             \
+    X(H5T_STD_I32LE_g)             \
+    X(H5T_STD_U32LE_g)             \
+    X(H5T_STD_I64LE_g)             \
+    X(H5T_STD_U64LE_g)             \
+    X(H5T_STD_REF_OBJ_g)           \
+    X(H5T_C_S1_g)
 
 #define CLI_H5_MEMBER(name) __typeof__(name) *name;
 typedef struct cli_h5_library {
@@ -91,6 +118,27 @@ void cli_h5_be_quiet(void);
 
 /* Closes an identifier of any kind; failed ones are allowed. */
 void cli_h5_release(hid_t id);
+
+/* ---- h5scales.c: dims of netCDF, which are dimension scales of HDF5 ---- */
+
+/* The scale that is attached to a dim of a dataset, or -1. */
+hid_t cli_h5_scale_of(hid_t dataset, int dim);
+int cli_h5_is_scale(hid_t dataset);
+
+/* Makes a dataset a scale; without_variable: a dim of netCDF that has no coordinates, of this extent.  1 if it is done. */
+int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent);
+
+/* Attaches a scale to each dim, -1 for none: in the dataset's list of scales and in each scale's list of datasets.  1 if it is done. */
+int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank);
+
+/* Gives all dims of an old scale to the dataset that replaces it.  1 if it is done. */
+int cli_h5_move_scale(hid_t scale, hid_t old);
+
+/* ---- h5metadata.c ---- */
+
+/* Metadata of an archive as attributes and dims of a dataset that was just made.  1 if it is done. */
+int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
+                          const unsigned char *section, size_t nbytes);
 
 /* FILE and DATASET of a path; dataset is NULL where none is named.  file is freed by the caller. */
 typedef struct cli_h5_location {

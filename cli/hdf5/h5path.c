@@ -137,6 +137,13 @@ int cli_h5_read_box(const cli_h5_dataset *dataset, void *values, const csz_frame
     return CLI_FAILED;
 }
 
+int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path, const csz_field *field) {
+    (void)field;
+    *section = NULL;
+    *nbytes = 0;
+    return fail_without(path);
+}
+
 uint64_t cli_h5_nbytes(const cli_h5_dataset *dataset) {
     (void)dataset;
     return 0;
@@ -151,8 +158,9 @@ int cli_h5_read_fill(csz_options *options, const char *path) {
 
 int cli_h5_check_output(const cli_output *output) { return fail_without(output->path); }
 
-int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info) {
-    (void)field, (void)values, (void)info;
+int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info,
+                 const unsigned char *metadata) {
+    (void)field, (void)values, (void)info, (void)metadata;
     return fail_without(output->path);
 }
 

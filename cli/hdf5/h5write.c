@@ -117,6 +117,7 @@ typedef struct addition {
     const csz_field *field;
     int values; /* the file of them */
     const csz_info *info;
+    const unsigned char *metadata;
     int is_new;
     struct stat before;   /* of the file that is copied */
     int drops_attributes; /* of the dataset that is replaced */
@@ -240,7 +241,7 @@ static int write_dataset(hid_t file, addition *added) {
     hid_t space = cli_h5.H5Screate_simple(field->ndim, dims, NULL);
     hid_t links = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_LINK_CREATE_ID_g);
     hid_t dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
-    hid_t dataset = -1;
+    hid_t dataset = -1, old = -1;
     int is_done = space >= 0 && links >= 0 && dcpl >= 0;
     is_done = is_done && cli_h5.H5Pset_create_intermediate_group(links, 1) >= 0;
     is_done =
@@ -248,13 +249,20 @@ static int write_dataset(hid_t file, addition *added) {
     if (is_done && added->info->has_fill)
         is_done = cli_h5.H5Pset_fill_value(dcpl, *cli_h5.H5T_NATIVE_DOUBLE_g, &added->info->fill) >= 0;
     if (is_done && is_free(file, added->at->dataset) == 0) {
-        added->drops_attributes = has_attributes(file, added);
+        added->drops_attributes = !added->metadata && has_attributes(file, added);
+        old = cli_h5.H5Oopen(file, added->at->dataset, H5P_DEFAULT);
         is_done = cli_h5.H5Ldelete(file, added->at->dataset, H5P_DEFAULT) >= 0;
     }
     if (is_done) dataset = cli_h5.H5Dcreate2(file, added->at->dataset, type, space, links, dcpl, H5P_DEFAULT);
     is_done = is_done && dataset >= 0;
     is_done = is_done && write_values(dataset, space, memory, added);
     if (is_done && added->info->has_fill) is_done = write_fill(dataset, type, added->info->fill);
+    if (is_done && added->metadata)
+        is_done = cli_h5_write_metadata(file, dataset, added->at->dataset, field, added->metadata,
+                                        (size_t)added->info->metadata_nbytes);
+    if (is_done && old >= 0 && field->ndim == 1 && cli_h5_is_scale(old))
+        is_done = cli_h5_move_scale(dataset, old);
+    cli_h5_release(old);
     cli_h5_release(dataset);
     cli_h5_release(dcpl);
     cli_h5_release(links);
@@ -280,11 +288,12 @@ static int write_temporary(const char *temporary, void *self) {
                     added->at->path, added->at->file);
 }
 
-int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info) {
+int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info,
+                 const unsigned char *metadata) {
     cli_h5_location at;
     int status = locate_output(&at, output->path);
     int lock = status == CLI_DONE ? lock_folder(at.file) : -1;
-    addition added = {.at = &at, .field = field, .values = values, .info = info};
+    addition added = {.at = &at, .field = field, .values = values, .info = info, .metadata = metadata};
     if (status == CLI_DONE) {
         added.is_new = stat(at.file, &added.before) != 0;
         status = check_located(&at, output->force); /* once more: time has passed */

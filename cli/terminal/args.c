@@ -258,6 +258,12 @@ static int apply_force(cli_arguments *arguments, const char *unused) {
     return CLI_DONE;
 }
 
+static int apply_no_metadata(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->no_metadata = 1;
+    return CLI_DONE;
+}
+
 static int apply_verify(cli_arguments *arguments, const char *unused) {
     (void)unused;
     arguments->verify = 1;
@@ -365,6 +371,8 @@ static const option_row rows[] = {
      "memory holds all)"},
     {CLI_COMPRESS | CLI_MPI_COMPRESS, 0, "verify", NULL, NULL, apply_verify,
      "restore and compare before writing anything"},
+    {CLI_COMPRESS, 0, "no-metadata", NULL, NULL, apply_no_metadata,
+     "leave out name, dims' names and attributes of a dataset of an HDF5 or netCDF-4 file"},
     {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
     {EVERYWHERE, 0, "json", NULL, NULL, apply_json,
      "one JSON object instead of text, on one line; of several files one each"},

@@ -52,7 +52,7 @@ typedef struct cli_arguments {
     csz_options options;
     uint64_t memory_limit; /* 0: not given */
     int has_bound, has_mode;
-    uint64_t size_wanted; /* --size; 0: not given */
+    uint64_t size_wanted;           /* --size; 0: not given */
     double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
     int nbounds;
     cli_fill_choice fill_choice;
@@ -62,6 +62,7 @@ typedef struct cli_arguments {
     int grid[CSZ_MAX_NDIM], grid_ndim; /* csz-mpi --grid; 0: not given */
     int level;                         /* of a preview; 0: the field itself */
     int repeat;
+    int no_metadata; /* csz compress: attributes of a dataset are left out */
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;
 

@@ -6,9 +6,52 @@
 #include "terminal/json.h"
 
 #include <math.h>
+#include <string.h>
+
+/* Bytes of the well-formed UTF-8 character at text, 0 if there is none (RFC 3629: no surrogates, nothing overlong). */
+static int utf8_nbytes(const unsigned char *text, size_t nbytes) {
+    unsigned lead = text[0], low = 0x80, high = 0xBF;
+    int n;
+    if (lead < 0x80) return 1;
+    if (lead >= 0xC2 && lead <= 0xDF)
+        n = 2;
+    else if (lead >= 0xE0 && lead <= 0xEF)
+        n = 3;
+    else if (lead >= 0xF0 && lead <= 0xF4)
+        n = 4;
+    else
+        return 0;
+    if (lead == 0xE0) low = 0xA0;
+    if (lead == 0xED) high = 0x9F;
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F;
+    if ((size_t)n > nbytes || text[1] < low || text[1] > high) return 0;
+    for (int i = 2; i < n; i++)
+        if (text[i] < 0x80 || text[i] > 0xBF) return 0;
+    return n;
+}
+
+static void write_text(cli_json *json, const char *value, size_t nbytes) {
+    fputc('"', json->stream);
+    for (const unsigned char *c = (const unsigned char *)value, *end = c + nbytes; c < end;) {
+        int n = utf8_nbytes(c, (size_t)(end - c));
+        if (n == 0)
+            fputs("\\ufffd", json->stream);
+        else if (*c == '"' || *c == '\\')
+            fprintf(json->stream, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            fprintf(json->stream, "\\u%04x", *c);
+        else
+            fwrite(c, 1, (size_t)n, json->stream);
+        c += n ? n : 1;
+    }
+    fputc('"', json->stream);
+}
 
 static void write_key(cli_json *json, const char *key) {
-    fprintf(json->stream, json->needs_comma ? ", \"%s\": " : "\"%s\": ", key);
+    if (json->needs_comma) fputs(", ", json->stream);
+    write_text(json, key, strlen(key));
+    fputs(": ", json->stream);
     json->needs_comma = 1;
 }
 
@@ -91,47 +134,24 @@ void cli_json_double_array(cli_json *json, const char *key, const double *values
     fputc(']', json->stream);
 }
 
-/* Bytes of the well-formed UTF-8 character at text, 0 if there is none (RFC 3629: no surrogates, nothing overlong). */
-static int utf8_nbytes(const unsigned char *text) {
-    unsigned lead = text[0], low = 0x80, high = 0xBF;
-    int n;
-    if (lead < 0x80) return 1;
-    if (lead >= 0xC2 && lead <= 0xDF)
-        n = 2;
-    else if (lead >= 0xE0 && lead <= 0xEF)
-        n = 3;
-    else if (lead >= 0xF0 && lead <= 0xF4)
-        n = 4;
-    else
-        return 0;
-    if (lead == 0xE0) low = 0xA0;
-    if (lead == 0xED) high = 0x9F;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
-    if (text[1] < low || text[1] > high) return 0;
-    for (int i = 2; i < n; i++)
-        if (text[i] < 0x80 || text[i] > 0xBF) return 0;
-    return n;
+void cli_json_text(cli_json *json, const char *key, const char *value, size_t nbytes) {
+    write_key(json, key);
+    write_text(json, value, nbytes);
 }
 
 void cli_json_string(cli_json *json, const char *key, const char *value) {
-    if (!value) {
+    if (value)
+        cli_json_text(json, key, value, strlen(value));
+    else
         cli_json_null(json, key);
-        return;
-    }
+}
+
+void cli_json_strings(cli_json *json, const char *key, const char *values, size_t nbytes) {
     write_key(json, key);
-    fputc('"', json->stream);
-    for (const unsigned char *c = (const unsigned char *)value; *c;) {
-        int n = utf8_nbytes(c);
-        if (n == 0)
-            fputs("\\ufffd", json->stream);
-        else if (*c == '"' || *c == '\\')
-            fprintf(json->stream, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(json->stream, "\\u%04x", *c);
-        else
-            fwrite(c, 1, (size_t)n, json->stream);
-        c += n ? n : 1;
+    fputc('[', json->stream);
+    for (const char *at = values, *end = values + nbytes; at < end; at += strlen(at) + 1) {
+        if (at > values) fputs(", ", json->stream);
+        write_text(json, at, strlen(at));
     }
-    fputc('"', json->stream);
+    fputc(']', json->stream);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * json.h: a writer of one JSON object on one line.  Keys are literals of this program and need no escape;
- * strings are escaped; a number that is not finite is null, since JSON has no word for it.
+ * json.h: a writer of one JSON object on one line.  Keys and strings are escaped; a number that is not finite is null, since JSON has no word for it.
  */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
@@ -28,7 +27,10 @@ void cli_json_null(cli_json *json, const char *key);
 void cli_json_bool(cli_json *json, const char *key, int value);
 void cli_json_u64(cli_json *json, const char *key, uint64_t value);
 void cli_json_double(cli_json *json, const char *key, double value);
-void cli_json_string(cli_json *json, const char *key, const char *value); /* NULL is null */
+void cli_json_string(cli_json *json, const char *key, const char *value);              /* NULL is null */
+void cli_json_text(cli_json *json, const char *key, const char *value, size_t nbytes); /* without an end */
+void cli_json_strings(cli_json *json, const char *key, const char *values,
+                      size_t nbytes); /* each with its end */
 void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values, int n);
 void cli_json_double_array(cli_json *json, const char *key, const double *values, int n);
 

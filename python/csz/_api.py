@@ -9,14 +9,14 @@ import mmap
 import operator
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
-from typing import Any, Callable, Iterator, Literal, Sequence, TypedDict, TypeVar, Union, overload
+from typing import Any, Callable, Iterator, Literal, Mapping, Sequence, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
-from . import _arrays, _cuda, _errors, _library
+from . import _arrays, _cuda, _errors, _library, _metadata
 from ._library import BACKENDS, BOUND_MODES, DTYPES, MAX_NDIM, PREDICTORS, WORKFLOWS, check as _check, lib
 
 Workflow = Literal["auto", "huffman", "rle", "rle+vle"]
@@ -66,6 +66,12 @@ class Info:
     tile_shape: tuple[int, ...]
     levels: int
     """Levels of resolution, the field's own included; 1 means that there are no previews."""
+    name: str | None = None
+    """What the field is called, where the archive says so."""
+    dims: tuple[str, ...] | None = None
+    """Names of the dims, slowest first, where the archive has them."""
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    """Attributes: text, lists of text, NumPy scalars and arrays."""
 
     @property
     def ratio(self) -> float:
@@ -303,6 +309,9 @@ def compress(
     backend: Backend = "auto",
     threads: int = 0,
     zstd: int = 0,
+    name: str | None = None,
+    dims: Sequence[str] | None = None,
+    attrs: Mapping[str, Any] | None = None,
     like: None = None,
 ) -> bytes: ...
 @overload
@@ -320,6 +329,9 @@ def compress(
     backend: Backend = "auto",
     threads: int = 0,
     zstd: int = 0,
+    name: str | None = None,
+    dims: Sequence[str] | None = None,
+    attrs: Mapping[str, Any] | None = None,
     like: Any = None,
 ) -> Any: ...
 def compress(
@@ -336,6 +348,9 @@ def compress(
     backend: Backend = "auto",
     threads: int = 0,
     zstd: int = 0,
+    name: str | None = None,
+    dims: Sequence[str] | None = None,
+    attrs: Mapping[str, Any] | None = None,
     like: Any = None,
 ) -> Any:
     """Compresses an array of float32 or float64 and returns the archive.
@@ -364,6 +379,9 @@ def compress(
         0 takes one per core.  The bytes are the same for every number.
     zstd
         A level, 1 to 22, adds a final zstd pass.
+    name, dims, attrs
+        What the archive says of the field: its name, a name for each dim that the archive has, and a dict of attributes, each text, a list of
+        text, a number or a list of numbers; 1 MiB at most.  :func:`info` gives them back, and the command writes them into netCDF files.
     like
         Where the archive goes: ``numpy`` for bytes on the host, ``cupy``, ``torch`` or an array of theirs for the device.
 
@@ -371,7 +389,7 @@ def compress(
     """
     archive, warn = compress_quietly(
         array, abs, rel, psnr, fill, ratio=ratio, size=size, workflow=workflow, predictor=predictor, backend=backend, threads=threads,
-        zstd=zstd, like=like,
+        zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
     return archive
@@ -391,6 +409,9 @@ def compress_quietly(
     backend: str = "auto",
     threads: int = 0,
     zstd: int = 0,
+    name: str | None = None,
+    dims: Sequence[str] | None = None,
+    attrs: Mapping[str, Any] | None = None,
     like: Any = None,
 ) -> tuple[Any, Callable[..., bool]]:
     """An archive, and the call of :func:`warn_of_fill` that tells of values that look like fill values."""
@@ -404,17 +425,20 @@ def compress_quietly(
     source = _arrays.view_field(array, named)
     check_fill(named, source)
     place = _arrays.place_of(like, source)
-    field = _field(source)
+    shape = _field(source)
+    section = _metadata.encode(name, dims, attrs, shape.ndim)
+    if section is not None:
+        options.metadata, options.metadata_nbytes = c.cast(c.c_char_p(section), c.c_void_p), len(section)
 
     capacity = c.c_size_t()
-    _check(lib.csz_compress_bound(c.byref(capacity), c.byref(field), c.byref(options)), f"a field of shape {source.shape}")
+    _check(lib.csz_compress_bound(c.byref(capacity), c.byref(shape), c.byref(options)), f"a field of shape {source.shape}")
     # The library packs with zstd on the host.
     room, out = _arrays.make(_arrays.HOST if zstd else place, (capacity.value,), np.dtype("uint8"))
     nbytes, suspect = c.c_size_t(), _library.FillSuspect()
     device = _device(options, source, out)
     status = _cuda.call(
         lib.csz_compress, device, (source.stream, out.stream),
-        out.pointer, capacity.value, c.byref(nbytes), source.pointer, c.byref(field), c.byref(options),
+        out.pointer, capacity.value, c.byref(nbytes), source.pointer, c.byref(shape), c.byref(options),
     )  # fmt: skip
     _check(status, _compressing(status, device, source.nbytes))
     lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
@@ -451,6 +475,7 @@ def _inspect(archive: _arrays.View) -> Info:
         start = _cuda.read(archive.device, archive.stream, archive.pointer, min(archive.nbytes, _library.HEADER_MAX_NBYTES))
         status = lib.csz_inspect_header(c.byref(raw), c.sizeof(raw), (c.c_char * len(start)).from_buffer(start), len(start))
     _check(status, f"reading an archive of {archive.nbytes} bytes")
+    name, dims, attrs = _metadata.decode(_section(archive, raw.metadata_nbytes))
     return Info(
         shape=tuple(raw.field.dims[: raw.field.ndim]),
         dtype=np.dtype(DTYPES[raw.field.type]),
@@ -468,7 +493,21 @@ def _inspect(archive: _arrays.View) -> Info:
         tiles=raw.ntiles,
         tile_shape=tuple(raw.tile_dims),
         levels=raw.nlevels,
+        name=name,
+        dims=dims,
+        attrs=attrs,
     )
+
+
+def _section(archive: _arrays.View, nbytes: int) -> bytes:
+    """The metadata of an archive, its last bytes."""
+    if archive.device is None or nbytes > archive.nbytes:
+        return c.string_at(archive.pointer + archive.nbytes - nbytes, nbytes) if 0 < nbytes <= archive.nbytes else b""
+    if nbytes == 0:
+        return b""
+    section = bytes(_cuda.read(archive.device, archive.stream, archive.pointer + archive.nbytes - nbytes, nbytes))
+    _check(lib.csz_metadata_check(section, nbytes), "reading the attributes of an archive")
+    return section
 
 
 def _level_shape(archive: _arrays.View, level: int) -> tuple[int, ...]:

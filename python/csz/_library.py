@@ -45,6 +45,8 @@ class Options(c.Structure):
         ("zstd_level", c.c_int),
         ("has_fill", c.c_int),
         ("fill", c.c_double),
+        ("metadata", c.c_void_p),
+        ("metadata_nbytes", c.c_size_t),
     ]
 
 
@@ -76,7 +78,12 @@ class Info(c.Structure):
         ("nframes", c.c_uint64),
         ("ntiles", c.c_uint64),
         ("tile_dims", c.c_uint64 * 3),
+        ("metadata_nbytes", c.c_uint64),
     ]
+
+
+class Attribute(c.Structure):
+    _fields_ = [("role", c.c_int), ("type", c.c_int), ("name", c.c_char_p), ("values", c.c_void_p), ("nbytes", c.c_uint64)]
 
 
 class Metrics(c.Structure):
@@ -243,6 +250,7 @@ STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_fill_watch": FillWatch,
     "csz_value_range": ValueRange,
     "csz_target": Target,
+    "csz_attribute": Attribute,
     "csz_statistics": Statistics,
     "csz_madogram": Madogram,
     "csz_workflow_size": WorkflowSize,
@@ -275,6 +283,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c.c_int,
         [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(c.c_size_t), c.c_void_p, c.POINTER(Field), c.POINTER(Options)],
     ),
+    "csz_metadata_write": (c.c_int, [c.c_void_p, c.c_size_t, c.POINTER(c.c_size_t), c.POINTER(Attribute), c.c_size_t]),
+    "csz_metadata_check": (c.c_int, [c.c_char_p, c.c_size_t]),
+    "csz_metadata_next": (c.c_int, [c.POINTER(Attribute), c.c_char_p, c.c_size_t, c.POINTER(c.c_size_t)]),
     "csz_inspect": (c.c_int, [c.POINTER(Info), c.c_size_t, c.c_void_p, c.c_size_t]),
     "csz_inspect_header": (c.c_int, [c.POINTER(Info), c.c_size_t, c.c_void_p, c.c_size_t]),
     "csz_decompress": (c.c_int, [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.POINTER(DecompressOptions)]),

@@ -429,6 +429,39 @@ class Pyramid(unittest.TestCase):
         self.assertRaises(csz.ArgumentError, csz.compress, field, abs=1e-3, predictor="linear")
 
 
+class Metadata(unittest.TestCase):
+    attrs = {
+        "units": "K", "é": "ü", "none": "", "range": np.array([0.5, 2], "f4"), "n": np.int16(-3), "x": 1.5, "i": 7, "flags": ["a", "", "bc"],
+        "empty": np.array([], "u8"), "yes": True, "u": np.uint64(2**63),
+    }  # fmt: skip
+
+    def test_comes_back(self):
+        field = smooth((40, 50))
+        plain = csz.compress(field, abs=1e-3)
+        archive = csz.compress(field, abs=1e-3, name="T", dims=("y", "x"), attrs=self.attrs)
+        info = csz.info(archive)
+        self.assertEqual((info.name, info.dims), ("T", ("y", "x")))
+        self.assertEqual(list(info.attrs), list(self.attrs))
+        for key, value in self.attrs.items():
+            with self.subTest(key):
+                np.testing.assert_array_equal(info.attrs[key], value)
+                if isinstance(value, (np.ndarray, np.generic)):
+                    self.assertEqual(info.attrs[key].dtype, value.dtype)
+        np.testing.assert_array_equal(csz.decompress(archive), csz.decompress(plain))
+        np.testing.assert_array_equal(csz.decompress(archive, region=np.s_[3:7, 4:9]), csz.decompress(plain)[3:7, 4:9])
+        csz.check(archive)
+        self.assertEqual((csz.info(plain).name, csz.info(plain).dims, csz.info(plain).attrs), (None, None, {}))
+        self.assertEqual(csz.compress(field, abs=1e-3, attrs={}), plain)
+
+    def test_what_is_none_is_refused(self):
+        for given in (
+            {"attrs": {"": 1}}, {"dims": ("x",)}, {"dims": "yx"}, {"attrs": {"a": {}}}, {"attrs": {"a": "x" * 2**20}}, {"name": 3},
+            {"attrs": {"x" * 2000: 1}}, {"attrs": {3: 1}}, {"attrs": {"a": np.zeros((2, 2))}}, {"attrs": {"a": ["x\0"]}},
+        ):  # fmt: skip
+            with self.subTest(given):
+                self.assertRaises(csz.ArgumentError, csz.compress, np.zeros((3, 4)), abs=1, **given)
+
+
 class Targets(unittest.TestCase):
     def test_ratios_and_sizes_are_reached(self):
         field = smooth((40, 50, 60))

@@ -48,7 +48,7 @@ class Header(unittest.TestCase):
     def test_every_member_is_bound(self):
         for name, structure in structures.items():
             body = re.sub(r"/\*.*?\*/", "", re.search(r"typedef struct %s \{(.*?)\n\}" % name, header, re.DOTALL)[1], flags=re.DOTALL)
-            members = [re.sub(r"\[.*", "", m.split()[-1]) for d in body.split(";") if d.strip() for m in d.split(",")]
+            members = [re.sub(r"\[.*", "", m.split()[-1].lstrip("*")) for d in body.split(";") if d.strip() for m in d.split(",")]
             self.assertEqual(members, [f[0] for f in structure._fields_], name)
 
     def test_every_status_has_its_exception(self):

@@ -7,6 +7,7 @@
 #include "api/gpu.h"
 #include "api/pack.h"
 #include "core/bound.h"
+#include "format/metadata.h"
 
 csz_status csz_bound_check(const csz_options *o) {
     const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
@@ -27,6 +28,7 @@ csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_
     uint64_t data = g.nelements * (field->type == CSZ_F32 ? 4u : 8u);
     uint64_t total = CSZ_HEADER_MAX_NBYTES + g.nframes * fixed + data + csz_footer_nbytes(g.nframes);
     if (has_zstd) total += (total >> 15) + 72 * g.nframes;
+    total += o.metadata_nbytes;
     if (total > SIZE_MAX) return CSZ_ERROR_DIMS;
     *nbytes = (size_t)total;
     return CSZ_OK;
@@ -44,6 +46,9 @@ csz_status csz_header_plan(csz_header *h, const csz_field *field, const csz_opti
     h->has_zstd = o->zstd_level > 0;
     h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, 0, 0, 0);
     h->predictor = o->predictor;
+    h->metadata_nbytes = (uint32_t)o->metadata_nbytes;
+    if (o->metadata_nbytes && csz_metadata_holds(o->metadata, o->metadata_nbytes, field->ndim))
+        return CSZ_ERROR_ARGUMENT;
     return csz_geometry_for(&h->geometry, field, &h->predictor);
 }
 
@@ -184,6 +189,16 @@ static csz_status compress_on_cpu(csz_context *context, void *out, size_t out_ca
     return CSZ_OK;
 }
 
+/* The options' metadata behind the archive. */
+static csz_status append_metadata(void *out, size_t out_capacity, size_t *out_nbytes, const csz_options *o) {
+    if (out_capacity - *out_nbytes < o->metadata_nbytes) return CSZ_ERROR_CAPACITY;
+    uint8_t *to = (uint8_t *)out + *out_nbytes;
+    *out_nbytes += o->metadata_nbytes;
+    if (csz_gpu_is_device_pointer(out)) return csz_gpu_copy(to, o->metadata, o->metadata_nbytes);
+    memcpy(to, o->metadata, o->metadata_nbytes);
+    return CSZ_OK;
+}
+
 csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                         const void *data, const csz_field *field, const csz_options *options) {
     if (!context || !out || !out_nbytes || !field || !options) return CSZ_ERROR_ARGUMENT;
@@ -216,6 +231,7 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     if (!status && context->used == CSZ_BACKEND_CPU) {
         status = compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
     }
+    if (!status && o.metadata_nbytes) status = append_metadata(out, out_capacity, out_nbytes, &o);
     /* Last, while caches hold the field. */
     memset(&context->suspect, 0, sizeof context->suspect);
     if (!status && !csz_gpu_is_device_pointer(data))

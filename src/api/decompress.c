@@ -140,6 +140,7 @@ static csz_status begin(csz_context *context, csz_header *h, csz_decompress_opti
     const uint8_t *footer;
     const int on_device = context->used == CSZ_BACKEND_CUDA && csz_gpu_is_device_pointer(archive);
     if (!on_device) status = csz_archive_open(h, &footer, archive, nbytes);
+    if (!status && nbytes < h->metadata_nbytes) status = CSZ_ERROR_TRUNCATED;
     if (status) return status;
     const uint64_t unpacking = unpacking_nbytes(h, archive),
                    lattices = csz_cpu_lattices_nbytes(h, o->threads);
@@ -166,7 +167,8 @@ csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity
     if (h.geometry.nelements == 0) return CSZ_OK;
     if (!data) return CSZ_ERROR_ARGUMENT;
     const uint64_t lo[3] = {0, 0, 0};
-    status = decompress_box(context, data, archive, archive_nbytes, &h, lo, h.geometry.n, 0, &o);
+    status = decompress_box(context, data, archive, archive_nbytes - h.metadata_nbytes, &h, lo, h.geometry.n,
+                            0, &o);
     context->cpu.stages.total = csz_clock() - start;
     return status;
 }
@@ -214,7 +216,7 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     status = begin(context, &h, &o, &room, archive, archive_nbytes, data, r.nelements * size, options);
     if (status) return status;
     if (context->used == CSZ_BACKEND_CUDA) room = 0; /* parts are picked out on the host */
-    box_source source = {context, archive, archive_nbytes, &h, &o};
+    box_source source = {context, archive, archive_nbytes - h.metadata_nbytes, &h, &o};
     return csz_parts_read(data, size, r.lo, r.hi, r.nparts, r.stride, h.has_zstd, room, read_box, &source);
 }
 
@@ -238,7 +240,7 @@ csz_status csz_decompress_level(csz_context *context, void *data, size_t data_ca
     if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
     if (h.geometry.nelements == 0) return CSZ_OK;
     if (!data) return CSZ_ERROR_ARGUMENT;
-    return decompress_box(context, data, archive, archive_nbytes, &h, lo, hi, level, &o);
+    return decompress_box(context, data, archive, archive_nbytes - h.metadata_nbytes, &h, lo, hi, level, &o);
 }
 
 csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,
@@ -254,5 +256,6 @@ csz_status csz_test(csz_context *context, const void *archive, size_t archive_nb
     if (!status) status = begin(context, &h, &o, &room, archive, archive_nbytes, NULL, 0, &on_cpu);
     if (status || h.geometry.nelements == 0) return status;
     const uint64_t lo[3] = {0, 0, 0};
-    return decompress_box(context, NULL, archive, archive_nbytes, &h, lo, h.geometry.n, 0, &o);
+    return decompress_box(context, NULL, archive, archive_nbytes - h.metadata_nbytes, &h, lo, h.geometry.n, 0,
+                          &o);
 }

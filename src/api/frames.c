@@ -90,6 +90,8 @@ static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_op
     if (status) return status;
     h->bound_abs = bound_abs;
     h->nbytes = csz_header_nbytes(h);
+    o->metadata = NULL; /* the caller's, who writes it behind the footer */
+    o->metadata_nbytes = 0;
     return CSZ_OK;
 }
 
@@ -151,7 +153,8 @@ csz_status csz_plan_layout(csz_layout *layout, size_t layout_nbytes, const csz_p
     if (!csz_is_output(layout, layout_nbytes) || !plan) return CSZ_ERROR_ARGUMENT;
     const csz_header *h = &plan->header;
     csz_frame first = {.nelements = 0};
-    csz_layout l = {.nframes = h->geometry.nframes, .header_nbytes = h->nbytes};
+    csz_layout l = {
+        .nframes = h->geometry.nframes, .header_nbytes = h->nbytes, .metadata_nbytes = h->metadata_nbytes};
     memcpy(l.n, h->geometry.n, sizeof l.n);
     l.footer_nbytes = (size_t)csz_footer_nbytes(l.nframes);
     if (l.nframes) (void)csz_plan_frame(&first, plan, 0); /* the others are no larger */
@@ -213,6 +216,7 @@ static csz_header header_of_frame(const csz_plan *plan, const csz_geometry *s) {
     h.bound = h.bound_abs;
     h.has_fill = plan->header.has_fill;
     h.has_zstd = h.has_grid = 0;
+    h.metadata_nbytes = 0;
     h.nbytes = csz_header_nbytes(&h);
     return h;
 }

@@ -22,6 +22,7 @@ void csz_info_fill(csz_info *info, const csz_header *h, uint64_t nbytes) {
     for (int i = 0; i < 3; i++) info->tile_dims[i] = (uint64_t)1 << h->geometry.log2_t[i];
     info->has_pyramids = h->predictor != CSZ_PREDICTOR_LORENZO;
     info->nlevels = csz_header_nlevels(h);
+    info->metadata_nbytes = h->metadata_nbytes;
 }
 
 int csz_header_nlevels(const csz_header *h) {

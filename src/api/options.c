@@ -14,7 +14,8 @@
 
 #include "os/team.h"
 
-_Static_assert(sizeof(csz_options) == offsetof(csz_options, fill) + sizeof(double), "padding at the end");
+_Static_assert(sizeof(csz_options) == offsetof(csz_options, metadata_nbytes) + sizeof(size_t),
+               "padding at the end");
 _Static_assert(sizeof(csz_decompress_options) ==
                    offsetof(csz_decompress_options, memory_limit) + sizeof(uint64_t),
                "padding at the end");
@@ -89,6 +90,10 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
         (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE ||
         (unsigned)checked->predictor > CSZ_PREDICTOR_AUTO)
         return CSZ_ERROR_ARGUMENT;
+    if (checked->metadata || checked->metadata_nbytes) {
+        if (!checked->metadata || csz_metadata_check(checked->metadata, checked->metadata_nbytes))
+            return CSZ_ERROR_ARGUMENT;
+    }
     return check_machine(&checked->threads, checked->backend);
 }
 

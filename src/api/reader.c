@@ -10,13 +10,15 @@
 #include "api/parts.h"
 #include "api/plan.h"
 #include "core/words.h"
+#include "format/metadata.h"
 
 struct csz_reader {
     csz_read_at read_at;
     void *user;
-    uint64_t nbytes;
+    uint64_t nbytes; /* of the archive without its metadata */
     csz_plan *plan;
     uint64_t *offsets; /* of the frames, and of the footer */
+    uint8_t *metadata; /* of the header's size; NULL: none */
 };
 
 static csz_status read_bytes(const csz_reader *r, uint64_t offset, void *buffer, uint64_t nbytes) {
@@ -66,25 +68,37 @@ static csz_status name_fault(const csz_reader *r) {
     return r->nbytes - at > csz_footer_nbytes(nframes) ? CSZ_ERROR_TRAILING : CSZ_ERROR_CORRUPT;
 }
 
+static csz_status read_metadata(csz_reader *r) {
+    const csz_header *h = &r->plan->header;
+    if (h->metadata_nbytes == 0) return CSZ_OK;
+    r->metadata = malloc(h->metadata_nbytes);
+    if (!r->metadata) return CSZ_ERROR_MEMORY;
+    const csz_status status = read_bytes(r, r->nbytes, r->metadata, h->metadata_nbytes);
+    return status ? status : csz_metadata_holds(r->metadata, h->metadata_nbytes, h->field.ndim);
+}
+
 static csz_status open_archive(csz_reader *r) {
     uint8_t start[CSZ_HEADER_MAX_NBYTES];
     uint64_t n = r->nbytes < sizeof start ? r->nbytes : sizeof start;
     csz_status status = read_bytes(r, 0, start, n);
     if (!status) status = csz_plan_open(&r->plan, start, (size_t)n);
     if (status) return status;
+    if (r->nbytes - r->plan->header.nbytes < r->plan->header.metadata_nbytes) return CSZ_ERROR_TRUNCATED;
+    r->nbytes -= r->plan->header.metadata_nbytes;
     uint64_t left = r->nbytes - r->plan->header.nbytes, nframes = r->plan->header.geometry.nframes;
     if (nframes >= left / 8 + 1 || left < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
     r->offsets = malloc((size_t)(nframes + 1) * sizeof *r->offsets);
     if (!r->offsets) return CSZ_ERROR_MEMORY;
     status = read_footer(r);
-    return status == CSZ_ERROR_CORRUPT ? name_fault(r) : status;
+    if (status == CSZ_ERROR_CORRUPT) return name_fault(r);
+    return status ? status : read_metadata(r);
 }
 
 csz_status csz_reader_open(csz_reader **reader, csz_read_at read_at, void *user, uint64_t archive_nbytes) {
     if (!reader || !read_at) return CSZ_ERROR_ARGUMENT;
     *reader = calloc(1, sizeof **reader);
     if (!*reader) return CSZ_ERROR_MEMORY;
-    **reader = (csz_reader){read_at, user, archive_nbytes, NULL, NULL};
+    **reader = (csz_reader){read_at, user, archive_nbytes, NULL, NULL, NULL};
     csz_status status = open_archive(*reader);
     if (status) {
         csz_reader_close(*reader);
@@ -97,6 +111,7 @@ void csz_reader_close(csz_reader *reader) {
     if (!reader) return;
     csz_plan_destroy(reader->plan);
     free(reader->offsets);
+    free(reader->metadata);
     free(reader);
 }
 
@@ -104,7 +119,16 @@ const csz_plan *csz_reader_plan(const csz_reader *reader) { return reader ? read
 
 csz_status csz_reader_info(csz_info *info, size_t info_nbytes, const csz_reader *reader) {
     if (!reader) return CSZ_ERROR_ARGUMENT;
-    return csz_info_output(info, info_nbytes, &reader->plan->header, reader->nbytes);
+    const csz_header *h = &reader->plan->header;
+    return csz_info_output(info, info_nbytes, h, reader->nbytes + h->metadata_nbytes);
+}
+
+csz_status csz_reader_metadata(void *section, size_t capacity, const csz_reader *reader) {
+    if (!reader || (!section && capacity)) return CSZ_ERROR_ARGUMENT;
+    const uint32_t n = reader->plan->header.metadata_nbytes;
+    if (capacity < n) return CSZ_ERROR_CAPACITY;
+    if (n) memcpy(section, reader->metadata, n);
+    return CSZ_OK;
 }
 
 csz_status csz_reader_frame(uint64_t *offset, uint64_t *nbytes, const csz_reader *reader, uint64_t i) {

@@ -8,6 +8,7 @@
 #include "core/words.h"
 #include "entropy/book.h"
 #include "format/frame_bound.h"
+#include "format/metadata.h"
 
 static const uint64_t max_nelements = (uint64_t)1 << 56;
 
@@ -79,6 +80,7 @@ void csz_header_write(uint8_t *out, csz_header *h) {
     for (int i = 0; i < 3; i++) out[13 + i] = (uint8_t)h->geometry.log2_t[i];
     out[16] = (uint8_t)h->workflow;
     csz_store_u16(out + 18, n);
+    csz_store_u32(out + 20, h->metadata_nbytes);
     csz_store_u64(out + 24, csz_bits_f64(h->bound));
     csz_store_u64(out + 32, csz_bits_f64(h->bound_abs));
     for (int i = 0; i < h->field.ndim; i++, at += 8) csz_store_u64(out + at, h->field.dims[i]);
@@ -134,6 +136,7 @@ csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
     const uint32_t features = csz_header_features(w);
     memset(h, 0, sizeof *h);
     h->nbytes = n;
+    h->metadata_nbytes = csz_header_metadata(w);
     h->has_fill = (features & CSZ_FEATURE_FILL) != 0;
     h->has_grid = (features & CSZ_FEATURE_GRID) != 0;
     h->has_zstd = (features & CSZ_FEATURE_ZSTD) != 0;
@@ -393,6 +396,8 @@ void csz_footer_finish(uint8_t *footer, uint64_t nframes) {
 csz_status csz_archive_open(csz_header *h, const uint8_t **footer, const uint8_t *archive, size_t nbytes) {
     csz_status status = csz_header_read(h, archive, nbytes);
     if (status) return status;
+    if (nbytes - h->nbytes < h->metadata_nbytes) return CSZ_ERROR_TRUNCATED;
+    nbytes -= h->metadata_nbytes;
     uint64_t left = nbytes - h->nbytes, nframes = h->geometry.nframes;
     if (nframes >= left / 8 + 1 || left < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
     /*
@@ -420,5 +425,6 @@ csz_status csz_archive_open(csz_header *h, const uint8_t **footer, const uint8_t
         check += n;
     }
     if (nbytes - at > csz_footer_nbytes(nframes)) return CSZ_ERROR_TRAILING;
-    return CSZ_OK;
+    return h->metadata_nbytes ? csz_metadata_holds(archive + nbytes, h->metadata_nbytes, h->field.ndim)
+                              : CSZ_OK;
 }

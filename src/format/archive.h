@@ -30,6 +30,7 @@ typedef struct csz_header {
     int has_zstd;
     csz_geometry geometry;
     uint32_t nbytes;
+    uint32_t metadata_nbytes; /* behind the footer */
 } csz_header;
 
 /* Checks a field's type and dims and derives its geometry. */
@@ -113,7 +114,7 @@ int csz_frame_group_holds(const csz_frame_view *view, uint32_t group);
 uint64_t csz_footer_nbytes(uint64_t nframes);
 void csz_footer_finish(uint8_t *footer, uint64_t nframes);
 
-/* Walks the whole archive's skeleton: header, footer, exact length.  *footer receives the footer's place. */
+/* Walks the whole archive's skeleton: header, footer, metadata, exact length.  *footer receives the footer's place. */
 csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const uint8_t *archive,
                             size_t nbytes);
 

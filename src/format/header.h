@@ -27,6 +27,7 @@ CSZ_FN uint64_t csz_words_u64(const uint32_t *w) { return w[0] | (uint64_t)w[1] 
 
 CSZ_FN uint32_t csz_header_features(const uint32_t *w) { return w[2] & 0xFFFF; }
 CSZ_FN uint32_t csz_header_size(const uint32_t *w) { return w[4] >> 16; }
+CSZ_FN uint32_t csz_header_metadata(const uint32_t *w) { return w[5]; } /* bytes behind the footer */
 CSZ_FN uint32_t csz_header_ndim(const uint32_t *w) { return w[1] >> 16 & 255; }
 CSZ_FN uint32_t csz_header_predictor(const uint32_t *w) { return w[3] & 255; } /* 1: frames may be pyramids */
 CSZ_FN double csz_header_bound(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 6)); }
@@ -63,7 +64,8 @@ CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
     if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || csz_header_predictor(w) > 1) return CSZ_ERROR_VERSION;
     if (type > CSZ_F64 || w[1] >> 24 > CSZ_BOUND_PSNR || (w[4] & 255) > CSZ_WORKFLOW_RLE_VLE)
         return CSZ_ERROR_CORRUPT;
-    if (w[4] >> 8 & 255 || w[5]) return CSZ_ERROR_CORRUPT;
+    if (w[4] >> 8 & 255 || csz_header_metadata(w) % 8 || csz_header_metadata(w) > CSZ_METADATA_MAX_NBYTES)
+        return CSZ_ERROR_CORRUPT;
     if (!(bound > 0 && bound <= largest && bound_abs >= 0 && bound_abs <= largest)) return CSZ_ERROR_CORRUPT;
     if (ndim < 1 || ndim > CSZ_MAX_NDIM || csz_header_nbytes_of(ndim, features) > csz_header_size(w))
         return CSZ_ERROR_CORRUPT;

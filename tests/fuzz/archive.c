@@ -11,7 +11,7 @@ uint8_t *fuzz_archive(const uint8_t *data, size_t nbytes) {
     archive_reseal(copy, nbytes);
     if (csz_header_read(&h, copy, nbytes) || h.geometry.nframes != 1) return copy;
     /* insertions and deletions would only ever be met by the check of this one size */
-    uint64_t left = nbytes - h.nbytes, footer = csz_footer_nbytes(1);
+    uint64_t left = nbytes - h.nbytes, footer = csz_footer_nbytes(1) + h.metadata_nbytes;
     if (left < footer + CSZ_FRAME_HEADER_NBYTES || (left - footer) % 8) return copy;
     csz_store_u64(copy + h.nbytes, left - footer);
     if (!h.has_zstd) csz_store_u64(copy + h.nbytes + 8, left - footer);

@@ -24,6 +24,18 @@ static void check_header(const uint8_t *bytes, size_t nbytes) {
     FUZZ_CHECK(memcmp(&other.geometry, &h.geometry, sizeof h.geometry) == 0);
 }
 
+/* Metadata that is accepted is written again byte for byte. */
+static void check_metadata(const uint8_t *section, size_t nbytes) {
+    static csz_attribute attributes[CSZ_METADATA_MAX_N];
+    size_t n = 0, place = 0, written;
+    FUZZ_CHECK(csz_metadata_check(section, nbytes) == CSZ_OK);
+    while (n < CSZ_METADATA_MAX_N && csz_metadata_next(&attributes[n], section, nbytes, &place)) n++;
+    uint8_t *again = malloc(nbytes);
+    FUZZ_CHECK(again && csz_metadata_write(again, nbytes, &written, attributes, n) == CSZ_OK);
+    FUZZ_CHECK(written == nbytes && memcmp(again, section, nbytes) == 0);
+    free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     uint8_t *copy = fuzz_copy(data, nbytes);
     csz_info info;
@@ -31,7 +43,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     csz_inspect(&info, sizeof info, copy, nbytes);
     archive_reseal(copy, nbytes);
     check_header(copy, nbytes);
-    if (csz_inspect(&info, sizeof info, copy, nbytes) == CSZ_OK) FUZZ_CHECK(info.nbytes_archive == nbytes);
+    if (csz_inspect(&info, sizeof info, copy, nbytes) == CSZ_OK) {
+        FUZZ_CHECK(info.nbytes_archive == nbytes);
+        const size_t n = (size_t)info.metadata_nbytes;
+        if (n) check_metadata(copy + nbytes - n, n);
+    }
     free(copy);
     return 0;
 }

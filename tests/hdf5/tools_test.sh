@@ -187,7 +187,7 @@ refuses 1 'cannot follow the link linked/lost.h5' "a link that leads nowhere" "$
 limited() { # DATASET LIMIT OPTIONS...
     local dataset=$1 limit=$2
     shift 2
-    "$csz" compress "$dataset" "$@" -f -o held.csz && "$csz" compress "$dataset" "$@" -f -o limited.csz --memory-limit "$limit" &&
+    "$csz" compress "$dataset" "$@" --no-metadata -f -o held.csz && "$csz" compress "$dataset" "$@" --no-metadata -f -o limited.csz --memory-limit "$limit" &&
         cmp held.csz limited.csz && "$csz" verify "$dataset" limited.csz --memory-limit "$limit"
 }
 holds "a small dataset with a limit" limited data.h5:/run/wave 64M -m rel -e 1e-3
@@ -206,7 +206,7 @@ PY
     printf '      %s\n' "$(cat err.txt)"
     "$csz" decompress planes.csz -f -o planes.f32 >out.txt
     holds "and compress that, relative, within 300 MiB" \
-        python3 "$here/stream/peak.py" 300 "$csz" compress planes.h5:/v -m rel -e 1e-4 --memory-limit 300M -f -o limited.csz
+        python3 "$here/stream/peak.py" 300 "$csz" compress planes.h5:/v -m rel -e 1e-4 --no-metadata --memory-limit 300M -f -o limited.csz
     printf '      %s\n' "$(cat err.txt)"
     holds "compress the same values, raw" "$csz" compress planes.f32 -t f32 -d 20x13x512x520 -m rel -e 1e-4 -o held.csz -f
     holds "the bytes are those" cmp held.csz limited.csz
@@ -314,8 +314,60 @@ says "with its fill value" 't_restored:_FillValue = 1.e\+20f' out.txt
 same_text "where nothing is replaced, nothing is noted" "" "$("$csz" decompress t.csz -o run.nc:t_other 2>&1 >/dev/null)"
 same_text "nor where _FillValue, written anew, was all" "" "$("$csz" decompress t.csz -o run.nc:t_other -f 2>&1 >/dev/null)"
 cp run.nc replaced.nc
-holds "a variable is replaced with -f" "$csz" decompress t.csz -o replaced.nc:t -f
+"$csz" compress run.nc:t -m rel -e 1e-3 --no-metadata -o t_bare.csz >out.txt
+holds "a variable is replaced with -f" "$csz" decompress t_bare.csz -o replaced.nc:t -f
 same_text "its lost attributes are told in one line" 1 "$(grep -c '^csz: note: the t that was replaced in replaced.nc had attributes' err.txt)"
+
+# ---- Metadata ----------------------------------------------------------------------------------------
+
+cat >meta.cdl <<'CDL'
+netcdf meta {
+dimensions: time = UNLIMITED; lat = 4; lon = 6;
+variables:
+  double time(time); time:units = "days since 2000-01-01";
+  float lat(lat); lat:units = "degrees_north";
+  float T(time, lat, lon); T:units = "K"; T:_FillValue = 1e20f; T:valid_range = 200.f, 320.f; T:flags = 1s, 2s, 3s;
+    string T:notes = "first", "", "dritte \xc3\xa4"; T:long_name = "air temperature"; T:one = 5; T:big = 12345678901LL;
+    T:a1 = -3b; T:a2 = 200ub; T:a3 = 4000000000u; T:empty = ""; T:missing_value = 1e20f;
+data: time = 1, 2; lat = 10, 20, 30, 40;
+  T = 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255,
+      250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, _, 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255;
+}
+CDL
+variable() { ncdump -h "$1" | grep -aE "^[[:space:]]+(string )?T[(:]|float T" | sort; } # FILE: what ncdump says of T, in order of names
+holds "ncgen writes attributes of every type" ncgen -k nc4 -o meta.nc meta.cdl
+holds "compress keeps them" "$csz" compress meta.nc:T -e 0.25 -o meta.csz
+holds "csz info shows them" "$csz" info meta.csz
+says "with the name" '^name +T$' out.txt
+says "the dims" '^names of dims +time, lat, lon$' out.txt
+says "text" '^  units +K$' out.txt
+says "numbers" '^  valid_range +200, 320$' out.txt
+says "large ones" '^  big +12345678901$' out.txt
+"$csz" info meta.csz --json >meta.json
+holds "and as JSON" python3 -c "
+import json
+d = json.load(open('meta.json'))
+assert d['name'] == 'T' and d['dim_names'] == ['time', 'lat', 'lon']
+a = d['attributes']
+assert a['units'] == 'K' and a['flags'] == [1, 2, 3] and a['a1'] == -3 and a['a3'] == 4000000000 and a['empty'] == ''
+assert a['notes'][:2] == ['first', ''] and '_FillValue' not in a"
+holds "decompress writes them into a netCDF file" "$csz" decompress meta.csz -o meta2.nc:T
+same_text "as they were, with the dims" "$(variable meta.nc)" "$(variable meta2.nc)"
+holds "the same from a pipe" bash -c "cat meta.csz | '$csz' decompress - -o meta3.nc:T"
+same_text "to the last attribute" "$(variable meta.nc)" "$(variable meta3.nc)"
+"$csz" compress meta.nc:lat -e 1e-3 -o lat.csz >out.txt
+holds "coordinates take the place of a dim without any" "$csz" decompress lat.csz -o meta2.nc:lat -f
+holds "which stays the dim of the variable" bash -c "h5dump -a /T/DIMENSION_LIST meta2.nc | grep -q 'DATASET [0-9]* \"/lat\"'"
+holds "and keeps its attributes" bash -c "ncdump -h meta2.nc | grep -q 'lat:units = \"degrees_north\"'"
+if command -v ncks >/dev/null; then holds "ncks reads them" ncks -O -v T -d lat,1,2 meta2.nc meta4.nc; fi
+"$csz" compress meta.nc:T -e 0.25 --no-metadata -o bare.csz >out.txt
+"$csz" decompress meta.csz -o with.raw -q
+"$csz" decompress bare.csz -o without.raw -q
+holds "--no-metadata leaves them out, and nothing else" cmp with.raw without.raw
+same_text "of the archive" null "$("$csz" info bare.csz --json | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["name"]))')"
+printf x | dd of=meta.csz bs=1 seek=$(($(wc -c <meta.csz) - 30)) conv=notrunc 2>/dev/null
+refuses 1 'damaged' "damaged attributes" "$csz" test meta.csz
+refuses 1 'damaged' "in a pipe too" bash -c "cat meta.csz | '$csz' test -"
 holds "nccopy writes a classic file" nccopy -k classic -V t,p,be,k run.nc classic.nc
 refuses 1 'nccopy -k nc4' "a classic file" "$csz" compress classic.nc:t -e 1
 

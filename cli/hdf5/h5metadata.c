@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its dims' names,
+ * its attributes.  Those that HDF5 and netCDF use for themselves, and the fill value, which an archive has in its own
+ * place, are left out.
+ */
+#if defined(CSZ_HAVE_HDF5)
+#include "hdf5/h5file.h"
+#include "hdf5/h5library.h"
+
+#include "hdf5/h5path.h"
+#include "terminal/message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const own_names[] = {"CLASS",
+                                        "NAME",
+                                        "DIMENSION_LIST",
+                                        "REFERENCE_LIST",
+                                        "DIMENSION_LABELS",
+                                        "_Netcdf4Dimid",
+                                        "_Netcdf4Coordinates",
+                                        "_nc3_strict",
+                                        "_NCProperties",
+                                        "_FillValue"};
+
+static int is_own(const char *name) {
+    for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
+        if (strcmp(name, own_names[i]) == 0) return 1;
+    return 0;
+}
+
+/* The attributes of a dataset; names and values are freed with it. */
+typedef struct gathering {
+    csz_attribute list[CSZ_METADATA_MAX_N];
+    size_t n;
+    int nskipped; /* of types that metadata does not have */
+} gathering;
+
+static int add(gathering *g, csz_attribute_role role, csz_attribute_type type, char *name, void *values,
+               uint64_t nbytes) {
+    if (g->n == CSZ_METADATA_MAX_N || !name || !values) {
+        free(name);
+        free(values);
+        return 0;
+    }
+    g->list[g->n++] = (csz_attribute){role, type, name, values, nbytes};
+    return 1;
+}
+
+static void release(gathering *g) {
+    for (size_t i = 0; i < g->n; i++) {
+        free((char *)(uintptr_t)g->list[i].name);
+        free((void *)(uintptr_t)g->list[i].values);
+    }
+}
+
+/* The type of numbers, of metadata and as HDF5 knows it; 0 if there is none. */
+static int number_type(csz_attribute_type *type, hid_t *stored, hid_t found) {
+    const hid_t integers[] = {*cli_h5.H5T_STD_I8LE_g,  *cli_h5.H5T_STD_U8LE_g,  *cli_h5.H5T_STD_I16LE_g,
+                              *cli_h5.H5T_STD_U16LE_g, *cli_h5.H5T_STD_I32LE_g, *cli_h5.H5T_STD_U32LE_g,
+                              *cli_h5.H5T_STD_I64LE_g, *cli_h5.H5T_STD_U64LE_g};
+    const H5T_class_t class = cli_h5.H5Tget_class(found);
+    const size_t size = cli_h5.H5Tget_size(found);
+    if (class == H5T_FLOAT && (size == 4 || size == 8)) {
+        *type = size == 4 ? CSZ_ATTRIBUTE_F32 : CSZ_ATTRIBUTE_F64;
+        *stored = size == 4 ? *cli_h5.H5T_IEEE_F32LE_g : *cli_h5.H5T_IEEE_F64LE_g;
+        return 1;
+    }
+    if (class != H5T_INTEGER || (size != 1 && size != 2 && size != 4 && size != 8)) return 0;
+    const int log2_size = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
+    const int i = 2 * log2_size + (cli_h5.H5Tget_sign(found) == H5T_SGN_NONE);
+    *type = (csz_attribute_type)(CSZ_ATTRIBUTE_I8 + i);
+    *stored = integers[i];
+    return 1;
+}
+
+/* n texts of any length each, which HDF5 allocates. */
+static int add_strings(gathering *g, char *name, hid_t attribute, hid_t type, size_t n) {
+    char **texts = calloc(n + 1, sizeof *texts), *joined = NULL;
+    size_t nbytes = 0;
+    int is_read = texts && cli_h5.H5Aread(attribute, type, texts) >= 0;
+    for (size_t i = 0; is_read && i < n; i++) nbytes += (texts[i] ? strlen(texts[i]) : 0) + 1;
+    if (is_read) joined = calloc(1, nbytes + 1);
+    for (size_t i = 0, at = 0; is_read && i < n; i++) {
+        if (joined && texts[i]) memcpy(joined + at, texts[i], strlen(texts[i]));
+        at += (texts[i] ? strlen(texts[i]) : 0) + 1;
+        cli_h5.H5free_memory(texts[i]);
+    }
+    free(texts);
+    return add(g, CSZ_ROLE_ATTRIBUTE, CSZ_ATTRIBUTE_STRINGS, name, joined, nbytes);
+}
+
+/* n texts of size bytes each: one is a text, several are strings. */
+static int add_texts(gathering *g, char *name, hid_t attribute, hid_t type, size_t n, size_t size) {
+    char *texts = calloc(n + 1, size + 1), *joined = calloc(n + 1, size + 1);
+    size_t at = 0;
+    const int is_read = texts && joined && cli_h5.H5Aread(attribute, type, texts) >= 0;
+    for (size_t i = 0; is_read && i < n; i++) {
+        const char *text = texts + i * size;
+        size_t nchars = size;
+        while (nchars && text[nchars - 1] == '\0') nchars--;
+        if (n > 1) nchars = strnlen(text, nchars);
+        memcpy(joined + at, text, nchars);
+        at += nchars + (n > 1);
+    }
+    free(texts);
+    if (is_read)
+        return add(g, CSZ_ROLE_ATTRIBUTE, n > 1 ? CSZ_ATTRIBUTE_STRINGS : CSZ_ATTRIBUTE_TEXT, name, joined,
+                   at);
+    free(joined);
+    free(name);
+    return 0;
+}
+
+static int add_numbers(gathering *g, char *name, hid_t attribute, hid_t found, size_t n) {
+    csz_attribute_type type;
+    hid_t stored;
+    if (!number_type(&type, &stored, found)) {
+        free(name);
+        return 0;
+    }
+    const size_t nbytes = n * cli_h5.H5Tget_size(stored);
+    void *values = calloc(1, nbytes + 1);
+    if (values && n && cli_h5.H5Aread(attribute, stored, values) < 0) {
+        free(values);
+        values = NULL;
+    }
+    return add(g, CSZ_ROLE_ATTRIBUTE, type, name, values, nbytes);
+}
+
+static void add_attribute(gathering *g, hid_t attribute) {
+    char name[CSZ_METADATA_MAX_NAME + 1];
+    const ssize_t name_nbytes = cli_h5.H5Aget_name(attribute, sizeof name, name);
+    if (name_nbytes <= 0 || is_own(name)) return;
+    hid_t type = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
+    const hssize_t npoints = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
+    const size_t size = type >= 0 ? cli_h5.H5Tget_size(type) : 0, n = npoints > 0 ? (size_t)npoints : 0;
+    int is_added = 0;
+    if (name_nbytes < (ssize_t)sizeof name && npoints >= 0 && size && n <= CSZ_METADATA_MAX_NBYTES / size) {
+        char *copy = strdup(name);
+        const int is_text = cli_h5.H5Tget_class(type) == H5T_STRING;
+        if (is_text && cli_h5.H5Tis_variable_str(type) > 0)
+            is_added = add_strings(g, copy, attribute, type, n);
+        else if (is_text)
+            is_added = add_texts(g, copy, attribute, type, n, size);
+        else
+            is_added = add_numbers(g, copy, attribute, type, n);
+    }
+    g->nskipped += !is_added;
+    cli_h5_release(space);
+    cli_h5_release(type);
+}
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Names of the dims, where all have one and the archive has the dataset's own dims. */
+static void add_dims(gathering *g, hid_t dataset, const csz_field *field) {
+    char names[CSZ_MAX_NDIM * 1024];
+    size_t at = 0;
+    hid_t space = cli_h5.H5Dget_space(dataset);
+    hsize_t dims[H5S_MAX_RANK];
+    const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : -1;
+    cli_h5_release(space);
+    if (rank != field->ndim) return;
+    for (int i = 0; i < rank; i++) {
+        char path[1024] = "";
+        hid_t scale = cli_h5_scale_of(dataset, i);
+        if (scale >= 0)
+            (void)cli_h5.H5Iget_name(scale, path, sizeof path);
+        else if (rank == 1 && cli_h5_is_scale(dataset)) /* coordinates are their own dim */
+            (void)cli_h5.H5Iget_name(dataset, path, sizeof path);
+        cli_h5_release(scale);
+        const char *name = last_part(path);
+        if (!*name) return;
+        memcpy(names + at, name, strlen(name) + 1);
+        at += strlen(name) + 1;
+    }
+    char *copy = malloc(at + 1);
+    if (copy) memcpy(copy, names, at);
+    add(g, CSZ_ROLE_DIMS, CSZ_ATTRIBUTE_STRINGS, strdup(""), copy, at);
+}
+
+int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path, const csz_field *field) {
+    cli_h5_location at;
+    hid_t file = -1, dataset = -1;
+    *section = NULL;
+    *nbytes = 0;
+    gathering *g = calloc(1, sizeof *g);
+    int status = g ? cli_h5_locate(&at, path) : cli_fail_memory("attributes", sizeof *g);
+    if (!g || status != CLI_DONE) {
+        free(g);
+        return status;
+    }
+    status = cli_h5_load(path);
+    if (status == CLI_DONE) status = cli_h5_open_file(&file, &at);
+    if (status == CLI_DONE && at.dataset) dataset = cli_h5.H5Oopen(file, at.dataset, H5P_DEFAULT);
+    if (dataset >= 0) {
+        const char *name = last_part(at.dataset);
+        add(g, CSZ_ROLE_NAME, CSZ_ATTRIBUTE_TEXT, strdup(""), strdup(name), strlen(name));
+        add_dims(g, dataset, field);
+        for (hsize_t i = 0;; i++) {
+            hid_t attribute =
+                cli_h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+            if (attribute < 0) break;
+            add_attribute(g, attribute);
+            cli_h5_release(attribute);
+        }
+        if (csz_metadata_write(NULL, 0, nbytes, g->list, g->n) != CSZ_OK) {
+            g->nskipped += (int)g->n;
+            *nbytes = 0;
+        } else if (!(*section = malloc(*nbytes))) {
+            status = cli_fail_memory("attributes", *nbytes);
+        } else {
+            (void)csz_metadata_write(*section, *nbytes, nbytes, g->list, g->n);
+        }
+        if (g->nskipped)
+            cli_note(
+                "note: %d attribute%s of %s left out: of another type than text and numbers, or too large",
+                g->nskipped, g->nskipped == 1 ? "" : "s", path);
+    }
+    cli_h5_release(dataset);
+    cli_h5_release(file);
+    release(g);
+    free(g);
+    free(at.file);
+    return status;
+}
+
+/* ---- back into a file ---- */
+
+/* As netCDF writes attributes: a text of fixed size, strings of any, numbers as an array. */
+static int write_attribute(hid_t dataset, const csz_attribute *a) {
+    hid_t type = -1, space = -1, attribute = -1;
+    const void *values = a->values;
+    char **texts = NULL;
+    hsize_t n = 0;
+    if (a->type == CSZ_ATTRIBUTE_TEXT || a->type == CSZ_ATTRIBUTE_STRINGS) {
+        type = cli_h5.H5Tcopy(*cli_h5.H5T_C_S1_g);
+        const size_t size = a->type == CSZ_ATTRIBUTE_STRINGS ? H5T_VARIABLE
+                            : a->nbytes                      ? (size_t)a->nbytes
+                                                             : 1;
+        if (type >= 0) (void)cli_h5.H5Tset_size(type, size);
+        if (type >= 0 && a->type == CSZ_ATTRIBUTE_STRINGS) (void)cli_h5.H5Tset_cset(type, H5T_CSET_UTF8);
+    } else {
+        const hid_t types[] = {*cli_h5.H5T_STD_I8LE_g,  *cli_h5.H5T_STD_U8LE_g,  *cli_h5.H5T_STD_I16LE_g,
+                               *cli_h5.H5T_STD_U16LE_g, *cli_h5.H5T_STD_I32LE_g, *cli_h5.H5T_STD_U32LE_g,
+                               *cli_h5.H5T_STD_I64LE_g, *cli_h5.H5T_STD_U64LE_g, *cli_h5.H5T_IEEE_F32LE_g,
+                               *cli_h5.H5T_IEEE_F64LE_g};
+        type = cli_h5.H5Tcopy(types[a->type - CSZ_ATTRIBUTE_I8]);
+        n = type >= 0 ? a->nbytes / cli_h5.H5Tget_size(type) : 0;
+    }
+    if (a->type == CSZ_ATTRIBUTE_STRINGS) {
+        for (uint64_t i = 0; i < a->nbytes; i++) n += ((const char *)a->values)[i] == '\0';
+        texts = calloc((size_t)n + 1, sizeof *texts);
+        char *text = (char *)(uintptr_t)a->values;
+        for (hsize_t i = 0; texts && i < n; i++, text += strlen(text) + 1) texts[i] = text;
+        values = texts;
+    }
+    if (a->nbytes == 0)
+        space = cli_h5.H5Screate(H5S_NULL);
+    else
+        space = a->type == CSZ_ATTRIBUTE_TEXT ? cli_h5.H5Screate(H5S_SCALAR)
+                                              : cli_h5.H5Screate_simple(1, &n, NULL);
+    if (type >= 0 && space >= 0)
+        attribute = cli_h5.H5Acreate2(dataset, a->name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const int is_done =
+        attribute >= 0 && (a->nbytes == 0 || (values && cli_h5.H5Awrite(attribute, type, values) >= 0));
+    cli_h5_release(attribute);
+    cli_h5_release(space);
+    cli_h5_release(type);
+    free(texts);
+    return is_done;
+}
+
+/* The scale of that name beside the dataset, made where there is none; -1 where it is another object, or of another extent. */
+static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, uint64_t extent) {
+    const size_t folder = (size_t)(last_part(dataset_path) - dataset_path);
+    char path[2048];
+    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || folder + strlen(name) + 1 >= sizeof path ||
+        strcmp(last_part(dataset_path), name) == 0)
+        return -1;
+    memcpy(path, dataset_path, folder);
+    strcpy(path + folder, name);
+    const hsize_t n = extent;
+    if (cli_h5.H5Lexists(file, path, H5P_DEFAULT) > 0) {
+        hid_t scale = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
+        hsize_t dims[H5S_MAX_RANK];
+        hid_t space =
+            scale >= 0 && cli_h5.H5Iget_type(scale) == H5I_DATASET ? cli_h5.H5Dget_space(scale) : -1;
+        const int fits = space >= 0 && cli_h5_is_scale(scale) &&
+                         cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) == 1 && dims[0] == n;
+        cli_h5_release(space);
+        if (fits) return scale;
+        cli_h5_release(scale);
+        return -1;
+    }
+    hid_t space = cli_h5.H5Screate_simple(1, &n, NULL),
+          dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
+    hid_t scale = -1;
+    if (space >= 0 && dcpl >= 0 && cli_h5.H5Pset_obj_track_times(dcpl, 0) >= 0)
+        scale =
+            cli_h5.H5Dcreate2(file, path, *cli_h5.H5T_IEEE_F32BE_g, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    cli_h5_release(dcpl);
+    cli_h5_release(space);
+    if (scale >= 0 && !cli_h5_make_scale(scale, 1, extent)) {
+        cli_h5_release(scale);
+        return -1;
+    }
+    return scale;
+}
+
+int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
+                          const unsigned char *section, size_t nbytes) {
+    csz_attribute a;
+    int is_done = 1;
+    for (size_t place = 0; is_done && csz_metadata_next(&a, section, nbytes, &place);) {
+        if (a.role == CSZ_ROLE_ATTRIBUTE && !is_own(a.name) && cli_h5.H5Aexists(dataset, a.name) == 0)
+            is_done = write_attribute(dataset, &a);
+        int nnames = 0;
+        for (uint64_t i = 0; i < a.nbytes; i++) nnames += ((const char *)a.values)[i] == '\0';
+        if (a.role != CSZ_ROLE_DIMS || nnames != field->ndim) continue;
+        hid_t scales[CSZ_MAX_NDIM];
+        const char *name = a.values;
+        for (int i = 0; i < field->ndim; i++, name += strlen(name) + 1)
+            scales[i] = find_scale(file, dataset_path, name, field->dims[i]);
+        const int is_own_dim = field->ndim == 1 && strcmp(last_part(dataset_path), a.values) == 0;
+        is_done = is_own_dim ? cli_h5_make_scale(dataset, 0, 0)
+                             : cli_h5_attach_scales(dataset, scales, field->ndim);
+        for (int i = 0; i < field->ndim; i++) cli_h5_release(scales[i]);
+    }
+    return is_done;
+}
+
+#endif

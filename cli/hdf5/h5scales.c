@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h5scales.c: dimension scales, as HDF5's specification lays them out in attributes, which is how netCDF stores its
+ * dims: CLASS and NAME of a scale, DIMENSION_LIST of a dataset (references to its scales), REFERENCE_LIST of a scale (the
+ * datasets and dims that it belongs to).  HDF5's own calls for them are in a second library, which need not be
+ * there.
+ */
+#if defined(CSZ_HAVE_HDF5)
+#include "hdf5/h5library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hid_t text_type(size_t nbytes) {
+    hid_t type = cli_h5.H5Tcopy(*cli_h5.H5T_C_S1_g);
+    if (type >= 0 && cli_h5.H5Tset_size(type, nbytes) < 0) {
+        cli_h5_release(type);
+        return -1;
+    }
+    return type;
+}
+
+static int write_text(hid_t object, const char *name, const char *text) {
+    hid_t type = text_type(strlen(text) + 1), space = cli_h5.H5Screate(H5S_SCALAR);
+    hid_t attribute = type >= 0 && space >= 0 && cli_h5.H5Aexists(object, name) == 0
+                          ? cli_h5.H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT)
+                          : -1;
+    const int is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, type, text) >= 0;
+    cli_h5_release(attribute);
+    cli_h5_release(space);
+    cli_h5_release(type);
+    return is_done;
+}
+
+int cli_h5_is_scale(hid_t dataset) {
+    char class[32] = "";
+    if (cli_h5.H5Aexists(dataset, "CLASS") <= 0) return 0;
+    hid_t attribute = cli_h5.H5Aopen(dataset, "CLASS", H5P_DEFAULT), type = text_type(sizeof class);
+    const int is_read = attribute >= 0 && type >= 0 && cli_h5.H5Aread(attribute, type, class) >= 0;
+    cli_h5_release(type);
+    cli_h5_release(attribute);
+    return is_read && strncmp(class, "DIMENSION_SCALE", 15) == 0;
+}
+
+int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent) {
+    char name[80] = "", path[1024] = "";
+    if (without_variable) {
+        snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10llu",
+                 (unsigned long long)extent);
+    } else if (cli_h5.H5Iget_name(dataset, path, sizeof path) > 0) {
+        const char *slash = strrchr(path, '/');
+        snprintf(name, sizeof name, "%.79s", slash ? slash + 1 : path);
+    }
+    return write_text(dataset, "CLASS", "DIMENSION_SCALE") && write_text(dataset, "NAME", name);
+}
+
+/* Number of elements of an attribute. */
+static hssize_t count_of(hid_t attribute) {
+    hid_t space = cli_h5.H5Aget_space(attribute);
+    const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
+    cli_h5_release(space);
+    return n;
+}
+
+hid_t cli_h5_scale_of(hid_t dataset, int dim) {
+    hid_t scale = -1;
+    if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") <= 0) return -1;
+    hid_t attribute = cli_h5.H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
+    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
+    const hssize_t n = attribute >= 0 ? count_of(attribute) : -1;
+    hvl_t *lists = n > 0 && n <= H5S_MAX_RANK ? calloc((size_t)n, sizeof *lists) : NULL;
+    if (lists && type >= 0 && cli_h5.H5Aread(attribute, type, lists) >= 0) {
+        if (dim < n && lists[dim].len > 0)
+            scale = cli_h5.H5Rdereference2(dataset, H5P_DEFAULT, H5R_OBJECT, lists[dim].p);
+        for (hssize_t i = 0; i < n; i++) cli_h5.H5free_memory(lists[i].p);
+    }
+    free(lists);
+    cli_h5_release(type);
+    cli_h5_release(attribute);
+    return scale;
+}
+
+typedef struct belonging {
+    hobj_ref_t dataset;
+    int dimension;
+} belonging;
+
+static hid_t belonging_type(size_t size, hid_t number) {
+    hid_t type = cli_h5.H5Tcreate(H5T_COMPOUND, size);
+    if (type >= 0 && (cli_h5.H5Tinsert(type, "dataset", 0, *cli_h5.H5T_STD_REF_OBJ_g) < 0 ||
+                      cli_h5.H5Tinsert(type, "dimension", sizeof(hobj_ref_t), number) < 0)) {
+        cli_h5_release(type);
+        return -1;
+    }
+    return type;
+}
+
+/* Adds a dataset's dim to the list of a scale. */
+static int add_belonging(hid_t scale, const belonging *added) {
+    hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
+    hid_t stored = belonging_type(sizeof(hobj_ref_t) + 4, *cli_h5.H5T_STD_I32LE_g);
+    hssize_t n = 0;
+    belonging *list = NULL;
+    int is_done = memory >= 0 && stored >= 0;
+    if (is_done && cli_h5.H5Aexists(scale, "REFERENCE_LIST") > 0) {
+        hid_t old = cli_h5.H5Aopen(scale, "REFERENCE_LIST", H5P_DEFAULT);
+        n = old >= 0 ? count_of(old) : -1;
+        list = n >= 0 ? calloc((size_t)n + 1, sizeof *list) : NULL;
+        is_done = list && (n == 0 || cli_h5.H5Aread(old, memory, list) >= 0);
+        cli_h5_release(old);
+        is_done = is_done && cli_h5.H5Adelete(scale, "REFERENCE_LIST") >= 0;
+    } else if (is_done) {
+        list = calloc(1, sizeof *list);
+        is_done = list != NULL;
+    }
+    const hsize_t dims = (hsize_t)n + 1;
+    hid_t space = is_done ? cli_h5.H5Screate_simple(1, &dims, NULL) : -1;
+    hid_t attribute =
+        space >= 0 ? cli_h5.H5Acreate2(scale, "REFERENCE_LIST", stored, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
+    if (list && n >= 0) list[n] = *added;
+    is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, memory, list) >= 0;
+    cli_h5_release(attribute);
+    cli_h5_release(space);
+    cli_h5_release(stored);
+    cli_h5_release(memory);
+    free(list);
+    return is_done;
+}
+
+int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank) {
+    hvl_t lists[H5S_MAX_RANK] = {{0, NULL}};
+    hobj_ref_t references[H5S_MAX_RANK];
+    const hsize_t dims = (hsize_t)rank;
+    int is_done = 1, n = 0;
+    for (int i = 0; i < rank && is_done; i++) {
+        if (scales[i] < 0) continue;
+        belonging added = {.dimension = i};
+        is_done = cli_h5.H5Rcreate(&references[i], scales[i], ".", H5R_OBJECT, -1) >= 0 &&
+                  cli_h5.H5Rcreate(&added.dataset, dataset, ".", H5R_OBJECT, -1) >= 0 &&
+                  add_belonging(scales[i], &added);
+        lists[i] = (hvl_t){1, &references[i]};
+        n++;
+    }
+    if (!is_done || n == 0) return is_done;
+    if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") > 0 && cli_h5.H5Adelete(dataset, "DIMENSION_LIST") < 0)
+        return 0;
+    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g),
+          space = cli_h5.H5Screate_simple(1, &dims, NULL);
+    hid_t attribute = type >= 0 && space >= 0 ? cli_h5.H5Acreate2(dataset, "DIMENSION_LIST", type, space,
+                                                                  H5P_DEFAULT, H5P_DEFAULT)
+                                              : -1;
+    is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, type, lists) >= 0;
+    cli_h5_release(attribute);
+    cli_h5_release(space);
+    cli_h5_release(type);
+    return is_done;
+}
+
+/* In the list of a dataset's scales, one instead of another. */
+static int replace_in_list(hid_t dataset, hid_t scale, hid_t old) {
+    hobj_ref_t from, to;
+    if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") <= 0) return 1;
+    hid_t attribute = cli_h5.H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
+    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
+    const hssize_t n = attribute >= 0 ? count_of(attribute) : -1;
+    hvl_t *lists = n > 0 && n <= H5S_MAX_RANK ? calloc((size_t)n, sizeof *lists) : NULL;
+    int is_done = lists && type >= 0 && cli_h5.H5Rcreate(&from, old, ".", H5R_OBJECT, -1) >= 0 &&
+                  cli_h5.H5Rcreate(&to, scale, ".", H5R_OBJECT, -1) >= 0 &&
+                  cli_h5.H5Aread(attribute, type, lists) >= 0;
+    for (hssize_t i = 0; is_done && i < n; i++)
+        for (size_t k = 0; k < lists[i].len; k++)
+            if (((hobj_ref_t *)lists[i].p)[k] == from) ((hobj_ref_t *)lists[i].p)[k] = to;
+    is_done = is_done && cli_h5.H5Awrite(attribute, type, lists) >= 0;
+    for (hssize_t i = 0; lists && i < n; i++) cli_h5.H5free_memory(lists[i].p);
+    free(lists);
+    cli_h5_release(type);
+    cli_h5_release(attribute);
+    return is_done;
+}
+
+int cli_h5_move_scale(hid_t scale, hid_t old) {
+    if (!cli_h5_is_scale(scale) && !cli_h5_make_scale(scale, 0, 0)) return 0;
+    if (cli_h5.H5Aexists(old, "REFERENCE_LIST") <= 0) return 1;
+    hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
+    hid_t attribute = cli_h5.H5Aopen(old, "REFERENCE_LIST", H5P_DEFAULT);
+    const hssize_t n = attribute >= 0 ? count_of(attribute) : -1;
+    belonging *list = n >= 0 ? calloc((size_t)n + 1, sizeof *list) : NULL;
+    int is_done = list && memory >= 0 && cli_h5.H5Aread(attribute, memory, list) >= 0;
+    for (hssize_t i = 0; is_done && i < n; i++) {
+        hid_t dataset = cli_h5.H5Rdereference2(old, H5P_DEFAULT, H5R_OBJECT, &list[i].dataset);
+        if (dataset >= 0) is_done = replace_in_list(dataset, scale, old) && add_belonging(scale, &list[i]);
+        cli_h5_release(dataset);
+    }
+    cli_h5_release(attribute);
+    cli_h5_release(memory);
+    free(list);
+    return is_done;
+}
+
+#endif
