@@ -13,8 +13,7 @@ typedef struct choose_job {
     csz_cpu_scratch *scratch;
     csz_patch_source source;
     uint32_t nsamples;
-    int parts[2];                         /* of the sample that are tried now */
-    int first, end;                       /* ways to interpolate */
+    int part, ways; /* of the sample, and to interpolate, a bit for each: those that are tried now */
     uint64_t cubic[CSZ_CHOICE_TILES_MAX]; /* that each sample of lattice 0 takes */
     atomic_uint next;
     atomic_ullong lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
@@ -192,13 +191,14 @@ static uint64_t patch_cost(csz_patch *p, csz_worker *worker, int way) {
     return cost_of(&worker->tile, &p->level.plan, &p->box);
 }
 
-/* A sample by the ways first .. end - 1. */
+/* A sample by all ways that are tried now. */
 static void sample_patch(choose_job *job, csz_worker *worker, int level, const uint64_t *at, uint32_t s) {
     csz_patch p;
     csz_patch_make(&p, &job->source, worker, level, at, 0);
-    for (int way = job->first; way < job->end; way++) {
+    for (int way = 0; way < CSZ_CHOICE_N; way++) {
+        if (!(job->ways >> way & 1)) continue;
         const uint64_t cost = patch_cost(&p, worker, way);
-        atomic_fetch_add(&job->pyramid[csz_choice_part(s)][level][way], cost);
+        atomic_fetch_add(&job->pyramid[job->part][level][way], cost);
         if (level == 0 && way == CSZ_CHOICE_CUBIC) job->cubic[s] = cost;
     }
 }
@@ -214,34 +214,31 @@ static void choose_body(void *arg, int rank) {
     for (;;) {
         const uint32_t s = atomic_fetch_add(&job->next, 1);
         if (s >= job->nsamples) break;
-        if (!job->parts[csz_choice_part(s)]) continue;
+        if (csz_choice_part(s) != job->part) continue;
         const uint32_t tile = csz_choice_tile(s, job->nsamples, job->source.box.ntiles);
         const uint64_t at[3] = {tile / grid[2] / grid[1], tile / grid[2] % grid[1], tile % grid[2]};
         const uint64_t above[3] = {at[0] / 2, at[1] / 2, at[2] / 2};
         sample_patch(job, worker, 0, at, s);
         if (shape->nlevels > 2) sample_patch(job, worker, 1, above, s);
-        if (job->first > CSZ_CHOICE_CUBIC || plan->predictor != CSZ_PREDICTOR_AUTO) continue;
+        if (!(job->ways >> CSZ_CHOICE_CUBIC & 1) || plan->predictor != CSZ_PREDICTOR_AUTO) continue;
         const csz_tile_box box = csz_tile_box_at(&plan->geometry, &job->source.box, tile);
         csz_tile_quantize(&worker->tile, plan, job->source.data, &box);
-        atomic_fetch_add(&job->lorenzo[csz_choice_part(s)], cost_of(&worker->tile, plan, &box));
+        atomic_fetch_add(&job->lorenzo[job->part], cost_of(&worker->tile, plan, &box));
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
 
-/* Samples of one part, or of both (-1), by the ways first .. end - 1. */
-static void sample_ways(choose_job *job, csz_choice *choice, int part, int first, int end, int nthreads) {
-    job->first = first;
-    job->end = end;
-    job->parts[0] = part != 1;
-    job->parts[1] = part != 0;
+/* Samples of one part; ways: a bit for each. */
+static void sample_ways(choose_job *job, csz_choice *choice, int part, int ways, int nthreads) {
+    if (!ways) return;
+    job->part = part;
+    job->ways = ways;
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
-    for (int i = 0; i < 2; i++) {
-        choice->lorenzo[i] = atomic_load(&job->lorenzo[i]);
-        for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
-            for (int way = 0; way < CSZ_CHOICE_N; way++)
-                choice->pyramid[i][l][way] = atomic_load(&job->pyramid[i][l][way]);
-    }
+    choice->lorenzo[part] = atomic_load(&job->lorenzo[part]);
+    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+        for (int way = 0; way < CSZ_CHOICE_N; way++)
+            choice->pyramid[part][l][way] = atomic_load(&job->pyramid[part][l][way]);
 }
 
 csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, const void *data,
@@ -250,7 +247,6 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, co
     choose_job job = {.scratch = s, .source = {.plan = plan, .data = data, .box = *box}};
     const csz_pyramid *shape = &job.source.shape;
     csz_choice choice = {{0}, {{{0}}}};
-    int is_lorenzo = 0;
     csz_frame_pyramid(&job.source.shape, &plan->geometry, box);
     nthreads = csz_threads_for(box->ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, rank);
@@ -265,15 +261,19 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, co
         for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
             for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_init(&job.pyramid[i][l][way], 0);
     }
-    for (int part = 0; part < 2; part++) {
-        sample_ways(&job, &choice, part, CSZ_CHOICE_CUBIC, CSZ_CHOICE_CUBIC + 1, nthreads);
-        is_lorenzo = is_lorenzo || (may_be_lorenzo && csz_choice_is_lorenzo(&choice, shape, rank, part == 0));
-        if (is_lorenzo && !costs) break;
+    const int cubic = 1 << CSZ_CHOICE_CUBIC, others = 1 << CSZ_CHOICE_LINEAR | (rank == 3)
+                                                                                   << CSZ_CHOICE_ACROSS;
+    int is_lorenzo = 0, open = 0;
+    /* where Lorenzo may be far ahead, that is found out first */
+    sample_ways(&job, &choice, 0, may_be_lorenzo ? cubic : cubic | others, nthreads);
+    is_lorenzo = may_be_lorenzo && csz_choice_is_lorenzo(&choice, shape, rank, 1);
+    if (!is_lorenzo) {
+        if (may_be_lorenzo) sample_ways(&job, &choice, 0, others, nthreads);
+        for (int way = CSZ_CHOICE_LINEAR; way < CSZ_CHOICE_N; way++)
+            open |= csz_choice_is_open(&choice, shape, rank, way) << way;
     }
+    if (!is_lorenzo || costs) sample_ways(&job, &choice, 1, cubic | open, nthreads);
     if (costs) memcpy(costs, job.cubic, job.nsamples * sizeof *costs);
-    if (!is_lorenzo)
-        sample_ways(&job, &choice, -1, CSZ_CHOICE_LINEAR, rank == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS,
-                    nthreads);
     *tuning = is_lorenzo ? -1 : csz_predictor_choose(&choice, shape, rank, may_be_lorenzo);
     return CSZ_OK;
 }

@@ -32,6 +32,7 @@ typedef struct csz_frame_job {
     csz_kept_tile *kept;       /* one for each sample; NULL where there are too many */
     csz_kept_symbols *symbols; /* likewise; NULL where only some tiles are sampled */
     atomic_uint next;          /* sample, or book */
+    uint32_t apart;            /* from a thread's tile to its next one, probably */
     int nthreads;              /* books: whose counts there are */
     csz_histograms sum;
     uint8_t *out;
@@ -68,10 +69,11 @@ typedef struct tile_place {
     const void *data;
     csz_tile_box box;
     int is_coarsest; /* predicted by Lorenzo, as are all tiles of the field */
+    uint32_t number; /* of a tile of a lattice: in it */
 } tile_place;
 
 static tile_place place_of(const compress_job *job, uint32_t t) {
-    tile_place p = {NULL, job->plan, job->data, {{0, 0, 0}, {0, 0, 0}}, 1};
+    tile_place p = {NULL, job->plan, job->data, {{0, 0, 0}, {0, 0, 0}}, 1, 0};
     if (!job->levels) {
         p.box = csz_tile_box_at(&p.plan->geometry, &job->box, t);
         return p;
@@ -81,9 +83,18 @@ static tile_place place_of(const compress_job *job, uint32_t t) {
     p.level = &job->levels->level[l];
     p.plan = &p.level->plan;
     p.data = p.level->data;
-    p.box = csz_tile_box_at(&p.plan->geometry, &p.level->box, t - shape->first[l]);
+    p.number = t - shape->first[l];
+    p.box = csz_tile_box_at(&p.plan->geometry, &p.level->box, p.number);
     p.is_coarsest = l == shape->nlevels - 1;
     return p;
+}
+
+/* The values that this thread probably needs next, while it works on a tile: threads take turns. */
+static void expect_next(const compress_job *job, csz_worker *worker, const tile_place *p) {
+    const uint32_t next = p->number + job->apart;
+    if (next >= p->level->box.ntiles) return;
+    const csz_tile_box box = csz_tile_box_at(&p->plan->geometry, &p->level->box, next);
+    csz_pyramid_expect(worker->pyramid, p->level, &box);
 }
 
 /*
@@ -98,6 +109,7 @@ static void quantize_tile(compress_job *job, csz_worker *worker, int64_t sample,
     if (p->is_coarsest) {
         csz_tile_quantize(w, p->plan, p->data, &p->box);
     } else {
+        expect_next(job, worker, p);
         csz_pyramid_quantize(w, worker->pyramid, p->level, &p->box, CSZ_WANT_CODES | wanted);
     }
     if (!w->is_fill) csz_tile_measure(w);
@@ -288,6 +300,7 @@ static void restore_body(void *arg, int rank) {
         }
         w->code16 = w->own_code16;
         if (!p.is_coarsest) {
+            expect_next(job, worker, &p);
             csz_pyramid_quantize(w, worker->pyramid, p.level, &p.box, CSZ_WANT_RESTORED);
             continue;
         }
@@ -348,6 +361,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
+    job->apart = (uint32_t)nthreads * csz_sample_stride(job->ntiles);
     if (tuning >= 0) status = make_levels(job, &shape, tuning, nthreads);
     if (status) return status;
     atomic_store(&job->next, 0);
@@ -375,6 +389,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     job->out = out;
     job->capacity = capacity;
     job->tables = s->code_tables;
+    job->apart = 1; /* in a chunk */
     for (int i = 0; i < nthreads; i++) {
         for (int k = 0; k < CHUNKS_EACH; k++) job->free_buffers[job->nfree++] = s->workers[i]->chunks[k];
     }

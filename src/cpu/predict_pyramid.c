@@ -18,6 +18,17 @@ csz_pyramid_work *csz_pyramid_work_new(void) {
     return p;
 }
 
+void csz_pyramid_expect(csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box) {
+    const uint64_t *n = level->plan.geometry.n, size = level->plan.type == CSZ_F32 ? 4 : 8;
+    p->ahead = (rows_ahead){(const uint8_t *)level->data +
+                                (((box->origin[0] * n[1]) + box->origin[1]) * n[2] + box->origin[2]) * size,
+                            n[1] * n[2] * size,
+                            n[2] * size,
+                            box->extent[1],
+                            box->extent[0] * box->extent[1],
+                            (uint32_t)(box->extent[2] * size)};
+}
+
 uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type) {
     uint64_t n = 0;
     for (int l = 1; l < shape->nlevels; l++)

@@ -65,6 +65,9 @@ static inline double csz_unsigned_zero_f64(double v, int keeps) {
 /* Values of level from those of the finer one, rows first .. end - 1 of the nz * ny rows. */
 void csz_level_sample(const csz_levels *levels, int level, uint64_t first, uint64_t end);
 
+/* The tile that is quantized after the next one, so that its values are on their way; once for each. */
+void csz_pyramid_expect(csz_pyramid_work *p, const csz_level *level, const csz_tile_box *box);
+
 /* Values -> codes, exceptions, value_hash, and what is wanted. */
 void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                           const csz_tile_box *box, int wanted);

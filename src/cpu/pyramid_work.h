@@ -17,9 +17,18 @@ enum {
 typedef struct code_order {
     uint32_t extent[3];
     int has_pairs; /* codes 2i and 2i + 1 stand beside each other */
+    /* Blocks of 2 x 2 x 4 or 2 x 4 codes stand as rows of 4, so far apart; 0: some do not. */
+    uint32_t block, block_plane, block_row;
     uint16_t place_of_code[CSZ_TILE_N];
     uint32_t weight[PLACES_MAX];
 } code_order;
+
+/* Rows that are needed soon: the next tile's values, or where this one's go. */
+typedef struct rows_ahead {
+    const uint8_t *first;
+    size_t plane, row;      /* bytes from one to the next */
+    uint32_t ny, n, nbytes; /* rows of a plane, of all, and bytes of a row */
+} rows_ahead;
 
 /*
  * A *place* is an element's, class by class, row-major in each, where rows have the pitch of by_class; so a plane of a class is one
@@ -55,6 +64,7 @@ struct csz_pyramid_work {
     uint32_t nplaces; /* of a class */
     uint32_t weight_of_code[CSZ_TILE_N];
     uint32_t log2_t[3]; /* that this is made for */
+    rows_ahead ahead;   /* compress: of the next tile; n is 0 where none is known */
     int rank;
 };
 

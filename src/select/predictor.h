@@ -127,6 +127,13 @@ CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, 
            lorenzo > 32 * CSZ_TILE_N * csz_choice_tiles_of(shape, 0);
 }
 
+/* Whether another way than cubic may still win after the first part of the sample. */
+CSZ_FN int csz_choice_is_open(const csz_choice *c, const csz_pyramid *shape, int rank, int way) {
+    if (way == CSZ_CHOICE_ACROSS && rank < 3) return 0;
+    return csz_choice_whole(c, shape, rank, way, 1) / 33 <=
+           csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 1) / 32;
+}
+
 /*
  * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  Bounds of coarser lattices are the field's own where a value
  * takes more than 1.5 bits: there, rounding of the coarser lattice is not what predictions miss.
@@ -140,11 +147,11 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, i
     int tuning = 0;
     for (int is_first = 1; may_be_lorenzo && is_first >= 0; is_first--)
         if (csz_choice_is_lorenzo(c, shape, rank, is_first)) return -1;
-    if (linear < cubic) {
+    if (csz_choice_is_open(c, shape, rank, CSZ_CHOICE_LINEAR) && linear < cubic) {
         tuning |= CSZ_TUNING_LINEAR;
         cost = linear;
     }
-    if (rank == 3 && across < cubic - cubic / 200) {
+    if (csz_choice_is_open(c, shape, rank, CSZ_CHOICE_ACROSS) && across < cubic - cubic / 200) {
         tuning |= CSZ_TUNING_ACROSS;
         cost = cost > cubic - across ? cost - (cubic - across) : 0;
     }

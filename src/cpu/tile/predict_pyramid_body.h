@@ -19,8 +19,28 @@ static void NAME(load_coarser)(FLOAT *to, const class_layout *l, const csz_level
         for (int64_t y = first[1]; y < end[1]; y++) {
             const FLOAT *row = from + ((uint64_t)(at[0] + z) * n[1] + (uint64_t)(at[1] + y)) * n[2] + at[2];
             FLOAT *out = to + (int64_t)l->origin + z * l->pitch[0] + y * l->pitch[1];
-            csz_copy_row(out + first[2], row + first[2], (size_t)(end[2] - first[2]) * sizeof *out);
+            const size_t nbytes = (size_t)(end[2] - first[2]) * sizeof *out;
+            if (nbytes > 128)
+                memcpy(out + first[2], row + first[2], nbytes);
+            else
+                csz_copy_row(out + first[2], row + first[2], nbytes);
         }
+    }
+}
+
+/* Pairs of neighbours apart and together.  Kept out of line: only as functions of plain pointers does every compiler vectorise them. */
+static __attribute__((noinline)) void NAME(split_row)(FLOAT *restrict even, FLOAT *restrict odd,
+                                                      const FLOAT *restrict row, uint32_t n) {
+    for (uint32_t x = 0; x < n; x++) {
+        even[x] = row[2 * x];
+        odd[x] = row[2 * x + 1];
+    }
+}
+static __attribute__((noinline)) void NAME(join_row)(FLOAT *restrict row, const FLOAT *restrict even,
+                                                     const FLOAT *restrict odd, uint32_t n) {
+    for (uint32_t x = 0; x < n; x++) {
+        row[2 * x] = even[x];
+        row[2 * x + 1] = odd[x];
     }
 }
 
@@ -40,10 +60,7 @@ static void NAME(load_values)(FLOAT *value, const class_layout *l, const csz_lev
             FLOAT *restrict even = value + first[klass] + at;
             FLOAT *restrict odd = value + first[klass | 1] + at;
             const uint32_t pairs = box->extent[2] / 2;
-            for (uint32_t x = 0; x < pairs; x++) {
-                even[x] = row[2 * x];
-                odd[x] = row[2 * x + 1];
-            }
+            NAME(split_row)(even, odd, row, pairs);
             if (box->extent[2] % 2) even[pairs] = row[2 * pairs];
         }
     }
@@ -516,10 +533,7 @@ static void NAME(join_classes)(FLOAT *to, uint64_t plane_pitch, uint64_t row_pit
             const FLOAT *restrict odd = p->by_class.FIELD[klass | 1] + at;
             FLOAT *restrict out = to + z * plane_pitch + y * row_pitch;
             const uint32_t pairs = box->extent[2] / 2;
-            for (uint32_t x = 0; x < pairs; x++) {
-                out[2 * x] = even[x];
-                out[2 * x + 1] = odd[x];
-            }
+            NAME(join_row)(out, even, odd, pairs);
             if (box->extent[2] % 2) out[2 * pairs] = even[pairs];
         }
     }
@@ -563,7 +577,7 @@ static void NAME(keep_predictions)(FLOAT *to, const csz_pyramid_work *p, uint32_
 
 /* All classes from the codes; returns the checksum of a tile without exceptions. */
 static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                                   const uint32_t *weight) {
+                                   const uint32_t *weight, const rows_ahead *target) {
     const int rank = level->plan.geometry.rank;
     const uint32_t pitch = l->pitch[1];
     uint32_t hash = 0;
@@ -572,6 +586,7 @@ static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, c
         uint32_t n[3], own[3];
         class_extents(own, n, l, klass);
         for (uint32_t z = 0; z < n[0] && n[1] && n[2]; z++) {
+            if (z < l->half[0]) fetch_ahead(target, (uint32_t)i * l->half[0] + z, l->half[0] << rank, 1);
             FLOAT *at = p->by_class.FIELD[klass] + l->origin + z * l->pitch[0];
             const uint32_t place = ((uint32_t)i * l->half[0] + z) * l->plane;
             const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0;
@@ -615,7 +630,15 @@ static int NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const cs
         memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
     else
         codes_to_places(p->code, order, w->code16);
-    if (!w->has_values || level->restored) w->value_hash = NAME(pyramid_walk)(p, &l, level, order->weight);
+    rows_ahead target = {NULL, 0, 0, box->extent[1], 0, (uint32_t)(box->extent[2] * sizeof(FLOAT))};
+    if (rows && !w->has_values && w->n_special == 0) {
+        target.first = rows->first;
+        target.plane = rows->plane * sizeof(FLOAT);
+        target.row = rows->row * sizeof(FLOAT);
+        target.n = box->extent[0] * box->extent[1];
+    }
+    if (!w->has_values || level->restored)
+        w->value_hash = NAME(pyramid_walk)(p, &l, level, order->weight, &target);
     if (level->restored) NAME(store_restored)(p, &l, level, box);
     if (rows && !w->has_values && w->n_special == 0) {
         NAME(join_classes)(rows->first, rows->plane, rows->row, p, &l, box);
@@ -655,6 +678,7 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
         uint32_t n[3], own[3];
         class_extents(own, n, &l, klass);
         for (uint32_t z = 0; z < n[0] && n[1] && n[2]; z++) {
+            if (z < l.half[0]) fetch_ahead(&p->ahead, (uint32_t)i * l.half[0] + z, l.half[0] << g->rank, 0);
             FLOAT *at = p->by_class.FIELD[klass] + l.origin + z * l.pitch[0];
             const uint32_t place = ((uint32_t)i * l.half[0] + z) * l.plane;
             const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0,
@@ -688,11 +712,12 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
             hash += gained;
         }
     }
+    p->ahead.n = 0;
     w->value_hash = hash;
     if (has_refused) NAME(gather)(w, p, level, box, order->weight);
     if (w->is_raw || w->is_fill) { /* without codes: every value takes its prediction */
         memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
-        if (wanted & CSZ_WANT_RESTORED) (void)NAME(pyramid_walk)(p, &l, level, order->weight);
+        if (wanted & CSZ_WANT_RESTORED) (void)NAME(pyramid_walk)(p, &l, level, order->weight, &p->ahead);
     }
     if (wanted & CSZ_WANT_RESTORED) NAME(store_restored)(p, &l, level, box);
     if (wanted & CSZ_WANT_CODES) codes_from_places(w->code16, order, p->code);

@@ -21,19 +21,49 @@ static uint32_t plane_places(const csz_geometry *g) {
     return (half_extent(g, 1) * (half_extent(g, 2) + 3) + 15) & ~15u;
 }
 
+/* Bits of x, y, z in turn: codes of a block are pairs beside each other in x, then in y, z, and again in x. */
+static void order_find_blocks(code_order *order, int rank) {
+    const uint16_t *place = order->place_of_code;
+    const uint32_t block = rank == 3 ? 16 : 8, row = (uint32_t)(place[2] - place[0]),
+                   plane = rank == 3 ? (uint32_t)(place[4] - place[0]) : 0;
+    int is_regular = order->has_pairs;
+    for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) {
+        const uint32_t k = i % block / 2, first = place[i - i % block], x = 2 * (k >> (rank - 1));
+        is_regular &= place[i] == first + x + (k & 1) * row + (rank == 3 ? (k >> 1 & 1) * plane : 0);
+    }
+    order->block = is_regular ? block : 0;
+    order->block_row = row;
+    order->block_plane = plane;
+}
+
+static uint32_t sum_of_bits(const uint32_t *of_bit, uint32_t i) {
+    uint32_t sum = 0;
+    for (; i; i &= i - 1) sum += of_bit[__builtin_ctz(i)];
+    return sum;
+}
+
 /* The order of a tile's codes; the number of an element's code is the sum of what its class and its coordinates add. */
 static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometry *g,
                        const csz_tile_box *box) {
-    uint32_t of_class[8] = {0}, of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2], e = 0;
+    uint32_t of_class[8] = {0}, of_bit[3][12], of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2], e = 0;
     memcpy(order->extent, box->extent, sizeof order->extent);
     memset(order->weight, 0, (size_t)(p->nplaces << g->rank) * sizeof *order->weight);
-    for (uint32_t x = 0; x < tx; x += 2)
-        of_x[x >> 1] = csz_pyramid_code(g->rank, g->log2_t, order->extent, 0, 0, x);
+    for (uint32_t bit = 1; bit < 12;
+         bit++) { /* the code of a sum of even coordinates is the sum of their codes */
+        const uint32_t i = 1u << bit;
+        of_bit[0][bit] =
+            bit < g->log2_t[0] ? csz_pyramid_code(g->rank, g->log2_t, order->extent, i, 0, 0) : 0;
+        of_bit[1][bit] =
+            bit < g->log2_t[1] ? csz_pyramid_code(g->rank, g->log2_t, order->extent, 0, i, 0) : 0;
+        of_bit[2][bit] =
+            bit < g->log2_t[2] ? csz_pyramid_code(g->rank, g->log2_t, order->extent, 0, 0, i) : 0;
+    }
+    for (uint32_t x = 0; x < tx; x += 2) of_x[x >> 1] = sum_of_bits(of_bit[2], x);
     for (int i = 0; i < 1 << g->rank; i++) of_class[csz_class_at(g->rank, i)] = (uint32_t)i << (12 - g->rank);
     for (uint32_t row = 0; row < (uint32_t)CSZ_TILE_N / tx; row++) {
         const uint32_t y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
         const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
-                       of_row = csz_pyramid_code(g->rank, g->log2_t, order->extent, z & ~1u, y & ~1u, 0),
+                       of_row = sum_of_bits(of_bit[0], z & ~1u) + sum_of_bits(of_bit[1], y & ~1u),
                        inside = z < box->extent[0] && y < box->extent[1] ? box->extent[2] : 0;
         for (uint32_t x = 0; x < tx; x++, e++) {
             const uint32_t code = of_class[klass | (x & 1)] + of_row + of_x[x >> 1],
@@ -45,6 +75,7 @@ static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometr
     order->has_pairs = 1;
     for (uint32_t i = 0; i < CSZ_TILE_N; i += 2)
         order->has_pairs &= order->place_of_code[i + 1] == order->place_of_code[i] + 1;
+    order_find_blocks(order, g->rank);
 }
 
 static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
@@ -80,10 +111,35 @@ static const code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, co
 /* The loops over places of a plane go on to a multiple of 16. */
 static uint32_t whole_vectors(uint32_t n) { return (n + 15) & ~15u; }
 
+/* Two pairs of codes as one row of four, and back.  memcpy, as rows are not aligned. */
+static inline void join_pairs(int16_t *row, const int16_t *low, const int16_t *high) {
+    memcpy(row, low, 2 * sizeof *row);
+    memcpy(row + 2, high, 2 * sizeof *row);
+}
+static inline void split_pairs(int16_t *low, int16_t *high, const int16_t *row) {
+    memcpy(low, row, 2 * sizeof *row);
+    memcpy(high, row + 2, 2 * sizeof *row);
+}
+
 /* Codes between their own order and that of places. */
 static void codes_from_places(int16_t *restrict to, const code_order *order, const int16_t *restrict from) {
     const uint16_t *place = order->place_of_code;
-    if (order->has_pairs) {
+    const uint32_t row = order->block_row, plane = order->block_plane;
+    if (order->block == 16) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 16) {
+            const int16_t *at = from + place[i];
+            split_pairs(to + i, to + i + 8, at);
+            split_pairs(to + i + 2, to + i + 10, at + row);
+            split_pairs(to + i + 4, to + i + 12, at + plane);
+            split_pairs(to + i + 6, to + i + 14, at + plane + row);
+        }
+    } else if (order->block == 8) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 8) {
+            const int16_t *at = from + place[i];
+            split_pairs(to + i, to + i + 4, at);
+            split_pairs(to + i + 2, to + i + 6, at + row);
+        }
+    } else if (order->has_pairs) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) memcpy(to + i, from + place[i], 2 * sizeof *to);
     } else {
         for (uint32_t i = 0; i < CSZ_TILE_N; i++) to[i] = from[place[i]];
@@ -92,10 +148,44 @@ static void codes_from_places(int16_t *restrict to, const code_order *order, con
 
 static void codes_to_places(int16_t *restrict to, const code_order *order, const int16_t *restrict from) {
     const uint16_t *place = order->place_of_code;
-    if (order->has_pairs) {
+    const uint32_t row = order->block_row, plane = order->block_plane;
+    if (order->block == 16) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 16) {
+            int16_t *at = to + place[i];
+            join_pairs(at, from + i, from + i + 8);
+            join_pairs(at + row, from + i + 2, from + i + 10);
+            join_pairs(at + plane, from + i + 4, from + i + 12);
+            join_pairs(at + plane + row, from + i + 6, from + i + 14);
+        }
+    } else if (order->block == 8) {
+        for (uint32_t i = 0; i < CSZ_TILE_N; i += 8) {
+            int16_t *at = to + place[i];
+            join_pairs(at, from + i, from + i + 4);
+            join_pairs(at + row, from + i + 2, from + i + 6);
+        }
+    } else if (order->has_pairs) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) memcpy(to + place[i], from + i, 2 * sizeof *to);
     } else {
         for (uint32_t i = 0; i < CSZ_TILE_N; i++) to[place[i]] = from[i];
+    }
+}
+
+/* Step `step` of nsteps over a tile: as many of the rows ahead are fetched.  A tile's rows lie too far apart for the processor to foresee. */
+static inline void fetch_ahead(const rows_ahead *rows, uint32_t step, uint32_t nsteps,
+                               const int for_writing) {
+    const uint32_t first = step * rows->n / nsteps, end = (step + 1) * rows->n / nsteps;
+    for (uint32_t i = first; i < end; i++) {
+        const uint8_t *row = rows->first + i / rows->ny * rows->plane + i % rows->ny * rows->row;
+        for (uint32_t at = 0; at < rows->nbytes; at += 64) {
+            if (for_writing)
+                __builtin_prefetch(row + at, 1);
+            else
+                __builtin_prefetch(row + at);
+        }
+        if (for_writing)
+            __builtin_prefetch(row + rows->nbytes - 1, 1);
+        else
+            __builtin_prefetch(row + rows->nbytes - 1);
     }
 }
 
