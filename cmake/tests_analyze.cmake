@@ -21,7 +21,7 @@ endif()
 if(TARGET emulated_api)
     csz_add_emulated(emulated_quality tests/gpu_quality.c ${device_source} $<TARGET_OBJECTS:test_helpers>
                      $<TARGET_OBJECTS:emulated_interface>)
-    csz_register(emulated_quality unit 600 COMMAND emulated_quality)
+    csz_register(emulated_quality ${emulated_label} 600 COMMAND emulated_quality)
     foreach(property IN ITEMS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES)
         get_target_property(value emulated_api ${property})
         set_target_properties(emulated_quality PROPERTIES ${property} "${value}")

@@ -23,10 +23,6 @@ if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
     csz_register(isa_test unit 60 COMMAND "${tests_dir}/isa_test.sh" $<TARGET_FILE:csz> ${isa_objects} COMMAND_EXPAND_LISTS)
 endif()
 
-if(TARGET test_stack AND CSZ_SANITIZE)
-    target_compile_definitions(test_stack PRIVATE CSZ_SANITIZED)
-endif()
-
 if(TARGET test_faults) # its own allocator stands before the C library's
     foreach(name IN ITEMS malloc calloc realloc aligned_alloc free)
         target_link_options(test_faults PRIVATE -Wl,--wrap=${name})
