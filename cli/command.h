@@ -19,6 +19,7 @@ int cli_run_analyze(const cli_arguments *arguments);
 /* csz hdf5 has commands of its own: what follows "hdf5". */
 int cli_run_hdf5(int argc, char **argv);
 void cli_hdf5_print_help(void);
+int cli_run_repack(const cli_arguments *arguments);
 
 /* Context and memory for one call into the library; a failure has been told. */
 int cli_context_create(csz_context **context);

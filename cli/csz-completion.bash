@@ -39,11 +39,13 @@ _csz() {
         ;;
     hdf5)
         if ((COMP_CWORD == 2)); then
-            mapfile -t COMPREPLY < <(compgen -W "cdvals decode --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "repack cdvals decode --help" -- "$current")
             return
         fi
         options="--json -h --help"
-        [[ ${COMP_WORDS[2]} == decode ]] ||
+        [[ ${COMP_WORDS[2]} != repack ]] ||
+            options="-e --error --bound -m --mode -p --predictor -w --workflow --fill --var --skip --dry-run -f --force -q --quiet $options"
+        [[ ${COMP_WORDS[2]} == decode || ${COMP_WORDS[2]} == repack ]] ||
             options="-e --error --bound -m --mode -w --workflow --fill --of -t --type -d --dims --optional $options"
         ;;
     help | --help | -h)

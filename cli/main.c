@@ -124,7 +124,7 @@ static void print_usage(FILE *stream) {
     fprintf(stream, "csz: error-bounded compression of scientific fields\n\nusage: csz COMMAND ...\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(stream, "  %-12s %s\n", commands[i].name, commands[i].summary);
-    fprintf(stream, "  %-12s %s\n", "hdf5", "settings of the HDF5 filter, for HDF5 and netCDF programs");
+    fprintf(stream, "  %-12s %s\n", "hdf5", "whole HDF5 and netCDF-4 files, and settings of the filter");
     fprintf(stream, "\n  csz help COMMAND   options and examples of a command\n"
                     "  csz --version      version, format, what is built in\n");
 }

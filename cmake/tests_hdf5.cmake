@@ -38,7 +38,7 @@ if(TARGET csz)
     if(TARGET h5csz)
         set(plugin_folder "${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins")
     endif()
-    foreach(name IN ITEMS hdf5_tools hdf5_python)
+    foreach(name IN ITEMS hdf5_tools hdf5_repack hdf5_python)
         string(REPLACE "hdf5_" "" script ${name})
         if(EXISTS "${tests_dir}/hdf5/${script}_test.sh")
             csz_register(${name} unit 600 COMMAND "${tests_dir}/hdf5/${script}_test.sh" $<TARGET_FILE:csz> "${plugin_folder}"

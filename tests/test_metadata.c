@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_metadata.c: metadata comes back as it was given, changes nothing else of an archive, and is checked like all input:
- * no damage goes unseen, and nothing that a section says leads outside of it.
+ * test_metadata.c: metadata comes back as it was given, changes nothing else of an archive, and is checked
+ * like all input: no damage goes unseen, and nothing that a section says leads outside of it.
  */
 #include "support.h"
 

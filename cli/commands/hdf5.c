@@ -18,19 +18,36 @@
 enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1 };
 
 void cli_hdf5_print_help(void) {
-    printf("usage: csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr] [-p lorenzo|pyramid|auto] "
-           "[-w auto|huffman|rle|rle+vle]\n"
-           "                       [--fill V|auto|none] [--of FIELD [-t f32|f64 -d DIMS]] [--optional] "
-           "[--json]\n"
-           "       csz hdf5 decode WORDS [--json]\n\n"
-           "cdvals prints the settings of the HDF5 filter %d as h5repack, nccopy, CDL, h5py and netCDF4 want "
-           "them.\n"
-           "A relative bound and a PSNR hold chunk by chunk; with --of they are made to hold for that whole "
-           "field.\n"
-           "decode says what the words mean that one of these programs shows.\n\noptions:\n",
-           CSZ_HDF5_FILTER_ID);
+    printf(
+        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr] [--var T=0.01abs,q=1e-4rel] [--skip "
+        "NAME]\n"
+        "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|auto|none] [--dry-run] [--json] "
+        "[-f] "
+        "[-q]\n"
+        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr] [-p lorenzo|pyramid|auto] "
+        "[-w auto|huffman|rle|rle+vle]\n"
+        "                       [--fill V|auto|none] [--of FIELD [-t f32|f64 -d DIMS]] [--optional] "
+        "[--json]\n"
+        "       csz hdf5 decode WORDS [--json]\n\n"
+        "repack writes a whole HDF5 or netCDF-4 file anew, its variables of floats compressed by the filter. "
+        " "
+        "Relative\n"
+        "bounds hold over each variable; coordinates, their bounds, integers and text stay as they are.  "
+        "Each "
+        "variable is\n"
+        "read again and compared before the file appears.\n"
+        "cdvals prints the settings of the HDF5 filter %d as h5repack, nccopy, CDL, h5py and netCDF4 want "
+        "them.\n"
+        "A relative bound and a PSNR hold chunk by chunk; with --of they are made to hold for that whole "
+        "field.\n"
+        "decode says what the words mean that one of these programs shows.\n\noptions:\n",
+        CSZ_HDF5_FILTER_ID);
     cli_arguments_print_options(stdout, CLI_HDF5);
+    printf("\noptions of repack besides:\n");
+    cli_arguments_print_only(stdout, CLI_REPACK, CLI_HDF5);
     printf("\nexamples:\n"
+           "  csz hdf5 repack run.nc small.nc -m rel -e 1e-4 --dry-run\n"
+           "  csz hdf5 repack run.nc small.nc -m rel -e 1e-4 --var temperature=0.01abs\n"
            "  csz hdf5 cdvals -e 0.01\n"
            "  csz hdf5 cdvals -m rel -e 1e-3 --of run.nc:temperature\n"
            "  csz hdf5 decode 0,3539053052,1062232653\n");
@@ -291,12 +308,29 @@ static int run_decode(int argc, char **argv) {
     return CLI_DONE;
 }
 
+static int run_repack(int argc, char **argv) {
+    cli_arguments arguments;
+    int status = cli_arguments_parse(&arguments, CLI_REPACK, "hdf5 repack", CLI_MANY_PATHS, argc, argv);
+    if (status != CLI_DONE) return status;
+    if (arguments.help) {
+        cli_hdf5_print_help();
+        return CLI_DONE;
+    }
+    if (arguments.ninputs > 2 || (arguments.ninputs < 2 && !arguments.dry_run))
+        return cli_fail_usage("hdf5 repack takes two files, IN and OUT; see csz hdf5 --help");
+    arguments.paths[0] = arguments.inputs[0];
+    arguments.paths[1] = arguments.ninputs > 1 ? arguments.inputs[1] : NULL;
+    if (arguments.quiet) cli_quiet();
+    return cli_run_repack(&arguments);
+}
+
 int cli_run_hdf5(int argc, char **argv) {
+    if (argc > 0 && strcmp(argv[0], "repack") == 0) return run_repack(argc - 1, argv + 1);
     if (argc > 0 && strcmp(argv[0], "cdvals") == 0) return run_cdvals(argc - 1, argv + 1);
     if (argc > 0 && strcmp(argv[0], "decode") == 0) return run_decode(argc - 1, argv + 1);
     if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
         cli_hdf5_print_help();
         return CLI_DONE;
     }
-    return cli_fail_usage("hdf5 needs cdvals or decode; see csz hdf5 --help");
+    return cli_fail_usage("hdf5 needs repack, cdvals or decode; see csz hdf5 --help");
 }

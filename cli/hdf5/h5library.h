@@ -54,6 +54,33 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pset_chunk_cache)               \
     X(H5Pget_nfilters)                  \
     X(H5Pget_filter2)                   \
+    X(H5Fget_create_plist)              \
+    X(H5Pset_userblock)                 \
+    X(H5Pcopy)                          \
+    X(H5Pset_filter)                    \
+    X(H5Premove_filter)                 \
+    X(H5Pset_chunk)                     \
+    X(H5Pget_layout)                    \
+    X(H5Pget_external_count)            \
+    X(H5Pset_alloc_time)                \
+    X(H5Pget_link_creation_order)       \
+    X(H5Pget_attr_creation_order)       \
+    X(H5Pset_copy_object)               \
+    X(H5Gcreate2)                       \
+    X(H5Gget_create_plist)              \
+    X(H5Ocopy)                          \
+    X(H5Lcreate_hard)                   \
+    X(H5Lcreate_soft)                   \
+    X(H5Lcreate_external)               \
+    X(H5Lget_val)                       \
+    X(H5Lunpack_elink_val)              \
+    X(H5Dget_storage_size)              \
+    X(H5Tdetect_class)                  \
+    X(H5Tget_super)                     \
+    X(H5Tget_nmembers)                  \
+    X(H5Pset_link_creation_order)       \
+    X(H5Pset_attr_creation_order)       \
+    X(H5Tcommitted)                     \
     X(H5Aexists)                        \
     X(H5Adelete)                        \
     X(H5Tcopy)                          \
@@ -82,6 +109,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5P_CLS_DATASET_CREATE_ID_g) \
     X(H5P_CLS_DATASET_ACCESS_ID_g) \
     X(H5P_CLS_LINK_CREATE_ID_g)    \
+    X(H5P_CLS_OBJECT_COPY_ID_g)    \
     X(H5T_IEEE_F32LE_g)            \
     X(H5T_IEEE_F32BE_g)            \
     X(H5T_IEEE_F64LE_g)            \
@@ -118,6 +146,18 @@ void cli_h5_be_quiet(void);
 
 /* Closes an identifier of any kind; failed ones are allowed. */
 void cli_h5_release(hid_t id);
+
+/* ---- h5read.c ---- */
+
+/* Which of the types csz knows; 0 if it is none. */
+int cli_h5_take_type(csz_type *type, hid_t id);
+
+/* Refuses a dataset whose filters are not here, or whose chunks are not those that csz's own filter was told. */
+struct cli_h5_location;
+int cli_h5_check_filters(hid_t dataset, csz_type type, const struct cli_h5_location *at);
+
+/* The dataset's fill value into the options; returns CLI_DONE, or an exit status after the message. */
+int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const struct cli_h5_location *at);
 
 /* ---- h5scales.c: dims of netCDF, which are dimension scales of HDF5 ---- */
 

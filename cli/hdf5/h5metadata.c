@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its dims' names,
- * its attributes.  Those that HDF5 and netCDF use for themselves, and the fill value, which an archive has in its own
- * place, are left out.
+ * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its
+ * dims' names, its attributes.  Those that HDF5 and netCDF use for themselves, and the fill value, which an
+ * archive has in its own place, are left out.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5file.h"
@@ -278,7 +278,10 @@ static int write_attribute(hid_t dataset, const csz_attribute *a) {
     return is_done;
 }
 
-/* The scale of that name beside the dataset, made where there is none; -1 where it is another object, or of another extent. */
+/*
+ * The scale of that name beside the dataset, made where there is none; -1 where it is another object, or
+ * of another extent.
+ */
 static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, uint64_t extent) {
     const size_t folder = (size_t)(last_part(dataset_path) - dataset_path);
     char path[2048];

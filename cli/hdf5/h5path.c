@@ -6,6 +6,7 @@
 #include "hdf5/h5file.h"
 
 #include "hdf5/h5path.h"
+#include "hdf5/h5repack.h"
 #include "terminal/message.h"
 
 #include <errno.h>
@@ -143,6 +144,8 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
     *nbytes = 0;
     return fail_without(path);
 }
+
+int cli_h5_repack(cli_repack *repack) { return fail_without(repack->input_path); }
 
 uint64_t cli_h5_nbytes(const cli_h5_dataset *dataset) {
     (void)dataset;

@@ -83,8 +83,7 @@ static int open_dataset(hid_t *dataset, hid_t file, const cli_h5_location *at) {
     return cli_fail("%s has no dataset %s; give one of: %s", at->file, at->dataset, names);
 }
 
-/* Which of the types csz knows; 0 if it is none. */
-static int take_type(csz_type *type, hid_t id) {
+int cli_h5_take_type(csz_type *type, hid_t id) {
     if (cli_h5.H5Tequal(id, *cli_h5.H5T_IEEE_F32LE_g) > 0 ||
         cli_h5.H5Tequal(id, *cli_h5.H5T_IEEE_F32BE_g) > 0)
         *type = CSZ_F32;
@@ -98,7 +97,7 @@ static int take_type(csz_type *type, hid_t id) {
 
 static int check_type(csz_type *type, hid_t dataset, const cli_h5_location *at) {
     hid_t id = cli_h5.H5Dget_type(dataset);
-    if (id >= 0 && take_type(type, id)) {
+    if (id >= 0 && cli_h5_take_type(type, id)) {
         cli_h5_release(id);
         return CLI_DONE;
     }
@@ -178,7 +177,7 @@ static int describes_chunks(const unsigned *words, size_t n, hid_t dcpl, csz_typ
     return cli_field_count(&described, &chunk.field) && described == laid_out;
 }
 
-static int check_filters(hid_t dataset, csz_type type, const cli_h5_location *at) {
+int cli_h5_check_filters(hid_t dataset, csz_type type, const cli_h5_location *at) {
     hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
     int status = CLI_DONE;
     int nfilters = dcpl >= 0 ? cli_h5.H5Pget_nfilters(dcpl) : 0;
@@ -264,7 +263,7 @@ static int open_checked(cli_h5_dataset *d, cli_field *field, const cli_expected 
     field->field.type = d->type;
     if (status == CLI_DONE) status = take_dims(&field->field, d);
     if (status == CLI_DONE) status = check_expected(&field->field, expected, &d->at);
-    if (status == CLI_DONE) status = check_filters(d->dataset, d->type, &d->at);
+    if (status == CLI_DONE) status = cli_h5_check_filters(d->dataset, d->type, &d->at);
     if (status == CLI_DONE && !cli_field_count(&field->nelements, &field->field))
         status =
             cli_fail("the dims of %s overflow: more than 2^56 elements; give a smaller dataset", d->at.path);
@@ -425,7 +424,7 @@ static int read_fill_property(double *fill, hid_t dataset) {
  * In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is missing.  So are two that
  * differ: an archive has one fill value, and the other would count as data.
  */
-static int take_fill(csz_options *options, csz_type type, hid_t dataset, const cli_h5_location *at) {
+int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const cli_h5_location *at) {
     static const char *const names[] = {"_FillValue", "missing_value"};
     fill_found found = FILL_ABSENT;
     double fill = 0, other;
@@ -459,7 +458,7 @@ int cli_h5_read_fill(csz_options *options, const char *path) {
     if (status == CLI_DONE) status = cli_h5_open_file(&file, &at);
     if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
     if (status == CLI_DONE) status = check_type(&type, dataset, &at);
-    if (status == CLI_DONE) status = take_fill(options, type, dataset, &at);
+    if (status == CLI_DONE) status = cli_h5_take_fill(options, type, dataset, &at);
     cli_h5_release(dataset);
     cli_h5_release(file);
     free(at.file);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5scales.c: dimension scales, as HDF5's specification lays them out in attributes, which is how netCDF stores its
- * dims: CLASS and NAME of a scale, DIMENSION_LIST of a dataset (references to its scales), REFERENCE_LIST of a scale (the
- * datasets and dims that it belongs to).  HDF5's own calls for them are in a second library, which need not be
- * there.
+ * h5scales.c: dimension scales, as HDF5's specification lays them out in attributes, which is how netCDF
+ * stores its dims: CLASS and NAME of a scale, DIMENSION_LIST of a dataset (references to its scales),
+ * REFERENCE_LIST of a scale (the datasets and dims that it belongs to).  HDF5's own calls for them are in a
+ * second library, which need not be there.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5library.h"

@@ -17,7 +17,7 @@ enum {
     READS_FIELD = CLI_COMPRESS | CLI_COMPARE | CLI_BENCH | CLI_ANALYZE | CLI_HDF5 | CLI_MPI_COMPRESS,
     ENCODES = CLI_COMPRESS | CLI_BENCH | CLI_MPI_COMPRESS,
     BOUNDED = ENCODES | CLI_ANALYZE,
-    SETS_BOUND = ENCODES | CLI_HDF5,
+    SETS_BOUND = ENCODES | CLI_HDF5 | CLI_REPACK,
     RUNS = CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_BENCH | CLI_ANALYZE | CLI_MPI_COMPRESS,
     WRITES = CLI_COMPRESS | CLI_DECOMPRESS,
     TALKS = WRITES | CLI_COMPARE | CLI_VERIFY | CLI_TEST,
@@ -183,6 +183,26 @@ static int apply_optional(cli_arguments *arguments, const char *unused) {
     return CLI_DONE;
 }
 
+static int apply_var(cli_arguments *arguments, const char *value) {
+    if (arguments->nvars == CLI_MOST_BOUNDS)
+        return cli_fail_usage("--var is given more than %d times; join some with commas", CLI_MOST_BOUNDS);
+    arguments->vars[arguments->nvars++] = value;
+    return CLI_DONE;
+}
+
+static int apply_skip(cli_arguments *arguments, const char *value) {
+    if (arguments->nskips == CLI_MOST_BOUNDS)
+        return cli_fail_usage("--skip is given more than %d times; join some with commas", CLI_MOST_BOUNDS);
+    arguments->skips[arguments->nskips++] = value;
+    return CLI_DONE;
+}
+
+static int apply_dry_run(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->dry_run = 1;
+    return CLI_DONE;
+}
+
 static int apply_level(cli_arguments *arguments, const char *value) {
     uint64_t level;
     if (!cli_parse_u64(&level, value) || level > 31)
@@ -332,7 +352,7 @@ static const option_row rows[] = {
      "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
     {CLI_COMPRESS, 'm', "mode", NULL, "abs|rel|psnr|ratio", apply_mode,
      "meaning of -e: absolute bound (default), times (max - min), PSNR, ratio to reach"},
-    {(BOUNDED | CLI_HDF5) & ~CLI_COMPRESS, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
+    {((BOUNDED | CLI_HDF5) & ~CLI_COMPRESS) | CLI_REPACK, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
@@ -352,7 +372,11 @@ static const option_row rows[] = {
     {BOUNDED | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
      "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto: as an HDF5 file says; "
      "none: every value counts"},
-    {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
+    {CLI_REPACK, 0, "var", NULL, "T=0.01abs,...", apply_var,
+     "bounds of variables: a name, =, a number and abs, rel or psnr; with no -e these alone are compressed"},
+    {CLI_REPACK, 0, "skip", NULL, "NAME,...", apply_skip, "leave these variables as they are"},
+    {CLI_REPACK, 0, "dry-run", NULL, NULL, apply_dry_run, "write nothing: predict the ratios from samples"},
+    {CLI_HDF5 | CLI_REPACK, 0, "fill", NULL, "V", apply_fill,
      "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
     {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,
      "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"},
@@ -374,13 +398,13 @@ static const option_row rows[] = {
     {CLI_COMPRESS, 0, "no-metadata", NULL, NULL, apply_no_metadata,
      "leave out name, dims' names and attributes of a dataset of an HDF5 or netCDF-4 file"},
     {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
-    {EVERYWHERE, 0, "json", NULL, NULL, apply_json,
+    {EVERYWHERE | CLI_REPACK, 0, "json", NULL, NULL, apply_json,
      "one JSON object instead of text, on one line; of several files one each"},
-    {WRITES | MPI, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
-    {TALKS | MPI, 'q', "quiet", NULL, NULL, apply_quiet,
+    {WRITES | MPI | CLI_REPACK, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
+    {TALKS | MPI | CLI_REPACK, 'q', "quiet", NULL, NULL, apply_quiet,
      "print nothing but errors, and JSON where it is asked for"},
     {TALKS | MPI, 'v', "verbose", NULL, NULL, apply_verbose, "print more: the field, its frames, threads"},
-    {EVERYWHERE | MPI, 'h', "help", NULL, NULL, apply_help, "this text"},
+    {EVERYWHERE | MPI | CLI_REPACK, 'h', "help", NULL, NULL, apply_help, "this text"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -505,9 +529,13 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
 }
 
 void cli_arguments_print_options(FILE *stream, cli_command command) {
+    cli_arguments_print_only(stream, command, 0);
+}
+
+void cli_arguments_print_only(FILE *stream, cli_command command, cli_command other) {
     for (int i = 0; i < N_ROWS; i++) {
         char left[80];
-        if (!(rows[i].commands & command)) continue;
+        if (!(rows[i].commands & command) || (rows[i].commands & other)) continue;
         if (rows[i].letter)
             snprintf(left, sizeof left, "-%c, --%s%s%s", rows[i].letter, rows[i].name,
                      rows[i].value ? " " : "", rows[i].value ? rows[i].value : "");

@@ -23,6 +23,7 @@ typedef enum cli_command {
     CLI_ANALYZE = 1 << 7,
     CLI_MPI_COMPRESS = 1 << 8, /* of csz-mpi */
     CLI_MPI_DECOMPRESS = 1 << 9,
+    CLI_REPACK = 1 << 10, /* csz hdf5 repack */
     CLI_HDF5 = 1 << 15
 } cli_command;
 
@@ -56,8 +57,11 @@ typedef struct cli_arguments {
     double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
     int nbounds;
     cli_fill_choice fill_choice;
-    const char *field_path; /* csz hdf5 cdvals --of */
-    int optional;           /* csz hdf5 cdvals --optional */
+    const char *field_path;                                     /* csz hdf5 cdvals --of */
+    int optional;                                               /* csz hdf5 cdvals --optional */
+    const char *vars[CLI_MOST_BOUNDS], *skips[CLI_MOST_BOUNDS]; /* csz hdf5 repack: each --var and --skip */
+    int nvars, nskips;
+    int dry_run;
     cli_region region;
     int grid[CSZ_MAX_NDIM], grid_ndim; /* csz-mpi --grid; 0: not given */
     int level;                         /* of a preview; 0: the field itself */
@@ -72,6 +76,8 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
 
 /* The options that the subcommand knows, two columns, for --help. */
 void cli_arguments_print_options(FILE *stream, cli_command command);
+void cli_arguments_print_only(FILE *stream, cli_command command,
+                              cli_command other); /* those that other lacks */
 
 /* Threads, backend and memory limit as options of decompressing. */
 csz_decompress_options cli_arguments_decoding(const cli_arguments *arguments);

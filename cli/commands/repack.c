@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * repack.c: csz hdf5 repack.  The bounds that the command line names, the work of h5repack.c, and a table of
+ * what became of each variable.
+ */
+#include "command.h"
+#include "commands/report.h"
+#include "hdf5/h5repack.h"
+#include "terminal/message.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int add_rule(cli_repack *r, const cli_repack_rule *rule) {
+    cli_repack_rule *grown = realloc(r->rules, (size_t)(r->nrules + 1) * sizeof *grown);
+    if (!grown || !rule->name) {
+        if (grown) r->rules = grown;
+        free(rule->name);
+        return cli_fail_memory("a list of variables", sizeof *grown);
+    }
+    r->rules = grown;
+    r->rules[r->nrules++] = *rule;
+    return CLI_DONE;
+}
+
+/* T=0.01abs: the name, the bound, what it means. */
+static int parse_var(cli_repack *r, const char *word) {
+    const char *equals = strrchr(word, '=');
+    char number[64];
+    cli_repack_rule rule = {.name = NULL};
+    for (int mode = 0; equals && cli_mode_names[mode]; mode++) {
+        const size_t n = strlen(equals + 1), m = strlen(cli_mode_names[mode]);
+        if (n <= m || n - m >= sizeof number || strcmp(equals + 1 + n - m, cli_mode_names[mode]) != 0)
+            continue;
+        memcpy(number, equals + 1, n - m);
+        number[n - m] = '\0';
+        if (!cli_parse_double(&rule.bound, number) || !(rule.bound > 0) || !isfinite(rule.bound)) continue;
+        rule.mode = (csz_bound_mode)mode;
+        rule.name = strndup(word, (size_t)(equals - word));
+        if (equals > word) return add_rule(r, &rule);
+        free(rule.name);
+        break;
+    }
+    return cli_fail_usage(
+        "'%s' is no variable with a bound; give NAME=NUMBER and abs, rel or psnr, such as --var "
+        "T=0.01abs,q=1e-4rel",
+        word);
+}
+
+static int parse_skip(cli_repack *r, const char *word) {
+    const cli_repack_rule rule = {.name = strdup(word), .is_skipped = 1};
+    return add_rule(r, &rule);
+}
+
+static int parse_lists(cli_repack *r, const char *const *lists, int n,
+                       int (*parse)(cli_repack *, const char *)) {
+    int status = CLI_DONE;
+    for (int i = 0; i < n && status == CLI_DONE; i++) {
+        char *copy = strdup(lists[i]), *rest = copy;
+        if (!copy) return cli_fail_memory("a list of variables", strlen(lists[i]));
+        for (char *word; status == CLI_DONE && (word = strtok_r(rest, ",", &rest));) status = parse(r, word);
+        free(copy);
+    }
+    return status;
+}
+
+static const char *dims_text(char *text, size_t nbytes, const cli_repack_variable *v) {
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < v->rank && n + 24 < nbytes; i++)
+        n += (size_t)snprintf(text + n, nbytes - n, i ? "x%llu" : "%llu", (unsigned long long)v->dims[i]);
+    return text;
+}
+
+static double ratio_of(const cli_repack_variable *v) {
+    return v->nbytes_after ? (double)v->nbytes / (double)v->nbytes_after : NAN;
+}
+
+static void print_table(const cli_repack *r) {
+    char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], dims[256], bound[64];
+    const int is_dry = r->arguments->dry_run;
+    size_t width = 8;
+    for (uint64_t i = 0; i < r->nvariables; i++)
+        if (strlen(r->variables[i].path) > width) width = strlen(r->variables[i].path);
+    printf("%-*s  %-18s  %-24s  %8s%s\n", (int)width, "variable", "dims", "bound", "ratio",
+           is_dry ? ", predicted" : "  largest error");
+    for (uint64_t i = 0; i < r->nvariables; i++) {
+        const cli_repack_variable *v = &r->variables[i];
+        dims_text(dims, sizeof dims, v);
+        if (v->kept_as) {
+            printf("%-*s  %-18s  as it is: %s\n", (int)width, v->path, dims, v->kept_as);
+            continue;
+        }
+        if (v->options.bound_mode == CSZ_BOUND_ABS)
+            snprintf(bound, sizeof bound, "%.4g abs", v->bound_abs);
+        else
+            snprintf(bound, sizeof bound, "%.4g %s = %.4g", v->options.bound,
+                     cli_mode_names[v->options.bound_mode], v->bound_abs);
+        printf("%-*s  %-18s  %-24s  %8.2f", (int)width, v->path, dims, bound, ratio_of(v));
+        if (!is_dry) printf("  %.4g", v->metrics.max_abs_error);
+        putchar('\n');
+    }
+    if (is_dry) return;
+    printf("%s -> %s: %s -> %s, ratio %.2f\n", r->input_path, r->output_path,
+           cli_nbytes_text(in, (double)r->nbytes_in), cli_nbytes_text(out, (double)r->nbytes_out),
+           (double)r->nbytes_in / (double)r->nbytes_out);
+}
+
+static void print_json(const cli_repack *r) {
+    cli_json json;
+    cli_json_begin(&json, stdout);
+    cli_json_string(&json, "command", "hdf5 repack");
+    cli_json_string(&json, "input", r->input_path);
+    cli_json_string(&json, "output", r->arguments->dry_run ? NULL : r->output_path);
+    cli_json_u64(&json, "nbytes_in", r->nbytes_in);
+    cli_json_double(&json, "nbytes_out", r->arguments->dry_run ? NAN : (double)r->nbytes_out);
+    cli_json_begin_array(&json, "variables");
+    for (uint64_t i = 0; i < r->nvariables; i++) {
+        const cli_repack_variable *v = &r->variables[i];
+        const double nothing = NAN;
+        cli_json_begin_element(&json);
+        cli_json_string(&json, "name", v->path);
+        cli_json_u64_array(&json, "dims", v->dims, v->rank);
+        cli_json_string(&json, "kept_as", v->kept_as);
+        cli_json_string(&json, "type", v->kept_as ? NULL : cli_type_names[v->type]);
+        cli_json_string(&json, "bound_mode", v->kept_as ? NULL : cli_mode_names[v->options.bound_mode]);
+        cli_json_double(&json, "bound", v->kept_as ? nothing : v->options.bound);
+        cli_json_double(&json, "bound_abs", v->kept_as ? nothing : v->bound_abs);
+        cli_json_u64(&json, "nbytes", v->nbytes);
+        cli_json_u64(&json, "nbytes_before", v->nbytes_before);
+        cli_json_u64(&json, "nbytes_after", v->nbytes_after);
+        cli_json_double(&json, "ratio", v->kept_as ? nothing : ratio_of(v));
+        cli_json_double(&json, "max_abs_error",
+                        v->kept_as || r->arguments->dry_run ? nothing : v->metrics.max_abs_error);
+        cli_json_end_object(&json);
+    }
+    cli_json_end_array(&json);
+    cli_json_end(&json);
+}
+
+int cli_run_repack(const cli_arguments *arguments) {
+    cli_repack r = {
+        .arguments = arguments, .input_path = arguments->paths[0], .output_path = arguments->paths[1]};
+    int status = CLI_DONE;
+    if (cli_path_is_stdio(r.input_path) || (r.output_path && cli_path_is_stdio(r.output_path)))
+        return cli_fail_usage("HDF5 files are read and written in place, not as streams; give paths");
+    if (!arguments->has_bound && arguments->nvars == 0)
+        return cli_fail_usage(
+            "the bound is missing; give one for all variables, such as -m rel -e 1e-3, or --var "
+            "T=0.01abs");
+    status = parse_lists(&r, arguments->vars, arguments->nvars, parse_var);
+    if (status == CLI_DONE) status = parse_lists(&r, arguments->skips, arguments->nskips, parse_skip);
+    if (status == CLI_DONE) status = cli_h5_repack(&r);
+    if (status == CLI_DONE && arguments->json)
+        print_json(&r);
+    else if (status == CLI_DONE && !arguments->quiet)
+        print_table(&r);
+    for (int i = 0; i < r.nrules; i++) free(r.rules[i].name);
+    for (uint64_t i = 0; i < r.nvariables; i++) free(r.variables[i].path);
+    free(r.rules);
+    free(r.variables);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * h5repack.h: a whole HDF5 or netCDF-4 file, its variables of floats through the filter and everything else
+ * as it is.
+ */
+#ifndef CLI_H5REPACK_H
+#define CLI_H5REPACK_H
+
+#include "terminal/args.h"
+
+/* A bound for one variable, or that it is skipped; by its path (/g/q) or its name (q). */
+typedef struct cli_repack_rule {
+    char *name;
+    int is_skipped, is_used;
+    csz_bound_mode mode;
+    double bound;
+} cli_repack_rule;
+
+enum { CLI_REPACK_MOST_RANK = 32 }; /* HDF5's */
+
+typedef struct cli_repack_variable {
+    char *path;
+    const char *kept_as; /* why it is left as it is: "coordinates", "integers", ...; NULL: it is compressed */
+    csz_type type;
+    int rank;
+    uint64_t dims[CLI_REPACK_MOST_RANK], nelements, nbytes;
+    csz_options options; /* bound_mode and bound as asked for, the fill value */
+    double bound_abs;
+    uint64_t nbytes_before, nbytes_after; /* in the files; after: predicted in a dry run */
+    csz_metrics metrics;                  /* what was written, read again */
+} cli_repack_variable;
+
+typedef struct cli_repack {
+    const cli_arguments *arguments;
+    const char *input_path, *output_path;
+    cli_repack_rule *rules;
+    int nrules;
+    cli_repack_variable *variables; /* filled: every dataset, in the file's order */
+    uint64_t nvariables, capacity;
+    uint64_t nbytes_in, nbytes_out; /* of the files */
+} cli_repack;
+
+/*
+ * Each returns CLI_DONE, or an exit status after the message.  Both fill variables; a dry run writes
+ * nothing.
+ */
+int cli_h5_repack(cli_repack *repack);
+
+#endif

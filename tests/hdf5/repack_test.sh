@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# repack_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: csz hdf5 repack with the tools that people use.  Prints one line per property and
+# exits 1 if any does not hold; 77 where HDF5, netCDF's tools or the plugin are missing.  Tools read the plugin, which
+# they cannot load where it is built with sanitizers: then what csz itself says is tested.
+
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
+set -u
+csz=$(realpath "${1:?usage: repack_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]}") || exit 2
+plugins=$2
+sanitizers=${3-}
+here=$(cd "$(dirname "$0")/.." && pwd) || exit 2
+work=$(mktemp -d "${TMPDIR:-/tmp}/csz_repack_test.XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+export LC_ALL=C
+# shellcheck source=tests/properties.sh
+. "$here/properties.sh"
+
+for tool in ncgen ncdump h5diff h5dump h5ls; do
+    command -v $tool >/dev/null || { echo "$tool is not installed"; exit 77; }
+done
+[[ $plugins != none ]] && "$csz" --version | grep -q '^hdf5 yes' || { echo "csz has no HDF5 here"; exit 77; }
+reads=1
+[[ -z $sanitizers ]] || reads=0
+export HDF5_PLUGIN_PATH=$plugins
+
+python3 - <<'PY' >in.cdl
+import math
+print("""netcdf in {
+types: byte enum kind { a = 0, b = 1 } ; compound point { float x ; int y ; } ;
+dimensions: time = UNLIMITED ; lat = 40 ; lon = 60 ; nv = 2 ; s = 5 ;
+variables:
+  double time(time) ; time:units = "days since 2000-01-01" ; time:bounds = "time_bnds" ;
+  double time_bnds(time, nv) ;
+  double lat_bnds(lat, lon) ;
+  float lat(lat) ; lat:units = "degrees_north" ; lat:bounds = "lat_bnds" ;
+  float lon(lon) ;
+  double lat2(lat, lon) ;
+  float T(time, lat, lon) ; T:units = "K" ; T:_FillValue = 1.e20f ; T:coordinates = "lat2" ;
+    T:_ChunkSizes = 1, 40, 60 ; T:_DeflateLevel = 4 ;
+  double p(time, lat, lon) ; string p:note = "x", "y" ; point p:where = {1.5, 3} ;
+  int count(time) ; char name(s) ; kind k(time) ; string label(time) ; point q(time) ; float scalar ; float few(s) ;
+  float big(time, lat, lon) ; big:_Endianness = "big" ;
+:title = "test" ;
+data: time = 1, 2, 3, 4 ; time_bnds = 0, 1, 1, 2, 2, 3, 3, 4 ; count = 4, 5, 6, 7 ; name = "abcde" ; k = a, b, a, b ;
+  label = "one", "two", "three", "four" ; q = {1, 2}, {3, 4}, {5, 6}, {7, 8} ; scalar = 4 ; few = 1, 2, 3, 4, 5 ;""")
+def show(name, values):
+    print(name, "=", ", ".join(values), ";")
+show("lat", [str(i * 1.5) for i in range(40)])
+show("lon", [str(i * 3.1) for i in range(60)])
+show("lat2", [str(i * 0.1) for i in range(2400)])
+show("lat_bnds", [str(i * 0.2) for i in range(2400)])
+for name, scale in (("T", 280), ("p", 1e5), ("big", 3)):
+    show(name, ["_" if name == "T" and i % 60 < 9 else "%.7g" % (scale * (1 + 0.05 * math.sin(i * 0.003) + 0.01 * math.cos(i % 60 * 0.1)))
+                for i in range(9600)])
+print("group: g { dimensions: z = 30 ; variables: float z(z) ; double u(time, z, lat) ; u:units = \"m\" ; :attribute = 3 ; data:")
+show("z", [str(i) for i in range(30)])
+show("u", ["%.7g" % math.sin(i * 0.01) for i in range(4800)])
+print("} }")
+PY
+holds "a netCDF-4 file with all that it can have" ncgen -k nc4 -o in.nc in.cdl
+
+holds "repack" "$csz" hdf5 repack in.nc out.nc -m rel -e 1e-3 --var p=0.5abs --skip big
+cp out.txt table.txt
+says "a relative bound over the variable" '^/g/u +4x30x40 +0.001 rel = 0.002 +[0-9.]+ +0.00' table.txt
+says "the bound that --var gives" '^/p +4x40x60 +0.5 abs +[0-9.]+ +0.' table.txt
+says "coordinates stay as they are" '^/lat +40 +as it is: coordinates' table.txt
+says "auxiliary ones too" '^/lat2 +40x60 +as it is: coordinates' table.txt
+says "and bounds" '^/lat_bnds +40x60 +as it is: bounds of coordinates' table.txt
+says "integers" '^/count +4 +as it is: integers' table.txt
+says "what is skipped" '^/big +4x40x60 +as it is: skipped' table.txt
+says "the files' sizes" '^in.nc -> out.nc: .*ratio [0-9.]+$' table.txt
+ncdump -h in.nc | sed 1d >wanted.txt
+ncdump -h out.nc | sed 1d >found.txt
+holds "ncdump shows the same dims, variables, attributes, types and groups" cmp wanted.txt found.txt
+others=time,time_bnds,lat,lat_bnds,lon,lat2,count,name,k,label,q,scalar,few,big,/g/z
+ncdump -v $others in.nc | sed 1d >wanted.txt
+ncdump -v $others out.nc | sed 1d >found.txt
+holds "and the same values of what is not compressed" cmp wanted.txt found.txt
+for v in time lat lon lat2 lat_bnds time_bnds count big g/z; do
+    holds "h5diff agrees on $v" bash -c "! h5diff in.nc out.nc $v $v | grep -q 'dataset:'"
+done
+holds "chunks are kept" bash -c "ncdump -hs out.nc | grep -q 'T:_ChunkSizes = 1, 40, 60'"
+holds "the filter is set" bash -c "h5dump -pH -d T out.nc | grep -q 'USER_DEFINED_FILTER\\|FILTER_ID 411'"
+same_text "dims are dimension scales of the new file" '"/time""/lat""/lon"' \
+    "$(h5dump -a /T/DIMENSION_LIST out.nc | grep -oE '"/[a-z]+"' | tr -d '\n')"
+holds "which know their variables" bash -c "h5dump -a /lon/REFERENCE_LIST out.nc | grep -q '\"/T\"'"
+if ((reads)); then
+    holds "h5diff finds the bound kept" h5diff -d 0.5000001 in.nc out.nc /p /p
+    fails "and no tighter one" h5diff -d 0.3 in.nc out.nc /p /p
+    holds "h5diff of a group's variable" h5diff -d 0.0020001 in.nc out.nc /g/u /g/u
+    if command -v cdo >/dev/null; then holds "cdo reads it" cdo -s -O timmean -selname,T out.nc mean.nc; fi
+    if command -v ncks >/dev/null; then holds "ncks reads it" ncks -O -C -v T,time,lat,lon -d lat,3,9 out.nc part.nc; fi
+    if command -v nccopy >/dev/null; then holds "nccopy undoes it" nccopy -F none out.nc plain.nc; fi
+fi
+"$csz" hdf5 repack in.nc out2.nc -m rel -e 1e-3 --var p=0.5abs --skip big --json >report.json
+holds "JSON says it too" python3 -c "
+import json
+d = json.load(open('report.json'))
+v = {x['name']: x for x in d['variables']}
+assert v['/p']['bound_abs'] == 0.5 and v['/p']['max_abs_error'] <= 0.5 and v['/p']['ratio'] > 5
+assert v['/T']['bound_mode'] == 'rel' and v['/T']['max_abs_error'] <= v['/T']['bound_abs'] and v['/lat']['kept_as'] == 'coordinates'
+assert d['nbytes_out'] < d['nbytes_in']"
+holds "and the file is the same again" cmp out.nc out2.nc
+holds "--dry-run predicts" "$csz" hdf5 repack in.nc -m rel -e 1e-3 --dry-run
+says "in a table" '^/T +4x40x60 +0.001 rel = 0.0[0-9]+ +[0-9.]+$' out.txt
+holds "-p auto" "$csz" hdf5 repack in.nc out3.nc -m rel -e 1e-3 -p auto -q
+holds "--var alone compresses what it names" "$csz" hdf5 repack in.nc out4.nc --var /g/u=1e-3rel,T=40psnr
+says "and nothing else" '^/p +4x40x60 +as it is: not named' out.txt
+holds "a repacked file is repacked" "$csz" hdf5 repack out.nc out5.nc -e 1
+
+# ---- Links, references, storage of other kinds ----------------------------------------------------------
+
+if python3 -c 'import h5py' 2>/dev/null; then
+    python3 - <<'PY'
+import h5py, numpy as np
+with h5py.File("links.h5", "w") as f:
+    x = f.create_dataset("x", data=np.sin(np.arange(40000) * .01).reshape(100, 400).astype("f4"))
+    f["hard"], f["soft"], f["external"], f["dangling"] = x, h5py.SoftLink("/x"), h5py.ExternalLink("other.h5", "/y"), h5py.SoftLink("/nowhere")
+    g = f.create_group("g")
+    g["up"], g["again"] = f["/"], x
+    f.create_dataset("references", data=np.array([x.ref, g.ref], dtype=h5py.ref_dtype))
+    x.attrs["me"] = x.ref
+PY
+    holds "links and references" "$csz" hdf5 repack links.h5 links2.h5 -e 1e-3
+    holds "are kept" python3 -c "
+import h5py
+b = h5py.File('links2.h5')
+assert b['hard'] == b['x'] == b['g/again'] and b['g/up'] == b['/'] and b.get('soft', getlink=True).path == '/x'
+assert b.get('external', getlink=True).filename == 'other.h5' and b.get('dangling', getlink=True).path == '/nowhere'
+assert b[b['references'][0]] == b['x'] and b[b['references'][1]] == b['g'] and b[b['x'].attrs['me']] == b['x']"
+fi
+
+# ---- What is refused -------------------------------------------------------------------------------------
+
+refuses 1 'exists' "an output that is there" "$csz" hdf5 repack in.nc out.nc -e 1
+holds "is replaced with -f" "$csz" hdf5 repack in.nc out.nc -e 1 -f -q
+refuses 1 'is the input itself' "the input as the output" "$csz" hdf5 repack in.nc in.nc -e 1 -f
+refuses 2 'bound is missing' "no bound" "$csz" hdf5 repack in.nc x.nc
+refuses 2 'has no variable W' "a variable that is not there" "$csz" hdf5 repack in.nc x.nc -e 1 --var W=1abs
+refuses 2 'has no variable W' "to skip either" "$csz" hdf5 repack in.nc x.nc -e 1 --skip W
+refuses 2 'count.* is integers' "integers that are named" "$csz" hdf5 repack in.nc x.nc -e 1 --var count=1abs
+for words in T T= T=1 T=abs =1abs T=0abs T=-1rel T=nanabs T=1ratio; do
+    refuses 2 'NAME=NUMBER' "--var $words" "$csz" hdf5 repack in.nc x.nc --var $words
+done
+refuses 2 'takes two files' "one file" "$csz" hdf5 repack in.nc -e 1
+refuses 2 'takes two files' "three files" "$csz" hdf5 repack in.nc x.nc y.nc -e 1
+refuses 2 'streams' "a stream" "$csz" hdf5 repack in.nc - -e 1
+refuses 1 'No such file' "a file that is not there" "$csz" hdf5 repack nowhere.nc x.nc -e 1
+printf 'no HDF5' >text.nc
+refuses 1 'no HDF5 or netCDF-4' "a file of another kind" "$csz" hdf5 repack text.nc x.nc -e 1
+sed 's/1.e20f/1.e30f/; s/T:coordinates = "lat2" ;/T:coordinates = "lat2" ;/' in.cdl | sed '/^T = /s/_,/1e20,/g' >untold.cdl
+ncgen -k nc4 -o untold.nc untold.cdl
+refuses 2 '/T has 1e20 in about' "a fill value that is not told, with a relative bound" "$csz" hdf5 repack untold.nc x.nc -m rel -e 1e-3
+holds "unless it is given" "$csz" hdf5 repack untold.nc untold2.nc -m rel -e 1e-3 --fill 1e20 -q
+same_text "nothing is left of what was refused" "" "$(find . -name 'x.nc' -o -name '.*' ! -name .)"
+
+finish ""
